@@ -1,0 +1,46 @@
+// Package callback is what the runtime and the edge adapters agree on about a callback: what the runtime's context
+// offers beyond Goka's, and the headers that travel between the claim, the adapter and the producer and never reach the
+// broker.
+package callback
+
+import (
+	"time"
+
+	"github.com/lovoo/goka"
+)
+
+// Private headers: the claim adds them, the producer takes them off again.
+const (
+	// HeaderNullKey marks a record whose key is a Kafka null (Goka makes it an empty string); on an emit it asks for a
+	// null key.
+	HeaderNullKey = "\x00null-key"
+	// HeaderPartition names the partition whose callback emits, so that the producer can put a table row behind the
+	// outputs of its callback.
+	HeaderPartition = "\x00partition"
+)
+
+// Runtime is the context of a callback that runs under this project's runtime.
+type Runtime interface {
+	goka.Context
+	// Now is the time on the runtime's clock.
+	Now() time.Time
+	// Owns reports whether a key hashes to the callback's partition.
+	Owns(key string) bool
+}
+
+// Now is the time on the runtime's clock, or the system's under a stock goka.NewProcessor.
+func Now(ctx goka.Context) time.Time {
+	if r, ok := ctx.(Runtime); ok {
+		return r.Now()
+	}
+	return time.Now()
+}
+
+// Owns reports whether a key hashes to the callback's partition. Under a stock goka.NewProcessor nobody knows the
+// number of partitions: every key is taken for owned.
+func Owns(ctx goka.Context, key string) bool {
+	if r, ok := ctx.(Runtime); ok {
+		return r.Owns(key)
+	}
+	return true
+}

@@ -1,0 +1,154 @@
+package topics
+
+// This file declares the records of the pipeline (FlightDeck wire format). Field order in a struct is field order on
+// the wire. A nil *string is JSON null. Raw values pass through byte for byte.
+
+// Raw is one JSON value as it came, or nil for JSON null. Whoever decodes it may alias the record's bytes.
+type Raw []byte
+
+// Message is one message of a conversation and the value of {agent}-message-input.
+type Message struct {
+	SessionID *string
+	UserID    *string
+	Role      *string
+	Content   Raw
+	Timestamp *string
+	Metadata  Raw // an object, or nil
+}
+
+// EnrichedMessage is the value of {agent}-enriched-message-input.
+type EnrichedMessage struct {
+	SessionID     *string
+	UserID        *string
+	Cost          *float64
+	History       Raw // an array of messages; nil is written as []
+	LatestInput   Raw // a message, encoded
+	MemoirContext *string
+	Timestamp     *string
+}
+
+// ThinkResponse is the value of {agent}-think-request-response.
+type ThinkResponse struct {
+	SessionID           *string
+	UserID              *string
+	TotalSessionCost    *float64
+	PreviousSessionCost *float64
+	ThinkCost           *float64
+	ThinkInputTokens    int64
+	ThinkOutputTokens   int64
+	PreviousMessages    Raw // an array of messages, or nil
+	LastInputMessage    Raw // a message, or nil
+	LastInputResponse   Raw // an array of messages, or nil
+	ToolUses            []ToolUseItem
+	// NullToolUses counts the JSON null elements that tool_uses had; they are left out of ToolUses.
+	NullToolUses          int
+	EndTurn               bool
+	Compaction            bool
+	CompactionInputTokens int64
+	CompactionOutputToken int64
+	CompactionCost        float64
+	Timestamp             *string
+	// Known counts the fields of contract 1.4 (aliases included) that the record had: 0 is poison (R21).
+	Known int
+}
+
+// ToolUseItem is the value of {agent}-tool-use and of {agent}-tool-use-dlq.
+type ToolUseItem struct {
+	ToolUseID  *string
+	ToolID     *string
+	Name       *string
+	Input      Raw // an object, or nil
+	SessionID  *string
+	TotalTools int64
+	Timestamp  *string
+}
+
+// ToolUseResult is the value of {agent}-tool-use-result.
+type ToolUseResult struct {
+	SessionID  *string
+	ToolUseID  *string
+	ToolID     *string
+	Name       *string
+	Result     Raw // always an object: what is none is wrapped as {"result":...} when it is read (D-02)
+	LatencyMS  int64
+	Status     *string
+	TotalTools int64
+	Timestamp  *string
+}
+
+// ExpectedTool is an entry of ToolResults.Expected.
+type ExpectedTool struct {
+	ToolUseID *string
+	Name      *string
+}
+
+// ToolResults is the value of {agent}-tool-use-all-complete.
+type ToolResults struct {
+	SessionID     *string
+	UserID        *string
+	ExpectedCount int64
+	Results       []ToolUseResult
+	Expected      []ExpectedTool
+	DeadlineMS    int64
+	Emitted       bool
+	Timestamp     *string
+	Complete      bool
+}
+
+// Code is the closed list of error codes of an Output (R27).
+type Code string
+
+// The codes of an error output.
+const (
+	CodeThinkTimeout   Code = "think_timeout"
+	CodeThinkFailed    Code = "think_failed"
+	CodeQueueFull      Code = "queue_full"
+	CodeBusy           Code = "busy"
+	CodeTooLarge       Code = "too_large"
+	CodeInvalidMessage Code = "invalid_message"
+	CodeCancelled      Code = "cancelled"
+	CodeInternal       Code = "internal"
+)
+
+// OutputError is the error field of an error output.
+type OutputError struct {
+	Code    Code
+	Message string
+}
+
+// Output is the value of {agent}-message-output. Null fields are left out.
+type Output struct {
+	SessionID    *string
+	UserID       *string
+	Content      string
+	InputTokens  int64
+	OutputTokens int64
+	Cost         *float64
+	SourceAgent  string
+	ReplyTo      Raw // the descriptor as it came, or nil
+	Timestamp    string
+	RequestID    *string      // left out when nil
+	Status       *string      // "error" for an error output, else nil
+	Error        *OutputError // nil for an ordinary output
+}
+
+// Route is the value of {agent}-reply-to: the reply descriptor, whose Raw bytes are what counts.
+type Route struct {
+	CallbackService *string
+	RequestID       *string
+	Raw             Raw
+}
+
+// Control is the value of {agent}-session-control.
+type Control struct {
+	Action    string // "cancel" or "purge"
+	RequestID *string
+	Reason    *string
+}
+
+// ThinkFailure is the value of {agent}-think-dlq, read tolerantly in its two shapes (contract 1.16): the original
+// enriched record's bytes (the reason is in the error.reason header), or {"originalValue":"...","error":"..."}.
+type ThinkFailure struct {
+	LatestInput Raw     // of the enriched record inside, or nil
+	Reason      *string // of the second shape, or nil
+}
