@@ -41,13 +41,13 @@ type ThinkResponse struct {
 	LastInputResponse   Raw // an array of messages, or nil
 	ToolUses            []ToolUseItem
 	// NullToolUses counts the JSON null elements that tool_uses had; they are left out of ToolUses.
-	NullToolUses          int
-	EndTurn               bool
-	Compaction            bool
-	CompactionInputTokens int64
-	CompactionOutputToken int64
-	CompactionCost        float64
-	Timestamp             *string
+	NullToolUses           int
+	EndTurn                bool
+	Compaction             bool
+	CompactionInputTokens  int64
+	CompactionOutputTokens int64
+	CompactionCost         float64
+	Timestamp              *string
 	// Known counts the fields of contract 1.4 (aliases included) that the record had: 0 is poison (R21).
 	Known int
 }
