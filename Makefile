@@ -1,0 +1,59 @@
+GO          ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+FUZZTIME    ?= 10s
+BENCHTIME   ?= 1s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: ## ask the topology example a question, then those on standard input
+	@$(GO) run ./examples/topology
+
+.PHONY: build
+build: ## build the examples' binaries into bin/
+	$(GO) build -o bin/ ./examples/...
+
+.PHONY: test
+test: ## all tests under the race detector, in under three minutes
+	$(GO) test -race -timeout 170s ./...
+
+.PHONY: chaos
+chaos: ## the long kill tests: processes die at random while turns run
+	TURNTABLE_CHAOS=1 $(GO) test -count 1 -timeout 30m -v -run 'Chaos' ./...
+
+.PHONY: bench
+bench: ## the benchmarks (BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME=10s each
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: generate
+generate: ## write the generated code anew
+	$(GO) generate ./...
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: vet ## go vet, staticcheck, gofumpt, and a tidy go.mod
+	$(GO) run $(STATICCHECK) ./...
+	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
+		if [ -n "$$unformatted" ]; then echo "gofumpt would change:" $$unformatted; exit 1; fi
+	$(GO) mod tidy -diff
+
+.PHONY: format
+format: ## format the code with gofumpt
+	$(GO) run $(GOFUMPT) -w .

@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/zap"
+)
+
+// minSessionTimeout lets tests lose a member in a second; the usual floor of a broker is six.
+const minSessionTimeout = time.Second
+
+// Broker is a running broker. Its methods are safe for concurrent use.
+type Broker struct {
+	cluster *kfake.Cluster
+	addrs   []string
+	lock    *lock
+	close   func() error
+}
+
+// Start starts a broker that listens when Start returns. The caller ends it with Close. Where the directory belongs to
+// another broker, the error wraps ErrLocked and names the directory.
+func Start(opts ...Option) (*Broker, error) {
+	s := settings{partitions: 1, logger: zap.NewNop()}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	l, err := acquire(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := kfake.NewCluster(s.cluster()...)
+	if err != nil {
+		l.release()
+		return nil, fmt.Errorf("embedded: start the broker: %w", err)
+	}
+	b := &Broker{cluster: cluster, addrs: cluster.ListenAddrs(), lock: l}
+	b.close = sync.OnceValue(func() error {
+		cluster.Close()
+		return l.release()
+	})
+	return b, nil
+}
+
+func (s settings) cluster() []kfake.Opt {
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1),
+		kfake.DefaultNumPartitions(s.partitions),
+		kfake.GroupMinSessionTimeout(minSessionTimeout),
+		kfake.WithLogger(logger{s.logger.Sugar()}),
+		// A client asks for the replication its cluster has; here that is one.
+		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
+	}
+	if s.dir != "" {
+		opts = append(opts, kfake.DataDir(s.dir))
+	}
+	if s.sync {
+		opts = append(opts, kfake.SyncWrites())
+	}
+	return opts
+}
+
+// Addrs are the addresses to bootstrap from, host:port. The port is another one at every start.
+func (b *Broker) Addrs() []string { return append([]string(nil), b.addrs...) }
+
+// Cluster is the cluster behind the broker, for tests that inject faults. It ends with Close.
+func (b *Broker) Cluster() *kfake.Cluster { return b.cluster }
+
+// Close stops the broker, writes what the directory lacks and gives the directory up. Clients are cut off, so close them
+// first: group members that did not leave are waited for at the next start. Further calls return what the first did.
+func (b *Broker) Close() error { return b.close() }
+
+// logger passes what a reader can act on; the broker's own account of every request is left out.
+type logger struct{ to *zap.SugaredLogger }
+
+func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
+	switch level {
+	case kfake.LogLevelError:
+		l.to.Errorf(format, args...)
+	case kfake.LogLevelWarn:
+		l.to.Warnf(format, args...)
+	}
+}

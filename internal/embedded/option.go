@@ -1,0 +1,26 @@
+package embedded
+
+import "go.uber.org/zap"
+
+type settings struct {
+	dir        string
+	sync       bool
+	partitions int
+	logger     *zap.Logger
+}
+
+// Option configures Start.
+type Option func(*settings)
+
+// WithDirectory keeps topics, records, committed offsets and static group members in a directory, which is created if
+// it is missing. One broker at a time can have it: see ErrLocked. The default, and the empty name, is memory.
+func WithDirectory(dir string) Option { return func(s *settings) { s.dir = dir } }
+
+// WithSyncWrites has every batch of records synced to disk before it is acknowledged. It matters only with a directory.
+func WithSyncWrites() Option { return func(s *settings) { s.sync = true } }
+
+// WithPartitions sets the partitions of topics that are created with the broker's default; n is positive. Default: 1.
+func WithPartitions(n int) Option { return func(s *settings) { s.partitions = n } }
+
+// WithLogger has the broker's warnings and errors logged. The default logs nothing.
+func WithLogger(l *zap.Logger) Option { return func(s *settings) { s.logger = l } }
