@@ -1,0 +1,185 @@
+package timer
+
+import (
+	"math"
+	"sync"
+)
+
+// Entry is one deadline that has come.
+type Entry struct {
+	Key string
+	Ms  int64 // since the epoch
+}
+
+// Index is the due-index of one partition: it holds one deadline per key and gives out those that have come, earliest
+// first, equal ones by key. It is safe for concurrent use: the partition's goroutine writes, a pump pops. Set and Remove
+// cost O(log n), a sweep O(due log n), which is one comparison where nothing is due. Use NewIndex.
+type Index struct {
+	mu    sync.Mutex
+	heap  []node           // a heap of four children a node
+	slots []slot           // what a node stands for; nodes move, slots stay
+	free  []int32          // slots without a node
+	of    map[string]int32 // the slot of a key
+}
+
+type node struct {
+	ms   int64
+	slot int32
+}
+
+type slot struct {
+	key string
+	pos int32 // of its node in the heap
+}
+
+const (
+	children = 4
+	// spare is how many slots an index that became empty may keep for its next keys.
+	spare = 1024
+)
+
+// NewIndex returns an empty index.
+func NewIndex() *Index { return &Index{of: map[string]int32{}} }
+
+// Set makes ms the deadline of key, in place of the one it had. A key that was handed out by PopDue is armed again,
+// even if ms is what it was.
+func (x *Index) Set(key string, ms int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s, ok := x.of[key]; ok {
+		pos := x.slots[s].pos
+		x.heap[pos].ms = ms
+		x.fix(int(pos))
+		return
+	}
+	s := x.take(key)
+	x.of[key] = s
+	x.heap = append(x.heap, node{ms: ms, slot: s})
+	x.up(len(x.heap) - 1)
+}
+
+// Remove forgets the deadline of key, if it has one.
+func (x *Index) Remove(key string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s, ok := x.of[key]; ok {
+		x.drop(int(x.slots[s].pos))
+	}
+}
+
+// PopDue hands out the deadlines that are not after now, at most limit of them (none where limit is not positive), and
+// forgets them: a key comes again only after Set is called for it again, or after the index is built anew.
+func (x *Index) PopDue(now int64, limit int) []Entry {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var due []Entry
+	for len(due) < limit && len(x.heap) > 0 && x.heap[0].ms <= now {
+		due = append(due, Entry{Key: x.slots[x.heap[0].slot].key, Ms: x.heap[0].ms})
+		x.drop(0)
+	}
+	return due
+}
+
+// Next is the earliest deadline; ok is false where the index is empty.
+func (x *Index) Next() (ms int64, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.heap) == 0 {
+		return 0, false
+	}
+	return x.heap[0].ms, true
+}
+
+// Len is the number of keys with a deadline; those that were handed out do not count.
+func (x *Index) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.heap)
+}
+
+func (x *Index) take(key string) int32 {
+	if n := len(x.free); n > 0 {
+		s := x.free[n-1]
+		x.free = x.free[:n-1]
+		x.slots[s].key = key
+		return s
+	}
+	if len(x.slots) == math.MaxInt32 {
+		panic("timer: a due-index holds at most 2147483647 keys")
+	}
+	x.slots = append(x.slots, slot{key: key})
+	return int32(len(x.slots) - 1)
+}
+
+func (x *Index) drop(pos int) {
+	s := x.heap[pos].slot
+	delete(x.of, x.slots[s].key)
+	x.slots[s].key = ""
+	x.free = append(x.free, s)
+	last := len(x.heap) - 1
+	moved := x.heap[last]
+	x.heap = x.heap[:last]
+	if pos < last {
+		x.put(pos, moved)
+		x.fix(pos)
+	}
+	if last == 0 && len(x.slots) > spare {
+		// A map keeps its size for ever: a peak must not cost its memory until the process ends.
+		x.heap, x.slots, x.free, x.of = nil, nil, nil, map[string]int32{}
+	}
+}
+
+func (x *Index) put(pos int, n node) {
+	x.heap[pos] = n
+	x.slots[n.slot].pos = int32(pos)
+}
+
+func (x *Index) before(a, b node) bool {
+	if a.ms != b.ms {
+		return a.ms < b.ms
+	}
+	return x.slots[a.slot].key < x.slots[b.slot].key
+}
+
+func (x *Index) fix(pos int) {
+	if !x.up(pos) {
+		x.down(pos)
+	}
+}
+
+// up moves the node at pos towards the root and reports whether it moved.
+func (x *Index) up(pos int) bool {
+	n, start := x.heap[pos], pos
+	for pos > 0 {
+		parent := (pos - 1) / children
+		if !x.before(n, x.heap[parent]) {
+			break
+		}
+		x.put(pos, x.heap[parent])
+		pos = parent
+	}
+	x.put(pos, n)
+	return pos != start
+}
+
+func (x *Index) down(pos int) {
+	n := x.heap[pos]
+	for {
+		first := pos*children + 1
+		if first >= len(x.heap) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+children, len(x.heap)); c++ {
+			if x.before(x.heap[c], x.heap[least]) {
+				least = c
+			}
+		}
+		if !x.before(x.heap[least], n) {
+			break
+		}
+		x.put(pos, x.heap[least])
+		pos = least
+	}
+	x.put(pos, n)
+}
