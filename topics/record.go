@@ -69,7 +69,7 @@ type ToolUseResult struct {
 	ToolUseID  *string
 	ToolID     *string
 	Name       *string
-	Result     Raw // always an object: what is none is wrapped as {"result":...} when it is read (D-02)
+	Result     Raw // an object, or nil: what is none is wrapped as {"result":...} when it is read (D-02)
 	LatencyMS  int64
 	Status     *string
 	TotalTools int64
@@ -151,4 +151,36 @@ type Control struct {
 type ThinkFailure struct {
 	LatestInput Raw     // of the enriched record inside, or nil
 	Reason      *string // of the second shape, or nil
+}
+
+// MemoirSnapshot is the value of {agent}-memoir-context-session-end: a session that has ended, and what was known of its
+// user until then.
+type MemoirSnapshot struct {
+	SessionID     *string
+	UserID        *string
+	MemoirContext string
+	ThinkResponse *ThinkResponse
+	Timestamp     *string
+}
+
+// SessionEnd is the value of {agent}-session-end: an empty object.
+type SessionEnd struct{}
+
+// ToolLatency is the value of {agent}-tool-use-latency, which FlightDeck creates and never writes.
+type ToolLatency struct {
+	ToolName  *string
+	LatencyMS int64
+	SessionID *string
+	Timestamp *string
+}
+
+// SessionCost is the value of {agent}-session-cost, which older FlightDecks wrote.
+type SessionCost struct {
+	SessionID         *string
+	UserID            *string
+	LLMCalls          int64
+	TotalInputTokens  int64
+	TotalOutputTokens int64
+	EstimatedCostUSD  *float64
+	Timestamp         *string
 }

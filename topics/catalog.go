@@ -1,0 +1,164 @@
+package topics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+)
+
+// ErrAgent is an agent name that cannot begin a topic's name.
+var ErrAgent = errors.New("topics: bad agent name")
+
+// DefaultRouteTTL is how long a reply route lives where WithRouteTTL does not say.
+const DefaultRouteTTL = 24 * time.Hour
+
+// maxName is Kafka's limit of a topic name.
+const maxName = 249
+
+// Catalog holds the topics of one agent's pipeline. It is a value, built by For.
+type Catalog struct {
+	// Agent is the name that every topic begins with.
+	Agent string
+
+	MessageInput         Topic[Message]
+	EnrichedMessageInput Topic[EnrichedMessage]
+	ThinkRequestResponse Topic[ThinkResponse]
+	ThinkDLQ             Topic[ThinkFailure]
+	ToolUse              Topic[ToolUseItem]
+	ToolUseDLQ           Topic[ToolUseItem]
+	ToolUseResult        Topic[ToolUseResult]
+	ToolUseAllComplete   Topic[ToolResults]
+	ToolUseLatency       Topic[ToolLatency]
+	MessageOutput        Topic[Output]
+	ReplyTo              Topic[Route]
+	SessionControl       Topic[Control]
+
+	// Names for readers: topics that FlightDeck has, or had, and the turn does not use.
+	SessionContext          Topic[Raw]
+	SessionCost             Topic[SessionCost]
+	SessionEnd              Topic[SessionEnd]
+	MemoirContext           Topic[string]
+	MemoirContextSessionEnd Topic[MemoirSnapshot]
+}
+
+// CatalogOption changes a catalog.
+type CatalogOption func(*catalogOptions)
+
+type catalogOptions struct{ routeTTL time.Duration }
+
+// WithRouteTTL sets how long a reply route lives, which is the retention of reply-to (default DefaultRouteTTL;
+// FlightDeck's REPLY_TO_STATE_TTL_MS). It must be positive.
+func WithRouteTTL(ttl time.Duration) CatalogOption {
+	return func(o *catalogOptions) { o.routeTTL = ttl }
+}
+
+// For is the catalog of an agent. The name is taken as it is, not trimmed; ErrAgent says that it is blank, has a
+// character that Kafka forbids in topic names, or makes a name that is too long.
+func For(agent string, opts ...CatalogOption) (Catalog, error) {
+	o := catalogOptions{routeTTL: DefaultRouteTTL}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.routeTTL < time.Millisecond {
+		return Catalog{}, fmt.Errorf("topics: route TTL is %v, want at least a millisecond", o.routeTTL)
+	}
+	if err := validAgent(agent); err != nil {
+		return Catalog{}, err
+	}
+	c := catalog(agent, o)
+	for _, s := range c.Specs() {
+		if len(s.Name) > maxName {
+			return Catalog{}, fmt.Errorf("%w: %d characters, at most %d leave room for %q",
+				ErrAgent, len(agent), maxName-(len(s.Name)-len(agent)), strings.TrimPrefix(s.Name, agent))
+		}
+	}
+	return c, nil
+}
+
+func validAgent(agent string) error {
+	if strings.TrimSpace(agent) == "" {
+		return fmt.Errorf("%w: blank", ErrAgent)
+	}
+	for i := range len(agent) {
+		switch b := agent[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '.', b == '_', b == '-':
+		default:
+			return fmt.Errorf("%w: %q has a character other than letters, digits, dot, underscore and hyphen",
+				ErrAgent, agent)
+		}
+	}
+	return nil
+}
+
+func catalog(agent string, o catalogOptions) Catalog {
+	// Most topics are keyed by session, deleted by age, and made by Ensure.
+	session := func(suffix, record string) Spec {
+		return Spec{Name: agent + "-" + suffix, Record: record, Key: KeySession, CoPartitioned: true, Created: true}
+	}
+	reader := func(suffix, record string, key Key) Spec {
+		return Spec{Name: agent + "-" + suffix, Record: record, Key: key}
+	}
+	replyTo := session("reply-to", "Route")
+	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
+	latency := reader("tool-use-latency", "ToolLatency", KeyTool)
+	latency.Created = true
+
+	return Catalog{
+		Agent:                agent,
+		MessageInput:         New(session("message-input", "Message"), messageWire.codec()),
+		EnrichedMessageInput: New(session("enriched-message-input", "EnrichedMessage"), enrichedWire.codec()),
+		ThinkRequestResponse: New(session("think-request-response", "ThinkResponse"), thinkWire.codec()),
+		ThinkDLQ:             New(session("think-dlq", "ThinkFailure"), failureWire.codec()),
+		ToolUse:              New(session("tool-use", "ToolUseItem"), toolUseWire.codec()),
+		ToolUseDLQ:           New(session("tool-use-dlq", "ToolUseItem"), toolUseWire.codec()),
+		ToolUseResult:        New(session("tool-use-result", "ToolUseResult"), toolResultWire.codec()),
+		ToolUseAllComplete:   New(session("tool-use-all-complete", "ToolResults"), toolResultsWire.codec()),
+		ToolUseLatency:       New(latency, latencyWire.codec()),
+		MessageOutput:        New(session("message-output", "Output"), outputWire.codec()),
+		ReplyTo:              New(replyTo, routeWire.codec()),
+		SessionControl:       New(session("session-control", "Control"), controlWire.codec()),
+
+		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
+		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
+		SessionEnd:     New(reader("session-end", "SessionEnd", KeySession), sessionEndWire.codec()),
+		MemoirContext:  New(reader("memoir-context", "string", KeyUser), codec.Of[string](plain{})),
+		MemoirContextSessionEnd: New(reader("memoir-context-session-end", "MemoirSnapshot", KeyUser),
+			snapshotWire.codec()),
+	}
+}
+
+// Group is the consumer group of the agent's turn: the Java application's, so that its offsets go on and both cannot run
+// at once.
+func (c Catalog) Group() goka.Group { return goka.Group(c.Agent + "-streams") }
+
+// DeadLetters is the topic of the records that the group could not use.
+func (c Catalog) DeadLetters() string { return string(c.Group()) + "-dlq" }
+
+// Loop is the topic by which a record that came under a wrong key, or to a wrong partition, goes to the right one.
+func (c Catalog) Loop() string { return string(c.Group()) + "-loop" }
+
+// Table is the changelog of the group table.
+func (c Catalog) Table() string { return string(c.Group()) + "-table" }
+
+// Specs lists the topics in the order in which a turn passes them, the group's own behind them, the names for readers
+// last.
+func (c Catalog) Specs() []Spec {
+	return []Spec{
+		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
+		c.ToolUse.spec, c.ToolUseDLQ.spec, c.ToolUseResult.spec, c.ToolUseAllComplete.spec, c.ToolUseLatency.spec,
+		c.MessageOutput.spec, c.ReplyTo.spec, c.SessionControl.spec,
+		{Name: c.DeadLetters(), Record: "raw", Key: KeySource, Cleanup: CleanupDelete, Created: true},
+		{Name: c.Loop(), Record: "raw", Key: KeySession, Cleanup: CleanupDelete, CoPartitioned: true, Created: true},
+		{
+			Name: c.Table(), Record: "session row", Key: KeySession, Cleanup: CleanupCompact, CoPartitioned: true,
+			Created: true,
+		},
+		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
+		c.MemoirContextSessionEnd.spec,
+	}
+}

@@ -1,0 +1,42 @@
+package topics
+
+import "fmt"
+
+// The actions of a Control.
+const (
+	// ActionCancel ends the open turn, or the one that RequestID names, with an error output.
+	ActionCancel = "cancel"
+	// ActionPurge ends the session: its state, its timers and what it holds go.
+	ActionPurge = "purge"
+)
+
+var controlWire = wire[Control]{depth: MaxDepth, read: readControl, write: writeControl}
+
+// readControl refuses an action it does not know: whoever asks for something must hear that nothing is done.
+func readControl(c *cursor, r *Control) error {
+	err := c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "action":
+			r.Action, err = c.word()
+		case "request_id":
+			r.RequestID, err = c.text()
+		case "reason":
+			r.Reason, err = c.text()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	if err == nil && r.Action != ActionCancel && r.Action != ActionPurge {
+		return fmt.Errorf("%w: field action: neither %s nor %s", ErrType, ActionCancel, ActionPurge)
+	}
+	return err
+}
+
+func writeControl(w *writer, r Control) {
+	w.open()
+	w.word("action", r.Action)
+	w.text("request_id", r.RequestID)
+	w.text("reason", r.Reason)
+	w.close()
+}

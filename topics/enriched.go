@@ -1,0 +1,45 @@
+package topics
+
+var enrichedWire = wire[EnrichedMessage]{depth: MaxDepth, read: readEnriched, write: writeEnriched}
+
+func readEnriched(c *cursor, m *EnrichedMessage) error {
+	err := c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "session_id":
+			m.SessionID, err = c.text()
+		case "user_id":
+			m.UserID, err = c.text()
+		case "cost":
+			m.Cost, err = c.double()
+		case "history":
+			m.History, err = c.list()
+		case "latest_input":
+			m.LatestInput, err = c.document()
+		case "memoir_context":
+			m.MemoirContext, err = c.text()
+		case "timestamp":
+			m.Timestamp, err = c.text()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	return err
+}
+
+func writeEnriched(w *writer, m EnrichedMessage) {
+	w.grow(m.History, m.LatestInput)
+	history := m.History
+	if history == nil {
+		history = Raw("[]")
+	}
+	w.open()
+	w.text("session_id", m.SessionID)
+	w.text("user_id", m.UserID)
+	w.double("cost", m.Cost)
+	w.raw("history", history)
+	w.raw("latest_input", m.LatestInput)
+	w.text("memoir_context", m.MemoirContext)
+	w.text("timestamp", m.Timestamp)
+	w.close()
+}

@@ -1,0 +1,60 @@
+package topics
+
+import (
+	"bytes"
+	"embed"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec"
+)
+
+// The golden records are the samples of the wire format's reference, and records of our own where it has none.
+//
+//go:embed testdata/golden
+var golden embed.FS
+
+func records(t testing.TB, name string) [][]byte {
+	t.Helper()
+	file, err := golden.ReadFile("testdata/golden/" + name + ".jsonl")
+	require.NoError(t, err)
+	return bytes.Split(bytes.TrimSuffix(file, []byte("\n")), []byte("\n"))
+}
+
+func roundTrip[T any](t *testing.T, topic Topic[T], name string) {
+	t.Run(name, func(t *testing.T) {
+		for _, record := range records(t, name) {
+			d := topic.Codec().Unmarshal(record)
+			require.NoError(t, d.Err)
+			again, err := topic.Codec().Marshal(d.Value)
+			require.NoError(t, err)
+			require.Equal(t, string(record), string(again))
+		}
+	})
+}
+
+func TestGoldenRecordsComeBackByteForByte(t *testing.T) {
+	c, err := For("harbor")
+	require.NoError(t, err)
+	roundTrip(t, c.MessageInput, "message-input")
+	roundTrip(t, c.EnrichedMessageInput, "enriched-message-input")
+	roundTrip(t, c.ThinkRequestResponse, "think-request-response")
+	roundTrip(t, c.ToolUse, "tool-use")
+	roundTrip(t, c.ToolUseDLQ, "tool-use-dlq")
+	roundTrip(t, c.ToolUseResult, "tool-use-result")
+	roundTrip(t, c.ToolUseAllComplete, "tool-use-all-complete")
+	roundTrip(t, c.MessageOutput, "message-output")
+	roundTrip(t, c.ReplyTo, "reply-to")
+	roundTrip(t, c.SessionControl, "session-control")
+	roundTrip(t, c.SessionEnd, "session-end")
+	roundTrip(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
+	roundTrip(t, c.ToolUseLatency, "tool-use-latency")
+	roundTrip(t, c.SessionCost, "session-cost")
+}
+
+func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {
+	t.Helper()
+	d := c.Unmarshal([]byte(record))
+	require.ErrorIs(t, d.Err, want, "%s", record)
+}

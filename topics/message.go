@@ -1,0 +1,72 @@
+package topics
+
+var messageWire = wire[Message]{depth: MaxValueDepth, read: readMessage, write: writeMessage}
+
+func readMessage(c *cursor, m *Message) error {
+	return c.record(func(name []byte) error { return m.member(c, string(name)) })
+}
+
+func (m *Message) member(c *cursor, name string) (err error) {
+	switch name {
+	case "session_id":
+		m.SessionID, err = c.text()
+	case "user_id":
+		m.UserID, err = c.text()
+	case "role":
+		m.Role, err = c.text()
+	case "content":
+		m.Content, err = c.value()
+	case "timestamp":
+		m.Timestamp, err = c.text()
+	case "metadata":
+		m.Metadata, err = c.document()
+	default:
+		err = c.skip()
+	}
+	return err
+}
+
+func writeMessage(w *writer, m Message) {
+	w.grow(m.Content, m.Metadata)
+	w.open()
+	w.text("session_id", m.SessionID)
+	w.text("user_id", m.UserID)
+	w.text("role", m.Role)
+	w.raw("content", m.Content)
+	w.text("timestamp", m.Timestamp)
+	w.raw("metadata", m.Metadata)
+	w.close()
+}
+
+// DecodeMessage reads a message that stands inside another record, such as an element of a history. Besides the names
+// of message-input it takes the camelCase ones of FlightDeck's Python and TypeScript model workers. Nil is ErrNull. The
+// message aliases raw.
+func DecodeMessage(raw Raw) (Message, error) {
+	if raw == nil {
+		return Message{}, ErrNull
+	}
+	var m Message
+	err := read(raw, MaxDepth, func(c *cursor) error {
+		return c.record(func(name []byte) error {
+			switch n := string(name); n {
+			case "sessionId":
+				return m.member(c, "session_id")
+			case "userId":
+				return m.member(c, "user_id")
+			default:
+				return m.member(c, n)
+			}
+		})
+	})
+	if err != nil {
+		return Message{}, err
+	}
+	return m, nil
+}
+
+// EncodeMessage writes a message for use inside another record.
+func EncodeMessage(m Message) Raw {
+	var w writer
+	writeMessage(&w, m)
+	return Raw(w.b)
+}

@@ -1,0 +1,130 @@
+package topics
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// This file converts scalars to their declared type as Java's reader does (contract 1.0.2).
+
+// text reads a string; a number or a boolean by its literal; nil for null.
+func (c *cursor) text() (*string, error) {
+	k := c.dec.PeekKind()
+	if k == '{' || k == '[' {
+		return nil, mismatch(k, "string")
+	}
+	t, err := c.token()
+	if err != nil || k == 'n' {
+		return nil, err
+	}
+	s := t.String()
+	return &s, nil
+}
+
+// word is text where null is an empty string.
+func (c *cursor) word() (string, error) {
+	s, err := c.text()
+	if s == nil {
+		return "", err
+	}
+	return *s, err
+}
+
+// integer reads a number of so many bits, cut at its point, or a text that is an integer; 0 for null and blank text.
+func (c *cursor) integer(bits int) (int64, error) {
+	k, s, err := c.scalar("integer")
+	if err != nil || s == "" {
+		return 0, err
+	}
+	if k == 't' || k == 'f' {
+		return 0, mismatch(k, "integer")
+	}
+	if k == '0' && strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		f = math.Trunc(f)
+		// The upper bound itself is out of range; the lower one is not.
+		bound := math.Ldexp(1, bits-1)
+		if err != nil || f >= bound || f < -bound {
+			return 0, fmt.Errorf("%w: integer out of range", ErrType)
+		}
+		return int64(f), nil
+	}
+	n, err := strconv.ParseInt(s, 10, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%w: got %s that is no %d bit integer", ErrType, kindName(k), bits)
+	}
+	return n, nil
+}
+
+// double reads a number or a text that is one; nil for null, for blank text and for what is not finite: a cost that is
+// no number would spoil every sum after it.
+func (c *cursor) double() (*float64, error) {
+	k, s, err := c.scalar("number")
+	if err != nil || s == "" {
+		return nil, err
+	}
+	switch {
+	case k == 't' || k == 'f':
+		return nil, mismatch(k, "number")
+	case s == "NaN", s == "Infinity", s == "-Infinity", s == "INF", s == "-INF":
+		return nil, nil
+	case strings.Trim(s, "0123456789+-.eE") != "":
+		return nil, fmt.Errorf("%w: got text that is no number", ErrType)
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if math.IsInf(f, 0) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: got text that is no number", ErrType)
+	}
+	return &f, nil
+}
+
+// boolean reads a boolean, a text that is one, or a number (all but zero are true); false for null and blank text.
+func (c *cursor) boolean() (bool, error) {
+	k, s, err := c.scalar("boolean")
+	if err != nil {
+		return false, err
+	}
+	if k == '0' {
+		f, _ := strconv.ParseFloat(s, 64)
+		return f != 0, nil
+	}
+	switch s {
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE", "":
+		return false, nil
+	}
+	return false, fmt.Errorf("%w: got text that is no boolean", ErrType)
+}
+
+// scalar reads a scalar's literal, trimmed; empty for null, for blank text and for the text null.
+func (c *cursor) scalar(want string) (jsontext.Kind, string, error) {
+	k := c.dec.PeekKind()
+	if k == '{' || k == '[' {
+		return k, "", mismatch(k, want)
+	}
+	t, err := c.token()
+	if err != nil || k == 'n' {
+		return k, "", err
+	}
+	s := strings.TrimSpace(t.String())
+	if s == "null" {
+		s = ""
+	}
+	return k, s, nil
+}
+
+// document reads an object without decoding it; nil for null.
+func (c *cursor) document() (Raw, error) {
+	if k := c.dec.PeekKind(); k != '{' && k != 'n' && k != 0 {
+		return nil, mismatch(k, "object")
+	}
+	return c.value()
+}

@@ -1,0 +1,90 @@
+package topics
+
+var thinkWire = wire[ThinkResponse]{depth: MaxDepth, read: readThink, write: writeThink}
+
+// readThink takes the current names, those of legacy images, and the camelCase ones of the Python and TypeScript model
+// workers; of two names for one field the later one in the record wins.
+func readThink(c *cursor, t *ThinkResponse) error {
+	err := c.record(func(name []byte) error { return t.member(c, string(name)) })
+	if err == nil && t.Known == 0 {
+		// An answer made of nothing would end a turn and clear its session's history.
+		return ErrUnknown
+	}
+	return err
+}
+
+func (t *ThinkResponse) member(c *cursor, name string) (err error) {
+	t.Known++
+	switch name {
+	case "session_id", "sessionId":
+		t.SessionID, err = c.text()
+	case "user_id", "userId":
+		t.UserID, err = c.text()
+	case "total_session_cost", "cost":
+		t.TotalSessionCost, err = c.double()
+	case "previous_session_cost", "prev_session_cost", "prevSessionCost":
+		t.PreviousSessionCost, err = c.double()
+	case "think_cost":
+		t.ThinkCost, err = c.double()
+	case "think_input_tokens", "input_tokens", "inputTokens":
+		t.ThinkInputTokens, err = c.integer(32)
+	case "think_output_tokens", "output_tokens", "outputTokens":
+		t.ThinkOutputTokens, err = c.integer(32)
+	case "previous_messages", "previousMessages":
+		t.PreviousMessages, err = c.list()
+	case "last_input_message", "lastInputMessage":
+		t.LastInputMessage, err = c.document()
+	case "last_input_response", "messages", "lastInputResponse":
+		t.LastInputResponse, err = c.list()
+	case "tool_uses", "toolUses":
+		t.ToolUses, t.NullToolUses, err = readList(c, readCalledTool)
+	case "end_turn", "endTurn":
+		t.EndTurn, err = c.boolean()
+	case "compaction":
+		t.Compaction, err = c.boolean()
+	case "compaction_input_tokens":
+		t.CompactionInputTokens, err = c.integer(32)
+	case "compaction_output_tokens":
+		t.CompactionOutputTokens, err = c.integer(32)
+	case "compaction_cost":
+		var cost *float64
+		if cost, err = c.double(); cost != nil {
+			t.CompactionCost = *cost
+		} else {
+			t.CompactionCost = 0
+		}
+	case "timestamp":
+		t.Timestamp, err = c.text()
+	default:
+		t.Known--
+		err = c.skip()
+	}
+	return err
+}
+
+func writeThink(w *writer, t ThinkResponse) {
+	w.grow(t.PreviousMessages, t.LastInputMessage, t.LastInputResponse)
+	w.open()
+	w.text("session_id", t.SessionID)
+	w.text("user_id", t.UserID)
+	w.double("total_session_cost", t.TotalSessionCost)
+	w.double("previous_session_cost", t.PreviousSessionCost)
+	w.double("think_cost", t.ThinkCost)
+	w.integer("think_input_tokens", t.ThinkInputTokens)
+	w.integer("think_output_tokens", t.ThinkOutputTokens)
+	w.raw("previous_messages", t.PreviousMessages)
+	w.raw("last_input_message", t.LastInputMessage)
+	w.raw("last_input_response", t.LastInputResponse)
+	if t.ToolUses == nil {
+		w.raw("tool_uses", nil)
+	} else {
+		writeList(w, "tool_uses", t.ToolUses, writeToolUse)
+	}
+	w.boolean("end_turn", t.EndTurn)
+	w.boolean("compaction", t.Compaction)
+	w.integer("compaction_input_tokens", t.CompactionInputTokens)
+	w.integer("compaction_output_tokens", t.CompactionOutputTokens)
+	w.double("compaction_cost", &t.CompactionCost)
+	w.text("timestamp", t.Timestamp)
+	w.close()
+}

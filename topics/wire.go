@@ -1,0 +1,30 @@
+package topics
+
+import "github.com/turntable-streams/turntable/codec"
+
+// wire is the codec.Format of a record type: how its fields are read and written.
+type wire[T any] struct {
+	// depth is how deep the record may nest.
+	depth int
+	read  func(*cursor, *T) error
+	write func(*writer, T)
+}
+
+// Marshal never fails.
+func (f wire[T]) Marshal(v T) ([]byte, error) {
+	var w writer
+	f.write(&w, v)
+	return w.b, nil
+}
+
+// Unmarshal yields a value that aliases raw.
+func (f wire[T]) Unmarshal(raw []byte) (v T, err error) {
+	err = read(raw, f.depth, func(c *cursor) error { return f.read(c, &v) })
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}
+
+func (f wire[T]) codec() codec.Codec[T] { return codec.Of[T](f) }

@@ -1,0 +1,126 @@
+package topics
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// writer appends JSON as FlightDeck's Java services write it (contract 1.0.1): compact, fields in the order of the
+// calls, absent ones as null, no escaping beyond what JSON asks for.
+type writer struct{ b []byte }
+
+// grow makes room: the estimate is the raw values' length plus enough for the rest.
+func (w *writer) grow(raws ...Raw) {
+	n := 512
+	for _, r := range raws {
+		n += len(r)
+	}
+	w.b = slices.Grow(w.b, n)
+}
+
+func (w *writer) open()  { w.next(); w.b = append(w.b, '{') }
+func (w *writer) close() { w.b = append(w.b, '}') }
+
+// next writes the comma before an element, where one is due: no complete value ends in an opening bracket.
+func (w *writer) next() {
+	if n := len(w.b); n > 0 && w.b[n-1] != '{' && w.b[n-1] != '[' && w.b[n-1] != ':' {
+		w.b = append(w.b, ',')
+	}
+}
+
+func (w *writer) name(name string) {
+	w.next()
+	w.b = append(append(append(w.b, '"'), name...), '"', ':')
+}
+
+func (w *writer) word(name, v string) {
+	w.name(name)
+	w.b = appendText(w.b, v)
+}
+
+func (w *writer) text(name string, v *string) {
+	w.name(name)
+	if v == nil {
+		w.b = append(w.b, "null"...)
+		return
+	}
+	w.b = appendText(w.b, *v)
+}
+
+func (w *writer) raw(name string, v Raw) {
+	w.name(name)
+	w.b = appendRaw(w.b, v)
+}
+
+func (w *writer) integer(name string, v int64) {
+	w.name(name)
+	w.b = strconv.AppendInt(w.b, v, 10)
+}
+
+func (w *writer) boolean(name string, v bool) {
+	w.name(name)
+	w.b = strconv.AppendBool(w.b, v)
+}
+
+func (w *writer) double(name string, v *float64) {
+	w.name(name)
+	if v == nil {
+		w.b = append(w.b, "null"...)
+		return
+	}
+	w.b = appendDouble(w.b, *v)
+}
+
+func writeList[T any](w *writer, name string, list []T, write func(*writer, T)) {
+	w.name(name)
+	w.b = append(w.b, '[')
+	for _, v := range list {
+		write(w, v)
+	}
+	w.b = append(w.b, ']')
+}
+
+// appendText never fails: what is no UTF-8 becomes U+FFFD, because a record that cannot be written stops its processor.
+func appendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+func appendRaw(b []byte, v Raw) []byte {
+	if v == nil {
+		return append(b, "null"...)
+	}
+	return append(b, v...)
+}
+
+// appendDouble writes Java's Double.toString: plain with a point from 1e-3 up to 1e7, else one digit, a point and an
+// exponent. What is not finite has no JSON form: null.
+func appendDouble(b []byte, v float64) []byte {
+	abs := math.Abs(v)
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return append(b, "null"...)
+	case abs == 0 || abs >= 1e-3 && abs < 1e7:
+		start := len(b)
+		b = strconv.AppendFloat(b, v, 'f', -1, 64)
+		if bytes.IndexByte(b[start:], '.') < 0 {
+			b = append(b, ".0"...)
+		}
+		return b
+	}
+	var scratch [32]byte
+	mantissa, exponent, _ := bytes.Cut(strconv.AppendFloat(scratch[:0], v, 'e', -1, 64), []byte{'e'})
+	b = append(b, mantissa...)
+	if bytes.IndexByte(mantissa, '.') < 0 {
+		b = append(b, ".0"...)
+	}
+	b = append(b, 'E')
+	if exponent[0] == '-' {
+		b = append(b, '-')
+	}
+	return append(b, bytes.TrimLeft(exponent[1:], "0")...)
+}
