@@ -1,0 +1,175 @@
+package processors
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Context is what a Handler gets besides the record: where the record comes from, the table row of its session, and the
+// effects it may have. Effects are collected and happen after the handler has returned nil, outputs first, then the
+// table row; none happens where it returns an error or panics.
+//
+// It is meant for the callback's goroutine. After the callback has returned its methods return ErrReturned, Value nil
+// and Now the zero time, and touch nothing; the record's coordinates stay readable.
+type Context struct {
+	record *record
+	key    string
+
+	mu      sync.Mutex
+	ctx     goka.Context // nil once the handler has returned
+	effects effects
+	thrown  any // by Goka, from within a call of the handler's
+}
+
+func newContext(ctx goka.Context, r *record, key string) *Context {
+	return &Context{record: r, key: key, ctx: ctx}
+}
+
+// Key is the session id: the key of the table row. It is the record's key, except where the record was written under
+// another one and came through the loop topic.
+func (c *Context) Key() string { return c.key }
+
+// Group is the consumer group.
+func (c *Context) Group() goka.Group { return c.record.group }
+
+// Topic is the topic the record was written to first: the loop topic is never seen.
+func (c *Context) Topic() string { return c.record.topic }
+
+// Partition is the record's partition in Topic.
+func (c *Context) Partition() int32 { return c.record.partition }
+
+// Offset is the record's offset in Topic and Partition.
+func (c *Context) Offset() int64 { return c.record.offset }
+
+// Timestamp is the record's timestamp, which may be any a foreign producer thought of; the zero time where it has none.
+func (c *Context) Timestamp() time.Time { return c.record.timestamp }
+
+// Headers are the record's headers, the last of each name. They must not be changed.
+func (c *Context) Headers() goka.Headers { return c.record.headers }
+
+// CauseID names the record as a cause: its turntable.id header, else a hash of topic, partition, offset, timestamp and
+// value. It is the same at every replay; ids of what the record brings about are derived from it. For a deadline it is
+// of no use: derive ids from the row.
+func (c *Context) CauseID() string { return causeID(c.record) }
+
+// Letter is the record as a dead letter, for a handler that keeps it in the table and may give it up later.
+func (c *Context) Letter(reason string) Letter { return c.record.letter(reason) }
+
+// Now is the time on the runtime's clock, or the system's time under a plain goka.NewProcessor.
+func (c *Context) Now() (now time.Time) {
+	_ = c.locked(func(ctx goka.Context) error {
+		now = callback.Now(ctx)
+		return nil
+	})
+	return now
+}
+
+// MaxRecordBytes is the largest record that may be sent: key, value and headers, before compression.
+func (c *Context) MaxRecordBytes() (limit int) {
+	_ = c.locked(func(ctx goka.Context) error {
+		limit = settingsOf(ctx).recordBytes
+		return nil
+	})
+	return limit
+}
+
+// Value is the table row of Key as the table's codec decoded it, or nil where there is none. It is the row as the
+// callback found it: SetValue does not change it.
+func (c *Context) Value() (row any) {
+	_ = c.locked(func(ctx goka.Context) error {
+		defer c.keepPanic()
+		row = ctx.Value()
+		return nil
+	})
+	return row
+}
+
+// SetValue writes the table row of Key. A callback writes its row at most once, by SetValue or Delete. value must not be
+// changed any more.
+func (c *Context) SetValue(value any) error {
+	if value == nil {
+		return ErrNilRow
+	}
+	return c.locked(func(goka.Context) error { return c.effects.writeRow(value) })
+}
+
+// Delete removes the table row of Key, where there is one.
+func (c *Context) Delete() error {
+	return c.locked(func(goka.Context) error { return c.effects.writeRow(nil) })
+}
+
+// Emit sends a record to an output of the graph; a nil value is a tombstone. value and headers must not be changed any
+// more. A stream that is no output of the graph, or a value its codec refuses, stops the processor: where the topic is
+// typed, use the function Emit.
+func (c *Context) Emit(stream goka.Stream, key string, value any, headers goka.Headers) error {
+	return c.locked(func(goka.Context) error {
+		c.effects.emit(output{stream: stream, key: key, value: value, headers: withoutPrivate(headers)})
+		return nil
+	})
+}
+
+// DeadLetter sends this record to the group's dead-letter topic, with its original key, bytes and headers, besides the
+// handler's other effects. The first reason counts, further calls change nothing. A deadline leaves a null value.
+func (c *Context) DeadLetter(reason string) error {
+	return c.locked(func(ctx goka.Context) error {
+		if !c.effects.rejected {
+			c.effects.rejected = true
+			c.effects.emit(c.record.letter(reason).output(ctx))
+		}
+		return nil
+	})
+}
+
+// DeadLetterOther sends a record to the group's dead-letter topic that was held in the table and is now given up.
+func (c *Context) DeadLetterOther(l Letter) error {
+	return c.locked(func(ctx goka.Context) error {
+		c.effects.emit(l.output(ctx))
+		return nil
+	})
+}
+
+// Emit encodes a value and sends it to a topic that is an output of the graph. It returns the codec's error, or
+// ErrTooLarge for a record over Context.MaxRecordBytes, and then sends nothing. The value is not kept.
+func Emit[T any](c *Context, t topics.Topic[T], key string, value T, headers goka.Headers) error {
+	raw, err := t.Codec().Marshal(value)
+	if err != nil {
+		return fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
+	}
+	if size, limit := recordBytes(key, raw, headers), c.MaxRecordBytes(); limit > 0 && size > limit {
+		return fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
+	}
+	// The codec writes what it could not decode as it came: so the bytes are not encoded twice.
+	return c.Emit(t.Stream(), key, codec.Decoded[T]{Raw: raw, Err: errEncoded}, headers)
+}
+
+// locked calls f with Goka's context as long as it may be used.
+func (c *Context) locked(f func(goka.Context) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil {
+		return ErrReturned
+	}
+	return f(c.ctx)
+}
+
+// keepPanic remembers a panic of Goka's, which ends the processor and must not be taken for the handler's own.
+func (c *Context) keepPanic() {
+	if thrown := recover(); thrown != nil {
+		c.thrown = thrown
+		panic(thrown)
+	}
+}
+
+// end takes the context away from the handler.
+func (c *Context) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx = nil
+}

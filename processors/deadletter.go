@@ -1,0 +1,97 @@
+package processors
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// maxReason bounds the reason of a dead letter, in bytes.
+const maxReason = 1024
+
+// DeadLetters is the output edge of a group's dead-letter topic, "{group}-dlq". Edges has it already.
+func DeadLetters(group goka.Group) goka.Edge {
+	return goka.Output(deadLetterStream(group), codec.Bytes())
+}
+
+func deadLetterStream(group goka.Group) goka.Stream { return goka.Stream(string(group) + "-dlq") }
+
+// Letter is a record on its way to the dead-letter topic.
+type Letter struct {
+	// Topic, Partition and Offset say where the record was written first.
+	Topic     string
+	Partition int32
+	Offset    int64
+	// Key is the record's key. NullKey keeps a Kafka null apart from an empty key.
+	Key     string
+	NullKey bool
+	// Value is the record's bytes; nil is a tombstone.
+	Value []byte
+	// Headers are the record's own headers. They are kept, except where an error header has the same name.
+	Headers goka.Headers
+	// Reason says why, in a few words and without quoting the record.
+	Reason string
+}
+
+func (r *record) letter(reason string) Letter {
+	return Letter{
+		Topic: r.topic, Partition: r.partition, Offset: r.offset,
+		Key: r.key, NullKey: r.nullKey, Value: r.raw, Headers: r.headers, Reason: reason,
+	}
+}
+
+// deadLetter sends a record that reaches no handler, or whose handler panicked.
+func deadLetter(ctx goka.Context, r *record, stage Stage, cause error) {
+	settingsOf(ctx).onDeadLetter(r.fail(stage, cause))
+	r.letter(cause.Error()).output(ctx).perform(ctx)
+}
+
+// output is the letter as a record of the dead-letter topic, cut where it would be refused for its size.
+func (l Letter) output(ctx goka.Context) output {
+	headers := make(goka.Headers, len(l.Headers)+len(errorHeaders)+1)
+	maps.Copy(headers, withoutPrivate(l.Headers))
+	for _, name := range errorHeaders {
+		delete(headers, name)
+	}
+	headers[topics.HeaderErrorReason] = []byte(cleanReason(l.Reason))
+	headers[topics.HeaderErrorTopic] = []byte(l.Topic)
+	headers[topics.HeaderErrorPartition] = strconv.AppendInt(nil, int64(l.Partition), 10)
+	headers[topics.HeaderErrorOffset] = strconv.AppendInt(nil, l.Offset, 10)
+	headers[topics.HeaderErrorGroup] = []byte(ctx.Group())
+
+	s := settingsOf(ctx)
+	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
+	if _, ok := ctx.(callback.Runtime); ok && l.NullKey {
+		headers[callback.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it
+	}
+	out := output{stream: s.deadLetters, key: key, headers: headers}
+	if value != nil {
+		out.value = codec.Decoded[[]byte]{Raw: value, Err: errEncoded}
+	}
+	return out
+}
+
+// cleanReason makes a text fit for a header that people read in terminals.
+func cleanReason(reason string) string {
+	reason = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(reason, "?"))
+	if len(reason) <= maxReason {
+		return reason
+	}
+	end := maxReason
+	for !utf8.RuneStart(reason[end]) {
+		end--
+	}
+	return reason[:end]
+}

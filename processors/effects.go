@@ -1,0 +1,70 @@
+package processors
+
+import (
+	"errors"
+
+	"github.com/lovoo/goka"
+)
+
+var (
+	// ErrReturned is returned by a Context whose callback has returned. Nothing happened.
+	ErrReturned = errors.New("processors: callback has returned")
+	// ErrRowWritten is returned by the second of two table writes in one callback. Only the first one happens.
+	ErrRowWritten = errors.New("processors: table row is already written in this callback")
+	// ErrNilRow is returned by SetValue of nil: Delete removes a row.
+	ErrNilRow = errors.New("processors: nil is no table row")
+	// ErrTooLarge is returned by Emit for a record that the broker would refuse.
+	ErrTooLarge = errors.New("processors: record is too large")
+)
+
+// errEncoded marks bytes that are handed to a codec already encoded.
+var errEncoded = errors.New("processors: already encoded")
+
+// effects is what a callback wants done. Nothing of it reaches Goka before the handler has returned without an error, so
+// that a handler which fails half way leaves no trace; and outputs go before the table row in whatever order they were
+// asked for: a row that is found after a crash proves that its outputs are in Kafka.
+type effects struct {
+	outputs  []output
+	row      any // nil: the row is removed
+	written  bool
+	rejected bool // the record itself is among the outputs, as a dead letter
+}
+
+type output struct {
+	stream  goka.Stream
+	key     string
+	value   any
+	headers goka.Headers
+}
+
+func (e *effects) emit(out output) { e.outputs = append(e.outputs, out) }
+
+func (e *effects) writeRow(row any) error {
+	if e.written {
+		return ErrRowWritten
+	}
+	e.row, e.written = row, true
+	return nil
+}
+
+// perform hands the effects to Goka. Where Goka refuses one it panics and stops; that panic is left to it.
+func (e *effects) perform(ctx goka.Context) {
+	for _, out := range e.outputs {
+		out.perform(ctx)
+	}
+	switch {
+	case !e.written:
+	case e.row == nil:
+		ctx.Delete()
+	default:
+		ctx.SetValue(e.row)
+	}
+}
+
+func (o output) perform(ctx goka.Context) {
+	if len(o.headers) == 0 {
+		ctx.Emit(o.stream, o.key, o.value)
+		return
+	}
+	ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
+}

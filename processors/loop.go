@@ -1,0 +1,121 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+var (
+	errNotOwned  = errors.New("key does not belong to the partition, also by way of the loop topic")
+	errNoSource  = errors.New("loop record does not say where it comes from")
+	errNoInput   = errors.New("loop record comes from a topic that is no input of the group")
+	errLoopBytes = errors.New("record under a wrong key is too large to be sent on under the right one")
+)
+
+// The headers of a record on the loop topic. A missing source key is a null key.
+const (
+	loopPrefix    = "turntable.source."
+	loopTopic     = loopPrefix + "topic"
+	loopPartition = loopPrefix + "partition"
+	loopOffset    = loopPrefix + "offset"
+	loopTimestamp = loopPrefix + "timestamp"
+	loopKey       = loopPrefix + "key"
+)
+
+// loopCodec is the codec of the loop topic. It carries the group's inputs as well, because a codec is all of an edge that
+// Goka gives back: so New can make the edges once more, bound to its options.
+type loopCodec struct {
+	codec.Codec[[]byte]
+	inputs []Source
+}
+
+// loopEdge is the edge of the group's loop topic, which brings records to the key and partition where they belong: Goka
+// writes the table of the partition a record arrived in, but the changelog partition of its key. Records on it are
+// handled by the handlers of the inputs, as if they had been read where they came from.
+func loopEdge(inputs []Source, bind binder) goka.Edge {
+	sources := make(map[string]source, len(inputs))
+	for _, s := range inputs {
+		sources[s.in.name()] = s.in
+	}
+	return goka.Loop(loopCodec{codec.Bytes(), inputs}, func(ctx goka.Context, msg any) {
+		receiveLoop(bind(ctx), msg, sources)
+	})
+}
+
+func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
+	d, ok := decoded[[]byte](msg)
+	arrived := recordOf(ctx, d.Raw)
+	if !ok {
+		fail(ctx, arrived.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
+	}
+	r, err := arrived.origin()
+	if err != nil {
+		deadLetter(ctx, arrived, StageRoute, err)
+		return
+	}
+	in := sources[r.topic]
+	switch err := checkSession(ctx.Key()); {
+	case in == nil:
+		deadLetter(ctx, r, StageRoute, errNoInput)
+	case err != nil:
+		deadLetter(ctx, r, StageSession, err)
+	case !callback.Owns(ctx, ctx.Key()):
+		deadLetter(ctx, r, StageRoute, errNotOwned)
+	default:
+		in.rerouted(ctx, r)
+	}
+}
+
+// reroute sends a record to the group's loop topic under the right key.
+func reroute(ctx goka.Context, r *record, session string) {
+	headers := make(goka.Headers, len(r.headers)+5)
+	maps.Copy(headers, r.headers)
+	headers[loopTopic] = []byte(r.topic)
+	headers[loopPartition] = strconv.AppendInt(nil, int64(r.partition), 10)
+	headers[loopOffset] = strconv.AppendInt(nil, r.offset, 10)
+	headers[loopTimestamp] = strconv.AppendInt(nil, r.timestamp.UnixMilli(), 10)
+	delete(headers, loopKey)
+	if !r.nullKey {
+		headers[loopKey] = []byte(r.key)
+	}
+	if recordBytes(session, r.raw, headers) > settingsOf(ctx).recordBytes {
+		deadLetter(ctx, r, StageRoute, errLoopBytes)
+		return
+	}
+	value := codec.Decoded[[]byte]{Raw: r.raw}
+	if r.raw != nil {
+		value.Err = errEncoded
+	}
+	ctx.Loopback(session, value, goka.WithCtxEmitHeaders(headers))
+}
+
+// origin is a record of the loop topic as it was written first.
+func (r *record) origin() (*record, error) {
+	topic, named := r.headers[loopTopic]
+	partition, err1 := strconv.ParseInt(string(r.headers[loopPartition]), 10, 32)
+	offset, err2 := strconv.ParseInt(string(r.headers[loopOffset]), 10, 64)
+	ms, err3 := strconv.ParseInt(string(r.headers[loopTimestamp]), 10, 64)
+	if !named || err1 != nil || err2 != nil || err3 != nil {
+		return nil, errNoSource
+	}
+	key, keyed := r.headers[loopKey]
+	own := make(goka.Headers, len(r.headers))
+	for name, value := range r.headers {
+		if !strings.HasPrefix(name, loopPrefix) {
+			own[name] = value
+		}
+	}
+	return &record{
+		group: r.group, topic: string(topic), partition: int32(partition), offset: offset,
+		timestamp: time.UnixMilli(ms), key: string(key), nullKey: !keyed, headers: own, raw: r.raw,
+	}, nil
+}

@@ -1,0 +1,37 @@
+package processors
+
+import "github.com/lovoo/goka"
+
+// perform runs a handler and then, where it returned nil, its effects.
+func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Context) error) {
+	c := newContext(ctx, r, key)
+	err, panicked := run(c, h)
+	c.end()
+	switch {
+	case c.thrown != nil: // Goka stops; the handler may have recovered it
+		panic(c.thrown)
+	case panicked != nil:
+		deadLetter(ctx, r, stage, panicked)
+	case err != nil:
+		fail(ctx, r.fail(stage, err))
+	default:
+		c.effects.perform(ctx)
+	}
+}
+
+// run keeps a handler's panic from Goka, which would stop and meet the same record again after every restart.
+func run(c *Context, h func(*Context) error) (err error, panicked *PanicError) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			panicked = recovered(thrown)
+		}
+	}()
+	return h(c), nil
+}
+
+// fail stops the processor and never returns. While Goka shuts down its Fail does, and the record would be committed as
+// if it had been handled.
+func fail(ctx goka.Context, err error) {
+	ctx.Fail(err)
+	panic(err)
+}

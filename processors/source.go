@@ -1,0 +1,146 @@
+package processors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrType is the cause of a record error where Goka handed over a value of another type than the topic's: two edges of
+// one topic have different codecs, and Goka uses the later one's for both.
+var ErrType = errors.New("processors: value is not of the topic's type")
+
+// Handler handles one record: a value or a tombstone, never poison. It runs in the partition's goroutine, one record at
+// a time, and must not wait for anything. After a crash it runs again, with the same record and possibly the same row:
+// what it does must not depend on how often it ran. in.Raw is valid during the call.
+//
+// Where it returns an error the processor stops, restarts and hands the record over again: that is for what may pass. A
+// bad record goes to Context.DeadLetter. A panic sends the record to the dead-letter topic.
+type Handler[T any] func(c *Context, in codec.Decoded[T]) error
+
+// Source is an input topic bound to its handler. Edges makes Goka's edges of it.
+type Source struct{ in source }
+
+type source interface {
+	name() string
+	// edge is the input edge. bind gives each callback its context.
+	edge(bind binder) goka.Edge
+	// rerouted takes a record that came through the loop topic.
+	rerouted(ctx goka.Context, r *record)
+}
+
+// EdgeOption configures an Input of T.
+type EdgeOption[T any] func(*input[T])
+
+// KeyedBy says where the session id stands in a value of the topic. A record under another key then goes through the
+// group's loop topic to the right one; a value without a session id (nil) is dead-lettered. Without this option, and for
+// tombstones, the record's key is the session id.
+func KeyedBy[T any](session func(value T) *string) EdgeOption[T] {
+	return func(in *input[T]) { in.session = session }
+}
+
+// Input binds a topic to its handler. The handler gets the values and tombstones of records that have a session id and
+// stand in the partition where it belongs; other records go to the dead-letter topic, or through the loop topic.
+func Input[T any](t topics.Topic[T], h Handler[T], opts ...EdgeOption[T]) Source {
+	in := &input[T]{topic: t, handler: h}
+	for _, opt := range opts {
+		opt(in)
+	}
+	return Source{in}
+}
+
+// Edges are the edges of a group's inputs: one input edge each, the edge of the loop topic, and that of the dead-letter
+// topic. Table and outputs come beside them:
+//
+//	edges := processors.Edges(group, inputs...)
+//	graph := goka.DefineGroup(group, append(edges, goka.Persist(rows), goka.Output(answers, c))...)
+func Edges(group goka.Group, inputs ...Source) []goka.Edge {
+	return append(bindEdges(inputs, unbound), DeadLetters(group))
+}
+
+// binder prepares Goka's context for the callback of an edge.
+type binder func(goka.Context) goka.Context
+
+func unbound(ctx goka.Context) goka.Context { return ctx }
+
+func bindEdges(inputs []Source, bind binder) []goka.Edge {
+	edges := make([]goka.Edge, 0, len(inputs)+2)
+	for _, s := range inputs {
+		edges = append(edges, s.in.edge(bind))
+	}
+	return append(edges, loopEdge(inputs, bind))
+}
+
+type input[T any] struct {
+	topic   topics.Topic[T]
+	handler Handler[T]
+	session func(T) *string // nil: the key
+}
+
+func (in *input[T]) name() string { return in.topic.Name() }
+
+func (in *input[T]) edge(bind binder) goka.Edge {
+	return goka.Input(in.topic.Stream(), in.topic.Codec(), func(ctx goka.Context, msg any) {
+		in.receive(bind(ctx), msg)
+	})
+}
+
+// receive is the callback of the input edge.
+func (in *input[T]) receive(ctx goka.Context, msg any) {
+	d, ok := decoded[T](msg)
+	r := recordOf(ctx, d.Raw)
+	if !ok {
+		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
+	}
+	if d.Err != nil {
+		deadLetter(ctx, r, StageDecode, d.Err)
+		return
+	}
+	session := in.sessionOf(r, d)
+	if err := checkSession(session); err != nil {
+		deadLetter(ctx, r, StageSession, err)
+		return
+	}
+	if session != r.key || !callback.Owns(ctx, session) {
+		reroute(ctx, r, session)
+		return
+	}
+	in.handle(ctx, r, session, d)
+}
+
+func (in *input[T]) rerouted(ctx goka.Context, r *record) {
+	d := in.topic.Codec().Unmarshal(r.raw)
+	if d.Err != nil { // it was no poison to the version that sent it here
+		deadLetter(ctx, r, StageDecode, d.Err)
+		return
+	}
+	in.handle(ctx, r, ctx.Key(), d)
+}
+
+func (in *input[T]) handle(ctx goka.Context, r *record, session string, d codec.Decoded[T]) {
+	perform(ctx, r, session, StageHandle, func(c *Context) error { return in.handler(c, d) })
+}
+
+func (in *input[T]) sessionOf(r *record, d codec.Decoded[T]) string {
+	if in.session == nil || d.Tombstone() {
+		return r.key
+	}
+	if id := in.session(d.Value); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// decoded takes what Goka hands to a callback. A bare nil is a tombstone of a processor with goka.NilProcess.
+func decoded[T any](msg any) (codec.Decoded[T], bool) {
+	if msg == nil {
+		return codec.Decoded[T]{}, true
+	}
+	d, ok := msg.(codec.Decoded[T])
+	return d, ok
+}
