@@ -1,0 +1,128 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// backing holds the state of the last flushed cut. It is safe for concurrent use.
+type backing interface {
+	// get returns a key's value, which the caller may keep only where it copies it; ok is false where there is none.
+	get(key string) (value []byte, ok bool, err error)
+	has(key string) (bool, error)
+	// write applies a layer, its offset included, all or nothing.
+	write(l *layer) error
+	// offset is the offset of the last layer that had one, or noOffset.
+	offset() (int64, error)
+	// scan reads a snapshot in the order of keys, from start, to before limit; nil and empty are no bound.
+	scan(start, limit []byte) cursor
+	close() error
+}
+
+// cursor stands before the first pair of a snapshot. Keys and values are valid until it moves.
+type cursor interface {
+	next() bool
+	seek(key []byte) bool
+	key() []byte
+	value() []byte
+	err() error
+	release()
+}
+
+// memory is the backing without a disk.
+type memory struct {
+	mu   sync.RWMutex
+	rows map[string][]byte
+	last int64
+}
+
+func newMemory() *memory { return &memory{rows: map[string][]byte{}, last: noOffset} }
+
+func (m *memory) get(key string) ([]byte, bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	v, ok := m.rows[key]
+	return v, ok, nil
+}
+
+func (m *memory) has(key string) (bool, error) {
+	_, ok, err := m.get(key)
+	return ok, err
+}
+
+func (m *memory) write(l *layer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, r := range l.rows {
+		if r.value == nil {
+			delete(m.rows, k)
+		} else {
+			m.rows[k] = r.value
+		}
+	}
+	m.last = max(m.last, l.offset)
+	return nil
+}
+
+func (m *memory) offset() (int64, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.last, nil
+}
+
+// scan copies the pairs in range but not their bytes: a value that was written is never changed, only replaced.
+func (m *memory) scan(start, limit []byte) cursor {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var p []pair
+	for k, v := range m.rows {
+		if within(k, start, limit) {
+			p = append(p, pair{k, v})
+		}
+	}
+	sortPairs(p)
+	return &pairs{of: p, at: -1}
+}
+
+func (*memory) close() error { return nil }
+
+// pair is a key and its value; a nil value stands for a deleted key.
+type pair struct {
+	key   string
+	value []byte
+}
+
+func sortPairs(p []pair) {
+	slices.SortFunc(p, func(a, b pair) int { return strings.Compare(a.key, b.key) })
+}
+
+func findPair(p []pair, key []byte) int {
+	i, _ := slices.BinarySearchFunc(p, string(key), func(a pair, k string) int { return strings.Compare(a.key, k) })
+	return i
+}
+
+func within(key string, start, limit []byte) bool {
+	return key >= string(start) && (len(limit) == 0 || key < string(limit))
+}
+
+// pairs is a cursor over sorted pairs.
+type pairs struct {
+	of []pair
+	at int
+}
+
+func (p *pairs) next() bool {
+	p.at = min(p.at+1, len(p.of))
+	return p.at < len(p.of)
+}
+
+func (p *pairs) seek(key []byte) bool {
+	p.at = findPair(p.of, key)
+	return p.at < len(p.of)
+}
+
+func (p *pairs) key() []byte   { return []byte(p.of[p.at].key) }
+func (p *pairs) value() []byte { return p.of[p.at].value }
+func (p *pairs) err() error    { return nil }
+func (p *pairs) release()      { p.of = nil }

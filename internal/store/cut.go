@@ -1,0 +1,154 @@
+package store
+
+import "errors"
+
+// Seal ends the cut: what was written since the last one becomes the cut that Flush writes, and reads go on seeing it.
+// The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick and
+// does no I/O. It reports whether there is a cut to flush now; it does nothing, and a later Seal takes what has gathered,
+// while an earlier cut is not flushed yet, where nothing was written, before MarkRecovered, and in a store opened
+// WithThrough.
+func (s *Store) Seal() bool {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.committed() {
+		return false
+	}
+	return s.swap()
+}
+
+// Flush writes the sealed cut to the base as one batch. It may run beside every other method, and writes nothing where
+// nothing is sealed. After an error the cut is still sealed and Flush may be called again.
+func (s *Store) Flush() error { return s.alive(s.flush) }
+
+// Discard forgets what was written since the last Seal, its offset and its deadlines included. It does nothing before
+// MarkRecovered and in a store opened WithThrough, whose writes are committed.
+func (s *Store) Discard() error {
+	return s.alive(func() error {
+		s.writing.Lock() // the base stands still
+		defer s.writing.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.committed() {
+			return nil
+		}
+		dropped := s.open.rows
+		s.open = newLayer()
+		if s.deadline == nil {
+			return nil
+		}
+		for key := range dropped {
+			r, err := s.below(key)
+			if err != nil {
+				return err
+			}
+			s.index(key, r)
+		}
+		return nil
+	})
+}
+
+// Pending is what the open layer holds: its keys, and the bytes of keys and values. A runtime whose flushes fall behind
+// the writes may shut its gate by it.
+func (s *Store) Pending() (rows, bytes int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.open.rows), s.open.bytes
+}
+
+// MarkRecovered writes what recovery has left to write; from here on writes go into the layer.
+func (s *Store) MarkRecovered() error {
+	return s.alive(func() error {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.recovered = true
+		return nil
+	})
+}
+
+// Close writes what is committed by definition, forgets open and sealed layers, ends the store's iterators and gives
+// the path free. It waits for calls that run, Flush among them. Later calls do nothing.
+func (s *Store) Close() error {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.closed {
+		return nil
+	}
+	err := s.settle()
+	s.closed = true
+	for it := range s.iterators {
+		it.base.release()
+	}
+	s.iterators = nil
+	return errors.Join(err, s.base.close())
+}
+
+// settle spills where what is written is committed by definition.
+func (s *Store) settle() error {
+	s.mu.RLock()
+	committed := s.committed()
+	s.mu.RUnlock()
+	if !committed {
+		return nil
+	}
+	return s.spill()
+}
+
+// spill writes committed rows to the base.
+func (s *Store) spill() error {
+	if err := s.flush(); err != nil { // what an earlier spill could not write
+		return err
+	}
+	s.mu.Lock()
+	s.swap()
+	s.mu.Unlock()
+	return s.flush()
+}
+
+// swap seals the open layer and reports whether it did; s.mu is held.
+func (s *Store) swap() bool {
+	if s.sealed != nil || s.open.empty() {
+		return false
+	}
+	s.sealed, s.open = s.open, newLayer()
+	return true
+}
+
+func (s *Store) flush() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.RLock()
+	l := s.sealed
+	s.mu.RUnlock()
+	if l == nil {
+		return nil
+	}
+	if err := s.base.write(l); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushed = max(s.flushed, l.offset)
+	s.sealed = nil
+	return nil
+}
+
+// below is a key's row under the open layer.
+func (s *Store) below(key string) (row, error) {
+	if s.sealed != nil {
+		if r, ok := s.sealed.rows[key]; ok {
+			return r, nil
+		}
+	}
+	v, ok, err := s.base.get(key)
+	if err != nil || !ok {
+		return row{}, err
+	}
+	r := row{value: v}
+	r.due, r.timed, err = dueOf(s.deadline, v)
+	return r, err
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/syndtr/goleveldb/leveldb/journal"
+	ldb "github.com/syndtr/goleveldb/leveldb/storage"
+)
+
+// neverFilled reports whether the files are what a crash leaves that came before LevelDB was created: no entry point,
+// and nothing that could hold a row.
+func neverFilled(files ldb.Storage) bool {
+	if _, err := files.GetMeta(); !os.IsNotExist(err) {
+		return false
+	}
+	held, err := files.List(ldb.TypeJournal | ldb.TypeTable)
+	return err == nil && len(held) == 0
+}
+
+func removeManifests(files ldb.Storage) error {
+	fds, err := files.List(ldb.TypeManifest)
+	for _, fd := range fds {
+		if err == nil {
+			err = files.Remove(fd)
+		}
+	}
+	return err
+}
+
+// tornAtEnd reports whether journals and manifest are whole but for their end, which is what a crash in the middle of a
+// write leaves: dropping the end takes the store back to an earlier cut. Whole records behind damage mean that cuts in
+// the middle are lost.
+func tornAtEnd(files ldb.Storage) bool {
+	torn := false
+	for _, kind := range []ldb.FileType{ldb.TypeManifest, ldb.TypeJournal} {
+		fds, err := files.List(kind)
+		if err != nil {
+			return false
+		}
+		slices.SortFunc(fds, func(a, b ldb.FileDesc) int { return int(a.Num - b.Num) })
+		var d drops
+		for _, fd := range fds {
+			if !d.read(files, fd) {
+				return false
+			}
+		}
+		torn = torn || d.any
+	}
+	return torn
+}
+
+// drops is told by the journal's reader that it drops something.
+type drops struct{ any bool }
+
+func (d *drops) Drop(error) { d.any = true }
+
+// read reads a file to its end and reports whether no whole record came behind a drop, in this file or an earlier one.
+func (d *drops) read(files ldb.Storage, fd ldb.FileDesc) bool {
+	file, err := files.Open(fd)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	records := journal.NewReader(file, d, false, true)
+	for {
+		record, err := records.Next()
+		if err == io.EOF {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		switch _, err = io.Copy(io.Discard, record); {
+		case err == io.ErrUnexpectedEOF: // dropped
+		case err != nil || d.any:
+			return false
+		}
+	}
+}

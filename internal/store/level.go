@@ -1,0 +1,195 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/syndtr/goleveldb/leveldb"
+	ldberrors "github.com/syndtr/goleveldb/leveldb/errors"
+	"github.com/syndtr/goleveldb/leveldb/filter"
+	"github.com/syndtr/goleveldb/leveldb/iterator"
+	"github.com/syndtr/goleveldb/leveldb/opt"
+	ldb "github.com/syndtr/goleveldb/leveldb/storage"
+	"github.com/syndtr/goleveldb/leveldb/util"
+)
+
+// The first byte of a key in LevelDB says what the rest is. So a user's key may be anything, and the deadlines lie side
+// by side: an index of few deadlines over many rows is read without the rows.
+const (
+	metaSpace     = 0 // the rest names a fact about the store
+	deadlineSpace = 1 // the rest is a user's key; the value is its deadline
+	rowSpace      = 2 // the rest is a user's key
+	endSpace      = 3
+)
+
+var (
+	formatKey = []byte("\x00format") // the version of this layout
+	offsetKey = []byte("\x00offset") // the changelog offset that the rows are at
+	timedKey  = []byte("\x00timed")  // there while every row's deadline has a row of its own
+)
+
+const formatVersion = 1
+
+// level is the backing on a disk.
+type level struct {
+	path  string
+	files ldb.Storage
+	db    *leveldb.DB
+	timed bool // rows of deadlines are kept
+}
+
+func options(strict opt.Strict) *opt.Options {
+	return &opt.Options{
+		Filter: filter.NewBloomFilter(10), // most keys a table is asked for first are new
+		Strict: opt.DefaultStrict | strict,
+	}
+}
+
+// openFiles opens the database of a directory, creating both.
+func openFiles(path string) (*level, error) {
+	files, err := ldb.OpenFile(path, false)
+	switch {
+	case err != nil && isLocked(err):
+		return nil, fmt.Errorf("%w: %s is open in another process or in another store of this one", ErrInUse, path)
+	case err != nil:
+		return nil, fmt.Errorf("store: open %s: %w", path, err)
+	}
+	l := &level{path: path, files: files}
+	// LevelDB by itself skips what is damaged in its journal and goes on after it, which would lose a cut in the middle.
+	if l.db, err = leveldb.Open(files, options(opt.StrictJournal|opt.StrictManifest)); ldberrors.IsCorrupted(err) {
+		switch {
+		case neverFilled(files):
+			err = removeManifests(files)
+		case !tornAtEnd(files):
+			return nil, errors.Join(l.named("open", err), files.Close())
+		default:
+			err = nil
+		}
+		if err == nil {
+			l.db, err = leveldb.Open(files, options(0))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(l.named("open", err), files.Close())
+	}
+	return l, nil
+}
+
+func (l *level) close() error {
+	if err := errors.Join(l.db.Close(), l.files.Close()); err != nil {
+		return fmt.Errorf("store: close %s: %w", l.path, err)
+	}
+	return nil
+}
+
+func (l *level) get(key string) ([]byte, bool, error) {
+	v, err := l.db.Get(inSpace(rowSpace, key), nil)
+	if errors.Is(err, leveldb.ErrNotFound) {
+		return nil, false, nil
+	}
+	return v, err == nil, l.named("get", err)
+}
+
+func (l *level) has(key string) (bool, error) {
+	ok, err := l.db.Has(inSpace(rowSpace, key), nil)
+	return ok, l.named("get", err)
+}
+
+func (l *level) write(from *layer) error {
+	var key, due []byte
+	batch := new(leveldb.Batch) // copies what it is given
+	for k, r := range from.rows {
+		key = append(append(key[:0], rowSpace), k...)
+		if r.value == nil {
+			batch.Delete(key)
+		} else {
+			batch.Put(key, r.value)
+		}
+		if !l.timed {
+			continue
+		}
+		key[0] = deadlineSpace
+		if r.timed {
+			due = binary.BigEndian.AppendUint64(due[:0], uint64(r.due))
+			batch.Put(key, due)
+		} else {
+			batch.Delete(key)
+		}
+	}
+	if from.offset != noOffset {
+		batch.Put(offsetKey, binary.BigEndian.AppendUint64(nil, uint64(from.offset)))
+	}
+	return l.named("write", l.db.Write(batch, nil))
+}
+
+func (l *level) offset() (int64, error) {
+	v, ok, err := l.meta(offsetKey)
+	if !ok {
+		return noOffset, err
+	}
+	return v, nil
+}
+
+// meta reads a number about the store.
+func (l *level) meta(key []byte) (n int64, ok bool, err error) {
+	v, err := l.db.Get(key, nil)
+	switch {
+	case errors.Is(err, leveldb.ErrNotFound):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, l.named("get", err)
+	case len(v) != 8:
+		return 0, false, l.damaged(fmt.Sprintf("row %q has %d bytes", key[1:], len(v)))
+	}
+	return int64(binary.BigEndian.Uint64(v)), true, nil
+}
+
+func (l *level) scan(start, limit []byte) cursor {
+	if len(limit) > 0 && string(start) >= string(limit) {
+		return &pairs{at: -1}
+	}
+	r := &util.Range{Start: inSpace(rowSpace, string(start)), Limit: []byte{endSpace}}
+	if len(limit) > 0 {
+		r.Limit = inSpace(rowSpace, string(limit))
+	}
+	return l.cursor(r)
+}
+
+func (l *level) cursor(r *util.Range) *levelCursor {
+	// A scan must not push what the callbacks read out of the cache.
+	return &levelCursor{level: l, it: l.db.NewIterator(r, &opt.ReadOptions{DontFillCache: true})}
+}
+
+// levelCursor is a cursor over one space of a snapshot.
+type levelCursor struct {
+	level *level
+	it    iterator.Iterator
+}
+
+func (c *levelCursor) next() bool           { return c.it.Next() }
+func (c *levelCursor) seek(key []byte) bool { return c.it.Seek(inSpace(rowSpace, string(key))) }
+func (c *levelCursor) key() []byte          { return c.it.Key()[1:] }
+func (c *levelCursor) value() []byte        { return c.it.Value() }
+func (c *levelCursor) err() error           { return c.level.named("iterate", c.it.Error()) }
+func (c *levelCursor) release()             { c.it.Release() }
+
+func inSpace(space byte, key string) []byte {
+	return append(append(make([]byte, 0, 1+len(key)), space), key...)
+}
+
+// named gives an error of LevelDB the path, and the remedy where the files are damaged.
+func (l *level) named(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ldberrors.IsCorrupted(err), errors.Is(err, os.ErrNotExist):
+		return l.damaged(err.Error())
+	}
+	return fmt.Errorf("store: %s %s: %w", doing, l.path, err)
+}
+
+func (l *level) damaged(what string) error {
+	return fmt.Errorf("%w: %s: %s: delete the directory, it is rebuilt from the changelog", ErrDamaged, l.path, what)
+}

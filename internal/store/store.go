@@ -1,0 +1,244 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lovoo/goka/storage"
+
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// Layered is what the runtime needs of a store beyond what Goka needs.
+type Layered interface {
+	storage.Storage
+	Seal() bool
+	Flush() error
+	Discard() error
+}
+
+var _ Layered = (*Store)(nil)
+
+// Store is a storage.Storage with a layer. It is safe for concurrent use. Keys may be any bytes. A nil value is a
+// deletion, as it is in the changelog; a value of no bytes is a value. Values are copied on the way in and out.
+type Store struct {
+	path     string // "" in memory
+	through  bool
+	deadline func([]byte) (int64, bool)
+	due      *timer.Index
+	base     backing
+
+	// life is held for reading by every call, and for writing by Close.
+	life   sync.RWMutex
+	closed bool
+
+	mu        sync.RWMutex // the fields below
+	recovered bool
+	open      *layer
+	sealed    *layer // nil: no cut is being written
+	flushed   int64  // offset of the base
+
+	writing sync.Mutex // one writer of the base at a time
+
+	reading   sync.Mutex // iterators
+	iterators map[*iterator]struct{}
+}
+
+// InMemory returns an empty store without a disk.
+func InMemory(opts ...Option) *Store {
+	s := newStore("", opts)
+	s.base = newMemory()
+	return s
+}
+
+// Open opens or creates the LevelDB at path. It blocks while LevelDB replays its journal and the due-index is read.
+// Errors are ErrInUse, ErrDamaged and ErrNewerFormat, naming path, and those of the file system.
+func Open(path string, opts ...Option) (*Store, error) {
+	s := newStore(path, opts)
+	base, err := openLevel(path, s.deadline, s.due)
+	if err != nil {
+		return nil, err
+	}
+	s.base = base
+	if s.flushed, err = base.offset(); err != nil {
+		return nil, errors.Join(err, base.close())
+	}
+	return s, nil
+}
+
+func newStore(path string, opts []Option) *Store {
+	s := &Store{
+		path: path, due: timer.NewIndex(), open: newLayer(), flushed: noOffset, iterators: map[*iterator]struct{}{},
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Path is the directory of the store, empty where it is in memory.
+func (s *Store) Path() string { return s.path }
+
+// Due is the index of the deadlines of the store's rows as they read now, the open layer included. It is empty without
+// WithDeadline, and complete once the store is recovered.
+func (s *Store) Due() *timer.Index { return s.due }
+
+// Open does nothing: a Store is open when it is made.
+func (s *Store) Open() error { return s.alive(func() error { return nil }) }
+
+// Has reports whether a key has a value.
+func (s *Store) Has(key string) (has bool, err error) {
+	err = s.alive(func() error {
+		if r, ok := s.layered(key); ok {
+			has = r.value != nil
+			return nil
+		}
+		has, err = s.base.has(key)
+		return err
+	})
+	return has, err
+}
+
+// Get returns a copy of a key's value, or nil where it has none.
+func (s *Store) Get(key string) (value []byte, err error) {
+	err = s.alive(func() error {
+		if r, ok := s.layered(key); ok {
+			value = copied(r.value)
+			return nil
+		}
+		v, ok, err := s.base.get(key)
+		if ok {
+			value = copied(v)
+		}
+		return err
+	})
+	return value, err
+}
+
+// Set writes a value, which it copies; nil deletes the key.
+func (s *Store) Set(key string, value []byte) error { return s.write(key, row{value: copied(value)}) }
+
+// Delete deletes a key, if it is there.
+func (s *Store) Delete(key string) error { return s.write(key, row{}) }
+
+// GetOffset returns the highest offset set, or stored by an earlier life of the store, or def where there is none.
+func (s *Store) GetOffset(def int64) (offset int64, err error) {
+	err = s.alive(func() error {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		offset = s.newest()
+		if offset == noOffset {
+			offset = def
+		}
+		return nil
+	})
+	return offset, err
+}
+
+// SetOffset says that the changelog up to offset is in the store. A lower one than before changes nothing. It is stored
+// in the batch of the rows it covers, never ahead of them.
+func (s *Store) SetOffset(offset int64) error {
+	return s.alive(func() error {
+		s.mu.Lock()
+		if offset > s.newest() {
+			s.open.offset = offset
+		}
+		spill := s.committed() && (s.recovered || s.open.full(1))
+		s.mu.Unlock()
+		if spill {
+			return s.spill()
+		}
+		return nil
+	})
+}
+
+func (s *Store) write(key string, r row) error {
+	if s.deadline != nil && r.value != nil {
+		var err error
+		if r.due, r.timed, err = dueOf(s.deadline, r.value); err != nil {
+			return err
+		}
+	}
+	return s.alive(func() error {
+		s.mu.Lock()
+		s.open.put(key, r)
+		s.index(key, r)
+		// The offset that covers this row comes next: leave it the time to get into the same batch.
+		full := s.committed() && s.open.full(2)
+		s.mu.Unlock()
+		if full {
+			return s.spill()
+		}
+		return nil
+	})
+}
+
+// index brings the due-index in line with a row; s.mu is held, so that the last writer of a row decides.
+func (s *Store) index(key string, r row) {
+	switch {
+	case s.deadline == nil:
+	case r.timed:
+		s.due.Set(key, r.due)
+	default:
+		s.due.Remove(key)
+	}
+}
+
+// layered looks a key up in the layers.
+func (s *Store) layered(key string) (row, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r, ok := s.open.rows[key]
+	if !ok && s.sealed != nil {
+		r, ok = s.sealed.rows[key]
+	}
+	return r, ok
+}
+
+// committed reports whether what is written now is committed by definition; s.mu is held.
+func (s *Store) committed() bool { return s.through || !s.recovered }
+
+// newest is the highest offset of base and layers; s.mu is held.
+func (s *Store) newest() int64 {
+	n := max(s.flushed, s.open.offset)
+	if s.sealed != nil {
+		n = max(n, s.sealed.offset)
+	}
+	return n
+}
+
+// alive runs f unless the store is closed, and keeps it from being closed meanwhile.
+func (s *Store) alive(f func() error) error {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		return s.named(ErrClosed)
+	}
+	return f()
+}
+
+func (s *Store) named(err error) error {
+	if s.path == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, s.path)
+}
+
+func dueOf(deadline func([]byte) (int64, bool), row []byte) (ms int64, ok bool, err error) {
+	defer func() {
+		if recover() != nil { // its text may quote the row
+			err = ErrDeadline
+		}
+	}()
+	ms, ok = deadline(row)
+	return ms, ok, nil
+}
+
+// copied keeps the difference between no value and a value of no bytes.
+func copied(v []byte) []byte {
+	if v == nil {
+		return nil
+	}
+	return append(make([]byte, 0, len(v)), v...)
+}
