@@ -61,9 +61,9 @@ func (l Letter) output(ctx goka.Context) output {
 		delete(headers, name)
 	}
 	headers[topics.HeaderErrorReason] = []byte(cleanReason(l.Reason))
-	headers[topics.HeaderErrorTopic] = []byte(l.Topic)
-	headers[topics.HeaderErrorPartition] = strconv.AppendInt(nil, int64(l.Partition), 10)
-	headers[topics.HeaderErrorOffset] = strconv.AppendInt(nil, l.Offset, 10)
+	headers[topics.HeaderErrorSourceTopic] = []byte(l.Topic)
+	headers[topics.HeaderErrorSourcePartition] = strconv.AppendInt(nil, int64(l.Partition), 10)
+	headers[topics.HeaderErrorSourceOffset] = strconv.AppendInt(nil, l.Offset, 10)
 	headers[topics.HeaderErrorGroup] = []byte(ctx.Group())
 
 	s := settingsOf(ctx)

@@ -22,8 +22,8 @@ const (
 
 // errorHeaders are the headers that only a dead letter has.
 var errorHeaders = []string{
-	topics.HeaderErrorReason, topics.HeaderErrorTopic, topics.HeaderErrorPartition,
-	topics.HeaderErrorOffset, topics.HeaderErrorGroup, topics.HeaderErrorTruncated,
+	topics.HeaderErrorReason, topics.HeaderErrorSourceTopic, topics.HeaderErrorSourcePartition,
+	topics.HeaderErrorSourceOffset, topics.HeaderErrorGroup, topics.HeaderErrorTruncated,
 }
 
 // shrink cuts a dead letter until it fits the limit, which Sarama applies before compression: the value first, then the
