@@ -9,7 +9,7 @@ import (
 	"github.com/syndtr/goleveldb/leveldb"
 	ldberrors "github.com/syndtr/goleveldb/leveldb/errors"
 	"github.com/syndtr/goleveldb/leveldb/filter"
-	"github.com/syndtr/goleveldb/leveldb/iterator"
+	ldbiterator "github.com/syndtr/goleveldb/leveldb/iterator"
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	ldb "github.com/syndtr/goleveldb/leveldb/storage"
 	"github.com/syndtr/goleveldb/leveldb/util"
@@ -165,7 +165,7 @@ func (l *level) cursor(r *util.Range) *levelCursor {
 // levelCursor is a cursor over one space of a snapshot.
 type levelCursor struct {
 	level *level
-	it    iterator.Iterator
+	it    ldbiterator.Iterator
 }
 
 func (c *levelCursor) next() bool           { return c.it.Next() }
