@@ -4,6 +4,7 @@
 package callback
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -43,4 +44,17 @@ func Owns(ctx goka.Context, key string) bool {
 		return r.Owns(key)
 	}
 	return true
+}
+
+// PartitionHeader encodes a partition for HeaderPartition.
+func PartitionHeader(partition int32) []byte {
+	return binary.BigEndian.AppendUint32(nil, uint32(partition))
+}
+
+// Partition is the inverse of PartitionHeader; -1 for anything else.
+func Partition(header []byte) int32 {
+	if len(header) != 4 {
+		return -1
+	}
+	return int32(binary.BigEndian.Uint32(header))
 }

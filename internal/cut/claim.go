@@ -1,0 +1,75 @@
+package cut
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/IBM/sarama"
+
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+// Session is what Goka sees of a generation: marks are releases, commits are ours, and the context ends after the
+// drain.
+type session struct {
+	sarama.ConsumerGroupSession
+	series *Series
+}
+
+func (s *session) Context() context.Context { return s.series.Context() }
+
+// Commit does nothing: offsets are committed at a cut only.
+func (s *session) Commit() {}
+
+// MarkOffset is called when a record's emits and its table row are acknowledged.
+func (s *session) MarkOffset(string, int32, int64, string) { s.series.Release() }
+
+// MarkMessage implements sarama.ConsumerGroupSession.
+func (s *session) MarkMessage(*sarama.ConsumerMessage, string) { s.series.Release() }
+
+// claim hands Goka the records of a partition that have passed the gate.
+type claim struct {
+	sarama.ConsumerGroupClaim
+	out  chan *sarama.ConsumerMessage
+	next atomic.Int64 // first offset not handed out
+}
+
+func newClaim(c sarama.ConsumerGroupClaim) *claim {
+	w := &claim{ConsumerGroupClaim: c, out: make(chan *sarama.ConsumerMessage)}
+	w.next.Store(max(c.InitialOffset(), 0))
+	return w
+}
+
+// Messages implements sarama.ConsumerGroupClaim. The channel is not closed: Goka stops by the session's context, which
+// outlives the inner claim for the time of the drain.
+func (c *claim) Messages() <-chan *sarama.ConsumerMessage { return c.out }
+
+// lag is how many records of the partition have not been handed out.
+func (c *claim) lag() int64 { return max(c.HighWaterMarkOffset()-c.next.Load(), 0) }
+
+// pump feeds the claim until the inner claim or the series ends.
+func (c *claim) pump(s *Series) {
+	stopped := s.Context().Done()
+	for {
+		select {
+		case m, ok := <-c.ConsumerGroupClaim.Messages():
+			if !ok {
+				return
+			}
+			if !s.Acquire(Partition{m.Topic, m.Partition}, m.Offset+1, len(m.Key)+len(m.Value)) {
+				return
+			}
+			if m.Key == nil { // Goka makes it an empty string, and the dead-letter record must not
+				m.Headers = append(m.Headers, &sarama.RecordHeader{Key: []byte(callback.HeaderNullKey)})
+			}
+			select {
+			case c.out <- m:
+				c.next.Store(m.Offset + 1)
+			case <-stopped:
+				return
+			}
+		case <-stopped:
+			return
+		}
+	}
+}

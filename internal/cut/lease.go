@@ -1,0 +1,94 @@
+package cut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+)
+
+// Lease guards every send of an at-least-once member (R3): Kafka accepts the records of an idempotent producer from a
+// process that was stopped and continued after its partitions had moved. When the last heartbeat that the coordinator
+// acknowledged is older than the limit, nothing is sent any more. It is safe for concurrent use.
+type Lease struct {
+	limit time.Duration
+	now   func() time.Time
+	last  atomic.Pointer[time.Time]
+}
+
+// NewLease returns a lease that runs out limit after its last renewal; limit is below the session timeout. It is
+// expired until it is first renewed. now must be monotonic, as time.Now is.
+func NewLease(limit time.Duration, now func() time.Time) *Lease {
+	return &Lease{limit: limit, now: now}
+}
+
+// Renew records that the coordinator has acknowledged a request that was sent at the given time.
+func (l *Lease) Renew(sent time.Time) { l.last.Store(&sent) }
+
+// Drop lets the lease run out at once.
+func (l *Lease) Drop() { l.last.Store(nil) }
+
+// Held reports whether records may be sent. A nil lease is always held.
+func (l *Lease) Held() bool {
+	if l == nil {
+		return true
+	}
+	last := l.last.Load()
+	return last != nil && l.now().Sub(*last) < l.limit
+}
+
+// Keep renews the lease by heartbeats of a client of ours until ctx ends. Sarama's own heartbeats are not to be seen
+// from outside. fenced is called when another process has taken the identity.
+func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Duration, member func() Member,
+	fenced func(error), log *zap.Logger,
+) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		m, sent := member(), l.now()
+		switch err := heartbeat(client, m); {
+		case err == nil, errors.Is(err, sarama.ErrRebalanceInProgress):
+			l.Renew(sent)
+		case errors.Is(err, sarama.ErrFencedInstancedId):
+			l.Drop()
+			fenced(fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance))
+			return
+		case lostMembership(err):
+			l.Drop()
+			log.Warn("membership lost, nothing is sent any more", zap.Error(err))
+			return // Sarama's session ends by the same answer
+		default:
+			log.Debug("heartbeat failed", zap.Error(err))
+			_ = client.RefreshCoordinator(m.Group)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func heartbeat(client sarama.Client, m Member) error {
+	coordinator, err := client.Coordinator(m.Group)
+	if err != nil {
+		return err
+	}
+	req := &sarama.HeartbeatRequest{Version: 3, GroupId: m.Group, GenerationId: m.Generation, MemberId: m.ID}
+	if m.Instance != "" {
+		req.GroupInstanceId = &m.Instance
+	}
+	resp, err := coordinator.Heartbeat(req)
+	if err != nil {
+		_ = coordinator.Close()
+		return err
+	}
+	if resp.Err != sarama.ErrNoError {
+		return resp.Err
+	}
+	return nil
+}

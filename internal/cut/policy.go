@@ -1,0 +1,28 @@
+package cut
+
+import "time"
+
+// Policy says when a cut is made. Measured on a local broker: exactly-once.md, decisions R2.
+type Policy struct {
+	// Every is the least age of a cut: it is made at the first moment after it with nothing in flight. Zero: at each
+	// such moment.
+	Every time.Duration
+	// Force is how long a cut waits for such a moment after Every before the gate shuts for it.
+	Force time.Duration
+	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
+	Drain time.Duration
+	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done.
+	MaxRecords int
+	MaxBytes   int
+}
+
+// AtLeastOncePolicy is the default of the at-least-once closer.
+func AtLeastOncePolicy() Policy {
+	return Policy{
+		Every:      100 * time.Millisecond,
+		Force:      time.Second,
+		Drain:      5 * time.Second,
+		MaxRecords: 10_000,
+		MaxBytes:   64 << 20,
+	}
+}

@@ -1,0 +1,245 @@
+package cut
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+// Producer is Goka's producer over a Sarama producer. Where Rows is ordered it puts the table row of a callback behind
+// the outputs of that callback (R1): the row is sent only when they are acknowledged, in order for each partition of the
+// table. State that recovery finds thus proves that its outputs are in Kafka.
+type Producer struct {
+	async   sarama.AsyncProducer
+	table   string // topic of the group table
+	lease   *Lease
+	ordered bool
+
+	mu    sync.Mutex
+	rows  map[int32]*rows
+	ready []*row // may be sent: by the sender, since a full input channel would block whoever acknowledges
+	wake  chan struct{}
+	stop  chan struct{}
+	sent  sync.WaitGroup // the sender
+	acks  sync.WaitGroup
+}
+
+// rows are the callbacks and the unsent table rows of one partition.
+type rows struct {
+	call    *call  // whose callback runs, or ran last
+	waiting []*row // in order
+	sending int    // taken by the sender, not yet in Sarama's channel
+}
+
+// call is what is known of the outputs of one callback.
+type call struct {
+	pending int
+	err     error
+}
+
+type row struct {
+	msg  *sarama.ProducerMessage
+	call *call
+	rows *rows
+}
+
+// NewProducer takes async over. lease may be nil. ordered puts rows behind outputs: at least once needs it, a
+// transaction does not.
+func NewProducer(async sarama.AsyncProducer, table string, lease *Lease, ordered bool) *Producer {
+	p := &Producer{
+		async: async, table: table, lease: lease, ordered: ordered,
+		rows: map[int32]*rows{}, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	p.acks.Go(p.successes)
+	p.acks.Go(p.errors)
+	if ordered {
+		p.sent.Go(p.send)
+	}
+	return p
+}
+
+// Begin is called in the partition's goroutine before each callback.
+func (p *Producer) Begin(partition int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.rows[partition]
+	if r == nil {
+		r = &rows{}
+		p.rows[partition] = r
+	}
+	r.call = &call{}
+}
+
+// Emit implements goka.Producer.
+func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
+	return p.EmitWithHeaders(topic, key, value, nil)
+}
+
+// EmitWithHeaders implements goka.Producer.
+func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
+	promise, finish := goka.NewPromiseWithFinisher()
+	if !p.lease.Held() {
+		return finish(nil, ErrLease)
+	}
+	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: &emitted{finish: finish}}
+	if value != nil {
+		msg.Value = sarama.ByteEncoder(value)
+	}
+	r := p.takePrivate(msg, headers)
+	if !p.ordered || r == nil {
+		p.async.Input() <- msg
+		return promise
+	}
+	p.mu.Lock()
+	if topic == p.table {
+		direct := r.call.pending == 0 && r.call.err == nil && len(r.waiting) == 0 && r.sending == 0
+		if !direct {
+			r.waiting = append(r.waiting, &row{msg: msg, call: r.call, rows: r})
+			p.advanceLocked(r)
+			p.mu.Unlock()
+			return promise
+		}
+	} else {
+		r.call.pending++
+		msg.Metadata = &emitted{finish: finish, call: r.call, rows: r}
+	}
+	p.mu.Unlock()
+	p.async.Input() <- msg
+	return promise
+}
+
+// emitted is the metadata of a message in flight.
+type emitted struct {
+	finish goka.PromiseFinisher
+	call   *call // of an output
+	rows   *rows
+}
+
+// takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
+func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers) (r *rows) {
+	for name, value := range headers {
+		switch name {
+		case callback.HeaderNullKey:
+			msg.Key = nil
+		case callback.HeaderPartition:
+			p.mu.Lock()
+			r = p.rows[callback.Partition(value)]
+			p.mu.Unlock()
+		default:
+			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
+		}
+	}
+	return r
+}
+
+// advanceLocked hands the sender what has become free to go, and fails what never will.
+func (p *Producer) advanceLocked(r *rows) {
+	n := 0
+	for _, w := range r.waiting {
+		if w.call.pending > 0 {
+			break
+		}
+		n++
+		r.sending++
+		p.ready = append(p.ready, w)
+	}
+	if n == 0 {
+		return
+	}
+	r.waiting = append([]*row(nil), r.waiting[n:]...)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Producer) send() {
+	for {
+		select {
+		case <-p.wake:
+		case <-p.stop:
+			return
+		}
+		p.mu.Lock()
+		ready := p.ready
+		p.ready = nil
+		p.mu.Unlock()
+		for _, w := range ready {
+			p.sendRow(w)
+		}
+	}
+}
+
+func (p *Producer) sendRow(w *row) {
+	finish := w.msg.Metadata.(*emitted).finish
+	switch {
+	case w.call.err != nil:
+		finish(nil, fmt.Errorf("table row is not written, an output of its record was not: %w", w.call.err))
+	case !p.lease.Held():
+		finish(nil, ErrLease)
+	default:
+		p.async.Input() <- w.msg
+	}
+	p.mu.Lock()
+	w.rows.sending--
+	p.mu.Unlock()
+}
+
+// refuse fails the rows that wait when the producer closes.
+func (p *Producer) refuse() {
+	p.mu.Lock()
+	left := p.ready
+	p.ready = nil
+	for _, r := range p.rows {
+		left = append(left, r.waiting...)
+		r.waiting = nil
+	}
+	p.mu.Unlock()
+	for _, w := range left {
+		w.msg.Metadata.(*emitted).finish(nil, sarama.ErrShuttingDown)
+	}
+}
+
+func (p *Producer) successes() {
+	for msg := range p.async.Successes() {
+		p.acknowledge(msg, nil)
+	}
+}
+
+func (p *Producer) errors() {
+	for e := range p.async.Errors() {
+		p.acknowledge(e.Msg, e.Err)
+	}
+}
+
+func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
+	e := msg.Metadata.(*emitted)
+	if e.call != nil {
+		p.mu.Lock()
+		e.call.pending--
+		if err != nil && e.call.err == nil {
+			e.call.err = err
+		}
+		p.advanceLocked(e.rows)
+		p.mu.Unlock()
+	}
+	if err != nil {
+		e.finish(nil, fmt.Errorf("topic %s: %w", msg.Topic, err))
+		return
+	}
+	e.finish(msg, nil)
+}
+
+// Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written.
+func (p *Producer) Close() error {
+	close(p.stop)
+	p.sent.Wait() // nothing may meet a closed input channel
+	p.async.AsyncClose()
+	p.acks.Wait()
+	p.refuse()
+	return nil
+}

@@ -1,0 +1,391 @@
+package cut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Made tells of a cut that was made.
+type Made struct {
+	Records int           // handed out since the cut before it, timers and visits included
+	Age     time.Duration // from its first record to the moment with nothing in flight
+	Took    time.Duration // to commit its offsets
+}
+
+// Series is the series of cuts of one member in one generation of its group. Every source of effects passes it: records,
+// timers and visits Acquire before they are handed to Goka and are Released when Goka has marked them.
+type Series struct {
+	closer Closer
+	policy Policy
+	member func() Member
+	layers func() []Layer
+	made   func(Made)
+	log    *zap.Logger
+
+	// Context is what Goka sees of the session: it ends after the drain.
+	ctx    context.Context
+	cancel context.CancelFunc
+	failed chan struct{}
+	done   chan struct{}
+	jobs   chan job
+	quiet  chan struct{}
+	timer  *time.Timer
+
+	mu       sync.Mutex
+	turn     *sync.Cond // gate opened, or sealed
+	err      error      // why the series failed
+	shut     bool       // no one passes until the cut
+	sealed   bool       // no one passes any more
+	begun    bool       // something was handed out, or noted, since the last cut
+	closing  bool       // the closer or a flush is at work
+	inflight int
+	handed   int // since nothing was in flight last
+	bytes    int
+	started  time.Time
+	offsets  map[Partition]int64
+	work     int // handed out since the last cut
+	cuts     int64
+}
+
+// job is a cut to be closed.
+type job struct {
+	offsets map[Partition]int64
+	made    Made
+}
+
+// NewSeries returns a series with an open gate. Run must be called once.
+func NewSeries(c Closer, p Policy, member func() Member, layers func() []Layer, made func(Made), log *zap.Logger,
+) *Series {
+	s := &Series{
+		closer: c, policy: p, member: member, layers: layers, made: made, log: log,
+		failed: make(chan struct{}), done: make(chan struct{}),
+		jobs: make(chan job, 1), quiet: make(chan struct{}, 1),
+		timer:   time.NewTimer(time.Hour),
+		offsets: map[Partition]int64{},
+	}
+	s.timer.Stop()
+	s.turn = sync.NewCond(&s.mu)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Context ends when the series has drained and made its last cut, or has failed.
+func (s *Series) Context() context.Context { return s.ctx }
+
+// Done is closed when Run has returned.
+func (s *Series) Done() <-chan struct{} { return s.done }
+
+// Acquire waits for the gate and counts one unit of work in. next is the offset to commit once the work is done; a
+// partition without a topic (timers, visits) commits nothing. It reports false when the series has ended: the work must
+// not be done.
+func (s *Series) Acquire(p Partition, next int64, size int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.shut && !s.sealed {
+		s.turn.Wait()
+	}
+	if s.sealed || !s.beginLocked() {
+		return false
+	}
+	s.inflight++
+	s.handed++
+	s.work++
+	s.bytes += size
+	if p.Topic != "" {
+		s.offsets[p] = next
+	}
+	if s.handed >= s.policy.MaxRecords || s.bytes >= s.policy.MaxBytes {
+		s.shut = true
+	}
+	return true
+}
+
+// Note records the position of a partition nothing was consumed of yet, so that the next cut commits it too: a group's
+// input without a committed offset is one that the group never had.
+func (s *Series) Note(p Partition, offset int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed || !s.beginLocked() {
+		return
+	}
+	if _, ok := s.offsets[p]; !ok {
+		s.offsets[p] = offset
+	}
+}
+
+func (s *Series) beginLocked() bool {
+	if s.begun {
+		return true
+	}
+	if err := s.closer.Begin(); err != nil {
+		s.failLocked(fmt.Errorf("cut: begin: %w", err))
+		return false
+	}
+	s.begun, s.started = true, time.Now()
+	if d := s.policy.Every; d > 0 {
+		s.timer.Reset(d)
+	} else {
+		s.timer.Reset(s.policy.Force)
+	}
+	return true
+}
+
+// Release counts one unit of work out.
+func (s *Series) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inflight--
+	if s.inflight == 0 {
+		s.quietLocked()
+	}
+}
+
+// quietLocked is called at each moment with nothing in flight.
+func (s *Series) quietLocked() {
+	s.handed, s.bytes = 0, 0
+	switch {
+	case s.sealed:
+		select {
+		case s.quiet <- struct{}{}:
+		default:
+		}
+	case s.begun && !s.closing && (s.shut || time.Since(s.started) >= s.policy.Every):
+		s.cutLocked()
+	case s.shut && !s.closing, s.shut && s.closer.Background():
+		s.openLocked()
+	}
+}
+
+func (s *Series) openLocked() {
+	s.shut = false
+	s.turn.Broadcast()
+}
+
+// cutLocked makes the cut: nothing is in flight, and nothing is being closed.
+func (s *Series) cutLocked() {
+	j := job{offsets: s.offsets, made: Made{Records: s.work, Age: time.Since(s.started)}}
+	s.offsets, s.begun, s.closing, s.work = make(map[Partition]int64, len(j.offsets)), false, true, 0
+	if s.closer.Background() {
+		s.sealLayers()
+		s.openLocked()
+	} else {
+		s.shut = true
+	}
+	s.jobs <- j // never blocks: there is one job at a time
+}
+
+func (s *Series) sealLayers() {
+	for _, l := range s.layers() {
+		l.Seal()
+	}
+}
+
+// Run closes the cuts until revoked ends or the series fails. On revocation it drains, makes the last cut, and ends
+// Context; on failure it ends Context at once. It returns why the series failed, or nil.
+func (s *Series) Run(revoked context.Context) error {
+	defer close(s.done)
+	defer s.cancel()
+	defer s.timer.Stop()
+	for {
+		select {
+		case <-s.failed:
+			return s.Err()
+		case <-revoked.Done():
+			return s.drain()
+		case j := <-s.jobs:
+			s.close(revoked, j)
+		case <-s.timer.C:
+			s.age()
+		}
+	}
+}
+
+// age looks after a cut that has become due without a moment of quiet.
+func (s *Series) age() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun || s.sealed {
+		return
+	}
+	age := time.Since(s.started)
+	switch limit := s.policy.Every + s.policy.Force; {
+	case age < s.policy.Every:
+		s.timer.Reset(s.policy.Every - age)
+	case s.inflight == 0 && !s.closing:
+		s.cutLocked()
+	case age >= limit:
+		s.shut = true // Release makes the cut
+		if s.inflight == 0 || s.closing {
+			s.timer.Reset(10 * time.Millisecond)
+		}
+	default:
+		s.timer.Reset(limit - age)
+	}
+}
+
+// close ends one cut while the series runs.
+func (s *Series) close(ctx context.Context, j job) {
+	began := time.Now()
+	err := s.closer.Close(ctx, j.offsets, s.member())
+	j.made.Took = time.Since(began)
+	s.mu.Lock()
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		s.log.Warn("offsets are left to the next cut", zap.Error(err))
+		s.keepLocked(j.offsets)
+	case err != nil:
+		s.failLocked(fmt.Errorf("cut: close: %w", err))
+		s.mu.Unlock()
+		return
+	default:
+		s.cuts++
+		if s.made != nil {
+			s.made(j.made)
+		}
+	}
+	if !s.closer.Background() {
+		s.sealLayers() // the outcome is known to be commit: only now may the local store move
+		if !s.sealed {
+			s.openLocked()
+		}
+	}
+	s.mu.Unlock()
+
+	// Written while the next cut is open; the next close waits for it.
+	if err := s.flush(); err != nil {
+		s.Fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = false
+	if s.inflight == 0 && !s.sealed {
+		s.quietLocked()
+	}
+}
+
+// keepLocked puts offsets that were not committed back, behind newer ones.
+func (s *Series) keepLocked(offsets map[Partition]int64) {
+	newer := s.offsets
+	s.offsets = offsets
+	maps.Copy(s.offsets, newer)
+	if !s.begun {
+		s.begun, s.started = true, time.Now()
+		s.timer.Reset(max(s.policy.Every, 10*time.Millisecond))
+	}
+}
+
+func (s *Series) flush() error {
+	for _, l := range s.layers() {
+		if err := l.Flush(); err != nil {
+			return fmt.Errorf("cut: local store: %w", err)
+		}
+	}
+	return nil
+}
+
+// drain shuts the gate for good, waits for what is in flight and makes the last cut. The coordinator still accepts it:
+// the member has not rejoined.
+func (s *Series) drain() error {
+	limit := time.NewTimer(s.policy.Drain)
+	defer limit.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.policy.Drain)
+	defer cancel()
+
+	s.mu.Lock()
+	s.sealed = true
+	s.turn.Broadcast()
+	busy := s.inflight > 0
+	s.mu.Unlock()
+
+	select {
+	case j := <-s.jobs: // a cut that was made and is not closed yet
+		s.close(ctx, j)
+	default:
+	}
+	if busy {
+		select {
+		case <-s.quiet:
+		case <-s.failed:
+			return s.Err()
+		case <-limit.C:
+			s.Fail(ErrDrain)
+			return s.Err()
+		}
+	}
+
+	s.mu.Lock()
+	offsets, begun := s.offsets, s.begun
+	s.offsets, s.begun = map[Partition]int64{}, false
+	s.mu.Unlock()
+	if !begun {
+		return s.Err()
+	}
+	background := s.closer.Background()
+	if background {
+		s.sealLayers()
+	}
+	err := s.closer.Close(ctx, offsets, s.member())
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		s.log.Warn("the last cut's offsets are not committed: its records will be repeated", zap.Error(err))
+	case err != nil:
+		s.Fail(fmt.Errorf("cut: close: %w", err))
+		return s.Err()
+	case !background:
+		s.sealLayers()
+	}
+	if err := s.flush(); err != nil {
+		s.Fail(err)
+	}
+	return s.Err()
+}
+
+// Fail ends the series without a cut. The first error stays.
+func (s *Series) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failLocked(err)
+}
+
+func (s *Series) failLocked(err error) {
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	s.sealed = true
+	s.turn.Broadcast()
+	close(s.failed)
+}
+
+// Err is why the series failed, or nil.
+func (s *Series) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Abort is called once Goka has stopped: it gives up what was begun and never closed.
+func (s *Series) Abort() error {
+	s.mu.Lock()
+	begun := s.begun
+	s.begun = false
+	s.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	return s.closer.Abort()
+}
+
+// Cuts counts the cuts that were closed.
+func (s *Series) Cuts() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cuts
+}

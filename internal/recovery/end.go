@@ -1,0 +1,200 @@
+package recovery
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// ErrOpenTransaction says that a table's log still ends in an open transaction after the limit.
+var ErrOpenTransaction = errors.New("recovery: a transaction is open at the end of the log")
+
+// The waits of StableEnd for transactions to end.
+const (
+	firstWait = time.Millisecond
+	longWait  = 100 * time.Millisecond
+)
+
+// StableEnd returns the offset after the last committed data record of a partition, once every transaction that had
+// written to it when StableEnd was called has ended; the oldest offset where there is no such record. Goka takes a table
+// for recovered when it has read the record before the high watermark, and a transaction marker is never read: with the
+// plain high watermark recovery hangs on a log that ends in one.
+//
+// It blocks until then, for limit at most, and ends with ctx.
+func StableEnd(ctx context.Context, client sarama.Client, topic string, partition int32, limit time.Duration,
+) (int64, error) {
+	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		return 0, fmt.Errorf("recovery: %s/%d: oldest offset: %w", topic, partition, err)
+	}
+	high, err := client.GetOffset(topic, partition, sarama.OffsetNewest)
+	if err != nil {
+		return 0, fmt.Errorf("recovery: %s/%d: high watermark: %w", topic, partition, err)
+	}
+	stable, err := waitStable(ctx, client, topic, partition, high, limit)
+	if err != nil {
+		return 0, err
+	}
+	// Back from the end in growing steps: the last data record is nearly always among the last few.
+	for step := int64(2); ; step *= 4 {
+		from := max(oldest, stable-step)
+		last, err := lastData(ctx, client, topic, partition, from, stable)
+		if err != nil {
+			return 0, fmt.Errorf("recovery: %s/%d: probe from %d to %d: %w", topic, partition, from, stable, err)
+		}
+		if last >= 0 {
+			return last + 1, nil
+		}
+		if from == oldest {
+			return oldest, nil
+		}
+	}
+}
+
+// waitStable waits until the last stable offset has reached high.
+func waitStable(ctx context.Context, client sarama.Client, topic string, partition int32, high int64,
+	limit time.Duration,
+) (int64, error) {
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	for wait := firstWait; ; wait = min(wait*2, longWait) {
+		stable, err := lastStable(client, topic, partition)
+		if err != nil {
+			return 0, fmt.Errorf("recovery: %s/%d: last stable offset: %w", topic, partition, err)
+		}
+		if stable >= high {
+			return stable, nil
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return 0, ctx.Err()
+		case <-timeout.C:
+			again.Stop()
+			return 0, fmt.Errorf("%w: %s/%d from %d, end %d", ErrOpenTransaction, topic, partition, stable, high)
+		}
+	}
+}
+
+func lastStable(client sarama.Client, topic string, partition int32) (int64, error) {
+	leader, err := client.Leader(topic, partition)
+	if err != nil {
+		return 0, err
+	}
+	req := sarama.NewOffsetRequest(client.Config().Version)
+	req.IsolationLevel = sarama.ReadCommitted
+	req.AddBlock(topic, partition, sarama.OffsetNewest, 1)
+	resp, err := leader.GetAvailableOffsets(req)
+	if err != nil {
+		return 0, err
+	}
+	block := resp.GetBlock(topic, partition)
+	switch {
+	case block == nil:
+		return 0, sarama.ErrIncompleteResponse
+	case block.Err != sarama.ErrNoError:
+		return 0, block.Err
+	case len(block.Offsets) == 1:
+		return block.Offsets[0], nil
+	}
+	return block.Offset, nil
+}
+
+// probeBytes is the size of a probe's fetch; a batch that is larger is asked for again with twice as much.
+const probeBytes = 1 << 20
+
+// lastData returns the offset of the last committed data record in [from, to), -1 if there is none. It reads batches
+// itself, since a consumer never shows where markers stand.
+func lastData(ctx context.Context, client sarama.Client, topic string, partition int32, from, to int64) (int64, error) {
+	last, size := int64(-1), int32(probeBytes)
+	for at := from; at < to; {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		block, err := fetch(client, topic, partition, at, size)
+		if err != nil {
+			return 0, err
+		}
+		next, found := scan(block, at, from, to)
+		last = max(last, found)
+		switch {
+		case next > at:
+			at = next
+		case len(block.RecordsSet) == 0:
+			return last, nil // compacted away up to the end
+		default:
+			size *= 2
+		}
+	}
+	return last, nil
+}
+
+func fetch(client sarama.Client, topic string, partition int32, at int64, size int32) (*sarama.FetchResponseBlock, error) {
+	leader, err := client.Leader(topic, partition)
+	if err != nil {
+		return nil, err
+	}
+	req := &sarama.FetchRequest{
+		Version: 11, MaxWaitTime: 100, MinBytes: 1, MaxBytes: size, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
+	}
+	req.AddBlock(topic, partition, at, size, -1)
+	resp, err := leader.Fetch(req)
+	if err != nil {
+		return nil, err
+	}
+	block := resp.GetBlock(topic, partition)
+	if block == nil {
+		return nil, sarama.ErrIncompleteResponse
+	}
+	if block.Err != sarama.ErrNoError {
+		return nil, block.Err
+	}
+	return block, nil
+}
+
+// scan goes through the batches of a fetch and returns the offset behind them and the last committed data record's.
+func scan(block *sarama.FetchResponseBlock, at, from, to int64) (next, last int64) {
+	next, last = at, -1
+	open := slices.Clone(block.AbortedTransactions)
+	slices.SortFunc(open, func(a, b *sarama.AbortedTransaction) int { return int(a.FirstOffset - b.FirstOffset) })
+	aborted := map[int64]bool{} // by producer id
+	for _, set := range block.RecordsSet {
+		batch := set.RecordBatch
+		if batch == nil || batch.PartialTrailingRecord {
+			continue
+		}
+		end := batch.LastOffset()
+		for len(open) > 0 && open[0].FirstOffset <= end {
+			aborted[open[0].ProducerID] = true
+			open = open[1:]
+		}
+		next = max(next, end+1)
+		switch {
+		case batch.Control:
+			if abortMarker(batch) {
+				delete(aborted, batch.ProducerID)
+			}
+		case batch.IsTransactional && aborted[batch.ProducerID]:
+		default:
+			for _, r := range batch.Records {
+				if offset := batch.FirstOffset + r.OffsetDelta; offset >= from && offset < to {
+					last = max(last, offset)
+				}
+			}
+		}
+	}
+	return next, last
+}
+
+// abortMarker: a control record's key is its version and its type, 0 for abort.
+func abortMarker(batch *sarama.RecordBatch) bool {
+	return len(batch.Records) > 0 && len(batch.Records[0].Key) >= 4 &&
+		binary.BigEndian.Uint16(batch.Records[0].Key[2:]) == 0
+}

@@ -1,0 +1,268 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// run is one attempt: everything in it is made anew by the next.
+type run struct {
+	unit       *Unit
+	client     sarama.Client
+	topics     *recovery.TopicManager
+	tables     *tables
+	lease      *cut.Lease
+	group      *cut.Group
+	producer   *cut.Producer
+	processor  *goka.Processor
+	partitions atomic.Int32
+	visiting   sync.Mutex
+
+	mu    sync.Mutex
+	cause error // of the first failed callback: Goka flattens it to text
+}
+
+// leaseMargin is the part of the session timeout that a lease gives up, for the time between a send and its arrival.
+const leaseMargin = 5
+
+// transactionLimit bounds the wait for a foreign transaction at the end of a table: the broker's default transaction
+// timeout and its scan.
+const transactionLimit = 75 * time.Second
+
+// attempt runs the unit until ctx ends (nil) or something fails.
+func (u *Unit) attempt(ctx context.Context) (err error) {
+	conf := u.cfg.Sarama()
+	client, err := sarama.NewClient(u.cfg.Brokers, conf)
+	if err != nil {
+		return fmt.Errorf("unit: group %s: client: %w", u.group, err)
+	}
+	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
+
+	session := conf.Consumer.Group.Session.Timeout
+	r := &run{unit: u, client: client, lease: cut.NewLease(session-session/leaseMargin, time.Now)}
+	r.tables = newTables(u.cfg)
+	r.topics = &recovery.TopicManager{
+		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
+		Limit: transactionLimit, Session: r.session,
+	}
+	if _, ok := u.timed(); ok {
+		r.topics.Virtual, r.topics.Like = timer.Topic(u.group), u.firstInput()
+	}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	r.processor, err = goka.NewProcessor(u.cfg.Brokers, u.cfg.Graph, r.options()...)
+	if err != nil {
+		return fmt.Errorf("unit: group %s: %w", u.group, err)
+	}
+	return r.serve(ctx)
+}
+
+// serve runs Goka's processor; Kill ends it too.
+func (r *run) serve(ctx context.Context) error {
+	u := r.unit
+	u.mu.Lock()
+	u.cur = r
+	u.mu.Unlock()
+	defer func() {
+		u.mu.Lock()
+		u.cur = nil
+		u.mu.Unlock()
+	}()
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-u.kill:
+			if g := r.currentGroup(); g != nil {
+				g.Fail(cut.ErrKilled)
+			}
+			cancel()
+		case <-ended:
+		}
+	})
+	err := r.processor.Run(ctx)
+	close(ended)
+	watch.Wait()
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause != nil {
+		return fmt.Errorf("unit: group %s: %w", u.group, errors.Join(r.cause, err))
+	}
+	return fmt.Errorf("unit: group %s: %w", u.group, err)
+}
+
+func (u *Unit) timed() (timer.Timed, bool) {
+	table := u.cfg.Graph.GroupTable()
+	if table == nil {
+		return nil, false
+	}
+	t, ok := table.Codec().(timer.Timed)
+	if !ok {
+		return nil, false
+	}
+	for _, in := range u.cfg.Graph.InputStreams() {
+		if in.Topic() == timer.Topic(u.group) {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// firstInput is an input that is on the broker.
+func (u *Unit) firstInput() string {
+	for _, in := range u.cfg.Graph.InputStreams() {
+		if in.Topic() != timer.Topic(u.group) {
+			return in.Topic()
+		}
+	}
+	return ""
+}
+
+func (r *run) session() context.Context {
+	if g := r.currentGroup(); g != nil {
+		if s := g.Current(); s != nil {
+			return s.Context()
+		}
+	}
+	return context.Background()
+}
+
+func (r *run) currentGroup() *cut.Group {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.group
+}
+
+func (r *run) failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause == nil {
+		r.cause = err
+	}
+}
+
+// options are Goka's builders: all that it shares with the broker is ours.
+func (r *run) options() []goka.ProcessorOption {
+	u := r.unit
+	table := string(goka.GroupTable(goka.Group(u.group)))
+	return []goka.ProcessorOption{
+		goka.WithLogger(gokaLogger{u.cfg.Logger}),
+		goka.WithClientID(u.cfg.Sarama().ClientID),
+		goka.WithHasher(codec.KeyHasher()),
+		goka.WithNilHandling(goka.NilDecode),
+		goka.WithStorageBuilder(r.tables.build),
+		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) { return r.topics, nil }),
+		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
+			return sarama.NewConsumer(brokers, u.cfg.Sarama())
+		}),
+		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
+			async, err := sarama.NewAsyncProducer(brokers, u.cfg.Sarama())
+			if err != nil {
+				return nil, err
+			}
+			r.producer = cut.NewProducer(async, table, r.lease, true)
+			return r.producer, nil
+		}),
+		goka.WithConsumerGroupBuilder(r.buildGroup),
+		func() goka.ProcessorOption {
+			wrap := cut.Wrap{Clock: u.cfg.Clock, Partitions: r.partitions.Load, Failed: r.failed}
+			return goka.WithContextWrapper(func(ctx goka.Context) goka.Context {
+				return wrap.Context(ctx, r.producer)
+			})
+		}(),
+	}
+}
+
+func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGroup, error) {
+	u := r.unit
+	conf := u.cfg.Sarama()
+	conf.Consumer.Group.InstanceId = u.cfg.Instance
+	inner, err := sarama.NewConsumerGroup(brokers, group, conf)
+	if err != nil {
+		return nil, err
+	}
+	options := cut.Options{
+		Name: group, Instance: u.cfg.Instance,
+		Closer: cut.NewPlain(r.client), Policy: u.cfg.Policy, Layers: r.tables.layers,
+		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
+		Events: cut.Events{
+			Recovering: func(generation int32, partitions int) {
+				u.cfg.Logger.Info("recovering", zap.Int32("generation", generation), zap.Int("partitions", partitions))
+				u.health.enter(Recovering)
+			},
+			Running: func(generation int32) {
+				u.cfg.Logger.Info("running", zap.Int32("generation", generation))
+				u.health.enter(Running)
+			},
+			Ended: func(generation int32, cuts int64) {
+				u.cfg.Logger.Info("generation ended", zap.Int32("generation", generation), zap.Int64("cuts", cuts))
+				u.health.enter(Recovering)
+			},
+			Made: u.cfg.Hooks.Cut,
+		},
+		Log: u.cfg.Logger,
+	}
+	if _, ok := u.timed(); ok {
+		options.Timers = &cut.Timers{
+			Topic: timer.Topic(group), Tick: u.cfg.Tick, Clock: u.cfg.Clock, Due: r.tables.due,
+		}
+	}
+	g := cut.NewGroup(inner, options)
+	r.mu.Lock()
+	r.group = g
+	r.mu.Unlock()
+	select {
+	case <-u.kill: // it came before there was a group to fail
+		g.Fail(cut.ErrKilled)
+	default:
+	}
+	return g, nil
+}
+
+// visit runs a visitor as one unit of work: the cut waits for it. Goka's own lock-up with two visits at once, one of
+// them cancelled, cannot happen behind the mutex.
+func (r *run) visit(ctx context.Context, name string, meta any) error {
+	r.visiting.Lock()
+	defer r.visiting.Unlock()
+	g := r.currentGroup()
+	if g == nil || r.unit.cfg.Graph.GroupTable() == nil {
+		return ErrNotRunning
+	}
+	s := g.Current()
+	if s == nil || !s.Acquire(cut.Partition{}, 0, 0) {
+		return ErrNotRunning
+	}
+	defer s.Release()
+	if err := r.processor.VisitAll(ctx, name, meta); err != nil {
+		return fmt.Errorf("unit: group %s: visit %s: %w", r.unit.group, name, err)
+	}
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, sarama.ErrClosedClient) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package unit
+
+import (
+	"fmt"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// prepare looks after the topics and the offsets before Goka does.
+func (r *run) prepare() error {
+	u := r.unit
+	partitions, err := r.topics.Partitions(u.firstInput())
+	if err != nil {
+		return fmt.Errorf("unit: group %s: %w", u.group, err)
+	}
+	r.partitions.Store(int32(len(partitions)))
+	if err := r.prepareDeadLetters(len(partitions)); err != nil {
+		return err
+	}
+	if u.seen {
+		return nil
+	}
+	if err := r.startNewInputs(); err != nil {
+		return err
+	}
+	u.seen = true
+	return nil
+}
+
+// prepareDeadLetters creates the dead-letter topic, so that a broker that creates topics by itself, or refuses to, does
+// not decide over it. An existing one may have any number of partitions.
+func (r *run) prepareDeadLetters(partitions int) error {
+	u := r.unit
+	for _, out := range u.cfg.Graph.OutputStreams() {
+		if out.Topic() != u.cfg.DeadLetters {
+			continue
+		}
+		if existing, err := r.topics.Partitions(out.Topic()); err == nil && len(existing) > 0 {
+			return nil
+		}
+		err := r.topics.EnsureTopicExists(out.Topic(), partitions, int(u.cfg.Replication),
+			map[string]string{"cleanup.policy": "delete"})
+		if err != nil {
+			return fmt.Errorf("unit: group %s: dead letters: %w", u.group, err)
+		}
+	}
+	return nil
+}
+
+// startNewInputs commits the newest offset for inputs that the group never had, where it has committed offsets of
+// others (R16): a group that takes over from an older application must not read what was never meant for it. A group
+// without any offset starts at the oldest. Our own groups commit every input from their first cut on, so that an input
+// without an offset is one the group never had. It is left undone while the group has members: the coordinator takes
+// such commits for an empty group only.
+func (r *run) startNewInputs() error {
+	u := r.unit
+	fail := func(err error) error { return fmt.Errorf("unit: group %s: committed offsets: %w", u.group, err) }
+	admin, err := sarama.NewClusterAdminFromClient(r.client)
+	if err != nil {
+		return fail(err)
+	}
+	committed, err := admin.ListConsumerGroupOffsets(u.group, nil)
+	if err != nil {
+		return fail(err)
+	}
+	has := map[string]bool{}
+	for topic, blocks := range committed.Blocks {
+		for _, b := range blocks {
+			has[topic] = has[topic] || b.Offset >= 0
+		}
+	}
+	if len(has) == 0 {
+		return nil
+	}
+	req := &sarama.OffsetCommitRequest{
+		Version: 2, ConsumerGroup: u.group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
+	}
+	started := 0
+	for _, in := range u.cfg.Graph.InputStreams() {
+		if has[in.Topic()] || in.Topic() == timer.Topic(u.group) {
+			continue
+		}
+		partitions, err := r.topics.Partitions(in.Topic())
+		if err != nil {
+			return fail(err)
+		}
+		for _, p := range partitions {
+			newest, err := r.client.GetOffset(in.Topic(), p, sarama.OffsetNewest)
+			if err != nil {
+				return fail(err)
+			}
+			req.AddBlock(in.Topic(), p, newest, 0, "")
+			started++
+		}
+		u.cfg.Logger.Info("an input that the group never had starts at its newest offset", zap.String("topic", in.Topic()))
+	}
+	if started == 0 {
+		return nil
+	}
+	coordinator, err := r.client.Coordinator(u.group)
+	if err != nil {
+		return fail(err)
+	}
+	resp, err := coordinator.CommitOffset(req)
+	if err != nil {
+		return fail(err)
+	}
+	for topic, partitions := range resp.Errors {
+		for p, kerr := range partitions {
+			if kerr != sarama.ErrNoError {
+				u.cfg.Logger.Warn("the input starts at its oldest offset: the group has members",
+					zap.String("topic", topic), zap.Int32("partition", p), zap.Error(kerr))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package unit
+
+import (
+	"sync"
+
+	"github.com/lovoo/goka"
+	"github.com/lovoo/goka/storage"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// tables are the stores of one attempt: the group table's partitions with their layers and due-indexes, and what joins
+// and views need.
+type tables struct {
+	group  string
+	table  func(topic string, partition int32) (*store.Store, error)
+	others func(topic string, partition int32) (*store.Store, error)
+
+	mu   sync.Mutex
+	open map[int32]*store.Store // of the group table
+}
+
+func newTables(cfg Config) *tables {
+	t := &tables{group: string(goka.GroupTable(cfg.Graph.Group())), open: map[int32]*store.Store{}}
+	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
+	t.table = store.Builder(cfg.StorageDir)
+	if edge := cfg.Graph.GroupTable(); edge != nil {
+		if timed, ok := edge.Codec().(timer.Timed); ok {
+			t.table = store.Builder(cfg.StorageDir, store.WithDeadline(timed.Deadline))
+		}
+	}
+	return t
+}
+
+// build is Goka's storage builder.
+func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
+	if topic != t.group {
+		return t.others(topic, partition)
+	}
+	s, err := t.table(topic, partition)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.open[partition] = s
+	t.mu.Unlock()
+	return &owned{Store: s, tables: t, partition: partition}, nil
+}
+
+// owned leaves the tables when Goka closes it.
+type owned struct {
+	*store.Store
+	tables    *tables
+	partition int32
+}
+
+// Close implements storage.Storage.
+func (o *owned) Close() error {
+	o.tables.mu.Lock()
+	if o.tables.open[o.partition] == o.Store {
+		delete(o.tables.open, o.partition)
+	}
+	o.tables.mu.Unlock()
+	return o.Store.Close()
+}
+
+func (t *tables) layers() []cut.Layer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	layers := make([]cut.Layer, 0, len(t.open))
+	for _, s := range t.open {
+		layers = append(layers, s)
+	}
+	return layers
+}
+
+func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.Due().PopDue(now, limit)
+}

@@ -1,0 +1,202 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+)
+
+var (
+	// ErrRan is returned by a second Run.
+	ErrRan = errors.New("unit: it has been run already")
+	// ErrGaveUp says that the restart limit is reached; it wraps the last failure.
+	ErrGaveUp = errors.New("unit: gave up, restart limit reached")
+	// ErrNotRunning is returned by what needs a running unit.
+	ErrNotRunning = errors.New("unit: not running")
+)
+
+// Unit is one instance of a group. It is safe for concurrent use.
+type Unit struct {
+	cfg    Config
+	group  string
+	health health
+
+	kill   chan struct{}
+	killed sync.Once
+
+	mu   sync.Mutex
+	ran  bool
+	cur  *run // the running attempt
+	seen bool // the offsets of new inputs were looked after
+}
+
+// New checks the configuration. It contacts nobody.
+func New(cfg Config) (*Unit, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	u := &Unit{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
+	u.health.now, u.health.hook = cfg.Clock.Now, cfg.Hooks.State
+	u.health.since = cfg.Clock.Now()
+	u.cfg.Logger = cfg.Logger.With(zap.String("group", u.group))
+	return u, nil
+}
+
+// Run joins the group and works until ctx ends. Then it stops: what is in flight is drained, the last cut is committed,
+// and it returns nil. A failure stops the unit as a whole and starts it again after a wait that grows; Run returns an
+// error when the restart limit is reached (ErrGaveUp), when another process has taken the instance's identity
+// (cut.ErrFenced), or when it was killed (cut.ErrKilled). It can be called once.
+func (u *Unit) Run(ctx context.Context) error {
+	u.mu.Lock()
+	ran := u.ran
+	u.ran = true
+	u.mu.Unlock()
+	if ran {
+		return ErrRan
+	}
+	defer u.health.enter(Stopped)
+	err := u.supervise(ctx)
+	if err != nil {
+		u.health.failed(err, u.health.get().Restarts)
+		return err
+	}
+	return u.leave()
+}
+
+func (u *Unit) supervise(ctx context.Context) error {
+	wait := &backoff.ExponentialBackOff{
+		InitialInterval: u.cfg.Restart.Initial, MaxInterval: u.cfg.Restart.Max,
+		Multiplier: 2, RandomizationFactor: 0.2,
+	}
+	wait.Reset()
+	restarts := 0
+	for {
+		started := time.Now()
+		u.health.enter(Recovering)
+		err := u.attempt(ctx)
+		switch {
+		case err == nil:
+			return nil // ctx has ended and everything is drained
+		case u.wasKilled():
+			return cut.ErrKilled
+		case errors.Is(err, cut.ErrFenced):
+			return err // whoever restarts it would fence for ever (R4)
+		}
+		if time.Since(started) >= u.cfg.Restart.Reset {
+			restarts = 0
+			wait.Reset()
+		}
+		restarts++
+		u.health.failed(err, restarts)
+		if u.cfg.Restart.Limit >= 0 && restarts > u.cfg.Restart.Limit {
+			u.cfg.Logger.Error("giving up", zap.Int("restarts", restarts-1), zap.Error(err))
+			return fmt.Errorf("%w: group %s, %d restarts: %w", ErrGaveUp, u.group, restarts-1, err)
+		}
+		d := wait.NextBackOff()
+		u.health.enter(Degraded)
+		u.cfg.Logger.Warn("the unit failed and is started again", zap.Int("restart", restarts), zap.Duration("wait", d),
+			zap.Error(err))
+		if u.cfg.Hooks.Restart != nil {
+			u.cfg.Hooks.Restart(err, d)
+		}
+		if ctx.Err() != nil || !u.pause(ctx, d) {
+			if u.wasKilled() {
+				return cut.ErrKilled
+			}
+			return err // stopped while it was down: what failed was not drained
+		}
+	}
+}
+
+func (u *Unit) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-u.kill:
+		return false
+	}
+}
+
+// Kill abandons the unit: nothing is drained or committed, Run returns cut.ErrKilled soon. What was in flight is done
+// again by whoever gets the partitions.
+func (u *Unit) Kill() { u.killed.Do(func() { close(u.kill) }) }
+
+func (u *Unit) wasKilled() bool {
+	select {
+	case <-u.kill:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave removes a static member from its group, so that others take its partitions at once: Sarama sends no LeaveGroup
+// for one.
+func (u *Unit) leave() error {
+	if u.cfg.Instance == "" || u.cfg.KeepMembership {
+		return nil
+	}
+	admin, err := sarama.NewClusterAdmin(u.cfg.Brokers, u.cfg.Sarama())
+	if err == nil {
+		_, err = admin.RemoveMemberFromConsumerGroup(u.group, []string{u.cfg.Instance})
+		err = errors.Join(err, admin.Close())
+	}
+	if err != nil {
+		// Everything is committed: the others only wait out the session timeout.
+		u.cfg.Logger.Warn("the static member stays in the group until its session times out", zap.Error(err))
+	}
+	return nil
+}
+
+// Health tells how the unit is.
+func (u *Unit) Health() Health {
+	h := u.health.get()
+	r := u.current()
+	if r == nil {
+		return h
+	}
+	h.Lag = r.group.Lag()
+	if h.State == Running && !r.lease.Held() {
+		h.State = Degraded
+	}
+	return h
+}
+
+// Get reads a row of the group table as it is now, the open cut included. It returns nil where there is none, and
+// ErrNotRunning where the key's partition is not recovered here.
+func (u *Unit) Get(key string) (any, error) {
+	r := u.current()
+	if r == nil {
+		return nil, ErrNotRunning
+	}
+	return r.processor.Get(key)
+}
+
+// Visit calls the graph's visitor of that name for every row of the partitions this instance owns. Its effects are part
+// of a cut. One visit runs at a time.
+func (u *Unit) Visit(ctx context.Context, name string, meta any) error {
+	r := u.current()
+	if r == nil {
+		return ErrNotRunning
+	}
+	return r.visit(ctx, name, meta)
+}
+
+func (u *Unit) current() *run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.cur
+}
