@@ -1,0 +1,88 @@
+package processortest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors/processortest"
+)
+
+func TestFailingCallbackFailsTheTestWithItsError(t *testing.T) {
+	tb := runFake(func(tb testing.TB) {
+		d := processortest.New(tb, start, tallyGraph(), journalGraph())
+		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
+		tb.Errorf("went on")
+	})
+	require.Contains(t, tb.complaints(), "while group tally handled additions offset 0: processor stopped: group tally")
+	require.Contains(t, tb.complaints(), errAsked.Error())
+	require.NotContains(t, tb.complaints(), "went on")
+}
+
+func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
+	tb := runFake(func(tb testing.TB) {
+		d := processortest.New(tb, start, tallyGraph())
+		processortest.In(d, additions).Pipe("a", addition{Then: "panic"})
+	})
+	require.Contains(t, tb.complaints(), "asked to panic")
+}
+
+func TestDeadProcessorIsNoticedByEveryLaterStep(t *testing.T) {
+	tb := &fakeTB{}
+	var d *processortest.Driver
+	tb.goexit(func() {
+		d = processortest.New(tb, start, tallyGraph(), journalGraph())
+		processortest.In(d, additions).Pipe("a", addition{By: 1})
+		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
+	})
+	for _, step := range []func(){
+		func() { processortest.In(d, additions).Pipe("a", addition{By: 1}) },
+		func() { processortest.In(d, counts).Pipe("a", count{}) },
+		func() { processortest.In(d, additions).PipeAt(0) },
+		func() { d.Advance(time.Minute) },
+		func() { _ = d.Replay() },
+	} {
+		tb.said = nil
+		tb.goexit(step)
+		require.Contains(t, tb.complaints(), errAsked.Error())
+	}
+	tb.goexit(tb.cleanups[0])
+}
+
+func TestBlockedCallbackIsNamed(t *testing.T) {
+	release := make(chan struct{})
+	graph := goka.DefineGroup("stuck",
+		goka.Input("work", codec.String(), func(goka.Context, any) { <-release }))
+	tb := runFake(func(tb testing.TB) {
+		d := processortest.New(tb, start, graph)
+		tb.Cleanup(func() { close(release) })
+		d.SetPatience(20 * time.Millisecond)
+		processortest.InRaw(d, "work").Pipe("a", []byte("x"))
+	})
+	require.Contains(t, tb.complaints(), "while group stuck handled work offset 0: blocked for too long")
+}
+
+func TestUnreadOutputsFailTheTest(t *testing.T) {
+	tb := runFake(func(tb testing.TB) {
+		d := processortest.New(tb, start, tallyGraph())
+		in := processortest.In(d, additions)
+		in.Pipe("a", addition{By: 1})
+		in.PipeRaw("a", []byte("?"))
+		in.PipeRaw("a", []byte("?"))
+		require.Equal(t, []string{"counts", letters}, d.Unread())
+	})
+	require.Contains(t, tb.complaints(), "topic counts has 1 outputs that nobody read")
+	require.Contains(t, tb.complaints(), "topic tally-dlq has 2 outputs that nobody read")
+}
+
+func TestUnreadOutputsAreNoNewsInAFailedTest(t *testing.T) {
+	tb := runFake(func(tb testing.TB) {
+		d := processortest.New(tb, start, tallyGraph())
+		processortest.In(d, additions).Pipe("a", addition{By: 1})
+		tb.Errorf("something else")
+	})
+	require.Equal(t, "something else", tb.complaints())
+}

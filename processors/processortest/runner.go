@@ -1,0 +1,176 @@
+package processortest
+
+import (
+	"context"
+	"fmt"
+	"hash"
+	"slices"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	gokacodec "github.com/lovoo/goka/codec"
+	"github.com/lovoo/goka/storage"
+
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// runner runs one graph over the tester's builders. They are taken one by one: goka.WithTester would overwrite those we
+// wrap.
+type runner struct {
+	driver *Driver
+	graph  *goka.GroupGraph // with the timer edge
+	timed  timer.Timed      // nil where rows carry no deadlines
+	rows   *rows            // nil where the graph has no table
+	fired  map[string]firing
+	claims map[string]chan *sarama.ConsumerMessage // by input topic
+	tables map[string]bool                         // joined and looked-up tables
+	up     context.Context                         // done when everything the graph reads is being read
+	proc   *goka.Processor
+
+	mu      sync.Mutex
+	waiting map[string]bool // topics that are not being read yet
+	started context.CancelFunc
+	handed  *delivery // what the graph is working on
+	pumps   sync.WaitGroup
+}
+
+func newRunner(d *Driver, graph *goka.GroupGraph) (*runner, error) {
+	if graph == nil {
+		return nil, fmt.Errorf("%w: it is nil", errGraph)
+	}
+	if err := graph.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: group %q: %w", errGraph, graph.Group(), err)
+	}
+	r := &runner{
+		driver: d, fired: make(map[string]firing), claims: make(map[string]chan *sarama.ConsumerMessage),
+		tables: make(map[string]bool), waiting: make(map[string]bool),
+	}
+	r.graph, r.timed = withTimers(graph)
+	r.up, r.started = context.WithCancel(context.Background())
+	for _, topic := range inputs(r.graph) {
+		r.claims[topic], r.waiting[topic] = make(chan *sarama.ConsumerMessage), true
+	}
+	for _, e := range slices.Concat(r.graph.JointTables(), r.graph.LookupTables()) {
+		r.tables[e.Topic()], r.waiting[e.Topic()] = true, true
+	}
+	if err := r.build(); err != nil {
+		return nil, fmt.Errorf("%w: group %q: %w", errGraph, graph.Group(), err)
+	}
+	return r, nil
+}
+
+func (r *runner) build() error {
+	broker := r.driver.broker
+	if table := r.graph.GroupTable(); table != nil {
+		st, err := broker.StorageBuilder()(table.Topic(), 0)
+		if err != nil {
+			return err
+		}
+		r.rows = &rows{Storage: st, writes: make(map[string]int)}
+	}
+	var err error
+	r.proc, err = goka.NewProcessor(nil, r.graph,
+		goka.WithClientID(broker.RegisterGroupGraph(inBytes(r.graph))),
+		goka.WithPartitionChannelSize(0),
+		goka.WithNilHandling(goka.NilDecode),
+		goka.WithLogger(silence{}),
+		goka.WithContextWrapper(func(ctx goka.Context) goka.Context { return &runtimeContext{ctx, r.driver} }),
+		goka.WithTopicManagerBuilder(broker.TopicManagerBuilder()),
+		goka.WithStorageBuilder(r.buildStorage),
+		goka.WithConsumerGroupBuilder(r.buildConsumerGroup),
+		goka.WithConsumerSaramaBuilder(r.buildConsumer),
+		goka.WithProducerBuilder(r.buildProducer),
+	)
+	return err
+}
+
+func (r *runner) run(ctx context.Context) {
+	err := r.proc.Run(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = errNoCause
+	}
+	r.driver.die(fmt.Errorf("%w: group %s: %w", errStopped, r.graph.Group(), err))
+}
+
+// reading notes that a topic is being read now.
+func (r *runner) reading(topic string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, topic)
+	if len(r.waiting) == 0 {
+		r.started()
+	}
+}
+
+func (r *runner) buildStorage(topic string, partition int32) (storage.Storage, error) {
+	if table := r.graph.GroupTable(); table != nil && table.Topic() == topic {
+		return r.rows, nil
+	}
+	return r.driver.broker.StorageBuilder()(topic, partition)
+}
+
+func (r *runner) buildConsumerGroup(brokers []string, group, clientID string) (sarama.ConsumerGroup, error) {
+	inner, err := r.driver.broker.ConsumerGroupBuilder()(brokers, group, clientID)
+	if err != nil {
+		return nil, err
+	}
+	return &consumerGroup{ConsumerGroup: inner, runner: r}, nil
+}
+
+func (r *runner) buildConsumer(brokers []string, clientID string) (sarama.Consumer, error) {
+	inner, err := r.driver.broker.ConsumerBuilder()(brokers, clientID)
+	if err != nil {
+		return nil, err
+	}
+	return &consumer{Consumer: inner, runner: r}, nil
+}
+
+func (r *runner) buildProducer([]string, string, func() hash.Hash32) (goka.Producer, error) {
+	return &producer{runner: r}, nil
+}
+
+// inputs are the topics that a graph gets records of.
+func inputs(graph *goka.GroupGraph) []string {
+	topics := graph.InputStreams().Topics()
+	if loop := graph.LoopStream(); loop != nil {
+		topics = append(topics, loop.Topic())
+	}
+	return topics
+}
+
+// inBytes is a graph of the same topics for the tester to register. The tester panics where two graphs have different
+// codecs for one topic, as a reader and a writer may; it need not know any, since it is only given bytes.
+func inBytes(graph *goka.GroupGraph) *goka.GroupGraph {
+	c, none := new(gokacodec.Bytes), func(goka.Context, any) {}
+	var edges []goka.Edge
+	for _, e := range graph.InputStreams() {
+		edges = append(edges, goka.Input(goka.Stream(e.Topic()), c, none))
+	}
+	for _, e := range graph.OutputStreams() {
+		edges = append(edges, goka.Output(goka.Stream(e.Topic()), c))
+	}
+	for _, e := range graph.JointTables() {
+		edges = append(edges, goka.Join(goka.Table(e.Topic()), c))
+	}
+	for _, e := range graph.LookupTables() {
+		edges = append(edges, goka.Lookup(goka.Table(e.Topic()), c))
+	}
+	if graph.LoopStream() != nil {
+		edges = append(edges, goka.Loop(c, none))
+	}
+	if graph.GroupTable() != nil {
+		edges = append(edges, goka.Persist(c))
+	}
+	return goka.DefineGroup(graph.Group(), edges...)
+}
+
+// silence is a goka.Logger: what ends a processor is in its error.
+type silence struct{}
+
+func (silence) Print(...any)          {}
+func (silence) Println(...any)        {}
+func (silence) Printf(string, ...any) {}
