@@ -98,10 +98,13 @@ func validAgent(agent string) error {
 func catalog(agent string, o catalogOptions) Catalog {
 	// Most topics are keyed by session, deleted by age, and made by Ensure.
 	session := func(suffix, record string) Spec {
-		return Spec{Name: agent + "-" + suffix, Record: record, Key: KeySession, CoPartitioned: true, Created: true}
+		return Spec{
+			Name: agent + "-" + suffix, Record: record, Key: KeySession, Cleanup: CleanupDelete,
+			CoPartitioned: true, Created: true,
+		}
 	}
 	reader := func(suffix, record string, key Key) Spec {
-		return Spec{Name: agent + "-" + suffix, Record: record, Key: key}
+		return Spec{Name: agent + "-" + suffix, Record: record, Key: key, Cleanup: CleanupDelete}
 	}
 	replyTo := session("reply-to", "Route")
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL

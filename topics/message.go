@@ -1,5 +1,7 @@
 package topics
 
+import "iter"
+
 var messageWire = wire[Message]{depth: MaxValueDepth, read: readMessage, write: writeMessage}
 
 func readMessage(c *cursor, m *Message) error {
@@ -69,4 +71,25 @@ func EncodeMessage(m Message) Raw {
 	var w writer
 	writeMessage(&w, m)
 	return Raw(w.b)
+}
+
+// Messages ranges over the messages of an array, in order, without its null elements. It ends after the first error,
+// which is about the array or an element of it.
+func Messages(array Raw) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		elements, err := Elements(array)
+		if err != nil {
+			yield(Message{}, err)
+			return
+		}
+		for _, e := range elements {
+			if e == nil {
+				continue
+			}
+			m, err := DecodeMessage(e)
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -35,7 +35,7 @@ type Spec struct {
 	// Record names the type of its values, and Key what its records are keyed by, both for people.
 	Record string
 	Key    Key
-	// Cleanup is what the topic is created with; empty stands for the broker's default, which is delete.
+	// Cleanup is what the topic is created with.
 	Cleanup Cleanup
 	// Retention is what the topic is created with; zero stands for the broker's default.
 	Retention time.Duration

@@ -1,0 +1,51 @@
+package topics
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/IBM/sarama"
+)
+
+const retentionMS = "retention.ms"
+
+// inputRetention is the retention.ms that keeps a looped record for as long as any input would have kept it: the longest
+// of the inputs', -1 for ever, 0 where that is the broker's default.
+func inputRetention(ctx context.Context, admin Admin, c Catalog) (int64, error) {
+	longest, explicit := int64(0), false
+	for _, s := range []Spec{
+		c.MessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec, c.ToolUseResult.spec, c.ToolUseDLQ.spec,
+		c.ReplyTo.spec, c.SessionControl.spec,
+	} {
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("topics: describe configuration of %s: %w", s.Name, context.Cause(ctx))
+		}
+		entries, err := admin.DescribeConfig(sarama.ConfigResource{
+			Type: sarama.TopicResource, Name: s.Name, ConfigNames: []string{retentionMS},
+		})
+		if err != nil {
+			return 0, fmt.Errorf("topics: describe configuration of %s: %w", s.Name, err)
+		}
+		for _, e := range entries {
+			if e.Name != retentionMS {
+				continue
+			}
+			ms, err := strconv.ParseInt(e.Value, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("topics: %s of %s is no number", retentionMS, s.Name)
+			}
+			if longer(ms, longest) {
+				longest = ms
+				explicit = e.Source == sarama.SourceTopic || e.Source == sarama.SourceUnknown && !e.Default
+			}
+		}
+	}
+	if !explicit {
+		return 0, nil
+	}
+	return longest, nil
+}
+
+// longer compares two retentions, of which -1 is for ever.
+func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
