@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// asker is the user of the session: it asks, waits for the answer, and asks on.
+type asker struct {
+	tape   *tape
+	screen *screen
+	now    func() time.Time
+	asked  int // the number of the last question
+	failed error
+}
+
+// errAnswer is what a run ends with whose last question was answered by an error output.
+var errAnswer = errors.New("the question ended in an error")
+
+// resume goes on where the session was: questions that are open are waited for, and the first question is asked only
+// where the session has none.
+func (a *asker) resume(ctx context.Context, before []exchange) error {
+	for _, e := range before {
+		a.asked = max(a.asked, requestNumber(e.request))
+		a.screen.note(bold, "asked", "%s (before this run)", oneLine(e.question))
+		if e.output != nil {
+			a.answer(*e.output)
+			continue
+		}
+		if err := a.await(ctx, a.tape.expect(e.request)); err != nil {
+			return err
+		}
+	}
+	if len(before) == 0 {
+		return a.ask(ctx, firstQuestion)
+	}
+	return nil
+}
+
+// readOn asks the lines of in until its end or that of ctx.
+func (a *asker) readOn(ctx context.Context, in io.Reader) error {
+	lines := make(chan string)
+	scanner := bufio.NewScanner(in)
+	go func() { // ends with in: a read cannot be called off
+		defer close(lines)
+		for scanner.Scan() {
+			select {
+			case lines <- scanner.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		a.screen.prompt(in)
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				return scanner.Err()
+			}
+			if strings.TrimSpace(line) == "" {
+				continue
+			}
+			if err := a.ask(ctx, line); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (a *asker) ask(ctx context.Context, question string) error {
+	a.asked++
+	request := requestID(a.asked)
+	a.screen.note(bold, "asked", "%s", oneLine(question))
+	answer := a.tape.expect(request)
+	m := message{
+		SessionID: &a.tape.session, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
+		Metadata: encode(metadata{RequestID: request}),
+	}
+	record := &kgo.Record{Topic: topicOf(orchestrator, messageInput), Key: []byte(a.tape.session), Value: encode(m)}
+	if err := a.tape.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	return a.await(ctx, answer)
+}
+
+func (a *asker) await(ctx context.Context, answer waiter) error {
+	begin, before := a.now(), a.tape.tally()
+	select {
+	case out := <-answer:
+		took := a.now().Sub(begin)
+		a.tape.settle(ctx)
+		a.answer(out)
+		passed := a.tape.tally().since(before)
+		a.screen.note(grey, "summary", "%d turns, %d hops, %d ms", passed.turns, passed.hops, took.Milliseconds())
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *asker) answer(out output) {
+	if out.Error != nil {
+		a.failed = fmt.Errorf("%w: %s: %s", errAnswer, out.Error.Code, out.Error.Message)
+		a.screen.note(red, "error", "%s: %s", out.Error.Code, out.Error.Message)
+		return
+	}
+	a.failed = nil
+	a.screen.note(green, "answer", "%s", out.Content)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// exchange is a question of the session and, where its turn has ended, the output.
+type exchange struct {
+	request  string
+	question string
+	output   *output
+}
+
+// requestID names the n-th question of a session. The turn processor takes a request once, and its output names it.
+func requestID(n int) string { return "question-" + strconv.Itoa(n) }
+
+func requestNumber(id string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(id, "question-"))
+	return n
+}
+
+// backlogDepth bounds what is read back of a partition, in records.
+const backlogDepth = 10_000
+
+// readBacklog returns the exchanges of a session so far, and the end of the flow's topics as it was then: everything
+// before it is in the backlog, everything from it on is for the tape.
+func readBacklog(ctx context.Context, brokers []string, session string) ([]exchange, kadm.Offsets, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	if err != nil {
+		return nil, nil, fmt.Errorf("backlog: %w", err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	starts, startErr := admin.ListStartOffsets(ctx, flowTopics()...)
+	ends, endErr := admin.ListEndOffsets(ctx, flowTopics()...)
+	if err := errors.Join(startErr, endErr, starts.Error(), ends.Error()); err != nil {
+		return nil, nil, fmt.Errorf("backlog: extent of the topics: %w", err)
+	}
+	var exchanges []exchange
+	err = replay(ctx, brokers, starts, ends, topicOf(orchestrator, messageInput), func(r *kgo.Record) {
+		var m message
+		if string(r.Key) != session || json.Unmarshal(r.Value, &m) != nil || m.Role != "user" {
+			return
+		}
+		if id := field[metadata](m.Metadata).RequestID; id != "" {
+			exchanges = append(exchanges, exchange{request: id, question: contentText(m.Content)})
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = replay(ctx, brokers, starts, ends, topicOf(orchestrator, messageOutput), func(r *kgo.Record) {
+		var out output
+		if string(r.Key) != session || json.Unmarshal(r.Value, &out) != nil {
+			return
+		}
+		for i := range exchanges {
+			if exchanges[i].request == out.RequestID && exchanges[i].output == nil {
+				exchanges[i].output = &out
+			}
+		}
+	})
+	return exchanges, ends.Offsets(), err
+}
+
+// replay reads what a topic has between its start and its end.
+func replay(
+	ctx context.Context, brokers []string, starts, ends kadm.ListedOffsets, topic string, take func(*kgo.Record),
+) error {
+	from, left := make(map[int32]kgo.Offset), make(map[int32]bool)
+	for partition, end := range ends[topic] {
+		if start := max(starts[topic][partition].Offset, end.Offset-backlogDepth); start < end.Offset {
+			from[partition] = kgo.NewOffset().At(start)
+			left[partition] = true
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(brokers...),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
+		kgo.KeepControlRecords(), // the last record may be one, and the end has to be seen
+	)
+	if err != nil {
+		return fmt.Errorf("backlog: %w", err)
+	}
+	defer client.Close()
+	for len(left) > 0 {
+		fetches := client.PollFetches(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			end := ends[topic][r.Partition].Offset
+			if r.Offset < end && !r.Attrs.IsControl() {
+				take(r)
+			}
+			if r.Offset+1 >= end {
+				delete(left, r.Partition)
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+// Topology runs a whole multi-agent pipeline in one process: an orchestrator agent and a worker agent, a scripted model
+// for each, tools, and the dispatcher and the sink by which one agent calls the other. It asks a question, prints every
+// record that passes, then the answer, and goes on with the questions on standard input.
+//
+//	topology [-once] [-brokers host:port,...] [-data DIR] [-session NAME]
+//	topology -inspect SESSION (-brokers host:port,... | -data DIR)
+//
+// The turn processors are Turntable's. Everything else here stands outside of it and knows the wire format only.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the drain
+	os.Exit(command(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// command is main without the process: it returns the exit code.
+func command(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	s, err := parse(args, errs)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	if err := run(ctx, s, in, out, errs); err != nil {
+		fmt.Fprintln(errs, "topology:", err)
+		return 1
+	}
+	return 0
+}
+
+// settings are what the command line says.
+type settings struct {
+	brokers  []string // empty: the embedded broker
+	data     string   // empty: memory
+	session  string
+	instance string
+	inspect  string // empty: run
+	once     bool
+	verbose  bool
+}
+
+var errInspect = errors.New("-inspect needs -brokers or -data: a pipeline in memory ends with its process")
+
+// parse prints what is wrong, and the usage, to errs.
+func parse(args []string, errs io.Writer) (settings, error) {
+	var s settings
+	flags := flag.NewFlagSet("topology", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
+	flags.StringVar(&s.data, "data", "", "keep the broker's log and the tables in this `directory`, to go on there")
+	flags.StringVar(&s.session, "session", "demo", "`name` of the session the questions belong to")
+	flags.StringVar(&s.instance, "instance", "topology", "`name` of this process in its consumer groups; one at a time has it")
+	flags.StringVar(&s.inspect, "inspect", "", "print the state of a `session` of the orchestrator, and exit")
+	flags.BoolVar(&s.once, "once", false, "exit after the first answer")
+	flags.BoolVar(&s.verbose, "v", false, "log what the processors do")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	for address := range strings.SplitSeq(*brokers, ",") {
+		if address = strings.TrimSpace(address); address != "" {
+			s.brokers = append(s.brokers, address)
+		}
+	}
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case strings.TrimSpace(s.session) == "":
+		err = errors.New("-session is blank")
+	case s.inspect != "" && s.brokers == nil && s.data == "":
+		err = errInspect
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "topology:", err)
+	}
+	return s, err
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// summarize says in a line what a record of the pipeline is about.
+func summarize(agent string, r *kgo.Record) string {
+	suffix := strings.TrimPrefix(r.Topic, agent+"-")
+	summary, known := summaries[suffix]
+	switch {
+	case r.Value == nil:
+		return "(removed)"
+	case reason(r) != "":
+		return "dead-lettered: " + reason(r)
+	case !known:
+		return fmt.Sprintf("%d bytes", len(r.Value))
+	}
+	line, err := summary(r.Value)
+	if err != nil {
+		return fmt.Sprintf("unreadable, %d bytes", len(r.Value))
+	}
+	return oneLine(line)
+}
+
+var summaries = map[string]func(raw jsontext.Value) (string, error){
+	messageInput: of(func(m message) string {
+		if results := outcomes(m); results != nil {
+			return fmt.Sprintf("%s: %d results", m.Role, len(results))
+		}
+		return m.Role + ": " + contentText(m.Content)
+	}),
+	enrichedInput: of(func(m enrichedMessage) string {
+		return fmt.Sprintf("%s input, %d messages of history", field[message](m.LatestInput).Role, len(m.History))
+	}),
+	thinkResponses: of(func(t thinkResponse) string {
+		if len(t.ToolUses) == 0 {
+			var said []string
+			for _, m := range t.LastInputResponse {
+				said = append(said, contentText(m.Content))
+			}
+			return "says: " + strings.Join(said, " ")
+		}
+		var calls []string
+		for _, use := range t.ToolUses {
+			calls = append(calls, use.Name)
+		}
+		return "asks for " + strings.Join(calls, ", ")
+	}),
+	toolUses: of(func(t toolUse) string { return fmt.Sprintf("%s %s", t.Name, t.Input) }),
+	toolUseResults: of(func(t toolResult) string {
+		return fmt.Sprintf("%s %s %s", t.Name, t.Status, t.Result)
+	}),
+	toolUseComplete: of(func(t struct {
+		Results []toolResult `json:"results"`
+	},
+	) string {
+		return fmt.Sprintf("all %d results are there", len(t.Results))
+	}),
+	messageOutput: of(func(o output) string {
+		if o.Error != nil {
+			return fmt.Sprintf("error %s: %s", o.Error.Code, o.Error.Message)
+		}
+		return o.Content
+	}),
+	replyTo:    of(func(r route) string { return "answer to " + r.CallbackService + " as " + r.RequestID }),
+	toolUseDLQ: of(func(t toolUse) string { return "invalid tool call " + t.ToolUseID }),
+}
+
+func of[T any](say func(T) string) func(jsontext.Value) (string, error) {
+	return func(raw jsontext.Value) (string, error) {
+		var v T
+		err := json.Unmarshal(raw, &v)
+		return say(v), err
+	}
+}
+
+func reason(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == "error.reason" {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+const lineLimit = 100
+
+// oneLine keeps a text from breaking the line or the terminal.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r == 0x7f:
+			return -1
+		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > lineLimit {
+		return string(runes[:lineLimit-1]) + "…"
+	}
+	return s
+}

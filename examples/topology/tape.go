@@ -1,0 +1,153 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// tape reads every topic of the pipeline, prints each record as it passes, counts, and hands the outputs to who waits
+// for them.
+type tape struct {
+	client  *kgo.Client
+	session string
+	print   func(r *kgo.Record)
+
+	mu      sync.Mutex
+	count   tally
+	next    kadm.Offsets      // of each partition, the offset it is at
+	moved   chan struct{}     // closed and replaced when next moves
+	waiting map[string]waiter // by request id
+}
+
+// tally is what passed in the session and in those it delegated to.
+type tally struct{ turns, hops int }
+
+func (t tally) since(before tally) tally { return tally{t.turns - before.turns, t.hops - before.hops} }
+
+type waiter chan output // of one element
+
+// newTape reads from the given offsets on. The tape also produces: the questions.
+func newTape(brokers []string, from kadm.Offsets, session string, print func(*kgo.Record)) (*tape, error) {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(brokers...),
+		kgo.ConsumePartitions(from.KOffsets()),
+		kgo.ProducerLinger(0),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("tape: %w", err)
+	}
+	return &tape{
+		client: client, session: session, print: print,
+		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter),
+	}, nil
+}
+
+// run ends with ctx, and closes the tape.
+func (t *tape) run(ctx context.Context) error {
+	defer t.client.Close()
+	for {
+		fetches := t.client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		records := fetches.Records()
+		// One fetch is many topics: causes go before what they cause.
+		slices.SortStableFunc(records, func(a, b *kgo.Record) int {
+			return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(stage(a.Topic), stage(b.Topic)))
+		})
+		for _, r := range records {
+			t.print(r)
+			t.take(r)
+		}
+		t.advance(records)
+	}
+}
+
+func (t *tape) take(r *kgo.Record) {
+	key := string(r.Key)
+	if key != t.session && !strings.HasPrefix(key, t.session+subSession) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count.hops++
+	if _, suffix := split(r.Topic); suffix != messageOutput {
+		return
+	}
+	t.count.turns++
+	var out output
+	if key != t.session || json.Unmarshal(r.Value, &out) != nil {
+		return
+	}
+	if w, ok := t.waiting[out.RequestID]; ok {
+		delete(t.waiting, out.RequestID) // a repeat of the output finds nobody
+		w <- out
+	}
+}
+
+func (t *tape) advance(records []*kgo.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range records {
+		t.next.Add(kadm.Offset{Topic: r.Topic, Partition: r.Partition, At: r.Offset + 1, LeaderEpoch: -1})
+	}
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+// expect registers a wait before its question is asked.
+func (t *tape) expect(request string) waiter {
+	w := make(waiter, 1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting[request] = w
+	return w
+}
+
+func (t *tape) tally() tally {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count
+}
+
+// settleLimit bounds the wait for what else a turn wrote when its answer is there.
+const settleLimit = 2 * time.Second
+
+// settle waits until the tape has passed what is in the topics now.
+func (t *tape) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	t.mu.Lock()
+	names := t.next.TopicsSet().Topics()
+	t.mu.Unlock()
+	ends, err := kadm.NewClient(t.client).ListEndOffsets(ctx, names...)
+	if err != nil {
+		return
+	}
+	for {
+		t.mu.Lock()
+		behind, moved := false, t.moved
+		ends.Each(func(o kadm.ListedOffset) {
+			at, _ := t.next.Lookup(o.Topic, o.Partition)
+			behind = behind || at.At < o.Offset
+		})
+		t.mu.Unlock()
+		if !behind {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
