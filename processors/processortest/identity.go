@@ -31,6 +31,9 @@ func (r *record) identity() string {
 
 // untimed is a JSON value without the members that are named "timestamp", at any depth; other bytes stay as they are.
 func untimed(raw []byte) []byte {
+	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return raw
+	}
 	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	var b bytes.Buffer
 	enc := jsontext.NewEncoder(&b, jsontext.AllowDuplicateNames(true))
@@ -47,8 +50,9 @@ func copyUntimed(enc *jsontext.Encoder, dec *jsontext.Decoder) error {
 		if err != nil {
 			return err
 		}
-		kind, name := dec.StackIndex(dec.StackDepth())
-		if kind == jsontext.KindBeginObject && name%2 == 1 && tok.Kind() == jsontext.KindString && tok.String() == "timestamp" {
+		kind, length := dec.StackIndex(dec.StackDepth())
+		isName := kind == jsontext.KindBeginObject && length%2 == 1 && tok.Kind() == jsontext.KindString
+		if isName && tok.String() == "timestamp" {
 			if err := dec.SkipValue(); err != nil {
 				return err
 			}
