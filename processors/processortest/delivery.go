@@ -68,8 +68,8 @@ func (d *Driver) settle() error {
 	}
 }
 
-// collect makes the tester hand over what is in its queues; joined and looked-up tables catch up by it. The tester hangs
-// or panics where a processor is gone.
+// collect makes the tester hand over what is in its queues; joined and looked-up tables catch up by it. The tester
+// hangs or panics where a processor is gone.
 func (d *Driver) collect() error {
 	select {
 	case <-d.dead:

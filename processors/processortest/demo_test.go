@@ -65,7 +65,8 @@ func (c rowCodec) OnDeadline(ctx goka.Context, due timer.Due) {
 	if !ok || r.RestMS != due.At.UnixMilli() {
 		return
 	}
-	ctx.Emit(counts.Stream(), ctx.Key(), count{N: r.N, Closed: true, Timestamp: stamp(ctx)}, id(ctx, "closed/%d", r.RestMS))
+	last := count{N: r.N, Closed: true, Timestamp: stamp(ctx)}
+	ctx.Emit(counts.Stream(), ctx.Key(), last, id(ctx, "closed/%d", r.RestMS))
 	ctx.Delete()
 }
 

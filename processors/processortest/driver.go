@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -23,10 +22,21 @@ var (
 	errBlocked = errors.New("blocked for too long")
 )
 
+// TB is what the harness needs of a test: testing.TB, or another framework's test. Fatalf and Fatal must not return.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+	Failed() bool
+}
+
 // Driver runs graphs and holds everything they read and wrote. It is made by New and used by one goroutine, the test's.
-// What goes wrong fails the test at once, as t.Fatalf does.
+// What goes wrong fails the test at once, by TB.Fatalf.
 type Driver struct {
-	tb       testing.TB
+	tb       TB
 	broker   *tester.Tester
 	producer goka.Producer
 	runners  []*runner
@@ -47,7 +57,7 @@ type Driver struct {
 
 // New starts the graphs at the given time and returns when all of them read their inputs. When the test ends they are
 // stopped, and outputs that nobody read fail it. At least one graph is needed, of different groups.
-func New(tb testing.TB, start time.Time, graphs ...*goka.GroupGraph) *Driver {
+func New(tb TB, start time.Time, graphs ...*goka.GroupGraph) *Driver {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{

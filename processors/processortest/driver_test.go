@@ -224,48 +224,48 @@ func TestWrongUseIsNamed(t *testing.T) {
 	strict := topics.New(topics.Spec{Name: "additions"}, codec.Of[int](refusing{}))
 	for what, misuse := range map[string]struct {
 		says string
-		do   func(tb testing.TB, d *processortest.Driver)
+		do   func(tb processortest.TB, d *processortest.Driver)
 	}{
-		"unread input": {"no graph reads topic nowhere", func(_ testing.TB, d *processortest.Driver) {
+		"unread input": {"no graph reads topic nowhere", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.In(d, nowhere).Pipe("a", "x")
 		}},
-		"unwritten output": {"no graph writes topic nowhere", func(_ testing.TB, d *processortest.Driver) {
+		"unwritten output": {"no graph writes topic nowhere", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.Out(d, nowhere)
 		}},
-		"no output": {"topic counts has no further output", func(_ testing.TB, d *processortest.Driver) {
+		"no output": {"topic counts has no further output", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.Out(d, counts).Next()
 		}},
-		"foreign table": {"group journal has no table here", func(_ testing.TB, d *processortest.Driver) {
+		"foreign table": {"group journal has no table here", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.Table(d, journal, newRowCodec())
 		}},
-		"unknown offset": {"topic additions has no offset 0", func(_ testing.TB, d *processortest.Driver) {
+		"unknown offset": {"topic additions has no offset 0", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.In(d, additions).PipeAt(0)
 		}},
-		"clock goes back": {"the clock cannot go back", func(_ testing.TB, d *processortest.Driver) { d.Advance(-1) }},
-		"refused value": {"encode for topic additions: refused", func(_ testing.TB, d *processortest.Driver) {
+		"clock goes back": {"the clock cannot go back", func(_ processortest.TB, d *processortest.Driver) { d.Advance(-1) }},
+		"refused value": {"encode for topic additions: refused", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.In(d, strict).Pipe("a", 1)
 		}},
-		"unreadable output": {"topic tally-dlq offset 0: refused", func(_ testing.TB, d *processortest.Driver) {
+		"unreadable output": {"topic tally-dlq offset 0: refused", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.In(d, additions).PipeRaw("a", []byte("?"))
 			processortest.Out(d, topics.New(topics.Spec{Name: letters}, codec.Of[int](refusing{}))).Drain()
 		}},
-		"unreadable row": {"row of group tally", func(_ testing.TB, d *processortest.Driver) {
+		"unreadable row": {"row of group tally", func(_ processortest.TB, d *processortest.Driver) {
 			processortest.In(d, additions).Pipe("a", addition{By: 1})
 			processortest.Table(d, tally, codec.Of[int](refusing{})).Get("a")
 		}},
-		"same group twice": {`group "tally" is given twice`, func(tb testing.TB, _ *processortest.Driver) {
+		"same group twice": {`group "tally" is given twice`, func(tb processortest.TB, _ *processortest.Driver) {
 			processortest.New(tb, start, tallyGraph(), tallyGraph())
 		}},
-		"nil graph": {"graph cannot run here: it is nil", func(tb testing.TB, _ *processortest.Driver) {
+		"nil graph": {"graph cannot run here: it is nil", func(tb processortest.TB, _ *processortest.Driver) {
 			processortest.New(tb, start, nil)
 		}},
-		"no graph": {"no graph given", func(tb testing.TB, _ *processortest.Driver) { processortest.New(tb, start) }},
-		"no input": {`group "deaf": no input stream`, func(tb testing.TB, _ *processortest.Driver) {
+		"no graph": {"no graph given", func(tb processortest.TB, _ *processortest.Driver) { processortest.New(tb, start) }},
+		"no input": {`group "deaf": no input stream`, func(tb processortest.TB, _ *processortest.Driver) {
 			processortest.New(tb, start, goka.DefineGroup("deaf", goka.Persist(codec.String())))
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			tb := runFake(func(tb testing.TB) { misuse.do(tb, processortest.New(tb, start, tallyGraph())) })
+			tb := runFake(func(tb processortest.TB) { misuse.do(tb, processortest.New(tb, start, tallyGraph())) })
 			require.Contains(t, tb.complaints(), misuse.says)
 		})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestFailingCallbackFailsTheTestWithItsError(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph(), journalGraph())
 		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
 		tb.Errorf("went on")
@@ -23,7 +23,7 @@ func TestFailingCallbackFailsTheTestWithItsError(t *testing.T) {
 }
 
 func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph())
 		processortest.In(d, additions).Pipe("a", addition{Then: "panic"})
 	})
@@ -56,7 +56,7 @@ func TestBlockedCallbackIsNamed(t *testing.T) {
 	release := make(chan struct{})
 	graph := goka.DefineGroup("stuck",
 		goka.Input("work", codec.String(), func(goka.Context, any) { <-release }))
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, graph)
 		tb.Cleanup(func() { close(release) })
 		d.SetPatience(20 * time.Millisecond)
@@ -66,7 +66,7 @@ func TestBlockedCallbackIsNamed(t *testing.T) {
 }
 
 func TestUnreadOutputsFailTheTest(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph())
 		in := processortest.In(d, additions)
 		in.Pipe("a", addition{By: 1})
@@ -79,7 +79,7 @@ func TestUnreadOutputsFailTheTest(t *testing.T) {
 }
 
 func TestUnreadOutputsAreNoNewsInAFailedTest(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph())
 		processortest.In(d, additions).Pipe("a", addition{By: 1})
 		tb.Errorf("something else")

@@ -5,12 +5,12 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"testing"
+
+	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
 // fakeTB is a test whose failure is what we test.
 type fakeTB struct {
-	testing.TB
 	mu       sync.Mutex
 	said     []string
 	logged   []string
@@ -19,7 +19,7 @@ type fakeTB struct {
 }
 
 // runFake runs a test function as the testing package would, cleanups included, and returns what it complained about.
-func runFake(body func(tb testing.TB)) *fakeTB {
+func runFake(body func(tb processortest.TB)) *fakeTB {
 	tb := &fakeTB{}
 	tb.goexit(func() { body(tb) })
 	for i := len(tb.cleanups) - 1; i >= 0; i-- {

@@ -43,7 +43,7 @@ func TestGoldenFileTellsNullsApart(t *testing.T) {
 func TestGoldenFileIsWrittenOnDemandAndComparedAfterwards(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "x.jsonl")
 	run := func(by ...int) *fakeTB {
-		return runFake(func(tb testing.TB) {
+		return runFake(func(tb processortest.TB) {
 			d := processortest.New(tb, start, tallyGraph())
 			for _, n := range by {
 				processortest.In(d, additions).Pipe("a", addition{By: n})

@@ -15,12 +15,12 @@ import (
 // ErrReplay is what Replay returns, wrapped, where the second delivery changed something.
 var ErrReplay = errors.New("processortest: replay differs")
 
-// Replay delivers every record once more, at its offset and in the order in which the records were written, against the
-// tables as they are now: what an at-least-once broker does when no offset was committed. It then compares. Each table
-// must be what it was, byte for byte. Each output of the replay must repeat one of the outputs before it, that is: topic,
-// key and value are equal, members named "timestamp" of a JSON value left out of account, and so is turntable.id, or
-// all headers where a record has no id. A repeat that is missing is no difference, for whoever has seen the record before
-// may keep silent.
+// Replay delivers every record once more, at its offset and in the order in which the records were written, against
+// the tables as they are now: what an at-least-once broker does when no offset was committed. It then compares. Each
+// table must be what it was, byte for byte. Each output of the replay must repeat one of the outputs before it, that
+// is: topic, key and value are equal, members named "timestamp" of a JSON value left out of account, and so is
+// turntable.id, or all headers where a record has no id. A repeat that is missing is no difference, for whoever has
+// seen the record before may keep silent.
 //
 // Deadlines are not replayed, and the clock stands still. Records between two graphs of the driver are replayed like
 // piped ones. Repeats do not count as outputs that somebody has to read.

@@ -1,6 +1,7 @@
 package processortest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestReplayOfAnIdempotentTopologyChangesNothing(t *testing.T) {
 
 func TestReplayDetectsATopologyThatCountsTwice(t *testing.T) {
 	var err error
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, naiveGraph())
 		processortest.In(d, additions).Pipe("a", addition{By: 1})
 		processortest.In(d, additions).Pipe("b", addition{By: 1})
@@ -60,29 +61,30 @@ func stamped(value func(ctx goka.Context) string, headers func(ctx goka.Context)
 }
 
 func TestReplayJudgesOutputsByIDAndLeavesOutTimestamps(t *testing.T) {
+	type header func(goka.Context) goka.Headers
 	runs := 0
-	ids := func(format string) func(goka.Context) goka.Headers {
+	ids := func(of ...string) header {
 		return func(goka.Context) goka.Headers {
 			runs++
-			return goka.Headers{topics.HeaderID: []byte(format[:min(runs, len(format))]), "run": {byte(runs)}}
+			return goka.Headers{topics.HeaderID: []byte(of[min(runs, len(of))-1]), "run": {byte(runs)}}
 		}
 	}
 	for what, c := range map[string]struct {
-		value   func(goka.Context) string
-		headers func(goka.Context) goka.Headers
+		value   string // %s is the time of the run
+		headers header
 		differs bool
 	}{
-		"timestamps": {value: func(ctx goka.Context) string {
-			return `{"timestamp":"` + stamp(ctx) + `","in":[{"timestamp":` + string(rune('0'+runs)) + `,"n":12345678901234567890}]}`
-		}, headers: ids("x")},
-		"other member": {value: func(ctx goka.Context) string { return `{"at":"` + stamp(ctx) + `"}` }, headers: ids("x"), differs: true},
-		"no object":    {value: func(ctx goka.Context) string { return `"timestamp` + stamp(ctx) + `"` }, headers: ids("x"), differs: true},
-		"no JSON":      {value: func(ctx goka.Context) string { return `{"timestamp":"` + stamp(ctx) + `"} {` }, headers: ids("x"), differs: true},
-		"new id":       {value: func(goka.Context) string { return "same" }, headers: ids("xy"), differs: true},
+		"timestamps":   {`{"timestamp":"%s","in":[{"timestamp":["%[1]s"],"n":12345678901234567890}]}`, ids("x"), false},
+		"other member": {`{"at":"%s"}`, ids("x"), true},
+		"other number": {`{"n":12345678901234567890,"at":"%s"}`, ids("x"), true},
+		"no object":    {`"timestamp%s"`, ids("x"), true},
+		"no JSON":      {`{"timestamp":"%s"} {`, ids("x"), true},
+		"new id":       {`{"timestamp":"%s"}`, ids("x", "y"), true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			runs = 0
-			d := processortest.New(t, start, stamped(c.value, c.headers))
+			value := func(ctx goka.Context) string { return fmt.Sprintf(c.value, stamp(ctx)) }
+			d := processortest.New(t, start, stamped(value, c.headers))
 			processortest.InRaw(d, "in").Pipe("a", nil)
 			require.Len(t, processortest.OutRaw(d, "out").Drain(), 1)
 			d.Advance(time.Second)

@@ -33,9 +33,10 @@ type due struct {
 }
 
 // Advance moves the clock and returns when everything that came due meanwhile has been done. The clock stops at each
-// deadline on the way, so a callback sees the time at which it is due (one that was overdue before: the present); equal
-// times go in the order of New, then of keys. A deadline that is not moved by its own callback, but written again, fires
-// again a tick (250 ms) later, a bounded number of times. Advance(0) fires what is due now. Pipe never fires a deadline.
+// deadline on the way, so a callback sees the time at which it is due (one that was overdue before: the present);
+// equal times go in the order of New, then of keys. A deadline that is not moved by its own callback, but written
+// again, fires again a tick (250 ms) later, a bounded number of times. Advance(0) fires what is due now. Pipe never
+// fires a deadline.
 func (d *Driver) Advance(by time.Duration) {
 	d.tb.Helper()
 	if by < 0 {

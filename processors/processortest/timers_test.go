@@ -1,7 +1,6 @@
 package processortest_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -85,7 +84,7 @@ func (a alarm) Deadline(raw []byte) (int64, bool) {
 
 func (a alarm) OnDeadline(ctx goka.Context, due timer.Due) { a.fire(ctx, due) }
 
-func alarmDriver(tb testing.TB, fire func(goka.Context, timer.Due)) *processortest.Driver {
+func alarmDriver(tb processortest.TB, fire func(goka.Context, timer.Due)) *processortest.Driver {
 	d := processortest.New(tb, start, goka.DefineGroup("alarm",
 		goka.Input("ignored", codec.String(), func(goka.Context, any) {}),
 		goka.Persist(alarm{codec.JSON[row](), fire})))
@@ -129,7 +128,7 @@ func TestDeadlineThatIsNotMovedFiresAgainATickLater(t *testing.T) {
 }
 
 func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) {
 			r, _ := rowOf(ctx)
 			ctx.SetValue(r)
@@ -139,9 +138,9 @@ func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
 }
 
 func TestFailingDeadlineFailsTheTest(t *testing.T) {
-	tb := runFake(func(tb testing.TB) {
+	tb := runFake(func(tb processortest.TB) {
 		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) { ctx.Fail(errAsked) }).Advance(time.Minute)
 	})
-	require.Contains(t, tb.complaints(), fmt.Sprintf("alarm-timer offset 0: processor stopped: group alarm"))
+	require.Contains(t, tb.complaints(), "alarm-timer offset 0: processor stopped: group alarm")
 	require.Contains(t, tb.complaints(), errAsked.Error())
 }

@@ -1,0 +1,68 @@
+package processortest_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/processortest"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// A floor is granted to the first agent of a conversation that asks.
+type (
+	ask   struct{ Agent string }
+	grant struct{ Agent string }
+	floor struct{ Holder string }
+)
+
+var (
+	asks   = topics.New(topics.Spec{Name: "asks"}, codec.JSON[ask]())
+	grants = topics.New(topics.Spec{Name: "grants"}, codec.JSON[grant]())
+	floors = codec.JSON[floor]()
+)
+
+func floorGraph() *goka.GroupGraph {
+	edges := processors.Edges("floors",
+		processors.Input(asks, func(c *processors.Context, in codec.Decoded[ask]) error {
+			if c.Value() != nil {
+				return nil // taken
+			}
+			id := goka.Headers{topics.HeaderID: []byte(c.Key() + "/" + in.Value.Agent)}
+			if err := processors.Emit(c, grants, c.Key(), grant(in.Value), id); err != nil {
+				return err
+			}
+			return c.SetValue(floor{Holder: in.Value.Agent})
+		}))
+	return goka.DefineGroup("floors", append(edges, goka.Persist(floors), goka.Output(grants.Stream(), grants.Codec()))...)
+}
+
+// floorIsGrantedOnce is what stands in a test function; its t is a *testing.T.
+func floorIsGrantedOnce(t processortest.TB) {
+	d := processortest.New(t, time.Unix(0, 0), floorGraph())
+	in, out := processortest.In(d, asks), processortest.Out(d, grants)
+
+	in.Pipe("conv-1", ask{Agent: "ann"})
+	in.Pipe("conv-1", ask{Agent: "bob"})
+	in.PipeRaw("conv-1", []byte("{not json")) // is dead-lettered and stops nothing
+
+	for _, r := range out.Drain() {
+		fmt.Println("granted to", r.Value.Agent, "by", r.ID())
+	}
+	holder, _ := processortest.Table(d, "floors", floors).Get("conv-1")
+	fmt.Println("held by", holder.Holder)
+	fmt.Println("after everything once more:", d.Replay())
+}
+
+func Example() {
+	tb := runFake(floorIsGrantedOnce)
+	fmt.Println("the test says:", tb.complaints())
+	// Output:
+	// granted to ann by conv-1/ann
+	// held by ann
+	// after everything once more: <nil>
+	// the test says: processortest: topic floors-dlq has 1 outputs that nobody read
+}
