@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/IBM/sarama"
@@ -63,6 +64,9 @@ func (r *run) startNewInputs() error {
 		return fail(err)
 	}
 	committed, err := admin.ListConsumerGroupOffsets(u.group, nil)
+	if errors.Is(err, sarama.ErrGroupIDNotFound) {
+		return nil
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -19,7 +19,7 @@ type tables struct {
 	others func(topic string, partition int32) (*store.Store, error)
 
 	mu   sync.Mutex
-	open map[int32]*store.Store // of the group table
+	open map[int32]*store.Store // of the group table, recovered
 }
 
 func newTables(cfg Config) *tables {
@@ -43,17 +43,25 @@ func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	t.open[partition] = s
-	t.mu.Unlock()
 	return &owned{Store: s, tables: t, partition: partition}, nil
 }
 
-// owned leaves the tables when Goka closes it.
+// owned is among the tables from its recovery until Goka closes it.
 type owned struct {
 	*store.Store
 	tables    *tables
 	partition int32
+}
+
+// MarkRecovered implements storage.Storage.
+func (o *owned) MarkRecovered() error {
+	if err := o.Store.MarkRecovered(); err != nil {
+		return err
+	}
+	o.tables.mu.Lock()
+	defer o.tables.mu.Unlock()
+	o.tables.open[o.partition] = o.Store
+	return nil
 }
 
 // Close implements storage.Storage.
@@ -84,4 +92,15 @@ func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
 		return nil
 	}
 	return s.Due().PopDue(now, limit)
+}
+
+// get reads a row of a recovered partition.
+func (t *tables) get(partition int32, key string) ([]byte, error) {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil, ErrNotRunning
+	}
+	return s.Get(key)
 }

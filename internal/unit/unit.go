@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
@@ -182,7 +183,16 @@ func (u *Unit) Get(key string) (any, error) {
 	if r == nil {
 		return nil, ErrNotRunning
 	}
-	return r.processor.Get(key)
+	table := u.cfg.Graph.GroupTable()
+	if table == nil {
+		return nil, fmt.Errorf("%w: group %s has no table", ErrConfig, u.group)
+	}
+	// Goka's own Get dereferences nil while a table is recovering.
+	raw, err := r.tables.get(codec.PartitionOf(key, r.partitions.Load()), key)
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	return table.Codec().Decode(raw)
 }
 
 // Visit calls the graph's visitor of that name for every row of the partitions this instance owns. Its effects are part
