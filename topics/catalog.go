@@ -129,7 +129,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
 		SessionEnd:     New(reader("session-end", "SessionEnd", KeySession), sessionEndWire.codec()),
-		MemoirContext:  New(reader("memoir-context", "string", KeyUser), codec.Of[string](plain{})),
+		MemoirContext:  New(reader("memoir-context", "string", KeyUser), codec.String()),
 		MemoirContextSessionEnd: New(reader("memoir-context-session-end", "MemoirSnapshot", KeyUser),
 			snapshotWire.codec()),
 	}
