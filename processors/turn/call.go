@@ -1,0 +1,203 @@
+package turn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result at
+// once.
+func (s *session) call(r topics.ThinkResponse) {
+	items := slices.Clone(r.ToolUses)
+	for range r.NullToolUses {
+		items = append(items, topics.ToolUseItem{}) // null is an item without anything
+	}
+	total := int64(len(items))
+	if total > maxCalls {
+		s.fail(tooLarge(fmt.Sprintf("the model asked for %d tools at once, the limit is %d", total, maxCalls)))
+		return
+	}
+	turn := s.row.Turn
+	s.keepOwn(r)
+	turn.Calls = make([]*Call, len(items))
+	wrong := make([]*Result, len(items))
+	taken := make(map[string]bool, len(items))
+	for i, item := range items {
+		turn.Calls[i] = &Call{ToolUseId: item.ToolUseID, Name: item.Name}
+		items[i].TotalTools = total
+		if wrong[i] = s.unusable(items[i], taken); wrong[i] == nil {
+			taken[*item.ToolUseID] = true
+		}
+		turn.Calls[i].Result = wrong[i]
+	}
+	turn.DeadlineMs = s.after(s.rules.ToolTimeout)
+	if !s.makeRoom() {
+		// No call was emitted: none is to be completed.
+		turn.Calls, turn.Responded, turn.Tail = nil, false, nil
+		s.fail(tooLarge("the conversation does not fit into the session's row"))
+		return
+	}
+	s.rememberStep()
+	for i, item := range items {
+		switch {
+		case s.sizeOfItem(item) > s.rules.RecordLimit:
+		case wrong[i] != nil:
+			s.emit(turn.Message.TurnId, turn.Step, Refused(item), i)
+		default:
+			s.emit(turn.Message.TurnId, turn.Step, Called(item), i)
+		}
+	}
+	s.claimHeld()
+	s.completeStep()
+}
+
+// unusable is the result of an item that is no call, nil for a call.
+func (s *session) unusable(item topics.ToolUseItem, taken map[string]bool) *Result {
+	text, reason := "", "invalid_tool_call"
+	switch {
+	case blank(item.ToolUseID):
+		text = "the tool call has no tool_use_id"
+	case blank(item.Name):
+		text = "the tool call has no name"
+	case len(*item.ToolUseID) > maxID, len(*item.Name) > maxID:
+		text = fmt.Sprintf("the tool call's tool_use_id or name is longer than %d bytes", maxID)
+	case taken[*item.ToolUseID]:
+		text = "the tool_use_id is that of another call of the same response"
+	case s.sizeOfItem(item) > s.rules.RecordLimit:
+		text, reason = "the tool call does not fit into a record", "too_large"
+	default:
+		return nil
+	}
+	return s.synthesise(item.ToolUseID, item.Name, int(item.TotalTools), 0, text, reason)
+}
+
+// synthesise is the result of a call that has none of its own.
+func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
+	status := statusError
+	return &Result{
+		SessionId: &s.key,
+		ToolUseId: id,
+		Name:      name,
+		Result:    errorResult(text, reason),
+		LatencyMs: latency,
+		Status:    &status,
+		// A count, which everybody who reads it may ignore.
+		TotalTools: int64(total),
+		Timestamp:  s.timestamp(),
+	}
+}
+
+func errorResult(text, reason string) []byte {
+	b := appendText([]byte(`{"error":`), &text)
+	b = appendText(append(b, `,"reason":`...), &reason)
+	return append(b, '}')
+}
+
+// openCall is the open call with an id, nil where there is none.
+func (s *session) openCall(id string) *Call {
+	if s.row.Turn == nil {
+		return nil
+	}
+	for _, c := range s.row.Turn.Calls {
+		if c.Result == nil && c.GetToolUseId() == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// end ends a call with its result. Its id is remembered: what comes for it from now on is late.
+func (s *session) end(c *Call, r *Result) {
+	s.changed = true
+	c.Result = r
+	s.rememberCall(digestOf(ofCall, c.GetToolUseId()))
+}
+
+// timeOutCalls ends the calls that are still open.
+func (s *session) timeOutCalls() {
+	ms := s.rules.ToolTimeout.Milliseconds()
+	s.endOpenCalls(ms, fmt.Sprintf("async tool did not respond within %dms", ms), "timeout")
+	s.completeStep()
+}
+
+func (s *session) endOpenCalls(latency int64, text, reason string) {
+	calls := s.row.Turn.Calls
+	for _, c := range calls {
+		if c.Result == nil {
+			s.end(c, s.synthesise(c.ToolUseId, c.Name, len(calls), latency, text, reason))
+		}
+	}
+}
+
+// completeStep asks the model again once all calls have their results.
+func (s *session) completeStep() {
+	turn := s.row.Turn
+	for _, c := range turn.Calls {
+		if c.Result == nil {
+			return
+		}
+	}
+	history, _ := s.history()
+	room := s.rules.RecordLimit - envelope - 2*s.keySize() - len(history) - quoted(s.user(turn.Message))
+	short, fits := s.fitResults(room)
+	s.emitCompleted()
+	if fits {
+		message, done := s.buildToolMessage(short), len(s.effects)
+		s.emit(turn.Message.TurnId, turn.Step, message, 0)
+		if s.think(topics.EncodeMessage(topics.Message(message))) {
+			return
+		}
+		s.effects = s.effects[:done]
+	}
+	turn.Calls = nil
+	s.fail(tooLarge("the conversation and the tools' results do not fit into a record"))
+}
+
+// completeOpenCalls ends the calls of a turn that ends before them, so that every call has its one result.
+func (s *session) completeOpenCalls(f failure) {
+	turn := s.row.Turn
+	if len(turn.Calls) == 0 {
+		return
+	}
+	s.endOpenCalls(0, f.text, string(f.code))
+	s.fitResults(s.rules.RecordLimit)
+	s.emitCompleted()
+	turn.Calls = nil
+}
+
+// emitCompleted writes the completed step, unless ids alone are larger than a record.
+func (s *session) emitCompleted() {
+	if s.sizeOfCompleted() > s.rules.RecordLimit {
+		return
+	}
+	s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, s.completed(), 0)
+}
+
+func (s *session) completed() Completed {
+	turn := s.row.Turn
+	c := Completed{
+		SessionID:     &s.key,
+		UserID:        turn.UserId,
+		ExpectedCount: int64(len(turn.Calls)),
+		Results:       make([]topics.ToolUseResult, len(turn.Calls)),
+		Expected:      make([]topics.ExpectedTool, len(turn.Calls)),
+		DeadlineMS:    turn.DeadlineMs,
+		Emitted:       true,
+		Timestamp:     s.timestamp(),
+	}
+	for i, call := range turn.Calls {
+		c.Results[i] = call.Result.record()
+		c.Expected[i] = topics.ExpectedTool{ToolUseID: call.ToolUseId, Name: call.Name}
+	}
+	return c
+}
+
+// record is a result as its topic has it.
+func (r *Result) record() topics.ToolUseResult {
+	return topics.ToolUseResult{
+		SessionID: r.SessionId, ToolUseID: r.ToolUseId, ToolID: r.ToolId, Name: r.Name, Result: r.Result,
+		LatencyMS: r.LatencyMs, Status: r.Status, TotalTools: r.TotalTools, Timestamp: r.Timestamp,
+	}
+}

@@ -1,0 +1,48 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func (e Controlled) apply(s *session) {
+	cancelled := failure{topics.CodeCancelled, "cancelled"}.withReason(e.Control.Reason)
+	switch {
+	case e.tombstone():
+		s.refuse(reasonTombstone)
+	case e.Control.Action == topics.ActionPurge:
+		s.purge(cancelled)
+	case e.Control.Action != topics.ActionCancel:
+		s.refuse(reasonAction)
+	case !s.cancel(named(e.Control.RequestID), cancelled):
+		s.refuse(reasonNoRequest)
+	}
+}
+
+// cancel ends the open turn, or the message with the request id, open or waiting.
+func (s *session) cancel(request *string, f failure) bool {
+	if turn := s.row.Turn; turn != nil && (request == nil || sameRequest(turn.Message.RequestId, request)) {
+		s.fail(f)
+		return true
+	}
+	for i, a := range s.row.Waiting {
+		if sameRequest(a.RequestId, request) {
+			s.row.Waiting = slices.Delete(s.row.Waiting, i, i+1)
+			s.reject(a, f)
+			return true
+		}
+	}
+	return false
+}
+
+// purge ends the session. What was accepted still gets its output.
+func (s *session) purge(f failure) {
+	s.changed, s.erased = true, true
+	if s.row.Turn != nil {
+		s.fail(f)
+	}
+	for _, a := range s.row.Waiting {
+		s.reject(a, f)
+	}
+}

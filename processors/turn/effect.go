@@ -1,0 +1,71 @@
+package turn
+
+import (
+	"strconv"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Effect is something to be done, as data: an Emit or a DeadLetter.
+type Effect interface{ effect() }
+
+// Emit writes a record of the session to an output topic.
+type Emit struct {
+	// Key is the session id.
+	Key string
+	// ID is the record's turntable.id: the same at every repeat.
+	ID string
+	// Value says which topic: see Value.
+	Value Value
+}
+
+// DeadLetter writes a record to the group's dead-letter topic.
+type DeadLetter struct {
+	// Held is the record where it is one that was held in the row; nil is the record that is being applied.
+	Held   *Held
+	Reason string
+}
+
+func (Emit) effect()       {}
+func (DeadLetter) effect() {}
+
+// Value is the value of an output record. Its type names the topic.
+type Value interface{ kind() string }
+
+// The output topics' values.
+type (
+	// Enriched goes to enriched-message-input.
+	Enriched topics.EnrichedMessage
+	// Called goes to tool-use.
+	Called topics.ToolUseItem
+	// Refused goes to tool-use-dlq.
+	Refused topics.ToolUseItem
+	// Completed goes to tool-use-all-complete.
+	Completed topics.ToolResults
+	// ToolMessage goes to message-input.
+	ToolMessage topics.Message
+	// Answered goes to message-output.
+	Answered topics.Output
+)
+
+func (Enriched) kind() string    { return "enriched" }
+func (Called) kind() string      { return "tool-use" }
+func (Refused) kind() string     { return "tool-use-dlq" }
+func (Completed) kind() string   { return "all-complete" }
+func (ToolMessage) kind() string { return "message" }
+func (Answered) kind() string    { return "output" }
+
+// outputID derives an output's id. Steps count from 1; what belongs to the turn as a whole, its output, has step 0, so
+// that a turn has one output id however it ends.
+func outputID(turn string, step uint32, v Value, index int) string {
+	return turn + "/" + strconv.FormatUint(uint64(step), 10) + "/" + v.kind() + "/" + strconv.Itoa(index)
+}
+
+func (s *session) emit(turn string, step uint32, v Value, index int) {
+	s.effects = append(s.effects, Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v})
+}
+
+// refuse sends the record that is being applied to the dead-letter topic.
+func (s *session) refuse(reason string) {
+	s.effects = append(s.effects, DeadLetter{Reason: reason})
+}

@@ -1,0 +1,69 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Describe is a session's state for people: ids, sizes, deadlines and what is waited for, no text of the conversation.
+// A nil state is a session without a row.
+func Describe(s *State) string {
+	if s == nil {
+		return "no state\n"
+	}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("history: %d messages, %d bytes", s.HistoryLength, len(s.History))
+	if s.Cost != nil {
+		line("cost: %v", *s.Cost)
+	}
+	describeTurn(line, s.Turn)
+	for i, a := range s.Waiting {
+		line("waiting %d: turn %s%s, %d bytes", i+1, a.TurnId, request(a.RequestId), len(a.Input))
+	}
+	for _, r := range s.Routes {
+		line("route%s: %d bytes, expires %s", request(r.RequestId), len(r.ReplyTo), at(r.ExpiresMs))
+	}
+	line("remembered: %d records, %d request ids, %d calls and results, %d steps",
+		len(s.Causes)/memorySize, len(s.Requests)/memorySize, len(s.Calls)/memorySize, len(s.Steps)/stepSize)
+	line("next deadline: %s", at(s.DeadlineMs))
+	return b.String()
+}
+
+func describeTurn(line func(string, ...any), t *OpenTurn) {
+	if t == nil {
+		line("turn: none")
+		return
+	}
+	waits := "the model"
+	if len(t.Calls) > 0 {
+		waits = "tools"
+	}
+	line("turn %s%s: step %d waits for %s until %s", t.Message.TurnId, request(t.Message.RequestId), t.Step, waits,
+		at(t.DeadlineMs))
+	for i, c := range t.Calls {
+		if c.Result == nil {
+			line("  call %d: %s %q: open", i, c.GetName(), c.GetToolUseId())
+			continue
+		}
+		line("  call %d: %s %q: %s, %d bytes", i, c.GetName(), c.GetToolUseId(), c.Result.GetStatus(), len(c.Result.Result))
+	}
+	for _, h := range t.Held {
+		line("  held: %q, %d bytes", h.ToolUseId, len(h.Value))
+	}
+}
+
+func request(id *string) string {
+	if id == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (request %q)", *id)
+}
+
+func at(ms int64) string {
+	if ms == 0 {
+		return "none"
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,103 @@
+package turn
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+)
+
+// What a session remembers of its past is kept as digests with the time they were taken, packed end to end in one byte
+// field a kind: a thousand of them cost one allocation to read, not a thousand.
+const (
+	digestSize = 16
+	memorySize = digestSize + 8
+)
+
+type digest [digestSize]byte
+
+// The domains of digests: equal texts of different domains have different digests.
+const (
+	ofTurn     = "turn"
+	ofCause    = "cause"
+	ofRequest  = "request"
+	ofResponse = "response"
+	ofCall     = "call"
+	ofResult   = "result"
+)
+
+func digestOf[T ~string | ~[]byte](domain string, parts ...T) digest {
+	h := sha256.New()
+	var length [8]byte
+	h.Write([]byte(domain))
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write([]byte(p))
+	}
+	return digest(h.Sum(nil)[:digestSize])
+}
+
+// turnID names the turn of the message that a cause brought (R20).
+func turnID(session, cause string) string {
+	d := digestOf(ofTurn, session, cause)
+	return hex.EncodeToString(d[:])
+}
+
+// remember appends a digest and drops what is too old or too much.
+func remember(memory []byte, d digest, now time.Time, keep time.Duration, count int) []byte {
+	memory = append(memory, d[:]...)
+	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
+	for len(memory) >= memorySize && (len(memory) > count*memorySize || forgotten(memory, now, keep)) {
+		memory = memory[memorySize:]
+	}
+	return memory
+}
+
+// remembers reports whether a digest is in memory and not too old.
+func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool {
+	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
+		if bytes.Equal(memory[:digestSize], d[:]) && !forgotten(memory, now, keep) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgotten reports whether the first digest in memory is too old.
+func forgotten(memory []byte, now time.Time, keep time.Duration) bool {
+	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
+	return at <= now.Add(-keep).UnixMilli()
+}
+
+// forgetHalf drops the older half of a memory.
+func forgetHalf(memory []byte) []byte {
+	n := len(memory) / memorySize
+	return memory[(n+1)/2*memorySize:]
+}
+
+func (s *session) rememberCause(d digest) {
+	s.row.Causes = remember(s.row.Causes, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
+}
+
+func (s *session) knowsCause(d digest) bool {
+	return remembers(s.row.Causes, d, s.now, s.rules.RememberFor)
+}
+
+func (s *session) rememberRequest(id string) {
+	s.row.Requests = remember(s.row.Requests, digestOf(ofRequest, id), s.now, s.rules.RememberFor, s.rules.RememberCount)
+}
+
+func (s *session) knowsRequest(id string) bool {
+	return remembers(s.row.Requests, digestOf(ofRequest, id), s.now, s.rules.RememberFor)
+}
+
+// rememberCall remembers that a call ended. Up to two digests a call: that of its id, that of its result's bytes.
+func (s *session) rememberCall(d digest) {
+	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
+}
+
+func (s *session) knowsCall(d digest) bool {
+	return remembers(s.row.Calls, d, s.now, s.rules.RememberFor)
+}

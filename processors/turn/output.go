@@ -1,0 +1,181 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	statusError  = "error"
+	defaultAgent = "agent-1"
+	roleReplies  = "assistant"
+)
+
+// failure is why a message ends in an error output.
+type failure struct {
+	code topics.Code
+	text string
+}
+
+func tooLarge(text string) failure  { return failure{topics.CodeTooLarge, text} }
+func queueFull(text string) failure { return failure{topics.CodeQueueFull, text} }
+
+// withReason adds what somebody else said about it, bounded.
+func (f failure) withReason(reason *string) failure {
+	if !blank(reason) {
+		f.text += ": " + clip(*reason)
+	}
+	return f
+}
+
+// clip bounds foreign text.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= maxReason {
+		return text
+	}
+	cut := maxReason
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+// output ends a message: the one output it gets, on the route of its request.
+func (s *session) output(a *Accepted, o topics.Output) {
+	o.SessionID = &s.key
+	o.RequestID = a.RequestId
+	o.ReplyTo = s.useRoute(a)
+	o.Timestamp = *s.timestamp()
+	s.emit(a.TurnId, 0, Answered(o), 0)
+}
+
+// reject ends a message that got no turn.
+func (s *session) reject(a *Accepted, f failure) {
+	s.changed = true
+	s.output(a, s.errorOutput(a, f))
+}
+
+// fail ends the open turn in an error output. The history stays as it was before the turn, the cost as it is (R22).
+func (s *session) fail(f failure) {
+	s.completeOpenCalls(f)
+	s.close(s.errorOutput(s.row.Turn.Message, f))
+}
+
+func (s *session) errorOutput(a *Accepted, f failure) topics.Output {
+	o := errorOutput(f)
+	o.UserID = s.user(a)
+	o.Cost = s.row.Cost
+	return o
+}
+
+func errorOutput(f failure) topics.Output {
+	status := statusError
+	return topics.Output{
+		Content:     f.text,
+		SourceAgent: defaultAgent,
+		Status:      &status,
+		Error:       &topics.OutputError{Code: f.code, Message: f.text},
+	}
+}
+
+// answer ends the open turn with what its last response says, and keeps the conversation.
+func (s *session) answer(r topics.ThinkResponse) {
+	o := topics.Output{
+		UserID:       boundedID(r.UserID),
+		InputTokens:  r.ThinkInputTokens,
+		OutputTokens: r.ThinkOutputTokens,
+		Cost:         r.TotalSessionCost,
+	}
+	var parts []string
+	agent := ""
+	elements, _ := topics.Elements(r.LastInputResponse)
+	for _, raw := range elements {
+		m, err := topics.DecodeMessage(raw)
+		if err != nil {
+			continue
+		}
+		if name, ok := topics.Lookup(m.Metadata, "agent"); ok && agent == "" {
+			agent = agentName(name)
+		}
+		if text := topics.Text(m.Content); m.Role != nil && *m.Role == roleReplies && strings.TrimSpace(text) != "" {
+			parts = append(parts, text)
+		}
+	}
+	o.Content = strings.Join(parts, "\n\n")
+	o.SourceAgent = agent
+	if agent == "" {
+		o.SourceAgent = defaultAgent
+	}
+	if s.sizeOfOutput(o, s.row.Turn.Message) > s.rules.RecordLimit {
+		s.fail(tooLarge("the answer does not fit into a record"))
+		return
+	}
+	kept, keptLength := s.row.History, s.row.HistoryLength
+	s.row.History, s.row.HistoryLength = conversation(r)
+	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
+	if !s.makeRoom() {
+		s.row.History, s.row.HistoryLength = kept, keptLength
+		s.fail(tooLarge("the conversation does not fit into the session's row"))
+		return
+	}
+	s.close(o)
+}
+
+// agentName is the text form of metadata.agent.
+func agentName(v topics.Raw) string {
+	if text := topics.TextOf(v); text != nil {
+		return *text
+	}
+	return "null"
+}
+
+// conversation is what a response leaves behind: all that the model was given, and all that it said (R22).
+func conversation(r topics.ThinkResponse) (topics.Raw, uint32) {
+	whole := topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse)
+	return whole, messages(whole)
+}
+
+// boundedID is an id that came inside a foreign record; one that is too long counts as absent.
+func boundedID(id *string) *string {
+	if id != nil && len(*id) > maxID {
+		return nil
+	}
+	return id
+}
+
+// timestamp is now as the records have it: ISO-8601 in UTC with milliseconds.
+func (s *session) timestamp() *string {
+	t := instant(s.now)
+	return &t
+}
+
+func instant(t time.Time) string {
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Nanosecond() == 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format("2006-01-02T15:04:05.000Z")
+}
+
+// Refuse is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic, and a
+// message gets its error output.
+func Refuse(event Event, f failure, now time.Time) []Effect {
+	record := event.record()
+	if record == nil {
+		return nil
+	}
+	effects := []Effect{DeadLetter{Reason: fmt.Sprintf("turn: %s: %s", f.code, f.text)}}
+	e, ok := event.(MessageArrived)
+	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
+		return effects
+	}
+	a, _ := accept(e)
+	o := errorOutput(f)
+	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, instant(now)
+	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
+}

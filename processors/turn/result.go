@@ -1,0 +1,138 @@
+package turn
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func (e ToolAnswered) apply(s *session) {
+	if e.tombstone() {
+		s.refuse(reasonTombstone)
+		return
+	}
+	id := e.Result.ToolUseID
+	if blank(id) || len(*id) > maxID {
+		s.refuse(reasonNoToolUseID)
+		return
+	}
+	same := digestOf(ofResult, e.Value)
+	if s.knowsCall(same) {
+		s.refuse(reasonSameResult)
+		return
+	}
+	r := resultOf(e.Result)
+	call := s.openCall(*id)
+	if call == nil {
+		s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Digest: same[:]})
+		return
+	}
+	s.endWith(call, r, same)
+	s.completeStep()
+}
+
+func (e ToolFailed) apply(s *session) {
+	id := e.Item.ToolUseID
+	switch {
+	case e.Own: // ours is answered already
+		return
+	case e.tombstone():
+		s.refuse(reasonTombstone)
+		return
+	case blank(id) || len(*id) > maxID:
+		return
+	}
+	text := "the tool failed"
+	if reason := e.headerText(topics.HeaderErrorReason); !blank(&reason) {
+		text = clip(reason)
+	}
+	call := s.openCall(*id)
+	if call == nil {
+		if s.thinking() {
+			r := s.synthesise(id, e.Item.Name, int(e.Item.TotalTools), 0, text, "tool_failed")
+			s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Failure: true})
+		}
+		return
+	}
+	s.end(call, s.synthesise(call.ToolUseId, call.Name, len(s.row.Turn.Calls), 0, text, "tool_failed"))
+	s.completeStep()
+}
+
+// endWith ends a call with a tool's own result, or, where the row has no room for it, with an error that says so.
+func (s *session) endWith(c *Call, r *Result, same digest) {
+	s.end(c, r)
+	s.rememberCall(same)
+	if !s.makeRoom() {
+		c.Result = s.tooLargeResult(c, len(r.Result))
+	}
+}
+
+// early holds a result whose call is not open while the model may still ask for it (R25): after a crash it can come
+// ahead of its think-response. Any other is late, or nobody's.
+func (s *session) early(from *Record, id string, h *Held) {
+	refuse := func(reason string) {
+		if !h.Failure {
+			s.refuse(reason)
+		}
+	}
+	switch {
+	case s.knowsCall(digestOf(ofCall, id)):
+		refuse(reasonCallEnded)
+		return
+	case !s.thinking():
+		refuse(reasonNoCall)
+		return
+	}
+	turn := s.row.Turn
+	switch {
+	case slices.ContainsFunc(turn.Held, func(o *Held) bool { return o.ToolUseId == id }):
+		refuse(reasonHeldAlready)
+		return
+	case len(turn.Held) >= maxHeld:
+		refuse(reasonHeldFull)
+		return
+	}
+	h.Value, h.Topic, h.Partition, h.Offset, h.Headers = from.Value, from.Topic, from.Partition, from.Offset, from.Headers
+	turn.Held = append(turn.Held, h)
+	if !s.fits() {
+		turn.Held = turn.Held[:len(turn.Held)-1]
+		refuse(reasonNoRoom)
+		return
+	}
+	s.changed = true
+}
+
+// claimHeld ends the calls whose results came before them.
+func (s *session) claimHeld() {
+	turn := s.row.Turn
+	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
+		call := s.openCall(h.ToolUseId)
+		if call == nil {
+			return false
+		}
+		if h.Failure {
+			h.Result.Name, h.Result.TotalTools = call.Name, int64(len(turn.Calls))
+		}
+		s.end(call, h.Result)
+		if len(h.Digest) == digestSize {
+			s.rememberCall(digest(h.Digest))
+		}
+		return true
+	})
+}
+
+// resultOf is a tool's result as the row keeps it. Over-long texts in it count as absent; they identify nothing.
+func resultOf(t topics.ToolUseResult) *Result {
+	return &Result{
+		SessionId:  boundedID(t.SessionID),
+		ToolUseId:  t.ToolUseID,
+		ToolId:     boundedID(t.ToolID),
+		Name:       boundedID(t.Name),
+		Result:     bytes.Clone(t.Result),
+		LatencyMs:  t.LatencyMS,
+		Status:     boundedID(t.Status),
+		TotalTools: t.TotalTools,
+		Timestamp:  boundedID(t.Timestamp),
+	}
+}

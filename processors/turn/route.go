@@ -1,0 +1,164 @@
+package turn
+
+import (
+	"math"
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// latest is the timestamp of a message whose producer had no clock.
+const latest = math.MaxInt64
+
+func (e RouteGiven) apply(s *session) {
+	switch {
+	case e.tombstone() && e.Own: // our own delivery's: its route was used
+	case e.tombstone():
+		s.withdrawRoute()
+	case len(e.Route.Raw) > maxDescriptor || e.Route.RequestID != nil && len(*e.Route.RequestID) > maxID:
+		s.refuse(reasonRouteSize)
+	default:
+		s.addRoute(&ReplyRoute{
+			RequestId:   named(e.Route.RequestID),
+			ReplyTo:     e.Route.Raw,
+			TimestampMs: max(e.At.UnixMilli(), 0),
+			ExpiresMs:   s.after(s.rules.RouteTTL),
+		})
+	}
+}
+
+// addRoute keeps a route: with the message it serves where that is known already, else until that comes.
+func (s *session) addRoute(r *ReplyRoute) {
+	if r.RequestId == nil {
+		for _, a := range s.unfinished() {
+			if a.RequestId == nil && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
+				a.Route = r
+				s.keepRoute(func() { a.Route = nil })
+				return
+			}
+		}
+	}
+	kept := s.row.Routes
+	if r.RequestId != nil {
+		kept = slices.DeleteFunc(slices.Clone(kept), func(k *ReplyRoute) bool { return sameRequest(k.RequestId, r.RequestId) })
+	}
+	if len(kept) >= maxRoutes {
+		s.refuse(reasonTooManyRoute)
+		return
+	}
+	before := s.row.Routes
+	s.row.Routes = append(slices.Clone(kept), r)
+	s.keepRoute(func() { s.row.Routes = before })
+}
+
+// keepRoute refuses the route where the row has no room for it. Routes push nothing else out.
+func (s *session) keepRoute(undo func()) {
+	if !s.fits() {
+		undo()
+		s.refuse(reasonNoRoom)
+		return
+	}
+	s.changed = true
+}
+
+// takeRoute gives a message without request id the oldest open unnamed route that is not newer than itself.
+func (s *session) takeRoute(a *Accepted) {
+	if a.RequestId != nil {
+		return
+	}
+	for i, r := range s.row.Routes {
+		if r.RequestId == nil && s.live(r) != nil && r.TimestampMs <= a.TimestampMs {
+			s.row.Routes = slices.Delete(s.row.Routes, i, i+1)
+			a.Route = r
+			return
+		}
+	}
+}
+
+// useRoute is the descriptor of the route of a message that ends, nil where it has none. Each route is used once.
+func (s *session) useRoute(a *Accepted) topics.Raw {
+	if a.RequestId == nil {
+		r := s.live(a.Route)
+		if r == nil {
+			return nil
+		}
+		s.row.UsedRoutesMs = append(s.row.UsedRoutesMs, s.nowMS())
+		if n := len(s.row.UsedRoutesMs) - maxUsedRoutes; n > 0 {
+			s.row.UsedRoutesMs = s.row.UsedRoutesMs[n:]
+		}
+		return r.ReplyTo
+	}
+	for i, r := range s.row.Routes {
+		if sameRequest(r.RequestId, a.RequestId) {
+			s.row.Routes = slices.Delete(s.row.Routes, i, i+1)
+			if s.live(r) == nil {
+				return nil
+			}
+			return r.ReplyTo
+		}
+	}
+	return nil
+}
+
+// withdrawRoute applies a foreign tombstone. FlightDeck's consumer writes one for every route it has served, after the
+// fact: that one belongs to a used route, and must not take one that was opened since (D-17).
+func (s *session) withdrawRoute() {
+	used := s.row.UsedRoutesMs
+	for len(used) > 0 && used[0] <= s.now.Add(-s.rules.RouteTTL).UnixMilli() {
+		used = used[1:]
+	}
+	if len(used) > 0 {
+		s.row.UsedRoutesMs, s.changed = used[1:], true
+		return
+	}
+	var oldest *ReplyRoute
+	drop := func() {}
+	older := func(r *ReplyRoute) bool {
+		return s.live(r) != nil && r.RequestId == nil && (oldest == nil || r.ExpiresMs < oldest.ExpiresMs)
+	}
+	for _, a := range s.unfinished() {
+		if older(a.Route) {
+			oldest, drop = a.Route, func() { a.Route = nil }
+		}
+	}
+	for i, r := range s.row.Routes {
+		if older(r) {
+			oldest, drop = r, func() { s.row.Routes = slices.Delete(s.row.Routes, i, i+1) }
+		}
+	}
+	if oldest != nil {
+		drop()
+		s.changed = true
+	}
+}
+
+// live is the route unless it has expired.
+func (s *session) live(r *ReplyRoute) *ReplyRoute {
+	if r == nil || r.ExpiresMs <= s.nowMS() {
+		return nil
+	}
+	return r
+}
+
+// unfinished are the messages that have no output yet, in the order in which they came.
+func (s *session) unfinished() []*Accepted {
+	var list []*Accepted
+	if s.row.Turn != nil {
+		list = append(list, s.row.Turn.Message)
+	}
+	return append(list, s.row.Waiting...)
+}
+
+// expireRoutes drops the routes whose time has come.
+func (s *session) expireRoutes() {
+	n := len(s.row.Routes)
+	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *ReplyRoute) bool { return s.live(r) == nil })
+	s.changed = s.changed || len(s.row.Routes) != n
+	for _, a := range s.unfinished() {
+		if a.Route != nil && s.live(a.Route) == nil {
+			a.Route, s.changed = nil, true
+		}
+	}
+}
+
+func sameRequest(a, b *string) bool { return a != nil && b != nil && *a == *b }

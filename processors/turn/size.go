@@ -1,0 +1,65 @@
+package turn
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// envelope bounds what stands around the big parts of a record: field names, numbers, timestamps, the id header, the
+// record's own frame.
+const envelope = 1024
+
+// The sizes below are upper bounds of what a record takes on the wire, with its key and headers.
+
+func (s *session) sizeOfEnriched(m Enriched) int {
+	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID)
+}
+
+func (s *session) sizeOfOutput(o topics.Output, a *Accepted) int {
+	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) + quoted(a.RequestId)
+	if r := a.Route; r != nil {
+		size += len(r.ReplyTo)
+	}
+	for _, r := range s.row.Routes {
+		if sameRequest(r.RequestId, a.RequestId) {
+			size += len(r.ReplyTo)
+		}
+	}
+	return size
+}
+
+func (s *session) sizeOfItem(t topics.ToolUseItem) int {
+	return envelope + s.keySize() + quoted(t.ToolUseID) + quoted(t.ToolID) + quoted(t.Name) + quoted(t.SessionID) +
+		quoted(t.Timestamp) + len(t.Input)
+}
+
+func (s *session) keySize() int { return quoted(&s.key) }
+
+// quoted is the size of a text in JSON.
+func quoted(text *string) int {
+	if text == nil {
+		return len("null")
+	}
+	size := 2
+	for i := 0; i < len(*text); i++ {
+		switch b := (*text)[i]; {
+		case b < ' ':
+			size += len(`\u0000`)
+		case b == '"', b == '\\':
+			size += 2
+		default:
+			size++
+		}
+	}
+	return size
+}
+
+// appendText appends a text as JSON; nil is null.
+func appendText(b []byte, text *string) []byte {
+	if text == nil {
+		return append(b, "null"...)
+	}
+	b, _ = jsontext.AppendQuote(b, *text) // what is not UTF-8 is repaired
+	return b
+}

@@ -1,0 +1,88 @@
+package turn
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// A closed think step is remembered by what it asked the model, so that a late or repeated response to it is known as
+// such (R21): the digest of its input, then the number of messages in its history.
+const stepSize = digestSize + 4
+
+// inputDigest is the digest of a step's input by value: role, timestamp, content.
+func inputDigest(m topics.Message) []byte {
+	d := topics.DigestOf(m)
+	return d[:digestSize:digestSize]
+}
+
+// rememberStep remembers the open step, if there is one, as closed.
+func (s *session) rememberStep() {
+	turn := s.row.Turn
+	if len(turn.Input) != digestSize {
+		return
+	}
+	steps := append(s.row.Steps, turn.Input...)
+	steps = binary.BigEndian.AppendUint32(steps, turn.InputHistoryLength)
+	if len(steps) > maxSteps*stepSize {
+		steps = steps[len(steps)-maxSteps*stepSize:]
+	}
+	s.row.Steps = steps
+	turn.Input = nil
+}
+
+// namesAnother reports whether a response names a step that is closed, and not the open one. What the response echoes
+// may be missing or altered: then it names none. Where it names both, because the same was asked twice, the length of
+// the history that it echoes decides; workers that compact have another length.
+func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction bool) bool {
+	m, err := topics.DecodeMessage(echo)
+	if err != nil {
+		return false
+	}
+	d := inputDigest(m)
+	open := bytes.Equal(d, s.row.Turn.Input)
+	if open && (compaction || previous == nil) {
+		return false
+	}
+	closed, sameLength := false, false
+	length := messages(previous)
+	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
+		if bytes.Equal(steps[:digestSize], d) {
+			closed = true
+			sameLength = sameLength || binary.BigEndian.Uint32(steps[digestSize:]) == length
+		}
+	}
+	if !open {
+		return closed
+	}
+	return sameLength && length != s.row.Turn.InputHistoryLength
+}
+
+// echoOf is the input that a response says it answers: last_input_message, of a legacy response the last of its messages
+// that is not the model's.
+func echoOf(r topics.ThinkResponse) topics.Raw {
+	if r.LastInputMessage != nil {
+		return r.LastInputMessage
+	}
+	elements, _ := topics.Elements(r.LastInputResponse)
+	for i := len(elements) - 1; i >= 0; i-- {
+		m, err := topics.DecodeMessage(elements[i])
+		if err == nil && m.Role != nil && *m.Role != roleReplies {
+			return elements[i]
+		}
+	}
+	return nil
+}
+
+// messages counts the elements of a JSON array that are not null. The array must be valid JSON.
+func messages(array topics.Raw) uint32 {
+	elements, _ := topics.Elements(array)
+	n := uint32(0)
+	for _, e := range elements {
+		if e != nil {
+			n++
+		}
+	}
+	return n
+}

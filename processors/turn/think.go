@@ -1,0 +1,92 @@
+package turn
+
+import (
+	"fmt"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func (e ThinkResponded) apply(s *session) {
+	r := e.Response
+	if e.tombstone() {
+		s.forgetConversation()
+		return
+	}
+	bytes := digestOf(ofResponse, e.Value)
+	switch {
+	case r.Known == 0:
+		s.refuse(reasonNoFields)
+		return
+	case s.knowsCause(bytes):
+		s.refuse(reasonSameResponse)
+		return
+	case !s.thinking():
+		s.refuse(reasonNoStep)
+		return
+	case s.namesAnother(echoOf(r), r.PreviousMessages, r.Compaction):
+		s.refuse(reasonOtherStep)
+		return
+	}
+	s.changed = true
+	s.rememberCause(bytes)
+	s.row.Cost = r.TotalSessionCost
+	s.row.UserId = boundedID(r.UserID)
+	switch {
+	case len(r.ToolUses)+r.NullToolUses > 0:
+		s.call(r)
+	case r.EndTurn:
+		s.answer(r)
+	}
+	// Neither tools nor an end is no answer: the step waits on, until its deadline.
+}
+
+// forgetConversation clears what a session's history and cost are; an open turn goes on with its own (R22).
+func (s *session) forgetConversation() {
+	turn := s.row.Turn
+	if s.row.History == nil && s.row.Cost == nil && s.row.UserId == nil {
+		return
+	}
+	if turn != nil && turn.Responded {
+		turn.Tail, _ = s.history()
+		turn.Shared = 0
+	}
+	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
+	s.changed = true
+}
+
+// keepOwn keeps the conversation after a response that did not end the turn. Most of it stands in the session's history
+// already.
+func (s *session) keepOwn(r topics.ThinkResponse) {
+	turn := s.row.Turn
+	whole, length := conversation(r)
+	shared := 0
+	for shared < len(whole) && shared < len(s.row.History) && whole[shared] == s.row.History[shared] {
+		shared++
+	}
+	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), whole[shared:], length
+	turn.UserId = s.row.UserId
+}
+
+func (e ThinkFailed) apply(s *session) {
+	reason := e.headerText(topics.HeaderErrorReason)
+	if e.Failure.Reason != nil {
+		reason = *e.Failure.Reason
+	}
+	switch {
+	case e.tombstone():
+		s.refuse(reasonTombstone)
+	case !s.thinking():
+		s.refuse(reasonNoStep)
+	case s.namesAnother(e.Failure.LatestInput, nil, false):
+		s.refuse(reasonOtherStep)
+	default:
+		s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))
+	}
+}
+
+func thinkTimeout(s *session) failure {
+	return failure{
+		topics.CodeThinkTimeout,
+		fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds()),
+	}
+}

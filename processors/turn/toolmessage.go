@@ -1,0 +1,129 @@
+package turn
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// fitResults makes the tool message fit into room, and the completed step into a record. fits is false where it cannot.
+//
+// Every result stands twice in the tool message, in the content and in the metadata. Where that is too much, the
+// metadata's copies go: short is true. Where it still is, the largest results are replaced by errors that say so (R11).
+func (s *session) fitResults(room int) (short, fits bool) {
+	if s.excess(room, false) <= 0 {
+		return false, true
+	}
+	if over := s.excess(room, true); over > 0 {
+		s.shortenResults(over)
+	}
+	return true, s.excess(room, true) <= 0
+}
+
+// excess is by how much the tool message or the completed step is too large.
+func (s *session) excess(room int, short bool) int {
+	turn := s.row.Turn
+	content, results := sizesOf(turn.Calls)
+	if short {
+		for _, c := range turn.Calls {
+			results -= len(c.Result.Result) - len(omitted)
+		}
+	}
+	message := envelope + s.keySize() + quoted(turn.UserId) + content + results
+	return max(message-room, s.sizeOfCompleted()-s.rules.RecordLimit)
+}
+
+func (s *session) sizeOfCompleted() int {
+	turn := s.row.Turn
+	_, results := sizesOf(turn.Calls)
+	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
+}
+
+// omitted stands for a result that is only in the content.
+const omitted = `{"omitted":true}`
+
+// shortenResults replaces the largest results until that many bytes are gone, or there is nothing left to gain.
+func (s *session) shortenResults(over int) {
+	calls := slices.Clone(s.row.Turn.Calls)
+	slices.SortStableFunc(calls, func(a, b *Call) int { return cmp.Compare(len(b.Result.Result), len(a.Result.Result)) })
+	for _, c := range calls {
+		was := len(c.Result.Result)
+		short := s.tooLargeResult(c, was)
+		gain := was - len(short.Result)
+		if over <= 0 || gain <= 0 {
+			return
+		}
+		c.Result = short
+		over -= gain
+	}
+}
+
+// tooLargeResult stands for a result that there is no room for.
+func (s *session) tooLargeResult(c *Call, size int) *Result {
+	text := "the tool's result has " + strconv.Itoa(size) + " bytes, which is too large"
+	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), c.Result.GetLatencyMs(), text, "too_large")
+}
+
+func (s *session) buildToolMessage(short bool) ToolMessage {
+	turn := s.row.Turn
+	role := roleTool
+	content, metadata := []byte{'['}, []byte(`{"tool_results":[`)
+	for i, c := range turn.Calls {
+		if i > 0 {
+			content, metadata = append(content, ','), append(metadata, ',')
+		}
+		content = appendEntry(content, c)
+		r := c.Result.record()
+		if short {
+			r.Result = topics.Raw(omitted)
+		}
+		metadata = append(metadata, topics.EncodeToolResult(r)...)
+	}
+	metadata = append(metadata, `],"tool_count":`...)
+	metadata = strconv.AppendInt(metadata, int64(len(turn.Calls)), 10)
+	metadata = append(metadata, `,"source":"tool-execution"}`...)
+	return ToolMessage{
+		SessionID: &s.key,
+		UserID:    turn.UserId,
+		Role:      &role,
+		Content:   append(content, ']'),
+		Timestamp: s.timestamp(),
+		Metadata:  metadata,
+	}
+}
+
+// appendEntry appends a call as the model gets to see it, with the id and the name that the model gave.
+func appendEntry(b []byte, c *Call) []byte {
+	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
+	b = appendText(append(b, `,"name":`...), c.Name)
+	b = append(b, `,"result":`...)
+	if len(c.Result.Result) == 0 {
+		b = append(b, `{}`...)
+	} else {
+		b = append(b, c.Result.Result...)
+	}
+	b = appendText(append(b, `,"status":`...), c.Result.Status)
+	return append(b, '}')
+}
+
+// sizesOf bounds the sizes of the content and of the metadata of a tool message.
+func sizesOf(calls []*Call) (content, metadata int) {
+	const entry, result = 64, 224 // field names, punctuation, numbers
+	for _, c := range calls {
+		r := c.Result
+		content += entry + quoted(c.ToolUseId) + quoted(c.Name) + quoted(r.Status) + len(r.Result)
+		metadata += result + quoted(r.SessionId) + quoted(r.ToolUseId) + quoted(r.ToolId) + quoted(r.Name) +
+			quoted(r.Status) + quoted(r.Timestamp) + len(r.Result)
+	}
+	return content, metadata
+}
+
+func expectedSize(calls []*Call) int {
+	size := 0
+	for _, c := range calls {
+		size += 32 + quoted(c.ToolUseId) + quoted(c.Name)
+	}
+	return size
+}

@@ -1,0 +1,115 @@
+package turn
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Outcome is what an event brought about.
+type Outcome struct {
+	// Changed says that the row must be written, or deleted where State is nil. Where it is false the row stays as it
+	// was found.
+	Changed bool
+	// State is the row from now on, where Changed is true.
+	State *State
+	// Effects happen in this order, before the row is written.
+	Effects []Effect
+}
+
+// Apply is the whole processor: what an event does to the row of its session. A nil state is a session without a row.
+// Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing but its
+// arguments: equal ones give equal outcomes.
+//
+// An event that was applied before changes nothing and has no effects. That is enough after a crash too: the runtime
+// writes a row only after the outputs of its event are acknowledged, so a row that knows an event proves its outputs.
+func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
+	s := &session{row: state, key: event.session(), now: now, rules: rules}
+	if s.row == nil {
+		s.row = &State{Version: rowVersion}
+	}
+	record := event.record()
+	var cause digest
+	if record != nil {
+		cause = digestOf(ofCause, record.Topic, record.Cause)
+		if s.knowsCause(cause) {
+			return Outcome{}
+		}
+	}
+	event.apply(s)
+	switch {
+	case !s.changed:
+		return Outcome{Effects: s.effects}
+	case s.erased:
+		return Outcome{Changed: state != nil, Effects: s.effects}
+	}
+	if record != nil {
+		s.rememberCause(cause)
+		s.row.TouchedMs = s.nowMS()
+	}
+	if !s.trim() {
+		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at every
+		// restart again: it stays as it is, and nothing is done that needs it.
+		if record != nil {
+			s.effects = Refuse(event, tooLarge("the session's row is over its limit"), now)
+		}
+		return Outcome{Effects: s.effects}
+	}
+	s.row.DeadlineMs = s.deadline()
+	return Outcome{State: s.row, Changed: true, Effects: s.effects}
+}
+
+// session is a row while an event is applied to it.
+type session struct {
+	row     *State
+	key     string
+	now     time.Time
+	rules   Rules
+	effects []Effect
+	changed bool // the row must be written
+	erased  bool // the row must go
+}
+
+func (s *session) nowMS() int64 { return s.now.UnixMilli() }
+
+// after is the time a duration from now, in milliseconds.
+func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
+
+// thinking reports whether a think step is open.
+func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
+
+// fits reports whether the row is within its budget.
+func (s *session) fits() bool { return proto.Size(s.row) <= s.rules.RowLimit-rowReserve }
+
+// rowReserve is kept for what every event adds to the row: memories, a deadline.
+const rowReserve = 256
+
+// makeRoom gives up what can be given up without ending the open turn, the least loss first, until the row fits (R11).
+func (s *session) makeRoom() bool {
+	for !s.fits() {
+		switch {
+		case s.row.Turn != nil && len(s.row.Turn.Held) > 0:
+			held := s.row.Turn.Held
+			s.row.Turn.Held = held[:len(held)-1]
+			s.giveUp(held[len(held)-1], reasonNoRoom)
+		case len(s.row.Waiting) > 0:
+			waiting := s.row.Waiting
+			s.row.Waiting = waiting[:len(waiting)-1]
+			s.reject(waiting[len(waiting)-1], queueFull("no room for a waiting message"))
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// trim is the last resort for a row over its budget: it forgets the older half of what it remembers.
+func (s *session) trim() bool {
+	over := func() bool { return proto.Size(s.row) > s.rules.RowLimit }
+	for over() && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
+		s.row.Causes = forgetHalf(s.row.Causes)
+		s.row.Requests = forgetHalf(s.row.Requests)
+		s.row.Calls = forgetHalf(s.row.Calls)
+	}
+	return !over()
+}
