@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
@@ -85,4 +86,33 @@ func TestUnreadOutputsAreNoNewsInAFailedTest(t *testing.T) {
 		tb.Errorf("something else")
 	})
 	require.Equal(t, "something else", tb.complaints())
+}
+
+func TestHandlersOfTypedEdgesFailAndPanicAsUnderTheRuntime(t *testing.T) {
+	graph := func() *goka.GroupGraph {
+		return goka.DefineGroup("typed", processors.Edges("typed",
+			processors.Input(additions, func(_ *processors.Context, in codec.Decoded[addition]) error {
+				if in.Value.Then == "fail" {
+					return errAsked
+				}
+				panic("asked to panic")
+			}))...)
+	}
+	d := processortest.New(t, start, graph())
+	processortest.In(d, additions).Pipe("a", addition{})
+	require.Equal(t, "a", processortest.OutRaw(d, "typed-dlq").Next().Key, "a panic leaves a dead letter")
+
+	tb := runFake(func(tb processortest.TB) {
+		processortest.In(processortest.New(tb, start, graph()), additions).Pipe("a", addition{Then: "fail"})
+	})
+	require.Contains(t, tb.complaints(), errAsked.Error())
+}
+
+func BenchmarkPipe(b *testing.B) {
+	d := processortest.New(b, start, journalGraph())
+	in := processortest.In(d, counts)
+	for b.Loop() {
+		in.Pipe("a", count{N: 1})
+	}
+	processortest.Out(d, lines).Drain()
 }
