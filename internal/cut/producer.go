@@ -18,6 +18,7 @@ type Producer struct {
 	table   string // topic of the group table
 	lease   *Lease
 	ordered bool
+	failed  func(error)
 
 	mu    sync.Mutex
 	rows  map[int32]*rows
@@ -48,10 +49,10 @@ type row struct {
 }
 
 // NewProducer takes async over. lease may be nil. ordered puts rows behind outputs: at least once needs it, a
-// transaction does not.
-func NewProducer(async sarama.AsyncProducer, table string, lease *Lease, ordered bool) *Producer {
+// transaction does not. failed keeps the cause of a refused record, which Goka flattens to text.
+func NewProducer(async sarama.AsyncProducer, table string, lease *Lease, ordered bool, failed func(error)) *Producer {
 	p := &Producer{
-		async: async, table: table, lease: lease, ordered: ordered,
+		async: async, table: table, lease: lease, ordered: ordered, failed: failed,
 		rows: map[int32]*rows{}, wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	p.acks.Go(p.successes)
@@ -83,6 +84,7 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
 	if !p.lease.Held() {
+		p.failed(ErrLease)
 		return finish(nil, ErrLease)
 	}
 	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: &emitted{finish: finish}}
@@ -228,7 +230,9 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		p.mu.Unlock()
 	}
 	if err != nil {
-		e.finish(nil, fmt.Errorf("topic %s: %w", msg.Topic, err))
+		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
+		p.failed(err)
+		e.finish(nil, err)
 		return
 	}
 	e.finish(msg, nil)

@@ -43,6 +43,9 @@ const leaseMargin = 5
 // timeout and its scan.
 const transactionLimit = 75 * time.Second
 
+// recoveryPoll bounds how long a table's consumer takes to end after the last record.
+const recoveryPoll = 10 * time.Millisecond
+
 // attempt runs the unit until ctx ends (nil) or something fails.
 func (u *Unit) attempt(ctx context.Context) (err error) {
 	conf := u.cfg.Sarama()
@@ -174,14 +177,19 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithStorageBuilder(r.tables.build),
 		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) { return r.topics, nil }),
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
-			return sarama.NewConsumer(brokers, u.cfg.Sarama())
+			conf := u.cfg.Sarama()
+			if len(u.cfg.Graph.JointTables())+len(u.cfg.Graph.LookupTables()) == 0 {
+				// Read by nobody but recovery, which a long poll would keep from ending.
+				conf.Consumer.MaxWaitTime = recoveryPoll
+			}
+			return sarama.NewConsumer(brokers, conf)
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
 			async, err := sarama.NewAsyncProducer(brokers, u.cfg.Sarama())
 			if err != nil {
 				return nil, err
 			}
-			r.producer = cut.NewProducer(async, table, r.lease, true)
+			r.producer = cut.NewProducer(async, table, r.lease, true, r.failed)
 			return r.producer, nil
 		}),
 		goka.WithConsumerGroupBuilder(r.buildGroup),
