@@ -57,12 +57,12 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 
 	session := conf.Consumer.Group.Session.Timeout
 	r := &run{unit: u, client: client, lease: cut.NewLease(session-session/leaseMargin, time.Now)}
-	r.tables = newTables(u.cfg)
+	r.tables = newTables(u.cfg, u.timed)
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
 		Limit: transactionLimit, Session: r.session,
 	}
-	if _, ok := u.timed(); ok {
+	if u.timed != nil {
 		r.topics.Virtual, r.topics.Like = timer.Topic(u.group), u.firstInput()
 	}
 	if err := r.prepare(); err != nil {
@@ -113,23 +113,6 @@ func (r *run) serve(ctx context.Context) error {
 		return fmt.Errorf("unit: group %s: %w", u.group, errors.Join(r.cause, err))
 	}
 	return fmt.Errorf("unit: group %s: %w", u.group, err)
-}
-
-func (u *Unit) timed() (timer.Timed, bool) {
-	table := u.cfg.Graph.GroupTable()
-	if table == nil {
-		return nil, false
-	}
-	t, ok := table.Codec().(timer.Timed)
-	if !ok {
-		return nil, false
-	}
-	for _, in := range u.cfg.Graph.InputStreams() {
-		if in.Topic() == timer.Topic(u.group) {
-			return t, true
-		}
-	}
-	return nil, false
 }
 
 // firstInput is an input that is on the broker.
@@ -231,7 +214,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		},
 		Log: u.cfg.Logger,
 	}
-	if _, ok := u.timed(); ok {
+	if u.timed != nil {
 		options.Timers = &cut.Timers{
 			Topic: timer.Topic(group), Tick: u.cfg.Tick, Clock: u.cfg.Clock, Due: r.tables.due,
 		}

@@ -19,8 +19,7 @@ var ErrConfig = errors.New("unit: bad configuration")
 // Config is what a unit is made of. Zero values have the defaults named here.
 type Config struct {
 	Brokers []string
-	// Graph is the group. An input edge for the virtual topic timer.Topic(group) stands in it where its table's codec
-	// implements timer.Timed and its deadlines are to fire.
+	// Graph is the group. The virtual timer topic is added to it where the codec of its table implements timer.Timed.
 	Graph *goka.GroupGraph
 	// Instance is the static identity (group.instance.id), unique in the group; empty for a dynamic member.
 	Instance string

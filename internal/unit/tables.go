@@ -22,14 +22,12 @@ type tables struct {
 	open map[int32]*store.Store // of the group table, recovered
 }
 
-func newTables(cfg Config) *tables {
+func newTables(cfg Config, timed timer.Timed) *tables {
 	t := &tables{group: string(goka.GroupTable(cfg.Graph.Group())), open: map[int32]*store.Store{}}
 	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
 	t.table = store.Builder(cfg.StorageDir)
-	if edge := cfg.Graph.GroupTable(); edge != nil {
-		if timed, ok := edge.Codec().(timer.Timed); ok {
-			t.table = store.Builder(cfg.StorageDir, store.WithDeadline(timed.Deadline))
-		}
+	if timed != nil {
+		t.table = store.Builder(cfg.StorageDir, store.WithDeadline(timed.Deadline))
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 var (
@@ -28,6 +29,7 @@ var (
 type Unit struct {
 	cfg    Config
 	group  string
+	timed  timer.Timed // nil for a group without deadlines
 	health health
 
 	kill   chan struct{}
@@ -46,6 +48,7 @@ func New(cfg Config) (*Unit, error) {
 		return nil, err
 	}
 	u := &Unit{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
+	u.cfg.Graph, u.timed = timer.WithEdge(cfg.Graph)
 	u.health.now, u.health.hook = cfg.Clock.Now, cfg.Hooks.State
 	u.health.since = cfg.Clock.Now()
 	u.cfg.Logger = cfg.Logger.With(zap.String("group", u.group))

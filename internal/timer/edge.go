@@ -1,0 +1,29 @@
+package timer
+
+import (
+	"slices"
+
+	"github.com/lovoo/goka"
+)
+
+// WithEdge returns the graph with the virtual timer topic as an input, where the codec of its table is Timed: Goka needs
+// the edge for its callback and its statistics. A graph that has it, or that has no deadlines, is returned as it is;
+// timed is nil for the latter. An edge of a topic that is both input and output keeps the output's codec, as in Goka.
+func WithEdge(graph *goka.GroupGraph) (with *goka.GroupGraph, timed Timed) {
+	table := graph.GroupTable()
+	if table == nil {
+		return graph, nil
+	}
+	timed, ok := table.Codec().(Timed)
+	if !ok {
+		return graph, nil
+	}
+	topic := Topic(string(graph.Group()))
+	if slices.Contains(graph.InputStreams().Topics(), topic) {
+		return graph, timed
+	}
+	edge := goka.Input(goka.Stream(topic), Codec{}, func(ctx goka.Context, message any) {
+		timed.OnDeadline(ctx, message.(Due)) // Codec decodes to nothing else
+	})
+	return goka.DefineGroup(graph.Group(), append(graph.AllEdges(), edge)...), timed
+}
