@@ -46,7 +46,7 @@ func newRunner(d *Driver, graph *goka.GroupGraph) (*runner, error) {
 		driver: d, fired: make(map[string]firing), claims: make(map[string]chan *sarama.ConsumerMessage),
 		tables: make(map[string]bool), waiting: make(map[string]bool),
 	}
-	r.graph, r.timed = withTimers(graph)
+	r.graph, r.timed = timer.WithEdge(graph)
 	r.up, r.started = context.WithCancel(context.Background())
 	for _, topic := range inputs(r.graph) {
 		r.claims[topic], r.waiting[topic] = make(chan *sarama.ConsumerMessage), true

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lovoo/goka"
-
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -130,20 +128,4 @@ func (d *Driver) setNow(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.now = now
-}
-
-// withTimers adds the virtual timer topic to a graph whose rows carry deadlines, as processors.New does.
-func withTimers(graph *goka.GroupGraph) (*goka.GroupGraph, timer.Timed) {
-	table := graph.GroupTable()
-	if table == nil {
-		return graph, nil
-	}
-	timed, ok := table.Codec().(timer.Timed)
-	if !ok {
-		return graph, nil
-	}
-	edge := goka.Input(goka.Stream(timer.Topic(string(graph.Group()))), timer.Codec{}, func(ctx goka.Context, msg any) {
-		timed.OnDeadline(ctx, msg.(timer.Due))
-	})
-	return goka.DefineGroup(graph.Group(), append(graph.AllEdges(), edge)...), timed
 }
