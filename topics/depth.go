@@ -21,21 +21,33 @@ func deeper(value []byte, limit int) bool {
 	if bytes.Count(value, []byte{'{'})+bytes.Count(value, []byte{'['}) <= limit {
 		return false
 	}
-	depth, quoted := 0, false
+	depth := 0
 	for i := 0; i < len(value); i++ {
-		switch b := value[i]; {
-		case quoted && b == '\\':
-			i++
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{', b == '[':
+		switch value[i] {
+		case '"':
+			i = closing(value, i)
+		case '{', '[':
 			if depth++; depth > limit {
 				return true
 			}
-		case b == '}', b == ']':
+		case '}', ']':
 			depth--
 		}
 	}
 	return false
+}
+
+// closing is the index of the quote that closes the string opened at open, or the value's length.
+func closing(value []byte, open int) int {
+	for at := open + 1; ; {
+		i := bytes.IndexByte(value[at:], '"')
+		if i < 0 {
+			return len(value)
+		}
+		body := value[at : at+i]
+		at += i + 1
+		if escapes := len(body) - len(bytes.TrimRight(body, "\\")); escapes%2 == 0 {
+			return at - 1
+		}
+	}
 }

@@ -1,0 +1,64 @@
+package topics
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
+	c := harbor(t)
+	suffixes := map[string]string{}
+	for _, s := range c.Specs() {
+		suffix, ok := strings.CutPrefix(s.Name, "harbor-")
+		require.True(t, ok, s.Name)
+		require.NotContains(t, s.Name, "--")
+		require.NotContains(t, suffixes, suffix, "listed once")
+		require.NotEmpty(t, s.Record)
+		require.NotEmpty(t, s.Key)
+		require.NotEmpty(t, s.Cleanup)
+		suffixes[suffix] = s.Record
+	}
+	require.Equal(t, map[string]string{
+		"message-input": "Message", "enriched-message-input": "EnrichedMessage", "think-request-response": "ThinkResponse",
+		"think-dlq": "ThinkFailure", "tool-use": "ToolUseItem", "tool-use-dlq": "ToolUseItem",
+		"tool-use-result": "ToolUseResult", "tool-use-all-complete": "ToolResults", "tool-use-latency": "ToolLatency",
+		"message-output": "Output", "reply-to": "Route", "session-control": "Control", "session-context": "Raw",
+		"session-cost": "SessionCost", "session-end": "SessionEnd", "memoir-context": "string",
+		"memoir-context-session-end": "MemoirSnapshot", "streams-dlq": "raw", "streams-loop": "raw",
+		"streams-table": "session row",
+	}, suffixes)
+	require.EqualValues(t, "harbor-streams", c.Group())
+	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
+	require.Equal(t, "harbor-streams-loop", c.Loop())
+	require.Equal(t, "harbor-streams-table", c.Table())
+	require.EqualValues(t, "harbor-message-input", c.MessageInput.Stream())
+	require.Equal(t, "harbor-message-input", c.MessageInput.Name())
+}
+
+func TestAgentNamesAreTakenAsTheyAre(t *testing.T) {
+	for _, agent := range []string{"a", "A.b_c-9", "test-agent", strings.Repeat("x", 249-len("-memoir-context-session-end"))} {
+		c, err := For(agent)
+		require.NoError(t, err)
+		require.Equal(t, agent, c.Agent)
+	}
+	for _, agent := range []string{
+		"", " ", "\t\n", " a", "a ", "a b", "ä", "a/b", "a\x00", strings.Repeat("x", 250-len("-memoir-context-session-end")),
+	} {
+		_, err := For(agent)
+		require.ErrorIs(t, err, ErrAgent, "%q", agent)
+	}
+}
+
+func TestRouteTTLIsTheRetentionOfReplyTo(t *testing.T) {
+	require.Equal(t, 24*time.Hour, harbor(t).ReplyTo.Spec().Retention)
+	c, err := For("harbor", WithRouteTTL(time.Minute))
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, c.ReplyTo.Spec().Retention)
+	for _, ttl := range []time.Duration{0, -time.Second, time.Microsecond} {
+		_, err := For("harbor", WithRouteTTL(ttl))
+		require.Error(t, err)
+	}
+}

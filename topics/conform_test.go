@@ -1,0 +1,40 @@
+package topics
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec/codectest"
+)
+
+// conform runs the suite of all codecs with the golden records as samples.
+func conform[T any](t *testing.T, topic Topic[T], name string) {
+	t.Run(name, func(t *testing.T) {
+		var samples []T
+		for _, record := range records(t, name) {
+			d := topic.Codec().Unmarshal(record)
+			require.NoError(t, d.Err)
+			samples = append(samples, d.Value)
+		}
+		codectest.Run[T](t, topic.Codec(), samples...)
+	})
+}
+
+func TestCodecsConform(t *testing.T) {
+	c := harbor(t)
+	conform(t, c.MessageInput, "message-input")
+	conform(t, c.EnrichedMessageInput, "enriched-message-input")
+	conform(t, c.ThinkRequestResponse, "think-request-response")
+	conform(t, c.ThinkDLQ, "think-dlq")
+	conform(t, c.ToolUse, "tool-use")
+	conform(t, c.ToolUseResult, "tool-use-result")
+	conform(t, c.ToolUseAllComplete, "tool-use-all-complete")
+	conform(t, c.MessageOutput, "message-output")
+	conform(t, c.ReplyTo, "reply-to")
+	conform(t, c.SessionControl, "session-control")
+	conform(t, c.SessionEnd, "session-end")
+	conform(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
+	conform(t, c.ToolUseLatency, "tool-use-latency")
+	conform(t, c.SessionCost, "session-cost")
+}

@@ -1,0 +1,186 @@
+package topics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func ExampleFor() {
+	catalog, err := topics.For("harbor")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(catalog.MessageInput.Name())
+	fmt.Println(catalog.Group(), catalog.Table(), catalog.DeadLetters())
+
+	_, err = topics.For("harbor office")
+	fmt.Println(err)
+	// Output:
+	// harbor-message-input
+	// harbor-streams harbor-streams-table harbor-streams-dlq
+	// topics: bad agent name: "harbor office" has a character other than letters, digits, dot, underscore and hyphen
+}
+
+func ExampleTopic_Codec() {
+	catalog, err := topics.For("harbor")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in := catalog.ToolUseResult.Codec().Unmarshal([]byte(`{"tool_use_id":7,"result":"Berth N4","latency_ms":"212"}`))
+	fmt.Println(*in.Value.ToolUseID, in.Value.LatencyMS, string(in.Value.Result))
+	out, err := catalog.ToolUseResult.Codec().Marshal(in.Value)
+	fmt.Println(string(out), err)
+
+	poison := catalog.ToolUseResult.Codec().Unmarshal([]byte(`{"name":["berth_lookup"]}`))
+	fmt.Println(poison.Err)
+	// Output:
+	// 7 212 {"result":"Berth N4"}
+	// {"session_id":null,"tool_use_id":"7","tool_id":null,"name":null,"result":{"result":"Berth N4"},"latency_ms":212,"status":null,"total_tools":0,"timestamp":null} <nil>
+	// field name: topics: wrong type: got array, want string
+}
+
+func ExampleNew() {
+	notes := topics.New(topics.Spec{
+		Name: "notes", Record: "text", Key: topics.KeySession, Cleanup: topics.CleanupDelete,
+	}, codec.String())
+	fmt.Println(notes.Stream())
+	// Output: notes
+}
+
+func ExampleDescribe() {
+	catalog, err := topics.For("harbor")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := topics.Describe(os.Stdout, catalog); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// TOPIC                              VALUE            KEY         CLEANUP         RETENTION  MADE
+	// harbor-message-input               Message          session_id  delete          broker's   same
+	// harbor-enriched-message-input      EnrichedMessage  session_id  delete          broker's   same
+	// harbor-think-request-response      ThinkResponse    session_id  delete          broker's   same
+	// harbor-think-dlq                   ThinkFailure     session_id  delete          broker's   same
+	// harbor-tool-use                    ToolUseItem      session_id  delete          broker's   same
+	// harbor-tool-use-dlq                ToolUseItem      session_id  delete          broker's   same
+	// harbor-tool-use-result             ToolUseResult    session_id  delete          broker's   same
+	// harbor-tool-use-all-complete       ToolResults      session_id  delete          broker's   same
+	// harbor-tool-use-latency            ToolLatency      tool_name   delete          broker's   yes
+	// harbor-message-output              Output           session_id  delete          broker's   same
+	// harbor-reply-to                    Route            session_id  compact,delete  1d         same
+	// harbor-session-control             Control          session_id  delete          broker's   same
+	// harbor-streams-dlq                 raw              source key  delete          broker's   yes
+	// harbor-streams-loop                raw              session_id  delete          inputs'    same
+	// harbor-streams-table               session row      session_id  compact         forever    same
+	// harbor-session-context             Raw              session_id  delete          broker's   no
+	// harbor-session-cost                SessionCost      session_id  delete          broker's   no
+	// harbor-session-end                 SessionEnd       session_id  delete          broker's   no
+	// harbor-memoir-context              string           user_id     delete          broker's   no
+	// harbor-memoir-context-session-end  MemoirSnapshot   user_id     delete          broker's   no
+}
+
+func ExampleEnsure() {
+	// A broker in the process stands in for a cluster, where somebody made a topic with four partitions.
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(4, "harbor-message-input"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer broker.Close()
+	config := sarama.NewConfig()
+	config.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(broker.ListenAddrs(), config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = admin.Close() }()
+
+	catalog, err := topics.For("harbor")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(topics.Ensure(context.Background(), admin, catalog))
+	made, err := admin.DescribeTopics([]string{catalog.Table()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(made[0].Name, len(made[0].Partitions))
+
+	err = topics.Ensure(context.Background(), admin, catalog, topics.WithPartitions(8))
+	fmt.Println(errors.Is(err, topics.ErrPartitions))
+	// Output:
+	// <nil>
+	// harbor-streams-table 4
+	// true
+}
+
+func ExampleSplice() {
+	previous := topics.Raw(`[{"role":"user"},null]`)
+	input := topics.Raw(`{"role":"user","content":1.10}`)
+	response := topics.Raw(`[{"role":"assistant"}]`)
+	fmt.Println(topics.Splice(previous, input, response))
+	// Output: [{"role":"user"},{"role":"user","content":1.10},{"role":"assistant"}]
+}
+
+func ExampleElements() {
+	elements, err := topics.Elements(topics.Raw(`[{"role":"user"}, null, "text"]`))
+	for _, e := range elements {
+		fmt.Println(e)
+	}
+	fmt.Println(err)
+	// Output:
+	// {"role":"user"}
+	// null
+	// "text"
+	// <nil>
+}
+
+func ExampleMessages() {
+	for m, err := range topics.Messages(topics.Raw(`[{"role":"user","content":"Hi"},null,{"role":"assistant","content":5}]`)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(*m.Role, topics.Text(m.Content))
+	}
+	// Output:
+	// user Hi
+	// assistant 5
+}
+
+func ExampleText() {
+	fmt.Println(topics.Text(topics.Raw(`[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"tu_1"}]`)))
+	// Output: Let me look.
+}
+
+func ExampleLookup() {
+	value, ok := topics.Lookup(topics.Raw(`{"agent":"pilot","request_id":null}`), "request_id")
+	fmt.Println(value, ok)
+	// Output: null true
+}
+
+func ExampleDigestOf() {
+	sent, _ := topics.DecodeMessage(topics.Raw(`{"role":"user","content":{"berth":"N4","hours":1.10},"timestamp":"t"}`))
+	echo, _ := topics.DecodeMessage(topics.Raw(`{"timestamp":"t","role":"user","content":{"hours":1.1,"berth":"N4"}}`))
+	fmt.Println(topics.DigestOf(sent) == topics.DigestOf(echo))
+	// Output: true
+}
+
+func ExampleEqual() {
+	fmt.Println(topics.Equal(topics.Raw(`{"a":1e2,"b":"\u00e9"}`), topics.Raw(`{ "b": "é", "a": 100.0 }`)))
+	// Output: true
+}
