@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -162,14 +161,14 @@ func instant(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.000Z")
 }
 
-// Refuse is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic, and a
-// message gets its error output.
-func Refuse(event Event, f failure, now time.Time) []Effect {
+// refuseUnapplied is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic, and
+// a message gets its error output.
+func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
 	record := event.record()
 	if record == nil {
 		return nil
 	}
-	effects := []Effect{DeadLetter{Reason: fmt.Sprintf("turn: %s: %s", f.code, f.text)}}
+	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
 	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
 		return effects

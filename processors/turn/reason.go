@@ -20,5 +20,6 @@ const (
 	reasonTooManyRoute = "turn: too many open routes"
 	reasonRouteSize    = "turn: route is too large"
 	reasonNoRequest    = "turn: nothing to cancel"
+	reasonRowSize      = "turn: the session's row is over its limit"
 	reasonAction       = "turn: action is neither cancel nor purge"
 )

@@ -49,7 +49,7 @@ const rowMargin = 64 << 10
 
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
-	const recordLimit = 1_000_000
+	const recordLimit = 1 << 20 // what a Kafka producer sends by default (max.request.size)
 	return Rules{
 		ThinkTimeout:  10 * time.Minute,
 		ToolTimeout:   5 * time.Minute,

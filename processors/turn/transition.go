@@ -51,7 +51,7 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at every
 		// restart again: it stays as it is, and nothing is done that needs it.
 		if record != nil {
-			s.effects = Refuse(event, tooLarge("the session's row is over its limit"), now)
+			s.effects = refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), now)
 		}
 		return Outcome{Effects: s.effects}
 	}

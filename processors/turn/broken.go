@@ -1,0 +1,53 @@
+package turn
+
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var internal = failure{topics.CodeInternal, "internal error"}
+
+// surrender takes an event that cannot be applied: its record is dead-lettered, its message answered, and the row stays.
+// For a deadline the turn ends here, or nothing would ever end it.
+func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
+	var out Outcome
+	if e.record() != nil {
+		out.Effects = refuseUnapplied(e, cause.Error(), internal, c.Now())
+	} else if state, err := StateOf(c.Value()); err == nil {
+		out = abandon(state, c.Key(), c.Now())
+	}
+	d, err := b.encode(out.Effects)
+	if err != nil {
+		return err
+	}
+	d.changed = out.Changed
+	if !out.Changed {
+		return b.perform(c, d, nil)
+	}
+	row, err := EncodeState(out.State)
+	if err != nil {
+		return err
+	}
+	return b.perform(c, d, row)
+}
+
+// abandon ends all that is open in a session, by the shortest way there is: error outputs with code internal, without
+// routes, for what was accepted. Conversation, cost and memory stay.
+func abandon(state *State, key string, now time.Time) Outcome {
+	if state == nil {
+		return Outcome{}
+	}
+	s := &session{row: state, key: key, now: now}
+	for _, a := range s.unfinished() {
+		if a == nil {
+			continue
+		}
+		o := errorOutput(internal)
+		o.SessionID, o.UserID, o.Cost, o.RequestID, o.Timestamp = &s.key, a.UserId, state.Cost, a.RequestId, instant(now)
+		s.emit(a.TurnId, 0, Answered(o), 0)
+	}
+	state.Turn, state.Waiting, state.Routes, state.DeadlineMs = nil, nil, nil, 0
+	return Outcome{Changed: true, State: state, Effects: s.effects}
+}
