@@ -172,7 +172,9 @@ func (u *Unit) Health() Health {
 	if r == nil {
 		return h
 	}
-	h.Lag = r.group.Lag()
+	if g := r.currentGroup(); g != nil {
+		h.Lag = g.Lag()
+	}
 	if h.State == Running && !r.lease.Held() {
 		h.State = Degraded
 	}
