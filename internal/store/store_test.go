@@ -195,16 +195,20 @@ func TestRecoveryWritesInBatchesWithTheOffsetOfTheirRows(t *testing.T) {
 	require.Len(t, rows(t, s), 2500, "rows that wait for their batch are read too")
 	require.EqualValues(t, 2499, offset(t, s))
 
-	killed := opened(t, copyOf(t, path))
-	require.EqualValues(t, 1999, offset(t, killed))
-	require.Len(t, rows(t, killed), 2000)
-
 	require.NoError(t, s.Discard())
 	require.Len(t, rows(t, s), 2500, "what recovery wrote is committed")
+	require.NoError(t, s.Kill())
+
+	s = opened(t, path)
+	require.EqualValues(t, 1999, offset(t, s))
+	require.Len(t, rows(t, s), 2000)
+	set(t, s, "more", "v", 2000)
 	recovered(t, s)
-	killed = opened(t, copyOf(t, path))
-	require.EqualValues(t, 2499, offset(t, killed))
-	require.Len(t, rows(t, killed), 2500)
+	require.NoError(t, s.Kill())
+
+	s = opened(t, path)
+	require.EqualValues(t, 2000, offset(t, s))
+	require.Len(t, rows(t, s), 2001)
 }
 
 func TestRecoveryWritesLargeRowsEarlyAndRowsWithoutOffsetToo(t *testing.T) {
@@ -234,10 +238,11 @@ func TestThroughStoreHasNoLayer(t *testing.T) {
 	require.False(t, s.Seal())
 	require.NoError(t, s.Discard())
 
-	killed := opened(t, copyOf(t, path))
-	require.Equal(t, map[string]string{"a": "1"}, rows(t, killed))
-	require.EqualValues(t, 5, offset(t, killed))
+	require.NoError(t, s.Kill())
 
+	s = recovered(t, opened(t, path, store.WithThrough()))
+	require.Equal(t, map[string]string{"a": "1"}, rows(t, s))
+	require.EqualValues(t, 5, offset(t, s))
 	require.NoError(t, s.Set("b", []byte("2"))) // its offset never comes
 	require.NoError(t, s.Close())
 	require.Equal(t, map[string]string{"a": "1", "b": "2"}, rows(t, opened(t, path)))
@@ -387,12 +392,4 @@ func TestBuilderNamesThePathByTopicAndPartition(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.Path())
 	require.NoError(t, s.Close())
-}
-
-// copyOf is what a process that is killed now leaves behind.
-func copyOf(t testing.TB, path string) string {
-	t.Helper()
-	to := filepath.Join(t.TempDir(), "copy")
-	require.NoError(t, os.CopyFS(to, os.DirFS(path)))
-	return to
 }
