@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// history is an array of messages of about so many bytes, a third of them escapes.
+// history is an array of messages of about so many bytes.
 func history(size int) Raw {
 	var w writer
 	w.b = append(w.b, '[')
 	for i := 0; len(w.b) < size; i++ {
-		role, text := "user", fmt.Sprintf("Message %d asks \"which berth\" is free.\n%s", i, strings.Repeat("Näheres folgt. ", 20))
+		role := "user"
+		text := fmt.Sprintf("Message %d asks \"which berth\" is free.\n%s", i, strings.Repeat("Näheres folgt. ", 20))
 		if i%2 == 1 {
 			role = "assistant"
 		}
@@ -35,8 +36,8 @@ func thinkRecord(tb testing.TB, size int) []byte {
 	return record
 }
 
-// BenchmarkThinkResponseDecode shows that a history costs one scan and no memory: the allocations are those of the other
-// fields, whatever its size.
+// BenchmarkThinkResponseDecode shows that a history costs one scan and no memory: the allocations are those of the
+// other fields, whatever its size.
 func BenchmarkThinkResponseDecode(b *testing.B) {
 	for _, size := range []int{0, 100 << 10, 1 << 20} {
 		record := thinkRecord(b, size)

@@ -106,6 +106,8 @@ func catalog(agent string, o catalogOptions) Catalog {
 	reader := func(suffix, record string, key Key) Spec {
 		return Spec{Name: agent + "-" + suffix, Record: record, Key: key, Cleanup: CleanupDelete}
 	}
+	// FlightDeck does not create think-dlq; here it is an input of the turn, and Goka wants its inputs to exist.
+	thinkDLQ := session("think-dlq", "ThinkFailure")
 	replyTo := session("reply-to", "Route")
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
 	latency := reader("tool-use-latency", "ToolLatency", KeyTool)
@@ -116,7 +118,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 		MessageInput:         New(session("message-input", "Message"), messageWire.codec()),
 		EnrichedMessageInput: New(session("enriched-message-input", "EnrichedMessage"), enrichedWire.codec()),
 		ThinkRequestResponse: New(session("think-request-response", "ThinkResponse"), thinkWire.codec()),
-		ThinkDLQ:             New(session("think-dlq", "ThinkFailure"), failureWire.codec()),
+		ThinkDLQ:             New(thinkDLQ, failureWire.codec()),
 		ToolUse:              New(session("tool-use", "ToolUseItem"), toolUseWire.codec()),
 		ToolUseDLQ:           New(session("tool-use-dlq", "ToolUseItem"), toolUseWire.codec()),
 		ToolUseResult:        New(session("tool-use-result", "ToolUseResult"), toolResultWire.codec()),
@@ -135,8 +137,8 @@ func catalog(agent string, o catalogOptions) Catalog {
 	}
 }
 
-// Group is the consumer group of the agent's turn: the Java application's, so that its offsets go on and both cannot run
-// at once.
+// Group is the consumer group of the agent's turn: the Java application's, so that its offsets go on and both cannot
+// run at once.
 func (c Catalog) Group() goka.Group { return goka.Group(c.Agent + "-streams") }
 
 // DeadLetters is the topic of the records that the group could not use.

@@ -39,13 +39,14 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 }
 
 func TestAgentNamesAreTakenAsTheyAre(t *testing.T) {
-	for _, agent := range []string{"a", "A.b_c-9", "test-agent", strings.Repeat("x", 249-len("-memoir-context-session-end"))} {
+	longest := 249 - len("-memoir-context-session-end")
+	for _, agent := range []string{"a", "A.b_c-9", "test-agent", strings.Repeat("x", longest)} {
 		c, err := For(agent)
 		require.NoError(t, err)
 		require.Equal(t, agent, c.Agent)
 	}
 	for _, agent := range []string{
-		"", " ", "\t\n", " a", "a ", "a b", "ä", "a/b", "a\x00", strings.Repeat("x", 250-len("-memoir-context-session-end")),
+		"", " ", "\t\n", " a", "a ", "a b", "ä", "a/b", "a\x00", strings.Repeat("x", longest+1),
 	} {
 		_, err := For(agent)
 		require.ErrorIs(t, err, ErrAgent, "%q", agent)

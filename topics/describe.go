@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Describe prints the catalog as a table with aligned columns, a topic a line. MADE says whether Ensure creates the topic
-// and, with "same", that it has one number of partitions with the others that say so.
+// Describe prints the catalog as a table with aligned columns, a topic a line. MADE says whether Ensure creates the
+// topic and, with "same", that it has one number of partitions with the others that say so.
 func Describe(w io.Writer, c Catalog) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	// The errors of these writes come back from Flush.

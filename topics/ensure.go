@@ -32,13 +32,13 @@ type ensureOptions struct {
 // brokers leaves a number to the broker's configuration.
 const brokers = -1
 
-// WithPartitions sets the partitions of topics that Ensure creates: at least 1, or -1 for the broker's default, which is
-// also Ensure's. Where co-partitioned topics of the catalog exist already, their count must be the same; with -1, the
-// new ones take it.
+// WithPartitions sets the partitions of topics that Ensure creates: at least 1, or -1 for the broker's default, which
+// is also Ensure's. Where co-partitioned topics of the catalog exist already, their count must be the same; with -1,
+// the new ones take it.
 func WithPartitions(n int32) EnsureOption { return func(o *ensureOptions) { o.partitions = n } }
 
-// WithReplication sets the replication factor of topics that Ensure creates: at least 1, or -1 for the broker's default,
-// which is also Ensure's. It does not touch topics that exist.
+// WithReplication sets the replication factor of topics that Ensure creates: at least 1, or -1 for the broker's
+// default, which is also Ensure's. It does not touch topics that exist.
 func WithReplication(n int16) EnsureOption { return func(o *ensureOptions) { o.replication = n } }
 
 // withPoll sets how long Ensure waits before it looks again for a topic that it created.
@@ -56,7 +56,8 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 		opt(&o)
 	}
 	if o.partitions < 1 && o.partitions != brokers {
-		return fmt.Errorf("topics: %d partitions configured, want at least 1, or -1 for the broker's default", o.partitions)
+		return fmt.Errorf("topics: %d partitions configured, want at least 1, or -1 for the broker's default",
+			o.partitions)
 	}
 	if o.replication < 1 && o.replication != brokers {
 		return fmt.Errorf("topics: replication %d configured, want at least 1, or -1 for the broker's default",
@@ -82,7 +83,7 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 		if found.without(phase) == "" {
 			continue
 		}
-		if err := create(ctx, admin, c, phase, found, count, o.replication); err != nil {
+		if err := create(ctx, admin, c, phase, found, count, o); err != nil {
 			return err
 		}
 		if found, err = settle(ctx, admin, phase, o.poll); err != nil {
@@ -96,8 +97,8 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 	return nil
 }
 
-// EnsureCluster is Ensure over a connection of its own. The configuration's version must be 2.4 or newer for the broker's
-// defaults to apply.
+// EnsureCluster is Ensure over a connection of its own. The configuration's version must be 2.4 or newer for the
+// broker's defaults to apply.
 func EnsureCluster(
 	ctx context.Context, addresses []string, config *sarama.Config, c Catalog, opts ...EnsureOption,
 ) (err error) {
@@ -115,7 +116,7 @@ func EnsureCluster(
 
 // create makes the topics that were not found.
 func create(
-	ctx context.Context, admin Admin, c Catalog, specs []Spec, found counts, count int32, replication int16,
+	ctx context.Context, admin Admin, c Catalog, specs []Spec, found counts, count int32, o ensureOptions,
 ) error {
 	for _, s := range specs {
 		if _, ok := found[s.Name]; ok {
@@ -128,7 +129,7 @@ func create(
 		ms := s.Retention.Milliseconds()
 		if s.Name == c.Loop() {
 			var err error
-			if ms, err = inputRetention(ctx, admin, c); err != nil {
+			if ms, err = inputRetention(ctx, admin, c, o.poll); err != nil {
 				return err
 			}
 		}
@@ -137,7 +138,7 @@ func create(
 			config[retentionMS] = &text
 		}
 		err := admin.CreateTopic(s.Name, &sarama.TopicDetail{
-			NumPartitions: count, ReplicationFactor: replication, ConfigEntries: config,
+			NumPartitions: count, ReplicationFactor: o.replication, ConfigEntries: config,
 		}, false)
 		if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
 			return fmt.Errorf("topics: create %s: %w", s.Name, err)

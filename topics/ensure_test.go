@@ -19,6 +19,8 @@ type cluster struct {
 	partition int32
 	// hide keeps a new topic out of the next so many descriptions.
 	hide int
+	// lag makes the next so many questions for a configuration reach a broker that has not heard of the topic.
+	lag int
 	// onCreate runs before a topic is created; its error is the cluster's answer.
 	onCreate   func(topic string) error
 	onDescribe func()
@@ -69,6 +71,9 @@ func (f *cluster) CreateTopic(name string, detail *sarama.TopicDetail, _ bool) e
 func (f *cluster) DescribeConfig(r sarama.ConfigResource) ([]sarama.ConfigEntry, error) {
 	if _, ok := f.counts[r.Name]; !ok {
 		return nil, sarama.ErrUnknownTopicOrPartition
+	}
+	if f.lag--; f.lag >= 0 {
+		return nil, &sarama.DescribeConfigError{Err: sarama.ErrUnknownTopicOrPartition}
 	}
 	if d := f.created[r.Name]; d != nil && d.ConfigEntries["retention.ms"] != nil {
 		f.retention[r.Name] = *d.ConfigEntries["retention.ms"]
@@ -236,6 +241,14 @@ func TestLoopKeepsRecordsAsLongAsTheInputs(t *testing.T) {
 			require.Equal(t, test.want, *got)
 		})
 	}
+}
+
+func TestEnsureAsksAgainWhereABrokerLags(t *testing.T) {
+	f := empty()
+	f.lag = 5
+	f.counts["harbor-message-input"], f.retention["harbor-message-input"] = 2, "-1"
+	require.NoError(t, Ensure(t.Context(), f, harbor(t), withPoll(time.Millisecond)))
+	require.Equal(t, "-1", *f.created["harbor-streams-loop"].ConfigEntries["retention.ms"])
 }
 
 func TestEnsureOnABroker(t *testing.T) {

@@ -37,15 +37,16 @@ func ExampleTopic_Codec() {
 		return
 	}
 	in := catalog.ToolUseResult.Codec().Unmarshal([]byte(`{"tool_use_id":7,"result":"Berth N4","latency_ms":"212"}`))
-	fmt.Println(*in.Value.ToolUseID, in.Value.LatencyMS, string(in.Value.Result))
-	out, err := catalog.ToolUseResult.Codec().Marshal(in.Value)
+	fmt.Println(*in.Value.ToolUseID, in.Value.LatencyMS, in.Value.Result)
+
+	out, err := catalog.SessionControl.Codec().Marshal(topics.Control{Action: topics.ActionCancel})
 	fmt.Println(string(out), err)
 
 	poison := catalog.ToolUseResult.Codec().Unmarshal([]byte(`{"name":["berth_lookup"]}`))
 	fmt.Println(poison.Err)
 	// Output:
 	// 7 212 {"result":"Berth N4"}
-	// {"session_id":null,"tool_use_id":"7","tool_id":null,"name":null,"result":{"result":"Berth N4"},"latency_ms":212,"status":null,"total_tools":0,"timestamp":null} <nil>
+	// {"action":"cancel","request_id":null,"reason":null} <nil>
 	// field name: topics: wrong type: got array, want string
 }
 
@@ -150,7 +151,8 @@ func ExampleElements() {
 }
 
 func ExampleMessages() {
-	for m, err := range topics.Messages(topics.Raw(`[{"role":"user","content":"Hi"},null,{"role":"assistant","content":5}]`)) {
+	response := topics.Raw(`[{"role":"user","content":"Hi"},null,{"role":"assistant","content":5}]`)
+	for m, err := range topics.Messages(response) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -63,7 +63,8 @@ func FuzzRaw(f *testing.F)             { fuzz(f, rawWire, "message-input") }
 // FuzzRawOperations holds what is done to raw values against what their elements say one by one.
 func FuzzRawOperations(f *testing.F) {
 	for _, v := range []string{
-		`[]`, `[null]`, `[1, null,{"a":null}]`, `["[null"]`, `[[null],null]`, ` [ ] `, `{"a":1}`, `"null"`, `5`, `[{"type":"text","text":"a"}]`,
+		`[]`, `[null]`, `[1, null,{"a":null}]`, `["[null"]`, `[[null],null]`, ` [ ] `, `{"a":1}`, `"null"`, `5`,
+		`[{"type":"text","text":"a"}]`,
 	} {
 		f.Add([]byte(v))
 	}

@@ -104,7 +104,9 @@ func TestWhatIsNoRecordIsPoison(t *testing.T) {
 	} {
 		poison(t, c, record, ErrSyntax)
 	}
-	for _, record := range []string{"{\"role\":\"\xff\"}", "{\"unknown\":\"\xc3\"}", "{\"content\":[\"\xed\xa0\x80\"]}", "\xff"} {
+	for _, record := range []string{
+		"{\"role\":\"\xff\"}", "{\"unknown\":\"\xc3\"}", "{\"content\":[\"\xed\xa0\x80\"]}", "\xff",
+	} {
 		poison(t, c, record, ErrUTF8)
 	}
 	require.True(t, c.Unmarshal(nil).Tombstone())
@@ -138,8 +140,8 @@ func TestLegacyNamesAreReadAndTheLaterWins(t *testing.T) {
 }
 
 func TestCamelCaseThinkResponsesAreRead(t *testing.T) {
-	v := good(t, harbor(t).ThinkRequestResponse.Codec(), `{"sessionId":"s","userId":"u","cost":0.5,"prevSessionCost":0.25,`+
-		`"inputTokens":7,"outputTokens":8,"previousMessages":[],"lastInputMessage":{"sessionId":"s","role":"user"},`+
+	v := good(t, harbor(t).ThinkRequestResponse.Codec(), `{"sessionId":"s","userId":"u","cost":0.5,`+
+		`"prevSessionCost":0.25,"inputTokens":7,"outputTokens":8,"previousMessages":[],"lastInputMessage":{"sessionId":"s","role":"user"},`+
 		`"lastInputResponse":[{"sessionId":"s","userId":"u","role":"assistant","content":"hi","timestamp":"t"}],`+
 		`"toolUses":[{"toolUseId":"1","toolId":"2","name":"n","input":{},"sessionId":"s","totalTools":1,"timestamp":"t"}],`+
 		`"endTurn":true,"timestamp":"t"}`)
@@ -195,7 +197,8 @@ func TestResultThatIsNoObjectIsWrapped(t *testing.T) {
 func TestFreeFormValuesPassByteForByte(t *testing.T) {
 	c := harbor(t).MessageInput.Codec()
 	for _, content := range []string{
-		`1.10`, `1e5`, `123456789012345678901234567890`, `"\u00e9<>&\/é"`, `{ "b" : 1,"a":[ ] , "b":2}`, `"\ud800"`, `[null]`,
+		`1.10`, `1e5`, `123456789012345678901234567890`, `"\u00e9<>&\/é"`, `{ "b" : 1,"a":[ ] , "b":2}`, `"\ud800"`,
+		`[null]`,
 		`false`,
 	} {
 		record := `{"session_id":null,"user_id":null,"role":null,"content":` + content + `,"timestamp":null,"metadata":null}`

@@ -153,8 +153,8 @@ type ThinkFailure struct {
 	Reason      *string // of the second shape, or nil
 }
 
-// MemoirSnapshot is the value of {agent}-memoir-context-session-end: a session that has ended, and what was known of its
-// user until then.
+// MemoirSnapshot is the value of {agent}-memoir-context-session-end: a session that has ended, and what was known of
+// its user until then.
 type MemoirSnapshot struct {
 	SessionID     *string
 	UserID        *string

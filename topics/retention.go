@@ -2,28 +2,25 @@ package topics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/IBM/sarama"
 )
 
 const retentionMS = "retention.ms"
 
-// inputRetention is the retention.ms that keeps a looped record for as long as any input would have kept it: the longest
-// of the inputs', -1 for ever, 0 where that is the broker's default.
-func inputRetention(ctx context.Context, admin Admin, c Catalog) (int64, error) {
+// inputRetention is the retention.ms that keeps a looped record for as long as any input would have kept it: the
+// longest of the inputs', -1 for ever, 0 where that is the broker's default.
+func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Duration) (int64, error) {
 	longest, explicit := int64(0), false
 	for _, s := range []Spec{
 		c.MessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec, c.ToolUseResult.spec, c.ToolUseDLQ.spec,
 		c.ReplyTo.spec, c.SessionControl.spec,
 	} {
-		if ctx.Err() != nil {
-			return 0, fmt.Errorf("topics: describe configuration of %s: %w", s.Name, context.Cause(ctx))
-		}
-		entries, err := admin.DescribeConfig(sarama.ConfigResource{
-			Type: sarama.TopicResource, Name: s.Name, ConfigNames: []string{retentionMS},
-		})
+		entries, err := configuration(ctx, admin, s.Name, poll)
 		if err != nil {
 			return 0, fmt.Errorf("topics: describe configuration of %s: %w", s.Name, err)
 		}
@@ -45,6 +42,27 @@ func inputRetention(ctx context.Context, admin Admin, c Catalog) (int64, error) 
 		return 0, nil
 	}
 	return longest, nil
+}
+
+// configuration asks until the broker that answers has heard of the topic, which is there.
+func configuration(ctx context.Context, admin Admin, topic string, poll time.Duration) ([]sarama.ConfigEntry, error) {
+	again := time.NewTicker(poll)
+	defer again.Stop()
+	for {
+		entries, err := admin.DescribeConfig(sarama.ConfigResource{
+			Type: sarama.TopicResource, Name: topic, ConfigNames: []string{retentionMS},
+		})
+		var refused *sarama.DescribeConfigError
+		if !errors.Is(err, sarama.ErrUnknownTopicOrPartition) &&
+			(!errors.As(err, &refused) || refused.Err != sarama.ErrUnknownTopicOrPartition) {
+			return entries, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), err)
+		case <-again.C:
+		}
+	}
 }
 
 // longer compares two retentions, of which -1 is for ever.

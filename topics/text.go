@@ -3,8 +3,8 @@ package topics
 import "strings"
 
 // Text is what a reader sees of a message's content: a string as it is, a number or a boolean by its literal, of an
-// array its text blocks joined by blank lines (D-44; blocks of other types and blank ones are left out, strings count as
-// text blocks). Nil, objects and what is no JSON have no text.
+// array its text blocks joined by blank lines (D-44; blocks of other types and blank ones are left out, strings count
+// as text blocks). Nil, objects and what is no JSON have no text.
 func Text(content Raw) string {
 	if content == nil {
 		return ""

@@ -8,13 +8,13 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// Topic is a typed topic: the one place where a name, a record type and its codec meet. It is a value; copies are equal.
+// Topic is a typed topic: the one place where a name, a record type and its codec meet. It is a value.
 type Topic[T any] struct {
 	spec  Spec
 	codec codec.Codec[T]
 }
 
-// New is a topic outside the catalog, of a user's own. A Spec without a name makes a topic that nothing can use.
+// New is a topic outside the catalog, of a user's own.
 func New[T any](spec Spec, c codec.Codec[T]) Topic[T] { return Topic[T]{spec: spec, codec: c} }
 
 // Name is the topic's name on the broker.
