@@ -18,7 +18,8 @@ type envelope struct {
 }
 
 func history() []byte {
-	message := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("lorem ipsum ", 20) + `"}],"metadata":{}},`
+	text := strings.Repeat("lorem ipsum ", 20)
+	message := `{"role":"user","content":[{"type":"text","text":"` + text + `"}],"metadata":{}},`
 	return []byte(`{"session":"s-1","history":[` + strings.Repeat(message, 100<<10/len(message)) + `null]}`)
 }
 
@@ -66,7 +67,8 @@ func BenchmarkBytes(b *testing.B)  { benchmark(b, codec.Bytes(), history()) }
 func BenchmarkString(b *testing.B) { benchmark(b, codec.String(), string(history())) }
 
 func BenchmarkCheckDepth(b *testing.B) {
-	for name, raw := range map[string][]byte{"few": history(), "many": []byte("[" + strings.Repeat(string(history())+",", 5) + "0]")} {
+	many := []byte("[" + strings.Repeat(string(history())+",", 5) + "0]")
+	for name, raw := range map[string][]byte{"few": history(), "many": many} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(raw)))

@@ -66,7 +66,9 @@ func FuzzProto(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		decodes(t, codec.Proto[*structpb.Value](), raw, func(a, b *structpb.Value) { sameMessage(t, a, b) })
-		decodes(t, codec.Proto[*oldOrder](), raw, func(a, b *oldOrder) { sameMessage(t, oldproto.MessageV2(a), oldproto.MessageV2(b)) })
+		decodes(t, codec.Proto[*oldOrder](), raw, func(a, b *oldOrder) {
+			sameMessage(t, oldproto.MessageV2(a), oldproto.MessageV2(b))
+		})
 	})
 }
 

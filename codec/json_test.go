@@ -37,7 +37,8 @@ func orders() []order {
 	return []order{
 		{Items: []item{}, Tags: map[string]string{}, Rates: map[string]float64{}, Extra: json.RawMessage("null")},
 		{
-			ID: "o-1", Items: []item{{"pen", math.MaxInt64, true}, {"ink", -1, false}}, Tags: map[string]string{"b": "2", "a": "1"},
+			ID: "o-1", Items: []item{{"pen", math.MaxInt64, true}, {"ink", -1, false}},
+			Tags: map[string]string{"b": "2", "a": "1"},
 			Note: &note, Price: 0.1, Extra: json.RawMessage(`{"z":1.10}`), Cells: [2]int16{1, 255},
 			Rates: map[string]float64{"x": 1e300},
 		},
@@ -98,6 +99,15 @@ func TestJSONReadsAsJavaDoes(t *testing.T) {
 		require.Equal(t, want, d.Value, "%.80q", text)
 		require.Equal(t, text, string(d.Raw))
 	}
+}
+
+func TestRepeatedObjectsAreMerged(t *testing.T) {
+	type outer struct {
+		Item item `json:"item"`
+	}
+	d := codec.JSON[outer]().Unmarshal([]byte(`{"item":{"name":"a","count":1},"item":{"count":2}}`))
+	require.NoError(t, d.Err)
+	require.Equal(t, item{Name: "a", Count: 2}, d.Value.Item)
 }
 
 func TestJSONPoisonSaysWhyAndWhere(t *testing.T) {
