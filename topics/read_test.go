@@ -141,7 +141,8 @@ func TestLegacyNamesAreReadAndTheLaterWins(t *testing.T) {
 
 func TestCamelCaseThinkResponsesAreRead(t *testing.T) {
 	v := good(t, harbor(t).ThinkRequestResponse.Codec(), `{"sessionId":"s","userId":"u","cost":0.5,`+
-		`"prevSessionCost":0.25,"inputTokens":7,"outputTokens":8,"previousMessages":[],"lastInputMessage":{"sessionId":"s","role":"user"},`+
+		`"prevSessionCost":0.25,"inputTokens":7,"outputTokens":8,"previousMessages":[],`+
+		`"lastInputMessage":{"sessionId":"s","role":"user"},`+
 		`"lastInputResponse":[{"sessionId":"s","userId":"u","role":"assistant","content":"hi","timestamp":"t"}],`+
 		`"toolUses":[{"toolUseId":"1","toolId":"2","name":"n","input":{},"sessionId":"s","totalTools":1,"timestamp":"t"}],`+
 		`"endTurn":true,"timestamp":"t"}`)

@@ -8,7 +8,7 @@ package topics
 //	doubles (1.0.1)                           TestDoublesArePrintedAsJavaDoes, TestDoublesComeBack
 //	free-form values (1.0.1, pass here)       TestFreeFormValuesPassByteForByte
 //	escapes (1.0.1)                           TestTextIsNotEscapedBeyondNeed
-//	unknown and absent fields (1.0.2)         TestNamesAreCaseSensitiveAndUnknownOnesSkipped, TestAbsentAndNullFieldsAreZero
+//	unknown and absent fields (1.0.2)         TestNamesAreCaseSensitive..., TestAbsentAndNullFieldsAreZero
 //	coercions (1.0.2)                         TestScalarsAreConverted
 //	rejections (1.0.2)                        TestWrongTypesArePoison, TestWhatIsNoRecordIsPoison
 //	text after the first value (1.0.2)        TestWhatFollowsTheFirstValueIsIgnored
