@@ -120,7 +120,8 @@ type emit struct {
 	stream goka.Stream
 	key    string
 	id     string
-	value  any
+	raw    []byte
+	value  any // raw, for the topic's codec
 }
 
 // errBroken is why an event could not be applied: a defect of ours, or a row whose bytes are no row.
@@ -189,7 +190,7 @@ func encode[T any](e Emit, t topics.Topic[T], v T) (emit, error) {
 		return emit{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
 	}
 	// A codec writes the bytes of a value that it could not read as they are: so these are not encoded twice.
-	return emit{t.Stream(), e.Key, e.ID, codec.Decoded[T]{Raw: raw, Err: errEncoded}}, nil
+	return emit{t.Stream(), e.Key, e.ID, raw, codec.Decoded[T]{Raw: raw, Err: errEncoded}}, nil
 }
 
 // errEncoded marks bytes that are encoded already.

@@ -1,0 +1,98 @@
+package turn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestCancelEndsTheOpenTurn(t *testing.T) {
+	p := newPlay(t)
+	p.ask("one")
+	p.send("message-input", message("two"))
+	out := p.send("session-control", `{"action":"cancel","reason":"changed my mind"}`)
+	o := the[Answered](t, out)
+	require.Equal(t, topics.CodeCancelled, o.Error.Code)
+	require.Equal(t, "cancelled: changed my mind", o.Content)
+	require.Contains(t, string(the[Enriched](t, out).LatestInput), "two")
+	require.Empty(t, p.repeat(p.past[2]), "a repeat does not cancel the next turn")
+}
+
+func TestCancelEndsTheNamedRequest(t *testing.T) {
+	p := newPlay(t)
+	one := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
+	p.send("message-input", requestMessage("two", "r2"))
+	require.Equal(t, "r2", *the[Answered](t, p.send("session-control", `{"action":"cancel","request_id":"r2"}`)).RequestID)
+	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel","request_id":"r2"}`).letters())
+	require.Empty(t, emitted[Enriched](p.respond(one, saying("done"))), "nobody waits any more")
+	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel"}`).letters())
+}
+
+func TestCancelGivesOpenCallsTheirResult(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), calling("t1", "t2"))
+	p.result("t1", "came")
+	out := p.send("session-control", `{"action":"cancel"}`)
+	done := the[Completed](t, out)
+	require.Contains(t, string(done.Results[0].Result), "came")
+	require.JSONEq(t, `{"error":"cancelled","reason":"cancelled"}`, string(done.Results[1].Result))
+	require.Empty(t, emitted[ToolMessage](out))
+	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
+}
+
+func TestPurgeEndsTheSession(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	p.ask("two")
+	p.send("message-input", message("three"))
+	p.result("t9", "held")
+	out := p.send("session-control", `{"action":"purge"}`)
+	require.Len(t, emitted[Answered](out), 2, "what was accepted gets its output")
+	for _, o := range emitted[Answered](out) {
+		require.Equal(t, topics.CodeCancelled, o.Error.Code)
+	}
+	require.Equal(t, []string{reasonUnclaimed}, out.letters())
+	require.Empty(t, emitted[Enriched](out))
+	require.Nil(t, p.row)
+	require.Nil(t, p.ask("four").History)
+
+	p = newPlay(t)
+	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing to purge")
+}
+
+func TestIdleSessionsArePurged(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.IdleAfter = time.Hour })
+	asked := p.ask("one")
+	p.now = p.now.Add(30 * time.Second)
+	p.respond(asked, saying("first"))
+	require.Empty(t, p.wait(time.Hour-time.Millisecond))
+	require.NotNil(t, p.row)
+	require.Empty(t, p.wait(time.Millisecond))
+	require.Nil(t, p.row)
+
+	p.ask("two")
+	p.wait(2 * time.Hour)
+	require.NotNil(t, p.row, "not while a turn was open")
+	p.wait(time.Hour)
+	require.Nil(t, p.row)
+}
+
+func TestConversationsStayByDefault(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	require.Zero(t, p.state().DeadlineMs)
+	require.Empty(t, p.wait(1000*time.Hour))
+	require.Contains(t, string(p.ask("two").History), "first")
+}
+
+func TestRowWithoutAConversationGoesOnceForgotten(t *testing.T) {
+	p := newPlay(t)
+	p.ask("one")
+	p.wait(p.rules.ThinkTimeout)
+	require.NotNil(t, p.row)
+	p.wait(p.rules.RememberFor)
+	require.Nil(t, p.row)
+}

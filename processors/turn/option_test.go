@@ -1,0 +1,84 @@
+package turn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBadOptionsAreRefusedByName(t *testing.T) {
+	for want, opt := range map[string]Option{
+		"think timeout":    WithThinkTimeout(0),
+		"tool timeout":     WithToolTimeout(-time.Second),
+		"route TTL":        WithRouteTTL(time.Microsecond),
+		"remembered time":  WithRemembered(0, 1),
+		"remembered count": WithRemembered(time.Hour, 0),
+		"queue limit":      WithQueue(Queue, 0),
+		"queue policy":     WithQueue("drop", 1),
+		"record limit":     WithRecordLimit(1000),
+		"row limit":        WithRowLimit(2 << 20),
+		"idle purge":       WithIdlePurge(-1),
+	} {
+		_, err := Graph("quay", opt)
+		require.ErrorIs(t, err, ErrOption, want)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Graph(" ")
+	require.ErrorContains(t, err, "agent")
+}
+
+func TestDefaultsAreFlightDecksButForTheMemory(t *testing.T) {
+	r, err := rulesOf(nil)
+	require.NoError(t, err)
+	require.Equal(t, Rules{
+		ThinkTimeout: 600 * time.Second, ToolTimeout: 300 * time.Second, RouteTTL: 24 * time.Hour,
+		RememberFor: 24 * time.Hour, RememberCount: 1000, QueueLimit: 16, Policy: Queue,
+		RecordLimit: 1 << 20, RowLimit: 1<<20 - 64<<10,
+	}, r)
+}
+
+func TestEnvironmentSetsOptions(t *testing.T) {
+	env := map[string]string{
+		"THINK_TIMEOUT_MS": "1000", "ASYNC_TOOL_TIMEOUT_MS": " 2000 ", "TOOL_AGG_TOMBSTONE_TTL_MS": "3000",
+		"REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",
+	}
+	opts, err := OptionsFromEnv(lookup(env))
+	require.NoError(t, err)
+	r, err := rulesOf(opts)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, r.ThinkTimeout)
+	require.Equal(t, 2*time.Second, r.ToolTimeout)
+	require.Equal(t, 3*time.Second, r.RememberFor)
+	require.Equal(t, 4*time.Second, r.RouteTTL)
+	require.Equal(t, 2<<20, r.RecordLimit)
+	require.Equal(t, 2<<20-64<<10, r.RowLimit)
+	for name := range env {
+		require.Contains(t, EnvironmentNames(), name)
+	}
+
+	opts, err = OptionsFromEnv(lookup(map[string]string{"THINK_TIMEOUT_MS": " "}))
+	require.NoError(t, err)
+	require.Empty(t, opts, "blank is unset")
+}
+
+func TestBadEnvironmentIsRefusedByName(t *testing.T) {
+	for name, value := range map[string]string{
+		"THINK_TIMEOUT_MS": "0", "ASYNC_TOOL_TIMEOUT_MS": "-1", "TOOL_AGG_TOMBSTONE_TTL_MS": "soon",
+		"REPLY_TO_STATE_TTL_MS": "99999999999999999999", "KAFKA_MAX_REQUEST_SIZE": "12",
+	} {
+		_, err := OptionsFromEnv(lookup(map[string]string{name: value}))
+		require.ErrorIs(t, err, ErrEnvironment)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := OptionsFromEnv(lookup(map[string]string{"THINK_TIMEOUT_MS": "x", "ASYNC_TOOL_TIMEOUT_MS": "y"}))
+	require.ErrorContains(t, err, "THINK_TIMEOUT_MS")
+	require.ErrorContains(t, err, "ASYNC_TOOL_TIMEOUT_MS")
+}
+
+func lookup(env map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := env[name]
+		return v, ok
+	}
+}

@@ -1,0 +1,280 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestAnswerEndsTheTurn(t *testing.T) {
+	p := newPlay(t)
+	out := p.respond(the[Enriched](t, p.send("message-input", requestMessage("hi", "r1"))), saying("hello"))
+	o := the[Answered](t, out)
+	require.Equal(t, topics.Output{
+		SessionID: ptr("s1"), UserID: ptr("mira"), Content: "hello", InputTokens: 7, OutputTokens: 3,
+		Cost: o.Cost, SourceAgent: "agent-1", Timestamp: "2026-09-21T14:13:20Z", RequestID: ptr("r1"),
+	}, topics.Output(o))
+	require.InDelta(t, 0.5, *o.Cost, 0)
+	require.Nil(t, p.state().Turn)
+}
+
+func TestAnswerContent(t *testing.T) {
+	for name, c := range map[string]struct{ messages, want string }{
+		"one":                 {`[{"role":"assistant","content":"a"}]`, "a"},
+		"several, by a blank": {`[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"}]`, "a\n\nb"},
+		"not the user's":      {`[{"role":"user","content":"u"},{"role":"assistant","content":"a"},{"role":"tool"}]`, "a"},
+		"null list":           {`null`, ""},
+		"empty list":          {`[]`, ""},
+		"no assistant":        {`[{"role":"user","content":"u"}]`, ""},
+		"blank ones left out": {`[{"role":"assistant","content":" "},{"role":"assistant","content":"a"}]`, "a"},
+		"untrimmed":           {`[{"role":"assistant","content":" a "}]`, " a "},
+		"null element":        {`[null,{"role":"assistant","content":"a"}]`, "a"},
+		"null content":        {`[{"role":"assistant","content":null}]`, ""},
+		"number":              {`[{"role":"assistant","content":12}]`, "12"},
+		"text blocks":         {`[{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use"}]}]`, "a"},
+		"role is exact":       {`[{"role":"Assistant","content":"a"}]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			out := p.respond(p.ask("hi"), `"last_input_response":`+c.messages+`,"end_turn":true`)
+			require.Equal(t, c.want, the[Answered](t, out).Content)
+		})
+	}
+}
+
+func TestSourceAgentIsTheFirstNamed(t *testing.T) {
+	for name, c := range map[string]struct{ messages, want string }{
+		"default":  {`[{"role":"assistant"}]`, "agent-1"},
+		"named":    {`[{"role":"assistant","metadata":{"agent":"pilot"}}]`, "pilot"},
+		"any role": {`[{"role":"user","metadata":{"agent":"a"}},{"role":"assistant","metadata":{"agent":"b"}}]`, "a"},
+		"null":     {`[{"role":"assistant","metadata":{"agent":null}}]`, "null"},
+		"number":   {`[{"role":"assistant","metadata":{"agent":7}}]`, "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			out := p.respond(p.ask("hi"), `"last_input_response":`+c.messages+`,"end_turn":true`)
+			require.Equal(t, c.want, the[Answered](t, out).SourceAgent)
+		})
+	}
+}
+
+func TestLegacyAndCamelCaseResponsesAnswer(t *testing.T) {
+	for name, value := range map[string]string{
+		"legacy": `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"hello"}],"cost":0.5,` +
+			`"input_tokens":7,"output_tokens":3,"end_turn":true}`,
+		"camelCase": `{"sessionId":"s1","userId":"mira","cost":0.5,"inputTokens":7,"outputTokens":3,"previousMessages":[],` +
+			`"lastInputMessage":{"role":"user","content":"hi"},"lastInputResponse":[{"role":"assistant","content":"hello"}],` +
+			`"toolUses":null,"endTurn":true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.ask("hi")
+			o := the[Answered](t, p.send("think-request-response", value))
+			require.Equal(t, "hello", o.Content)
+			require.Equal(t, int64(7), o.InputTokens)
+			require.Equal(t, int64(3), o.OutputTokens)
+			require.InDelta(t, 0.5, *o.Cost, 0)
+		})
+	}
+}
+
+func TestNullCostFlowsThrough(t *testing.T) {
+	p := newPlay(t)
+	p.ask("hi")
+	require.Nil(t, the[Answered](t, p.send("think-request-response", `{"total_session_cost":null,"end_turn":true}`)).Cost)
+	require.Nil(t, p.ask("again").Cost)
+}
+
+func TestNeitherToolsNorAnEndIsNoAnswer(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	require.Empty(t, p.respond(asked, `"end_turn":false,"tool_uses":[]`))
+	require.NotNil(t, p.state().Turn)
+	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content, "the step waits on")
+}
+
+func TestNoAnswerEndsAtItsDeadline(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	require.Empty(t, p.respond(asked, `"end_turn":false`))
+	require.Empty(t, p.wait(p.rules.ThinkTimeout-time.Millisecond))
+	require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, p.wait(time.Millisecond)).Error.Code)
+}
+
+func TestResponseCountsOnlyForAStepThatWaits(t *testing.T) {
+	p := newPlay(t)
+	asked := Enriched{LatestInput: topics.Raw(message("hi"))}
+	require.Equal(t, []string{reasonNoStep}, p.respond(asked, saying("early")).letters())
+	asked = p.ask("hi")
+	answer := response(asked, saying("done"))
+	p.send("think-request-response", answer)
+	require.Equal(t, []string{reasonSameResponse}, p.send("think-request-response", answer).letters(), "after the turn")
+	require.Empty(t, p.repeat(p.past[len(p.past)-2]), "the same record again")
+	require.Equal(t, []string{reasonNoStep}, p.respond(asked, saying("another")).letters())
+
+	next := p.ask("more")
+	require.Equal(t, []string{reasonSameResponse}, p.send("think-request-response", answer).letters(), "in the next turn")
+	require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("another")).letters(), "names a closed step")
+	require.Equal(t, "good", the[Answered](t, p.respond(next, saying("good"))).Content)
+}
+
+func TestResponseWhileToolsRunIsDeadLettered(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	p.respond(asked, calling("t1"))
+	require.Equal(t, []string{reasonNoStep}, p.respond(asked, saying("no")).letters())
+	require.Len(t, emitted[Enriched](p.result("t1", "x")), 1)
+}
+
+func TestEchoDecidesWhichStepIsMeant(t *testing.T) {
+	// The session asked "one" (answered), now it asks "two".
+	one, two := message("one"), message("two")
+	echo := func(previous, last string) string {
+		return fmt.Sprintf(`{"previous_messages":%s,"last_input_message":%s,"end_turn":true}`, previous, last)
+	}
+	for name, c := range map[string]struct {
+		value string
+		want  string // reason; empty: it counts
+	}{
+		"the open step":              {echo(`[]`, two), ""},
+		"a closed step":              {echo(`[]`, one), reasonOtherStep},
+		"the closed step, rewritten": {echo(`[]`, `{ "timestamp":"2026-06-20T08:15:03.120Z","content":"\u006fne","role":"user" }`), reasonOtherStep},
+		"missing":                    {echo(`[]`, `null`), ""},
+		"shortened":                  {echo(`[]`, `{"role":"user","content":"o"}`), ""},
+		"legacy, the open step":      {`{"messages":[` + two + `,{"role":"assistant","content":"x"}],"end_turn":true}`, ""},
+		"legacy, a closed step":      {`{"messages":[` + one + `,{"role":"assistant","content":"x"}],"end_turn":true}`, reasonOtherStep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.respond(p.ask("one"), saying("first"))
+			p.ask("two")
+			out := p.send("think-request-response", c.value)
+			if c.want == "" {
+				require.Len(t, emitted[Answered](out), 1)
+				return
+			}
+			require.Equal(t, []string{c.want}, out.letters())
+			require.NotNil(t, p.state().Turn)
+		})
+	}
+}
+
+func TestTheSameQuestionTwiceIsToldApartByTheHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		previous, more string
+		counts         bool
+	}{
+		"the open step's history":   {`[{},{}]`, `"compaction":false`, true},
+		"the closed step's history": {`[]`, `"compaction":false`, false},
+		"compacted":                 {`[]`, `"compaction":true`, true},
+		"shortened":                 {`[{}]`, `"compaction":false`, true},
+		"missing":                   {`null`, `"compaction":false`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.respond(p.ask("again"), saying("first"))
+			p.ask("again")
+			out := p.send("think-request-response", fmt.Sprintf(
+				`{"previous_messages":%s,"last_input_message":%s,"end_turn":true,%s}`, c.previous, message("again"), c.more))
+			require.Equal(t, c.counts, len(emitted[Answered](out)) == 1, out.letters())
+		})
+	}
+}
+
+func TestThinkDeadlineEndsTheTurn(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	asked := p.ask("two")
+	p.send("message-input", message("three"))
+	out := p.wait(p.rules.ThinkTimeout)
+	o := the[Answered](t, out)
+	require.Equal(t, topics.CodeThinkTimeout, o.Error.Code)
+	require.Equal(t, "error", *o.Status)
+	require.Equal(t, "agent-1", o.SourceAgent)
+	require.Zero(t, o.InputTokens)
+	require.InDelta(t, 0.5, *o.Cost, 0)
+	next := the[Enriched](t, out)
+	require.Contains(t, string(next.LatestInput), "three")
+	require.NotContains(t, string(next.History), "two", "an error leaves the history as it was")
+	require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("late")).letters())
+}
+
+func TestErrorAfterToolsKeepsTheCostAndNotTheHistory(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), calling("t1"))
+	p.result("t1", "x")
+	out := p.wait(p.rules.ThinkTimeout)
+	require.InDelta(t, 0.5, *the[Answered](t, out).Cost, 0)
+	asked := p.ask("two")
+	require.Nil(t, asked.History)
+	require.InDelta(t, 0.5, *asked.Cost, 0)
+}
+
+func TestThinkFailureEndsTheTurn(t *testing.T) {
+	for name, send := range map[string]func(p *play, asked Enriched) effects{
+		"original bytes and headers": func(p *play, asked Enriched) effects {
+			return p.send("think-dlq", `{"session_id":"s1","latest_input":`+string(asked.LatestInput)+`}`,
+				header(topics.HeaderErrorReason, "upstream 529"))
+		},
+		"original value and error": func(p *play, asked Enriched) effects {
+			return p.send("think-dlq", fmt.Sprintf(`{"originalValue":%q,"error":"upstream 529"}`,
+				`{"latest_input":`+string(asked.LatestInput)+`}`))
+		},
+		"no original": func(p *play, asked Enriched) effects {
+			return p.send("think-dlq", `{"originalValue":null,"error":"upstream 529"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			o := the[Answered](t, send(p, p.ask("hi")))
+			require.Equal(t, topics.CodeThinkFailed, o.Error.Code)
+			require.Contains(t, o.Error.Message, "upstream 529")
+			require.Nil(t, p.state().Turn)
+		})
+	}
+}
+
+func TestThinkFailureOfAnotherStepChangesNothing(t *testing.T) {
+	p := newPlay(t)
+	first := p.ask("one")
+	failed := `{"latest_input":` + string(first.LatestInput) + `}`
+	p.respond(first, saying("done"))
+	require.Equal(t, []string{reasonNoStep}, p.send("think-dlq", failed).letters())
+	p.ask("two")
+	require.Equal(t, []string{reasonOtherStep}, p.send("think-dlq", failed).letters())
+	require.NotNil(t, p.state().Turn)
+}
+
+func TestTombstoneClearsTheConversation(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	require.Empty(t, p.tombstone("think-request-response"))
+	asked := p.ask("two")
+	require.Nil(t, asked.History)
+	require.Nil(t, asked.Cost)
+}
+
+func TestTombstoneLeavesTheOpenTurn(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	p.respond(p.ask("two"), calling("t1"))
+	p.tombstone("think-request-response")
+	asked := the[Enriched](t, p.result("t1", "x"))
+	require.Contains(t, string(asked.History), "first", "its steps build on their own response")
+	require.Contains(t, string(asked.History), "two")
+	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content)
+	require.Contains(t, string(p.ask("three").History), "first")
+}
+
+func TestAnswerTooLargeForTheRowIsAnError(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	out := p.respond(p.ask("two"), saying(strings.Repeat("x", p.rules.RowLimit)))
+	require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code)
+	require.NotContains(t, string(p.ask("three").History), "two", "the history is unchanged")
+}

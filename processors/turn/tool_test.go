@@ -1,0 +1,327 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestEveryItemBecomesACall(t *testing.T) {
+	p := newPlay(t)
+	out := p.respond(p.ask("hi"), calling("t1", "t2"))
+	calls := emitted[Called](out)
+	require.Len(t, calls, 2)
+	for i, id := range []string{"t1", "t2"} {
+		require.Equal(t, Called{
+			ToolUseID: &id, ToolID: ptr("look"), Name: ptr("look"), Input: topics.Raw(`{"at":1}`),
+			SessionID: ptr("s1"), TotalTools: 2,
+		}, calls[i])
+	}
+	turn := p.state().Turn
+	require.Equal(t, []string{turn.Message.TurnId + "/1/tool-use/0", turn.Message.TurnId + "/1/tool-use/1"}, out.ids())
+	require.Equal(t, p.now.Add(p.rules.ToolTimeout).UnixMilli(), turn.DeadlineMs)
+}
+
+func TestEndTurnWithToolsIsNoEnd(t *testing.T) {
+	p := newPlay(t)
+	out := p.respond(p.ask("hi"), strings.Replace(calling("t1"), `"end_turn":false`, `"end_turn":true`, 1))
+	require.Empty(t, emitted[Answered](out))
+	require.Len(t, emitted[Called](out), 1)
+}
+
+func TestLastResultCompletesTheStep(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	p.respond(asked, calling("t1", "t2"))
+	require.Empty(t, p.result("t2", "second"), "one is still open")
+	deadline := p.state().Turn.DeadlineMs
+	p.now = p.now.Add(time.Second)
+	out := p.result("t1", "first")
+
+	done := the[Completed](t, out)
+	require.Equal(t, "s1", *done.SessionID)
+	require.Equal(t, "mira", *done.UserID)
+	require.Equal(t, int64(2), done.ExpectedCount)
+	require.Equal(t, []topics.ExpectedTool{{ToolUseID: ptr("t1"), Name: ptr("look")}, {ToolUseID: ptr("t2"), Name: ptr("look")}},
+		done.Expected)
+	require.Equal(t, deadline, done.DeadlineMS)
+	require.True(t, done.Emitted)
+	require.False(t, done.Complete)
+	require.Equal(t, "t1", *done.Results[0].ToolUseID, "in item order")
+	require.Equal(t, int64(5), done.Results[0].LatencyMS)
+
+	m := the[ToolMessage](t, out)
+	require.Equal(t, "tool", *m.Role)
+	require.Equal(t, "s1", *m.SessionID)
+	require.Equal(t, "mira", *m.UserID)
+	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{"said":"first"},"status":"success"},`+
+		`{"tool_use_id":"t2","name":"look","result":{"said":"second"},"status":"success"}]`, string(m.Content))
+	require.Equal(t, `{"tool_results":[`+string(topics.EncodeToolResult(done.Results[0]))+`,`+
+		string(topics.EncodeToolResult(done.Results[1]))+`],"tool_count":2,"source":"tool-execution"}`, string(m.Metadata))
+
+	next := the[Enriched](t, out)
+	require.Equal(t, string(topics.EncodeMessage(topics.Message(m))), string(next.LatestInput))
+	require.JSONEq(t, `[`+message("hi")+`,{"role":"assistant","content":[]}]`, string(next.History))
+	require.InDelta(t, 0.5, *next.Cost, 0)
+	require.Equal(t, uint32(2), p.state().Turn.Step)
+	turn := p.state().Turn.Message.TurnId
+	require.Equal(t, []string{turn + "/1/all-complete/0", turn + "/1/message/0", turn + "/2/enriched/0"}, out.ids())
+}
+
+func TestBadItemsAreAnsweredAtOnce(t *testing.T) {
+	p := newPlay(t)
+	out := p.respond(p.ask("hi"), `"tool_uses":[{"tool_use_id":null,"name":"look"},{"tool_use_id":"t1","name":" "},`+
+		`{"tool_use_id":"t2","name":"look"},null,{"tool_use_id":"t2","name":"other"}],"end_turn":false`)
+	require.Len(t, emitted[Called](out), 1)
+	refused := emitted[Refused](out)
+	require.Len(t, refused, 4)
+	for _, r := range refused {
+		require.Equal(t, int64(5), r.TotalTools)
+	}
+	out = p.result("t2", "good")
+	m := the[ToolMessage](t, out)
+	entry := func(id, name, text string) string {
+		return fmt.Sprintf(`{"tool_use_id":%s,"name":%s,"result":{"error":"%s","reason":"invalid_tool_call"},"status":"error"}`,
+			id, name, text)
+	}
+	require.Equal(t, `[`+entry(`null`, `"look"`, "the tool call has no tool_use_id")+`,`+
+		entry(`"t1"`, `" "`, "the tool call has no name")+`,`+
+		`{"tool_use_id":"t2","name":"look","result":{"said":"good"},"status":"success"},`+
+		entry(`"t2"`, `"other"`, "the tool_use_id is that of another call of the same response")+`,`+
+		entry(`null`, `null`, "the tool call has no tool_use_id")+`]`, string(m.Content))
+	require.Equal(t, int64(5), the[Completed](t, out).ExpectedCount)
+}
+
+func TestNoGoodItemCompletesAtOnce(t *testing.T) {
+	for name, items := range map[string]string{"null id": `{"tool_use_id":null,"name":"x"}`, "null element": `null`} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			out := p.respond(p.ask("hi"), `"tool_uses":[`+items+`],"end_turn":true`)
+			require.Len(t, emitted[Refused](out), 1)
+			require.Len(t, emitted[Completed](out), 1)
+			require.Len(t, emitted[ToolMessage](out), 1)
+			require.Len(t, emitted[Enriched](out), 1)
+			require.Equal(t, uint32(2), p.state().Turn.Step)
+		})
+	}
+}
+
+func TestTooManyCallsEndTheTurn(t *testing.T) {
+	p := newPlay(t)
+	out := p.respond(p.ask("hi"), `"tool_uses":[`+strings.Repeat("null,", maxCalls)+`null]`)
+	require.Equal(t, topics.CodeTooLarge, the[Answered](t, out).Error.Code)
+	require.Len(t, out, 1)
+}
+
+func TestToolTimeoutSynthesisesWhatIsMissing(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1", "t2"))
+	p.result("t1", "came")
+	require.Empty(t, p.wait(p.rules.ToolTimeout-time.Millisecond))
+	out := p.wait(time.Millisecond)
+	done := the[Completed](t, out)
+	require.Contains(t, string(done.Results[0].Result), "came")
+	require.Equal(t, topics.ToolUseResult{
+		SessionID: ptr("s1"), ToolUseID: ptr("t2"), Name: ptr("look"),
+		Result:    topics.Raw(`{"error":"async tool did not respond within 300000ms","reason":"timeout"}`),
+		LatencyMS: 300000, Status: ptr("error"), TotalTools: 2, Timestamp: ptr(instant(p.now)),
+	}, done.Results[1])
+	require.Len(t, emitted[Enriched](out), 1)
+	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
+}
+
+func TestToolErrorCompletesItsCallAtOnce(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1"))
+	item := `{"tool_use_id":"t1","name":"look","total_tools":1}`
+	require.Empty(t, p.send("tool-use-dlq", item, header(topics.HeaderID, "ours")), "our own are answered already")
+	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t9","name":"look"}`), "silently")
+	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":null}`))
+	out := p.send("tool-use-dlq", item, header(topics.HeaderErrorReason, "division by zero"))
+	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{"error":"division by zero","reason":"tool_failed"},`+
+		`"status":"error"}]`, string(the[ToolMessage](t, out).Content))
+}
+
+func TestFirstResultStays(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	p.respond(asked, calling("t1", "t2"))
+	p.result("t1", "first")
+	require.Equal(t, []string{reasonSameResult}, p.result("t1", "first").letters(), "identical bytes at another offset")
+	require.Empty(t, p.repeat(p.past[2]), "the same record")
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "other").letters())
+	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t1","name":"look"}`), "nor does an error")
+	out := p.result("t2", "x")
+	require.Contains(t, string(the[ToolMessage](t, out).Content), "first")
+	require.NotContains(t, string(the[ToolMessage](t, out).Content), "other")
+}
+
+func TestLateAndForeignResultsAreDeadLettered(t *testing.T) {
+	p := newPlay(t)
+	require.Equal(t, []string{reasonNoCall}, p.result("t1", "no turn").letters())
+	require.Nil(t, p.row)
+	asked := p.ask("hi")
+	p.respond(asked, calling("t1"))
+	require.Equal(t, []string{reasonNoCall}, p.result("t9", "foreign").letters(), "while tools run")
+	asked = the[Enriched](t, p.result("t1", "x"))
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "late").letters(), "while the model thinks")
+	p.respond(asked, saying("done"))
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "later").letters(), "after the turn")
+	p.wait(24 * time.Hour)
+	require.Equal(t, []string{reasonNoCall}, p.result("t1", "much later").letters(), "forgotten, and still nobody's")
+}
+
+func TestResultWithoutAnIDIsDeadLettered(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1"))
+	for _, id := range []string{`null`, `" "`, `"` + strings.Repeat("i", maxID+1) + `"`} {
+		require.Equal(t, []string{reasonNoToolUseID}, p.send("tool-use-result", `{"tool_use_id":`+id+`,"result":{}}`).letters())
+	}
+}
+
+func TestTotalToolsOfAResultIsNotTrusted(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1", "t2", "t3"))
+	require.Empty(t, p.send("tool-use-result", `{"tool_use_id":"t1","result":{},"total_tools":1}`))
+}
+
+func TestALaterTurnMayUseAnIDAgain(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	p.respond(asked, calling("t1"))
+	asked = the[Enriched](t, p.result("t1", "first"))
+	p.respond(asked, saying("done"))
+
+	asked = p.ask("two")
+	require.Len(t, emitted[Called](p.respond(asked, calling("t1"))), 1)
+	require.Equal(t, []string{reasonSameResult}, p.result("t1", "first").letters(), "identical bytes are the old result")
+	require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+}
+
+func TestEarlyResultsAreHeldForTheirCall(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	require.Empty(t, p.result("t1", "early"))
+	require.Equal(t, []string{reasonHeldAlready}, p.result("t1", "other").letters(), "the first stays")
+	require.Empty(t, p.result("t9", "nobody's"))
+	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t2","name":"look"}`, header(topics.HeaderErrorReason, "broken")))
+	require.Empty(t, p.send("tool-use-dlq", `{"tool_use_id":"t8","name":"look"}`))
+	out := p.respond(asked, calling("t1", "t2"))
+	require.Len(t, emitted[Called](out), 2, "the calls are made all the same")
+	content := string(the[ToolMessage](t, out).Content)
+	require.Contains(t, content, "early")
+	require.Contains(t, content, "broken")
+	require.Len(t, p.state().Turn.Held, 2)
+
+	out = p.respond(the[Enriched](t, out), saying("done"))
+	require.Equal(t, []string{reasonUnclaimed}, out.letters(), "only the result; the error goes in silence")
+	held := out[1].(DeadLetter).Held
+	require.Equal(t, "t9", held.ToolUseId)
+	require.Equal(t, toolResult("t9", "nobody's"), string(held.Value))
+	require.Equal(t, "quay-tool-use-result", held.Topic)
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "late").letters())
+}
+
+func TestAnEarlyResultOfAnEarlierTurnIsLate(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	p.respond(asked, calling("t1"))
+	asked = the[Enriched](t, p.wait(p.rules.ToolTimeout))
+	p.respond(asked, saying("done"))
+	p.ask("two")
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "very late").letters())
+}
+
+func TestHeldResultsAreBounded(t *testing.T) {
+	p := newPlay(t)
+	p.ask("hi")
+	for i := range maxHeld {
+		require.Empty(t, p.result(fmt.Sprint("t", i), "x"))
+	}
+	require.Equal(t, []string{reasonHeldFull}, p.result("more", "x").letters())
+
+	p = newPlay(t)
+	p.ask("hi")
+	require.Equal(t, []string{reasonNoRoom}, p.result("big", strings.Repeat("x", p.rules.RowLimit)).letters())
+}
+
+func TestHeldResultsGoFirstWhereTheRowIsFull(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	require.Empty(t, p.result("t9", strings.Repeat("x", 400<<10)))
+	out := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 400<<10)+`"}],`+
+		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
+	require.Equal(t, []string{reasonNoRoom}, out.letters())
+	require.Len(t, emitted[Called](out), 1)
+}
+
+func TestAnOrdinaryLargeResultReachesTheModel(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1"))
+	out := p.result("t1", strings.Repeat("x", 700<<10))
+	m := the[ToolMessage](t, out)
+	has(t, string(m.Content), "xxx")
+	has(t, string(m.Metadata), omitted)
+	has(t, string(m.Metadata), `"tool_count":1`)
+	require.Len(t, emitted[Completed](out), 1)
+	require.Len(t, emitted[Enriched](out), 1)
+	fits(t, p, out)
+}
+
+func TestResultsTooLargeTogetherAreReplacedTheLargestFirst(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.RowLimit = r.RecordLimit })
+	p.respond(p.ask(strings.Repeat("q", 352<<10)), calling("t1", "t2", "t3"))
+	p.result("t1", strings.Repeat("a", 340<<10))
+	p.result("t2", "small")
+	out := p.result("t3", strings.Repeat("c", 330<<10))
+	content := string(the[ToolMessage](t, out).Content)
+	has(t, content, `"tool_use_id":"t1","name":"look","result":{"error":`)
+	has(t, content, `"reason":"too_large"`)
+	has(t, content, "small")
+	has(t, content, "ccc")
+	fits(t, p, out)
+}
+
+// has is require.Contains for texts that are too long to print.
+func has(t tb, text, part string) {
+	t.Helper()
+	require.True(t, strings.Contains(text, part), "%d bytes without %q", len(text), part)
+}
+
+func TestAResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask(strings.Repeat("q", 400<<10)), calling("t1", "t2"))
+	require.Empty(t, p.result("t1", strings.Repeat("a", 600<<10)))
+	require.Contains(t, string(p.state().Turn.Calls[0].Result.Result), "too_large")
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "smaller now").letters())
+}
+
+func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	p.respond(p.ask("two"), `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 970<<10)+`"}],`+
+		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
+	if p.state().Turn != nil {
+		out := p.result("t1", strings.Repeat("x", 40<<10))
+		require.Len(t, emitted[Completed](out), 1, "the call has its result all the same")
+		fits(t, p, out)
+	}
+	asked := p.ask("three")
+	require.NotContains(t, string(asked.History), "two")
+}
+
+// fits checks that what is written is within the limit, as it goes over the wire.
+func fits(t tb, p *play, out effects) {
+	t.Helper()
+	b := &binding{p.topics, p.rules}
+	d, err := b.encode(out)
+	require.NoError(t, err)
+	for _, e := range d.emits {
+		require.LessOrEqual(t, len(e.raw)+2*len(e.key)+len(e.id)+len(topics.HeaderID), p.rules.RecordLimit, e.stream)
+	}
+}
