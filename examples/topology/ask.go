@@ -17,8 +17,23 @@ type asker struct {
 	tape   *tape
 	screen *screen
 	now    func() time.Time
+	before []exchange // of earlier runs
+	open   map[string]waiter
 	asked  int // the number of the last question
 	failed error
+}
+
+// newAsker waits for what earlier runs left open from now on: the tape must not run yet, for the answers may come as soon
+// as the pipeline does.
+func newAsker(tape *tape, screen *screen, now func() time.Time, before []exchange) *asker {
+	a := &asker{tape: tape, screen: screen, now: now, before: before, open: make(map[string]waiter)}
+	for _, e := range before {
+		a.asked = max(a.asked, requestNumber(e.request))
+		if e.output == nil {
+			a.open[e.request] = tape.expect(e.request)
+		}
+	}
+	return a
 }
 
 // errAnswer is what a run ends with whose last question was answered by an error output.
@@ -26,19 +41,18 @@ var errAnswer = errors.New("the question ended in an error")
 
 // resume goes on where the session was: questions that are open are waited for, and the first question is asked only
 // where the session has none.
-func (a *asker) resume(ctx context.Context, before []exchange) error {
-	for _, e := range before {
-		a.asked = max(a.asked, requestNumber(e.request))
+func (a *asker) resume(ctx context.Context) error {
+	for _, e := range a.before {
 		a.screen.note(bold, "asked", "%s (before this run)", oneLine(e.question))
 		if e.output != nil {
 			a.answer(*e.output)
 			continue
 		}
-		if err := a.await(ctx, a.tape.expect(e.request)); err != nil {
+		if err := a.await(ctx, a.open[e.request], tally{}); err != nil {
 			return err
 		}
 	}
-	if len(before) == 0 {
+	if len(a.before) == 0 {
 		return a.ask(ctx, firstQuestion)
 	}
 	return nil
@@ -81,7 +95,7 @@ func (a *asker) ask(ctx context.Context, question string) error {
 	a.asked++
 	request := requestID(a.asked)
 	a.screen.note(bold, "asked", "%s", oneLine(question))
-	answer := a.tape.expect(request)
+	answer, before := a.tape.expect(request), a.tape.tally()
 	m := message{
 		SessionID: &a.tape.session, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
 		Metadata: encode(metadata{RequestID: request}),
@@ -90,11 +104,11 @@ func (a *asker) ask(ctx context.Context, question string) error {
 	if err := a.tape.client.ProduceSync(ctx, record).FirstErr(); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	return a.await(ctx, answer)
+	return a.await(ctx, answer, before)
 }
 
-func (a *asker) await(ctx context.Context, answer waiter) error {
-	begin, before := a.now(), a.tape.tally()
+func (a *asker) await(ctx context.Context, answer waiter, before tally) error {
+	begin := a.now()
 	select {
 	case out := <-answer:
 		took := a.now().Sub(begin)

@@ -3,6 +3,9 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // flow is the suffixes of the topics the tape shows, in the order in which a turn passes them.
@@ -30,15 +33,37 @@ func split(topic string) (agent, suffix string) {
 	return agent, suffix
 }
 
-// stage orders topics of a turn; the worker's turn lies inside the orchestrator's.
-func stage(topic string) int {
-	agent, suffix := split(topic)
+// stage says how far a turn has come with a record, to order those of one millisecond. The worker's turn lies inside
+// the orchestrator's, between a tool call and its result.
+func stage(r *kgo.Record) int {
+	agent, suffix := split(r.Topic)
 	at := slices.Index(flow, suffix)
+	answered := at > slices.Index(flow, toolUses)
+	if !answered && toolStep(suffix, r.Value) {
+		at, answered = at+len(flow), true
+	}
+	if suffix == messageOutput {
+		at += len(flow)
+	}
 	switch {
 	case agent == worker:
-		return len(flow) + at
-	case at > slices.Index(flow, toolUses):
 		return 2*len(flow) + at
+	case answered:
+		return 4*len(flow) + at
 	}
 	return at
+}
+
+// toolStep tells the records that carry the tools' results to the model, and its response to them.
+func toolStep(suffix string, value jsontext.Value) bool {
+	role := func(m jsontext.Value) bool { return field[message](m).Role == "tool" }
+	switch suffix {
+	case messageInput:
+		return role(value)
+	case enrichedInput:
+		return role(field[enrichedMessage](value).LatestInput)
+	case thinkResponses:
+		return role(field[thinkResponse](value).LastInputMessage)
+	}
+	return false
 }

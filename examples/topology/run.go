@@ -2,7 +2,130 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) error { return nil }
+// run does what the settings say. The end of ctx is no error.
+func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) error {
+	logger := newLogger(errs, s.verbose)
+	broker, err := connect(&s, logger)
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	if s.inspect != "" {
+		return inspect(ctx, s.brokers, s.inspect, out)
+	}
+	p := pipeline{settings: s, logger: logger}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	before, from, err := readBacklog(ctx, s.brokers, s.session)
+	if err != nil {
+		return err
+	}
+	screen := newScreen(out)
+	tape, err := newTape(s.brokers, from, s.session, screen.record)
+	if err != nil {
+		return err
+	}
+	user := newAsker(tape, screen, time.Now, before)
+	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
+	if err := p.run(ctx, tape, func(ctx context.Context) error {
+		err := user.resume(ctx)
+		if err == nil && !s.once {
+			err = user.readOn(ctx, in)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return user.failed
+}
+
+// connect starts the embedded broker where there are no addresses of another, and enters its own. The result is closed
+// after everything that talks to it.
+func connect(s *settings, logger *zap.Logger) (io.Closer, error) {
+	if s.brokers != nil {
+		return io.NopCloser(nil), nil
+	}
+	opts := []embedded.Option{embedded.WithLogger(logger)}
+	if s.data != "" {
+		opts = append(opts, embedded.WithDirectory(filepath.Join(s.data, "broker")))
+	}
+	broker, err := embedded.Start(opts...)
+	if err != nil {
+		return nil, err
+	}
+	s.brokers = broker.Addrs()
+	return broker, nil
+}
+
+func newLogger(w io.Writer, verbose bool) *zap.Logger {
+	level := zap.WarnLevel
+	if verbose {
+		level = zap.InfoLevel
+	}
+	encoder := zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig())
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+// roles are the programs outside of the turn processors.
+func roles(now func() time.Time) []role {
+	return []role{
+		think(orchestrator, orchestrate, now), tools(orchestrator, now), dispatch(orchestrator, worker, now),
+		think(worker, work, now), tools(worker, now), deliver(worker, now),
+	}
+}
+
+// run keeps everything going until use returns or something fails, and then stops all of it.
+func (p pipeline) run(ctx context.Context, tape *tape, use func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	var starting sync.WaitGroup
+	group.Go(func() error { return tape.run(ctx) })
+	for _, r := range roles(time.Now) {
+		starting.Add(1)
+		ready := sync.OnceFunc(starting.Done)
+		group.Go(func() error {
+			defer ready()
+			return r.run(ctx, p.brokers, p.instance, ready, p.logger)
+		})
+	}
+	for _, agent := range []string{orchestrator, worker} {
+		starting.Add(1)
+		ready := sync.OnceFunc(starting.Done)
+		group.Go(func() error {
+			defer ready()
+			if err := p.turn(ctx, agent, ready); err != nil {
+				return fmt.Errorf("%s: %w", agent, err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer cancel()
+		starting.Wait()
+		if err := use(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil // stopped, or something else failed: that is the error
+	})
+	if err := group.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -40,6 +40,7 @@ func newTape(brokers []string, from kadm.Offsets, session string, print func(*kg
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.ConsumePartitions(from.KOffsets()),
+		kgo.KeepControlRecords(), // settle has to see the last record, whatever it is
 		kgo.ProducerLinger(0),
 	)
 	if err != nil {
@@ -62,11 +63,13 @@ func (t *tape) run(ctx context.Context) error {
 		records := fetches.Records()
 		// One fetch is many topics: causes go before what they cause.
 		slices.SortStableFunc(records, func(a, b *kgo.Record) int {
-			return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(stage(a.Topic), stage(b.Topic)))
+			return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(stage(a), stage(b)))
 		})
 		for _, r := range records {
-			t.print(r)
-			t.take(r)
+			if !r.Attrs.IsControl() {
+				t.print(r)
+				t.take(r)
+			}
 		}
 		t.advance(records)
 	}
@@ -98,7 +101,7 @@ func (t *tape) advance(records []*kgo.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range records {
-		t.next.Add(kadm.Offset{Topic: r.Topic, Partition: r.Partition, At: r.Offset + 1, LeaderEpoch: -1})
+		t.next.Add(kadm.Offset{Topic: r.Topic, Partition: r.Partition, At: r.Offset + 1, LeaderEpoch: r.LeaderEpoch})
 	}
 	close(t.moved)
 	t.moved = make(chan struct{})

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// buffer is what a program writes while a test reads it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// firstAnswer is what firstQuestion ends in.
+var firstAnswer = regexp.MustCompile(
+	`(?m)^answer   \(17\.5 \+ 4\) \* 2 is 43; it is \d\d:\d\d:\d\d \(UTC\); the area of a table of 12 by 7: 12 \* 7 is 84\.$`,
+)
+
+var firstSummary = regexp.MustCompile(`(?m)^summary  2 turns, \d+ hops, \d+ ms$`)
+
+func TestFirstQuestionIsAnswered(t *testing.T) {
+	out, errs := new(buffer), new(buffer)
+	require.Zero(t, command(deadline(t), []string{"-once"}, strings.NewReader("never read\n"), out, errs), errs)
+	require.Empty(t, errs.String())
+	require.Regexp(t, firstAnswer, out)
+	require.Regexp(t, firstSummary, out)
+	require.NotContains(t, out.String(), "\x1b", "colours are for terminals")
+	require.NotContains(t, out.String(), "-dlq")
+
+	require.Contains(t, out.String(), "all 3 results are there")
+	require.Contains(t, out.String(), "tool: 3 results")
+
+	// Every record on the way is shown, causes before what they cause.
+	rest := out.String()
+	for _, step := range []string{
+		`orchestrator-message-input +demo +user: What is`,
+		`orchestrator-enriched-message-input +demo +user input, 0 messages of history`,
+		`orchestrator-think-request-response +demo +asks for calculator, clock, delegate_task`,
+		`orchestrator-tool-use +demo +delegate_task {"task":"Work out the area of a table of 12 by 7."}`,
+		`worker-message-input +demo--call-\w+-3 +user: Work out the area`,
+		`worker-think-request-response +demo--call-\w+-3 +asks for calculator`,
+		`worker-tool-use-result +demo--call-\w+-3 +calculator success {"value":84}`,
+		`worker-message-output +demo--call-\w+-3 +12 \* 7 is 84`,
+		`orchestrator-tool-use-result +demo +delegate_task success {"answer":"12 \* 7 is 84"}`,
+		`orchestrator-enriched-message-input +demo +tool input, 2 messages of history`,
+		`orchestrator-think-request-response +demo +says: \(17`,
+		`orchestrator-message-output +demo +\(17`,
+	} {
+		at := regexp.MustCompile(`\d\d:\d\d:\d\d\.\d{3}  ` + step).FindStringIndex(rest)
+		require.NotNil(t, at, "%s in\n%s", step, out)
+		rest = rest[at[1]:]
+	}
+}
+
+func TestFurtherQuestionsReadTheHistory(t *testing.T) {
+	out, errs := new(buffer), new(buffer)
+	in := strings.NewReader("Double that.\n\nAgain?\n1 / 0\nHello")
+	require.Zero(t, command(deadline(t), nil, in, out, errs), errs)
+	answers := regexp.MustCompile(`(?m)^answer   (.*)$`).FindAllStringSubmatch(out.String(), -1)
+	require.Len(t, answers, 5)
+	require.Equal(t, "2 * 43 is 86.", answers[1][1])
+	require.Equal(t, "2 * 43 is 86.", answers[2][1])
+	require.Equal(t, "Calculator failed (division by zero).", answers[3][1])
+	require.Contains(t, answers[4][1], "You have asked 5 so far.")
+}
+
+func TestInterruptEndsInPeace(t *testing.T) {
+	ctx, interrupt := context.WithCancel(deadline(t))
+	in, typed := io.Pipe()
+	defer typed.Close()
+	out, errs, code := new(buffer), new(buffer), make(chan int, 1)
+	go func() { code <- command(ctx, nil, in, out, errs) }()
+	require.Eventually(t, func() bool { return firstSummary.MatchString(out.String()) }, time.Minute, 10*time.Millisecond)
+	interrupt()
+	require.Zero(t, <-code, errs)
+	require.Empty(t, errs.String())
+}
+
+func TestCommandLineIsChecked(t *testing.T) {
+	for _, args := range [][]string{{"-no-such"}, {"question"}, {"-inspect", "demo"}, {"-session", " "}} {
+		errs := new(buffer)
+		require.Equal(t, 2, command(t.Context(), args, nil, io.Discard, errs), args)
+		require.NotEmpty(t, errs.String())
+	}
+	require.Zero(t, command(t.Context(), []string{"-h"}, nil, io.Discard, io.Discard))
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
