@@ -242,6 +242,11 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 func (p *Producer) Close() error {
 	close(p.stop)
 	p.sent.Wait() // nothing may meet a closed input channel
+	if p.async.TxnStatus()&(sarama.ProducerTxnFlagInTransaction|sarama.ProducerTxnFlagAbortableError) != 0 {
+		// Its outcome is abort or unknown, and the next producer of the same id will decide it. Aborting now frees the
+		// read-committed readers at once.
+		_ = p.async.AbortTxn()
+	}
 	p.async.AsyncClose()
 	p.acks.Wait()
 	p.refuse()

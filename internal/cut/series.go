@@ -50,6 +50,7 @@ type Series struct {
 	started  time.Time
 	offsets  map[Partition]int64
 	work     int // handed out since the last cut
+	behind   int64
 	cuts     int64
 }
 
@@ -104,6 +105,16 @@ func (s *Series) Acquire(p Partition, next int64, size int) bool {
 		s.shut = true
 	}
 	return true
+}
+
+// Behind tells how many records a claim is behind; the most in a cut counts.
+func (s *Series) Behind(records int64) {
+	if s.policy.Backlog == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = max(s.behind, records)
 }
 
 // Note records the position of a partition nothing was consumed of yet, so that the next cut commits it too: a group's
@@ -170,7 +181,8 @@ func (s *Series) openLocked() {
 // cutLocked makes the cut: nothing is in flight, and nothing is being closed.
 func (s *Series) cutLocked() {
 	j := job{offsets: s.offsets, made: Made{Records: s.work, Age: time.Since(s.started)}}
-	s.offsets, s.begun, s.closing, s.work = make(map[Partition]int64, len(j.offsets)), false, true, 0
+	s.offsets = make(map[Partition]int64, len(j.offsets))
+	s.begun, s.closing, s.work, s.behind = false, true, 0, 0
 	if s.closer.Background() {
 		s.sealLayers()
 		s.openLocked()
@@ -214,7 +226,11 @@ func (s *Series) age() {
 		return
 	}
 	age := time.Since(s.started)
-	switch limit := s.policy.Every + s.policy.Force; {
+	force := s.policy.Force
+	if s.policy.Backlog > 0 && s.behind > s.policy.Backlog {
+		force = s.policy.Lagging
+	}
+	switch limit := s.policy.Every + force; {
 	case age < s.policy.Every:
 		s.timer.Reset(s.policy.Every - age)
 	case s.inflight == 0 && !s.closing:

@@ -18,6 +18,9 @@ var ErrOpenTransaction = errors.New("recovery: a transaction is open at the end 
 const (
 	firstWait = time.Millisecond
 	longWait  = 100 * time.Millisecond
+	// A transaction that ends by itself does so within milliseconds; one that does not is its dead owner's.
+	fenceAfter = 250 * time.Millisecond
+	fenceAgain = time.Second
 )
 
 // StableEnd returns the offset after the last committed data record of a partition, once every transaction that had
@@ -25,8 +28,9 @@ const (
 // for recovered when it has read the record before the high watermark, and a transaction marker is never read: with the
 // plain high watermark recovery hangs on a log that ends in one.
 //
-// It blocks until then, for limit at most, and ends with ctx.
+// It blocks until then, for limit at most, and ends with ctx. fence, if not nil, is called now and then while it waits.
 func StableEnd(ctx context.Context, client sarama.Client, topic string, partition int32, limit time.Duration,
+	fence func(),
 ) (int64, error) {
 	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
 	if err != nil {
@@ -36,7 +40,7 @@ func StableEnd(ctx context.Context, client sarama.Client, topic string, partitio
 	if err != nil {
 		return 0, fmt.Errorf("recovery: %s/%d: high watermark: %w", topic, partition, err)
 	}
-	stable, err := waitStable(ctx, client, topic, partition, high, limit)
+	stable, err := waitStable(ctx, client, topic, partition, high, limit, fence)
 	if err != nil {
 		return 0, err
 	}
@@ -58,10 +62,11 @@ func StableEnd(ctx context.Context, client sarama.Client, topic string, partitio
 
 // waitStable waits until the last stable offset has reached high.
 func waitStable(ctx context.Context, client sarama.Client, topic string, partition int32, high int64,
-	limit time.Duration,
+	limit time.Duration, fence func(),
 ) (int64, error) {
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
+	next := time.Now().Add(fenceAfter)
 	for wait := firstWait; ; wait = min(wait*2, longWait) {
 		stable, err := lastStable(client, topic, partition)
 		if err != nil {
@@ -69,6 +74,10 @@ func waitStable(ctx context.Context, client sarama.Client, topic string, partiti
 		}
 		if stable >= high {
 			return stable, nil
+		}
+		if fence != nil && time.Now().After(next) {
+			fence()
+			next = time.Now().Add(fenceAgain)
 		}
 		again := time.NewTimer(wait)
 		select {

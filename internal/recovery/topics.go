@@ -27,6 +27,8 @@ type TopicManager struct {
 	LoopConfig map[string]string
 	// Limit bounds the wait for a foreign transaction at the end of a table.
 	Limit time.Duration
+	// Fence, if not nil, is called while a transaction is open at the end of a table.
+	Fence func(topic string, partition int32)
 	// Session is the context of the running generation: a wait must not outlive it.
 	Session func() context.Context
 }
@@ -141,7 +143,11 @@ func (m *TopicManager) GetOffset(topic string, partition int32, at int64) (int64
 	if m.Session != nil {
 		ctx = m.Session()
 	}
-	return StableEnd(ctx, m.Client, topic, partition, m.Limit)
+	var fence func()
+	if m.Fence != nil {
+		fence = func() { m.Fence(topic, partition) }
+	}
+	return StableEnd(ctx, m.Client, topic, partition, m.Limit, fence)
 }
 
 // Close implements goka.TopicManager; the client is not its own.

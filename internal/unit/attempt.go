@@ -27,6 +27,7 @@ type run struct {
 	tables     *tables
 	lease      *cut.Lease
 	group      *cut.Group
+	async      sarama.AsyncProducer
 	producer   *cut.Producer
 	processor  *goka.Processor
 	partitions atomic.Int32
@@ -56,11 +57,17 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
 
 	session := conf.Consumer.Group.Session.Timeout
-	r := &run{unit: u, client: client, lease: cut.NewLease(session-session/leaseMargin, time.Now)}
+	r := &run{unit: u, client: client}
+	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
+		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)
+	}
 	r.tables = newTables(u.cfg, u.timed)
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
 		Limit: transactionLimit, Session: r.session,
+	}
+	if u.cfg.Guarantee == ExactlyOnce {
+		r.topics.Fence = r.fence
 	}
 	if u.timed != nil {
 		r.topics.Virtual, r.topics.Like = timer.Topic(u.group), u.firstInput()
@@ -168,11 +175,12 @@ func (r *run) options() []goka.ProcessorOption {
 			return sarama.NewConsumer(brokers, conf)
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
-			async, err := sarama.NewAsyncProducer(brokers, u.cfg.Sarama())
+			async, err := sarama.NewAsyncProducer(brokers, u.producerConfig())
 			if err != nil {
 				return nil, err
 			}
-			r.producer = cut.NewProducer(async, table, r.lease, true, r.failed)
+			r.async = async
+			r.producer = cut.NewProducer(async, table, r.lease, u.cfg.Guarantee == AtLeastOnce, r.failed)
 			return r.producer, nil
 		}),
 		goka.WithConsumerGroupBuilder(r.buildGroup),
@@ -195,7 +203,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	}
 	options := cut.Options{
 		Name: group, Instance: u.cfg.Instance,
-		Closer: cut.NewPlain(r.client), Policy: u.cfg.Policy, Layers: r.tables.layers,
+		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {

@@ -38,11 +38,26 @@ type Config struct {
 	LoopConfig map[string]string
 	// DeadLetters is the topic of the group's dead letters; it is created where the graph has it as an output.
 	DeadLetters string
-	// Policy says when cuts are made; cut.AtLeastOncePolicy.
+	// Guarantee is AtLeastOnce by default. ExactlyOnce needs an Instance.
+	Guarantee Guarantee
+	// TransactionTimeout is how long a dead instance's transaction can keep its outputs from read-committed readers; the
+	// session timeout.
+	TransactionTimeout time.Duration
+	// Policy says when cuts are made; cut.AtLeastOncePolicy or cut.ExactlyOncePolicy.
 	Policy  cut.Policy
 	Restart Restart
 	Hooks   Hooks
 }
+
+// Guarantee is what a crash can repeat.
+type Guarantee int
+
+const (
+	// AtLeastOnce repeats the tail of what was done, with the same ids.
+	AtLeastOnce Guarantee = iota
+	// ExactlyOnce repeats nothing that a read-committed reader sees.
+	ExactlyOnce
+)
 
 // Restart says how a unit that failed comes back.
 type Restart struct {
@@ -90,6 +105,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Sarama == nil {
 		refuse("no Sarama configuration")
 	}
+	if c.Guarantee == ExactlyOnce && c.Instance == "" {
+		refuse("exactly once needs an instance id: it is the transactional id that fences an earlier life of the instance")
+	}
+	if c.Guarantee != AtLeastOnce && c.Guarantee != ExactlyOnce {
+		refuse("guarantee %d", c.Guarantee)
+	}
 	if c.Tick < 0 {
 		refuse("tick of %s", c.Tick)
 	}
@@ -108,7 +129,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Tick == 0 {
 		c.Tick = DefaultTick
 	}
-	if c.Policy == (cut.Policy{}) {
+	switch {
+	case c.Policy != (cut.Policy{}):
+	case c.Guarantee == ExactlyOnce:
+		c.Policy = cut.ExactlyOncePolicy()
+	default:
 		c.Policy = cut.AtLeastOncePolicy()
 	}
 	if c.Restart.Initial <= 0 {

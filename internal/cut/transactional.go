@@ -1,0 +1,72 @@
+package cut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+)
+
+// Transactions is what a Transactional closer needs of Sarama's transactional producer.
+type Transactions interface {
+	BeginTxn() error
+	AddOffsetsToTxnWithGroupMetadata(map[string][]*sarama.PartitionOffsetMetadata, *sarama.ConsumerGroupMetadata) error
+	CommitTxn() error
+	AbortTxn() error
+}
+
+// Transactional is the closer of exactly-once: one Kafka transaction a cut over outputs, table rows and offsets.
+type Transactional struct {
+	producer Transactions
+	table    string // of the group
+}
+
+// NewTransactional returns the closer over a producer whose transactional id names group and instance.
+func NewTransactional(producer Transactions, table string) *Transactional {
+	return &Transactional{producer: producer, table: table}
+}
+
+// Background implements Closer: the records of the next cut must not get into this transaction.
+func (*Transactional) Background() bool { return false }
+
+// Begin implements Closer.
+func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
+
+// Close implements Closer. Whatever goes wrong, the outcome is unknown: the unit stops without writing its local store,
+// and the next one's producer decides it before offsets are read.
+//
+// The offsets carry generation and member, by which the coordinator refuses a member whose partitions have moved. A
+// transaction of timers and visits has no offsets and would not be checked at all: it commits offset 0 of the group's
+// own table, which nobody reads.
+func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m Member) error {
+	add := make(map[string][]*sarama.PartitionOffsetMetadata, len(offsets))
+	for p, offset := range offsets {
+		add[p.Topic] = append(add[p.Topic], &sarama.PartitionOffsetMetadata{Partition: p.ID, Offset: offset, LeaderEpoch: -1})
+	}
+	if len(add) == 0 {
+		add[t.table] = []*sarama.PartitionOffsetMetadata{{LeaderEpoch: -1}}
+	}
+	meta := &sarama.ConsumerGroupMetadata{GroupID: m.Group, GenerationID: m.Generation, MemberID: m.ID}
+	if m.Instance != "" {
+		meta.GroupInstanceID = &m.Instance
+	}
+	if err := t.producer.AddOffsetsToTxnWithGroupMetadata(add, meta); err != nil {
+		return fmt.Errorf("offsets of group %s: %w", m.Group, final(err))
+	}
+	if err := t.producer.CommitTxn(); err != nil {
+		return fmt.Errorf("commit of group %s, generation %d: %w", m.Group, m.Generation, final(err))
+	}
+	return nil
+}
+
+// Abort implements Closer.
+func (t *Transactional) Abort() error { return final(t.producer.AbortTxn()) }
+
+// final marks the errors by which the broker says that a newer producer has this transactional id.
+func final(err error) error {
+	if errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrFencedInstancedId) {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return err
+}
