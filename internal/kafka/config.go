@@ -17,7 +17,9 @@ const (
 	// HeartbeatInterval is short, because the lease on sends is measured from the last acknowledged heartbeat.
 	HeartbeatInterval = time.Second
 	// RebalanceTimeout bounds how long a member may drain before it rejoins; a drain must end well before it.
-	RebalanceTimeout = 30 * time.Second
+	RebalanceTimeout = 20 * time.Second
+	// minRebalanceTimeout leaves room for a drain of five seconds.
+	minRebalanceTimeout = 8 * time.Second
 	// MaxMessageBytes is the largest record that is sent, before compression: a broker's default (message.max.bytes
 	// is 1 MiB and a batch's overhead).
 	MaxMessageBytes = 1 << 20
@@ -63,6 +65,16 @@ func Config() *sarama.Config {
 	c.Consumer.Group.Rebalance.Retry.Backoff = 250 * time.Millisecond
 	c.Consumer.Group.Rebalance.Retry.Max = 20
 	return c
+}
+
+// Copy is a configuration for another client: Sarama's clients keep their metrics in it.
+func Copy(cfg *sarama.Config) *sarama.Config {
+	c := *cfg
+	c.MetricRegistry = sarama.NewConfig().MetricRegistry
+	if c.Net.TLS.Config != nil {
+		c.Net.TLS.Config = c.Net.TLS.Config.Clone()
+	}
+	return &c
 }
 
 // retryBackoff retries at once after a hiccup, and waits longer for a leader that takes its time: 20 retries last

@@ -1,0 +1,91 @@
+package kafka
+
+import (
+	"fmt"
+	"strings"
+)
+
+// login is what a JAAS configuration of Kafka's own login modules says.
+type login struct {
+	plain          bool // PLAIN, else SCRAM
+	user, password string
+}
+
+// parseJAAS reads a configuration such as
+//
+//	org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
+//
+// None of it is in its errors.
+func parseJAAS(config string) (login, error) {
+	words, err := jaasWords(config)
+	if err != nil {
+		return login{}, err
+	}
+	if len(words) < 2 {
+		return login{}, fmt.Errorf("%w: want a login module, a flag, and options", ErrValue)
+	}
+	var l login
+	switch module := words[0]; {
+	case strings.HasSuffix(module, ".PlainLoginModule"):
+		l.plain = true
+	case strings.HasSuffix(module, ".ScramLoginModule"):
+	default:
+		return login{}, fmt.Errorf("%w: its login module is not supported, want PlainLoginModule or ScramLoginModule",
+			ErrRefused)
+	}
+	for _, option := range words[2:] {
+		name, value, ok := strings.Cut(option, "=")
+		if !ok {
+			return login{}, fmt.Errorf("%w: an option without a value", ErrValue)
+		}
+		switch name {
+		case "username":
+			l.user = value
+		case "password":
+			l.password = value
+		}
+	}
+	return l, nil
+}
+
+// jaasWords splits a configuration at blanks outside quotes, up to its semicolon, and takes the quotes off.
+func jaasWords(config string) ([]string, error) {
+	var (
+		words []string
+		word  strings.Builder
+		begun bool
+		quote rune
+	)
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	escaped := false
+	for _, r := range config {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case quote != 0 && r == '\\':
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, begun = r, true
+		case r == ';':
+			end()
+			return words, nil
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			end()
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	return nil, fmt.Errorf("%w: it does not end in a semicolon", ErrValue)
+}

@@ -1,0 +1,191 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+var (
+	// ErrRefused is wrapped by the errors of properties that would break a promise or are not supported.
+	ErrRefused = errors.New("refused")
+	// ErrValue is wrapped by the errors of properties whose value cannot be understood.
+	ErrValue = errors.New("bad value")
+)
+
+// Names of properties that a Sarama configuration has no place for: whoever calls Apply looks after them.
+const (
+	BootstrapServers  = "bootstrap.servers"
+	GroupInstanceID   = "group.instance.id"
+	ReplicationFactor = "replication.factor"
+	StateDir          = "state.dir"
+	// The blank value of this one has a meaning: it switches host names off.
+	endpointIdentification = "ssl.endpoint.identification.algorithm"
+)
+
+// pass is one application of properties to a configuration: what does not stand alone is collected in it.
+type pass struct {
+	cfg     *sarama.Config
+	ignored []string
+	linger  time.Duration
+	batch   int
+	tls     tlsProperties
+	sasl    saslProperties
+}
+
+// setter applies one property.
+type setter func(p *pass, value string) error
+
+// Apply sets the properties, which are named as Java's clients or librdkafka name them, in a configuration made by Config.
+// It returns the names of those that have no effect: unknown or not supported, blank, or made void by another. Its error
+// joins everything that is refused or cannot be understood, by name; no value of a property that may be secret is in it.
+func Apply(cfg *sarama.Config, properties map[string]string) (ignored []string, err error) {
+	setters := known()
+	p := &pass{cfg: cfg, batch: 16 << 10}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		value := properties[name]
+		set, ok := setters[name]
+		if !ok || (strings.TrimSpace(value) == "" && name != endpointIdentification) {
+			p.ignored = append(p.ignored, name)
+			continue
+		}
+		if err := set(p, value); err != nil {
+			errs = append(errs, fmt.Errorf("kafka: %s: %w", name, err))
+		}
+	}
+	p.flush(properties)
+	errs = append(errs, p.secure(properties)...)
+	if len(errs) == 0 {
+		if err := cfg.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("kafka: %w", err))
+		}
+	}
+	slices.Sort(p.ignored)
+	return slices.Compact(p.ignored), errors.Join(errs...)
+}
+
+// flush maps linger.ms and batch.size. Without linger Sarama sends at once and has no use for a batch size: it batches
+// what comes while a request is in flight.
+func (p *pass) flush(properties map[string]string) {
+	if p.linger > 0 {
+		p.cfg.Producer.Flush.Frequency, p.cfg.Producer.Flush.Bytes = p.linger, p.batch
+		return
+	}
+	if _, ok := properties["batch.size"]; ok {
+		p.ignored = append(p.ignored, "batch.size")
+	}
+}
+
+// known are the properties that are understood.
+func known() map[string]setter {
+	all := map[string]setter{}
+	for _, group := range []map[string]setter{
+		elsewhere(), connection(), producer(), consumer(), transport(), authentication(),
+	} {
+		maps.Copy(all, group)
+	}
+	return all
+}
+
+func elsewhere() map[string]setter {
+	taken := func(*pass, string) error { return nil }
+	return map[string]setter{
+		BootstrapServers: taken, ReplicationFactor: taken, StateDir: taken,
+		GroupInstanceID:        text(func(p *pass) *string { return &p.cfg.Consumer.Group.InstanceId }),
+		"processing.guarantee": only("only at_least_once is available", "at_least_once"),
+	}
+}
+
+func connection() map[string]setter {
+	return map[string]setter{
+		"client.id":   text(func(p *pass) *string { return &p.cfg.ClientID }),
+		"client.rack": text(func(p *pass) *string { return &p.cfg.RackID }),
+		"client.dns.lookup": oneOf(map[string]func(*pass){
+			"use_all_dns_ips": func(*pass) {},
+			"resolve_canonical_bootstrap_servers_only": func(p *pass) {
+				p.cfg.Net.ResolveCanonicalBootstrapServers = true
+			},
+		}),
+		"metadata.max.age.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			p.cfg.Metadata.RefreshFrequency = d
+		}),
+		"default.api.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) { p.cfg.Admin.Timeout = d }),
+		"request.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			// A member waits for the answer to its join as long as a rebalance may last.
+			p.cfg.Net.ReadTimeout = max(d, RebalanceTimeout+10*time.Second)
+			p.cfg.Net.WriteTimeout, p.cfg.Producer.Timeout = d, d
+		}),
+		"retry.backoff.ms": milliseconds(0, func(p *pass, d time.Duration) {
+			p.cfg.Producer.Retry.Backoff, p.cfg.Producer.Retry.BackoffFunc = d, nil
+			p.cfg.Metadata.Retry.Backoff, p.cfg.Consumer.Retry.Backoff = d, d
+		}),
+		"socket.connection.setup.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			p.cfg.Net.DialTimeout = d
+		}),
+		"allow.auto.create.topics": boolean(func(p *pass, on bool) { p.cfg.Metadata.AllowAutoTopicCreation = on }),
+	}
+}
+
+func producer() map[string]setter {
+	foreign := "keys are partitioned by murmur2, as Java does"
+	compression := oneOf(map[string]func(*pass){
+		"none":   func(p *pass) { p.cfg.Producer.Compression = sarama.CompressionNone },
+		"gzip":   func(p *pass) { p.cfg.Producer.Compression = sarama.CompressionGZIP },
+		"snappy": func(p *pass) { p.cfg.Producer.Compression = sarama.CompressionSnappy },
+		"lz4":    func(p *pass) { p.cfg.Producer.Compression = sarama.CompressionLZ4 },
+		"zstd":   func(p *pass) { p.cfg.Producer.Compression = sarama.CompressionZSTD },
+	})
+	size := number(1, func(p *pass, n int) { p.cfg.Producer.MaxMessageBytes = n })
+	return map[string]setter{
+		"acks":                    only("acknowledged records must outlive their leader", "all", "-1"),
+		"enable.idempotence":      only("a retry would repeat and reorder records", "true"),
+		"partitioner.class":       only(foreign, "org.apache.kafka.clients.producer.internals.DefaultPartitioner"),
+		"partitioner":             only(foreign, "murmur2", "murmur2_random"),
+		"partitioner.ignore.keys": only(foreign, "false"),
+		"compression.type":        compression,
+		"compression.codec":       compression,
+		"linger.ms":               milliseconds(0, func(p *pass, d time.Duration) { p.linger = d }),
+		"batch.size":              number(1, func(p *pass, n int) { p.batch = n }),
+		"max.request.size":        size,
+		"message.max.bytes":       size,
+		"retries":                 number(1, func(p *pass, n int) { p.cfg.Producer.Retry.Max = n }),
+	}
+}
+
+func consumer() map[string]setter {
+	perPartition := number(1, func(p *pass, n int) { p.cfg.Consumer.Fetch.Default = int32(n) })
+	wait := milliseconds(1, func(p *pass, d time.Duration) { p.cfg.Consumer.MaxWaitTime = d })
+	return map[string]setter{
+		"isolation.level": only("effects of aborted transactions would be handled", "read_committed"),
+		"auto.offset.reset": oneOf(map[string]func(*pass){
+			"earliest": func(p *pass) { p.cfg.Consumer.Offsets.Initial = sarama.OffsetOldest },
+			"latest":   func(p *pass) { p.cfg.Consumer.Offsets.Initial = sarama.OffsetNewest },
+		}),
+		"session.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			p.cfg.Consumer.Group.Session.Timeout = d
+		}),
+		"heartbeat.interval.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			p.cfg.Consumer.Group.Heartbeat.Interval = d
+		}),
+		"max.poll.interval.ms": milliseconds(1, func(p *pass, d time.Duration) {
+			// Handlers do not wait, so a longer one has no use, and one below the drain would cut it short.
+			if d < minRebalanceTimeout || d > RebalanceTimeout {
+				p.ignored = append(p.ignored, "max.poll.interval.ms")
+				return
+			}
+			p.cfg.Consumer.Group.Rebalance.Timeout = d
+		}),
+		"fetch.min.bytes":           number(1, func(p *pass, n int) { p.cfg.Consumer.Fetch.Min = int32(n) }),
+		"fetch.max.bytes":           number(1, func(p *pass, n int) { p.cfg.Consumer.Fetch.MaxBytes = int32(n) }),
+		"max.partition.fetch.bytes": perPartition,
+		"fetch.message.max.bytes":   perPartition,
+		"fetch.max.wait.ms":         wait,
+		"fetch.wait.max.ms":         wait,
+	}
+}

@@ -1,0 +1,65 @@
+package kafka
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// text takes a value as it is: blanks may belong to a password.
+func text(field func(*pass) *string) setter {
+	return func(p *pass, value string) error {
+		*field(p) = value
+		return nil
+	}
+}
+
+// number takes an integer of at least low that fits 32 bits, as Java's int does.
+func number(low int64, set func(*pass, int)) setter {
+	return func(p *pass, value string) error {
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil || n < low || n > math.MaxInt32 {
+			return fmt.Errorf("%w: %q, want a whole number from %d to %d", ErrValue, value, low, math.MaxInt32)
+		}
+		set(p, int(n))
+		return nil
+	}
+}
+
+func milliseconds(low int64, set func(*pass, time.Duration)) setter {
+	return number(low, func(p *pass, n int) { set(p, time.Duration(n)*time.Millisecond) })
+}
+
+func boolean(set func(*pass, bool)) setter {
+	return oneOf(map[string]func(*pass){
+		"true":  func(p *pass) { set(p, true) },
+		"false": func(p *pass) { set(p, false) },
+	})
+}
+
+// oneOf takes one of a few words, in any case.
+func oneOf(words map[string]func(*pass)) setter {
+	return func(p *pass, value string) error {
+		set, ok := words[strings.ToLower(strings.TrimSpace(value))]
+		if !ok {
+			return fmt.Errorf("%w: %q, want one of %s", ErrValue, value,
+				strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+		}
+		set(p)
+		return nil
+	}
+}
+
+// only takes what is so anyway and refuses the rest, because of a promise.
+func only(promise string, accepted ...string) setter {
+	return func(_ *pass, value string) error {
+		if slices.ContainsFunc(accepted, func(a string) bool { return strings.EqualFold(a, strings.TrimSpace(value)) }) {
+			return nil
+		}
+		return fmt.Errorf("%w: %q, %s; want %s", ErrRefused, value, promise, strings.Join(accepted, " or "))
+	}
+}
