@@ -11,7 +11,7 @@ type backing interface {
 	// get returns a key's value, which the caller may keep only where it copies it; ok is false where there is none.
 	get(key string) (value []byte, ok bool, err error)
 	has(key string) (bool, error)
-	// write applies a layer, its offset included, all or nothing.
+	// write applies a layer, its offset included, all or nothing. One call at a time; it keeps the values, not the rest.
 	write(l *layer) error
 	// offset is the offset of the last layer that had one, or noOffset.
 	offset() (int64, error)

@@ -4,9 +4,9 @@ import "errors"
 
 // Seal ends the cut: what was written since the last one becomes the cut that Flush writes, and reads go on seeing it.
 // The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick and
-// does no I/O. It reports whether there is a cut to flush now; it does nothing, and a later Seal takes what has gathered,
-// while an earlier cut is not flushed yet, where nothing was written, before MarkRecovered, and in a store opened
-// WithThrough.
+// does no I/O. It reports whether there is a cut to flush now. It does nothing, and a later Seal takes what has
+// gathered, while an earlier cut is not flushed yet, where nothing was written, before MarkRecovered, and in a store
+// opened WithThrough.
 func (s *Store) Seal() bool {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -114,7 +114,10 @@ func (s *Store) swap() bool {
 	if s.sealed != nil || s.open.empty() {
 		return false
 	}
-	s.sealed, s.open = s.open, newLayer()
+	s.sealed, s.open, s.spare = s.open, s.spare, nil
+	if s.open == nil {
+		s.open = newLayer()
+	}
 	return true
 }
 
@@ -134,6 +137,10 @@ func (s *Store) flush() error {
 	defer s.mu.Unlock()
 	s.flushed = max(s.flushed, l.offset)
 	s.sealed = nil
+	if len(l.rows) <= recycledRows {
+		l.reset()
+		s.spare = l
+	}
 	return nil
 }
 

@@ -95,14 +95,14 @@ func copyOf(t *testing.T, path string) string {
 func TestDamagedFilesAreReportedWithTheRemedy(t *testing.T) {
 	path := filled(t)
 	for name, damage := range map[string]func(t *testing.T, dir string){
-		"entry point is garbage":  func(t *testing.T, dir string) { overwrite(t, filepath.Join(dir, "CURRENT")) },
-		"entry point is gone":     func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT"))) },
+		"entry point is garbage":  func(t *testing.T, dir string) { overwrite(t, one(t, dir, "CURRENT")) },
+		"entry point is gone":     func(t *testing.T, dir string) { require.NoError(t, os.Remove(one(t, dir, "CURRENT"))) },
 		"manifest is garbage":     func(t *testing.T, dir string) { overwrite(t, one(t, dir, "MANIFEST-*")) },
 		"table is gone":           func(t *testing.T, dir string) { require.NoError(t, os.Remove(one(t, dir, "*.ldb"))) },
 		"table is garbage":        func(t *testing.T, dir string) { overwrite(t, one(t, dir, "*.ldb")) },
 		"journal has a hole":      func(t *testing.T, dir string) { flip(t, one(t, dir, "*.log"), 100) },
 		"offset is not a number":  func(t *testing.T, dir string) { put(t, dir, "\x00offset", "seven") },
-		"format is not a version": func(t *testing.T, dir string) { put(t, dir, "\x00format", "\x00\x00\x00\x00\x00\x00\x00\x00") },
+		"format is not a version": func(t *testing.T, dir string) { put(t, dir, "\x00format", string(make([]byte, 8))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := copyOf(t, path)

@@ -18,6 +18,12 @@ const noOffset = -1
 
 func newLayer() *layer { return &layer{rows: map[string]row{}, offset: noOffset} }
 
+// reset empties a layer for the next cut.
+func (l *layer) reset() {
+	clear(l.rows)
+	l.bytes, l.offset = 0, noOffset
+}
+
 func (l *layer) put(key string, r row) {
 	if old, ok := l.rows[key]; ok {
 		l.bytes -= len(key) + len(old.value)
@@ -34,4 +40,7 @@ func (l *layer) full(n int) bool { return len(l.rows) >= n*batchRows || l.bytes 
 const (
 	batchRows  = 1000
 	batchBytes = 1 << 20
+	// recycledRows is the largest layer that is used again: a map never shrinks, and clearing a large one for a cut of
+	// one row would cost more than a new one.
+	recycledRows = 128
 )

@@ -38,7 +38,11 @@ type level struct {
 	files ldb.Storage
 	db    *leveldb.DB
 	timed bool // rows of deadlines are kept
+	batch leveldb.Batch
 }
+
+// keptBatch is how many bytes of a batch are kept for the next one.
+const keptBatch = 4 << 20
 
 func options(strict opt.Strict) *opt.Options {
 	return &opt.Options{
@@ -49,6 +53,10 @@ func options(strict opt.Strict) *opt.Options {
 
 // openFiles opens the database of a directory, creating both.
 func openFiles(path string) (*level, error) {
+	// LevelDB would let everybody read what people told their agents.
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("store: create %s: %w", path, err)
+	}
 	files, err := ldb.OpenFile(path, false)
 	switch {
 	case err != nil && isLocked(err):
@@ -99,7 +107,13 @@ func (l *level) has(key string) (bool, error) {
 
 func (l *level) write(from *layer) error {
 	var key, due []byte
-	batch := new(leveldb.Batch) // copies what it is given
+	batch := &l.batch // copies what it is given
+	defer func() {
+		if len(batch.Dump()) > keptBatch {
+			*batch = leveldb.Batch{}
+		}
+		batch.Reset()
+	}()
 	for k, r := range from.rows {
 		key = append(append(key[:0], rowSpace), k...)
 		if r.value == nil {

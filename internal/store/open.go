@@ -11,7 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// openLevel opens a directory, checks or creates its format, and fills the due-index where there is a deadline function.
+// openLevel opens a directory, checks or creates its format, and fills the due-index where there is a deadline
+// function.
 func openLevel(path string, deadline func([]byte) (int64, bool), due *timer.Index) (*level, error) {
 	l, err := openFiles(path)
 	if err != nil {
@@ -79,7 +80,7 @@ func (l *level) openDeadlines(deadline func([]byte) (int64, bool), due *timer.In
 	return rows.err()
 }
 
-// computeDeadlines writes the rows of deadlines anew from the rows, and says so last: a crash leaves it to be done again.
+// computeDeadlines writes the rows of deadlines anew from the rows, and says so last: after a crash it is done again.
 func (l *level) computeDeadlines(deadline func([]byte) (int64, bool)) error {
 	var batch leveldb.Batch
 	write := func(atLeast int) error {

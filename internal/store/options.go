@@ -12,8 +12,8 @@ type Option func(*Store)
 // is set, Seal and Discard do nothing. It is meant for tables that this group does not write: joins, views, standby.
 func WithThrough() Option { return func(s *Store) { s.through = true } }
 
-// WithDeadline keeps the due-index of the store's rows. deadline returns the deadline of a row in milliseconds since the
-// epoch; it must not keep row. It is called once for every row that is set; opening a LevelDB does not call it, but
+// WithDeadline keeps the due-index of the store's rows. deadline returns the deadline of a row in milliseconds since
+// the epoch; it must not keep row. It is called once for every row that is set. Opening a LevelDB does not call it but
 // reads back what was stored, except once where the directory was last opened without WithDeadline. A deadline function
 // that judges old rows in a new way needs the directory deleted.
 func WithDeadline(deadline func(row []byte) (ms int64, ok bool)) Option {

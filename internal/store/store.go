@@ -37,6 +37,7 @@ type Store struct {
 	recovered bool
 	open      *layer
 	sealed    *layer // nil: no cut is being written
+	spare     *layer // an empty one, or nil
 	flushed   int64  // offset of the base
 
 	writing sync.Mutex // one writer of the base at a time

@@ -4,97 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
-	"github.com/lovoo/goka/storage"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/internal/store"
 )
-
-func TestMain(m *testing.M) {
-	// LevelDB's pool outlives its database by a second, whatever one does.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/syndtr/goleveldb/leveldb.(*DB).mpoolDrain"))
-}
-
-// onBoth runs a test on a store on disk and on one in memory; reopen gives a fresh one on the same base, where there is
-// one.
-func onBoth(t *testing.T, test func(t *testing.T, open func(...store.Option) *store.Store)) {
-	t.Run("disk", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "table.0")
-		test(t, func(opts ...store.Option) *store.Store { return opened(t, path, opts...) })
-	})
-	t.Run("memory", func(t *testing.T) {
-		test(t, func(opts ...store.Option) *store.Store { return store.InMemory(opts...) })
-	})
-}
-
-func opened(t *testing.T, path string, opts ...store.Option) *store.Store {
-	t.Helper()
-	s, err := store.Open(path, opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
-
-func recovered(t *testing.T, s *store.Store) *store.Store {
-	t.Helper()
-	require.NoError(t, s.MarkRecovered())
-	return s
-}
-
-func set(t *testing.T, s *store.Store, key, value string, offset int64) {
-	t.Helper()
-	require.NoError(t, s.Set(key, []byte(value)))
-	require.NoError(t, s.SetOffset(offset))
-}
-
-// rows reads a store to its end; read by key they must be the same.
-func rows(t *testing.T, s *store.Store) map[string]string {
-	t.Helper()
-	it, err := s.Iterator()
-	require.NoError(t, err)
-	got := drain(t, it)
-	for k, v := range got {
-		read, err := s.Get(k)
-		require.NoError(t, err)
-		require.Equal(t, v, string(read), "key %q", k)
-		has, err := s.Has(k)
-		require.NoError(t, err)
-		require.True(t, has)
-	}
-	return got
-}
-
-func drain(t *testing.T, it storage.Iterator) map[string]string {
-	t.Helper()
-	defer it.Release()
-	got, last := map[string]string{}, ""
-	for it.Next() {
-		k := string(it.Key())
-		require.True(t, len(got) == 0 || last < k, "%q is not after %q", k, last)
-		v, err := it.Value()
-		require.NoError(t, err)
-		got[k], last = string(v), k
-	}
-	require.NoError(t, it.Err())
-	return got
-}
-
-func offset(t *testing.T, s *store.Store) int64 {
-	t.Helper()
-	o, err := s.GetOffset(-3)
-	require.NoError(t, err)
-	return o
-}
-
-func seal(t *testing.T, s *store.Store) {
-	t.Helper()
-	require.True(t, s.Seal())
-	require.NoError(t, s.Flush())
-}
 
 func TestReadsSeeOpenOverSealedOverBase(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
@@ -185,69 +102,6 @@ func TestOffsetNeverGoesBack(t *testing.T) {
 	})
 }
 
-func TestRecoveryWritesInBatchesWithTheOffsetOfTheirRows(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.0")
-	s := opened(t, path)
-	for i := range 2500 {
-		set(t, s, fmt.Sprintf("%04d", i), "v", int64(i))
-		require.False(t, s.Seal(), "recovery is no cut")
-	}
-	require.Len(t, rows(t, s), 2500, "rows that wait for their batch are read too")
-	require.EqualValues(t, 2499, offset(t, s))
-
-	require.NoError(t, s.Discard())
-	require.Len(t, rows(t, s), 2500, "what recovery wrote is committed")
-	require.NoError(t, s.Kill())
-
-	s = opened(t, path)
-	require.EqualValues(t, 1999, offset(t, s))
-	require.Len(t, rows(t, s), 2000)
-	set(t, s, "more", "v", 2000)
-	recovered(t, s)
-	require.NoError(t, s.Kill())
-
-	s = opened(t, path)
-	require.EqualValues(t, 2000, offset(t, s))
-	require.Len(t, rows(t, s), 2001)
-}
-
-func TestRecoveryWritesLargeRowsEarlyAndRowsWithoutOffsetToo(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.0")
-	s := opened(t, path)
-	for i := range 3 {
-		require.NoError(t, s.Set(fmt.Sprint(i), make([]byte, 1<<20)))
-		n, _ := s.Pending()
-		require.Less(t, n, 2)
-	}
-}
-
-func TestCloseKeepsWhatRecoveryRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.0")
-	s := opened(t, path)
-	set(t, s, "a", "1", 5)
-	require.NoError(t, s.Close())
-	s = opened(t, path)
-	require.Equal(t, map[string]string{"a": "1"}, rows(t, s))
-	require.EqualValues(t, 5, offset(t, s))
-}
-
-func TestThroughStoreHasNoLayer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.0")
-	s := recovered(t, opened(t, path, store.WithThrough()))
-	set(t, s, "a", "1", 5)
-	require.False(t, s.Seal())
-	require.NoError(t, s.Discard())
-
-	require.NoError(t, s.Kill())
-
-	s = recovered(t, opened(t, path, store.WithThrough()))
-	require.Equal(t, map[string]string{"a": "1"}, rows(t, s))
-	require.EqualValues(t, 5, offset(t, s))
-	require.NoError(t, s.Set("b", []byte("2"))) // its offset never comes
-	require.NoError(t, s.Close())
-	require.Equal(t, map[string]string{"a": "1", "b": "2"}, rows(t, opened(t, path)))
-}
-
 func TestNilDeletesAndNoBytesAreAValue(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
@@ -280,7 +134,9 @@ func TestKeysMayBeAnything(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		want := map[string]string{}
-		for i, k := range []string{"", "__offset", "\x00offset", "\x00format", "\x01", "\x02", "\xff\xff", "k\x00001", "ключ"} {
+		for i, k := range []string{
+			"", "__offset", "\x00offset", "\x00format", "\x01", "\x02", "\xff\xff", "k\x00001", "ключ",
+		} {
 			want[k] = fmt.Sprint(i)
 			set(t, s, k, want[k], int64(i))
 		}
@@ -340,12 +196,21 @@ func TestClosedStoreSaysSo(t *testing.T) {
 
 func TestReadersWritersAndFlushesRunBesideEachOther(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
-		const writes = 400
+		const writes = 1000
 		s := recovered(t, open(store.WithDeadline(deadline)))
 		var running errgroup.Group
 		done := make(chan struct{})
 		for range 2 {
 			running.Go(func() error {
+				seen := map[string]int{}
+				read := func(key string, value []byte) error {
+					n, err := strconv.Atoi(string(value))
+					if err == nil && n < seen[key] {
+						err = fmt.Errorf("key %s went back from %d to %d", key, seen[key], n)
+					}
+					seen[key] = n
+					return err
+				}
 				for {
 					select {
 					case <-done:
@@ -358,11 +223,25 @@ func TestReadersWritersAndFlushesRunBesideEachOther(t *testing.T) {
 						return err
 					}
 					for it.Next() {
-						if _, err = s.Get(string(it.Key())); err != nil {
+						key := string(it.Key())
+						value, err := it.Value()
+						if err == nil {
+							err = read(key, value)
+						}
+						if err != nil {
 							return err
 						}
 					}
 					it.Release()
+					for key := range seen {
+						value, err := s.Get(key)
+						if err == nil {
+							err = read(key, value)
+						}
+						if err != nil {
+							return err
+						}
+					}
 				}
 			})
 		}
@@ -384,8 +263,9 @@ func TestBuilderNamesThePathByTopicAndPartition(t *testing.T) {
 	s, err := store.Builder(dir)("agent-streams-table", 3)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "agent-streams-table.3"), s.Path())
-	_, err = os.Stat(s.Path())
+	stat, err := os.Stat(s.Path())
 	require.NoError(t, err)
+	require.Zero(t, stat.Mode().Perm()&0o077, "what people told their agents is not for everybody")
 	require.NoError(t, s.Close())
 
 	s, err = store.Builder("", store.WithThrough())("t", 0)

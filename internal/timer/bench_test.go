@@ -11,8 +11,8 @@ import (
 
 const open = 1_000_000
 
-// BenchmarkSweep sweeps an index of a million open deadlines of which 0, 10 or 1,000 are due, and scans the same rows in
-// the same run, which is what a sweep costs without an index: at its kindest, with the rows in memory and nothing to
+// BenchmarkSweep sweeps an index of a million open deadlines of which 0, 10 or 1,000 are due, and scans the same rows
+// in the same run, which is what a sweep costs without an index: at its kindest, with the rows in memory and nothing to
 // decode. ns/op is the sweep alone, allocations are with arming again.
 func BenchmarkSweep(b *testing.B) {
 	const far = int64(1) << 50

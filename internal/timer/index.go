@@ -12,8 +12,8 @@ type Entry struct {
 }
 
 // Index is the due-index of one partition: it holds one deadline per key and gives out those that have come, earliest
-// first, equal ones by key. It is safe for concurrent use: the partition's goroutine writes, a pump pops. Set and Remove
-// cost O(log n), a sweep O(due log n), which is one comparison where nothing is due. Use NewIndex.
+// first, equal ones by key. It is safe for concurrent use: the partition's goroutine writes, a pump pops. Set and
+// Remove cost O(log n), a sweep O(due log n), which is one comparison where nothing is due. Use NewIndex.
 type Index struct {
 	mu    sync.Mutex
 	heap  []node           // a heap of four children a node
