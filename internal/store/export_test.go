@@ -7,3 +7,19 @@ func (s *Store) Kill() error {
 	s.closed = true
 	return s.base.close()
 }
+
+// FailWrites makes the next n writes of the base fail with err.
+func (s *Store) FailWrites(n int, err error) { s.base = &failing{s.base, n, err} }
+
+type failing struct {
+	backing
+	times int
+	err   error
+}
+
+func (f *failing) write(l *layer) error {
+	if f.times--; f.times >= 0 {
+		return f.err
+	}
+	return f.backing.write(l)
+}

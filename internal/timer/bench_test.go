@@ -3,6 +3,7 @@ package timer_test
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -18,13 +19,17 @@ func BenchmarkSweep(b *testing.B) {
 	const far = int64(1) << 50
 	rows := make(map[string][]byte, open)
 	keys := make([]string, open)
-	x := timer.NewIndex()
+	at := func(i int) int64 { return far + int64(i)*7919%open } // not in the order of keys
 	for i := range open {
 		keys[i] = fmt.Sprintf("session-%08d", i)
-		at := far + int64(i)*7919%open // not in the order of keys
-		rows[keys[i]] = binary.BigEndian.AppendUint64(nil, uint64(at))
-		x.Set(keys[i], at)
+		rows[keys[i]] = binary.BigEndian.AppendUint64(nil, uint64(at(i)))
 	}
+	before := heap()
+	x := timer.NewIndex()
+	for i := range open {
+		x.Set(keys[i], at(i))
+	}
+	perEntry := float64(heap()-before) / open // the keys' bytes apart
 	scan := scanCost(rows)
 	for _, due := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("due=%d", due), func(b *testing.B) {
@@ -51,10 +56,18 @@ func BenchmarkSweep(b *testing.B) {
 			if due > 0 {
 				b.ReportMetric(sweep/float64(due), "ns/due")
 			}
+			b.ReportMetric(perEntry, "B/entry")
 			b.ReportMetric(float64(scan.Nanoseconds()), "ns/scan")
 			b.ReportMetric(float64(scan.Nanoseconds())/sweep, "scan/sweep")
 		})
 	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // scanCost is what looking at every row's deadline takes, the fastest of three times.
