@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
 func TestKilledRunGoesOnWhereItWas(t *testing.T) {
@@ -68,4 +70,21 @@ func TestSessionCanBeInspected(t *testing.T) {
 
 	require.Equal(t, 1, command(deadline(t), []string{"-data", dir, "-inspect", "nobody"}, nil, out, errs))
 	require.Contains(t, errs.String(), "nobody")
+}
+
+func TestOtherBrokersAreUsed(t *testing.T) {
+	broker, err := embedded.Start(embedded.WithPartitions(3))
+	require.NoError(t, err)
+	defer broker.Close()
+	brokers := strings.Join(broker.Addrs(), ",")
+
+	out, errs := new(buffer), new(buffer)
+	in := strings.NewReader("Double that.\n")
+	require.Zero(t, command(deadline(t), []string{"-brokers", brokers, "-session", "other"}, in, out, errs), errs)
+	require.Regexp(t, firstAnswer, out)
+	require.Contains(t, out.String(), "answer   2 * 43 is 86.")
+
+	out = new(buffer)
+	require.Zero(t, command(deadline(t), []string{"-brokers", brokers, "-inspect", "other"}, nil, out, errs), errs)
+	require.Contains(t, out.String(), "turn: none")
 }
