@@ -11,8 +11,12 @@ import (
 // such (R21): the digest of its input, then the number of messages in its history.
 const stepSize = digestSize + 4
 
-// inputDigest is the digest of a step's input by value: role, timestamp, content.
+// inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which it
+// was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
 func inputDigest(m topics.Message) []byte {
+	if m.Role != nil && *m.Role == roleTool {
+		m.Timestamp = nil
+	}
 	d := topics.DigestOf(m)
 	return d[:digestSize:digestSize]
 }
@@ -32,9 +36,12 @@ func (s *session) rememberStep() {
 	turn.Input = nil
 }
 
-// namesAnother reports whether a response names a step that is closed, and not the open one. What the response echoes
-// may be missing or altered: then it names none. Where it names both, because the same was asked twice, the length of
-// the history that it echoes decides; workers that compact have another length.
+// namesAnother reports whether a response names another step than the open one. What the response echoes may be missing or
+// altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
+// length of the history that it echoes decides; workers that compact have another length.
+//
+// After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
+// still to come: its input is a message that waits, or it had more history than the open step has.
 func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction bool) bool {
 	m, err := topics.DecodeMessage(echo)
 	if err != nil {
@@ -45,6 +52,9 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 	if open && (compaction || previous == nil) {
 		return false
 	}
+	if !open && s.namesWaiting(d) {
+		return true
+	}
 	closed, sameLength := false, false
 	length := messages(previous)
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
@@ -54,9 +64,26 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 		}
 	}
 	if !open {
-		return closed
+		return closed || length > s.row.Turn.InputHistoryLength
 	}
 	return sameLength && length != s.row.Turn.InputHistoryLength
+}
+
+// asked reports whether an input is what the open step asked. The worker that gave up hands back the record it was given,
+// as it was: another input is another step's. No input names none.
+func (s *session) asked(input topics.Raw) bool {
+	m, err := topics.DecodeMessage(input)
+	return err != nil || bytes.Equal(inputDigest(m), s.row.Turn.Input)
+}
+
+// namesWaiting reports whether a digest is that of a message that waits for its turn.
+func (s *session) namesWaiting(d []byte) bool {
+	for _, a := range s.row.Waiting {
+		if m, err := topics.DecodeMessage(a.Input); err == nil && bytes.Equal(inputDigest(m), d) {
+			return true
+		}
+	}
+	return false
 }
 
 // echoOf is the input that a response says it answers: last_input_message, of a legacy response the last of its messages

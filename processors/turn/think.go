@@ -77,7 +77,7 @@ func (e ThinkFailed) apply(s *session) {
 		s.refuse(reasonTombstone)
 	case !s.thinking():
 		s.refuse(reasonNoStep)
-	case s.namesAnother(e.Failure.LatestInput, nil, false):
+	case !s.asked(e.Failure.LatestInput):
 		s.refuse(reasonOtherStep)
 	default:
 		s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))

@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The property of the transition: however the records of the input topics are interleaved, each topic in its own order,
+// however often they are repeated, and wherever the rows go through bytes, the outputs are the same.
+//
+// Left out are races that the rules leave to whoever comes first (R20): a cancel, and different results for one call
+// that come on different topics.
+
+func scripts(ends []string, deeds ...string) *rapid.Generator[[]script] {
+	step := rapid.Custom(func(t *rapid.T) stepScript {
+		s := stepScript{
+			Tools:  rapid.SliceOfN(rapid.SampledFrom(deeds), 1, 3).Draw(t, "tools"),
+			SameID: rapid.Bool().Draw(t, "same ids"),
+		}
+		for _, d := range s.Tools {
+			if d == "again" || d == "same" {
+				s.SameID = false // what is left of an earlier call would be the first result of the next one
+			}
+		}
+		return s
+	})
+	one := rapid.Custom(func(t *rapid.T) script {
+		return script{
+			Route:   rapid.SampledFrom([]string{"", "named", "unnamed"}).Draw(t, "route"),
+			Steps:   rapid.SliceOfN(step, 0, 2).Draw(t, "steps"),
+			End:     rapid.SampledFrom(ends).Draw(t, "end"),
+			Rethink: rapid.Bool().Draw(t, "rethink"),
+		}
+	})
+	return rapid.SliceOfN(one, 1, 4)
+}
+
+// anyEnd are the ways a turn may end, mostly well.
+var anyEnd = []string{"answer", "answer", "answer", "fail", "silence", "no end"}
+
+// plainly is what the scripts lead to where nothing is odd.
+func plainly(t tb, list []script) *world {
+	w := newWorld(t, list)
+	w.settle()
+	w.judge(true)
+	return w
+}
+
+func TestAnyInterleavingWithRepeatsGivesTheSameOutputs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		want := plainly(t, list)
+		w := newWorld(t, list)
+		for range rapid.IntRange(0, 80).Draw(t, "moves") {
+			ready := w.ready()
+			if len(ready) == 0 {
+				break
+			}
+			w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
+			if rapid.IntRange(0, 3).Draw(t, "repeat") == 0 {
+				w.handle(rapid.SampledFrom(w.sent).Draw(t, "again").event)
+			}
+		}
+		w.settle()
+		for _, q := range w.sent {
+			w.handle(q.event) // everything once more
+		}
+		w.settle()
+		w.judge(true)
+		require.Equal(t, want.outputs, w.outputs)
+	})
+}
+
+func TestRestartAtAnyPointChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		want := plainly(t, list)
+		w := newWorld(t, list)
+		w.inMemory = true
+		w.settle()
+		require.Equal(t, want.outputs, w.outputs)
+	})
+}
+
+// A crash in at-least-once loses the last rows and not their outputs: the records come again, in any order between
+// topics, and the workers answer the repeated outputs again.
+func TestCrashesRepeatOutputsAndChangeNone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := scripts([]string{"answer"}, "ok", "early", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		// A response that was lost sight of is known by its longer history; after a turn that left none it is not.
+		list[len(list)-1].End = rapid.SampledFrom(anyEnd).Draw(t, "last end")
+		want := plainly(t, list)
+		w := newWorld(t, list)
+		var rows [][]byte // before each of w.sent
+		for range rapid.IntRange(0, 80).Draw(t, "moves") {
+			ready := w.ready()
+			if len(ready) == 0 {
+				break
+			}
+			rows = append(rows, w.row)
+			w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
+			if rapid.IntRange(0, 5).Draw(t, "crash") == 0 {
+				n := rapid.IntRange(1, min(8, len(rows))).Draw(t, "lost")
+				w.crash(rows[len(rows)-n], n)
+				rows = rows[:len(rows)-n]
+			}
+		}
+		w.settle()
+		w.judge(false)
+		require.Equal(t, want.outputs, w.outputs)
+	})
+}

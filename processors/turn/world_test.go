@@ -1,0 +1,332 @@
+package turn
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// world plays everybody around one session. The workers are at-least-once and deterministic; what they write depends on
+// what they read. So any order in which the records of different topics are handed over is one that Kafka may choose.
+type world struct {
+	*play
+	scripts []script
+	queues  map[string][]queued // by topic, what is not handed over yet
+	sent    []queued            // what was handed over, oldest first
+	outputs map[string]string   // by id, without times
+	counts  map[string]int
+	turns   map[string]int // script by turn id
+	late    map[int]bool   // scripts whose route was handed over
+	// inMemory keeps the state as Apply returned it, instead of encoding and decoding it.
+	inMemory bool
+	live     *State
+}
+
+// script is what happens to a message.
+type script struct {
+	Route   string // "", "named", "unnamed"
+	Steps   []stepScript
+	End     string // "answer", "fail", "silence", "no end"
+	Rethink bool   // the model answers every step twice, in other bytes
+}
+
+type stepScript struct {
+	Tools  []string // "ok", "early", "again", "fail", "missing", "blank", "same"
+	SameID bool     // the ids are those of every turn
+}
+
+type queued struct {
+	topic  string
+	event  Event
+	script int  // the message it belongs to
+	ends   bool // it ends the turn
+}
+
+var inputs = []string{
+	"message-input", "reply-to", "think-request-response", "think-dlq", "tool-use-result", "tool-use-dlq",
+}
+
+func newWorld(t tb, scripts []script) *world {
+	w := &world{
+		play: newPlay(t), scripts: scripts, queues: map[string][]queued{}, outputs: map[string]string{},
+		counts: map[string]int{}, turns: map[string]int{}, late: map[int]bool{},
+	}
+	for k, s := range scripts {
+		at := w.now.Add(time.Duration(k) * time.Minute)
+		m := message(text(k))
+		if s.Route == "named" {
+			m = requestMessage(text(k), "r"+strconv.Itoa(k))
+			w.write("reply-to", k, false, fmt.Sprintf(`{"to":%d,"request_id":"r%d"}`, k, k), stamped(at))
+		}
+		if s.Route == "unnamed" {
+			w.write("reply-to", k, false, fmt.Sprintf(`{"to":%d}`, k), stamped(at))
+		}
+		w.write("message-input", k, false, m, stamped(at.Add(time.Second)))
+	}
+	return w
+}
+
+func text(k int) string { return "question " + strconv.Itoa(k) }
+
+func (w *world) write(topic string, script int, ends bool, value string, opts ...recordOption) {
+	w.tb.Helper()
+	e, ok := w.event(topic, []byte(value), opts...)
+	require.True(w.tb, ok, value)
+	w.queues[topic] = append(w.queues[topic], queued{topic, e, script, ends})
+}
+
+// ready are the topics whose next record can be handed over. Routes are written ahead of their messages: what ends a
+// turn does not overtake its route.
+func (w *world) ready() (list []string) {
+	for _, topic := range inputs {
+		q := w.queues[topic]
+		if len(q) > 0 && !(q[0].ends && w.scripts[q[0].script].Route != "" && !w.late[q[0].script]) {
+			list = append(list, topic)
+		}
+	}
+	return list
+}
+
+// deliver hands over the next record of a topic.
+func (w *world) deliver(topic string) {
+	next := w.queues[topic][0]
+	w.queues[topic] = w.queues[topic][1:]
+	w.sent = append(w.sent, next)
+	if topic == "reply-to" {
+		w.late[next.script] = true
+	}
+	w.handle(next.event)
+}
+
+func (w *world) handle(e Event) {
+	w.tb.Helper()
+	w.now = w.now.Add(time.Millisecond)
+	if !w.inMemory {
+		w.react(w.apply(e))
+		return
+	}
+	out := Apply(w.live, e, w.now, w.rules)
+	if out.Changed {
+		w.live = out.State
+	}
+	w.keep(out)
+	w.react(out.Effects)
+}
+
+// crash loses the rows written by the last n hand-overs, not their outputs, and hands those records over again.
+func (w *world) crash(row []byte, n int) {
+	w.row = row
+	again := w.sent[len(w.sent)-n:]
+	w.sent = w.sent[:len(w.sent)-n]
+	for _, q := range slices.Backward(again) {
+		w.queues[q.topic] = append([]queued{q}, w.queues[q.topic]...)
+		if q.topic == "reply-to" {
+			w.late[q.script] = false
+		}
+	}
+}
+
+// settle lets time pass once nothing is left to hand over, until nothing waits for it either.
+func (w *world) settle() {
+	for range 1000 {
+		if list := w.ready(); len(list) > 0 {
+			w.deliver(list[0])
+			continue
+		}
+		s := w.state()
+		if s == nil || s.Turn == nil {
+			return
+		}
+		w.now = time.UnixMilli(s.Turn.DeadlineMs)
+		w.handle(DeadlineCame{w.key})
+	}
+	require.Fail(w.tb, "a turn hangs")
+}
+
+// react plays the workers.
+func (w *world) react(es effects) {
+	w.tb.Helper()
+	for _, e := range es {
+		m, ok := e.(Emit)
+		if !ok {
+			continue
+		}
+		value := plain(m.Value)
+		if before, ok := w.outputs[m.ID]; ok {
+			require.Equal(w.tb, before, value, "a repeat says the same: %s", m.ID)
+		}
+		w.outputs[m.ID] = value
+		w.counts[m.ID]++
+		turn, rest, _ := strings.Cut(m.ID, "/")
+		number, _, _ := strings.Cut(rest, "/")
+		step, _ := strconv.Atoi(number)
+		switch v := m.Value.(type) {
+		case Enriched:
+			if step == 1 {
+				w.turns[turn] = scriptOf(v)
+			}
+			w.think(w.turns[turn], step, v)
+		case Called:
+			w.use(v)
+		}
+	}
+}
+
+func scriptOf(v Enriched) int {
+	m, _ := topics.DecodeMessage(v.LatestInput)
+	k, _ := strconv.Atoi(strings.TrimPrefix(topics.Text(m.Content), "question "))
+	return k
+}
+
+// think is the model: what it says depends on all that it is given.
+func (w *world) think(k, step int, asked Enriched) {
+	s := w.scripts[k]
+	cost := 1.0
+	if asked.Cost != nil {
+		cost += *asked.Cost
+	}
+	asked.History = topics.Splice(asked.History)
+	more := fmt.Sprintf(`"total_session_cost":%v,`, cost)
+	ends := step > len(s.Steps)
+	switch {
+	case !ends:
+		more += w.calls(k, step, s.Steps[step-1])
+	case s.End == "answer":
+		more += saying(fmt.Sprintf("answer %d to %s", k, summary(asked)))
+	case s.End == "fail":
+		w.write("think-dlq", k, true, `{"latest_input":`+string(asked.LatestInput)+`}`)
+		return
+	case s.End == "no end":
+		more += `"end_turn":false`
+	default:
+		return
+	}
+	for i := range 2 {
+		if i == 0 || s.Rethink && s.End != "no end" {
+			w.write("think-request-response", k, ends,
+				response(asked, more+`,"timestamp":"`+strconv.Itoa(i)+`"`))
+		}
+	}
+}
+
+func (w *world) calls(k, step int, s stepScript) string {
+	items := make([]string, len(s.Tools))
+	for i, deed := range s.Tools {
+		id := fmt.Sprintf("t-%d-%d-%d-%s", k, step, i, deed)
+		if s.SameID {
+			id = fmt.Sprintf("t-%d-%d-%s", step, i, deed)
+		}
+		switch deed {
+		case "blank":
+			id = " "
+		case "same":
+			id = fmt.Sprintf("t-%d-%d-0-%s", k, step, s.Tools[0])
+		case "early":
+			w.result(id, k, "early")
+		}
+		items[i] = fmt.Sprintf(`{"tool_use_id":%q,"name":"look","input":{"k":%d}}`, id, k)
+	}
+	return `"tool_uses":[` + strings.Join(items, ",") + `],"last_input_response":[{"role":"assistant","content":"calling"}]`
+}
+
+func (w *world) result(id string, k int, said string) {
+	w.write("tool-use-result", k, false, toolResult(id, fmt.Sprint(said, k)))
+}
+
+// use is the tool worker: the same call gives the same bytes.
+func (w *world) use(c Called) {
+	id := *c.ToolUseID
+	var input struct{ k int }
+	_, _ = fmt.Sscanf(string(c.Input), `{"k":%d}`, &input.k)
+	deed := id[strings.LastIndexByte(id, '-')+1:]
+	switch deed {
+	case "missing":
+	case "fail":
+		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id),
+			header(topics.HeaderErrorReason, "broken"))
+	case "early":
+		w.result(id, input.k, "early")
+	default:
+		w.result(id, input.k, "ok")
+		if deed == "again" {
+			w.result(id, input.k, "other")
+		}
+	}
+}
+
+// summary is what a model is given, without times.
+func summary(asked Enriched) string {
+	var said []string
+	elements, _ := topics.Elements(topics.Splice(asked.History, asked.LatestInput))
+	for _, raw := range elements {
+		m, _ := topics.DecodeMessage(raw)
+		said = append(said, *m.Role+"="+string(m.Content))
+	}
+	d := digestOf("summary", said...)
+	return hex.EncodeToString(d[:4]) + " of " + strconv.Itoa(len(said))
+}
+
+// plain is an output without what depends on the time it was made.
+func plain(v Value) string {
+	switch v := v.(type) {
+	case Enriched:
+		return fmt.Sprint(summary(v), *v.UserID, v.Cost != nil && *v.Cost > 0)
+	case Completed:
+		var results []string
+		for _, r := range v.Results {
+			results = append(results, string(r.Result))
+		}
+		return fmt.Sprint(v.ExpectedCount, results, len(v.Expected))
+	case ToolMessage:
+		return string(v.Content)
+	case Answered:
+		cost := "none"
+		if v.Cost != nil {
+			cost = fmt.Sprint(*v.Cost)
+		}
+		return fmt.Sprint(v.Content, " cost ", cost, " to ", string(v.ReplyTo), v.Error)
+	case Called:
+		return *v.ToolUseID
+	default:
+		return fmt.Sprintf("%T", v)
+	}
+}
+
+// judge checks the promises once everything has come to rest.
+func (w *world) judge(exact bool) {
+	w.tb.Helper()
+	ends, calls := map[string]int{}, map[string]int{}
+	for id, n := range w.counts {
+		if exact {
+			require.Equal(w.tb, 1, n, "%s is written once", id)
+		}
+		turn, rest, _ := strings.Cut(id, "/")
+		step, kind, _ := strings.Cut(rest, "/")
+		kind, _, _ = strings.Cut(kind, "/")
+		switch kind {
+		case "output":
+			ends[turn]++
+		case "tool-use", "tool-use-dlq":
+			calls[turn+"/"+step]++
+		}
+	}
+	require.Len(w.tb, ends, len(w.scripts), "every message ends")
+	for turn, n := range ends {
+		require.Equal(w.tb, 1, n, turn)
+	}
+	for step, n := range calls {
+		require.True(w.tb, strings.HasPrefix(w.outputs[step+"/all-complete/0"], strconv.Itoa(n)+" "),
+			"every call of %s has one result: %s", step, w.outputs[step+"/all-complete/0"])
+	}
+	if s := w.state(); s != nil {
+		require.Empty(w.tb, s.Waiting)
+		require.Nil(w.tb, s.Turn)
+	}
+}
