@@ -3,8 +3,10 @@ package unit_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +21,25 @@ import (
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
-func benchCluster(b *testing.B, partitions int32, topics ...string) []string {
+// benchCluster starts an embedded broker with the topics, or creates them on the Kafka of KAFKA_BOOTSTRAP_SERVERS.
+// Their names, and those of groups, begin with what it returns second.
+func benchCluster(b *testing.B, partitions int32, topics ...string) ([]string, string) {
 	b.Helper()
+	if servers := os.Getenv("KAFKA_BOOTSTRAP_SERVERS"); servers != "" {
+		brokers, prefix := strings.Split(servers, ","), fmt.Sprintf("bench%d-", time.Now().UnixNano())
+		admin, err := sarama.NewClusterAdmin(brokers, kafka.Config())
+		require.NoError(b, err)
+		for _, name := range topics {
+			require.NoError(b, admin.CreateTopic(prefix+name,
+				&sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: -1}, false))
+		}
+		require.NoError(b, admin.Close())
+		return brokers, prefix
+	}
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, topics...))
 	require.NoError(b, err)
 	b.Cleanup(c.Close)
-	return c.ListenAddrs()
+	return c.ListenAddrs(), ""
 }
 
 // fill produces n records of size bytes over keys, as fast as it can.
@@ -89,10 +104,10 @@ func BenchmarkGroup(b *testing.B) {
 		b.Run(who, func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				brokers := benchCluster(b, 1, "in", "out")
-				fill(b, brokers, "in", records, 1000, 1000)
+				brokers, prefix := benchCluster(b, 1, "in", "out")
+				fill(b, brokers, prefix+"in", records, 1000, 1000)
 				done := make(chan struct{}, records)
-				graph := echoing("g", "in", "out", done)
+				graph := echoing(prefix+"g", prefix+"in", prefix+"out", done)
 				b.StartTimer()
 				start := time.Now()
 				stop := func() {}
@@ -122,67 +137,72 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-// BenchmarkHop is the latency from a producer's send to a consumer's receipt, one record at a time, over 1 and 4 groups
-// in a chain.
+// BenchmarkHop is the latency from a producer's send to a read-committed consumer's receipt, one record at a time, over
+// 1 and 4 groups in a chain, under both guarantees.
 func BenchmarkHop(b *testing.B) {
-	for _, hops := range []int{1, 4} {
-		b.Run(fmt.Sprintf("%dhops", hops), func(b *testing.B) {
-			names := make([]string, hops+1)
-			for i := range names {
-				names[i] = "t" + strconv.Itoa(i)
-			}
-			brokers := benchCluster(b, 1, names...)
-			for i := range hops {
-				u, stop := benchUnit(b, unit.Config{
-					Brokers: brokers, Graph: echoing("g"+strconv.Itoa(i), names[i], names[i+1], nil),
-				})
-				defer stop()
-				require.Eventually(b, func() bool { return u.Health().State == unit.Running }, 20*time.Second,
-					time.Millisecond)
-			}
-			c, err := sarama.NewConsumer(brokers, kafka.Config())
-			require.NoError(b, err)
-			defer func() { require.NoError(b, c.Close()) }()
-			pc, err := c.ConsumePartition(names[hops], 0, sarama.OffsetOldest)
-			require.NoError(b, err)
-			defer func() { require.NoError(b, pc.Close()) }()
-			p, err := sarama.NewSyncProducer(brokers, kafka.Config())
-			require.NoError(b, err)
-			defer func() { require.NoError(b, p.Close()) }()
-
-			took := make([]time.Duration, 0, b.N)
-			for i := range b.N + 20 {
-				start := time.Now()
-				_, _, err := p.SendMessage(&sarama.ProducerMessage{
-					Topic: names[0], Key: sarama.StringEncoder("k"), Value: sarama.StringEncoder("x"),
-				})
-				require.NoError(b, err)
-				<-pc.Messages()
-				if i >= 20 { // warm
-					took = append(took, time.Since(start))
-				}
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
-			b.ReportMetric(0, "ns/op")
-		})
+	for name, guarantee := range map[string]unit.Guarantee{"atleastonce": unit.AtLeastOnce, "exactlyonce": unit.ExactlyOnce} {
+		for _, hops := range []int{1, 4} {
+			b.Run(fmt.Sprintf("%s/%dhops", name, hops), func(b *testing.B) { benchHops(b, guarantee, hops) })
+		}
 	}
+}
+
+func benchHops(b *testing.B, guarantee unit.Guarantee, hops int) {
+	names := make([]string, hops+1)
+	for i := range names {
+		names[i] = "t" + strconv.Itoa(i)
+	}
+	brokers, prefix := benchCluster(b, 1, names...)
+	for i := range hops {
+		u, stop := benchUnit(b, unit.Config{
+			Brokers: brokers, Guarantee: guarantee, Instance: "i1",
+			Graph: echoing(prefix+"g"+strconv.Itoa(i), prefix+names[i], prefix+names[i+1], nil),
+		})
+		defer stop()
+		require.Eventually(b, func() bool { return u.Health().State == unit.Running }, 20*time.Second, time.Millisecond)
+	}
+	c, err := sarama.NewConsumer(brokers, kafka.Config())
+	require.NoError(b, err)
+	defer func() { require.NoError(b, c.Close()) }()
+	pc, err := c.ConsumePartition(prefix+names[hops], 0, sarama.OffsetOldest)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, pc.Close()) }()
+	p, err := sarama.NewSyncProducer(brokers, kafka.Config())
+	require.NoError(b, err)
+	defer func() { require.NoError(b, p.Close()) }()
+
+	const warm = 20
+	took := make([]time.Duration, 0, b.N)
+	for i := range b.N + warm {
+		start := time.Now()
+		_, _, err := p.SendMessage(&sarama.ProducerMessage{
+			Topic: prefix + names[0], Key: sarama.StringEncoder("k"), Value: sarama.StringEncoder("x"),
+		})
+		require.NoError(b, err)
+		<-pc.Messages()
+		if i >= warm {
+			took = append(took, time.Since(start))
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkRecovery is the time from Run to the first moment of Running with a table of 100,000 rows of 1 KB: read from
 // the changelog, and restarted with the store on disk.
 func BenchmarkRecovery(b *testing.B) {
 	const rows = 100_000
-	brokers := benchCluster(b, 1, "in", "out", "g-table")
-	fill(b, brokers, "g-table", rows, rows, 1000)
+	brokers, prefix := benchCluster(b, 1, "in", "out", "g-table")
+	fill(b, brokers, prefix+"g-table", rows, rows, 1000)
 	dir := b.TempDir()
 	for _, c := range []struct{ name, dir string }{{"memory", ""}, {"leveldb", dir}, {"leveldb-restart", dir}} {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
 				start := time.Now()
 				u, stop := benchUnit(b, unit.Config{
-					Brokers: brokers, Graph: echoing("g", "in", "out", nil), StorageDir: c.dir,
+					Brokers: brokers, Graph: echoing(prefix+"g", prefix+"in", prefix+"out", nil), StorageDir: c.dir,
 				})
 				require.Eventually(b, func() bool { return u.Health().State == unit.Running }, time.Minute,
 					time.Millisecond)
