@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -49,8 +50,9 @@ func (r *record) letter(reason string) Letter {
 
 // deadLetter sends a record that reaches no handler, or whose handler panicked.
 func deadLetter(ctx goka.Context, r *record, stage Stage, cause error) {
-	settingsOf(ctx).onDeadLetter(r.fail(stage, cause))
-	r.letter(cause.Error()).output(ctx).perform(ctx)
+	out := r.letter(cause.Error()).output(ctx)
+	out.rejected = r.fail(stage, cause)
+	out.perform(ctx)
 }
 
 // output is the letter as a record of the dead-letter topic, cut where it would be refused for its size.
@@ -71,7 +73,10 @@ func (l Letter) output(ctx goka.Context) output {
 	if _, ok := ctx.(callback.Runtime); ok && l.NullKey {
 		headers[callback.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it
 	}
-	out := output{stream: s.deadLetters, key: key, headers: headers}
+	out := output{stream: s.deadLetters, key: key, headers: headers, rejected: &RecordError{
+		Group: ctx.Group(), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Key: l.Key,
+		Stage: StageHandle, Err: errors.New(l.Reason),
+	}}
 	if value != nil {
 		out.value = codec.Decoded[[]byte]{Raw: value, Err: errEncoded}
 	}

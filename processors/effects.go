@@ -31,10 +31,11 @@ type effects struct {
 }
 
 type output struct {
-	stream  goka.Stream
-	key     string
-	value   any
-	headers goka.Headers
+	stream   goka.Stream
+	key      string
+	value    any
+	headers  goka.Headers
+	rejected *RecordError // of a dead letter
 }
 
 func (e *effects) emit(out output) { e.outputs = append(e.outputs, out) }
@@ -62,6 +63,9 @@ func (e *effects) perform(ctx goka.Context) {
 }
 
 func (o output) perform(ctx goka.Context) {
+	if o.rejected != nil {
+		settingsOf(ctx).onDeadLetter(o.rejected)
+	}
 	if len(o.headers) == 0 {
 		ctx.Emit(o.stream, o.key, o.value)
 		return

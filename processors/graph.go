@@ -1,0 +1,139 @@
+package processors
+
+import (
+	"reflect"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// checkGraph refuses what Goka would accept, or find out by a panic, and what then goes wrong at the first record.
+func (o *options) checkGraph(graph *goka.GroupGraph) {
+	if graph == nil {
+		o.refuse("no graph")
+		return
+	}
+	if graph.Group() == "" {
+		o.refuse("graph without a group")
+	}
+	if err := graph.Validate(); err != nil {
+		o.refuse("graph: %w", err)
+		return
+	}
+	// Goka has one codec for each topic, that of the later edge, and gives its values to the callbacks of both.
+	codecs := map[string]reflect.Type{}
+	for _, e := range graph.AllEdges() {
+		if e.Codec() == nil { // a visitor
+			continue
+		}
+		kind := reflect.TypeOf(e.Codec())
+		if other, ok := codecs[e.Topic()]; ok && other != kind {
+			o.refuse("topic %s has edges with different codecs, %s and %s", e.Topic(), other, kind)
+		}
+		codecs[e.Topic()] = kind
+	}
+	o.checkNames(graph)
+	if o.catalog != nil && o.catalog.Group() != graph.Group() {
+		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
+	}
+	if o.catalog == nil && o.partitions > 0 {
+		o.refuse("WithPartitions: nothing is created without WithTopics")
+	}
+}
+
+// checkNames keeps the topics that New adds apart from the graph's.
+func (o *options) checkNames(graph *goka.GroupGraph) {
+	letters, own := o.deadLetters, string(deadLetterStream(graph.Group()))
+	virtual := timer.Topic(string(graph.Group()))
+	if letters == virtual {
+		o.refuse("dead-letter topic %s has the name of the group's timer", letters)
+	}
+	output := map[goka.Edge]bool{}
+	for _, e := range graph.OutputStreams() {
+		output[e] = true
+	}
+	for _, e := range graph.AllEdges() {
+		switch {
+		case e.Codec() == nil:
+		case e.Topic() == letters && (letters != own || !output[e]):
+			o.refuse("dead-letter topic %s is another edge of the graph", letters)
+		case e.Topic() == virtual:
+			o.refuse("topic %s has the name of the group's timer, which is added by itself", virtual)
+		}
+	}
+}
+
+// bindGraph is the graph once more, with edges that know the settings: inputs and loop as Edges would make them, the
+// dead-letter topic under its configured name, and the timer where the table has deadlines. Edges that are not ours stay
+// as they are.
+func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
+	var inputs []Source
+	if loop := graph.LoopStream(); loop != nil {
+		if c, ok := loop.Codec().(loopCodec); ok {
+			inputs = c.inputs
+		}
+	}
+	timed, hasDeadlines := timedOf(graph)
+	if len(inputs) == 0 && !hasDeadlines {
+		return graph
+	}
+
+	bound := map[string]bool{string(deadLetterStream(graph.Group())): true}
+	for _, in := range inputs {
+		bound[in.in.name()] = true
+	}
+	var edges []goka.Edge
+	for _, e := range graph.InputStreams() {
+		if !bound[e.Topic()] {
+			edges = append(edges, e)
+		}
+	}
+	switch loop := graph.LoopStream(); {
+	case len(inputs) > 0:
+		edges = append(edges, bindEdges(inputs, s.bind)...)
+	case loop != nil:
+		edges = append(edges, loop)
+	}
+	if hasDeadlines {
+		edges = append(edges, timerEdge(graph.Group(), timed, s.bind))
+	}
+	return goka.DefineGroup(graph.Group(), append(edges, otherEdges(graph, s)...)...)
+}
+
+// otherEdges are the edges without callbacks of ours: outputs, tables, visitors.
+func otherEdges(graph *goka.GroupGraph, s *settings) []goka.Edge {
+	edges := []goka.Edge{DeadLetters(graph.Group())}
+	if edges[0].Topic() != string(s.deadLetters) {
+		edges[0] = goka.Output(s.deadLetters, edges[0].Codec())
+	}
+	made := map[goka.Edge]bool{graph.LoopStream(): true, graph.GroupTable(): true}
+	for _, e := range graph.InputStreams() {
+		made[e] = true
+	}
+	for _, e := range graph.AllEdges() {
+		if !made[e] && e.Topic() != string(deadLetterStream(graph.Group())) {
+			edges = append(edges, e)
+		}
+	}
+	if table := graph.GroupTable(); table != nil {
+		// Goka writes the group's name into this edge: another graph may be reading it.
+		edges = append(edges, goka.Persist(table.Codec()))
+	}
+	return edges
+}
+
+func timedOf(graph *goka.GroupGraph) (Timed, bool) {
+	table := graph.GroupTable()
+	if table == nil {
+		return nil, false
+	}
+	timed, ok := table.Codec().(Timed)
+	return timed, ok
+}
+
+func timerEdge(group goka.Group, timed Timed, bind binder) goka.Edge {
+	return goka.Input(goka.Stream(timer.Topic(string(group))), timer.Codec{}, func(ctx goka.Context, msg any) {
+		timed.OnDeadline(bind(ctx), msg.(Due)) // its codec decodes to nothing else
+	})
+}

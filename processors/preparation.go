@@ -1,0 +1,107 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/unit"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// preparation is what Run does before it joins the group; nil is nothing.
+type preparation func(context.Context) error
+
+// preparation creates the topics of WithTopics. A broker that does not answer yet is waited for, as a running processor
+// waits for one; topics that do not fit together are an error at once.
+func (o *options) preparation(c unit.Config) preparation {
+	if o.catalog == nil {
+		return nil
+	}
+	var ensure []topics.EnsureOption
+	if o.partitions > 0 {
+		ensure = append(ensure, topics.WithPartitions(o.partitions))
+	}
+	if c.Replication > 0 {
+		ensure = append(ensure, topics.WithReplication(c.Replication))
+	}
+	tries := uint(defaultRestartLimit)
+	if c.Restart.Limit != 0 {
+		tries = uint(max(c.Restart.Limit, 0)) // 0: no limit
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = defaultRestartInitial, defaultRestartMax
+	if c.Restart.Initial > 0 {
+		wait.InitialInterval, wait.MaxInterval = c.Restart.Initial, c.Restart.Max
+	}
+	return func(ctx context.Context) error {
+		_, err := backoff.Retry(ctx, func() (struct{}, error) {
+			err := topics.EnsureCluster(ctx, c.Brokers, c.Sarama(), *o.catalog, ensure...)
+			switch {
+			case err == nil:
+			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
+				err = backoff.Permanent(err)
+			default:
+				c.Logger.Warn("topics cannot be ensured yet", zap.Error(err))
+			}
+			return struct{}{}, err
+		}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
+		return err
+	}
+}
+
+// The restart policy of a running processor.
+const (
+	defaultRestartLimit   = 20
+	defaultRestartInitial = 100 * time.Millisecond
+	defaultRestartMax     = 15 * time.Second
+)
+
+// prepared runs the preparation. It is not ready where that failed, or where Run was stopped or killed meanwhile.
+func (p *Processor) prepared(ctx context.Context) (ready bool, err error) {
+	if p.prepare == nil {
+		return true, nil
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.mu.Lock()
+	p.kill = cancel
+	if p.dead {
+		cancel()
+	}
+	p.mu.Unlock()
+
+	p.enter(Recovering, nil)
+	err = p.prepare(inner)
+	p.mu.Lock()
+	dead := p.dead
+	if ready = err == nil && !dead; ready {
+		p.own = nil // the unit's from here on
+	}
+	p.mu.Unlock()
+	switch {
+	case ready:
+		return true, nil
+	case dead:
+		err = ErrKilled
+	case ctx.Err() != nil:
+		err = nil
+	default:
+		err = fmt.Errorf("processors: topics: %w", err)
+	}
+	p.enter(Stopped, err)
+	return false, err
+}
+
+func (p *Processor) enter(s State, err error) {
+	p.mu.Lock()
+	p.own = &Health{State: s, Since: p.now(), Err: err}
+	p.mu.Unlock()
+	if p.state != nil {
+		p.state(s)
+	}
+}
