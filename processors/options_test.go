@@ -1,0 +1,142 @@
+package processors_test
+
+import (
+	"crypto/tls"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var brokers = []string{"localhost:9092"}
+
+func TestNewNamesEverythingThatIsWrong(t *testing.T) {
+	catalog, err := topics.For("pilot")
+	require.NoError(t, err)
+	_, err = processors.New([]string{" "}, graphOf(nil, codec.String()),
+		processors.WithTick(0), processors.WithClock(nil), processors.WithLogger(nil), processors.WithTLS(nil),
+		processors.WithStorage(processors.LevelDB("")), processors.WithPartitions(0), processors.WithReplication(0),
+		processors.WithDeadLetters(""), processors.WithMaxRecordBytes(1), processors.WithInstance(""),
+		processors.WithRestartLimit(0), processors.WithRestartBackoff(time.Second, time.Millisecond),
+		processors.WithSASL("GSSAPI", "ann", "hunter2"), processors.WithProperties(map[string]string{"acks": "1"}),
+		processors.WithTopics(catalog))
+	require.ErrorIs(t, err, processors.ErrConfig)
+	for _, name := range []string{
+		"brokers", "WithTick", "WithClock", "WithLogger", "WithTLS", "WithStorage", "WithPartitions", "WithReplication",
+		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithRestartLimit", "WithRestartBackoff", "GSSAPI",
+		"acks", "WithTopics",
+	} {
+		require.ErrorContains(t, err, name)
+	}
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestExactlyOnceIsRefusedAsLongAsItIsNotThere(t *testing.T) {
+	_, err := processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee(processors.ExactlyOnce))
+	require.ErrorContains(t, err, "exactly_once is not available yet")
+	_, err = processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee("at_most_once"))
+	require.ErrorContains(t, err, `"at_most_once" is no guarantee`)
+	_, err = processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee(processors.AtLeastOnce))
+	require.NoError(t, err)
+}
+
+func TestNewTakesWhatIsRight(t *testing.T) {
+	_, err := processors.New(brokers, graphOf(nil, codec.String()),
+		processors.WithTLS(&tls.Config{MinVersion: tls.VersionTLS13}), processors.WithSASL("SCRAM-SHA-512", "ann", "hunter2"),
+		processors.WithStorage(processors.LevelDB(t.TempDir())), processors.WithInstance("floor-1"),
+		processors.WithKeepMembership(), processors.WithReplication(3), processors.WithRestartLimit(-1),
+		processors.WithProperties(map[string]string{"compression.type": "lz4"}))
+	require.NoError(t, err)
+}
+
+func TestInstanceIDsThatKafkaRefusesAreRefusedByNew(t *testing.T) {
+	_, err := processors.New(brokers, graphOf(nil, codec.String()), processors.WithInstance("a b"))
+	require.ErrorContains(t, err, "instance id")
+}
+
+func TestGraphsThatGoWrongAtTheFirstRecordAreRefused(t *testing.T) {
+	input := processors.Input(asks, func(*processors.Context, codec.Decoded[asked]) error { return nil })
+	own := func(more ...goka.Edge) *goka.GroupGraph {
+		return goka.DefineGroup(group, append(processors.Edges(group, input), more...)...)
+	}
+	for name, tc := range map[string]struct {
+		graph *goka.GroupGraph
+		opts  []processors.Option
+		want  string
+	}{
+		"none":            {nil, nil, "no graph"},
+		"no input":        {goka.DefineGroup(group), nil, "no input stream"},
+		"no group":        {goka.DefineGroup("", goka.Input("asks", codec.String(), nil)), nil, "without a group"},
+		"two codecs":      {own(goka.Output("asks", codec.String())), nil, "different codecs"},
+		"letters: input":  {own(), []processors.Option{processors.WithDeadLetters("asks")}, "is another edge"},
+		"letters: table":  {own(goka.Persist(codec.String())), []processors.Option{processors.WithDeadLetters("floor-table")}, "is another edge"},
+		"letters: loop":   {own(), []processors.Option{processors.WithDeadLetters("floor-loop")}, "is another edge"},
+		"letters: output": {own(goka.Output("answers", codec.Bytes())), []processors.Option{processors.WithDeadLetters("answers")}, "is another edge"},
+		"letters: timer":  {own(), []processors.Option{processors.WithDeadLetters("floor-timer")}, "timer"},
+		"timer":           {own(goka.Output("floor-timer", codec.Bytes())), nil, "timer"},
+	} {
+		_, err := processors.New(brokers, tc.graph, tc.opts...)
+		require.ErrorIs(t, err, processors.ErrConfig, name)
+		require.ErrorContains(t, err, tc.want, name)
+	}
+	for name, graph := range map[string]*goka.GroupGraph{
+		"plain Goka":  goka.DefineGroup(group, goka.Input("asks", codec.String(), func(goka.Context, any) {})),
+		"mixed":       own(goka.Input("more", codec.String(), func(goka.Context, any) {})),
+		"two letters": own(processors.DeadLetters(group)),
+	} {
+		_, err := processors.New(brokers, graph)
+		require.NoError(t, err, name)
+	}
+}
+
+func TestEnvironmentBecomesOptions(t *testing.T) {
+	dir := t.TempDir()
+	env, err := processors.FromEnviron([]string{
+		"PATH=/bin", "kafka_acks=1", "KAFKA_=x",
+		"KAFKA_BOOTSTRAP_SERVERS= a:9092, b:9092,", "KAFKA_STATE_DIR=" + dir, "KAFKA_REPLICATION_FACTOR=3",
+		"KAFKA_COMPRESSION_TYPE=zstd", "KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT", "KAFKA_SASL_MECHANISM=PLAIN",
+		"KAFKA_SASL_JAAS_CONFIG=org.apache.kafka.common.security.plain.PlainLoginModule required username=\"a=b\" password=\"c\";",
+		"KAFKA_GROUP_INSTANCE_ID=i-1", "KAFKA_HEAP_OPTS=-Xmx1g", "KAFKA_CLIENT_ID=", "KAFKA_INPUT_TOPIC=x",
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:9092", "b:9092"}, env.Brokers)
+	require.Equal(t, []string{"KAFKA_CLIENT_ID", "KAFKA_HEAP_OPTS", "KAFKA_INPUT_TOPIC"}, env.Ignored)
+	require.Equal(t, []string{
+		"KAFKA_BOOTSTRAP_SERVERS", "KAFKA_COMPRESSION_TYPE", "KAFKA_GROUP_INSTANCE_ID", "KAFKA_REPLICATION_FACTOR",
+		"KAFKA_SASL_JAAS_CONFIG", "KAFKA_SASL_MECHANISM", "KAFKA_SECURITY_PROTOCOL", "KAFKA_STATE_DIR",
+	}, env.Applied)
+	_, err = processors.New(env.Brokers, graphOf(nil, codec.String()), env.Options...)
+	require.NoError(t, err)
+}
+
+func TestEmptyEnvironmentMeansALocalBroker(t *testing.T) {
+	for _, environ := range [][]string{nil, {"KAFKA_BOOTSTRAP_SERVERS=  "}} {
+		env, err := processors.FromEnviron(environ)
+		require.NoError(t, err)
+		require.Equal(t, []string{"localhost:9092"}, env.Brokers)
+		require.Empty(t, env.Options)
+	}
+}
+
+func TestEnvironmentThatBreaksAPromiseIsRefused(t *testing.T) {
+	for _, entry := range []string{
+		"KAFKA_ACKS=1", "KAFKA_PARTITIONER_CLASS=com.example.Mine", "KAFKA_ENABLE_IDEMPOTENCE=false",
+		"KAFKA_ISOLATION_LEVEL=read_uncommitted", "KAFKA_REPLICATION_FACTOR=0", "KAFKA_REPLICATION_FACTOR=many",
+	} {
+		_, err := processors.FromEnviron([]string{entry})
+		require.ErrorIs(t, err, processors.ErrConfig, entry)
+	}
+	_, err := processors.FromEnviron([]string{
+		"KAFKA_SECURITY_PROTOCOL=SASL_SSL", "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_PASSWORD=hunter2",
+	})
+	require.ErrorContains(t, err, "OAUTHBEARER is not supported")
+	require.False(t, strings.Contains(err.Error(), "hunter2"))
+	_, err = processors.FromEnviron([]string{"KAFKA_REPLICATION_FACTOR=-1"})
+	require.NoError(t, err)
+}
