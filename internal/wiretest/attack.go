@@ -1,0 +1,115 @@
+package wiretest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// T is what Attack needs of a test.
+type T interface {
+	Helper()
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// Options of an attack.
+type Options struct {
+	// Partitions, if not 0, creates missing topics with this count first.
+	Partitions int32
+	// Seed chooses the scenario; the same seed is the same scenario.
+	Seed uint64
+	// Sessions is how many there are (default: three of each theme), Turns how many messages each has (default 4, at most 12).
+	Sessions, Turns int
+	// Parallel is how many sessions go on at a time. Default 16.
+	Parallel int
+	// Themes are the kinds of sessions; none: Themes().
+	Themes []Theme
+	// Patience, if not 0, gives up when nothing new was read for so long, instead of at the context's end.
+	Patience time.Duration
+	// Oracle options, without a ledger.
+	Oracle []OracleOption
+}
+
+// Attack plays a whole seeded scenario against the pipeline that runs for the agent, and returns the oracle's report,
+// whose violations it has reported to t. It blocks until everything has settled or ctx ends: give ctx a deadline.
+func Attack(ctx context.Context, t T, bootstrap []string, agent string, opts Options) Report {
+	t.Helper()
+	r, err := attack(ctx, bootstrap, agent, opts)
+	if err != nil {
+		t.Errorf("attack with seed %d: %v", opts.Seed, err)
+	}
+	if !r.Kept() {
+		t.Errorf("attack with seed %d: %s", opts.Seed, r)
+	} else {
+		t.Logf("attack with seed %d: %s", opts.Seed, r)
+	}
+	return r
+}
+
+func attack(ctx context.Context, bootstrap []string, agent string, opts Options) (Report, error) {
+	if opts.Partitions > 0 {
+		if err := CreateTopics(ctx, bootstrap, agent, opts.Partitions); err != nil {
+			return Report{}, err
+		}
+	}
+	ledger := NewLedger()
+	oracle, err := NewOracle(ctx, bootstrap, agent, append(opts.Oracle, JudgeBy(ledger), Patience(opts.Patience))...)
+	if err != nil {
+		return Report{}, err
+	}
+	defer oracle.Close()
+	driver, err := NewDriver(ctx, bootstrap, agent, WithLedger(ledger), WithBacklog(24))
+	if err != nil {
+		return Report{}, err
+	}
+	defer driver.Close() //nolint:errcheck // its error comes up below, as a turn that hangs
+	if err := driver.Start(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := storm(ctx, driver, oracle, opts); err != nil {
+		r, _ := oracle.Report(context.WithoutCancel(ctx))
+		return r, err
+	}
+	if err := driver.Release(ctx); err != nil {
+		return Report{}, err
+	}
+	return oracle.Settle(ctx)
+}
+
+// storm plays the sessions, a number of them at a time.
+func storm(ctx context.Context, d *Driver, o *Oracle, opts Options) error {
+	themes := opts.Themes
+	if len(themes) == 0 {
+		themes = Themes()
+	}
+	sessions, turns, parallel := opts.Sessions, opts.Turns, opts.Parallel
+	if sessions <= 0 {
+		sessions = 3 * len(themes)
+	}
+	if turns <= 0 {
+		turns = 4
+	}
+	if parallel <= 0 {
+		parallel = 16
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i := range sessions {
+		theme := themes[i%len(themes)]
+		s := &scene{
+			Driver: d, oracle: o, theme: theme, name: fmt.Sprintf("%s-%d", theme, i), turns: min(turns, 12),
+			random: rand.New(rand.NewPCG(opts.Seed, uint64(i))),
+		}
+		group.Go(func() error {
+			if err := s.play(ctx); err != nil {
+				return fmt.Errorf("wiretest: session %s: %w", s.name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

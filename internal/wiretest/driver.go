@@ -1,0 +1,186 @@
+package wiretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+)
+
+// Driver plays the sides of the pipeline from outside. Its writers (Say, Send, ...) may be used from several
+// goroutines, before Start too; its workers run between Start and Close and begin at the oldest record.
+type Driver struct {
+	names  Names
+	ledger *Ledger
+	script Script
+	tool   ToolScript
+	roles  Role
+	late   int
+
+	producer   *kgo.Client
+	bootstrap  []string
+	partitions map[string]int32
+	backlog    *backlog
+	responses  atomic.Int64
+	results    atomic.Int64
+
+	mu     sync.Mutex
+	stop   context.CancelFunc
+	group  *errgroup.Group
+	closed bool
+}
+
+// Role names the workers a driver runs.
+type Role uint8
+
+// The workers.
+const (
+	RoleModel Role = 1 << iota
+	RoleTools
+)
+
+// DriverOption changes a driver.
+type DriverOption func(*Driver)
+
+// WithLedger notes what is known of the records sent, for an oracle that is given the same ledger.
+func WithLedger(l *Ledger) DriverOption { return func(d *Driver) { d.ledger = l } }
+
+// WithScript replaces the model. Default: Planned.
+func WithScript(s Script) DriverOption { return func(d *Driver) { d.script = s } }
+
+// WithTools replaces the tools. Default: Dealt.
+func WithTools(t ToolScript) DriverOption { return func(d *Driver) { d.tool = t } }
+
+// WithRoles chooses the workers. Default: both.
+func WithRoles(r Role) DriverOption { return func(d *Driver) { d.roles = r } }
+
+// WithBacklog is how many late records are held back; beyond it the oldest goes out. Default 64, at least 1.
+func WithBacklog(n int) DriverOption { return func(d *Driver) { d.late = max(n, 1) } }
+
+// NewDriver connects to a cluster on which the agent's topics exist. Close it.
+func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...DriverOption) (*Driver, error) {
+	d := &Driver{
+		names: NamesOf(agent), script: Planned, tool: Dealt, roles: RoleModel | RoleTools, late: 64, bootstrap: bootstrap,
+	}
+	for _, o := range opts {
+		o(d)
+	}
+	producer, err := kgo.NewClient(
+		kgo.SeedBrokers(bootstrap...),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerLinger(0),
+		kgo.MaxBufferedRecords(10_000),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("wiretest: producer: %w", err)
+	}
+	topics := append(d.names.Inputs(), d.names.Enriched, d.names.ToolUse)
+	counts, err := partitionCounts(ctx, producer, topics)
+	if err != nil {
+		producer.Close()
+		return nil, err
+	}
+	for _, t := range topics {
+		if counts[t] == 0 {
+			producer.Close()
+			return nil, fmt.Errorf("wiretest: topic %s does not exist", t)
+		}
+	}
+	d.producer, d.partitions, d.backlog = producer, counts, newBacklog(d.late)
+	return d, nil
+}
+
+// Names are the topics of the driver's agent.
+func (d *Driver) Names() Names { return d.names }
+
+// Partitions is the partition count of message-input.
+func (d *Driver) Partitions() int32 { return d.partitions[d.names.MessageInput] }
+
+// Start starts the workers; they run until ctx ends or Close. It may be called once.
+func (d *Driver) Start(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.group != nil || d.closed {
+		return errors.New("wiretest: driver was started before")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	d.stop, d.group = stop, group
+	if d.roles&RoleModel != 0 {
+		group.Go(func() error { return d.consume(ctx, d.names.Enriched, d.think) })
+	}
+	if d.roles&RoleTools != 0 {
+		group.Go(func() error { return d.consume(ctx, d.names.ToolUse, d.work) })
+	}
+	return nil
+}
+
+// Close stops the workers and waits for them; it returns the first error of one. Records held back are dropped.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	var err error
+	if d.group != nil {
+		d.stop()
+		err = d.group.Wait()
+	}
+	d.producer.Close()
+	return err
+}
+
+// consume hands every record of a topic to do, in order per partition, until ctx ends.
+func (d *Driver) consume(ctx context.Context, topic string, do func(context.Context, *kgo.Record) error) error {
+	client, err := kgo.NewClient(readerOptions(d.bootstrap, map[string]int32{topic: d.partitions[topic]}, kgo.ReadCommitted())...)
+	if err != nil {
+		return fmt.Errorf("wiretest: consumer: %w", err)
+	}
+	defer client.Close()
+	for {
+		fetches := client.PollRecords(ctx, 500)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the end of ctx is how workers stop
+		}
+		// Fetch errors of a broker that goes and comes are retried by the client; the caller's deadline bounds them.
+		for it := fetches.RecordIter(); !it.Done(); {
+			if err := do(ctx, it.Next()); err != nil {
+				if ctx.Err() != nil {
+					return nil //nolint:nilerr // as above
+				}
+				return err
+			}
+		}
+	}
+}
+
+// readerOptions read all partitions of the topics from their start.
+func readerOptions(bootstrap []string, counts map[string]int32, level kgo.IsolationLevel) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(bootstrap...),
+		kgo.ConsumePartitions(fromStart(counts)),
+		kgo.FetchIsolationLevel(level),
+		kgo.FetchMaxWait(250 * time.Millisecond),
+		kgo.FetchMaxBytes(16 << 20),
+	}
+}
+
+func fromStart(counts map[string]int32) map[string]map[int32]kgo.Offset {
+	out := make(map[string]map[int32]kgo.Offset, len(counts))
+	for t, n := range counts {
+		ps := make(map[int32]kgo.Offset, n)
+		for p := range n {
+			ps[p] = kgo.NewOffset().AtStart()
+		}
+		out[t] = ps
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package wiretest
+
+import "slices"
+
+// codes is the closed list of R27.
+var codes = []string{
+	"think_timeout", "think_failed", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "internal",
+}
+
+// early are the codes of outputs that may overtake those of messages handed over before.
+var early = []string{"queue_full", "busy", "invalid_message", "too_large", "cancelled"}
+
+// assign finds the message of each turn: by what its first step carries, then by request id, then by elimination.
+func (j *judgement) assign(s *session) {
+	open := j.claimants(s)
+	take := func(t *turn, fits func(*message) bool) bool {
+		i := slices.IndexFunc(open, fits)
+		if i < 0 {
+			return false
+		}
+		t.message = open[i]
+		open = slices.Delete(open, i, i+1)
+		return true
+	}
+	var unnamed []*turn
+	for _, t := range s.turns {
+		if len(t.steps) == 0 {
+			continue
+		}
+		first := t.steps[0]
+		if !take(t, func(m *message) bool { return m.said == first.said }) {
+			j.report.add(RuleStep, first.at, "opens a turn that no message asked for")
+		}
+	}
+	for _, t := range s.turns {
+		if len(t.steps) > 0 || len(t.endings) == 0 {
+			continue
+		}
+		if id := t.endings[0].request; id == nil || !take(t, func(m *message) bool { return m.request == *id }) {
+			unnamed = append(unnamed, t)
+		}
+	}
+	for _, t := range unnamed {
+		if !take(t, func(m *message) bool { return m.request == "" && j.admits(m, t.endings[0]) }) &&
+			!take(t, func(m *message) bool { return m.request == "" }) {
+			j.report.add(RuleAlienOutput, t.endings[0].at, "no message is left for it")
+		}
+	}
+	for _, m := range open {
+		if !j.dead[m.at] && j.mustEnd(m) {
+			j.report.add(RuleNoOutput, m.at, "%s has no turn", j.kindOf(m.at))
+		}
+	}
+}
+
+// claimants are the messages a turn may belong to, one for each identity: those not dead-lettered first.
+func (j *judgement) claimants(s *session) []*message {
+	seen := map[string]bool{}
+	var alive, dead []*message
+	for _, m := range s.messages {
+		if j.known[m.at].Fate == FateDeadLetter {
+			continue
+		}
+		if j.dead[m.at] {
+			dead = append(dead, m)
+			continue
+		}
+		if seen[m.identity()] {
+			j.used[m.at] = true
+			continue
+		}
+		seen[m.identity()] = true
+		alive = append(alive, m)
+	}
+	for _, m := range alive {
+		if j.mustEnd(m) {
+			j.report.Counts.Messages++
+		}
+	}
+	return append(alive, dead...)
+}
+
+// mustEnd tells whether a message that is not dead-lettered must have an output.
+func (j *judgement) mustEnd(m *message) bool {
+	switch j.known[m.at].Fate {
+	case FateTurn:
+		return true
+	case FateOwn:
+		return m.accepted
+	default:
+		return false
+	}
+}
+
+func (j *judgement) admits(m *message, e *ending) bool {
+	list := j.known[m.at].Codes
+	return list == nil || slices.Contains(list, e.code)
+}
+
+func (j *judgement) kindOf(at Coord) string {
+	if c := j.known[at].Case; c != "" {
+		return c
+	}
+	return "message"
+}
+
+// ends checks that each turn has exactly one ending, of the kind its message must have.
+func (j *judgement) ends(s *session) {
+	for _, t := range s.turns {
+		if len(t.steps) > 0 {
+			j.report.Counts.Turns++
+		}
+		if t.message == nil {
+			continue
+		}
+		j.used[t.message.at] = true
+		if len(t.endings) == 0 {
+			j.report.add(RuleNoOutput, t.message.at, "%s hangs after %d steps", j.kindOf(t.message.at), len(t.steps))
+			continue
+		}
+		for _, more := range t.endings[1:] {
+			j.report.add(RuleTwoOutputs, more.at, "the turn of %s has ended at %s", t.message.at, t.endings[0].at)
+		}
+		e := t.endings[0]
+		if e.isError {
+			j.report.Counts.Errors++
+			j.report.Counts.Codes[e.code]++
+			if !slices.Contains(codes, e.code) {
+				j.report.add(RuleCode, e.at, "code is not in the closed list")
+			}
+		} else {
+			j.report.Counts.Answers++
+		}
+		if !j.admits(t.message, e) {
+			j.report.add(RuleOutcome, e.at, "%s of %s ended with code %q", j.kindOf(t.message.at), t.message.at, e.code)
+		}
+		j.requestAndRoute(s, t, e)
+	}
+}
+
+func (j *judgement) requestAndRoute(s *session, t *turn, e *ending) {
+	m := t.message
+	if (m.request != "") != (e.request != nil) || e.request != nil && *e.request != m.request {
+		j.report.add(RuleRequest, e.at, "request id is not that of %s", m.at)
+	}
+	if e.route != nil {
+		j.report.Counts.Routed++
+		given := slices.ContainsFunc(j.routes[s.name], func(r route) bool {
+			return r.bytes == *e.route && (r.request == "" || r.request == m.request)
+		})
+		if !given {
+			j.report.add(RuleRoute, e.at, "nobody gave this route to %s", m.at)
+		}
+	}
+	known := j.known[m.at]
+	switch {
+	case known.NoRoute && e.route != nil:
+		j.report.add(RuleRoute, e.at, "%s has no route", m.at)
+	case known.Route != nil && (e.route == nil || *e.route != digestOf(compact(known.Route))):
+		j.report.add(RuleRoute, e.at, "the route of %s is another", m.at)
+	}
+}
+
+// order checks that turns do not interleave, and that they open and end in hand-over order. Messages that went through
+// the loop have no order.
+func (j *judgement) order(s *session) {
+	closed, current := map[string]bool{}, ""
+	for _, v := range s.steps {
+		if v.origin.turn == current {
+			continue
+		}
+		if closed[v.origin.turn] {
+			j.report.add(RuleInterleaved, v.at, "another turn was opened before this one went on")
+		}
+		closed[current], current = true, v.origin.turn
+	}
+	byID := map[string]*turn{}
+	last := int64(-1)
+	for _, t := range s.turns {
+		byID[t.id] = t
+		if len(t.steps) > 0 && t.message != nil && t.message.atHome {
+			if t.message.at.Offset < last {
+				j.report.add(RuleOrder, t.steps[0].at, "opens before a message handed over earlier")
+			}
+			last = t.message.at.Offset
+		}
+	}
+	last = -1
+	for _, e := range s.endings {
+		t := byID[e.origin.turn]
+		if t == nil || t.message == nil || !t.message.atHome || slices.Contains(early, e.code) || e != t.endings[0] {
+			continue
+		}
+		if t.message.at.Offset < last {
+			j.report.add(RuleOrder, e.at, "ends after a message handed over later")
+		}
+		last = t.message.at.Offset
+	}
+}

@@ -1,0 +1,191 @@
+package wiretest
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Enriched is a record of enriched-message-input as a model worker sees it.
+type Enriched struct {
+	Names   Names
+	Record  *kgo.Record
+	Session string
+	User    *string
+	Cost    *float64
+	History []json.RawMessage
+	// Latest is the message to answer, Role its role.
+	Latest json.RawMessage
+	Role   string
+	// Plan is the turn's plan (zero if the conversation has none) and Step the number of responses before this one.
+	Plan Plan
+	Step int
+	Time string
+}
+
+// Script is a model: the records it answers a record with, in order. It depends on the record alone, so that a record
+// that comes again is answered alike.
+type Script func(Enriched) []Reply
+
+// Reply is a record to send, now or long after.
+type Reply struct {
+	Record Record
+	Known  Sent
+	Late   bool
+}
+
+func (d *Driver) think(ctx context.Context, r *kgo.Record) error {
+	e, ok := readEnriched(d.names, r)
+	if !ok {
+		return nil // the oracle reports what is wrong with it
+	}
+	d.responses.Add(1)
+	return d.reply(ctx, d.script(e))
+}
+
+func (d *Driver) reply(ctx context.Context, replies []Reply) error {
+	for _, p := range replies {
+		if p.Late {
+			if err := d.sendLate(ctx, p.Record, p.Known); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := d.Send(ctx, p.Record, p.Known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readEnriched(names Names, r *kgo.Record) (Enriched, bool) {
+	o, err := objectOf(r.Value)
+	if err != nil {
+		return Enriched{}, false
+	}
+	latest, err := objectOf(o.raw("latest_input"))
+	if err != nil {
+		return Enriched{}, false
+	}
+	e := Enriched{
+		Names: names, Record: r, Session: string(r.Key), User: o.text("user_id"), Cost: o.number("cost"),
+		History: o.list("history"), Latest: o.raw("latest_input"),
+	}
+	if role := latest.text("role"); role != nil {
+		e.Role = *role
+	}
+	if t := o.text("timestamp"); t != nil {
+		e.Time = *t
+	}
+	e.Plan, e.Step = planOf(latest, e.Role, e.History)
+	return e, true
+}
+
+// planOf finds the plan: in the message of a user, else in what the model said last.
+func planOf(latest object, role string, history []json.RawMessage) (Plan, int) {
+	if role != "tool" {
+		p, at, _ := parsePlan(planText(latest))
+		return p, at + 1
+	}
+	for i := len(history) - 1; i >= 0; i-- {
+		o, err := objectOf(history[i])
+		if err != nil {
+			continue
+		}
+		if p, at, ok := parsePlan(planText(o)); ok {
+			return p, at + 1
+		}
+	}
+	return Plan{}, 0
+}
+
+// planText is the content of a message, or its first block of text.
+func planText(message object) string {
+	if s := message.text("content"); s != nil {
+		return *s
+	}
+	for _, b := range message.list("content") {
+		if o, err := objectOf(b); err == nil {
+			if s := o.text("text"); s != nil {
+				return *s
+			}
+		}
+	}
+	return ""
+}
+
+// largest is what a response may weigh; beyond it the model forgets its history, as one that compacts does.
+const largest = 900_000
+
+// Planned is the model that follows the plan in the conversation. Without one it answers at once.
+func Planned(e Enriched) []Reply {
+	p := e.Plan
+	switch {
+	case p.Has(QuirkSilence):
+		return nil
+	case p.Has(QuirkFail):
+		return []Reply{failed(e, e.Record.Value, errorHeaders(e.Record, "scripted failure"))}
+	case p.Has(QuirkFailText):
+		v := `{"originalValue":` + quote(string(e.Record.Value)) + `,"error":"scripted failure"}`
+		return []Reply{failed(e, []byte(v), nil)}
+	}
+	good := responseTo(e, "")
+	var out []Reply
+	if p.Has(QuirkGarbage) {
+		bad := Sent{Fate: FateDeadLetter, Case: "unreadable response"}
+		out = append(out,
+			thinkReply(e, []byte(`{}`), bad), thinkReply(e, []byte(`{"session_id":`), bad), thinkReply(e, []byte{}, bad))
+	}
+	out = append(out, earlyResults(e, good.items)...)
+	value := good.encode(p)
+	if len(value) > largest {
+		good.forget()
+		value = good.encode(p)
+	}
+	out = append(out, thinkReply(e, value, Sent{}))
+	if p.Has(QuirkRepeat) {
+		out = append(out, thinkReply(e, value, Sent{}))
+	}
+	if p.Has(QuirkRethink) {
+		out = append(out, thinkReply(e, responseTo(e, "b").encode(p), Sent{}))
+	}
+	if p.Has(QuirkLateRepeat) {
+		again := thinkReply(e, value, Sent{})
+		again.Late = true
+		out = append(out, again)
+	}
+	return out
+}
+
+func thinkReply(e Enriched, value []byte, known Sent) Reply {
+	return Reply{
+		Record: Record{Topic: e.Names.Think, Key: e.Record.Key, Value: value, Partition: AtHome}, Known: known,
+	}
+}
+
+func failed(e Enriched, value []byte, headers []kgo.RecordHeader) Reply {
+	return Reply{
+		Record: Record{Topic: e.Names.ThinkDLQ, Key: e.Record.Key, Value: value, Headers: headers, Partition: AtHome},
+		Known:  Sent{Fate: FateExplained, Case: "think failure"},
+	}
+}
+
+// earlyResults are results of calls the response will ask for only afterwards.
+func earlyResults(e Enriched, items []item) []Reply {
+	var out []Reply
+	for i, it := range items {
+		if it.null || blank(it.id) || blank(it.name) || i >= e.Plan.Tools || e.Plan.Deed(e.Step, i) != DeedEarly {
+			continue
+		}
+		r := result{
+			session: e.Session, id: *it.id, name: *it.name, value: `{"value":` + quote("early "+*it.id) + `}`,
+			status: "success", total: e.Plan.Tools, latency: 1 + i, time: e.Time,
+		}
+		out = append(out, Reply{Record: r.record(e.Names, e.Record.Key)})
+	}
+	return out
+}
+
+func number(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,122 @@
+package wiretest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Headers as the wire has them; spelled here again on purpose.
+const (
+	headerID        = "turntable.id"
+	headerReason    = "error.reason"
+	headerTopic     = "error.source.topic"
+	headerPartition = "error.source.partition"
+	headerOffset    = "error.source.offset"
+	headerGroup     = "error.group"
+	headerTruncated = "error.truncated"
+)
+
+// Names are the topics of one agent.
+type Names struct {
+	Agent, Group string
+
+	MessageInput, Enriched, Think, ThinkDLQ                   string
+	ToolUse, ToolUseDLQ, ToolUseResult, AllComplete           string
+	MessageOutput, ReplyTo, SessionControl, DeadLetters, Loop string
+}
+
+// NamesOf spells the topic names of an agent.
+func NamesOf(agent string) Names {
+	group := agent + "-streams"
+	return Names{
+		Agent: agent, Group: group,
+		MessageInput: agent + "-message-input", Enriched: agent + "-enriched-message-input",
+		Think: agent + "-think-request-response", ThinkDLQ: agent + "-think-dlq",
+		ToolUse: agent + "-tool-use", ToolUseDLQ: agent + "-tool-use-dlq",
+		ToolUseResult: agent + "-tool-use-result", AllComplete: agent + "-tool-use-all-complete",
+		MessageOutput: agent + "-message-output", ReplyTo: agent + "-reply-to",
+		SessionControl: agent + "-session-control", DeadLetters: group + "-dlq", Loop: group + "-loop",
+	}
+}
+
+// Inputs are the topics the pipeline reads, in a fixed order.
+func (n Names) Inputs() []string {
+	return []string{
+		n.MessageInput, n.Think, n.ThinkDLQ, n.ToolUseResult, n.ToolUseDLQ, n.ReplyTo, n.SessionControl,
+	}
+}
+
+// All are the topics the oracle reads. The loop may be missing: whoever runs the pipeline creates it.
+func (n Names) All() []string {
+	return append(n.Inputs(), n.Enriched, n.ToolUse, n.AllComplete, n.MessageOutput, n.DeadLetters, n.Loop)
+}
+
+// Coord names a record on the broker.
+type Coord struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+}
+
+// String is topic/partition@offset.
+func (c Coord) String() string {
+	return c.Topic + "/" + strconv.Itoa(int(c.Partition)) + "@" + strconv.FormatInt(c.Offset, 10)
+}
+
+func coordOf(r *kgo.Record) Coord {
+	return Coord{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+}
+
+// CreateTopics creates the topics of an agent that are missing, all but the loop with the given partition count, for
+// tests whose pipeline does not. Replication is the broker's default. It blocks until the broker answered.
+func CreateTopics(ctx context.Context, bootstrap []string, agent string, partitions int32) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...))
+	if err != nil {
+		return fmt.Errorf("wiretest: client: %w", err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	have, err := admin.ListTopics(ctx)
+	if err != nil {
+		return fmt.Errorf("wiretest: list topics: %w", err)
+	}
+	names := NamesOf(agent)
+	missing := slices.DeleteFunc(names.All(), func(t string) bool { return t == names.Loop || have.Has(t) })
+	if len(missing) == 0 {
+		return nil
+	}
+	created, err := admin.CreateTopics(ctx, partitions, -1, nil, missing...)
+	if err != nil {
+		return fmt.Errorf("wiretest: create topics: %w", err)
+	}
+	if err := created.Error(); err != nil {
+		return fmt.Errorf("wiretest: create topics: %w", err)
+	}
+	return nil
+}
+
+// partitionCounts maps the topics that exist to their partition count.
+func partitionCounts(ctx context.Context, client *kgo.Client, topics []string) (map[string]int32, error) {
+	listed, err := kadm.NewClient(client).ListTopics(ctx, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("wiretest: list topics: %w", err)
+	}
+	counts := make(map[string]int32, len(topics))
+	for _, t := range topics {
+		if d, ok := listed[t]; ok && d.Err == nil && len(d.Partitions) > 0 {
+			counts[t] = int32(len(d.Partitions))
+		}
+	}
+	return counts, nil
+}
+
+// home is the partition Java's default partitioner gives a key that is not null.
+func home(key []byte, partitions int32) int32 {
+	byKey := kgo.StickyKeyPartitioner(nil).ForTopic("")
+	return int32(byKey.Partition(&kgo.Record{Key: key}, int(partitions)))
+}

@@ -1,0 +1,192 @@
+package wiretest
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Quirk is something a model worker does besides answering.
+type Quirk string
+
+// The quirks of a model worker. Every one of them was seen in a worker or is allowed to one.
+const (
+	QuirkRepeat      Quirk = "repeat"      // every response twice, same bytes
+	QuirkLateRepeat  Quirk = "laterepeat"  // every response again, long after
+	QuirkRethink     Quirk = "rethink"     // a second, different response for the same step
+	QuirkCamel       Quirk = "camel"       // camelCase (D-03)
+	QuirkLegacy      Quirk = "legacy"      // `messages`, `cost`, `input_tokens`
+	QuirkNoEcho      Quirk = "noecho"      // last_input_message is null
+	QuirkShortEcho   Quirk = "shortecho"   // last_input_message is shortened
+	QuirkBlocks      Quirk = "blocks"      // the answer is an array of text blocks
+	QuirkSilentText  Quirk = "emptyanswer" // the answer has no messages
+	QuirkNullItems   Quirk = "nullitems"   // null elements in tool_uses
+	QuirkNullMessage Quirk = "nullmsg"     // null elements in last_input_response
+	QuirkBlankID     Quirk = "blankid"     // an item more, with a null or blank id or name
+	QuirkRepeatID    Quirk = "repeatid"    // an item more, with the id of the first
+	QuirkSameIDs     Quirk = "sameids"     // the tool ids of this turn are those of every turn of the session
+	QuirkEndTools    Quirk = "endtools"    // end_turn is true beside tools
+	QuirkAgent       Quirk = "agent"       // the answer names its agent
+	QuirkGarbage     Quirk = "garbage"     // an unreadable response ahead of each good one
+	QuirkSilence     Quirk = "silence"     // no response: think_timeout
+	QuirkNoEnd       Quirk = "noend"       // end_turn=false without tools: think_timeout
+	QuirkFail        Quirk = "fail"        // the step goes to think-dlq, as the Python runner does
+	QuirkFailText    Quirk = "failtext"    // the step goes to think-dlq, as the TypeScript runner does
+)
+
+// Deed is what a tool worker does with a call.
+type Deed string
+
+// The deeds of a tool worker.
+const (
+	DeedOK        Deed = "ok"
+	DeedTwice     Deed = "twice"     // the result twice, same bytes
+	DeedAgain     Deed = "again"     // a second, different result at once
+	DeedLate      Deed = "late"      // the result again, long after
+	DeedForeign   Deed = "foreign"   // a result nobody asked for, beside the good one
+	DeedEarly     Deed = "early"     // the model worker's result ahead of its response, then the tool's
+	DeedError     Deed = "error"     // a result with status error
+	DeedFail      Deed = "fail"      // the original to tool-use-dlq, as the Python runner does
+	DeedMissing   Deed = "missing"   // nothing: the call times out
+	DeedText      Deed = "text"      // result is a string
+	DeedList      Deed = "list"      // result is an array
+	DeedNumber    Deed = "number"    // result is a number
+	DeedNull      Deed = "null"      // result is null
+	DeedHuge      Deed = "huge"      // 700 KB
+	DeedCount     Deed = "count"     // total_tools lies
+	DeedNames     Deed = "names"     // session_id and name lie, tool_id is left out
+	DeedElsewhere Deed = "elsewhere" // on another partition than the key's
+	DeedJunk      Deed = "junk"      // unreadable and foreign records ahead of the good one
+)
+
+// Plan is what the workers do in one turn. It travels in the message's text and in what the model says, so that
+// workers need no memory and repeats are answered alike.
+type Plan struct {
+	// Key names the message; unique in a run. No blanks.
+	Key string
+	// Steps is how many responses ask for tools before the answer; Tools how many calls each of them has.
+	Steps, Tools int
+	// Quirks hold for every response of the turn.
+	Quirks []Quirk
+	// Deeds are dealt to the calls in order, round and round; none: DeedOK.
+	Deeds []Deed
+	// Pad is the size of the answer's padding in bytes.
+	Pad int
+}
+
+const planMark = "plan "
+
+// Text is the plan as a message's content.
+func (p Plan) Text() string { return p.at(-1) }
+
+// at is the plan with the number of the step that was answered last; -1 for none.
+func (p Plan) at(step int) string {
+	var b strings.Builder
+	b.WriteString(planMark)
+	b.WriteString("key=" + p.Key + " steps=" + strconv.Itoa(p.Steps) + " tools=" + strconv.Itoa(p.Tools))
+	if len(p.Quirks) > 0 {
+		b.WriteString(" quirks=" + joined(p.Quirks))
+	}
+	if len(p.Deeds) > 0 {
+		b.WriteString(" deeds=" + joined(p.Deeds))
+	}
+	if p.Pad > 0 {
+		b.WriteString(" pad=" + strconv.Itoa(p.Pad))
+	}
+	if step >= 0 {
+		b.WriteString(" at=" + strconv.Itoa(step))
+	}
+	return b.String()
+}
+
+func joined[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ",")
+}
+
+// parsePlan reads the plan that a text has, and the step that was answered last (-1 for none). What follows a plan on
+// further lines is padding.
+func parsePlan(text string) (p Plan, at int, ok bool) {
+	line, _, _ := strings.Cut(text, "\n")
+	rest, ok := strings.CutPrefix(line, planMark)
+	if !ok {
+		return Plan{}, 0, false
+	}
+	at = -1
+	for _, f := range strings.Fields(rest) {
+		name, v, _ := strings.Cut(f, "=")
+		n, _ := strconv.Atoi(v)
+		switch name {
+		case "key":
+			p.Key = v
+		case "steps":
+			p.Steps = n
+		case "tools":
+			p.Tools = n
+		case "pad":
+			p.Pad = n
+		case "at":
+			at = n
+		case "quirks":
+			p.Quirks = split[Quirk](v)
+		case "deeds":
+			p.Deeds = split[Deed](v)
+		}
+	}
+	return p, at, p.Key != ""
+}
+
+func split[T ~string](list string) []T {
+	var out []T
+	for _, s := range strings.Split(list, ",") {
+		out = append(out, T(s))
+	}
+	return out
+}
+
+// Has tells whether the plan has a quirk.
+func (p Plan) Has(q Quirk) bool { return slices.Contains(p.Quirks, q) }
+
+// Deed is what the tool worker does with a call of a step.
+func (p Plan) Deed(step, call int) Deed {
+	if len(p.Deeds) == 0 {
+		return DeedOK
+	}
+	return p.Deeds[(step*p.Tools+call)%len(p.Deeds)]
+}
+
+// Codes are the ends the turn may have: "" is an answer, else an error code.
+func (p Plan) Codes() []string {
+	switch {
+	case p.Has(QuirkSilence), p.Has(QuirkNoEnd):
+		return []string{"think_timeout"}
+	case p.Has(QuirkFail), p.Has(QuirkFailText):
+		return []string{"think_failed"}
+	case slices.Contains(p.Deeds, DeedHuge), p.Pad > 0:
+		return []string{"", "too_large"}
+	default:
+		return []string{""}
+	}
+}
+
+// toolID names a call of the turn.
+func (p Plan) toolID(step, call int) string {
+	key := p.Key
+	if p.Has(QuirkSameIDs) {
+		key = "again"
+	}
+	return "tu_" + key + "_" + strconv.Itoa(step) + "_" + strconv.Itoa(call)
+}
+
+// pick is a number below n that depends on the texts alone.
+func pick(n int, texts ...string) int {
+	h := fnv.New64a()
+	for _, t := range texts {
+		_, _ = h.Write([]byte(t + "\x00"))
+	}
+	return int(h.Sum64() % uint64(n))
+}

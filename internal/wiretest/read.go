@@ -1,0 +1,235 @@
+package wiretest
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func header(r *kgo.Record, name string) (string, bool) {
+	for i := len(r.Headers) - 1; i >= 0; i-- {
+		if r.Headers[i].Key == name {
+			return string(r.Headers[i].Value), true
+		}
+	}
+	return "", false
+}
+
+func readSource(r *kgo.Record) source {
+	s := source{
+		at: coordOf(r), key: digestOf(r.Key), value: digestOf(r.Value), nullKey: r.Key == nil, nullValue: r.Value == nil,
+		size: len(r.Value), keyText: string(r.Key),
+	}
+	if from, ok := readCoord(r); ok {
+		s.viaLoop = &from
+	}
+	return s
+}
+
+func readCoord(r *kgo.Record) (Coord, bool) {
+	topic, _ := header(r, headerTopic)
+	p, _ := header(r, headerPartition)
+	o, _ := header(r, headerOffset)
+	partition, err1 := strconv.ParseInt(p, 10, 32)
+	offset, err2 := strconv.ParseInt(o, 10, 64)
+	return Coord{Topic: topic, Partition: int32(partition), Offset: offset}, topic != "" && err1 == nil && err2 == nil
+}
+
+// saidOf is a message but for its time, in whichever of the two spellings.
+func saidOf(o object) digest {
+	return digestOf(
+		compact(o.raw("session_id", "sessionId")), compact(o.raw("user_id", "userId")), compact(o.raw("role")),
+		compact(o.raw("content")), untimed(compact(o.raw("metadata"))))
+}
+
+// sequenceOf digests lists of messages as one; null elements are skipped.
+func sequenceOf(lists ...[]json.RawMessage) sequence {
+	var said, raw bytes.Buffer
+	var s sequence
+	for _, list := range lists {
+		for _, m := range list {
+			if isNull(m) {
+				continue
+			}
+			s.n++
+			exact := digestOf(compact(m))
+			raw.Write(exact[:])
+			o, err := objectOf(m)
+			canon := exact
+			if err == nil {
+				canon = saidOf(o)
+			}
+			said.Write(canon[:])
+		}
+	}
+	s.said, s.raw = digestOf(said.Bytes()), digestOf(raw.Bytes())
+	return s
+}
+
+func readMessage(r *kgo.Record, partitions int32) message {
+	m := message{at: coordOf(r)}
+	m.cause, _ = header(r, headerID)
+	o, err := objectOf(r.Value)
+	if err != nil {
+		return m
+	}
+	session := o.text("session_id")
+	if session == nil || *session == "" || strings.ContainsRune(*session, 0) {
+		return m
+	}
+	m.session, m.said, m.user = *session, saidOf(o), o.text("user_id")
+	if role := o.text("role"); role != nil {
+		m.role = *role
+	}
+	meta, err := objectOf(o.raw("metadata"))
+	if id := meta.text("request_id"); id != nil {
+		m.request = *id
+	}
+	readable := err == nil || o.raw("metadata") == nil
+	m.accepted = readable && m.role != "" && m.role != "tool" && o.raw("content") != nil
+	m.atHome = r.Key != nil && string(r.Key) == m.session && r.Partition == home(r.Key, partitions)
+	return m
+}
+
+func readThought(r *kgo.Record) thought {
+	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value), tombstone: r.Value == nil || isNull(r.Value)}
+	o, err := objectOf(r.Value)
+	if err != nil {
+		return t
+	}
+	for _, name := range []string{
+		"previous_messages", "previousMessages", "last_input_message", "lastInputMessage", "last_input_response",
+		"lastInputResponse", "messages", "tool_uses", "toolUses", "end_turn", "endTurn",
+	} {
+		_, has := o[name]
+		t.known = t.known || has
+	}
+	previous := o.list("previous_messages", "previousMessages")
+	said := o.list("last_input_response", "lastInputResponse", "messages")
+	var echo []json.RawMessage
+	if m := o.raw("last_input_message", "lastInputMessage"); m != nil {
+		echo = []json.RawMessage{m}
+	}
+	t.left = sequenceOf(previous, echo, said)
+	t.echo = echoOf(echo, said)
+	for _, e := range o.list("tool_uses", "toolUses") {
+		it, err := objectOf(e)
+		if err != nil {
+			t.nulls++
+			continue
+		}
+		t.items = append(t.items, asked{id: it.text("tool_use_id", "toolUseId"), name: it.text("name")})
+	}
+	end := string(o.raw("end_turn", "endTurn"))
+	t.end = end == "true"
+	t.answer, t.agent = assembled(said)
+	t.input, t.output = whole(o, "think_input_tokens", "inputTokens", "input_tokens"), whole(o, "think_output_tokens", "outputTokens", "output_tokens")
+	t.total = o.number("total_session_cost", "cost")
+	t.user = o.text("user_id", "userId")
+	return t
+}
+
+func whole(o object, names ...string) int64 {
+	if n := o.number(names...); n != nil {
+		return int64(*n)
+	}
+	return 0
+}
+
+// echoOf is the input a response names: last_input_message, else the last of `messages` that is not the assistant's.
+func echoOf(echo, said []json.RawMessage) *digest {
+	candidates := said
+	if len(echo) > 0 {
+		candidates = echo
+	}
+	for i := len(candidates) - 1; i >= 0; i-- {
+		o, err := objectOf(candidates[i])
+		if err != nil {
+			continue
+		}
+		role := o.text("role")
+		if len(echo) == 0 && (role == nil || *role == "assistant") {
+			continue
+		}
+		d := inputOf(o)
+		return &d
+	}
+	return nil
+}
+
+// inputOf is what makes two inputs the same when a response echoes one: role and content (workers drop the rest).
+func inputOf(o object) digest { return digestOf(compact(o.raw("role")), compact(o.raw("content"))) }
+
+// assembled is the text of an answer (contract 2.5) and the agent its messages name.
+func assembled(said []json.RawMessage) (digest, string) {
+	var texts []string
+	agent := ""
+	for _, m := range said {
+		o, err := objectOf(m)
+		if err != nil {
+			continue
+		}
+		if meta, err := objectOf(o.raw("metadata")); err == nil && agent == "" {
+			if a := meta.text("agent"); a != nil {
+				agent = *a
+			}
+		}
+		if role := o.text("role"); role == nil || *role != "assistant" {
+			continue
+		}
+		if s := o.text("content"); s != nil {
+			texts = appendText(texts, *s)
+			continue
+		}
+		for _, b := range o.list("content") {
+			if block, err := objectOf(b); err == nil {
+				if s := block.text("text"); s != nil {
+					texts = appendText(texts, *s)
+				}
+			}
+		}
+	}
+	if agent == "" {
+		agent = "agent-1"
+	}
+	return digestOf([]byte(strings.Join(texts, "\n\n"))), agent
+}
+
+func appendText(texts []string, s string) []string {
+	if strings.TrimSpace(s) == "" {
+		return texts
+	}
+	return append(texts, s)
+}
+
+func readReturned(r *kgo.Record) returned {
+	out := returned{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+	o, err := objectOf(r.Value)
+	if err != nil || !utf8.Valid(r.Key) {
+		return out
+	}
+	out.readable, out.id = true, o.text("tool_use_id")
+	out.value = digestOf(wrapped(o["result"]))
+	if s := o.text("status"); s != nil {
+		out.status = *s
+	}
+	return out
+}
+
+// wrapped is a tool's result as it may travel on: always an object (D-02). No result at all may be written in several
+// ways, which count as one.
+func wrapped(raw json.RawMessage) []byte {
+	c := compact(raw)
+	switch {
+	case isNull(c), string(c) == `{"result":null}`:
+		return []byte("{}")
+	case c[0] == '{':
+		return c
+	default:
+		return []byte(`{"result":` + string(c) + `}`)
+	}
+}

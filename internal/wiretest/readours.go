@@ -1,0 +1,130 @@
+package wiretest
+
+func readStep(at Coord, from origin, session string, o object) step {
+	s := step{
+		at: at, origin: from, session: session, history: sequenceOf(o.list("history")), cost: o.number("cost"),
+		user: o.text("user_id"),
+	}
+	if latest, err := objectOf(o.raw("latest_input")); err == nil {
+		s.said, s.input = saidOf(latest), inputOf(latest)
+		if role := latest.text("role"); role != nil {
+			s.role = *role
+		}
+	}
+	return s
+}
+
+func readOurCall(at Coord, from origin, session string, o object) call {
+	return call{
+		at: at, origin: from, session: session, total: int(whole(o, "total_tools")),
+		asked: asked{id: o.text("tool_use_id"), name: o.text("name")},
+	}
+}
+
+// resultDigest is a ToolUseResult but for its times and what is only informational.
+func resultDigest(o object) digest {
+	return digestOf(
+		compact(o.raw("tool_use_id")), compact(o.raw("name")), compact(o.raw("status")), wrapped(o["result"]))
+}
+
+func readSet(at Coord, from origin, session string, o object) set {
+	s := set{at: at, origin: from, session: session, count: int(whole(o, "expected_count"))}
+	for _, e := range o.list("results") {
+		if r, err := objectOf(e); err == nil {
+			s.results = append(s.results, resultDigest(r))
+		}
+	}
+	for _, e := range o.list("expected") {
+		if x, err := objectOf(e); err == nil {
+			s.expected = append(s.expected, asked{id: x.text("tool_use_id"), name: x.text("name")})
+		}
+	}
+	return s
+}
+
+func readToolMessage(at Coord, from origin, session string, o object) (toolMessage, string) {
+	t := toolMessage{at: at, origin: from, session: session, said: saidOf(o)}
+	for _, e := range o.list("content") {
+		x, err := objectOf(e)
+		if err != nil {
+			return t, "content element is no object"
+		}
+		t.entries = append(t.entries, readEntry(x))
+	}
+	meta, err := objectOf(o.raw("metadata"))
+	if err != nil {
+		return t, "metadata is no object"
+	}
+	results := meta.list("tool_results")
+	for _, e := range results {
+		if problem := misshapen(e, resultShape); problem != "" {
+			return t, within("metadata.tool_results", problem)
+		}
+		x, err := objectOf(e)
+		if err != nil {
+			return t, "metadata.tool_results element is no object"
+		}
+		t.full = append(t.full, resultDigest(x))
+	}
+	if s := meta.text("source"); s == nil || *s != "tool-execution" {
+		return t, "metadata.source is not tool-execution"
+	}
+	if int(whole(meta, "tool_count")) != len(t.entries) || len(results) != len(t.entries) {
+		return t, "metadata.tool_count, tool_results and content differ in length"
+	}
+	return t, ""
+}
+
+func readEntry(x object) entry {
+	e := entry{asked: asked{id: x.text("tool_use_id"), name: x.text("name")}, value: digestOf(wrapped(x["result"]))}
+	if s := x.text("status"); s != nil {
+		e.status = *s
+	}
+	if v, err := objectOf(x.raw("result")); err == nil && e.status == "error" {
+		if reason, text := v.text("reason"), v.text("error"); reason != nil && text != nil {
+			e.reason = *reason
+		}
+	}
+	return e
+}
+
+func readEnding(at Coord, from origin, session string, o object) (ending, string) {
+	e := ending{
+		at: at, origin: from, session: session, input: whole(o, "input_tokens"), output: whole(o, "output_tokens"),
+		cost: o.number("cost"), user: o.text("user_id"), request: o.text("request_id"),
+	}
+	content := o.text("content")
+	if content == nil {
+		return e, "content is no text"
+	}
+	e.answer = digestOf([]byte(*content))
+	if s := o.text("source_agent"); s != nil {
+		e.agent = *s
+	}
+	if v := o.raw("reply_to"); v != nil {
+		d := digestOf(compact(v))
+		e.route = &d
+	}
+	status, failure := o.text("status"), o.raw("error")
+	if (status != nil) != (failure != nil) {
+		return e, "status and error stand alone"
+	}
+	if status == nil {
+		return e, ""
+	}
+	e.isError = true
+	x, err := objectOf(failure)
+	if err != nil || *status != "error" {
+		return e, "status is not error, or error is no object"
+	}
+	if s := x.text("code"); s != nil {
+		e.code = *s
+	}
+	if s := x.text("message"); s == nil || *s != *content {
+		return e, "content is not the error's message"
+	}
+	if e.input != 0 || e.output != 0 {
+		return e, "tokens of an error are not 0"
+	}
+	return e, ""
+}
