@@ -140,39 +140,38 @@ func (s *session) completeStep() {
 		}
 	}
 	history, _ := s.history()
-	room := s.rules.RecordLimit - envelope - 2*s.keySize() - len(history) - quoted(s.user(turn.Message))
-	short, fits := s.fitResults(room)
-	s.emitCompleted()
-	if fits {
-		message, done := s.buildToolMessage(short), len(s.effects)
-		s.emit(turn.Message.TurnId, turn.Step, message, 0)
-		if s.think(topics.EncodeMessage(topics.Message(message))) {
-			return
-		}
-		s.effects = s.effects[:done]
+	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + len(history)
+	short, fits := s.fitResults(s.rules.RecordLimit - around)
+	message := s.emitResults(short)
+	if fits && s.think(topics.EncodeMessage(topics.Message(message))) {
+		return
 	}
 	turn.Calls = nil
 	s.fail(tooLarge("the conversation and the tools' results do not fit into a record"))
 }
 
-// completeOpenCalls ends the calls of a turn that ends before them, so that every call has its one result.
+// completeOpenCalls ends the calls of a turn that ends before them, so that every call has its one result. Nobody is
+// asked about them any more.
 func (s *session) completeOpenCalls(f failure) {
 	turn := s.row.Turn
 	if len(turn.Calls) == 0 {
 		return
 	}
 	s.endOpenCalls(0, f.text, string(f.code))
-	s.fitResults(s.rules.RecordLimit)
-	s.emitCompleted()
+	short, _ := s.fitResults(s.rules.RecordLimit)
+	s.emitResults(short)
 	turn.Calls = nil
 }
 
-// emitCompleted writes the completed step, unless ids alone are larger than a record.
-func (s *session) emitCompleted() {
-	if s.sizeOfCompleted() > s.rules.RecordLimit {
-		return
+// emitResults writes the completed step and its tool message, unless the ids alone are larger than a record.
+func (s *session) emitResults(short bool) ToolMessage {
+	turn := s.row.Turn
+	message := s.buildToolMessage(short)
+	if s.excess(s.rules.RecordLimit, short) <= 0 {
+		s.emit(turn.Message.TurnId, turn.Step, s.completed(), 0)
+		s.emit(turn.Message.TurnId, turn.Step, message, 0)
 	}
-	s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, s.completed(), 0)
+	return message
 }
 
 func (s *session) completed() Completed {

@@ -39,7 +39,8 @@ func TestCancelGivesOpenCallsTheirResult(t *testing.T) {
 	done := the[Completed](t, out)
 	require.Contains(t, string(done.Results[0].Result), "came")
 	require.JSONEq(t, `{"error":"cancelled","reason":"cancelled"}`, string(done.Results[1].Result))
-	require.Empty(t, emitted[ToolMessage](out))
+	require.Contains(t, string(the[ToolMessage](t, out).Content), "cancelled")
+	require.Empty(t, emitted[Enriched](out))
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
 }
 

@@ -36,7 +36,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
 	return goka.DefineGroup(catalog.Group(), append(edges,
-		goka.Persist(rows{b.onDeadline}),
+		goka.Persist(rows{TableCodec(), b.onDeadline}),
 		output(catalog.EnrichedMessageInput), output(catalog.ToolUse), output(catalog.ToolUseDLQ),
 		output(catalog.ToolUseAllComplete), output(catalog.MessageInput), output(catalog.MessageOutput),
 	)...), nil

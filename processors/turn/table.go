@@ -9,27 +9,19 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rows is the codec of the group table. It decodes to codec.Decoded[*State] and encodes a State, or bytes that are one.
+// rows is the codec of the group table: that of states, with their deadlines. It takes bytes that are a row as well.
 type rows struct {
+	codec.Codec[*State]
 	onDeadline func(c *processors.Context) error
 }
 
 var _ processors.Timed = rows{}
 
-func (rows) Encode(value any) ([]byte, error) {
-	switch v := value.(type) {
-	case []byte:
-		return v, nil
-	case *State:
-		return EncodeState(v)
-	default:
-		return nil, fmt.Errorf("%w: got %T, want %T", codec.ErrType, value, &State{})
+func (r rows) Encode(value any) ([]byte, error) {
+	if raw, ok := value.([]byte); ok {
+		return raw, nil
 	}
-}
-
-func (rows) Decode(raw []byte) (any, error) {
-	s, err := DecodeState(raw)
-	return codec.Decoded[*State]{Value: s, Raw: raw, Err: err}, nil
+	return r.Codec.Encode(value)
 }
 
 func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
@@ -37,6 +29,15 @@ func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)
 }
+
+// TableCodec is the codec of the group table, for whoever looks into it. Decode yields a codec.Decoded[*State], which
+// StateOf takes.
+func TableCodec() codec.Codec[*State] { return codec.Of[*State](stateFormat{}) }
+
+type stateFormat struct{}
+
+func (stateFormat) Marshal(s *State) ([]byte, error)     { return EncodeState(s) }
+func (stateFormat) Unmarshal(raw []byte) (*State, error) { return DecodeState(raw) }
 
 // StateOf is the state in what a table of this package yields: Processor.Get, a goka.View, a harness. Nil is no row.
 func StateOf(row any) (*State, error) {
@@ -49,6 +50,3 @@ func StateOf(row any) (*State, error) {
 		return nil, fmt.Errorf("%w: got %T, want the row of a turn's table", codec.ErrType, row)
 	}
 }
-
-// TableCodec is the codec of the group table, for a goka.View. What it decodes to is for StateOf.
-func TableCodec() goka.Codec { return rows{} }
