@@ -1,0 +1,194 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options say what Start starts. The zero Options are one node on a free port in a directory of its own.
+type Options struct {
+	// Nodes is 1 or 3; 0 is 1. With three, every topic has three replicas unless it asks for fewer, and a record that
+	// acks=all acknowledged is on two.
+	Nodes int
+	// Dir keeps the cluster's data, which a later Start with as many nodes finds again. One cluster at a time can have
+	// it: see ErrInUse. It is created if missing. Without Dir the data is deleted by Close.
+	Dir string
+	// Port is the first node's; the others follow it. Without Port all are free ones.
+	Port int
+	// Properties are added to each node's server.properties, over those of this package.
+	Properties map[string]string
+}
+
+// Cluster is a running Kafka. Its nodes are numbered from 1, which is also their broker id. Its methods are safe for
+// concurrent use.
+type Cluster struct {
+	nodes []*node
+	close func() error
+}
+
+// Start starts a cluster and returns once every node answers and knows all others. The context bounds the start, not
+// what was started: that ends with Close, which is the caller's to call. The first start on a machine fetches the jars,
+// which can take minutes; see Fetch.
+//
+// The error wraps ErrJava or ErrJars where those are missing, and ErrInUse where Dir belongs to another cluster.
+func Start(ctx context.Context, o Options) (*Cluster, error) { return start(ctx, o, false) }
+
+func start(ctx context.Context, o Options, detached bool) (*Cluster, error) {
+	count := max(1, o.Nodes)
+	if count != 1 && count != 3 {
+		return nil, fmt.Errorf("kafkatest: a cluster has 1 or 3 nodes, not %d", o.Nodes)
+	}
+	java, err := findJava(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jars, err := Fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = newDir(); err != nil {
+			return nil, err
+		}
+	}
+	c := &Cluster{}
+	c.close = sync.OnceValue(func() error {
+		err := c.each((*node).close)
+		if o.Dir == "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return err
+	})
+	if err = c.open(ctx, o, dir, count, func(n *node) { n.java, n.jars, n.detached = java, jars, detached }); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// open builds the nodes, starts them and waits for them.
+func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, equip func(*node)) error {
+	if had := len(nodeDirs(dir)); had != 0 && had != count {
+		return fmt.Errorf("kafkatest: %s is a cluster of %d nodes, not %d", dir, had, count)
+	}
+	for id := 1; id <= count; id++ {
+		n := &node{id: id, dir: nodeDir(dir, id)}
+		equip(n)
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return fmt.Errorf("kafkatest: %w", err)
+		}
+		var err error
+		if n.hold, err = takeHold(n.dir); err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, n)
+		if n.port, err = o.port(id); err != nil {
+			return err
+		}
+		if n.controller, err = reservePort(); err != nil {
+			return err
+		}
+	}
+	id, err := clusterID(dir)
+	if err != nil {
+		return err
+	}
+	err = c.together(ctx, func(ctx context.Context, n *node) error {
+		return n.prepare(ctx, id, properties(n, c.nodes, o.Properties))
+	})
+	if err != nil {
+		return err
+	}
+	if err = c.each((*node).start); err != nil {
+		return err
+	}
+	return c.together(ctx, func(ctx context.Context, n *node) error { return n.answer(ctx, c.nodes) })
+}
+
+func (o Options) port(id int) (*port, error) {
+	if o.Port == 0 {
+		return reservePort()
+	}
+	return reserveThis(o.Port + id - 1)
+}
+
+// Bootstrap are the addresses to bootstrap from, host:port, of all nodes, running or not.
+func (c *Cluster) Bootstrap() []string {
+	addrs := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		addrs[i] = n.port.addr()
+	}
+	return addrs
+}
+
+// Kill ends a node by SIGKILL and returns when it has ended.
+func (c *Cluster) Kill(id int) error { return c.with(id, (*node).kill) }
+
+// Stop ends a node by SIGTERM, a paused one too, and returns when it has ended: it hands its leaders over first. Where
+// the context ends before, the node may still be stopping.
+func (c *Cluster) Stop(ctx context.Context, id int) error {
+	return c.with(id, func(n *node) error { return n.stop(ctx) })
+}
+
+// Restart starts a node that was killed or stopped, with its data and its port, and returns when it answers and takes
+// part in the cluster again. One that runs is stopped first. Its replicas may still be catching up: see InSync.
+func (c *Cluster) Restart(ctx context.Context, id int) error {
+	return c.with(id, func(n *node) error {
+		if err := n.stop(ctx); err != nil && !errors.Is(err, ErrDown) {
+			return err
+		}
+		if err := n.start(); err != nil {
+			return err
+		}
+		return n.answer(ctx, []*node{n})
+	})
+}
+
+// Pause freezes a node by SIGSTOP: its connections stay open and nothing answers on them.
+func (c *Cluster) Pause(id int) error { return c.with(id, (*node).pause) }
+
+// Resume lets a paused node go on.
+func (c *Cluster) Resume(id int) error { return c.with(id, (*node).resume) }
+
+// Log is the end of what a node has printed, its warnings and errors, for a test that failed.
+func (c *Cluster) Log(id int) string {
+	var text string
+	if err := c.with(id, func(n *node) error { text = n.log(); return nil }); err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// Close kills all nodes, and deletes the data unless it is in Options.Dir. Nodes that shall leave their data as a clean
+// end leaves it have to be stopped before. Close clients first, or they try on. Further calls return what the first did.
+func (c *Cluster) Close() error { return c.close() }
+
+func (c *Cluster) with(id int, f func(*node) error) error {
+	if id < 1 || id > len(c.nodes) {
+		return fmt.Errorf("kafkatest: no node %d in a cluster of %d", id, len(c.nodes))
+	}
+	return f(c.nodes[id-1])
+}
+
+// each calls f for all nodes, whatever it returns for one.
+func (c *Cluster) each(f func(*node) error) error {
+	errs := make([]error, len(c.nodes))
+	for i, n := range c.nodes {
+		errs[i] = f(n)
+	}
+	return errors.Join(errs...)
+}
+
+// together calls f for all nodes at once and returns the first error, which ends the others' context.
+func (c *Cluster) together(ctx context.Context, f func(context.Context, *node) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range c.nodes {
+		group.Go(func() error { return f(ctx, n) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,28 @@
+package kafkatest
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// clusterID is the id of the cluster in dir, drawn at its first start: nodes of different clusters refuse each other, so
+// a port that changed hands does no harm.
+func clusterID(dir string) (string, error) {
+	path := filepath.Join(dir, "cluster.id")
+	if id, err := os.ReadFile(path); err == nil {
+		return string(id), nil
+	}
+	var uuid [16]byte
+	// Read never fails.
+	_, _ = rand.Read(uuid[:])
+	// A leading hyphen would be an option to the formatter.
+	uuid[0] &= 0x7f
+	id := base64.RawURLEncoding.EncodeToString(uuid[:])
+	if err := os.WriteFile(path, []byte(id), 0o644); err != nil {
+		return "", fmt.Errorf("kafkatest: %w", err)
+	}
+	return id, nil
+}

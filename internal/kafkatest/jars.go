@@ -1,0 +1,94 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrJars is wrapped by the error of a start that cannot get the jars of Apache Kafka.
+var ErrJars = errors.New("kafkatest: no Apache Kafka to start")
+
+const lockPoll = 100 * time.Millisecond
+
+// Fetch has the jars in the cache directory when it returns, and returns their directory. Any number of processes may
+// call it at once: one of them runs Maven, the others wait for it until their context ends. A fetch that breaks off
+// leaves nothing that a later one would take for the jars.
+func Fetch(ctx context.Context) (string, error) {
+	root, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	jars := filepath.Join(root, edition())
+	if complete(jars) {
+		return jars, nil
+	}
+	lock := flock.New(jars + ".lock")
+	if _, err = lock.TryLockContext(ctx, lockPoll); err != nil {
+		return "", fmt.Errorf("%w: another process is fetching it: %w", ErrJars, err)
+	}
+	defer lock.Close()
+	if complete(jars) {
+		return jars, nil
+	}
+	if err = fetchTo(ctx, root, jars); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrJars, err)
+	}
+	return jars, nil
+}
+
+// cacheDir holds what outlives a test binary: jars, the locks of ports, the detached cluster.
+func cacheDir() (string, error) {
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("kafkatest: %w", err)
+	}
+	root := filepath.Join(user, "turntable-kafka")
+	if err = os.MkdirAll(root, 0o755); err != nil {
+		return "", fmt.Errorf("kafkatest: %w", err)
+	}
+	return root, nil
+}
+
+func complete(jars string) bool {
+	_, err := os.Stat(filepath.Join(jars, "kafka_2.13-"+Version()+".jar"))
+	return err == nil
+}
+
+// fetchTo lets Maven copy the jars beside their place and moves them there as the last step.
+func fetchTo(ctx context.Context, root, jars string) error {
+	maven, err := exec.LookPath("mvn")
+	if err != nil {
+		return fmt.Errorf("Maven fetches the jars the first time: %w", err)
+	}
+	draft, err := os.MkdirTemp(root, "fetch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft)
+	project := filepath.Join(draft, "pom.xml")
+	if err = os.WriteFile(project, pom, 0o644); err != nil {
+		return err
+	}
+	lib := filepath.Join(draft, "lib")
+	cmd := exec.CommandContext(ctx, maven, "--quiet", "--batch-mode", "--no-transfer-progress", "--file", project,
+		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mvn dependency:copy-dependencies: %w: %s", errors.Join(err, ctx.Err()), lastLines(out, 12))
+	}
+	if !complete(lib) {
+		return fmt.Errorf("mvn dependency:copy-dependencies brought no kafka_2.13-%s.jar", Version())
+	}
+	// What stands here without the broker's jar was never whole.
+	if err = os.RemoveAll(jars); err != nil {
+		return err
+	}
+	return os.Rename(lib, jars)
+}

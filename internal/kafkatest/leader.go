@@ -1,0 +1,147 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+var errNoReplica = errors.New("the node has no replica")
+
+// Leader is the node that leads the partition. While none does, or the one that did is down or paused, it waits for the
+// next until the context ends; so it does for a topic, which a node may hear of later than its creator.
+func (c *Cluster) Leader(ctx context.Context, topic string, partition int32) (int, error) {
+	var leader int
+	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+		detail, err := describe(ctx, admin, topic, partition)
+		if err != nil {
+			return false, err
+		}
+		leader = int(detail.Leader)
+		return leader >= 1 && leader <= len(c.nodes) && c.nodes[leader-1].answering(), nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("kafkatest: leader of %s/%d: %w", topic, partition, err)
+	}
+	return leader, nil
+}
+
+// MoveLeader makes a node the leader of the partition and returns when it is. The node has to have an in-sync replica;
+// while it is catching up, MoveLeader waits until the context ends.
+func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32, to int) error {
+	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+		detail, err := describe(ctx, admin, topic, partition)
+		if err != nil || detail.Leader == int32(to) {
+			return err == nil, err
+		}
+		if !slices.Contains(detail.Replicas, int32(to)) {
+			return false, errNoReplica
+		}
+		if !slices.Contains(detail.ISR, int32(to)) {
+			return false, nil
+		}
+		return false, prefer(ctx, admin, detail, int32(to))
+	})
+	if err != nil {
+		return fmt.Errorf("kafkatest: move leader of %s/%d to node %d: %w", topic, partition, to, err)
+	}
+	return nil
+}
+
+// InSync returns when every replica of every topic, the internal ones too, has caught up: then the loss of any one node
+// of three costs no acknowledged record and stops no partition. It waits for nodes that are down until the context ends.
+func (c *Cluster) InSync(ctx context.Context) error {
+	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+		topics, err := admin.ListTopicsWithInternal(ctx)
+		if err != nil {
+			return false, err
+		}
+		whole := true
+		topics.EachPartition(func(p kadm.PartitionDetail) { whole = whole && len(p.ISR) == len(p.Replicas) && p.Leader > 0 })
+		return whole, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kafkatest: replicas in sync: %w", err)
+	}
+	return nil
+}
+
+// prefer moves the node to the front of the replicas, which makes it the preferred leader, and elects that one.
+func prefer(ctx context.Context, admin *kadm.Client, detail kadm.PartitionDetail, to int32) error {
+	replicas := append([]int32{to}, slices.DeleteFunc(slices.Clone(detail.Replicas), func(r int32) bool { return r == to })...)
+	var assignment kadm.AlterPartitionAssignmentsReq
+	assignment.Assign(detail.Topic, detail.Partition, replicas)
+	assigned, err := admin.AlterPartitionAssignments(ctx, assignment)
+	if err = errors.Join(err, assigned.Error()); err != nil {
+		return err
+	}
+	var partitions kadm.TopicsSet
+	partitions.Add(detail.Topic, detail.Partition)
+	elected, err := admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, partitions)
+	if err != nil {
+		return err
+	}
+	result := elected[detail.Topic][detail.Partition]
+	// Not needed: another poll already had it elected. Not available: it fell behind since, which is waited for.
+	if errors.Is(result.Err, kerr.ElectionNotNeeded) || errors.Is(result.Err, kerr.PreferredLeaderNotAvailable) {
+		return nil
+	}
+	return result.Err
+}
+
+func describe(ctx context.Context, admin *kadm.Client, topic string, partition int32) (kadm.PartitionDetail, error) {
+	topics, err := admin.ListTopicsWithInternal(ctx, topic)
+	if err != nil {
+		return kadm.PartitionDetail{}, err
+	}
+	if err = topics[topic].Err; err != nil {
+		return kadm.PartitionDetail{}, err
+	}
+	detail, ok := topics[topic].Partitions[partition]
+	if !ok {
+		return kadm.PartitionDetail{}, errors.New("no such partition")
+	}
+	return detail, nil
+}
+
+// final says whether asking again will not mend the error. A connection that broke is none of these: nodes die here.
+func final(err error) bool {
+	var code *kerr.Error
+	return errors.Is(err, errNoReplica) || errors.As(err, &code) && !code.Retriable
+}
+
+// until asks the nodes that can be asked, until done or a final error.
+func (c *Cluster) until(ctx context.Context, done func(*kadm.Client) (bool, error)) error {
+	var addrs []string
+	for _, n := range c.nodes {
+		if n.answering() {
+			addrs = append(addrs, n.port.addr())
+		}
+	}
+	if len(addrs) == 0 {
+		return fmt.Errorf("all of the cluster: %w", ErrDown)
+	}
+	client, err := dial(addrs...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	poll := time.NewTicker(answerPoll)
+	defer poll.Stop()
+	for {
+		ok, err := done(kadm.NewClient(client))
+		if ok || final(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-poll.C:
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package kafkatest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// properties is the server.properties of a node; voters are all nodes of its cluster, itself among them.
+func properties(n *node, voters []*node, more map[string]string) string {
+	quorum := make([]string, len(voters))
+	for i, v := range voters {
+		quorum[i] = fmt.Sprintf("%d@%s", v.id, v.controller.addr())
+	}
+	replicas := len(voters)
+	// With three nodes, what is acknowledged to acks=all is on two, and one may be lost.
+	inSync := (replicas + 1) / 2
+
+	settings := map[string]string{
+		"process.roles":                  "broker,controller",
+		"node.id":                        strconv.Itoa(n.id),
+		"controller.quorum.voters":       strings.Join(quorum, ","),
+		"controller.listener.names":      "CONTROLLER",
+		"listeners":                      "PLAINTEXT://" + n.port.addr() + ",CONTROLLER://" + n.controller.addr(),
+		"advertised.listeners":           "PLAINTEXT://" + n.port.addr(),
+		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"log.dirs":                       n.logDir(),
+
+		"default.replication.factor":                       strconv.Itoa(replicas),
+		"min.insync.replicas":                              strconv.Itoa(inSync),
+		"offsets.topic.replication.factor":                 strconv.Itoa(replicas),
+		"transaction.state.log.replication.factor":         strconv.Itoa(replicas),
+		"transaction.state.log.min.isr":                    strconv.Itoa(inSync),
+		"share.coordinator.state.topic.replication.factor": strconv.Itoa(replicas),
+		"share.coordinator.state.topic.min.isr":            strconv.Itoa(inSync),
+
+		"auto.create.topics.enable":        "false",
+		"group.initial.rebalance.delay.ms": "0",
+		"group.min.session.timeout.ms":     "1000",
+		"auto.leader.rebalance.enable":     "false",
+		"broker.heartbeat.interval.ms":     "500",
+		"broker.session.timeout.ms":        "3000",
+
+		// A small heap and a quick first use: the defaults are fifty partitions and a cleaner of 128 MB.
+		"offsets.topic.num.partitions":                 "5",
+		"transaction.state.log.num.partitions":         "5",
+		"share.coordinator.state.topic.num.partitions": "5",
+		"log.cleaner.dedupe.buffer.size":               "8388608",
+	}
+	maps.Copy(settings, more)
+
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		// A backslash begins an escape there, and a line break would begin another setting.
+		value := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(settings[key])
+		fmt.Fprintf(&b, "%s=%s\n", key, value)
+	}
+	return b.String()
+}
