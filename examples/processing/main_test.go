@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+)
+
+// child makes the test binary be the program.
+const child = "TURNTABLE_PROCESSING_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(child) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program is the running program and what it has logged.
+type program struct {
+	*exec.Cmd
+	logs io.Reader
+}
+
+func launch(ctx context.Context, t *testing.T, env ...string) *program {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append([]string{child + "=1", "HOME=" + t.TempDir()}, env...)
+	logs, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	return &program{cmd, logs}
+}
+
+// logged is a line of the program's log.
+type logged struct {
+	Msg   string   `json:"msg"`
+	Addr  string   `json:"addr"`
+	Error string   `json:"error"`
+	Names []string `json:"names"`
+}
+
+// until reads the log up to a message.
+func until(t *testing.T, lines *bufio.Scanner, msg string) logged {
+	t.Helper()
+	for lines.Scan() {
+		var l logged
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &l), lines.Text())
+		if l.Msg == msg {
+			return l
+		}
+	}
+	require.FailNow(t, "the log has no line", msg)
+	return logged{}
+}
+
+func TestDropInRunsATurnUntilSIGTERM(t *testing.T) {
+	broker, err := embedded.Start()
+	require.NoError(t, err)
+	defer broker.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	p := launch(ctx, t,
+		"AGENT_NAME=harbour", "KAFKA_BOOTSTRAP_SERVERS="+strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR="+t.TempDir(),
+		"KAFKA_HEAP_OPTS=-Xmx1g", "HEALTH_ADDR=127.0.0.1:0", "ASYNC_TOOL_TIMEOUT_MS=60000",
+		"TOOL_AGG_PUNCTUATE_INTERVAL_MS=50",
+	)
+	lines := bufio.NewScanner(p.logs)
+	until(t, lines, "MEMOIR_ENABLED is not set and counts as false")
+	require.Equal(t, []string{"KAFKA_HEAP_OPTS"}, until(t, lines, "KAFKA_ variables without effect").Names)
+	health := "http://" + until(t, lines, "health").Addr + "/healthz"
+	drained := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, p.logs)
+		drained <- err
+	}()
+	require.Eventually(t, func() bool { return status(health) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...),
+		kgo.ConsumeTopics("harbour-enriched-message-input", "harbour-message-output"),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	require.NoError(t, err)
+	defer client.Close()
+	produce(ctx, t, client, "harbour-message-input",
+		`{"session_id":"s","user_id":"mira","role":"user","content":"Which berth?","timestamp":"t","metadata":null}`)
+	require.Contains(t, string(next(ctx, t, client).Value), `"history":[],"latest_input":{"session_id":"s"`)
+	produce(ctx, t, client, "harbour-think-request-response", `{"session_id":"s","total_session_cost":0.5,`+
+		`"last_input_response":[{"role":"assistant","content":"N4."}],"tool_uses":null,"end_turn":true}`)
+	answer := next(ctx, t, client)
+	require.Equal(t, "harbour-message-output", answer.Topic)
+	require.Contains(t, string(answer.Value), `"content":"N4."`)
+
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, <-drained)
+	require.NoError(t, p.Wait(), "SIGTERM ends it with 0")
+}
+
+func TestBadEnvironmentIsRefusedByName(t *testing.T) {
+	for want, env := range map[string][]string{
+		"AGENT_NAME":                     {},
+		"MEMOIR_ENABLED":                 {"AGENT_NAME=a", "MEMOIR_ENABLED=True"},
+		"acks":                           {"AGENT_NAME=a", "KAFKA_ACKS=1"},
+		"ASYNC_TOOL_TIMEOUT_MS":          {"AGENT_NAME=a", "ASYNC_TOOL_TIMEOUT_MS=-1"},
+		"THINK_TIMEOUT_MS":               {"AGENT_NAME=a", "THINK_TIMEOUT_MS=soon"},
+		"TOOL_AGG_PUNCTUATE_INTERVAL_MS": {"AGENT_NAME=a", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=0"},
+		"REPLY_TO_STATE_TTL_MS":          {"AGENT_NAME=a", "REPLY_TO_STATE_TTL_MS=x"},
+		"HEALTH_ADDR":                    {"AGENT_NAME=a", "HEALTH_ADDR=nowhere:at:all", "KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:1"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			p := launch(ctx, t, env...)
+			require.Contains(t, until(t, bufio.NewScanner(p.logs), "processing ends").Error, want)
+			var exit *exec.ExitError
+			require.ErrorAs(t, p.Wait(), &exit)
+			require.Equal(t, 1, exit.ExitCode())
+		})
+	}
+}
+
+func status(url string) int {
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+func produce(ctx context.Context, t *testing.T, client *kgo.Client, topic, value string) {
+	t.Helper()
+	record := &kgo.Record{Topic: topic, Key: []byte("s"), Value: []byte(value)}
+	require.NoError(t, client.ProduceSync(ctx, record).FirstErr())
+}
+
+func next(ctx context.Context, t *testing.T, client *kgo.Client) *kgo.Record {
+	t.Helper()
+	for {
+		fetches := client.PollRecords(ctx, 1)
+		require.NoError(t, ctx.Err())
+		if records := fetches.Records(); len(records) > 0 {
+			return records[0]
+		}
+	}
+}
