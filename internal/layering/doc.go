@@ -1,0 +1,3 @@
+// Package layering holds the tests that keep dependencies pointing one way: examples, capabilities, processors,
+// internal, topics, codec.
+package layering

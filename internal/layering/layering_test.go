@@ -1,0 +1,182 @@
+package layering_test
+
+import (
+	"bytes"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/turntable-streams/turntable"
+
+// pkg is a package as go list describes it.
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Incomplete   bool
+	Error        *struct{ Err string }
+}
+
+// name is the package's path in the module.
+func (p pkg) name() string { return nameOf(p.ImportPath) }
+
+func nameOf(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+
+func (p pkg) tests() []string { return slices.Concat(p.TestImports, p.XTestImports) }
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	dec := jsontext.NewDecoder(bytes.NewReader(run(t, root(t), "go", "list", "-json", "./...")))
+	var all []pkg
+	for dec.PeekKind() == '{' {
+		var p pkg
+		require.NoError(t, json.UnmarshalDecode(dec, &p))
+		require.Nil(t, p.Error, p.ImportPath)
+		all = append(all, p)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// root is the module's directory.
+func root(t *testing.T) string {
+	t.Helper()
+	return path.Dir(strings.TrimSpace(string(run(t, ".", "go", "env", "GOMOD"))))
+}
+
+func run(t *testing.T, dir, name string, args ...string) []byte {
+	t.Helper()
+	return runIn(t, nil, dir, name, args...)
+}
+
+// runIn runs a command with more environment and returns its standard output.
+func runIn(t *testing.T, env []string, dir, name string, args ...string) []byte {
+	t.Helper()
+	var stderr bytes.Buffer
+	c := exec.CommandContext(t.Context(), name, args...)
+	c.Dir, c.Stderr, c.Env = dir, &stderr, append(c.Environ(), env...)
+	out, err := c.Output()
+	require.NoError(t, err, "%s %s: %s", name, strings.Join(args, " "), &stderr)
+	return out
+}
+
+// layer is a set of packages. A package imports packages of lower layers, and of its own where own says so.
+type layer struct {
+	is  func(name string) bool
+	own bool
+}
+
+// The layers from the bottom.
+var layers = []layer{
+	{is: under("codec"), own: true},
+	{is: under("topics")},
+	{is: under("internal"), own: true},
+	{is: equal("processors")},
+	{is: under("processors")}, // capabilities, and the harness, do not import one another
+	{is: under("examples"), own: true},
+}
+
+func equal(name string) func(string) bool { return func(n string) bool { return n == name } }
+
+func under(dir string) func(string) bool {
+	return func(n string) bool { return n == dir || strings.HasPrefix(n, dir+"/") }
+}
+
+func layerOf(name string) int {
+	return slices.IndexFunc(layers, func(l layer) bool { return l.is(name) })
+}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		from := layerOf(p.name())
+		require.GreaterOrEqual(t, from, 0, "%s is in no layer", p.name())
+		for _, imported := range ours(p.Imports) {
+			to := layerOf(imported)
+			require.True(t, to < from || to == from && layers[from].own, "%s imports %s", p.name(), imported)
+		}
+	}
+}
+
+func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
+	const harness = "processors/processortest"
+	for _, p := range packages(t) {
+		if layerOf(p.name()) != layerOf(harness) {
+			continue
+		}
+		for _, imported := range ours(slices.Concat(p.Imports, p.tests())) {
+			if imported == p.name() || imported == harness && slices.Contains(p.tests(), module+"/"+harness) {
+				continue
+			}
+			require.NotEqual(t, layerOf(harness), layerOf(imported), "%s imports %s", p.name(), imported)
+		}
+	}
+}
+
+func TestTopLevelFoldersAreTheFive(t *testing.T) {
+	for _, p := range packages(t) {
+		top, _, _ := strings.Cut(p.name(), "/")
+		require.Contains(t, []string{"processors", "topics", "codec", "examples", "internal"}, top)
+	}
+}
+
+// Who may import what is kept out of everything else. Tests may import anything.
+var confined = []struct {
+	what string
+	by   []string
+}{
+	{"github.com/IBM/sarama", []string{
+		"topics", "internal/", "processors", "processors/processortest", "examples/topology",
+	}},
+	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
+	{"github.com/stretchr/testify", []string{"processors/processortest", "codec/codectest"}},
+	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
+	{"github.com/twmb/franz-go", []string{
+		"internal/embedded", "internal/wiretest", "internal/kafkatest", "internal/kafkatest/", "examples/",
+	}},
+	{"pgregory.net/rapid", nil},
+	{"go.uber.org/goleak", []string{"internal/leaktest"}},
+	// It folds case and takes invalid UTF-8. What judges this module from outside shares no code with it.
+	{"encoding/json", []string{"internal/wiretest", "internal/kafkatest"}},
+	{module + "/internal/wiretest", nil},
+	{module + "/internal/kafkatest", []string{"internal/kafkatest/"}},
+	{module + "/internal/leaktest", nil},
+	{module + "/internal/embedded", []string{"examples/"}},
+}
+
+func TestWhatIsConfinedIsImportedNowhereElse(t *testing.T) {
+	var strays []string
+	for _, p := range packages(t) {
+		for _, c := range confined {
+			for _, imported := range p.Imports {
+				if imported != c.what && !strings.HasPrefix(imported, c.what+"/") {
+					continue
+				}
+				allowed := slices.ContainsFunc(c.by, func(by string) bool {
+					return p.name() == by || strings.HasSuffix(by, "/") && strings.HasPrefix(p.name(), by)
+				})
+				if !allowed {
+					strays = append(strays, p.name()+" imports "+imported)
+				}
+			}
+		}
+	}
+	require.Empty(t, strays)
+}
+
+func ours(imports []string) []string {
+	var names []string
+	for _, i := range imports {
+		if strings.HasPrefix(i, module+"/") {
+			names = append(names, nameOf(i))
+		}
+	}
+	return names
+}

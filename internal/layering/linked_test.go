@@ -1,0 +1,81 @@
+package layering_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What whoever imports a capability must not have to link.
+var unlinked = []string{"stretchr/testify", "goka/tester", "processortest", "kfake", "franz-go", "goleak", "rapid"}
+
+func requireUnlinked(t *testing.T, listing []byte) {
+	t.Helper()
+	for line := range strings.Lines(string(listing)) {
+		for _, name := range unlinked {
+			require.NotContains(t, line, name)
+		}
+	}
+}
+
+func TestCapabilityLinksNothingForTests(t *testing.T) {
+	for _, p := range packages(t) {
+		if name := p.name(); name == "processors" || name == "processors/turn" {
+			requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
+		}
+	}
+}
+
+// A program of somebody else's, in a module that knows this one only.
+const program = `package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+)
+
+func main() {
+	env, err := processors.FromEnviron(os.Environ())
+	if err != nil {
+		panic(err)
+	}
+	graph, err := turn.Graph("pilot")
+	if err != nil {
+		panic(err)
+	}
+	p, err := processors.New(env.Brokers, graph, env.Options...)
+	if err != nil {
+		panic(err)
+	}
+	if err := p.Run(context.Background()); err != nil {
+		panic(err)
+	}
+}
+`
+
+func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
+	dir, here := t.TempDir(), root(t)
+	write := func(name string, contents []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), contents, 0o600))
+	}
+	write("main.go", []byte(program))
+	write("go.mod", []byte("module example.com/pilot\n\ngo 1.26\n\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+here+"\n"))
+	sums, err := os.ReadFile(filepath.Join(here, "go.sum"))
+	require.NoError(t, err)
+	write("go.sum", sums)
+
+	offline := []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOSUMDB=off"}
+	runIn(t, offline, dir, "go", "build", "-o", "pilot", ".")
+	requireUnlinked(t, runIn(t, offline, dir, "go", "list", "-deps", "."))
+	requireUnlinked(t, run(t, dir, "go", "version", "-m", "pilot"))
+	symbols := run(t, dir, "go", "tool", "nm", "pilot")
+	for _, name := range []string{"github.com/stretchr/testify", "github.com/twmb/franz-go", "goka/tester."} {
+		require.NotContains(t, string(symbols), name)
+	}
+}
