@@ -39,7 +39,10 @@ type Cluster struct {
 func Start(ctx context.Context, o Options) (*Cluster, error) { return start(ctx, o, false) }
 
 func start(ctx context.Context, o Options, detached bool) (*Cluster, error) {
-	count := max(1, o.Nodes)
+	count := o.Nodes
+	if count == 0 {
+		count = 1
+	}
 	if count != 1 && count != 3 {
 		return nil, fmt.Errorf("kafkatest: a cluster has 1 or 3 nodes, not %d", o.Nodes)
 	}
