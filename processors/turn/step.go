@@ -101,15 +101,3 @@ func echoOf(r topics.ThinkResponse) topics.Raw {
 	}
 	return nil
 }
-
-// messages counts the elements of a JSON array that are not null. The array must be valid JSON.
-func messages(array topics.Raw) uint32 {
-	elements, _ := topics.Elements(array)
-	n := uint32(0)
-	for _, e := range elements {
-		if e != nil {
-			n++
-		}
-	}
-	return n
-}

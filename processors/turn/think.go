@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -12,12 +13,12 @@ func (e ThinkResponded) apply(s *session) {
 		s.forgetConversation()
 		return
 	}
-	bytes := digestOf(ofResponse, e.Value)
+	same := digestOf(ofResponse, e.Value)
 	switch {
 	case r.Known == 0:
 		s.refuse(reasonNoFields)
 		return
-	case s.knowsCause(bytes):
+	case s.knowsCause(same):
 		s.refuse(reasonSameResponse)
 		return
 	case !s.thinking():
@@ -28,7 +29,7 @@ func (e ThinkResponded) apply(s *session) {
 		return
 	}
 	s.changed = true
-	s.rememberCause(bytes)
+	s.rememberCause(same)
 	s.row.Cost = r.TotalSessionCost
 	s.row.UserId = boundedID(r.UserID)
 	switch {
@@ -59,12 +60,22 @@ func (s *session) forgetConversation() {
 func (s *session) keepOwn(r topics.ThinkResponse) {
 	turn := s.row.Turn
 	whole, length := conversation(r)
-	shared := 0
-	for shared < len(whole) && shared < len(s.row.History) && whole[shared] == s.row.History[shared] {
-		shared++
-	}
+	shared := sharedLength(whole, s.row.History)
 	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), whole[shared:], length
 	turn.UserId = s.row.UserId
+}
+
+// sharedLength is how many bytes two texts begin with in common.
+func sharedLength(a, b []byte) int {
+	const chunk = 4096
+	n, least := 0, min(len(a), len(b))
+	for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
+		n += chunk
+	}
+	for n < least && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func (e ThinkFailed) apply(s *session) {
