@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/unit"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -18,7 +18,7 @@ type pipeline struct {
 	logger *zap.Logger
 }
 
-// open creates what topics are missing.
+// open creates what topics are missing: whoever reads them comes before the processors do.
 func (p pipeline) open(ctx context.Context) error {
 	for _, agent := range []string{orchestrator, worker} {
 		catalog, err := topics.For(agent)
@@ -38,20 +38,25 @@ func (p pipeline) turn(ctx context.Context, agent string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	cfg := unit.Config{
-		Brokers: p.brokers, Graph: graph, Instance: p.instance, Sarama: kafka.Config, Logger: p.logger,
-		Hooks: unit.Hooks{State: func(s unit.State) {
-			if s == unit.Running {
+	processor, err := processors.New(p.brokers, graph,
+		processors.WithInstance(p.instance),
+		processors.WithStorage(p.storage(agent)),
+		processors.WithLogger(p.logger),
+		processors.WithMetrics(processors.Metrics{State: func(s processors.State) {
+			if s == processors.Running {
 				ready()
 			}
-		}},
-	}
-	if p.data != "" {
-		cfg.StorageDir = filepath.Join(p.data, "tables", agent)
-	}
-	u, err := unit.New(cfg)
+		}}),
+	)
 	if err != nil {
 		return err
 	}
-	return u.Run(ctx)
+	return processor.Run(ctx)
+}
+
+func (p pipeline) storage(agent string) processors.Storage {
+	if p.data == "" {
+		return processors.Memory()
+	}
+	return processors.LevelDB(filepath.Join(p.data, "tables", agent))
 }

@@ -1,0 +1,69 @@
+// Embed is an HTTP service that was there before, and now runs the turn processor of its agent in the same process: it
+// starts with the service, is part of its health, and is drained before the process ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	listener, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err == nil {
+		err = serve(ctx, listener, []string{"localhost:9092"}, "support")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve answers requests and runs the agent's turns until ctx ends, or until either of them fails.
+func serve(ctx context.Context, listener net.Listener, brokers []string, agent string) error {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return err
+	}
+	graph, err := turn.Graph(agent)
+	if err != nil {
+		return err
+	}
+	processor, err := processors.New(brokers, graph, processors.WithTopics(catalog))
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Hello.") })
+	mux.Handle("/healthz", processors.HealthHandler(processor))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return processor.Run(ctx) })
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return server.Shutdown(ctx) // while the processor drains
+	})
+	return group.Wait()
+}
