@@ -216,19 +216,23 @@ func WithRestartBackoff(initial, longest time.Duration) Option {
 // Guarantee is what a crash can repeat.
 type Guarantee string
 
-// AtLeastOnce is the default: a crash repeats the tail of what was done, with the same ids.
-const AtLeastOnce Guarantee = "at_least_once"
+const (
+	// AtLeastOnce is the default: a crash repeats the tail of what was done, with the same ids.
+	AtLeastOnce Guarantee = "at_least_once"
+	// ExactlyOnce shows each effect once to a reader of committed records: outputs, table rows and offsets are one Kafka
+	// transaction. It needs an instance id (WithInstance), which is the transactional id's. Readers that read uncommitted
+	// records, the default of Java's consumers, still see repeats.
+	ExactlyOnce Guarantee = "exactly_once"
+)
 
-// ExactlyOnce shows each effect once to a reader of committed records. It is not available yet.
-const ExactlyOnce Guarantee = "exactly_once"
-
-// WithGuarantee sets the processing guarantee.
+// WithGuarantee sets the processing guarantee. "exactly_once_v2", the word of Kafka Streams, is ExactlyOnce.
 func WithGuarantee(g Guarantee) Option {
 	return func(o *options) {
 		switch g {
 		case AtLeastOnce:
-		case ExactlyOnce:
-			o.refuse("WithGuarantee: exactly_once is not available yet, only at_least_once is")
+			o.unit.Guarantee = unit.AtLeastOnce
+		case ExactlyOnce, "exactly_once_v2":
+			o.unit.Guarantee = unit.ExactlyOnce
 		default:
 			o.refuse("WithGuarantee: %q is no guarantee", string(g))
 		}

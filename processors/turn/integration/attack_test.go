@@ -1,0 +1,34 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors/turn"
+)
+
+// Whoever plays user, model and tools over the plain wire format, with duplicates, late, foreign, missing, malformed and
+// oversized records on every input and several messages at once, finds every promise kept.
+func TestPromisesAreKeptUnderAttack(t *testing.T) {
+	for _, guarantee := range modes {
+		for _, partitions := range []int32{1, 4} {
+			t.Run(fmt.Sprintf("%s, %d partitions", guarantee, partitions), func(t *testing.T) {
+				c := config{
+					agent: newAgent(), instance: "i1", brokers: brokers(t), guarantee: guarantee, partitions: partitions,
+					turn: []turn.Option{
+						turn.WithThinkTimeout(3 * time.Second), turn.WithToolTimeout(2 * time.Second),
+					},
+				}
+				start(t, c)
+				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+				defer cancel()
+				wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
+					Seed: uint64(partitions), Patience: 15 * time.Second,
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// The long form of the kill test; `make chaos` sets them.
+const (
+	killsVariable = "TURNTABLE_KILLS"
+	turnsVariable = "TURNTABLE_TURNS"
+)
+
+func fromEnv(t *testing.T, name string, value int) int {
+	t.Helper()
+	if text := os.Getenv(name); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err, name)
+		return n
+	}
+	return value
+}
+
+// instance is a child process that runs the pipeline.
+type instance struct {
+	*exec.Cmd
+	stdin io.Closer
+	ended chan error
+}
+
+func spawn(t *testing.T, c config) *instance {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(),
+		childAgent+"="+c.agent, childBrokers+"="+strings.Join(c.brokers, ","), childDir+"="+c.dir,
+		childInstance+"="+c.instance, childGuarantee+"="+string(c.guarantee))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	i := &instance{Cmd: cmd, stdin: stdin, ended: make(chan error, 1)}
+	go func() { i.ended <- cmd.Wait() }()
+	return i
+}
+
+// kill ends the process as a crash of the machine would, for all it knows.
+func (i *instance) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, i.Process.Signal(syscall.SIGKILL))
+	<-i.ended
+}
+
+// stop lets the process drain, and reports how it ended.
+func (i *instance) stop() error {
+	_ = i.stdin.Close()
+	return <-i.ended
+}
+
+// A process that is killed with SIGKILL at random moments while turns with three tools run: every turn ends in exactly
+// one accepted output (repeats carry the same id), none hangs.
+func TestTurnsSurviveKills(t *testing.T) {
+	kills, turns := fromEnv(t, killsVariable, 6), fromEnv(t, turnsVariable, 60)
+	for _, guarantee := range modes {
+		t.Run(string(guarantee), func(t *testing.T) {
+			c := config{
+				agent: newAgent(), instance: "i1", dir: t.TempDir(), brokers: brokers(t), guarantee: guarantee,
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second+time.Duration(kills)*5*time.Second)
+			defer cancel()
+			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 2))
+
+			ledger := wiretest.NewLedger()
+			load, err := wiretest.StartLoad(ctx, c.brokers, c.agent, wiretest.LoadOptions{
+				Turns: turns, Tools: 3, Concurrency: 6, Ledger: ledger,
+			})
+			require.NoError(t, err)
+			done := make(chan error, 1)
+			go func() { done <- load.Wait(ctx) }()
+
+			random := rand.New(rand.NewPCG(1, uint64(kills)))
+			for n := range kills {
+				i := spawn(t, c)
+				// Some kills meet a process that recovers, most one in the middle of turns.
+				progressed(ctx, load, random.IntN(1+turns/kills), 20*time.Millisecond+time.Duration(random.IntN(400))*time.Millisecond)
+				i.kill(t)
+				if n%10 == 9 {
+					t.Logf("%d kills: %+v", n+1, load.Progress())
+				}
+			}
+			last := spawn(t, c)
+			require.NoError(t, <-done)
+			require.NoError(t, load.Close())
+			require.NoError(t, last.stop())
+
+			options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(10 * time.Second)}
+			if guarantee == processors.ExactlyOnce {
+				options = append(options, wiretest.ExactlyOnce())
+			}
+			oracle, err := wiretest.NewOracle(ctx, c.brokers, c.agent, options...)
+			require.NoError(t, err)
+			defer oracle.Close()
+			report, err := oracle.Settle(ctx)
+			require.NoError(t, err, report.String())
+			require.True(t, report.Kept(), report.String())
+			require.Equal(t, turns, report.Counts.Messages)
+			t.Logf("%d kills, longest wait of a user %s: %s", kills, load.Progress().Max, report)
+		})
+	}
+}
+
+// progressed waits until so many more turns have ended, or for the time at most.
+func progressed(ctx context.Context, load *wiretest.Load, more int, limit time.Duration) {
+	start := load.Progress()
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if p := load.Progress(); more > 0 && p.Answered >= start.Answered+more {
+				return
+			}
+		case <-timeout.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
