@@ -35,7 +35,7 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 			bootstrap := broker(t, "agent", partitions)
 			startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
 			r := Attack(deadline(t, 90*time.Second), t, bootstrap, "agent", Options{
-				Seed: uint64(partitions), Sessions: 2 * len(Themes()), Turns: 3,
+				Seed: uint64(partitions), Sessions: len(Themes()), Turns: 3,
 			})
 			require.True(t, r.Kept())
 			require.Zero(t, r.Counts.Repeats)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Headers as the wire has them; spelled here again on purpose.
@@ -100,16 +101,23 @@ func CreateTopics(ctx context.Context, bootstrap []string, agent string, partiti
 	return nil
 }
 
-// partitionCounts maps the topics that exist to their partition count.
+// partitionCounts maps the topics that exist to their partition count. It asks the broker: the admin client's listing
+// may be some seconds old.
 func partitionCounts(ctx context.Context, client *kgo.Client, topics []string) (map[string]int32, error) {
-	listed, err := kadm.NewClient(client).ListTopics(ctx, topics...)
+	req := kmsg.NewPtrMetadataRequest()
+	for _, t := range topics {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(t)
+		req.Topics = append(req.Topics, topic)
+	}
+	resp, err := req.RequestWith(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("wiretest: list topics: %w", err)
 	}
 	counts := make(map[string]int32, len(topics))
-	for _, t := range topics {
-		if d, ok := listed[t]; ok && d.Err == nil && len(d.Partitions) > 0 {
-			counts[t] = int32(len(d.Partitions))
+	for _, t := range resp.Topics {
+		if t.ErrorCode == 0 && t.Topic != nil && len(t.Partitions) > 0 {
+			counts[*t.Topic] = int32(len(t.Partitions))
 		}
 	}
 	return counts, nil

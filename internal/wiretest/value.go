@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,7 +34,7 @@ type member struct {
 var (
 	errNotObject = errors.New("wiretest: value is no object")
 	errNotArray  = errors.New("wiretest: value is no array")
-	errTrailing  = errors.New("wiretest: text after the value")
+	errNotJSON   = errors.New("wiretest: value is no JSON")
 	errUTF8      = errors.New("wiretest: value is not UTF-8")
 )
 
@@ -44,65 +43,71 @@ func members(raw []byte) ([]member, error) {
 	if !utf8.Valid(raw) {
 		return nil, errUTF8
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := opening(dec, '{', errNotObject); err != nil {
-		return nil, err
-	}
 	var out []member
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("wiretest: name: %w", err)
+	err := parts(raw, '{', errNotObject, func(part []byte) {
+		end := skipValue(part, 0)
+		name := string(part[1 : end-1])
+		if strings.ContainsRune(name, '\\') {
+			_ = json.Unmarshal(part[:end], &name)
 		}
-		name, ok := tok.(string)
-		if !ok {
-			return nil, errNotObject
-		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, fmt.Errorf("wiretest: value of a member: %w", err)
-		}
-		out = append(out, member{name: name, raw: v})
-	}
-	return out, closing(dec)
+		value := bytes.TrimLeft(part[end:], " \t\r\n")
+		out = append(out, member{name: name, raw: trimmed(value[1:])}) // after the colon
+	})
+	return out, err
 }
 
 // elements reads an array without reading its elements.
 func elements(raw []byte) ([]json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := opening(dec, '[', errNotArray); err != nil {
-		return nil, err
-	}
 	var out []json.RawMessage
-	for dec.More() {
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, fmt.Errorf("wiretest: element: %w", err)
-		}
-		out = append(out, v)
-	}
-	return out, closing(dec)
+	err := parts(raw, '[', errNotArray, func(part []byte) { out = append(out, part) })
+	return out, err
 }
 
-func opening(dec *json.Decoder, want json.Delim, otherwise error) error {
-	tok, err := dec.Token()
-	if err != nil {
-		return fmt.Errorf("wiretest: value: %w", err)
-	}
-	if tok != want {
+func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
+
+// parts hands over the parts between an object's or array's commas. encoding/json says whether the value is one; the
+// rest is counting brackets, which its decoder would do three times, slowly.
+func parts(raw []byte, open byte, otherwise error, each func([]byte)) error {
+	raw = trimmed(raw)
+	if len(raw) == 0 || raw[0] != open {
 		return otherwise
 	}
+	if !json.Valid(raw) {
+		return errNotJSON
+	}
+	inner := trimmed(raw[1 : len(raw)-1])
+	for start := 0; start < len(inner); {
+		end := start
+		for end < len(inner) && inner[end] != ',' {
+			end = skipValue(inner, end)
+		}
+		each(trimmed(inner[start:end]))
+		start = end + 1
+	}
 	return nil
 }
 
-func closing(dec *json.Decoder) error {
-	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("wiretest: end of value: %w", err)
+// skipValue is where the string, object, array or other token at i of a valid value ends.
+func skipValue(b []byte, i int) int {
+	depth := 0
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth == 0 {
+			return i + 1
+		}
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errTrailing
-	}
-	return nil
+	return i
 }
 
 // object is an object by name: of names that occur twice the later one counts, as in Java.

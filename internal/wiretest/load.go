@@ -1,0 +1,246 @@
+package wiretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+)
+
+// LoadOptions say how much is asked.
+type LoadOptions struct {
+	// Turns is how many messages are asked in all; 0: until Stop.
+	Turns int
+	// Steps is how many responses of a turn ask for tools (default 1), Tools how many calls each of them has (0: none).
+	Steps, Tools int
+	// Concurrency is how many turns are open at a time, each in a session of its own. Default 8.
+	Concurrency int
+	// PerSession is how many turns a session has before the next one is begun, which bounds its history. Default 10.
+	PerSession int
+	// Prefix starts the session names, so that several loads do not meet. Default "load".
+	Prefix string
+	// Ledger, if any, is told the fate of every message.
+	Ledger *Ledger
+}
+
+// Load asks plain turns in a closed loop: the next question of a session follows the output of the one before. It plays
+// user, model and tools; the pipeline may die and come back meanwhile.
+type Load struct {
+	opts    LoadOptions
+	driver  *Driver
+	reader  *kgo.Client
+	stop    context.CancelFunc
+	asking  chan struct{} // closed by Stop
+	once    sync.Once
+	users   *errgroup.Group
+	readers *errgroup.Group
+
+	next     atomic.Int64
+	asked    atomic.Int64
+	answered atomic.Int64
+	failed   atomic.Int64
+	repeated atomic.Int64
+	latency  histogram
+
+	mu      sync.Mutex
+	waiting map[string]*awaited
+}
+
+// awaited is a session with an open question.
+type awaited struct {
+	done chan bool
+	seen map[string]bool // ids of outputs, of this session only
+}
+
+// LoadProgress is how far a load is.
+type LoadProgress struct {
+	// Asked questions, of which Answered and Failed have had their output; Repeated outputs came again.
+	Asked, Answered, Failed, Repeated int
+	// P50, P99 and Max are the time from question to output, of those that had one; within 4 %.
+	P50, P99, Max time.Duration
+}
+
+// StartLoad begins to ask. The agent's topics must exist. ctx bounds the start only: end the load with Stop or Close.
+func StartLoad(ctx context.Context, bootstrap []string, agent string, opts LoadOptions) (*Load, error) {
+	opts = opts.withDefaults()
+	driver, err := NewDriver(ctx, bootstrap, agent, WithLedger(opts.Ledger))
+	if err != nil {
+		return nil, err
+	}
+	output := driver.names.MessageOutput
+	counts, err := partitionCounts(ctx, driver.producer, []string{output})
+	if err == nil && counts[output] == 0 {
+		err = fmt.Errorf("wiretest: topic %s does not exist", output)
+	}
+	if err != nil {
+		return nil, errors.Join(err, driver.Close())
+	}
+	reader, err := kgo.NewClient(readerOptions(bootstrap, counts, kgo.ReadCommitted())...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("wiretest: reader: %w", err), driver.Close())
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l := &Load{
+		opts: opts, driver: driver, reader: reader, stop: stop, asking: make(chan struct{}), users: &errgroup.Group{},
+		readers: &errgroup.Group{}, waiting: map[string]*awaited{},
+	}
+	if err := driver.Start(running); err != nil {
+		stop()
+		reader.Close()
+		return nil, errors.Join(err, driver.Close())
+	}
+	l.readers.Go(func() error { l.read(running); return nil })
+	for range opts.Concurrency {
+		l.users.Go(func() error { return l.user(running) })
+	}
+	return l, nil
+}
+
+func (o LoadOptions) withDefaults() LoadOptions {
+	if o.Steps <= 0 {
+		o.Steps = 1
+	}
+	if o.Tools <= 0 {
+		o.Steps, o.Tools = 0, 0
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = 8
+	}
+	if o.PerSession <= 0 {
+		o.PerSession = 10
+	}
+	if o.Prefix == "" {
+		o.Prefix = "load"
+	}
+	return o
+}
+
+// Wait blocks until all turns have their output, or the load was stopped and the open ones have, or ctx ends.
+func (l *Load) Wait(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- l.users.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		p := l.Progress()
+		return fmt.Errorf("wiretest: load: %d of %d asked have no output: %w",
+			p.Asked-p.Answered-p.Failed, p.Asked, context.Cause(ctx))
+	}
+}
+
+// Stop asks no more; what is open goes on. It does not block.
+func (l *Load) Stop() { l.once.Do(func() { close(l.asking) }) }
+
+// Close ends everything, open questions too, and waits for it.
+func (l *Load) Close() error {
+	l.Stop()
+	l.stop()
+	_ = l.users.Wait()
+	_ = l.readers.Wait()
+	l.reader.Close()
+	return l.driver.Close()
+}
+
+// Progress is how far the load is now.
+func (l *Load) Progress() LoadProgress {
+	return LoadProgress{
+		Asked: int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
+		Repeated: int(l.repeated.Load()), P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99), Max: l.latency.quantile(1),
+	}
+}
+
+// user asks one question after the other.
+func (l *Load) user(ctx context.Context) error {
+	var session string
+	var a *awaited
+	defer func() { l.forget(session) }()
+	for turn := 0; ; turn++ {
+		select {
+		case <-l.asking:
+			return nil
+		default:
+		}
+		n := l.next.Add(1)
+		if l.opts.Turns > 0 && n > int64(l.opts.Turns) {
+			return nil
+		}
+		if turn%l.opts.PerSession == 0 {
+			l.forget(session)
+			session = fmt.Sprintf("%s-%d", l.opts.Prefix, n)
+			a = l.expect(session)
+		}
+		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools}
+		began := time.Now()
+		if _, err := l.driver.Ask(ctx, session, plan); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // Close
+			}
+			return err
+		}
+		l.asked.Add(1)
+		select {
+		case failed := <-a.done:
+			l.latency.add(time.Since(began))
+			if failed {
+				l.failed.Add(1)
+			} else {
+				l.answered.Add(1)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (l *Load) expect(session string) *awaited {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := &awaited{done: make(chan bool, 64), seen: map[string]bool{}}
+	l.waiting[session] = a
+	return a
+}
+
+func (l *Load) forget(session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, session)
+}
+
+// read hands outputs to those who wait.
+func (l *Load) read(ctx context.Context) {
+	for {
+		fetches := l.reader.PollRecords(ctx, 500)
+		if ctx.Err() != nil {
+			return
+		}
+		for it := fetches.RecordIter(); !it.Done(); {
+			l.output(it.Next())
+		}
+	}
+}
+
+func (l *Load) output(r *kgo.Record) {
+	id, _ := header(r, headerID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.waiting[string(r.Key)]
+	if a == nil {
+		return
+	}
+	if a.seen[id] {
+		l.repeated.Add(1)
+		return
+	}
+	a.seen[id] = true
+	o, err := objectOf(r.Value)
+	select {
+	case a.done <- err != nil || o.raw("status") != nil:
+	default: // more outputs than questions: the oracle says so
+	}
+}
