@@ -171,6 +171,7 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 	if o.Lease != nil {
 		o.Lease.Renew(time.Now()) // the coordinator has just answered our join
 		h.work.Go(func() { o.Lease.Keep(lease, o.Client, o.Heartbeat, member, h.group.Fail, o.Log) })
+		h.work.Go(func() { o.Lease.Watch(lease, h.group.Fail) })
 	}
 
 	err := h.goka.Setup(h.sess)

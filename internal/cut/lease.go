@@ -73,6 +73,30 @@ func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Durat
 	}
 }
 
+// Watch calls expired once when the lease has run out, unless ctx ends before or the lease is dropped, whose reason is
+// known. A member that has nothing to send would else not notice that its partitions may have moved.
+func (l *Lease) Watch(ctx context.Context, expired func(error)) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		last := l.last.Load()
+		if last == nil {
+			return
+		}
+		left := l.limit - l.now().Sub(*last)
+		if left <= 0 {
+			expired(fmt.Errorf("%w for %s", ErrLease, l.limit))
+			return
+		}
+		timer.Reset(left)
+	}
+}
+
 func heartbeat(client sarama.Client, m Member) error {
 	coordinator, err := client.Coordinator(m.Group)
 	if err != nil {

@@ -50,13 +50,16 @@ const recoveryPoll = 10 * time.Millisecond
 // attempt runs the unit until ctx ends (nil) or something fails.
 func (u *Unit) attempt(ctx context.Context) (err error) {
 	conf := u.cfg.Sarama()
+	session := conf.Consumer.Group.Session.Timeout
+	// One connection that hangs must not cost the lease: there is time for a heartbeat on another.
+	conf.Net.ReadTimeout = min(conf.Net.ReadTimeout, session/2)
+	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
 	client, err := sarama.NewClient(u.cfg.Brokers, conf)
 	if err != nil {
 		return fmt.Errorf("unit: group %s: client: %w", u.group, err)
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
 
-	session := conf.Consumer.Group.Session.Timeout
 	r := &run{unit: u, client: client}
 	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
 		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)

@@ -87,7 +87,7 @@ func TestRevocationFinishesWhatWasHandedOut(t *testing.T) {
 		p := sendBurst(t, brokers)
 		s := newSlow(sessionEnd)
 		stock(t, brokers, s.graph(), livelyStock)
-		<-s.begun
+		receive(t, s.begun)
 		stock(t, brokers, counting("g"), livelyStock)
 		take(t, brokers, "out", burst)
 		require.Less(t, commits.of(1, "in", p), int64(burst))
@@ -100,7 +100,7 @@ func TestRevocationFinishesWhatWasHandedOut(t *testing.T) {
 		release := make(chan struct{})
 		s := newSlow(func(goka.Context) { <-release })
 		first := run(t, unit.Config{Brokers: brokers, Graph: s.graph(), Sarama: lively})
-		<-s.begun
+		receive(t, s.begun)
 		eventually(t, func() bool { return first.Health().Lag[cut.Partition{Topic: "in", ID: p}] == 0 }, "handed out")
 
 		joins := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Count: -1, Observe: true})
@@ -125,7 +125,7 @@ func TestStopFinishesWhatWasHandedOut(t *testing.T) {
 		p := sendBurst(t, brokers)
 		s := newSlow(sessionEnd)
 		r := stock(t, brokers, s.graph(), oldest)
-		<-s.begun
+		receive(t, s.begun)
 		r.stop()
 		require.NoError(t, r.wait(t))
 		require.Less(t, committedAt(t, kadm.NewClient(dial(t, brokers)), "g", "in", p), int64(burst))
@@ -137,7 +137,7 @@ func TestStopFinishesWhatWasHandedOut(t *testing.T) {
 		release := make(chan struct{})
 		s := newSlow(func(goka.Context) { <-release })
 		u := run(t, unit.Config{Brokers: brokers, Graph: s.graph()})
-		<-s.begun
+		receive(t, s.begun)
 		eventually(t, func() bool { return u.Health().Lag[cut.Partition{Topic: "in", ID: p}] == 0 }, "handed out")
 		u.stop()
 		close(release)

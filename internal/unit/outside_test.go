@@ -147,3 +147,15 @@ func (w *commits) of(generation int32, topic string, partition int32) int64 {
 	defer w.mu.Unlock()
 	return w.high[generation][topic][partition]
 }
+
+// receive takes from a channel within patience.
+func receive[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		require.FailNow(t, "nothing came")
+		panic("unreachable")
+	}
+}

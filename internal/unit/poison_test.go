@@ -172,7 +172,7 @@ func TestEmitAfterTheCallbackReturned(t *testing.T) {
 				oldest(c)
 				c.Producer.Flush.Frequency, c.Producer.Flush.Bytes = 0, 0
 			})
-			<-returned
+			receive(t, returned)
 			eventually(t, func() bool { return committed(t, brokers, "g", "in", codec.PartitionOf("k", 2)) == 1 })
 			late.Emit("out", "k", "late")
 			_ = r.wait(t)
@@ -193,7 +193,7 @@ func TestEmitAfterTheCallbackReturned(t *testing.T) {
 			}))
 		g := goka.DefineGroup("g", append(edges, goka.Output(out.Stream(), out.Codec()))...)
 		u := run(t, unit.Config{Brokers: brokers, Graph: g, DeadLetters: "g-dlq"})
-		late := <-contexts
+		late := receive(t, contexts)
 		take(t, brokers, "out", 1)
 		require.ErrorIs(t, processors.Emit(late, out, "k", "late", nil), processors.ErrReturned)
 		require.ErrorIs(t, late.SetValue("late"), processors.ErrReturned)

@@ -33,7 +33,7 @@ func TestRecordThatFailsDuringShutdownIsNotCommitted(t *testing.T) {
 		put(t, brokers, keyed("in", "k", "x"))
 		g, begun := graph(sessionEnd)
 		r := stock(t, brokers, g, oldest)
-		<-begun
+		receive(t, begun)
 		r.stop()
 		_ = r.wait(t)
 		require.Equal(t, int64(1), committed(t, brokers, "g", "in", p))
@@ -45,7 +45,7 @@ func TestRecordThatFailsDuringShutdownIsNotCommitted(t *testing.T) {
 		release := make(chan struct{})
 		g, begun := graph(func(goka.Context) { <-release })
 		u := run(t, unit.Config{Brokers: brokers, Graph: g})
-		<-begun
+		receive(t, begun)
 		u.stop()
 		close(release)
 		require.ErrorIs(t, u.wait(t), errBoom)
@@ -106,7 +106,7 @@ func TestUnitStopsAsOneAndStartsAgain(t *testing.T) {
 		p := codec.PartitionOf(good(), 2)
 		eventually(t, func() bool { return committedAt(t, admin, "g", "in", p) == 1 })
 		put(t, brokers, keyed("in", "bad", "x"))
-		require.ErrorIs(t, <-down, errBoom)
+		require.ErrorIs(t, receive(t, down), errBoom)
 		require.Equal(t, unit.Degraded, u.Health().State)
 		require.ErrorIs(t, u.Health().Err, errBoom)
 		broken.Store(false)
@@ -162,7 +162,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 		u.ready(t)
 		broken.Store(true)
 		put(t, brokers, keyed("in", "bad", "x"))
-		<-down
+		receive(t, down)
 		take(t, brokers, "out", i+1)
 	}
 	require.Equal(t, 1, u.Health().Restarts)
