@@ -36,13 +36,28 @@ func (s *session) cancel(request *string, f failure) bool {
 	return false
 }
 
-// purge ends the session. What was accepted still gets its output.
+// purge ends the session. What was accepted still gets its output; then all goes but the digests of what was applied.
+// Repeats of it may still come, from a worker or after a crash, and must not begin the session anew (D-32). The digests go
+// by timer, when they are forgotten.
 func (s *session) purge(f failure) {
-	s.changed, s.erased = true, true
+	if s.gone() {
+		return
+	}
+	s.changed, s.purging = true, true
 	if s.row.Turn != nil {
 		s.fail(f)
 	}
 	for _, a := range s.row.Waiting {
 		s.reject(a, f)
 	}
+	s.row = &State{
+		Version: rowVersion, TouchedMs: s.nowMS(), UsedRoutesMs: s.row.UsedRoutesMs,
+		Causes: s.row.Causes, Requests: s.row.Requests, Calls: s.row.Calls, Steps: s.row.Steps,
+	}
+}
+
+// gone reports whether nothing is left of a session but what it remembers.
+func (s *session) gone() bool {
+	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 &&
+		s.row.History == nil && s.row.Cost == nil && s.row.UserId == nil
 }

@@ -57,11 +57,32 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	}
 	require.Equal(t, []string{reasonUnclaimed}, out.letters())
 	require.Empty(t, emitted[Enriched](out))
-	require.Nil(t, p.row)
+	left := p.state()
+	require.Nil(t, left.Turn)
+	require.Nil(t, left.History)
+	require.Nil(t, left.Cost)
+	require.Nil(t, left.UserId)
+	require.Empty(t, left.Waiting)
+	for _, e := range p.past {
+		require.Empty(t, p.repeat(e).changes(), "what was applied is not applied again")
+	}
+	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to purge")
 	require.Nil(t, p.ask("four").History)
+	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(), "D-32")
 
 	p = newPlay(t)
 	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing to purge")
+	require.Nil(t, p.row)
+}
+
+func TestPurgedSessionIsForgottenInTheEnd(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	p.send("session-control", `{"action":"purge"}`)
+	p.wait(p.rules.RememberFor - time.Millisecond)
+	require.NotNil(t, p.row)
+	p.wait(time.Millisecond)
+	require.Nil(t, p.row)
 }
 
 func TestIdleSessionsArePurged(t *testing.T) {
@@ -70,15 +91,12 @@ func TestIdleSessionsArePurged(t *testing.T) {
 	p.now = p.now.Add(30 * time.Second)
 	p.respond(asked, saying("first"))
 	require.Empty(t, p.wait(time.Hour-time.Millisecond))
-	require.NotNil(t, p.row)
+	require.NotNil(t, p.state().History)
 	require.Empty(t, p.wait(time.Millisecond))
-	require.Nil(t, p.row)
-
-	p.ask("two")
-	p.wait(2 * time.Hour)
-	require.NotNil(t, p.row, "not while a turn was open")
-	p.wait(time.Hour)
-	require.Nil(t, p.row)
+	require.Nil(t, p.state().History)
+	require.NotEmpty(t, p.state().Causes)
+	p.wait(23 * time.Hour)
+	require.Nil(t, p.row, "a day after the last event")
 }
 
 func TestConversationsStayByDefault(t *testing.T) {

@@ -1,7 +1,5 @@
 package turn
 
-import "time"
-
 func (d DeadlineCame) apply(s *session) {
 	if turn := s.row.Turn; turn != nil && turn.DeadlineMs <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
@@ -12,9 +10,17 @@ func (d DeadlineCame) apply(s *session) {
 		}
 	}
 	s.expireRoutes()
-	if at, ok := s.lastDay(); ok && at <= s.nowMS() {
-		s.changed, s.erased = true, true
+	if at, ok := s.rest(); !ok || at > s.nowMS() {
+		return
 	}
+	if s.gone() {
+		s.changed, s.erased = true, true
+		return
+	}
+	touched := s.row.TouchedMs
+	s.purge(failure{}) // nothing is open that it could end
+	s.row.TouchedMs = touched
+	s.erased = s.forgottenAt() <= s.nowMS()
 }
 
 // deadline is the earliest open deadline, 0 where there is none.
@@ -36,26 +42,26 @@ func (s *session) deadline() int64 {
 			add(a.Route.ExpiresMs)
 		}
 	}
-	if at, ok := s.lastDay(); ok {
+	if at, ok := s.rest(); ok {
 		add(at)
 	}
 	return earliest
 }
 
-// lastDay is when a session at rest goes: after the idle time, if there is one, and a row that holds no conversation
-// once what it remembers is forgotten anyhow.
-func (s *session) lastDay() (at int64, ok bool) {
-	if s.row.Turn != nil || len(s.row.Waiting) > 0 || len(s.row.Routes) > 0 {
+// rest is when a session that waits for nothing is over: one of which only memories are left once they are forgotten, one
+// with a conversation after the idle time, if there is one.
+func (s *session) rest() (at int64, ok bool) {
+	switch {
+	case s.row.Turn != nil || len(s.row.Routes) > 0:
+		return 0, false
+	case s.gone():
+		return s.forgottenAt(), true
+	case s.rules.IdleAfter > 0:
+		return s.row.TouchedMs + s.rules.IdleAfter.Milliseconds(), true
+	default:
 		return 0, false
 	}
-	stay := func(d time.Duration) int64 { return s.row.TouchedMs + d.Milliseconds() }
-	if s.rules.IdleAfter > 0 {
-		at, ok = stay(s.rules.IdleAfter), true
-	}
-	if s.row.History == nil && s.row.Cost == nil {
-		if forgotten := stay(s.rules.RememberFor); !ok || forgotten < at {
-			at, ok = forgotten, true
-		}
-	}
-	return at, ok
 }
+
+// forgottenAt is when the last of what is remembered is forgotten.
+func (s *session) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

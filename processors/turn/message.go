@@ -163,7 +163,7 @@ func (s *session) close(o topics.Output) {
 
 // next gives the first waiting message its turn.
 func (s *session) next() {
-	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.erased {
+	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.purging {
 		return
 	}
 	first := s.row.Waiting[0]

@@ -68,6 +68,7 @@ type session struct {
 	effects []Effect
 	changed bool // the row must be written
 	erased  bool // the row must go
+	purging bool // the session ends: no turn begins
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
