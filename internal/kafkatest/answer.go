@@ -45,10 +45,12 @@ func (n *node) answer(ctx context.Context, want []*node) error {
 	}
 }
 
-// dial gives up soon on a node that takes connections and does not answer, as a paused one does.
+// dial gives up soon on a node that takes connections and does not answer, as a paused one does, and keeps what it heard
+// of the cluster no longer than until it is asked again.
 func dial(addrs ...string) (*kgo.Client, error) {
 	return kgo.NewClient(
 		kgo.SeedBrokers(addrs...), kgo.DialTimeout(answerTimeout), kgo.RequestTimeoutOverhead(answerTimeout),
+		kgo.MetadataMinAge(answerPoll),
 	)
 }
 

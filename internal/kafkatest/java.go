@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // oldestJava is the oldest Java that Apache Kafka 4 brokers run on.
@@ -55,9 +54,4 @@ func javaMajor(out string) (int, bool) {
 	}
 	n, err := strconv.Atoi(major)
 	return n, err == nil
-}
-
-func lastLines(out []byte, n int) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
