@@ -38,8 +38,8 @@ func causeID(r *record) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// headerID is the record's own id. What cannot be one of ours, and could not be passed on as a header or printed, counts
-// as absent.
+// headerID is the record's own id. What cannot be one of ours, and could not be passed on as a header or printed,
+// counts as absent.
 func headerID(headers goka.Headers) (string, bool) {
 	id := headers[topics.HeaderID]
 	if len(id) == 0 || len(id) > maxCauseID || !utf8.Valid(id) {

@@ -91,8 +91,8 @@ func (c *Context) Value() (row any) {
 	return row
 }
 
-// SetValue writes the table row of Key. A callback writes its row at most once, by SetValue or Delete. value must not be
-// changed any more.
+// SetValue writes the table row of Key. A callback writes its row at most once, by SetValue or Delete. value must not
+// be changed any more.
 func (c *Context) SetValue(value any) error {
 	if value == nil {
 		return ErrNilRow

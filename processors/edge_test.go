@@ -349,4 +349,13 @@ func TestEmitRefusesWhatTheBrokerWould(t *testing.T) {
 	r.pipe("s-1", []byte(`{"text":"x"}`), nil)
 	require.ErrorIs(t, got, processors.ErrTooLarge)
 	r.none(r.answers)
+	r.none(r.dlq)
+}
+
+func TestRecordWhoseAnswerIsTooLargeIsDeadLettered(t *testing.T) {
+	r := newRig(t, func(c *processors.Context, _ codec.Decoded[asked]) error {
+		return processors.Emit(c, answers, c.Key(), strings.Repeat("x", 1<<20), nil)
+	})
+	r.pipe("s-1", []byte(`{"text":"x"}`), nil)
+	require.Contains(t, string(r.letter().headers["error.reason"]), "too large")
 }

@@ -13,16 +13,17 @@ var (
 	ErrRowWritten = errors.New("processors: table row is already written in this callback")
 	// ErrNilRow is returned by SetValue of nil: Delete removes a row.
 	ErrNilRow = errors.New("processors: nil is no table row")
-	// ErrTooLarge is returned by Emit for a record that the broker would refuse.
+	// ErrTooLarge is returned by Emit for a record that the broker would refuse. A handler that returns it, because it
+	// knows no smaller answer, sends its own record to the dead-letter topic: a retry would come to the same.
 	ErrTooLarge = errors.New("processors: record is too large")
 )
 
 // errEncoded marks bytes that are handed to a codec already encoded.
 var errEncoded = errors.New("processors: already encoded")
 
-// effects is what a callback wants done. Nothing of it reaches Goka before the handler has returned without an error, so
-// that a handler which fails half way leaves no trace; and outputs go before the table row in whatever order they were
-// asked for: a row that is found after a crash proves that its outputs are in Kafka.
+// effects is what a callback wants done. Nothing of it reaches Goka before the handler has returned without an error,
+// so that a handler which fails half way leaves no trace; and outputs go before the table row in whatever order they
+// were asked for: a row that is found after a crash proves that its outputs are in Kafka.
 type effects struct {
 	outputs  []output
 	row      any // nil: the row is removed

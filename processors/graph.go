@@ -65,8 +65,8 @@ func (o *options) checkNames(graph *goka.GroupGraph) {
 }
 
 // bindGraph is the graph once more, with edges that know the settings: inputs and loop as Edges would make them, the
-// dead-letter topic under its configured name, and the timer where the table has deadlines. Edges that are not ours stay
-// as they are.
+// dead-letter topic under its configured name, and the timer where the table has deadlines. Edges that are not ours
+// stay as they are.
 func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 	var inputs []Source
 	if loop := graph.LoopStream(); loop != nil {

@@ -31,8 +31,8 @@ const (
 	loopKey       = loopPrefix + "key"
 )
 
-// loopCodec is the codec of the loop topic. It carries the group's inputs as well, because a codec is all of an edge that
-// Goka gives back: so New can make the edges once more, bound to its options.
+// loopCodec is the codec of the loop topic. It carries the group's inputs as well, because a codec is all of an edge
+// that Goka gives back: so New can make the edges once more, bound to its options.
 type loopCodec struct {
 	codec.Codec[[]byte]
 	inputs []Source

@@ -30,6 +30,7 @@ type Option func(*options)
 
 type options struct {
 	unit        unit.Config
+	guarantee   Guarantee // empty: that of the properties, else AtLeastOnce
 	properties  map[string]string
 	secure      []func(*sarama.Config) error
 	recordBytes int
@@ -77,7 +78,8 @@ func WithLogger(l *zap.Logger) Option {
 	}
 }
 
-// WithTick sets how often deadlines are looked for; the default is 250 ms. A deadline fires within one tick of its time.
+// WithTick sets how often deadlines are looked for; the default is 250 ms. A deadline fires within one tick of its
+// time.
 func WithTick(period time.Duration) Option {
 	return func(o *options) {
 		if period <= 0 {
@@ -147,8 +149,9 @@ func WithReplication(n int16) Option {
 	}
 }
 
-// WithTopics has Run create the catalog's topics that are missing, before it joins the group, and refuse a cluster where
-// their partitions do not fit together. Without it the inputs must exist; the group's own topics are created in any case.
+// WithTopics has Run create the catalog's topics that are missing, before it joins the group, and refuse a cluster
+// where their partitions do not fit together. Without it the inputs must exist; the group's own topics are created in
+// any case.
 func WithTopics(c topics.Catalog) Option { return func(o *options) { o.catalog = &c } }
 
 // WithDeadLetters names the group's dead-letter topic; the default is "{group}-dlq".
@@ -202,8 +205,8 @@ func WithRestartLimit(n int) Option {
 	}
 }
 
-// WithRestartBackoff sets the first and the longest wait before a restart; each wait doubles the one before. The default
-// is 100 ms and 15 s.
+// WithRestartBackoff sets the first and the longest wait before a restart; each wait doubles the one before. The
+// default is 100 ms and 15 s.
 func WithRestartBackoff(initial, longest time.Duration) Option {
 	return func(o *options) {
 		if initial <= 0 || longest < initial {
@@ -228,13 +231,13 @@ const (
 // WithGuarantee sets the processing guarantee. "exactly_once_v2", the word of Kafka Streams, is ExactlyOnce.
 func WithGuarantee(g Guarantee) Option {
 	return func(o *options) {
-		switch g {
-		case AtLeastOnce:
-			o.unit.Guarantee = unit.AtLeastOnce
-		case ExactlyOnce, "exactly_once_v2":
-			o.unit.Guarantee = unit.ExactlyOnce
-		default:
+		if _, ok := guarantees[g]; !ok {
 			o.refuse("WithGuarantee: %q is no guarantee", string(g))
 		}
+		o.guarantee = g
 	}
+}
+
+var guarantees = map[Guarantee]unit.Guarantee{
+	AtLeastOnce: unit.AtLeastOnce, ExactlyOnce: unit.ExactlyOnce, "exactly_once_v2": unit.ExactlyOnce,
 }

@@ -37,18 +37,28 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestExactlyOnceIsRefusedAsLongAsItIsNotThere(t *testing.T) {
-	_, err := processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee(processors.ExactlyOnce))
-	require.ErrorContains(t, err, "exactly_once is not available yet")
+func TestExactlyOnceNeedsAnInstance(t *testing.T) {
+	exactly := map[string]string{"processing.guarantee": "exactly_once_v2"}
+	for name, opts := range map[string][]processors.Option{
+		"option":   {processors.WithGuarantee(processors.ExactlyOnce)},
+		"property": {processors.WithProperties(exactly)},
+	} {
+		_, err := processors.New(brokers, graphOf(nil, codec.String()), opts...)
+		require.ErrorContains(t, err, "needs an instance id", name)
+		_, err = processors.New(brokers, graphOf(nil, codec.String()), append(opts, processors.WithInstance("i-1"))...)
+		require.NoError(t, err, name)
+	}
+	_, err := processors.New(brokers, graphOf(nil, codec.String()),
+		processors.WithProperties(exactly), processors.WithGuarantee(processors.AtLeastOnce))
+	require.NoError(t, err, "the option wins")
 	_, err = processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee("at_most_once"))
 	require.ErrorContains(t, err, `"at_most_once" is no guarantee`)
-	_, err = processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee(processors.AtLeastOnce))
-	require.NoError(t, err)
 }
 
 func TestNewTakesWhatIsRight(t *testing.T) {
 	_, err := processors.New(brokers, graphOf(nil, codec.String()),
-		processors.WithTLS(&tls.Config{MinVersion: tls.VersionTLS13}), processors.WithSASL("SCRAM-SHA-512", "ann", "hunter2"),
+		processors.WithTLS(&tls.Config{MinVersion: tls.VersionTLS13}),
+		processors.WithSASL("SCRAM-SHA-512", "ann", "hunter2"),
 		processors.WithStorage(processors.LevelDB(t.TempDir())), processors.WithInstance("floor-1"),
 		processors.WithKeepMembership(), processors.WithReplication(3), processors.WithRestartLimit(-1),
 		processors.WithProperties(map[string]string{"compression.type": "lz4"}))
@@ -65,6 +75,9 @@ func TestGraphsThatGoWrongAtTheFirstRecordAreRefused(t *testing.T) {
 	own := func(more ...goka.Edge) *goka.GroupGraph {
 		return goka.DefineGroup(group, append(processors.Edges(group, input), more...)...)
 	}
+	letters := func(topic string) []processors.Option {
+		return []processors.Option{processors.WithDeadLetters(topic)}
+	}
 	for name, tc := range map[string]struct {
 		graph *goka.GroupGraph
 		opts  []processors.Option
@@ -74,11 +87,11 @@ func TestGraphsThatGoWrongAtTheFirstRecordAreRefused(t *testing.T) {
 		"no input":        {goka.DefineGroup(group), nil, "no input stream"},
 		"no group":        {goka.DefineGroup("", goka.Input("asks", codec.String(), nil)), nil, "without a group"},
 		"two codecs":      {own(goka.Output("asks", codec.String())), nil, "different codecs"},
-		"letters: input":  {own(), []processors.Option{processors.WithDeadLetters("asks")}, "is another edge"},
-		"letters: table":  {own(goka.Persist(codec.String())), []processors.Option{processors.WithDeadLetters("floor-table")}, "is another edge"},
-		"letters: loop":   {own(), []processors.Option{processors.WithDeadLetters("floor-loop")}, "is another edge"},
-		"letters: output": {own(goka.Output("answers", codec.Bytes())), []processors.Option{processors.WithDeadLetters("answers")}, "is another edge"},
-		"letters: timer":  {own(), []processors.Option{processors.WithDeadLetters("floor-timer")}, "timer"},
+		"letters: input":  {own(), letters("asks"), "is another edge"},
+		"letters: table":  {own(goka.Persist(codec.String())), letters("floor-table"), "is another edge"},
+		"letters: loop":   {own(), letters("floor-loop"), "is another edge"},
+		"letters: output": {own(goka.Output("answers", codec.Bytes())), letters("answers"), "is another edge"},
+		"letters: timer":  {own(), letters("floor-timer"), "timer"},
 		"timer":           {own(goka.Output("floor-timer", codec.Bytes())), nil, "timer"},
 	} {
 		_, err := processors.New(brokers, tc.graph, tc.opts...)
@@ -101,7 +114,8 @@ func TestEnvironmentBecomesOptions(t *testing.T) {
 		"PATH=/bin", "kafka_acks=1", "KAFKA_=x",
 		"KAFKA_BOOTSTRAP_SERVERS= a:9092, b:9092,", "KAFKA_STATE_DIR=" + dir, "KAFKA_REPLICATION_FACTOR=3",
 		"KAFKA_COMPRESSION_TYPE=zstd", "KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT", "KAFKA_SASL_MECHANISM=PLAIN",
-		"KAFKA_SASL_JAAS_CONFIG=org.apache.kafka.common.security.plain.PlainLoginModule required username=\"a=b\" password=\"c\";",
+		`KAFKA_SASL_JAAS_CONFIG=org.apache.kafka.common.security.plain.PlainLoginModule required ` +
+			`username="a=b" password="c";`,
 		"KAFKA_GROUP_INSTANCE_ID=i-1", "KAFKA_HEAP_OPTS=-Xmx1g", "KAFKA_CLIENT_ID=", "KAFKA_INPUT_TOPIC=x",
 	})
 	require.NoError(t, err)

@@ -1,6 +1,10 @@
 package processors
 
-import "github.com/lovoo/goka"
+import (
+	"errors"
+
+	"github.com/lovoo/goka"
+)
 
 // perform runs a handler and then, where it returned nil, its effects.
 func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Context) error) {
@@ -12,6 +16,8 @@ func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Conte
 		panic(c.thrown)
 	case panicked != nil:
 		deadLetter(ctx, r, stage, panicked)
+	case errors.Is(err, ErrTooLarge): // also the next time
+		deadLetter(ctx, r, stage, err)
 	case err != nil:
 		fail(ctx, r.fail(stage, err))
 	default:

@@ -104,15 +104,19 @@ func (o *options) sarama() *sarama.Config {
 		conf.Consumer.Group.InstanceId = o.unit.Instance
 	}
 	o.unit.Instance = conf.Consumer.Group.InstanceId
+	if o.guarantee == "" {
+		o.guarantee = Guarantee(strings.ToLower(strings.TrimSpace(o.properties[kafka.ProcessingGuarantee])))
+	}
+	o.unit.Guarantee = guarantees[o.guarantee] // the zero value is at least once
 	if err := conf.Validate(); err != nil && len(o.errs) == 0 {
 		o.refuse("%w", err)
 	}
 	return conf
 }
 
-// Run joins the group and handles records until ctx ends. Then it stops: what is in flight is finished, the last offsets
-// are committed, a static member leaves the group, and it returns nil. Stopping takes a few milliseconds where handlers
-// do not wait, and at most some seconds.
+// Run joins the group and handles records until ctx ends. Then it stops: what is in flight is finished, the last
+// offsets are committed, a static member leaves the group, and it returns nil. Stopping takes a few milliseconds where
+// handlers do not wait, and at most some seconds.
 //
 // A failure stops the processor as a whole and starts it again, after a wait that grows. Run returns an error when the
 // restart limit is reached (ErrGaveUp), when another process has the same instance id (ErrFenced), after Kill
@@ -132,8 +136,8 @@ func (p *Processor) Run(ctx context.Context) error {
 	return p.unit.Run(ctx)
 }
 
-// Kill stops the processor as a crash would, for tests and emergencies: nothing is finished or committed, and what was in
-// flight is handled again by whoever gets the partitions. To stop in order, end the context of Run.
+// Kill stops the processor as a crash would, for tests and emergencies: nothing is finished or committed, and what was
+// in flight is handled again by whoever gets the partitions. To stop in order, end the context of Run.
 func (p *Processor) Kill() {
 	p.mu.Lock()
 	p.dead = true
@@ -153,6 +157,6 @@ func (p *Processor) Health() Health {
 	return healthOf(p.unit.Health())
 }
 
-// Get returns the table row of a key as the table's codec decodes it, nil where there is none. It sees what handlers have
-// written up to now, and only partitions that this instance owns: ErrNotRunning for others.
+// Get returns the table row of a key as the table's codec decodes it, nil where there is none. It sees what handlers
+// have written up to now, and only partitions that this instance owns: ErrNotRunning for others.
 func (p *Processor) Get(key string) (any, error) { return p.unit.Get(key) }

@@ -48,7 +48,8 @@ func newRigOf(t *testing.T, inputs []processors.Source, opts ...goka.ProcessorOp
 	t.Helper()
 	gt := tester.New(t)
 	edges := processors.Edges(group, inputs...)
-	graph := goka.DefineGroup(group, append(edges, goka.Persist(codec.String()), goka.Output(answers.Stream(), answers.Codec()))...)
+	edges = append(edges, goka.Persist(codec.String()), goka.Output(answers.Stream(), answers.Codec()))
+	graph := goka.DefineGroup(group, edges...)
 	options := append([]goka.ProcessorOption{
 		goka.WithTester(gt), goka.WithNilHandling(goka.NilDecode), goka.WithLogger(quiet{}),
 	}, opts...)

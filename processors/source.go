@@ -20,7 +20,7 @@ var ErrType = errors.New("processors: value is not of the topic's type")
 // what it does must not depend on how often it ran. in.Raw is valid during the call.
 //
 // Where it returns an error the processor stops, restarts and hands the record over again: that is for what may pass. A
-// bad record goes to Context.DeadLetter. A panic sends the record to the dead-letter topic.
+// bad record goes to Context.DeadLetter. A panic, and ErrTooLarge, send the record to the dead-letter topic.
 type Handler[T any] func(c *Context, in codec.Decoded[T]) error
 
 // Source is an input topic bound to its handler. Edges makes Goka's edges of it.
@@ -38,8 +38,8 @@ type source interface {
 type EdgeOption[T any] func(*input[T])
 
 // KeyedBy says where the session id stands in a value of the topic. A record under another key then goes through the
-// group's loop topic to the right one; a value without a session id (nil) is dead-lettered. Without this option, and for
-// tombstones, the record's key is the session id.
+// group's loop topic to the right one; a value without a session id (nil) is dead-lettered. Without this option, and
+// for tombstones, the record's key is the session id.
 func KeyedBy[T any](session func(value T) *string) EdgeOption[T] {
 	return func(in *input[T]) { in.session = session }
 }

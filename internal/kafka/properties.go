@@ -24,6 +24,8 @@ const (
 	GroupInstanceID   = "group.instance.id"
 	ReplicationFactor = "replication.factor"
 	StateDir          = "state.dir"
+	// ProcessingGuarantee is at_least_once, exactly_once or exactly_once_v2, the word of Kafka Streams.
+	ProcessingGuarantee = "processing.guarantee"
 	// The blank value of this one has a meaning: it switches host names off.
 	endpointIdentification = "ssl.endpoint.identification.algorithm"
 )
@@ -41,9 +43,10 @@ type pass struct {
 // setter applies one property.
 type setter func(p *pass, value string) error
 
-// Apply sets the properties, which are named as Java's clients or librdkafka name them, in a configuration made by Config.
-// It returns the names of those that have no effect: unknown or not supported, blank, or made void by another. Its error
-// joins everything that is refused or cannot be understood, by name; no value of a property that may be secret is in it.
+// Apply sets the properties, which are named as Java's clients or librdkafka name them, in a configuration made by
+// Config. It returns the names of those that have no effect: unknown or not supported, blank, or made void by another.
+// Its error joins everything that is refused or cannot be understood, by name; no value of a property that may be
+// secret is in it.
 func Apply(cfg *sarama.Config, properties map[string]string) (ignored []string, err error) {
 	setters := known()
 	p := &pass{cfg: cfg, batch: 16 << 10}
@@ -97,8 +100,8 @@ func elsewhere() map[string]setter {
 	taken := func(*pass, string) error { return nil }
 	return map[string]setter{
 		BootstrapServers: taken, ReplicationFactor: taken, StateDir: taken,
-		GroupInstanceID:        text(func(p *pass) *string { return &p.cfg.Consumer.Group.InstanceId }),
-		"processing.guarantee": only("only at_least_once is available", "at_least_once"),
+		GroupInstanceID:     text(func(p *pass) *string { return &p.cfg.Consumer.Group.InstanceId }),
+		ProcessingGuarantee: only("there is no other guarantee", "at_least_once", "exactly_once", "exactly_once_v2"),
 	}
 }
 

@@ -12,61 +12,67 @@ import (
 )
 
 func TestPropertiesMapOntoSarama(t *testing.T) {
+	type conf = sarama.Config
+	const newest = sarama.OffsetNewest
 	for name, tc := range map[string]struct {
 		value string
-		check func(*testing.T, *sarama.Config)
+		got   func(*conf) any
+		want  any
 	}{
-		"client.id":         {"flight-7", func(t *testing.T, c *sarama.Config) { require.Equal(t, "flight-7", c.ClientID) }},
-		"client.rack":       {"r1", func(t *testing.T, c *sarama.Config) { require.Equal(t, "r1", c.RackID) }},
-		"group.instance.id": {"i-1", func(t *testing.T, c *sarama.Config) { require.Equal(t, "i-1", c.Consumer.Group.InstanceId) }},
-		"compression.type":  {"zstd", func(t *testing.T, c *sarama.Config) { require.Equal(t, sarama.CompressionZSTD, c.Producer.Compression) }},
-		"compression.codec": {"LZ4", func(t *testing.T, c *sarama.Config) { require.Equal(t, sarama.CompressionLZ4, c.Producer.Compression) }},
-		"max.request.size":  {"2097152", func(t *testing.T, c *sarama.Config) { require.Equal(t, 2<<20, c.Producer.MaxMessageBytes) }},
-		"retries":           {"7", func(t *testing.T, c *sarama.Config) { require.Equal(t, 7, c.Producer.Retry.Max) }},
-		"session.timeout.ms": {"6000", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, 6*time.Second, c.Consumer.Group.Session.Timeout)
-		}},
-		"heartbeat.interval.ms": {" 2000 ", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, 2*time.Second, c.Consumer.Group.Heartbeat.Interval)
-		}},
-		"max.poll.interval.ms": {"15000", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, 15*time.Second, c.Consumer.Group.Rebalance.Timeout)
-		}},
-		"metadata.max.age.ms": {"300000", func(t *testing.T, c *sarama.Config) { require.Equal(t, 5*time.Minute, c.Metadata.RefreshFrequency) }},
-		"fetch.min.bytes":     {"5", func(t *testing.T, c *sarama.Config) { require.EqualValues(t, 5, c.Consumer.Fetch.Min) }},
-		"fetch.max.bytes":     {"9", func(t *testing.T, c *sarama.Config) { require.EqualValues(t, 9, c.Consumer.Fetch.MaxBytes) }},
-		"fetch.max.wait.ms":   {"200", func(t *testing.T, c *sarama.Config) { require.Equal(t, 200*time.Millisecond, c.Consumer.MaxWaitTime) }},
-		"auto.offset.reset": {"latest", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, sarama.OffsetNewest, c.Consumer.Offsets.Initial)
-		}},
-		"default.api.timeout.ms":    {"9000", func(t *testing.T, c *sarama.Config) { require.Equal(t, 9*time.Second, c.Admin.Timeout) }},
-		"retry.backoff.ms":          {"70", func(t *testing.T, c *sarama.Config) { require.Nil(t, c.Producer.Retry.BackoffFunc) }},
-		"allow.auto.create.topics":  {"true", func(t *testing.T, c *sarama.Config) { require.True(t, c.Metadata.AllowAutoTopicCreation) }},
-		"max.partition.fetch.bytes": {"77", func(t *testing.T, c *sarama.Config) { require.EqualValues(t, 77, c.Consumer.Fetch.Default) }},
-		"request.timeout.ms": {"5000", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, 5*time.Second, c.Producer.Timeout)
-			require.Greater(t, c.Net.ReadTimeout, c.Consumer.Group.Rebalance.Timeout)
-		}},
-		"linger.ms": {"5", func(t *testing.T, c *sarama.Config) {
-			require.Equal(t, 5*time.Millisecond, c.Producer.Flush.Frequency)
-			require.Positive(t, c.Producer.Flush.Bytes, "a full batch does not wait")
-		}},
+		"client.id":         {"flight-7", func(c *conf) any { return c.ClientID }, "flight-7"},
+		"client.rack":       {"r1", func(c *conf) any { return c.RackID }, "r1"},
+		"group.instance.id": {"i-1", func(c *conf) any { return c.Consumer.Group.InstanceId }, "i-1"},
+		"compression.type":  {"zstd", func(c *conf) any { return c.Producer.Compression }, sarama.CompressionZSTD},
+		"compression.codec": {"LZ4", func(c *conf) any { return c.Producer.Compression }, sarama.CompressionLZ4},
+		"max.request.size":  {"2097152", func(c *conf) any { return c.Producer.MaxMessageBytes }, 2 << 20},
+		"retries":           {"7", func(c *conf) any { return c.Producer.Retry.Max }, 7},
+		"session.timeout.ms": {
+			"6000", func(c *conf) any { return c.Consumer.Group.Session.Timeout },
+			6 * time.Second,
+		},
+		"heartbeat.interval.ms": {
+			" 2000 ", func(c *conf) any { return c.Consumer.Group.Heartbeat.Interval },
+			2 * time.Second,
+		},
+		"max.poll.interval.ms": {
+			"15000", func(c *conf) any { return c.Consumer.Group.Rebalance.Timeout },
+			15 * time.Second,
+		},
+		"metadata.max.age.ms":       {"300000", func(c *conf) any { return c.Metadata.RefreshFrequency }, 5 * time.Minute},
+		"fetch.min.bytes":           {"5", func(c *conf) any { return c.Consumer.Fetch.Min }, int32(5)},
+		"fetch.max.bytes":           {"9", func(c *conf) any { return c.Consumer.Fetch.MaxBytes }, int32(9)},
+		"max.partition.fetch.bytes": {"77", func(c *conf) any { return c.Consumer.Fetch.Default }, int32(77)},
+		"fetch.max.wait.ms":         {"200", func(c *conf) any { return c.Consumer.MaxWaitTime }, 200 * time.Millisecond},
+		"auto.offset.reset":         {"latest", func(c *conf) any { return c.Consumer.Offsets.Initial }, newest},
+		"default.api.timeout.ms":    {"9000", func(c *conf) any { return c.Admin.Timeout }, 9 * time.Second},
+		"retry.backoff.ms":          {"70", func(c *conf) any { return c.Producer.Retry.BackoffFunc == nil }, true},
+		"allow.auto.create.topics":  {"true", func(c *conf) any { return c.Metadata.AllowAutoTopicCreation }, true},
+		"linger.ms":                 {"5", func(c *conf) any { return c.Producer.Flush.Frequency }, 5 * time.Millisecond},
+		"request.timeout.ms":        {"5000", func(c *conf) any { return c.Producer.Timeout }, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := kafka.Config()
 			ignored, err := kafka.Apply(c, map[string]string{name: tc.value})
 			require.NoError(t, err)
 			require.Empty(t, ignored)
-			tc.check(t, c)
+			require.Equal(t, tc.want, tc.got(c))
 			require.NoError(t, c.Validate())
+			require.Greater(t, c.Net.ReadTimeout, c.Consumer.Group.Rebalance.Timeout, "the answer to a join")
 		})
 	}
+}
+
+func TestLingeringBatchIsSentWhenItIsFull(t *testing.T) {
+	c := kafka.Config()
+	_, err := kafka.Apply(c, map[string]string{"linger.ms": "5", "batch.size": "100"})
+	require.NoError(t, err)
+	require.Equal(t, 100, c.Producer.Flush.Bytes)
 }
 
 func TestWhatBreaksAPromiseIsRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"acks": "1", "enable.idempotence": "false", "partitioner.class": "com.example.RoundRobin",
-		"partitioner": "consistent_random", "isolation.level": "read_uncommitted", "processing.guarantee": "exactly_once_v2",
+		"partitioner": "consistent_random", "isolation.level": "read_uncommitted", "processing.guarantee": "at_most_once",
 		"ssl.truststore.type": "JKS", "ssl.enabled.protocols": "TLSv1",
 	} {
 		_, err := kafka.Apply(kafka.Config(), map[string]string{name: value})
@@ -75,7 +81,7 @@ func TestWhatBreaksAPromiseIsRefusedByName(t *testing.T) {
 	}
 	for name, value := range map[string]string{
 		"acks": "all", "enable.idempotence": "true", "partitioner": "murmur2_random", "isolation.level": "read_committed",
-		"processing.guarantee": "at_least_once",
+		"processing.guarantee": "exactly_once_v2",
 	} {
 		ignored, err := kafka.Apply(kafka.Config(), map[string]string{name: value})
 		require.NoError(t, err, name)
@@ -114,7 +120,8 @@ func TestWhatHasNoEffectIsReportedByName(t *testing.T) {
 func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
 	c := kafka.Config()
 	ignored, err := kafka.Apply(c, map[string]string{
-		"security.protocol": "sasl_plaintext", "sasl.mechanism": "plain", "sasl.username": "ann", "sasl.password": " pa ss ",
+		"security.protocol": "sasl_plaintext", "sasl.mechanism": "plain",
+		"sasl.username": "ann", "sasl.password": " pa ss ",
 	})
 	require.NoError(t, err)
 	require.Empty(t, ignored)
@@ -123,10 +130,12 @@ func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
 	require.Equal(t, " pa ss ", c.Net.SASL.Password)
 }
 
+const plain = "org.apache.kafka.common.security.plain.PlainLoginModule "
+
 func TestJAASGivesUserAndPassword(t *testing.T) {
 	for config, want := range map[string][2]string{
-		`org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="b;\"c' d";`: {"ann", `b;"c' d`},
-		"org.apache.kafka.common.security.plain.PlainLoginModule\n required username=ann\n password='x' ; ":    {"ann", "x"},
+		plain + `required username="ann" password="b;\"c' d";`:                                              {"ann", `b;"c' d`},
+		"org.apache.kafka.common.security.plain.PlainLoginModule\n required username=ann\n password='x' ; ": {"ann", "x"},
 	} {
 		c := kafka.Config()
 		_, err := kafka.Apply(c, map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": config})

@@ -31,8 +31,8 @@ func authentication() map[string]setter {
 	}
 }
 
-// secure puts the security.protocol, ssl.* and sasl.* properties together. Those of a layer that the protocol leaves out
-// are ignored, as Java ignores them.
+// secure puts the security.protocol, ssl.* and sasl.* properties together. Those of a layer that the protocol leaves
+// out are ignored, as Java ignores them.
 func (p *pass) secure(properties map[string]string) []error {
 	withTLS, withSASL, err := layers(p.sasl.protocol)
 	if err != nil {

@@ -65,7 +65,8 @@ func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), contents, 0o600))
 	}
 	write("main.go", []byte(program))
-	write("go.mod", []byte("module example.com/pilot\n\ngo 1.26\n\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+here+"\n"))
+	write("go.mod", []byte("module example.com/pilot\n\ngo 1.26\n\n"+
+		"require "+module+" v0.0.0\n\nreplace "+module+" => "+here+"\n"))
 	sums, err := os.ReadFile(filepath.Join(here, "go.sum"))
 	require.NoError(t, err)
 	write("go.sum", sums)
