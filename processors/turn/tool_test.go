@@ -325,3 +325,10 @@ func fits(t tb, p *play, out effects) {
 		require.LessOrEqual(t, len(e.raw)+2*len(e.key)+len(e.id)+len(topics.HeaderID), p.rules.RecordLimit, e.stream)
 	}
 }
+
+func TestNullResultIsAnEmptyObject(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1"))
+	out := p.send("tool-use-result", `{"tool_use_id":"t1","result":null,"status":null}`)
+	require.Equal(t, `[{"tool_use_id":"t1","name":"look","result":{},"status":null}]`, string(the[ToolMessage](t, out).Content))
+}
