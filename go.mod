@@ -4,7 +4,6 @@ go 1.26.5
 
 require (
 	github.com/IBM/sarama v1.61.1
-	github.com/alecthomas/kong v1.17.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gofrs/flock v0.13.1

@@ -13,5 +13,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childAgent) != "" {
 		os.Exit(child())
 	}
-	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+	goleak.VerifyTestMain(tests(m), leaktest.Libraries()...)
 }

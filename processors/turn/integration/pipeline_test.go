@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -22,15 +21,6 @@ import (
 
 // modes are the guarantees that every test runs under.
 var modes = []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce}
-
-// brokers starts an embedded broker.
-func brokers(t testing.TB) []string {
-	t.Helper()
-	b, err := embedded.Start()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b.Addrs()
-}
 
 var agents atomic.Int64
 
