@@ -3,12 +3,14 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
+KILLS       ?= 100
+TURNS       ?= 500
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
 run: ## ask the topology example a question, then those on standard input
@@ -23,8 +25,21 @@ test: ## all tests under the race detector, in under three minutes
 	$(GO) test -race -timeout 170s ./...
 
 .PHONY: chaos
-chaos: ## the long kill tests: processes die at random while turns run
-	TURNTABLE_CHAOS=1 $(GO) test -count 1 -timeout 30m -v -run 'Chaos' ./...
+chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500)
+	TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) \
+		$(GO) test -count 1 -timeout 30m -v -run Kill ./processors/turn/integration
+
+.PHONY: kafka
+kafka: ## start a real Kafka on this machine (needs Java 17, the first time Maven) and print its addresses
+	@$(GO) run ./internal/kafkatest/kafka start
+
+.PHONY: kafka-stop
+kafka-stop: ## end the Kafka that make kafka started, and delete its data
+	@$(GO) run ./internal/kafkatest/kafka stop
+
+.PHONY: test-kafka
+test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first time Maven)
+	$(GO) test -race -timeout 20m -tags kafka ./...
 
 .PHONY: bench
 bench: ## the benchmarks (BENCHTIME=1s)

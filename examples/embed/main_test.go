@@ -12,12 +12,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/leaktest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")) // Sarama's meters
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
 func TestServiceRunsTurnsBesideItsRequests(t *testing.T) {
 	broker, err := embedded.Start()

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/leaktest"
 )
 
 // childArgs makes the test binary be the program: tests kill it.
@@ -14,10 +16,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childArgs) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m, ignored...)
-}
-
-// ignored are goroutines of dependencies that nothing ends.
-var ignored = []goleak.Option{
-	goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"), // Sarama's meters
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
 }
