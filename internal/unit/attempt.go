@@ -243,7 +243,8 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 }
 
 // visit runs a visitor as one unit of work: the cut waits for it. Goka's own lock-up with two visits at once, one of
-// them cancelled, cannot happen behind the mutex.
+// them cancelled, cannot happen behind the mutex. A visit that has begun is not cancelled either: Goka would return with
+// its effects still on their way, and a cut could be made between them. The end of the session ends it.
 func (r *run) visit(ctx context.Context, name string, meta any) error {
 	r.visiting.Lock()
 	defer r.visiting.Unlock()
@@ -251,12 +252,18 @@ func (r *run) visit(ctx context.Context, name string, meta any) error {
 	if g == nil || r.unit.cfg.Graph.GroupTable() == nil {
 		return ErrNotRunning
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s := g.Current()
 	if s == nil || !s.Acquire(cut.Partition{}, 0, 0) {
 		return ErrNotRunning
 	}
 	defer s.Release()
-	if err := r.processor.VisitAll(ctx, name, meta); err != nil {
+	if !r.processor.Recovered() { // Goka has no tables yet, or dereferences nil
+		return ErrNotRunning
+	}
+	if err := r.processor.VisitAll(context.WithoutCancel(ctx), name, meta); err != nil {
 		return fmt.Errorf("unit: group %s: visit %s: %w", r.unit.group, name, err)
 	}
 	return nil

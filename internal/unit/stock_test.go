@@ -20,6 +20,14 @@ import (
 func stock(t testing.TB, brokers []string, g *goka.GroupGraph, change func(*sarama.Config), more ...goka.ProcessorOption,
 ) *running {
 	t.Helper()
+	_, r := stockProcessor(t, brokers, g, change, more...)
+	return r
+}
+
+func stockProcessor(t testing.TB, brokers []string, g *goka.GroupGraph, change func(*sarama.Config),
+	more ...goka.ProcessorOption,
+) (*goka.Processor, *running) {
+	t.Helper()
 	conf := func() *sarama.Config {
 		c := goka.DefaultConfig()
 		c.Version = sarama.V3_6_0_0
@@ -51,7 +59,7 @@ func stock(t testing.TB, brokers []string, g *goka.GroupGraph, change func(*sara
 			t.Error("the stock processor does not stop")
 		}
 	})
-	return r
+	return p, r
 }
 
 type quiet struct{}

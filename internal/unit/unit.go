@@ -201,7 +201,8 @@ func (u *Unit) Get(key string) (any, error) {
 }
 
 // Visit calls the graph's visitor of that name for every row of the partitions this instance owns. Its effects are part
-// of a cut. One visit runs at a time.
+// of a cut, so that no cut is made while it runs: it is for tables that are visited in less than the drain limit. One
+// visit runs at a time. ctx is looked at before it begins; the end of the session ends it with an error.
 func (u *Unit) Visit(ctx context.Context, name string, meta any) error {
 	r := u.current()
 	if r == nil {
