@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	answerLimit = 90 * time.Second
+	answerLimit = 2 * time.Minute
 	answerPoll  = 50 * time.Millisecond
 	// answerTimeout is for one question: a node that starts may take a connection long before it answers on it.
 	answerTimeout = 2 * time.Second
@@ -45,8 +45,8 @@ func (n *node) answer(ctx context.Context, want []*node) error {
 	}
 }
 
-// dial gives up soon on a node that takes connections and does not answer, as a paused one does, and keeps what it heard
-// of the cluster no longer than until it is asked again.
+// dial gives up soon on a node that takes connections and does not answer, as a paused one does, and keeps what it
+// heard of the cluster no longer than until it is asked again.
 func dial(addrs ...string) (*kgo.Client, error) {
 	return kgo.NewClient(
 		kgo.SeedBrokers(addrs...), kgo.DialTimeout(answerTimeout), kgo.RequestTimeoutOverhead(answerTimeout),

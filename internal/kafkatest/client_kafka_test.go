@@ -5,6 +5,7 @@ package kafkatest_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -12,6 +13,12 @@ import (
 )
 
 var fromStart = kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())
+
+func within(t *testing.T, limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 func dial(t *testing.T, addrs []string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()

@@ -79,12 +79,15 @@ func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, eq
 	if had := len(nodeDirs(dir)); had != 0 && had != count {
 		return fmt.Errorf("kafkatest: %s is a cluster of %d nodes, not %d", dir, had, count)
 	}
+	// All of them before any: the number of directories tells a later start how many nodes there are.
+	for id := 1; id <= count; id++ {
+		if err := os.MkdirAll(nodeDir(dir, id), 0o755); err != nil {
+			return fmt.Errorf("kafkatest: %w", err)
+		}
+	}
 	for id := 1; id <= count; id++ {
 		n := &node{id: id, dir: nodeDir(dir, id)}
 		equip(n)
-		if err := os.MkdirAll(n.dir, 0o755); err != nil {
-			return fmt.Errorf("kafkatest: %w", err)
-		}
 		var err error
 		if n.hold, err = takeHold(n.dir); err != nil {
 			return err
@@ -167,8 +170,9 @@ func (c *Cluster) Log(id int) string {
 	return text
 }
 
-// Close kills all nodes, and deletes the data unless it is in Options.Dir. Nodes that shall leave their data as a clean
-// end leaves it have to be stopped before. Close clients first, or they try on. Further calls return what the first did.
+// Close kills all nodes, and deletes the data unless it is in Options.Dir. Nodes that shall leave their data as a
+// clean end leaves it have to be stopped before. Close clients first, or they try on. Further calls return what the
+// first did.
 func (c *Cluster) Close() error { return c.close() }
 
 func (c *Cluster) with(id int, f func(*node) error) error {

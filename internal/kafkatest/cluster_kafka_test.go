@@ -3,7 +3,6 @@
 package kafkatest_test
 
 import (
-	"context"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -17,52 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafkatest"
 )
 
-func TestSharedBrokerTakesAndGivesRecords(t *testing.T) {
-	ctx := within(t, time.Minute)
-	addrs := kafkatest.Shared(t)
-	require.Equal(t, addrs, kafkatest.Shared(t), "it is one broker")
-
-	client := dial(t, addrs)
-	create(ctx, t, client, "shared", 1)
-	produce(ctx, t, client, "shared", "a")
-	require.Equal(t, []string{"a"}, read(ctx, t, addrs, "shared", 1))
-
-	unknown := client.ProduceSync(ctx, &kgo.Record{Topic: "never-created", Value: []byte("x")}).FirstErr()
-	require.ErrorIs(t, unknown, kerr.UnknownTopicOrPartition, "use does not create a topic")
-}
-
-func TestTransactionsAreReadOnceCommitted(t *testing.T) {
-	ctx := within(t, time.Minute)
-	addrs := kafkatest.Shared(t)
-	client := dial(t, addrs, kgo.TransactionalID("transactions"))
-	create(ctx, t, client, "transactions", 1)
-	for _, tx := range []struct {
-		value string
-		end   kgo.TransactionEndTry
-	}{{"a", kgo.TryCommit}, {"b", kgo.TryAbort}, {"c", kgo.TryCommit}} {
-		require.NoError(t, client.BeginTransaction())
-		produce(ctx, t, client, "transactions", tx.value)
-		require.NoError(t, client.EndTransaction(ctx, tx.end))
-	}
-	require.Equal(t, []string{"a", "c"}, read(ctx, t, addrs, "transactions", 2))
-}
-
-func TestGroupsFormAtOnceWithShortSessions(t *testing.T) {
-	ctx := within(t, time.Minute)
-	addrs := kafkatest.Shared(t)
-	client := dial(t, addrs)
-	create(ctx, t, client, "short", 1)
-	produce(ctx, t, client, "short", "a", "b")
-	for range 2 {
-		member := dial(t, addrs, kgo.ConsumerGroup("short"), kgo.ConsumeTopics("short"), fromStart,
-			kgo.SessionTimeout(time.Second), kgo.HeartbeatInterval(300*time.Millisecond), kgo.DisableAutoCommit())
-		begin := time.Now()
-		require.Equal(t, []string{"a", "b"}, poll(ctx, t, member, 2))
-		t.Log("group formed in", time.Since(begin))
-		member.Close()
-	}
-}
-
 func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
 	begin := time.Now()
@@ -71,6 +24,8 @@ func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
 	client := dial(t, c.Bootstrap())
 	create(ctx, t, client, "kept", 1)
 	produce(ctx, t, client, "kept", "a")
+	unknown := client.ProduceSync(ctx, &kgo.Record{Topic: "never-created", Value: []byte("x")}).FirstErr()
+	require.ErrorIs(t, unknown, kerr.UnknownTopicOrPartition, "use does not create a topic")
 
 	require.NoError(t, c.Kill(1))
 	require.ErrorIs(t, c.Kill(1), kafkatest.ErrDown)
@@ -113,7 +68,10 @@ func TestPausedBrokerAnswersOnceItGoesOn(t *testing.T) {
 
 func TestDirectoryBringsTheClusterBack(t *testing.T) {
 	ctx := within(t, 2*time.Minute)
-	o := kafkatest.Options{Dir: filepath.Join(t.TempDir(), "cluster"), Properties: map[string]string{"num.partitions": "3"}}
+	o := kafkatest.Options{
+		Dir:        filepath.Join(t.TempDir(), "cluster"),
+		Properties: map[string]string{"num.partitions": "3"},
+	}
 	first, err := kafkatest.Start(ctx, o)
 	require.NoError(t, err)
 	client := dial(t, first.Bootstrap())
@@ -144,10 +102,4 @@ func TestWrongPropertyIsQuotedFromTheLog(t *testing.T) {
 		Properties: map[string]string{"num.network.threads": "several"},
 	})
 	require.ErrorContains(t, err, "num.network.threads")
-}
-
-func within(t *testing.T, limit time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	t.Cleanup(cancel)
-	return ctx
 }

@@ -16,13 +16,13 @@
 //
 // # What ends a broker
 //
-// A cluster ends with [Cluster.Close], [New]'s with its test, and the shared one with [Main]. Should the test binary die
-// without that, Linux kills its brokers; elsewhere they are left behind. Directories that nobody uses any more are
-// removed by a later start. Only what [Detach] started (make kafka) outlives its starter, until [EndDetached].
+// A cluster ends with [Cluster.Close], [New]'s with its test, and the shared one with [Main]. Should the test binary
+// die without that, Linux kills its brokers; elsewhere they are left behind. Directories that nobody uses any more
+// are removed by a later start. Only what [Detach] started (make kafka) outlives its starter, until [EndDetached].
 //
 // # How it differs from a production Kafka
 //
-// Topics are not created by use. Nothing waits for more members when a group forms, and a group's session timeout may be
-// one second. A dead broker of three is noticed within three seconds, and leaders move only when they must. The internal
-// topics have five partitions. The heap is 512 MB.
+// Topics are not created by use. Nothing waits for more members when a group forms, and a group's session timeout may
+// be one second. A dead broker of three is noticed within three seconds, and leaders move only when they must. The
+// internal topics have five partitions. The heap is 512 MB.
 package kafkatest

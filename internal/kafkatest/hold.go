@@ -12,9 +12,9 @@ import (
 // ErrInUse is wrapped by the error of a start in a directory that another cluster has.
 var ErrInUse = errors.New("kafkatest: directory is in use")
 
-// hold is the right to a node's directory, a lock on a file in it. The node inherits the open file and with it the lock,
-// so the directory is held while either its starter or its node lives, however they end. That makes the process id in
-// the file one to trust: while the lock is held and its starter is gone, it is the node's and nobody else's.
+// hold is the right to a node's directory, a lock on a file in it. The node inherits the open file and with it the
+// lock, so the directory is held while either its starter or its node lives, however they end. That makes the process
+// id in the file one to trust: while the lock is held and its starter is gone, it is the node's and nobody else's.
 type hold struct{ file *os.File }
 
 func holdPath(dir string) string { return filepath.Join(dir, "lock") }

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// clusterID is the id of the cluster in dir, drawn at its first start: nodes of different clusters refuse each other, so
-// a port that changed hands does no harm.
+// clusterID is the id of the cluster in dir, drawn at its first start: nodes of different clusters refuse each other,
+// so a port that changed hands does no harm.
 func clusterID(dir string) (string, error) {
 	path := filepath.Join(dir, "cluster.id")
 	if id, err := os.ReadFile(path); err == nil {

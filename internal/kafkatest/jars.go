@@ -65,7 +65,7 @@ func complete(jars string) bool {
 func fetchTo(ctx context.Context, root, jars string) error {
 	maven, err := exec.LookPath("mvn")
 	if err != nil {
-		return fmt.Errorf("Maven fetches the jars the first time: %w", err)
+		return fmt.Errorf("the first time they are fetched by Maven: %w", err)
 	}
 	draft, err := os.MkdirTemp(root, "fetch-")
 	if err != nil {

@@ -53,8 +53,9 @@ func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32,
 	return nil
 }
 
-// InSync returns when every replica of every topic, the internal ones too, has caught up: then the loss of any one node
-// of three costs no acknowledged record and stops no partition. It waits for nodes that are down until the context ends.
+// InSync returns when every replica of every topic, the internal ones too, has caught up: then the loss of any one
+// node of three costs no acknowledged record and stops no partition. It waits for nodes that are down until the
+// context ends.
 func (c *Cluster) InSync(ctx context.Context) error {
 	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
 		topics, err := admin.ListTopicsWithInternal(ctx)
@@ -73,7 +74,8 @@ func (c *Cluster) InSync(ctx context.Context) error {
 
 // prefer moves the node to the front of the replicas, which makes it the preferred leader, and elects that one.
 func prefer(ctx context.Context, admin *kadm.Client, detail kadm.PartitionDetail, to int32) error {
-	replicas := append([]int32{to}, slices.DeleteFunc(slices.Clone(detail.Replicas), func(r int32) bool { return r == to })...)
+	others := slices.DeleteFunc(slices.Clone(detail.Replicas), func(r int32) bool { return r == to })
+	replicas := append([]int32{to}, others...)
 	var assignment kadm.AlterPartitionAssignmentsReq
 	assignment.Assign(detail.Topic, detail.Partition, replicas)
 	assigned, err := admin.AlterPartitionAssignments(ctx, assignment)

@@ -21,8 +21,8 @@ const (
 	foreignLimit = 30 * time.Second
 )
 
-// New starts a cluster for one test, which it fails where that cannot be; the cluster ends with the test. The nodes' logs
-// go to a failed test's output.
+// New starts a cluster for one test, which it fails where that cannot be; the cluster ends with the test. The nodes'
+// logs go to a failed test's output.
 func New(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCommandLineErrorsAreNamed(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                "no command",
+		"begin":           `unknown command "begin"`,
+		"start now":       `unexpected "now"`,
+		"start -port few": "port",
+		"stop -port 9092": "port",
+	} {
+		err := run(t.Context(), strings.Fields(line), io.Discard, io.Discard)
+		require.ErrorContains(t, err, want, line)
+	}
+}
+
+func TestUsageIsNoError(t *testing.T) {
+	var note strings.Builder
+	require.ErrorIs(t, run(t.Context(), []string{"start", "-h"}, io.Discard, &note), flag.ErrHelp)
+	require.Contains(t, note.String(), "usage: kafka start")
+}
+
+func TestNothingIsStartedWithoutJava(t *testing.T) {
+	t.Setenv("PATH", "")
+	t.Setenv("JAVA_HOME", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	var out strings.Builder
+	require.ErrorContains(t, run(t.Context(), []string{"start"}, &out, io.Discard), "Java 17")
+	require.NoError(t, run(t.Context(), []string{"stop"}, &out, io.Discard), "there is nothing to stop")
+	require.Empty(t, out.String())
+}
