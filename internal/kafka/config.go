@@ -55,7 +55,8 @@ func Config() *sarama.Config {
 	c.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.Consumer.Offsets.AutoCommit.Enable = false
 	c.Consumer.IsolationLevel = sarama.ReadCommitted
-	c.Consumer.MaxWaitTime = 500 * time.Millisecond
+	// Stop, revocation and the first read of a new claim wait for the fetch that is out. Records never wait for it.
+	c.Consumer.MaxWaitTime = 250 * time.Millisecond
 	c.Consumer.Retry.Backoff = 250 * time.Millisecond
 	// A claim may wait this long for a cut before Sarama stops fetching for it: above any drain.
 	c.Consumer.MaxProcessingTime = 10 * time.Second
