@@ -164,6 +164,24 @@ func TestEchoDecidesWhichStepIsMeant(t *testing.T) {
 	}
 }
 
+func TestResponseToAMessageThatWaitsIsNotTheOpenStepsAnswer(t *testing.T) {
+	// A crash lost the rows of both turns and not their outputs: the answer to "two" is there already.
+	p := newPlay(t)
+	p.ask("one")
+	p.send("message-input", message("two"))
+	early := response(Enriched{LatestInput: topics.Raw(message("two"))}, saying("to two"))
+	require.Equal(t, []string{reasonOtherStep}, p.send("think-request-response", early).letters())
+}
+
+func TestResponseWithALongerHistoryIsNotTheOpenStepsAnswer(t *testing.T) {
+	p := newPlay(t)
+	p.ask("one")
+	require.Equal(t, []string{reasonOtherStep}, p.send("think-request-response", response(
+		Enriched{History: topics.Raw(`[{},{}]`), LatestInput: topics.Raw(message("later"))}, saying("x"))).letters())
+	require.Len(t, emitted[Answered](p.send("think-request-response",
+		`{"previous_messages":[{},{}],"last_input_message":null,"end_turn":true}`)), 1, "a missing echo decides nothing")
+}
+
 func TestTheSameQuestionTwiceIsToldApartByTheHistory(t *testing.T) {
 	for name, c := range map[string]struct {
 		previous, more string

@@ -203,6 +203,16 @@ func TestALaterTurnMayUseAnIDAgain(t *testing.T) {
 	require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
 }
 
+func TestAHeldResultIsRememberedToo(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	p.result("t1", "early")
+	asked = the[Enriched](t, p.respond(asked, calling("t1")))
+	p.respond(asked, saying("done"))
+	p.respond(p.ask("two"), calling("t1"))
+	require.Equal(t, []string{reasonSameResult}, p.result("t1", "early").letters())
+}
+
 func TestEarlyResultsAreHeldForTheirCall(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("hi")

@@ -247,12 +247,10 @@ func (w *world) use(c Called) {
 	_, _ = fmt.Sscanf(string(c.Input), `{"k":%d}`, &input.k)
 	deed := id[strings.LastIndexByte(id, '-')+1:]
 	switch deed {
-	case "missing":
+	case "missing", "early": // nobody says anything; or it was said already
 	case "fail":
 		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id),
 			header(topics.HeaderErrorReason, "broken"))
-	case "early":
-		w.result(id, input.k, "early")
 	default:
 		w.result(id, input.k, "ok")
 		if deed == "again" {
