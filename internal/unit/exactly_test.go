@@ -16,8 +16,10 @@ import (
 // The second test of exactly-once.md section 9 under the transactional closer: a failed record rolls everything back,
 // and what a read-committed reader sees counts every record once, with a kept and with a lost store.
 func TestExactlyOnceSurvivesFailedRecords(t *testing.T) {
+	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, brokers := cluster(t, "in", "out")
 			produce(t, brokers, "in", 300, 7)
 			var seen, restarts atomic.Int64
@@ -48,6 +50,7 @@ func TestExactlyOnceSurvivesFailedRecords(t *testing.T) {
 }
 
 func TestExactlyOnceNeedsAnInstance(t *testing.T) {
+	t.Parallel()
 	_, err := unit.New(unit.Config{Brokers: []string{"x"}, Graph: counting("g"), Guarantee: unit.ExactlyOnce})
 	require.ErrorIs(t, err, unit.ErrConfig)
 	require.ErrorContains(t, err, "instance id")

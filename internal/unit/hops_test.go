@@ -49,9 +49,8 @@ func hops(t testing.TB, brokers []string, rounds int) time.Duration {
 }
 
 // DESIGN 4: with Goka's Flush.Frequency of 100 ms every hop waits for the next flush. The factor is far below what is
-// measured on an idle machine (about 100).
+// measured on an idle machine (about 100). It is not parallel: what it measures is not the other tests.
 func TestHopsDoNotWaitForAFlush(t *testing.T) {
-	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	r := stock(t, brokers, hopping(), oldest)
 	eventually(t, r.recovered)

@@ -49,7 +49,9 @@ func splitting() *goka.GroupGraph {
 
 // DESIGN 4, first row: message 0's output hangs, 1 to 5 finish, and offset 6 is committed.
 func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
+	t.Parallel()
 	t.Run("stock loses it", func(t *testing.T) {
+		t.Parallel()
 		c, brokers := oneEach(t, "in", "slow", "fast")
 		release := hold(c, "slow")
 		send(t, brokers, "in", "k", "slow", "fast", "fast", "fast", "fast", "fast")
@@ -60,6 +62,7 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 			50*time.Millisecond)
 	})
 	t.Run("the cut waits", func(t *testing.T) {
+		t.Parallel()
 		c, brokers := oneEach(t, "in", "slow", "fast")
 		release := hold(c, "slow")
 		send(t, brokers, "in", "k", "slow", "fast", "fast", "fast", "fast", "fast")
@@ -100,8 +103,10 @@ func failing(n int64) *goka.GroupGraph {
 // The second test of exactly-once.md section 9: nothing of a cut with a failed record is committed, and the unit goes
 // on by itself, with a kept and with a lost store. At least once repeats; it neither loses nor skips.
 func TestFailedRecordIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, brokers := cluster(t, "in", "out")
 			produce(t, brokers, "in", 30, 1)
 			var restarts atomic.Pointer[error]

@@ -27,7 +27,9 @@ func refuse(c *kfake.Cluster, topic string) *kfake.FaultHandle {
 // DESIGN 4, second row: LevelDB is written ahead of the log; after a crash the table holds effects whose outputs never
 // reached Kafka. One record whose output fails is counted once for each try.
 func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
+	t.Parallel()
 	t.Run("stock counts a record it never answered", func(t *testing.T) {
+		t.Parallel()
 		c, brokers := oneEach(t, "in", "out", "g-table")
 		send(t, brokers, "in", "k", "x")
 		dir := goka.WithStorageBuilder(storage.DefaultBuilder(t.TempDir()))
@@ -38,6 +40,7 @@ func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 		require.Equal(t, "2", string(read(t, brokers, "out", 1)[0].Value), "the only record of its key")
 	})
 	t.Run("the layer is forgotten", func(t *testing.T) {
+		t.Parallel()
 		c, brokers := oneEach(t, "in", "out", "g-table")
 		send(t, brokers, "in", "k", "x")
 		fault := refuse(c, "out")
@@ -51,6 +54,7 @@ func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 // R1: the table row is sent only when the outputs of its callback are acknowledged, so that a row in the changelog
 // proves its outputs.
 func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
+	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	release := hold(c, "out")
 	t.Cleanup(release)
@@ -87,6 +91,7 @@ func observe(c *kfake.Cluster, topic string) *atomic.Int64 {
 
 // The third test of exactly-once.md section 9: the store on disk holds the state of the last cut and nothing newer.
 func TestStoreOnDiskHoldsTheLastCut(t *testing.T) {
+	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x")

@@ -2,6 +2,7 @@ package unit_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strconv"
 	"testing"
@@ -20,7 +21,20 @@ import (
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+// waiting is how many tests run at once, where the command line does not say: they wait more than they work.
+const waiting = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", waiting); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+}
 
 // cluster starts an embedded broker with topics of two partitions.
 func cluster(t testing.TB, topics ...string) (*kfake.Cluster, []string) {
@@ -157,6 +171,7 @@ func read(t testing.TB, brokers []string, topic string, want int) []*sarama.Cons
 }
 
 func TestUnitCountsEveryRecord(t *testing.T) {
+	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	produce(t, brokers, "in", 200, 7)
 	for round, dir := range []string{"", t.TempDir()} {
@@ -169,6 +184,7 @@ func TestUnitCountsEveryRecord(t *testing.T) {
 }
 
 func TestUnitGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		_, brokers := cluster(t, "in", "out")
 		for round := range 3 {
