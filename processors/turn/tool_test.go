@@ -276,7 +276,7 @@ func TestAnOrdinaryLargeResultReachesTheModel(t *testing.T) {
 	out := p.result("t1", strings.Repeat("x", 700<<10))
 	m := the[ToolMessage](t, out)
 	has(t, string(m.Content), "xxx")
-	has(t, string(m.Metadata), omitted)
+	has(t, string(m.Metadata), `"result":null`)
 	has(t, string(m.Metadata), `"tool_count":1`)
 	require.Len(t, emitted[Completed](out), 1)
 	require.Len(t, emitted[Enriched](out), 1)

@@ -28,7 +28,7 @@ func (s *session) excess(room int, short bool) int {
 	content, results := sizesOf(turn.Calls)
 	if short {
 		for _, c := range turn.Calls {
-			results -= len(c.Result.Result) - len(omitted)
+			results -= max(len(c.Result.Result)-len(`null`), 0)
 		}
 	}
 	message := envelope + s.keySize() + quoted(turn.UserId) + content + results
@@ -40,9 +40,6 @@ func (s *session) sizeOfCompleted() int {
 	_, results := sizesOf(turn.Calls)
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
 }
-
-// omitted stands for a result that is only in the content.
-const omitted = `{"omitted":true}`
 
 // shortenResults replaces the largest results until that many bytes are gone, or there is nothing left to gain.
 func (s *session) shortenResults(over int) {
@@ -77,7 +74,7 @@ func (s *session) buildToolMessage(short bool) ToolMessage {
 		content = appendEntry(content, c)
 		r := c.Result.record()
 		if short {
-			r.Result = topics.Raw(omitted)
+			r.Result = nil // it is in the content
 		}
 		metadata = append(metadata, topics.EncodeToolResult(r)...)
 	}
