@@ -35,7 +35,7 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 			bootstrap := broker(t, "agent", partitions)
 			startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
 			r := Attack(deadline(t, 90*time.Second), t, bootstrap, "agent", Options{
-				Seed: uint64(partitions), Sessions: len(Themes()), Turns: 3,
+				Seed: uint64(partitions), Sessions: len(Themes()), Turns: 3, Patience: 30 * time.Second,
 			})
 			require.True(t, r.Kept())
 			require.Zero(t, r.Counts.Repeats)
@@ -56,7 +56,7 @@ func TestSilenceEndsByDeadlines(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: 2 * time.Second, toolTimeout: time.Second})
 	r := Attack(deadline(t, 60*time.Second), t, bootstrap, "agent", Options{
-		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence},
+		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence}, Patience: 20 * time.Second,
 	})
 	require.True(t, r.Kept())
 	require.Equal(t, map[string]int{"think_timeout": 4}, r.Counts.Codes)
@@ -136,7 +136,7 @@ func TestEveryFlawOfAPipelineIsFound(t *testing.T) {
 		})
 		ctx := deadline(t, 60*time.Second)
 		all.Go(func() {
-			opts := Options{Seed: 3, Sessions: 3, Turns: 6, Themes: []Theme{c.theme}, Patience: 2 * time.Second}
+			opts := Options{Seed: 3, Sessions: 2, Turns: 5, Themes: []Theme{c.theme}, Patience: 3 * time.Second}
 			if c.once {
 				opts.Oracle = []OracleOption{ExactlyOnce()}
 			}

@@ -123,9 +123,13 @@ type call struct {
 type entry struct {
 	asked  asked
 	value  digest
+	size   int
 	status string
 	reason string // of a synthesised error
 }
+
+// digest is the entry but for its name: a set has what the tool called itself, a message what was asked for.
+func (e entry) digest() digest { return resultDigest(e.asked.id, e.status, e.value) }
 
 // toolMessage is a record of message-input that is ours.
 type toolMessage struct {
@@ -134,8 +138,6 @@ type toolMessage struct {
 	session string
 	said    digest
 	entries []entry
-	// full are the digests of metadata.tool_results' ids, names, statuses and values, in order.
-	full []digest
 }
 
 // set is a record of tool-use-all-complete.

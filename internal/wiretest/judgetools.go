@@ -96,7 +96,7 @@ func (j *judgement) entryValue(s *session, m *toolMessage, i int, e entry) {
 func (j *judgement) setsMatch(t *turn) {
 	open := slices.Clone(t.sets)
 	for _, m := range t.tools {
-		i := slices.IndexFunc(open, func(v *set) bool { return equalSets(v.results, m.full) })
+		i := slices.IndexFunc(open, func(v *set) bool { return sameResults(v.results, m.entries) })
 		if i < 0 {
 			j.report.add(RuleSet, m.at, "no complete set has the same results")
 			continue
@@ -111,20 +111,21 @@ func (j *judgement) setsMatch(t *turn) {
 	}
 }
 
-func equalSets(a, b []digest) bool {
+// sameResults: a set has them in the order of arrival, a message in that of the items.
+func sameResults(results []digest, entries []entry) bool {
 	count := map[digest]int{}
-	for _, d := range a {
+	for _, d := range results {
 		count[d]++
 	}
-	for _, d := range b {
-		count[d]--
+	for _, e := range entries {
+		count[e.digest()]--
 	}
 	for _, n := range count {
 		if n != 0 {
 			return false
 		}
 	}
-	return len(a) == len(b)
+	return len(results) == len(entries)
 }
 
 // conserve checks that what was neither used nor dead-lettered is explained by a rule.

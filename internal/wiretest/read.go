@@ -73,7 +73,7 @@ func sequenceOf(lists ...[]json.RawMessage) sequence {
 func readMessage(r *kgo.Record, partitions int32) message {
 	m := message{at: coordOf(r)}
 	m.cause, _ = header(r, headerID)
-	o, err := objectOf(r.Value)
+	o, err := objectOf(leading(r.Value))
 	if err != nil {
 		return m
 	}
@@ -97,7 +97,7 @@ func readMessage(r *kgo.Record, partitions int32) message {
 
 func readThought(r *kgo.Record) thought {
 	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value), tombstone: r.Value == nil || isNull(r.Value)}
-	o, err := objectOf(r.Value)
+	o, err := objectOf(leading(r.Value))
 	if err != nil {
 		return t
 	}
@@ -208,7 +208,7 @@ func appendText(texts []string, s string) []string {
 
 func readReturned(r *kgo.Record) returned {
 	out := returned{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
-	o, err := objectOf(r.Value)
+	o, err := objectOf(leading(r.Value))
 	if err != nil || !utf8.Valid(r.Key) {
 		return out
 	}

@@ -21,17 +21,16 @@ func readOurCall(at Coord, from origin, session string, o object) call {
 	}
 }
 
-// resultDigest is a ToolUseResult but for its times and what is only informational.
-func resultDigest(o object) digest {
-	return digestOf(
-		compact(o.raw("tool_use_id")), compact(o.raw("name")), compact(o.raw("status")), wrapped(o["result"]))
+// resultDigest is what a complete set and a tool message must say alike of a result.
+func resultDigest(id *string, status string, value digest) digest {
+	return digestOf([]byte(nullable(id)), []byte(status), value[:])
 }
 
 func readSet(at Coord, from origin, session string, o object) set {
 	s := set{at: at, origin: from, session: session, count: int(whole(o, "expected_count"))}
 	for _, e := range o.list("results") {
 		if r, err := objectOf(e); err == nil {
-			s.results = append(s.results, resultDigest(r))
+			s.results = append(s.results, readEntry(r).digest())
 		}
 	}
 	for _, e := range o.list("expected") {
@@ -56,7 +55,14 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 		return t, "metadata is no object"
 	}
 	results := meta.list("tool_results")
-	for _, e := range results {
+	if int(whole(meta, "tool_count")) != len(t.entries) || len(results) != len(t.entries) {
+		return t, "metadata.tool_count, tool_results and content differ in length"
+	}
+	bulk := 0
+	for _, e := range t.entries {
+		bulk += e.size
+	}
+	for i, e := range results {
 		if problem := misshapen(e, resultShape); problem != "" {
 			return t, within("metadata.tool_results", problem)
 		}
@@ -64,19 +70,30 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 		if err != nil {
 			return t, "metadata.tool_results element is no object"
 		}
-		t.full = append(t.full, resultDigest(x))
+		full, entry := readEntry(x), t.entries[i]
+		if bulk > large && full.size <= stub {
+			full.value = entry.value
+		}
+		if full.digest() != entry.digest() {
+			return t, "metadata.tool_results and content differ"
+		}
 	}
 	if s := meta.text("source"); s == nil || *s != "tool-execution" {
 		return t, "metadata.source is not tool-execution"
 	}
-	if int(whole(meta, "tool_count")) != len(t.entries) || len(results) != len(t.entries) {
-		return t, "metadata.tool_count, tool_results and content differ in length"
-	}
 	return t, ""
 }
 
+// Results of more than large bytes together may be left out of the metadata of a tool message, which repeats them; a
+// stub of few bytes may stand for each.
+const (
+	large = 64 << 10
+	stub  = 64
+)
+
 func readEntry(x object) entry {
-	e := entry{asked: asked{id: x.text("tool_use_id"), name: x.text("name")}, value: digestOf(wrapped(x["result"]))}
+	e := entry{asked: asked{id: x.text("tool_use_id"), name: x.text("name")}, size: len(x["result"])}
+	e.value = digestOf(wrapped(x["result"]))
 	if s := x.text("status"); s != nil {
 		e.status = *s
 	}

@@ -252,7 +252,7 @@ func (p *reference) message(r *kgo.Record) {
 		p.dead(r, "no message")
 		return
 	}
-	o, _ := objectOf(r.Value)
+	o, _ := objectOf(leading(r.Value))
 	s := p.session(m.session)
 	if s.seen[m.identity()] {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Theme is what a session of an attack is about.
@@ -148,8 +149,20 @@ func (s *scene) burst(ctx context.Context) error {
 // interrupted plays turns before and after a record that makes the session forget. Topics are not ordered among each
 // other: that the record was seen shows in the dead letter of the unreadable one behind it.
 func (s *scene) interrupted(ctx context.Context, topic string, value []byte) error {
-	if err := s.calm(ctx, 2); err != nil {
-		return err
+	for range 2 {
+		p := s.plan()
+		// What is purged is forgotten, so that a repeat from before would count again.
+		p.Quirks = slices.DeleteFunc(p.Quirks, func(q Quirk) bool {
+			return topic == s.names.SessionControl && slices.Contains([]Quirk{
+				QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkGarbage, QuirkSameIDs,
+			}, q)
+		})
+		if err := s.ask(ctx, p); err != nil {
+			return err
+		}
+		if err := s.wait(ctx); err != nil {
+			return err
+		}
 	}
 	r := Record{Topic: topic, Key: []byte(s.name), Value: value, Partition: AtHome}
 	if _, err := s.Send(ctx, r, Sent{Fate: FateExplained, Case: "makes forget"}); err != nil {

@@ -110,6 +110,18 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
+// leading is the first value of a record of others: text after it is ignored (contract 1.0.2).
+func leading(raw []byte) []byte {
+	if json.Valid(raw) {
+		return raw
+	}
+	var first json.RawMessage
+	if json.NewDecoder(bytes.NewReader(raw)).Decode(&first) != nil {
+		return raw
+	}
+	return first
+}
+
 // object is an object by name: of names that occur twice the later one counts, as in Java.
 type object map[string]json.RawMessage
 
