@@ -82,4 +82,3 @@ func TestRebalanceDoesNotSleep(t *testing.T) {
 		require.Less(t, stood, 3*time.Second)
 	})
 }
-

@@ -58,7 +58,8 @@ func New(cfg Config) (*Unit, error) {
 // Run joins the group and works until ctx ends. Then it stops: what is in flight is drained, the last cut is committed,
 // and it returns nil. A failure stops the unit as a whole and starts it again after a wait that grows; Run returns an
 // error when the restart limit is reached (ErrGaveUp), when another process has taken the instance's identity
-// (cut.ErrFenced), or when it was killed (cut.ErrKilled). It can be called once.
+// (cut.ErrFenced), when another unit of the group has the storage directory (store.ErrInUse), or when it was killed
+// (cut.ErrKilled). It can be called once.
 func (u *Unit) Run(ctx context.Context) error {
 	u.mu.Lock()
 	ran := u.ran
@@ -68,7 +69,11 @@ func (u *Unit) Run(ctx context.Context) error {
 		return ErrRan
 	}
 	defer u.health.enter(Stopped)
-	err := u.supervise(ctx)
+	release, err := u.holdDirectory()
+	if err == nil {
+		defer release()
+		err = u.supervise(ctx)
+	}
 	if err != nil {
 		u.health.failed(err, u.health.get().Restarts)
 		return err
