@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkTransition measures records a second through the transition alone, rows and records decoded and encoded as the
-// binding does it: one turn with two tools is a message, two think-responses and two results.
+// BenchmarkTransition measures records a second through the transition alone, rows and records decoded and encoded as
+// the binding does it: one turn with two tools is a message, two think-responses and two results.
 func BenchmarkTransition(b *testing.B) {
 	for _, size := range []int{0, 10 << 10, 100 << 10} {
 		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
@@ -38,7 +38,8 @@ func BenchmarkTransition(b *testing.B) {
 				history = one + strings.Repeat(","+one, size/len(one)-1)
 			}
 			asked := func(text string) string {
-				return `{"total_session_cost":0.5,"previous_messages":[` + history + `],"last_input_message":` + message(text) + `,`
+				return `{"total_session_cost":0.5,"previous_messages":[` + history + `],"last_input_message":` +
+					message(text) + `,`
 			}
 			step("message-input", message("zero"))
 			step("think-request-response", asked("zero")+saying("done")+`}`)

@@ -9,8 +9,8 @@ import (
 
 var internal = failure{topics.CodeInternal, "internal error"}
 
-// surrender takes an event that cannot be applied: its record is dead-lettered, its message answered, and the row stays.
-// For a deadline the turn ends here, or nothing would ever end it.
+// surrender takes an event that cannot be applied: its record is dead-lettered, its message answered, and the row
+// stays. For a deadline the turn ends here, or nothing would ever end it.
 func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	var out Outcome
 	if e.record() != nil {
@@ -45,7 +45,8 @@ func abandon(state *State, key string, now time.Time) Outcome {
 			continue
 		}
 		o := errorOutput(internal)
-		o.SessionID, o.UserID, o.Cost, o.RequestID, o.Timestamp = &s.key, a.UserId, state.Cost, a.RequestId, instant(now)
+		o.SessionID, o.UserID, o.RequestID = &s.key, a.UserId, a.RequestId
+		o.Cost, o.Timestamp = state.Cost, instant(now)
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
 	state.Turn, state.Waiting, state.Routes, state.DeadlineMs = nil, nil, nil, 0

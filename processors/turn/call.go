@@ -7,8 +7,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result at
-// once.
+// call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result
+// at once.
 func (s *session) call(r topics.ThinkResponse) {
 	items := slices.Clone(r.ToolUses)
 	for range r.NullToolUses {

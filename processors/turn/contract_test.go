@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contract says which test pins which rule of the contract: the counterpart of every case of its sections 7.2 to 7.5 and
-// 7.8 that speaks of this processor. Where a rule was decided otherwise, the decision stands behind it. Cases about memoir
-// (7.2, on) have none here.
+// contract says which test pins which rule of the contract: the counterpart of every case of its sections 7.2 to 7.5
+// and 7.8 that speaks of this processor. Where a rule was decided otherwise, the decision stands behind it. Cases about
+// memoir (7.2, on) have none here.
 var contract = []struct{ rule, test string }{
 	// 7.2, without memoir
 	{"memoirContextIsNull", "TestFirstMessageIsEnrichedWithAnEmptyHistory"},

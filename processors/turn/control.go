@@ -17,6 +17,7 @@ func (e Controlled) apply(s *session) {
 		s.refuse(reasonAction)
 	case !s.cancel(named(e.Control.RequestID), cancelled):
 		s.refuse(reasonNoRequest)
+		s.changed = true // a repeat must not cancel what comes after
 	}
 }
 
@@ -37,12 +38,9 @@ func (s *session) cancel(request *string, f failure) bool {
 }
 
 // purge ends the session. What was accepted still gets its output; then all goes but the digests of what was applied.
-// Repeats of it may still come, from a worker or after a crash, and must not begin the session anew (D-32). The digests go
-// by timer, when they are forgotten.
+// Repeats of it may still come, from a worker or after a crash, and must not begin the session anew (D-32). The digests
+// go by timer, when they are forgotten.
 func (s *session) purge(f failure) {
-	if s.gone() {
-		return
-	}
 	s.changed, s.purging = true, true
 	if s.row.Turn != nil {
 		s.fail(f)

@@ -25,8 +25,9 @@ func TestCancelEndsTheNamedRequest(t *testing.T) {
 	p := newPlay(t)
 	one := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
 	p.send("message-input", requestMessage("two", "r2"))
-	require.Equal(t, "r2", *the[Answered](t, p.send("session-control", `{"action":"cancel","request_id":"r2"}`)).RequestID)
-	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel","request_id":"r2"}`).letters())
+	cancel := `{"action":"cancel","request_id":"r2"}`
+	require.Equal(t, "r2", *the[Answered](t, p.send("session-control", cancel)).RequestID)
+	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", cancel).letters())
 	require.Empty(t, emitted[Enriched](p.respond(one, saying("done"))), "nobody waits any more")
 	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel"}`).letters())
 }
@@ -66,13 +67,28 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	for _, e := range p.past {
 		require.Empty(t, p.repeat(e).changes(), "what was applied is not applied again")
 	}
-	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to purge")
+	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to end")
 	require.Nil(t, p.ask("four").History)
 	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(), "D-32")
 
-	p = newPlay(t)
-	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing to purge")
-	require.Nil(t, p.row)
+}
+
+func TestWhatDidNothingDoesNothingLaterEither(t *testing.T) {
+	p := newPlay(t)
+	require.Empty(t, p.send("session-control", `{"action":"purge"}`))
+	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel"}`).letters())
+	require.Empty(t, p.tombstone("think-request-response"))
+	require.Empty(t, p.tombstone("reply-to"))
+	before := p.past
+	p.respond(p.ask("one"), saying("first"))
+	p.send("reply-to", route)
+	asked := p.ask("two")
+	for _, e := range before {
+		require.Empty(t, p.repeat(e), "a crash hands it over again")
+	}
+	require.Contains(t, string(asked.History), "first")
+	require.Equal(t, route, reply(t, p, asked))
+	require.Equal(t, uint32(4), p.state().HistoryLength)
 }
 
 func TestPurgedSessionIsForgottenInTheEnd(t *testing.T) {

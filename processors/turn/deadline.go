@@ -48,8 +48,8 @@ func (s *session) deadline() int64 {
 	return earliest
 }
 
-// rest is when a session that waits for nothing is over: one of which only memories are left once they are forgotten, one
-// with a conversation after the idle time, if there is one.
+// rest is when a session that waits for nothing is over: one of which only memories are left once they are forgotten,
+// one with a conversation after the idle time, if there is one.
 func (s *session) rest() (at int64, ok bool) {
 	switch {
 	case s.row.Turn != nil || len(s.row.Routes) > 0:

@@ -1,4 +1,5 @@
-// Package turn runs the turns of an agent: a user message goes in, a model and its tools are asked, one answer comes out.
+// Package turn runs the turns of an agent: a user message goes in, a model and its tools are asked, one answer comes
+// out.
 //
 //	message-input ----------+                          +--> enriched-message-input --> the model's worker
 //	think-request-response -+                          |
@@ -14,29 +15,30 @@
 // # What it promises
 //
 // Every accepted message ends in exactly one record on message-output: an answer, or an error that says why. Every tool
-// call ends in exactly one result: the tool's, or a synthesised error. Late, duplicate and foreign records change nothing;
-// they go to the dead-letter topic with the reason. A turn that waits always has a deadline.
+// call ends in exactly one result: the tool's, or a synthesised error. Late, duplicate and foreign records change
+// nothing; they go to the dead-letter topic with the reason. A turn that waits always has a deadline.
 //
-// Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a repeat
-// after a crash has the same id. The output of a turn has the same id however the turn ends.
+// Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a
+// repeat after a crash has the same id. The output of a turn has the same id however the turn ends.
 //
 // # A turn
 //
-// A session has one turn at a time; further messages wait in order. A turn is a series of think steps. A step asks the model
-// and waits for its think-response (Rules.ThinkTimeout). A response that asks for tools opens one call for each, and waits
-// for their results (Rules.ToolTimeout); with the last of them the next step begins. A response that ends the turn is the
-// answer, and what it echoes is the session's history from then on. A turn that ends in an error leaves the history as it
-// was before.
+// A session has one turn at a time; further messages wait in order. A turn is a series of think steps. A step asks the
+// model and waits for its think-response (Rules.ThinkTimeout). A response that asks for tools opens one call for each,
+// and waits for their results (Rules.ToolTimeout); with the last of them the next step begins. A response that ends the
+// turn is the answer, and what it echoes is the session's history from then on. A turn that ends in an error leaves the
+// history as it was before.
 //
 // # How it is built
 //
-// Apply is the whole processor: a pure function over the row, without Kafka, clock or I/O. State is the row, one Protobuf
-// message a session; Event and Effect are what comes in and goes out, as data. Graph binds them to topics. Bytes of
-// conversations pass through as they came: they are spliced, never decoded and written anew.
+// Apply is the whole processor: a pure function over the row, without Kafka, clock or I/O. State is the row, one
+// Protobuf message a session; Event and Effect are what comes in and goes out, as data. Graph binds them to topics.
+// Bytes of conversations pass through as they came: they are spliced, never decoded and written anew.
 //
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What there is no room for is given up in this order: held results, waiting messages, copies of results in the
-// tool message's metadata, the largest results themselves (the model is told), and last the turn, in an error output.
+// written. What there is no room for is given up in this order: held results, waiting messages, copies of results in
+// the tool message's metadata, the largest results themselves (the model is told), and last the turn, in an error
+// output.
 package turn

@@ -47,7 +47,8 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 			line("  call %d: %s %q: open", i, c.GetName(), c.GetToolUseId())
 			continue
 		}
-		line("  call %d: %s %q: %s, %d bytes", i, c.GetName(), c.GetToolUseId(), c.Result.GetStatus(), len(c.Result.Result))
+		line("  call %d: %s %q: %s, %d bytes",
+			i, c.GetName(), c.GetToolUseId(), c.Result.GetStatus(), len(c.Result.Result))
 	}
 	for _, h := range t.Held {
 		line("  held: %q, %d bytes", h.ToolUseId, len(h.Value))

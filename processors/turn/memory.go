@@ -86,7 +86,8 @@ func (s *session) knowsCause(d digest) bool {
 }
 
 func (s *session) rememberRequest(id string) {
-	s.row.Requests = remember(s.row.Requests, digestOf(ofRequest, id), s.now, s.rules.RememberFor, s.rules.RememberCount)
+	d := digestOf(ofRequest, id)
+	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
 func (s *session) knowsRequest(id string) bool {

@@ -16,7 +16,8 @@ func WithThinkTimeout(d time.Duration) Option {
 	return func(o *options) { o.rules.ThinkTimeout = d }
 }
 
-// WithToolTimeout sets how long the tools of a step may take before the open calls get error results (default 5 minutes).
+// WithToolTimeout sets how long the tools of a step may take before the open calls get error results (default 5
+// minutes).
 func WithToolTimeout(d time.Duration) Option {
 	return func(o *options) { o.rules.ToolTimeout = d }
 }
@@ -27,7 +28,8 @@ func WithRouteTTL(d time.Duration) Option {
 }
 
 // WithRemembered sets for how long a session remembers finished calls, request ids and applied records, and how many of
-// each (default 24 hours, 1000). What is forgotten is new when it comes again. As long as callback tokens live is right.
+// each (default 24 hours, 1000). What is forgotten is new when it comes again. As long as callback tokens live is
+// right.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }

@@ -161,8 +161,8 @@ func instant(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.000Z")
 }
 
-// refuseUnapplied is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic, and
-// a message gets its error output.
+// refuseUnapplied is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic,
+// and a message gets its error output.
 func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
 	record := event.record()
 	if record == nil {

@@ -3,12 +3,10 @@ package turn
 import (
 	"fmt"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -276,7 +274,3 @@ func (p *play) result(id, text string) effects {
 	p.tb.Helper()
 	return p.send("tool-use-result", toolResult(id, text))
 }
-
-var _ tb = (*testing.T)(nil)
-
-var _ = codec.ErrType

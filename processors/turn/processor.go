@@ -95,8 +95,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 	return r
 }
 
-// apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer build
-// wrote it, and what this one would write over it would be lost.
+// apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer
+// build wrote it, and what this one would write over it would be lost.
 func (b *binding) apply(c *processors.Context, e Event) error {
 	state, err := StateOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {

@@ -146,7 +146,8 @@ func TestHeldResultsAreDeadLetteredWithWhereTheyStood(t *testing.T) {
 func TestBadRecordsOnEveryInputStopNothing(t *testing.T) {
 	b := start(t)
 	inputs := []string{
-		"message-input", "think-request-response", "think-dlq", "tool-use-result", "tool-use-dlq", "reply-to", "session-control",
+		"message-input", "think-request-response", "think-dlq", "tool-use-result", "tool-use-dlq", "reply-to",
+		"session-control",
 	}
 	bad := []string{"", "{", "[]", `"x"`, "17", "\xff", strings.Repeat("[", 10000), strings.Repeat(`{"a":`, 20000)}
 	for _, topic := range inputs {

@@ -93,7 +93,8 @@ func (s *session) early(from *Record, id string, h *Held) {
 		refuse(reasonHeldFull)
 		return
 	}
-	h.Value, h.Topic, h.Partition, h.Offset, h.Headers = from.Value, from.Topic, from.Partition, from.Offset, from.Headers
+	h.Topic, h.Partition, h.Offset = from.Topic, from.Partition, from.Offset
+	h.Value, h.Headers = from.Value, from.Headers
 	turn.Held = append(turn.Held, h)
 	if !s.fits() {
 		turn.Held = turn.Held[:len(turn.Held)-1]

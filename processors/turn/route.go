@@ -40,7 +40,8 @@ func (s *session) addRoute(r *ReplyRoute) {
 	}
 	kept := s.row.Routes
 	if r.RequestId != nil {
-		kept = slices.DeleteFunc(slices.Clone(kept), func(k *ReplyRoute) bool { return sameRequest(k.RequestId, r.RequestId) })
+		same := func(k *ReplyRoute) bool { return sameRequest(k.RequestId, r.RequestId) }
+		kept = slices.DeleteFunc(slices.Clone(kept), same)
 	}
 	if len(kept) >= maxRoutes {
 		s.refuse(reasonTooManyRoute)
@@ -126,10 +127,8 @@ func (s *session) withdrawRoute() {
 			oldest, drop = r, func() { s.row.Routes = slices.Delete(s.row.Routes, i, i+1) }
 		}
 	}
-	if oldest != nil {
-		drop()
-		s.changed = true
-	}
+	drop()
+	s.changed = true // also where there was none: a repeat must not take one that comes after
 }
 
 // live is the route unless it has expired.

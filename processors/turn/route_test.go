@@ -83,7 +83,8 @@ func TestUnnamedRouteBindsToTheOldestMessageThatIsNotOlder(t *testing.T) {
 func TestUnnamedRouteWaitsForTheNextSuchMessage(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", route, stamped(p.now))
-	require.Empty(t, reply(t, p, the[Enriched](t, p.send("message-input", message("old"), stamped(p.now.Add(-time.Second))))))
+	old := p.send("message-input", message("old"), stamped(p.now.Add(-time.Second)))
+	require.Empty(t, reply(t, p, the[Enriched](t, old)))
 	require.Empty(t, reply(t, p, the[Enriched](t, p.send("message-input", requestMessage("named", "r1")))))
 	require.Equal(t, route, reply(t, p, p.ask("new")))
 }
@@ -150,7 +151,8 @@ func TestRefusedMessageTakesItsRouteAlong(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.Policy = Reject })
 	p.ask("one")
 	p.send("reply-to", namedRoute("r2"))
-	require.Equal(t, namedRoute("r2"), string(the[Answered](t, p.send("message-input", requestMessage("two", "r2"))).ReplyTo))
+	busy := the[Answered](t, p.send("message-input", requestMessage("two", "r2")))
+	require.Equal(t, namedRoute("r2"), string(busy.ReplyTo))
 }
 
 func TestRoutesAreBounded(t *testing.T) {

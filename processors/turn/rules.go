@@ -29,8 +29,8 @@ type Rules struct {
 	ToolTimeout time.Duration
 	// RouteTTL is how long a reply route waits to be used.
 	RouteTTL time.Duration
-	// RememberFor and RememberCount bound what is remembered of the past: ids of finished calls, request ids, records that
-	// were applied. The count is per session and kind.
+	// RememberFor and RememberCount bound what is remembered of the past: ids of finished calls, request ids, records
+	// that were applied. The count is per session and kind.
 	RememberFor   time.Duration
 	RememberCount int
 	// QueueLimit is how many messages may wait behind a session's open turn.

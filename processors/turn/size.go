@@ -17,7 +17,8 @@ func (s *session) sizeOfEnriched(m Enriched) int {
 }
 
 func (s *session) sizeOfOutput(o topics.Output, a *Accepted) int {
-	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) + quoted(a.RequestId)
+	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
+		quoted(a.RequestId)
 	if r := a.Route; r != nil {
 		size += len(r.ReplyTo)
 	}

@@ -46,7 +46,8 @@ type State struct {
 	Routes []*ReplyRoute `protobuf:"bytes,9,rep,name=routes,proto3" json:"routes,omitempty"`
 	// When unnamed routes were used, oldest first: the tombstones of these are still to come.
 	UsedRoutesMs []int64 `protobuf:"varint,10,rep,packed,name=used_routes_ms,json=usedRoutesMs,proto3" json:"used_routes_ms,omitempty"`
-	// Remembered digests (see memory.go): of records that were applied, of request ids, of finished calls and their results.
+	// Remembered digests (see memory.go): of records that were applied, of request ids, of finished calls and their
+	// results.
 	Causes   []byte `protobuf:"bytes,11,opt,name=causes,proto3" json:"causes,omitempty"`
 	Requests []byte `protobuf:"bytes,12,opt,name=requests,proto3" json:"requests,omitempty"`
 	Calls    []byte `protobuf:"bytes,13,opt,name=calls,proto3" json:"calls,omitempty"`
@@ -289,11 +290,12 @@ type OpenTurn struct {
 	Step uint32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
 	// When waiting ends: for the think-response, or for the results.
 	DeadlineMs int64 `protobuf:"varint,3,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// What the open step asked the model: the digest of its latest input, by value, and how many messages its history had.
+	// What the open step asked the model: the digest of its latest input, by value, and how many messages its history
+	// had.
 	Input              []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	InputHistoryLength uint32 `protobuf:"varint,12,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
-	// The conversation after the turn's last response, once it has one: the first `shared` bytes of the session's history,
-	// then the tail.
+	// The conversation after the turn's last response, once it has one: the first `shared` bytes of the session's
+	// history, then the tail.
 	Responded     bool   `protobuf:"varint,5,opt,name=responded,proto3" json:"responded,omitempty"`
 	Shared        uint64 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	Tail          []byte `protobuf:"bytes,7,opt,name=tail,proto3" json:"tail,omitempty"`

@@ -11,8 +11,8 @@ import (
 // such (R21): the digest of its input, then the number of messages in its history.
 const stepSize = digestSize + 4
 
-// inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which it
-// was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
+// inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which
+// it was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
 func inputDigest(m topics.Message) []byte {
 	if m.Role != nil && *m.Role == roleTool {
 		m.Timestamp = nil
@@ -36,8 +36,8 @@ func (s *session) rememberStep() {
 	turn.Input = nil
 }
 
-// namesAnother reports whether a response names another step than the open one. What the response echoes may be missing or
-// altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
+// namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
+// or altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
 // length of the history that it echoes decides; workers that compact have another length.
 //
 // After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
@@ -69,8 +69,8 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 	return sameLength && length != s.row.Turn.InputHistoryLength
 }
 
-// asked reports whether an input is what the open step asked. The worker that gave up hands back the record it was given,
-// as it was: another input is another step's. No input names none.
+// asked reports whether an input is what the open step asked. The worker that gave up hands back the record it was
+// given, as it was: another input is another step's. No input names none.
 func (s *session) asked(input topics.Raw) bool {
 	m, err := topics.DecodeMessage(input)
 	return err != nil || bytes.Equal(inputDigest(m), s.row.Turn.Input)
@@ -86,8 +86,8 @@ func (s *session) namesWaiting(d []byte) bool {
 	return false
 }
 
-// echoOf is the input that a response says it answers: last_input_message, of a legacy response the last of its messages
-// that is not the model's.
+// echoOf is the input that a response says it answers: last_input_message, of a legacy response the last of its
+// messages that is not the model's.
 func echoOf(r topics.ThinkResponse) topics.Raw {
 	if r.LastInputMessage != nil {
 		return r.LastInputMessage

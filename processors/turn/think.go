@@ -44,15 +44,12 @@ func (e ThinkResponded) apply(s *session) {
 // forgetConversation clears what a session's history and cost are; an open turn goes on with its own (R22).
 func (s *session) forgetConversation() {
 	turn := s.row.Turn
-	if s.row.History == nil && s.row.Cost == nil && s.row.UserId == nil {
-		return
-	}
 	if turn != nil && turn.Responded {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
 	}
 	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
-	s.changed = true
+	s.changed = true // also where there was nothing: a repeat must not clear what comes after
 }
 
 // keepOwn keeps the conversation after a response that did not end the turn. Most of it stands in the session's history

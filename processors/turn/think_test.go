@@ -134,6 +134,8 @@ func TestResponseWhileToolsRunIsDeadLettered(t *testing.T) {
 func TestEchoDecidesWhichStepIsMeant(t *testing.T) {
 	// The session asked "one" (answered), now it asks "two".
 	one, two := message("one"), message("two")
+	rewritten := `{ "timestamp":"2026-06-20T08:15:03.120Z","content":"\u006fne","role":"user" }`
+	said := `,{"role":"assistant","content":"x"}],"end_turn":true}`
 	echo := func(previous, last string) string {
 		return fmt.Sprintf(`{"previous_messages":%s,"last_input_message":%s,"end_turn":true}`, previous, last)
 	}
@@ -143,11 +145,11 @@ func TestEchoDecidesWhichStepIsMeant(t *testing.T) {
 	}{
 		"the open step":              {echo(`[]`, two), ""},
 		"a closed step":              {echo(`[]`, one), reasonOtherStep},
-		"the closed step, rewritten": {echo(`[]`, `{ "timestamp":"2026-06-20T08:15:03.120Z","content":"\u006fne","role":"user" }`), reasonOtherStep},
+		"the closed step, rewritten": {echo(`[]`, rewritten), reasonOtherStep},
 		"missing":                    {echo(`[]`, `null`), ""},
 		"shortened":                  {echo(`[]`, `{"role":"user","content":"o"}`), ""},
-		"legacy, the open step":      {`{"messages":[` + two + `,{"role":"assistant","content":"x"}],"end_turn":true}`, ""},
-		"legacy, a closed step":      {`{"messages":[` + one + `,{"role":"assistant","content":"x"}],"end_turn":true}`, reasonOtherStep},
+		"legacy, the open step":      {`{"messages":[` + two + said, ""},
+		"legacy, a closed step":      {`{"messages":[` + one + said, reasonOtherStep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)

@@ -44,7 +44,9 @@ func (s *session) sizeOfCompleted() int {
 // shortenResults replaces the largest results until that many bytes are gone, or there is nothing left to gain.
 func (s *session) shortenResults(over int) {
 	calls := slices.Clone(s.row.Turn.Calls)
-	slices.SortStableFunc(calls, func(a, b *Call) int { return cmp.Compare(len(b.Result.Result), len(a.Result.Result)) })
+	slices.SortStableFunc(calls, func(a, b *Call) int {
+		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
+	})
 	for _, c := range calls {
 		was := len(c.Result.Result)
 		short := s.tooLargeResult(c, was)

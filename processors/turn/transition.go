@@ -18,8 +18,8 @@ type Outcome struct {
 }
 
 // Apply is the whole processor: what an event does to the row of its session. A nil state is a session without a row.
-// Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing but its
-// arguments: equal ones give equal outcomes.
+// Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing but
+// its arguments: equal ones give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects. That is enough after a crash too: the runtime
 // writes a row only after the outputs of its event are acknowledged, so a row that knows an event proves its outputs.
@@ -48,8 +48,8 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 		s.row.TouchedMs = s.nowMS()
 	}
 	if !s.trim() {
-		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at every
-		// restart again: it stays as it is, and nothing is done that needs it.
+		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at
+		// every restart again: it stays as it is, and nothing is done that needs it.
 		if record != nil {
 			s.effects = refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), now)
 		}

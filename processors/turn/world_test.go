@@ -233,7 +233,8 @@ func (w *world) calls(k, step int, s stepScript) string {
 		}
 		items[i] = fmt.Sprintf(`{"tool_use_id":%q,"name":"look","input":{"k":%d}}`, id, k)
 	}
-	return `"tool_uses":[` + strings.Join(items, ",") + `],"last_input_response":[{"role":"assistant","content":"calling"}]`
+	return `"tool_uses":[` + strings.Join(items, ",") +
+		`],"last_input_response":[{"role":"assistant","content":"calling"}]`
 }
 
 func (w *world) result(id string, k int, said string) {

@@ -1,0 +1,100 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestHeldResultsAreBounded(t *testing.T) {
+	p := newPlay(t)
+	p.ask("hi")
+	for i := range maxHeld {
+		require.Empty(t, p.result(fmt.Sprint("t", i), "x"))
+	}
+	require.Equal(t, []string{reasonHeldFull}, p.result("more", "x").letters())
+
+	p = newPlay(t)
+	p.ask("hi")
+	require.Equal(t, []string{reasonNoRoom}, p.result("big", strings.Repeat("x", p.rules.RowLimit)).letters())
+}
+
+func TestHeldResultsGoFirstWhereTheRowIsFull(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("hi")
+	require.Empty(t, p.result("t9", strings.Repeat("x", 400<<10)))
+	out := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 400<<10)+`"}],`+
+		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
+	require.Equal(t, []string{reasonNoRoom}, out.letters())
+	require.Len(t, emitted[Called](out), 1)
+}
+
+func TestAnOrdinaryLargeResultReachesTheModel(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("hi"), calling("t1"))
+	out := p.result("t1", strings.Repeat("x", 700<<10))
+	m := the[ToolMessage](t, out)
+	has(t, string(m.Content), "xxx")
+	has(t, string(m.Metadata), `"result":null`)
+	has(t, string(m.Metadata), `"tool_count":1`)
+	require.Len(t, emitted[Completed](out), 1)
+	require.Len(t, emitted[Enriched](out), 1)
+	fits(t, p, out)
+}
+
+func TestResultsTooLargeTogetherAreReplacedTheLargestFirst(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.RowLimit = r.RecordLimit })
+	p.respond(p.ask(strings.Repeat("q", 352<<10)), calling("t1", "t2", "t3"))
+	p.result("t1", strings.Repeat("a", 340<<10))
+	p.result("t2", "small")
+	out := p.result("t3", strings.Repeat("c", 330<<10))
+	content := string(the[ToolMessage](t, out).Content)
+	has(t, content, `"tool_use_id":"t1","name":"look","result":{"error":`)
+	has(t, content, `"reason":"too_large"`)
+	has(t, content, "small")
+	has(t, content, "ccc")
+	fits(t, p, out)
+}
+
+// has is require.Contains for texts that are too long to print.
+func has(t tb, text, part string) {
+	t.Helper()
+	require.True(t, strings.Contains(text, part), "%d bytes without %q", len(text), part)
+}
+
+func TestAResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask(strings.Repeat("q", 400<<10)), calling("t1", "t2"))
+	require.Empty(t, p.result("t1", strings.Repeat("a", 600<<10)))
+	require.Contains(t, string(p.state().Turn.Calls[0].Result.Result), "too_large")
+	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "smaller now").letters())
+}
+
+func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying("first"))
+	p.respond(p.ask("two"), `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 970<<10)+`"}],`+
+		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
+	if p.state().Turn != nil {
+		out := p.result("t1", strings.Repeat("x", 40<<10))
+		require.Len(t, emitted[Completed](out), 1, "the call has its result all the same")
+		fits(t, p, out)
+	}
+	asked := p.ask("three")
+	require.NotContains(t, string(asked.History), "two")
+}
+
+// fits checks that what is written is within the limit, as it goes over the wire.
+func fits(t tb, p *play, out effects) {
+	t.Helper()
+	b := &binding{p.topics, p.rules}
+	d, err := b.encode(out)
+	require.NoError(t, err)
+	for _, e := range d.emits {
+		require.LessOrEqual(t, len(e.raw)+2*len(e.key)+len(e.id)+len(topics.HeaderID), p.rules.RecordLimit, e.stream)
+	}
+}

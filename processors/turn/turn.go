@@ -1,0 +1,96 @@
+package turn
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// open starts the turn of an accepted message.
+func (s *session) open(a *Accepted) {
+	input := topics.Raw(a.Input)
+	a.Input = nil
+	s.row.Turn = &OpenTurn{Message: a}
+	if !s.think(input) {
+		s.fail(tooLarge("the session's history and the message do not fit into a record"))
+	}
+}
+
+// think opens the next think step of the open turn. It reports false, and does nothing, where the model cannot be asked
+// because the record would be too large.
+func (s *session) think(input topics.Raw) bool {
+	turn := s.row.Turn
+	history, length := s.history()
+	record := Enriched{
+		SessionID:   &s.key,
+		UserID:      s.user(turn.Message),
+		Cost:        s.row.Cost,
+		History:     history,
+		LatestInput: input,
+		Timestamp:   s.timestamp(),
+	}
+	if s.sizeOfEnriched(record) > s.rules.RecordLimit {
+		return false
+	}
+	message, err := topics.DecodeMessage(input)
+	if err != nil {
+		return false // we wrote it ourselves
+	}
+	turn.Step++
+	turn.Calls = nil
+	turn.Input = inputDigest(message)
+	turn.InputHistoryLength = length
+	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
+	s.emit(turn.Message.TurnId, turn.Step, record, 0)
+	return true
+}
+
+// history is the conversation that the open turn builds on, and how many messages it has.
+func (s *session) history() (topics.Raw, uint32) {
+	turn := s.row.Turn
+	if turn == nil || !turn.Responded {
+		return s.row.History, s.row.HistoryLength
+	}
+	whole := make(topics.Raw, 0, int(turn.Shared)+len(turn.Tail))
+	whole = append(whole, s.row.History[:turn.Shared]...)
+	return append(whole, turn.Tail...), turn.HistoryLength
+}
+
+// user is who a turn's records name: the message's user, else that of the last think-response.
+func (s *session) user(a *Accepted) *string {
+	if !blank(a.UserId) {
+		return a.UserId
+	}
+	return s.row.UserId
+}
+
+// close ends the open turn with its output, gives up what it held, and gives the next waiting message its turn.
+func (s *session) close(o topics.Output) {
+	turn := s.row.Turn
+	s.rememberStep()
+	s.row.Turn = nil
+	s.output(turn.Message, o)
+	for _, h := range turn.Held {
+		s.giveUp(h, reasonUnclaimed)
+	}
+	s.changed = true
+	s.next()
+}
+
+// next gives the first waiting message its turn.
+func (s *session) next() {
+	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.purging {
+		return
+	}
+	first := s.row.Waiting[0]
+	s.row.Waiting = s.row.Waiting[1:]
+	s.open(first)
+}
+
+// giveUp sends a held record to the dead-letter topic; a tool worker's error that no call claims goes in silence (R12).
+func (s *session) giveUp(h *Held, reason string) {
+	s.changed = true
+	if !h.Failure {
+		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})
+	}
+}
