@@ -70,6 +70,7 @@ func FuzzRow(f *testing.F) {
 	p.respond(p.ask("one"), calling("t1"))
 	f.Add(p.row)
 	f.Add([]byte{0x10, 0x05})
+	f.Add([]byte{0x3a, 0x00}) // a turn of nothing
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		ms, ok := deadlineOf(raw)
 		s, err := DecodeState(raw)

@@ -36,11 +36,14 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 		line("turn: none")
 		return
 	}
-	waits := "the model"
+	message, waits := t.Message, "the model"
+	if message == nil {
+		message = &Accepted{} // no row of ours; who looks into a broken one wants to see it
+	}
 	if len(t.Calls) > 0 {
 		waits = "tools"
 	}
-	line("turn %s%s: step %d waits for %s until %s", t.Message.TurnId, request(t.Message.RequestId), t.Step, waits,
+	line("turn %s%s: step %d waits for %s until %s", message.TurnId, request(message.RequestId), t.Step, waits,
 		at(t.DeadlineMs))
 	for i, c := range t.Calls {
 		if c.Result == nil {
