@@ -34,12 +34,21 @@ type rows struct {
 	call    *call  // whose callback runs, or ran last
 	waiting []*row // in order
 	sending int    // taken by the sender, not yet in Sarama's channel
+	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
+	// hold what the failed record did, and prove outputs that are not there.
+	err error
 }
 
 // call is what is known of the outputs of one callback.
 type call struct {
 	pending int
-	err     error
+}
+
+// refuseLocked keeps the first reason for which rows are not written any more; r may be nil.
+func (r *rows) refuseLocked(err error) {
+	if r != nil && r.err == nil {
+		r.err = err
+	}
 }
 
 type row struct {
@@ -83,22 +92,25 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 // EmitWithHeaders implements goka.Producer.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
-	if !p.lease.Held() {
-		p.failed(ErrLease)
-		return finish(nil, ErrLease)
-	}
 	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: &emitted{finish: finish}}
 	if value != nil {
 		msg.Value = sarama.ByteEncoder(value)
 	}
 	r := p.takePrivate(msg, headers)
+	if !p.lease.Held() {
+		p.mu.Lock()
+		r.refuseLocked(ErrLease)
+		p.mu.Unlock()
+		p.failed(ErrLease)
+		return finish(nil, ErrLease)
+	}
 	if !p.ordered || r == nil {
 		p.async.Input() <- msg
 		return promise
 	}
 	p.mu.Lock()
 	if topic == p.table {
-		direct := r.call.pending == 0 && r.call.err == nil && len(r.waiting) == 0 && r.sending == 0
+		direct := r.call.pending == 0 && r.err == nil && len(r.waiting) == 0 && r.sending == 0
 		if !direct {
 			r.waiting = append(r.waiting, &row{msg: msg, call: r.call, rows: r})
 			p.advanceLocked(r)
@@ -178,9 +190,12 @@ func (p *Producer) send() {
 
 func (p *Producer) sendRow(w *row) {
 	finish := w.msg.Metadata.(*emitted).finish
+	p.mu.Lock()
+	refused := w.rows.err
+	p.mu.Unlock()
 	switch {
-	case w.call.err != nil:
-		finish(nil, fmt.Errorf("table row is not written, an output of its record was not: %w", w.call.err))
+	case refused != nil:
+		finish(nil, fmt.Errorf("cut: table row is not written, an output before it was not: %w", refused))
 	case !p.lease.Held():
 		finish(nil, ErrLease)
 	default:
@@ -223,9 +238,7 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	if e.call != nil {
 		p.mu.Lock()
 		e.call.pending--
-		if err != nil && e.call.err == nil {
-			e.call.err = err
-		}
+		e.rows.refuseLocked(err)
 		p.advanceLocked(e.rows)
 		p.mu.Unlock()
 	}

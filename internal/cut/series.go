@@ -118,10 +118,13 @@ func (s *Series) Behind(records int64) {
 }
 
 // Note records the position of a partition nothing was consumed of yet, so that the next cut commits it too: a group's
-// input without a committed offset is one that the group never had.
+// input without a committed offset is one that the group never had. Like Acquire it waits for the gate.
 func (s *Series) Note(p Partition, offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.shut && !s.sealed { // a blocking closer is not begun while it closes
+		s.turn.Wait()
+	}
 	if s.sealed || !s.beginLocked() {
 		return
 	}
@@ -233,13 +236,13 @@ func (s *Series) age() {
 	switch limit := s.policy.Every + force; {
 	case age < s.policy.Every:
 		s.timer.Reset(s.policy.Every - age)
-	case s.inflight == 0 && !s.closing:
+	case s.closing:
+		// There can be no cut before the one before it is closed: shutting would only hold up what a slow commit need not.
+		s.timer.Reset(10 * time.Millisecond)
+	case s.inflight == 0:
 		s.cutLocked()
 	case age >= limit:
 		s.shut = true // Release makes the cut
-		if s.inflight == 0 || s.closing {
-			s.timer.Reset(10 * time.Millisecond)
-		}
 	default:
 		s.timer.Reset(limit - age)
 	}
@@ -317,8 +320,11 @@ func (s *Series) drain() error {
 	s.mu.Lock()
 	s.sealed = true
 	s.turn.Broadcast()
-	busy := s.inflight > 0
+	busy, failed := s.inflight > 0, s.err
 	s.mu.Unlock()
+	if failed != nil { // and was revoked at the same time
+		return failed
+	}
 
 	select {
 	case j := <-s.jobs: // a cut that was made and is not closed yet

@@ -1,0 +1,141 @@
+package cut
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/IBM/sarama/mocks"
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+// A claim that starts late notes its position at any time: a blocking closer is not begun while it closes, which a
+// transactional producer answers with an error that ends the unit.
+func TestPositionIsNotedBehindACutThatIsBeingClosed(t *testing.T) {
+	c := newFakeCloser(false)
+	c.hold = make(chan struct{})
+	b := start(t, c, Policy{Force: time.Millisecond})
+	release := sync.OnceFunc(func() { close(c.hold) })
+	t.Cleanup(release)
+	require.True(t, b.Acquire(in0, 1, 1))
+	b.Release()
+	<-c.entered
+	noted := make(chan struct{})
+	go func() {
+		defer close(noted)
+		b.Note(Partition{"late", 0}, 7)
+	}()
+	select {
+	case <-noted:
+	case <-time.After(20 * time.Millisecond):
+	}
+	c.mu.Lock()
+	begins := c.begins
+	c.mu.Unlock()
+	require.Equal(t, 1, begins, "begun while it closes")
+	release()
+	<-noted
+	require.Eventually(t, func() bool { return len(c.committed()) == 2 }, 5*time.Second, time.Millisecond)
+	require.Equal(t, map[Partition]int64{{"late", 0}: 7}, c.committed()[1])
+	require.NoError(t, b.end(t))
+}
+
+// A commit that takes long, at a coordinator that hangs, holds nothing up: the next cut is only made later.
+func TestSlowCommitInTheBackgroundDoesNotShutTheGate(t *testing.T) {
+	c := newFakeCloser(true)
+	c.hold = make(chan struct{})
+	b := start(t, c, Policy{Every: time.Millisecond, Force: time.Millisecond})
+	release := sync.OnceFunc(func() { close(c.hold) })
+	t.Cleanup(release)
+	require.True(t, b.Acquire(in0, 1, 1))
+	b.Release()
+	<-c.entered
+	require.True(t, b.Acquire(in0, 2, 1))
+	b.Release()
+	// Well beyond the age at which the gate shuts for a cut; nothing is in flight that could open it again.
+	passed := make(chan bool, 1)
+	time.AfterFunc(50*time.Millisecond, func() { passed <- b.Acquire(in0, 3, 1) })
+	select {
+	case ok := <-passed:
+		require.True(t, ok)
+	case <-time.After(5 * time.Second):
+		t.Fatal("the gate is shut for as long as the commit lasts")
+	}
+	b.Release()
+	release()
+	require.NoError(t, b.end(t))
+	require.Equal(t, int64(3), c.committed()[len(c.committed())-1][in0])
+}
+
+// What failed commits nothing, though all that is in flight ends before the drain begins.
+func TestRevocationOfAFailedSeriesCommitsNothing(t *testing.T) {
+	gone, end := context.WithCancel(t.Context())
+	end()
+	for range 20 { // a revocation and a failure are met in any order
+		c := newFakeCloser(true)
+		layer := &fakeLayer{}
+		s := NewSeries(c, Policy{Every: time.Hour, Force: time.Hour, Drain: time.Second, MaxRecords: 10, MaxBytes: 10},
+			func() Member { return Member{} }, func() []Layer { return []Layer{layer} }, nil, zap.NewNop())
+		require.True(t, s.Acquire(in0, 1, 1))
+		s.Fail(errFake)
+		s.Release()
+		require.ErrorIs(t, s.Run(gone), errFake)
+		require.Empty(t, c.committed())
+	}
+}
+
+func rowProducer(t *testing.T, lease *Lease) (*mocks.AsyncProducer, *Producer) {
+	t.Helper()
+	conf := sarama.NewConfig()
+	conf.Producer.Return.Successes = true
+	async := mocks.NewAsyncProducer(t, conf)
+	p := NewProducer(async, "g-table", lease, true, func(error) {})
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	return async, p
+}
+
+func emitFrom(p *Producer, topic string) chan error {
+	done := make(chan error, 1)
+	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
+	p.EmitWithHeaders(topic, "k", []byte("x"), h).Then(func(err error) { done <- err })
+	return done
+}
+
+// R1: the row of a later record holds what an earlier one of the same key did. It proves outputs that are not there, if
+// it is written though an earlier record's output was refused.
+func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
+	async, p := rowProducer(t, nil)
+	async.ExpectInputAndFail(sarama.ErrMessageSizeTooLarge)
+	async.ExpectInputAndSucceed() // the second record's output, and nothing else
+
+	p.Begin(0)
+	first, firstRow := emitFrom(p, "out"), emitFrom(p, "g-table")
+	p.Begin(0)
+	second, secondRow := emitFrom(p, "out"), emitFrom(p, "g-table")
+	require.ErrorIs(t, <-first, sarama.ErrMessageSizeTooLarge)
+	require.Error(t, <-firstRow)
+	require.NoError(t, <-second)
+	require.Error(t, <-secondRow)
+
+	p.Begin(0)
+	require.Error(t, <-emitFrom(p, "g-table"), "nor at once, where it has no outputs itself")
+}
+
+// The same for an output that the lease refused, when the lease is renewed before the row comes.
+func TestNoRowIsWrittenBehindAnOutputThatTheLeaseRefused(t *testing.T) {
+	lease := NewLease(time.Hour, time.Now)
+	_, p := rowProducer(t, lease) // it takes no record
+	p.Begin(0)
+	require.ErrorIs(t, <-emitFrom(p, "out"), ErrLease)
+	lease.Renew(time.Now())
+	require.Error(t, <-emitFrom(p, "g-table"))
+}
+
+var errFake = errors.New("fake")
