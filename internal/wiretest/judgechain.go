@@ -39,13 +39,13 @@ func (j *judgement) chain(s *session) {
 		for k := range t.steps[1:] {
 			c.continued(t, t.steps[k], t.steps[k+1])
 		}
-		final, asked := c.ended(t, t.steps[len(t.steps)-1])
+		final, heard := c.ended(t, t.steps[len(t.steps)-1])
 		if len(final) > 0 {
 			base, cost, judged = nil, nil, true
 			for _, f := range final {
 				base, cost = append(base, f.left), append(cost, f.total)
 			}
-		} else if len(t.steps) > 1 || asked {
+		} else if len(t.steps) > 1 || heard {
 			judged = false
 		}
 	}
@@ -181,9 +181,9 @@ func (c *chaining) callsAsAsked(t *turn, x *thought, tools *toolMessage) {
 	}
 }
 
-// ended checks the last step of a turn. It returns the responses that may have been the answer, and whether the step
-// had asked for tools before the turn was given up.
-func (c *chaining) ended(t *turn, v *step) (final []*thought, asked bool) {
+// ended checks the last step of a turn. It returns the responses that may have been the answer; without one, whether
+// the step had some other response, so that nobody outside can tell the cost.
+func (c *chaining) ended(t *turn, v *step) (final []*thought, heard bool) {
 	if len(t.endings) == 0 {
 		return nil, true
 	}
@@ -197,7 +197,9 @@ func (c *chaining) ended(t *turn, v *step) (final []*thought, asked bool) {
 		if len(gone) > 0 {
 			c.use(gone)
 		}
-		return nil, len(gone) > 0
+		// A response that only kept the turn open has cost something too.
+		alive := keep(c.answers(v), func(x *thought) bool { return !c.dead[x.at] })
+		return nil, len(alive) > 0
 	}
 	final = keep(c.answers(v), func(x *thought) bool {
 		return x.final() && x.answer == e.answer && x.input == e.input && x.output == e.output && x.agent == e.agent &&
