@@ -16,17 +16,20 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 	for _, guarantee := range modes {
 		for _, partitions := range []int32{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d partitions", guarantee, partitions), func(t *testing.T) {
+				t.Parallel()
 				c := config{
 					agent: newAgent(), instance: "i1", brokers: brokers(t), guarantee: guarantee, partitions: partitions,
 					turn: []turn.Option{
-						turn.WithThinkTimeout(3 * time.Second), turn.WithToolTimeout(2 * time.Second),
+						// Nobody leaves the model unanswered here; some tools never answer.
+						turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(3 * time.Second),
 					},
 				}
 				start(t, c)
-				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 				defer cancel()
 				wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
-					Seed: uint64(partitions), Patience: 15 * time.Second,
+					Seed: uint64(partitions), Patience: 20 * time.Second,
+					Sessions: fromEnv(t, sessionsVariable, len(wiretest.Themes())),
 				})
 			})
 		}

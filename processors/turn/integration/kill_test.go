@@ -2,13 +2,9 @@ package integration
 
 import (
 	"context"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,10 +14,11 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// The long form of the kill test; `make chaos` sets them.
+// The long forms; `make chaos` sets them.
 const (
-	killsVariable = "TURNTABLE_KILLS"
-	turnsVariable = "TURNTABLE_TURNS"
+	killsVariable    = "TURNTABLE_KILLS"
+	turnsVariable    = "TURNTABLE_TURNS"
+	sessionsVariable = "TURNTABLE_SESSIONS" // of an attack
 )
 
 func fromEnv(t *testing.T, name string, value int) int {
@@ -32,41 +29,6 @@ func fromEnv(t *testing.T, name string, value int) int {
 		return n
 	}
 	return value
-}
-
-// instance is a child process that runs the pipeline.
-type instance struct {
-	*exec.Cmd
-	stdin io.Closer
-	ended chan error
-}
-
-func spawn(t *testing.T, c config) *instance {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(),
-		childAgent+"="+c.agent, childBrokers+"="+strings.Join(c.brokers, ","), childDir+"="+c.dir,
-		childInstance+"="+c.instance, childGuarantee+"="+string(c.guarantee))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	i := &instance{Cmd: cmd, stdin: stdin, ended: make(chan error, 1)}
-	go func() { i.ended <- cmd.Wait() }()
-	return i
-}
-
-// kill ends the process as a crash of the machine would, for all it knows.
-func (i *instance) kill(t *testing.T) {
-	t.Helper()
-	require.NoError(t, i.Process.Signal(syscall.SIGKILL))
-	<-i.ended
-}
-
-// stop lets the process drain, and reports how it ended.
-func (i *instance) stop() error {
-	_ = i.stdin.Close()
-	return <-i.ended
 }
 
 // A process that is killed with SIGKILL at random moments while turns with three tools run: every turn ends in exactly
