@@ -97,7 +97,7 @@ func (r *run) serve(ctx context.Context) error {
 		u.mu.Unlock()
 	}()
 
-	ctx, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
 	var watch sync.WaitGroup
@@ -111,14 +111,14 @@ func (r *run) serve(ctx context.Context) error {
 		case <-ended:
 		}
 	})
-	err := r.processor.Run(ctx)
+	err := r.processor.Run(running)
 	close(ended)
 	watch.Wait()
-	if err == nil {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err == nil || ctx.Err() != nil && r.group == nil && !u.wasKilled() {
+		return nil // Goka calls it an error to be stopped before it has joined
+	}
 	if r.cause != nil {
 		return fmt.Errorf("unit: group %s: %w", u.group, errors.Join(r.cause, err))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
@@ -166,4 +167,23 @@ func TestFailuresAreForgotten(t *testing.T) {
 		take(t, brokers, "out", i+1)
 	}
 	require.Equal(t, 1, u.Health().Restarts)
+}
+
+// Whatever a unit is at when it is told to stop, that is no failure; whatever it is at when it is killed, it says so.
+func TestStopAndKillAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	_, brokers := cluster(t, "in", "out")
+	put(t, brokers, keyed("in", "k", "x"))
+	for i := range 30 {
+		u := run(t, unit.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
+		<-time.After(time.Duration(i/2) * time.Millisecond)
+		if i%2 == 0 {
+			u.stop()
+			require.NoError(t, u.wait(t))
+		} else {
+			u.Kill()
+			require.ErrorIs(t, u.wait(t), cut.ErrKilled)
+		}
+	}
+	run(t, unit.Config{Brokers: brokers, Graph: counting("g")}).ready(t)
 }
