@@ -2,10 +2,8 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +33,7 @@ type config struct {
 	partitions           int32
 	turn                 []turn.Option
 	more                 []processors.Option
+	child                settings // of the process that spawn starts
 }
 
 func (c config) processor(log *zap.Logger) (*processors.Processor, error) {
@@ -75,43 +74,4 @@ func start(t testing.TB, c config) {
 	})
 	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, 30*time.Second,
 		10*time.Millisecond)
-}
-
-// The environment of a child process.
-const (
-	childAgent     = "TURNTABLE_CHILD_AGENT"
-	childBrokers   = "TURNTABLE_CHILD_BROKERS"
-	childDir       = "TURNTABLE_CHILD_DIR"
-	childInstance  = "TURNTABLE_CHILD_INSTANCE"
-	childGuarantee = "TURNTABLE_CHILD_GUARANTEE"
-)
-
-// child is the process that is killed: it runs the pipeline until its standard input ends.
-func child() int {
-	c := config{
-		agent: os.Getenv(childAgent), instance: os.Getenv(childInstance), dir: os.Getenv(childDir),
-		brokers: strings.Split(os.Getenv(childBrokers), ","), guarantee: processors.Guarantee(os.Getenv(childGuarantee)),
-	}
-	log, err := zap.NewProduction(zap.IncreaseLevel(zap.ErrorLevel))
-	if err != nil {
-		return fail(err)
-	}
-	p, err := c.processor(log)
-	if err != nil {
-		return fail(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		_, _ = os.Stdin.Read(make([]byte, 1)) // ends with the parent, however that ends
-		cancel()
-	}()
-	if err := p.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return fail(err)
-	}
-	return 0
-}
-
-func fail(err error) int {
-	fmt.Fprintln(os.Stderr, err)
-	return 1
 }

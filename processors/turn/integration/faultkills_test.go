@@ -1,0 +1,125 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// faults are the rows of the matrix.
+func faults() []fault {
+	return slices.Concat(kills(), brokerFaults())
+}
+
+func kills() []fault {
+	rows := []fault{
+		{name: "SIGKILL at random moments, restarted at once", play: randomKills},
+		{name: "SIGKILL of one of two instances at random", play: randomKillsOfTwo, long: true},
+		{name: "SIGKILL, local store deleted between", play: killsWithoutStore},
+	}
+	both := processors.Guarantee("")
+	for _, r := range []struct {
+		key  kmsg.Key
+		only processors.Guarantee
+		nth  int32
+	}{
+		{kmsg.InitProducerID, both, 1},
+		{kmsg.AddPartitionsToTxn, processors.ExactlyOnce, 4},
+		{kmsg.Produce, both, 7},
+		{kmsg.AddOffsetsToTxn, processors.ExactlyOnce, 3},
+		{kmsg.TxnOffsetCommit, processors.ExactlyOnce, 3},
+		{kmsg.EndTxn, processors.ExactlyOnce, 3},
+		{kmsg.OffsetCommit, processors.AtLeastOnce, 2},
+	} {
+		rows = append(rows, fault{
+			name: fmt.Sprintf("SIGKILL before and after %s", r.key.Name()), only: r.only,
+			play: func(f *field) {
+				f.start("a").kill(f.T) // the topics and the group are there
+				f.ask()
+				for range 1 + rounds/4 {
+					f.killedAt(r.key, r.nth, false)
+					f.killedAt(r.key, r.nth, true)
+				}
+				f.start("a")
+				f.answered(5)
+			},
+		})
+	}
+	return rows
+}
+
+// killedAt starts an instance that is killed at the nth request of a kind: before the broker gets it, or when the broker
+// has answered it and the process does not know yet.
+func (f *field) killedAt(key kmsg.Key, nth int32, after bool) {
+	f.Helper()
+	var victim atomic.Pointer[os.Process]
+	var seen atomic.Int32
+	known := make(chan struct{})
+	front, addrs := newTap(f, f.brokers, func(r request) verdict {
+		if r.Key != key || r.answered != after || seen.Add(1) != nth {
+			return pass
+		}
+		<-known
+		_ = victim.Load().Signal(syscall.SIGKILL)
+		return cutOff
+	})
+	i := f.launch("a", func(c *config) { c.brokers = addrs })
+	victim.Store(i.Process)
+	close(known)
+	i.end(f.T, time.Minute)
+	front.close()
+	f.kills++
+	require.Equal(f, syscall.SIGKILL, i.ProcessState.Sys().(syscall.WaitStatus).Signal(), i.printed())
+}
+
+func randomKills(f *field) {
+	f.ask()
+	random := rand.New(rand.NewPCG(1, 1))
+	for range rounds {
+		i := f.launch("a")
+		progressed(f.ctx, f.load, 1+random.IntN(20), 100*time.Millisecond+time.Duration(random.IntN(1000))*time.Millisecond)
+		f.killed(i)
+	}
+	f.start("a")
+	f.answered(5)
+}
+
+// Restarts come late now and then, so that the other one takes over.
+func randomKillsOfTwo(f *field) {
+	both := []*instance{f.start("a"), f.start("b")}
+	f.ask()
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range rounds {
+		victim := random.IntN(2)
+		progressed(f.ctx, f.load, 1+random.IntN(20), 2*sessionTimeout)
+		f.killed(both[victim])
+		if n%2 == 1 {
+			f.answered(10) // with the partitions of the dead one
+		}
+		both[victim] = f.launch(both[victim].name)
+	}
+	f.runs(both[0])
+	f.runs(both[1])
+	f.answered(10)
+}
+
+func killsWithoutStore(f *field) {
+	i := f.start("a")
+	f.ask()
+	for range 1 + rounds/2 {
+		f.answered(5)
+		f.killed(i)
+		require.NoError(f, os.RemoveAll(f.dirs["a"]))
+		i = f.start("a")
+	}
+	f.answered(5)
+}

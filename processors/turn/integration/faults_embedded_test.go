@@ -1,0 +1,11 @@
+//go:build !kafka
+
+package integration
+
+// The short form: on the embedded broker, for every test run.
+const (
+	short  = true
+	rounds = 3 // how often a fault is done
+)
+
+func brokerFaults() []fault { return nil }

@@ -1,0 +1,267 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// fault is a row of the fault matrix.
+type fault struct {
+	name string
+	// play does it, while turns run.
+	play func(*field)
+	// only names the guarantee under which there is such a thing; empty: both.
+	only processors.Guarantee
+	// alone: it measures a time, so that nothing may run beside it.
+	alone bool
+	// anyEnd: turns may end in an error output.
+	anyEnd bool
+	// long: too slow for the short run.
+	long bool
+}
+
+// field is where a fault is played under one guarantee: turns with three tools that run all the time, and the processes
+// that have to keep their promises.
+type field struct {
+	*testing.T
+	config
+	ctx    context.Context
+	load   *wiretest.Load
+	ledger *wiretest.Ledger // nil where turns may have any end
+	all    []*instance
+	dirs   map[string]string // of instances
+
+	kills   int
+	figures []string // for the table
+}
+
+// partitions of the inputs.
+const faultPartitions = 3
+
+// session timeout of the processes: the shortest that brokers of tests allow is a second.
+const sessionTimeout = 3 * time.Second
+
+func TestFaults(t *testing.T) {
+	results := &table{cells: map[string]string{}}
+	var rows []fault
+	for _, f := range faults() {
+		if !f.long || !short {
+			rows = append(rows, f)
+		}
+	}
+	t.Cleanup(func() { results.write(t, rows) })
+	for _, f := range rows {
+		for _, guarantee := range modes {
+			if f.only != "" && f.only != guarantee {
+				continue
+			}
+			t.Run(f.name+"/"+string(guarantee), func(t *testing.T) {
+				if !f.alone {
+					t.Parallel()
+				}
+				results.set(f.name, guarantee, f.run(t, guarantee))
+			})
+		}
+	}
+}
+
+// run plays a fault and judges what is on the topics at the end.
+func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	f := &field{
+		T: t, ctx: ctx, dirs: map[string]string{},
+		config: config{
+			agent: newAgent(), brokers: brokers(t), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
+		},
+	}
+	f.prepare(!x.anyEnd)
+	x.play(f)
+	return f.settle()
+}
+
+// prepare creates the topics and begins to ask.
+func (f *field) prepare(judged bool) {
+	require.NoError(f, wiretest.CreateTopics(f.ctx, f.brokers, f.agent, faultPartitions))
+	if judged {
+		f.ledger = wiretest.NewLedger()
+	}
+}
+
+// ask has turns run from here on.
+func (f *field) ask() {
+	f.Helper()
+	load, err := wiretest.StartLoad(f.ctx, f.brokers, f.agent, wiretest.LoadOptions{
+		Tools: 3, Concurrency: 3, Ledger: f.ledger,
+	})
+	require.NoError(f, err)
+	f.load = load
+	f.Cleanup(func() { require.NoError(f, load.Close()) })
+}
+
+// settle lets the open turns end, stops everything and judges. It returns the figures for the table.
+func (f *field) settle() string {
+	f.Helper()
+	f.load.Stop()
+	require.NoError(f, f.load.Wait(f.ctx))
+	for _, i := range f.all {
+		if !i.gone() {
+			require.NoError(f, i.stop(), i.name)
+		}
+	}
+	report, err := f.judge(20 * time.Second)
+	require.NoError(f, err, report.String())
+	require.True(f, report.Kept(), report.String())
+	for name, dir := range f.dirs {
+		f.storeFollowsLog(name, dir)
+	}
+	p := f.load.Progress()
+	figures := []string{fmt.Sprintf("%d turns", p.Answered+p.Failed)}
+	if f.kills > 0 {
+		figures = append(figures, fmt.Sprintf("%d kills", f.kills))
+	}
+	if report.Counts.Repeats > 0 {
+		figures = append(figures, fmt.Sprintf("%d repeats", report.Counts.Repeats))
+	}
+	figures = append(figures, fmt.Sprintf("longest wait %s", round(p.Max)))
+	result := "kept: " + strings.Join(append(figures, f.figures...), ", ")
+	f.Log(result)
+	return result
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
+
+// judge reads all topics.
+func (f *field) judge(patience time.Duration) (wiretest.Report, error) {
+	f.Helper()
+	options := []wiretest.OracleOption{wiretest.Patience(patience)}
+	if f.ledger != nil {
+		options = append(options, wiretest.JudgeBy(f.ledger))
+	}
+	if f.guarantee == processors.ExactlyOnce {
+		options = append(options, wiretest.ExactlyOnce())
+	}
+	oracle, err := wiretest.NewOracle(f.ctx, f.brokers, f.agent, options...)
+	require.NoError(f, err)
+	defer oracle.Close()
+	return oracle.Settle(f.ctx)
+}
+
+// launch starts an instance and does not wait for it. change, if any, makes it another than the others are.
+func (f *field) launch(name string, change ...func(*config)) *instance {
+	f.Helper()
+	c := f.config
+	c.instance = name
+	if c.dir = f.dirs[name]; c.dir == "" {
+		c.dir = f.TempDir()
+		f.dirs[name] = c.dir
+	}
+	for _, x := range change {
+		x(&c)
+	}
+	i := spawn(f.T, c)
+	f.all = append(f.all, i)
+	return i
+}
+
+// start starts an instance and waits until it runs.
+func (f *field) start(name string, change ...func(*config)) *instance {
+	f.Helper()
+	i := f.launch(name, change...)
+	f.runs(i)
+	return i
+}
+
+func (f *field) runs(i *instance) {
+	f.Helper()
+	select {
+	case <-i.running:
+	case <-i.ended:
+		require.Fail(f, "it has ended", "%s: %v: %s", i.name, i.err, i.printed())
+	case <-f.ctx.Done():
+		require.Fail(f, "it does not run", i.name)
+	}
+}
+
+// answered waits until so many more turns have ended.
+func (f *field) answered(more int) {
+	f.Helper()
+	start := f.load.Progress()
+	require.Eventually(f, func() bool {
+		p := f.load.Progress()
+		return p.Answered+p.Failed >= start.Answered+start.Failed+more
+	}, time.Minute, 5*time.Millisecond, "no turns end")
+}
+
+// gone tells whether the process has ended.
+func (i *instance) gone() bool {
+	select {
+	case <-i.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// killed ends an instance by SIGKILL.
+func (f *field) killed(i *instance) {
+	f.Helper()
+	f.kills++
+	i.kill(f.T)
+}
+
+func (f *field) figure(format string, args ...any) {
+	f.figures = append(f.figures, fmt.Sprintf(format, args...))
+}
+
+// tableVariable names the file that the table of faults and results is written to.
+const tableVariable = "TURNTABLE_FAULTS_TABLE"
+
+// table is faults by results.
+type table struct {
+	mu    sync.Mutex
+	cells map[string]string
+}
+
+func cell(name string, g processors.Guarantee) string { return name + "\x00" + string(g) }
+
+func (r *table) set(name string, g processors.Guarantee, result string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cells[cell(name, g)] = result
+}
+
+// write writes the table as Markdown, where TURNTABLE_FAULTS_TABLE says.
+func (r *table) write(t *testing.T, rows []fault) {
+	path := os.Getenv(tableVariable)
+	if path == "" {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("| fault | at least once | exactly once |\n|---|---|---|\n")
+	for _, f := range rows {
+		fmt.Fprintf(&b, "| %s |", f.name)
+		for _, g := range modes {
+			result := r.cells[cell(f.name, g)]
+			switch {
+			case f.only != "" && f.only != g:
+				result = "-"
+			case result == "":
+				result = "**not kept**"
+			}
+			fmt.Fprintf(&b, " %s |", result)
+		}
+		b.WriteString("\n")
+	}
+	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+}

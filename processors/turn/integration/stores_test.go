@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/internal/wiretest"
+)
+
+// changelog is the topic of the group's table.
+func (f *field) changelog() string { return wiretest.NamesOf(f.agent).Group + "-table" }
+
+// readChangelog returns the records of a partition of the table, in order: the committed ones, or those of open and
+// aborted transactions too.
+func (f *field) readChangelog(partition int32, level kgo.IsolationLevel) []*kgo.Record {
+	f.Helper()
+	topic := f.changelog()
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(f.brokers...), kgo.FetchIsolationLevel(level), kgo.KeepControlRecords(),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}}),
+	)
+	require.NoError(f, err)
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListCommittedOffsets(f.ctx, topic)
+	require.NoError(f, err)
+	end, ok := ends.Lookup(topic, partition)
+	require.True(f, ok)
+	var records []*kgo.Record
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	for next := int64(0); next < end.Offset; {
+		fetches := client.PollFetches(ctx)
+		require.NoError(f, fetches.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			next = r.Offset + 1
+			if !r.Attrs.IsControl() {
+				records = append(records, r)
+			}
+		})
+	}
+	return records
+}
+
+// stores calls do for every store of the table in an instance's directory, opened from a copy: the original is left as
+// its process left it.
+func (f *field) stores(dir string, do func(partition int32, s *store.Store)) {
+	f.Helper()
+	prefix := f.changelog() + "."
+	found, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	require.NoError(f, err)
+	for _, path := range found {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(path), prefix))
+		require.NoError(f, err)
+		copied := filepath.Join(f.TempDir(), "store")
+		require.NoError(f, os.CopyFS(copied, os.DirFS(path)))
+		s, err := store.Open(copied)
+		require.NoError(f, err)
+		do(int32(n), s)
+		require.NoError(f, s.Close())
+	}
+}
+
+// storeFollowsLog checks the local stores that an instance leaves, wherever it was ended: each is exactly what the
+// committed records of its changelog add up to at its own offset, so that it is never ahead of the log and lacks nothing.
+func (f *field) storeFollowsLog(name, dir string) {
+	f.Helper()
+	f.stores(dir, func(partition int32, s *store.Store) {
+		offset, err := s.GetOffset(-1)
+		require.NoError(f, err)
+		want := map[string][]byte{}
+		for _, r := range f.readChangelog(partition, kgo.ReadCommitted()) {
+			switch {
+			case r.Offset > offset:
+			case r.Value == nil:
+				delete(want, string(r.Key))
+			default:
+				want[string(r.Key)] = r.Value
+			}
+		}
+		rows, err := s.Iterator()
+		require.NoError(f, err)
+		defer rows.Release()
+		for rows.Next() {
+			value, err := rows.Value()
+			require.NoError(f, err)
+			key := string(rows.Key())
+			require.True(f, bytes.Equal(want[key], value), "%s: the store of partition %d at offset %d has another row for %q",
+				name, partition, offset, key)
+			delete(want, key)
+		}
+		require.NoError(f, rows.Err())
+		require.Empty(f, want, "%s: the store of partition %d at offset %d lacks rows", name, partition, offset)
+	})
+}
