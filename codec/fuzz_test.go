@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	//lint:ignore SA1019 the codec takes messages of the old API, so its tests have some
 	oldproto "github.com/golang/protobuf/proto"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"

@@ -9,7 +9,7 @@ import (
 // perform runs a handler and then, where it returned nil, its effects.
 func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Context) error) {
 	c := newContext(ctx, r, key)
-	err, panicked := run(c, h)
+	panicked, err := run(c, h)
 	c.end()
 	switch {
 	case c.thrown != nil: // Goka stops; the handler may have recovered it
@@ -26,13 +26,13 @@ func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Conte
 }
 
 // run keeps a handler's panic from Goka, which would stop and meet the same record again after every restart.
-func run(c *Context, h func(*Context) error) (err error, panicked *PanicError) {
+func run(c *Context, h func(*Context) error) (panicked *PanicError, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			panicked = recovered(thrown)
 		}
 	}()
-	return h(c), nil
+	return nil, h(c)
 }
 
 // fail stops the processor and never returns. While Goka shuts down its Fail does, and the record would be committed as

@@ -69,7 +69,7 @@ func TestNothingIsLostOverKills(t *testing.T) {
 				records[i] = keyed("in", "k"+strconv.Itoa(i%13), "x")
 			}
 			producer := dial(t, brokers)
-			done := 0
+			var done int
 			for round := range 5 {
 				u := run(t, unit.Config{Brokers: brokers, Graph: telling(), StorageDir: dir, Instance: "i1"})
 				require.NoError(t, producer.ProduceSync(t.Context(), clones(records)...).FirstErr())

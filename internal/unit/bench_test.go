@@ -110,7 +110,7 @@ func BenchmarkGroup(b *testing.B) {
 				graph := echoing(prefix+"g", prefix+"in", prefix+"out", done)
 				b.StartTimer()
 				start := time.Now()
-				stop := func() {}
+				var stop func()
 				if who == "stock" {
 					r := stock(b, brokers, graph, func(c *sarama.Config) {
 						*c = *kafka.Config()

@@ -65,7 +65,6 @@ type refCall struct {
 	asked  asked
 	raw    object
 	result []byte // a ToolUseResult
-	name   *string
 	first  *refCall // of a repeated id
 }
 
