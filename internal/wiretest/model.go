@@ -65,7 +65,7 @@ func readEnriched(names Names, r *kgo.Record) (Enriched, bool) {
 	if err != nil {
 		return Enriched{}, false
 	}
-	latest, err := objectOf(o.raw("latest_input"))
+	latest, err := objectIn(o.raw("latest_input"))
 	if err != nil {
 		return Enriched{}, false
 	}
@@ -90,7 +90,7 @@ func planOf(latest object, role string, history []json.RawMessage) (Plan, int) {
 		return p, at + 1
 	}
 	for i := len(history) - 1; i >= 0; i-- {
-		o, err := objectOf(history[i])
+		o, err := objectIn(history[i])
 		if err != nil {
 			continue
 		}
@@ -107,7 +107,7 @@ func planText(message object) string {
 		return *s
 	}
 	for _, b := range message.list("content") {
-		if o, err := objectOf(b); err == nil {
+		if o, err := objectIn(b); err == nil {
 			if s := o.text("text"); s != nil {
 				return *s
 			}

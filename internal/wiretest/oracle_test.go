@@ -114,3 +114,15 @@ func TestATopicThatAppearsLaterIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Counts.Records)
 }
+
+func TestWhatIsDeadMustHaveNoEffect(t *testing.T) {
+	at := Coord{Topic: "agent-tool-use-result", Offset: 3}
+	b := newBook(NamesOf("agent"), false)
+	b.sources[at] = &source{at: at}
+	j := &judgement{
+		book: b, known: map[Coord]Sent{at: {Fate: FateDeadLetter, Case: "foreign result"}},
+		dead: map[Coord]bool{at: true}, used: map[Coord]bool{at: true},
+	}
+	j.fates()
+	require.True(t, j.report.Has(RuleFate))
+}

@@ -58,7 +58,7 @@ func sequenceOf(lists ...[]json.RawMessage) sequence {
 			s.n++
 			exact := digestOf(compact(m))
 			raw.Write(exact[:])
-			o, err := objectOf(m)
+			o, err := objectIn(m)
 			canon := exact
 			if err == nil {
 				canon = saidOf(o)
@@ -85,7 +85,7 @@ func readMessage(r *kgo.Record, partitions int32) message {
 	if role := o.text("role"); role != nil {
 		m.role = *role
 	}
-	meta, err := objectOf(o.raw("metadata"))
+	meta, err := objectIn(o.raw("metadata"))
 	if id := meta.text("request_id"); id != nil {
 		m.request = *id
 	}
@@ -117,7 +117,7 @@ func readThought(r *kgo.Record) thought {
 	t.left = sequenceOf(previous, echo, said)
 	t.echo = echoOf(echo, said)
 	for _, e := range o.list("tool_uses", "toolUses") {
-		it, err := objectOf(e)
+		it, err := objectIn(e)
 		if err != nil {
 			t.nulls++
 			continue
@@ -147,7 +147,7 @@ func echoOf(echo, said []json.RawMessage) *digest {
 		candidates = echo
 	}
 	for i := len(candidates) - 1; i >= 0; i-- {
-		o, err := objectOf(candidates[i])
+		o, err := objectIn(candidates[i])
 		if err != nil {
 			continue
 		}
@@ -169,11 +169,11 @@ func assembled(said []json.RawMessage) (digest, string) {
 	var texts []string
 	agent := ""
 	for _, m := range said {
-		o, err := objectOf(m)
+		o, err := objectIn(m)
 		if err != nil {
 			continue
 		}
-		if meta, err := objectOf(o.raw("metadata")); err == nil && agent == "" {
+		if meta, err := objectIn(o.raw("metadata")); err == nil && agent == "" {
 			if a := meta.text("agent"); a != nil {
 				agent = *a
 			}
@@ -186,7 +186,7 @@ func assembled(said []json.RawMessage) (digest, string) {
 			continue
 		}
 		for _, b := range o.list("content") {
-			if block, err := objectOf(b); err == nil {
+			if block, err := objectIn(b); err == nil {
 				if s := block.text("text"); s != nil {
 					texts = appendText(texts, *s)
 				}

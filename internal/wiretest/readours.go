@@ -5,7 +5,7 @@ func readStep(at Coord, from origin, session string, o object) step {
 		at: at, origin: from, session: session, history: sequenceOf(o.list("history")), cost: o.number("cost"),
 		user: o.text("user_id"),
 	}
-	if latest, err := objectOf(o.raw("latest_input")); err == nil {
+	if latest, err := objectIn(o.raw("latest_input")); err == nil {
 		s.said, s.input = saidOf(latest), inputOf(latest)
 		if role := latest.text("role"); role != nil {
 			s.role = *role
@@ -29,12 +29,12 @@ func resultDigest(id *string, status string, value digest) digest {
 func readSet(at Coord, from origin, session string, o object) set {
 	s := set{at: at, origin: from, session: session, count: int(whole(o, "expected_count"))}
 	for _, e := range o.list("results") {
-		if r, err := objectOf(e); err == nil {
+		if r, err := objectIn(e); err == nil {
 			s.results = append(s.results, readEntry(r).digest())
 		}
 	}
 	for _, e := range o.list("expected") {
-		if x, err := objectOf(e); err == nil {
+		if x, err := objectIn(e); err == nil {
 			s.expected = append(s.expected, asked{id: x.text("tool_use_id"), name: x.text("name")})
 		}
 	}
@@ -44,13 +44,13 @@ func readSet(at Coord, from origin, session string, o object) set {
 func readToolMessage(at Coord, from origin, session string, o object) (toolMessage, string) {
 	t := toolMessage{at: at, origin: from, session: session, said: saidOf(o)}
 	for _, e := range o.list("content") {
-		x, err := objectOf(e)
+		x, err := objectIn(e)
 		if err != nil {
 			return t, "content element is no object"
 		}
 		t.entries = append(t.entries, readEntry(x))
 	}
-	meta, err := objectOf(o.raw("metadata"))
+	meta, err := objectIn(o.raw("metadata"))
 	if err != nil {
 		return t, "metadata is no object"
 	}
@@ -63,10 +63,10 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 		bulk += e.size
 	}
 	for i, e := range results {
-		if problem := misshapen(e, resultShape); problem != "" {
+		if problem := misshapenIn(e, resultShape); problem != "" {
 			return t, within("metadata.tool_results", problem)
 		}
-		x, err := objectOf(e)
+		x, err := objectIn(e)
 		if err != nil {
 			return t, "metadata.tool_results element is no object"
 		}
@@ -97,7 +97,7 @@ func readEntry(x object) entry {
 	if s := x.text("status"); s != nil {
 		e.status = *s
 	}
-	if v, err := objectOf(x.raw("result")); err == nil && e.status == "error" {
+	if v, err := objectIn(x.raw("result")); err == nil && e.status == "error" {
 		if reason, text := v.text("reason"), v.text("error"); reason != nil && text != nil {
 			e.reason = *reason
 		}
@@ -130,7 +130,7 @@ func readEnding(at Coord, from origin, session string, o object) (ending, string
 		return e, ""
 	}
 	e.isError = true
-	x, err := objectOf(failure)
+	x, err := objectIn(failure)
 	if err != nil || *status != "error" {
 		return e, "status is not error, or error is no object"
 	}

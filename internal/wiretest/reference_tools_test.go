@@ -13,7 +13,7 @@ func (p *reference) dispatch(s *refSession, o object) {
 	items := o.list("tool_uses", "toolUses")
 	first := map[string]*refCall{}
 	for i, raw := range items {
-		it, err := objectOf(raw)
+		it, err := objectIn(raw)
 		if err != nil {
 			continue
 		}
@@ -130,7 +130,7 @@ func (p *reference) complete(s *refSession) {
 		if c.result == nil {
 			return
 		}
-		r, _ := objectOf(c.result)
+		r, _ := objectIn(c.result)
 		results = append(results, string(c.result))
 		entries = append(entries, `{"tool_use_id":`+rawText(r, "tool_use_id")+`,"name":`+nullable(c.asked.name)+`,"result":`+
 			rawText(r, "result")+`,"status":`+rawText(r, "status")+`}`)

@@ -44,7 +44,7 @@ func (p *reference) ask(s *refSession) {
 		history = history[1:]
 	case p.flaw == flawHistoryBytes && len(history) > 0:
 		first := []byte(strings.Replace(string(history[0]), `"role":`, `"role": `, 1) + " ")
-		if o, err := objectOf(history[0]); err == nil {
+		if o, err := objectIn(history[0]); err == nil {
 			delete(o, "timestamp")
 			first = []byte(messageText(o))
 		}
@@ -127,7 +127,7 @@ func answerOf(said []json.RawMessage) (text, agent string) {
 	var texts []string
 	_, agent = assembled(said)
 	for _, m := range said {
-		o, err := objectOf(m)
+		o, err := objectIn(m)
 		if err != nil || o.text("role") == nil || *o.text("role") != "assistant" {
 			continue
 		}

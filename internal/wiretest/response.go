@@ -152,7 +152,7 @@ func (r *response) forget() {
 }
 
 func shortened(e Enriched) string {
-	o, err := objectOf(e.Latest)
+	o, err := objectIn(e.Latest)
 	if err != nil {
 		return "null"
 	}

@@ -46,7 +46,7 @@ func readCall(names Names, r *kgo.Record) (Call, bool) {
 	if n := o.number("total_tools"); n != nil {
 		c.Total = int(*n)
 	}
-	if input, err := objectOf(o.raw("input")); err == nil {
+	if input, err := objectIn(o.raw("input")); err == nil {
 		if s := input.text("deed"); s != nil {
 			c.Deed = Deed(*s)
 		}

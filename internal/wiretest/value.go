@@ -38,11 +38,20 @@ var (
 	errUTF8      = errors.New("wiretest: value is not UTF-8")
 )
 
-// members reads an object without reading its values. It refuses invalid UTF-8 and text after the object.
-func members(raw []byte) ([]member, error) {
-	if !utf8.Valid(raw) {
-		return nil, errUTF8
+// checked refuses what is no JSON value, or no UTF-8. Everything below reads checked values and parts of them.
+func checked(raw []byte) error {
+	switch {
+	case !utf8.Valid(raw):
+		return errUTF8
+	case !json.Valid(raw):
+		return errNotJSON
+	default:
+		return nil
 	}
+}
+
+// members reads an object of a checked value without reading its values.
+func members(raw []byte) ([]member, error) {
 	var out []member
 	err := parts(raw, '{', errNotObject, func(part []byte) {
 		end := skipValue(part, 0)
@@ -56,7 +65,7 @@ func members(raw []byte) ([]member, error) {
 	return out, err
 }
 
-// elements reads an array without reading its elements.
+// elements reads an array of a checked value without reading its elements.
 func elements(raw []byte) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	err := parts(raw, '[', errNotArray, func(part []byte) { out = append(out, part) })
@@ -65,15 +74,12 @@ func elements(raw []byte) ([]json.RawMessage, error) {
 
 func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
-// parts hands over the parts between an object's or array's commas. encoding/json says whether the value is one; the
+// parts hands over the parts between an object's or array's commas. encoding/json has said that the value is one; the
 // rest is counting brackets, which its decoder would do three times, slowly.
 func parts(raw []byte, open byte, otherwise error, each func([]byte)) error {
 	raw = trimmed(raw)
 	if len(raw) == 0 || raw[0] != open {
 		return otherwise
-	}
-	if !json.Valid(raw) {
-		return errNotJSON
 	}
 	inner := trimmed(raw[1 : len(raw)-1])
 	for start := 0; start < len(inner); {
@@ -125,7 +131,16 @@ func leading(raw []byte) []byte {
 // object is an object by name: of names that occur twice the later one counts, as in Java.
 type object map[string]json.RawMessage
 
+// objectOf reads a whole record.
 func objectOf(raw []byte) (object, error) {
+	if err := checked(raw); err != nil {
+		return nil, err
+	}
+	return objectIn(raw)
+}
+
+// objectIn reads an object of a checked value.
+func objectIn(raw []byte) (object, error) {
 	ms, err := members(raw)
 	if err != nil {
 		return nil, err
@@ -194,7 +209,7 @@ func compact(raw []byte) []byte {
 // same record after a crash.
 func untimed(raw []byte) []byte {
 	var b bytes.Buffer
-	if err := blankTimes(&b, raw, 0); err != nil {
+	if checked(raw) != nil || blankTimes(&b, raw, 0) != nil {
 		return raw
 	}
 	return b.Bytes()

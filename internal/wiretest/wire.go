@@ -88,6 +88,13 @@ var (
 
 // misshapen says what is wrong with an object of ours, or nothing. It never names a value.
 func misshapen(raw []byte, shape []field) string {
+	if checked(raw) != nil {
+		return "no readable object"
+	}
+	return misshapenIn(raw, shape)
+}
+
+func misshapenIn(raw []byte, shape []field) string {
 	ms, err := members(raw)
 	if err != nil {
 		return "no readable object"
@@ -164,14 +171,14 @@ func (f field) innerProblem(v json.RawMessage) string {
 		return ""
 	}
 	if f.kind == anObject {
-		return within(f.name, misshapen(v, f.inner))
+		return within(f.name, misshapenIn(v, f.inner))
 	}
 	es, err := elements(v)
 	if err != nil {
 		return "field " + f.name + " is unreadable"
 	}
 	for i, e := range es {
-		if problem := misshapen(e, f.inner); problem != "" {
+		if problem := misshapenIn(e, f.inner); problem != "" {
 			return within(fmt.Sprintf("%s[%d]", f.name, i), problem)
 		}
 	}

@@ -48,7 +48,7 @@ func TestObjectsAreSplitAsTheyStand(t *testing.T) {
 	require.Equal(t, `"}\","`, string(ms[1].raw))
 	require.Equal(t, "null", string(ms[2].raw))
 	for _, text := range []string{``, `[]`, `{`, `{"a":1}{}`, `{"a"}`, "{\"a\":\"\xff\"}", `null`} {
-		_, err := members([]byte(text))
+		_, err := objectOf([]byte(text))
 		require.Error(t, err, text)
 	}
 	es, err := elements([]byte(`[ ]`))
