@@ -84,7 +84,7 @@ func (s saslProperties) apply(cfg *sarama.Config) error {
 		if s.mechanism == "" && login.plain {
 			s.mechanism = sarama.SASLTypePlaintext
 		}
-		if login.plain != (strings.EqualFold(s.mechanism, sarama.SASLTypePlaintext)) {
+		if login.plain != strings.EqualFold(s.mechanism, sarama.SASLTypePlaintext) {
 			return fmt.Errorf("kafka: sasl.jaas.config: %w: its login module is not that of sasl.mechanism", ErrValue)
 		}
 		s.user, s.password = login.user, login.password

@@ -68,7 +68,15 @@ func TestSeekFindsTheFirstKeyNotBefore(t *testing.T) {
 		require.NoError(t, err)
 		defer it.Release()
 		for _, c := range []struct{ seek, want string }{
-			{"", "bcd"}, {"a", "bcd"}, {"b", "bcd"}, {"ba", "cd"}, {"d", "d"}, {"c", "cd"}, {"dd", ""}, {"e", ""}, {"z", ""},
+			{"", "bcd"},
+			{"a", "bcd"},
+			{"b", "bcd"},
+			{"ba", "cd"},
+			{"d", "d"},
+			{"c", "cd"},
+			{"dd", ""},
+			{"e", ""},
+			{"z", ""},
 			{"b", "bcd"},
 		} {
 			require.Equal(t, c.want != "", it.Seek([]byte(c.seek)), c.seek)

@@ -64,7 +64,7 @@ type refTurn struct {
 type refCall struct {
 	asked  asked
 	raw    object
-	result []byte // a ToolUseResult
+	result []byte   // a ToolUseResult
 	first  *refCall // of a repeated id
 }
 
@@ -119,7 +119,8 @@ func (p *reference) flush(ctx context.Context) {
 func (p *reference) session(name string) *refSession {
 	if p.sessions[name] == nil {
 		p.sessions[name] = &refSession{
-			name: name, seen: map[string]bool{}, accepted: map[digest]bool{}, steps: map[digest]bool{}, routes: map[string][]byte{},
+			name: name, seen: map[string]bool{}, accepted: map[digest]bool{}, steps: map[digest]bool{},
+			routes: map[string][]byte{},
 		}
 	}
 	return p.sessions[name]
@@ -247,7 +248,7 @@ func (p *reference) control(s *refSession, r *kgo.Record, o object) {
 
 func (p *reference) message(r *kgo.Record) {
 	m := readMessage(r, p.counts[r.Topic])
-	if !m.accepted {
+	if !m.accepted || p.flaw == flawRefuse && m.cause != "" {
 		p.dead(r, "no message")
 		return
 	}

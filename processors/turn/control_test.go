@@ -70,7 +70,6 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to end")
 	require.Nil(t, p.ask("four").History)
 	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(), "D-32")
-
 }
 
 func TestWhatDidNothingDoesNothingLaterEither(t *testing.T) {
