@@ -22,7 +22,8 @@ type Options struct {
 	Partitions int32
 	// Seed chooses the scenario; the same seed is the same scenario.
 	Seed uint64
-	// Sessions is how many there are (default: three of each theme), Turns how many messages each has (default 4, at most 12).
+	// Sessions is how many there are (default: three of each theme), Turns how many messages each has (default 4, at
+	// most 12).
 	Sessions, Turns int
 	// Parallel is how many sessions go on at a time. Default 16.
 	Parallel int

@@ -97,6 +97,7 @@ const (
 	flawTwoMessages    flaw = "writes tool messages twice"
 	flawAcceptAgain    flaw = "accepts responses again"
 	flawNoLetter       flaw = "loses what it refuses"
+	flawRefuse         flaw = "refuses good messages"
 	flawLetterBytes    flaw = "cuts dead letters"
 )
 
@@ -132,6 +133,7 @@ func TestEveryFlawOfAPipelineIsFound(t *testing.T) {
 		{flaw: flawTwoMessages, theme: ThemeCalm, rules: []Rule{RuleTwoResults, RuleSet}},
 		{flaw: flawAcceptAgain, theme: ThemeBurst, rules: []Rule{RuleAnswer}},
 		{flaw: flawNoLetter, theme: ThemeMalformed, rules: []Rule{RuleLost}},
+		{flaw: flawRefuse, theme: ThemeTwins, rules: []Rule{RuleNoOutput}},
 		{flaw: flawLetterBytes, theme: ThemeMalformed, rules: []Rule{RuleLetter}},
 	}
 	// All of them at once: what they take is mostly patience.

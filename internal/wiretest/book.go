@@ -71,9 +71,11 @@ func (b *book) observe(r *kgo.Record) {
 		return
 	}
 	id, marked := header(r, headerID)
-	if _, ours := originOf(id); marked && ours && (r.Topic == n.ToolUseDLQ || r.Topic == n.MessageInput && isToolMessage(r)) {
-		b.ours(r)
-		return
+	if _, ours := originOf(id); marked && ours {
+		if r.Topic == n.ToolUseDLQ || r.Topic == n.MessageInput && isToolMessage(r) {
+			b.ours(r)
+			return
+		}
 	}
 	s := readSource(r)
 	b.sources[s.at] = &s

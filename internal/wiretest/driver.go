@@ -140,7 +140,8 @@ func (d *Driver) Close() error {
 
 // consume hands every record of a topic to do, in order per partition, until ctx ends.
 func (d *Driver) consume(ctx context.Context, topic string, do func(context.Context, *kgo.Record) error) error {
-	client, err := kgo.NewClient(readerOptions(d.bootstrap, map[string]int32{topic: d.partitions[topic]}, kgo.ReadCommitted())...)
+	counts := map[string]int32{topic: d.partitions[topic]}
+	client, err := kgo.NewClient(readerOptions(d.bootstrap, counts, kgo.ReadCommitted())...)
 	if err != nil {
 		return fmt.Errorf("wiretest: consumer: %w", err)
 	}

@@ -85,7 +85,8 @@ func TestToolsAnswerACallAlikeEveryTime(t *testing.T) {
 		DeedNull, DeedHuge, DeedCount, DeedNames, DeedElsewhere, DeedJunk,
 	} {
 		r := &kgo.Record{Topic: "agent-tool-use", Key: []byte("s"), Timestamp: time.UnixMilli(3), Value: []byte(
-			`{"tool_use_id":"tu","tool_id":"x","name":"x","input":` + callInput(Plan{Key: "k", Tools: 1, Deeds: []Deed{d}}, 0, 0) +
+			`{"tool_use_id":"tu","tool_id":"x","name":"x","input":` +
+				callInput(Plan{Key: "k", Tools: 1, Deeds: []Deed{d}}, 0, 0) +
 				`,"session_id":"s","total_tools":1,"timestamp":null}`)}
 		c, ok := readCall(NamesOf("agent"), r)
 		require.True(t, ok)

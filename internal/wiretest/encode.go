@@ -26,7 +26,8 @@ func (r *response) snakeCase() string {
 }
 
 func (r *response) camelCase() string {
-	return `{"sessionId":` + r.session + `,"userId":` + r.user + `,"cost":` + r.total + `,"prevSessionCost":` + r.previous +
+	return `{"sessionId":` + r.session + `,"userId":` + r.user + `,"cost":` + r.total +
+		`,"prevSessionCost":` + r.previous +
 		`,"inputTokens":` + number(r.input) + `,"outputTokens":` + number(r.output) +
 		`,"previousMessages":` + r.previousMessages() + `,"lastInputMessage":` + r.echo +
 		`,"lastInputResponse":` + r.messages() + `,"toolUses":` + r.toolUses() + `,"endTurn":` + boolean(r.end) +

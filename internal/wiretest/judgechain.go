@@ -152,7 +152,9 @@ func (c *chaining) use(list []*thought) *thought {
 // matches tells whether the entries are the items, in order. Null elements of tool_uses may have an entry or none.
 func matches(t *thought, entries []entry) bool {
 	if len(entries) == len(t.items)+t.nulls && t.nulls > 0 {
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.asked.id == nil && e.asked.name == nil })
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+			return e.asked.id == nil && e.asked.name == nil
+		})
 	}
 	return slices.EqualFunc(t.items, entries, func(a asked, e entry) bool {
 		return same(a.id, e.asked.id) && same(a.name, e.asked.name)
@@ -216,6 +218,8 @@ func (c *chaining) ended(t *turn, v *step) (final []*thought, heard bool) {
 // called tells whether the turn has calls of the response.
 func (c *chaining) called(t *turn, x *thought) bool {
 	return slices.ContainsFunc(t.calls, func(v *call) bool {
-		return slices.ContainsFunc(x.items, func(a asked) bool { return same(a.id, v.asked.id) && same(a.name, v.asked.name) })
+		return slices.ContainsFunc(x.items, func(a asked) bool {
+			return same(a.id, v.asked.id) && same(a.name, v.asked.name)
+		})
 	})
 }

@@ -47,10 +47,21 @@ func (j *judgement) assign(s *session) {
 		}
 	}
 	for _, m := range open {
-		if !j.dead[m.at] && j.mustEnd(m) {
+		switch {
+		case !j.mustEnd(m):
+		case !j.dead[m.at]:
 			j.report.add(RuleNoOutput, m.at, "%s has no turn", j.kindOf(m.at))
+		case j.known[m.at].Fate == FateOwn && !j.repeats(s, m):
+			j.report.add(RuleNoOutput, m.at, "%s reads well and is dead-lettered", j.kindOf(m.at))
 		}
 	}
+}
+
+// repeats tells whether another record that is not dead is the same message.
+func (j *judgement) repeats(s *session, m *message) bool {
+	return slices.ContainsFunc(s.messages, func(x *message) bool {
+		return x != m && !j.dead[x.at] && x.identity() == m.identity()
+	})
 }
 
 // claimants are the messages a turn may belong to, one for each identity: those not dead-lettered first.

@@ -151,7 +151,8 @@ func (l *Load) Close() error {
 func (l *Load) Progress() LoadProgress {
 	return LoadProgress{
 		Asked: int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
-		Repeated: int(l.repeated.Load()), P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99), Max: l.latency.quantile(1),
+		Repeated: int(l.repeated.Load()), P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99),
+		Max: l.latency.quantile(1),
 	}
 }
 

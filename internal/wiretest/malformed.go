@@ -150,7 +150,8 @@ func (m *malformer) responses() {
 
 func (m *malformer) results() {
 	r := result{
-		session: m.session, id: "nobody-asked", name: "x", value: "{}", status: "success", total: 1, time: "2026-06-20T08:15:03Z",
+		session: m.session, id: "nobody-asked", name: "x", value: "{}", status: "success", total: 1,
+		time: "2026-06-20T08:15:03Z",
 	}
 	good := string(r.encode())
 	swap := func(kind, old, with string) { m.add(kind, strings.Replace(good, old, with, 1), FateDeadLetter) }

@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,8 +56,7 @@ func TestRepeatsMayDifferInTimesOnly(t *testing.T) {
 	b := newBook(NamesOf("agent"), false)
 	later := output("turn/0/output/0")
 	later.Offset = 1
-	later.Value = []byte(`{"session_id":"s","content":"late","input_tokens":0,"output_tokens":0,"source_agent":"agent-1",` +
-		`"timestamp":"2027-01-01T00:00:00.123Z","status":"error","error":{"code":"internal","message":"late"}}`)
+	later.Value = []byte(strings.Replace(oneOutput, "2026-06-20T08:15:03Z", "2027-01-01T00:00:00.123Z", 1))
 	b.observe(output("turn/0/output/0"))
 	b.observe(later)
 	require.Equal(t, 1, b.counts.Repeats)

@@ -96,7 +96,8 @@ func readMessage(r *kgo.Record, partitions int32) message {
 }
 
 func readThought(r *kgo.Record) thought {
-	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value), tombstone: r.Value == nil || isNull(r.Value)}
+	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+	t.tombstone = r.Value == nil || string(r.Value) == "null"
 	o, err := objectOf(leading(r.Value))
 	if err != nil {
 		return t
@@ -127,7 +128,8 @@ func readThought(r *kgo.Record) thought {
 	end := string(o.raw("end_turn", "endTurn"))
 	t.end = end == "true"
 	t.answer, t.agent = assembled(said)
-	t.input, t.output = whole(o, "think_input_tokens", "inputTokens", "input_tokens"), whole(o, "think_output_tokens", "outputTokens", "output_tokens")
+	t.input = whole(o, "think_input_tokens", "inputTokens", "input_tokens")
+	t.output = whole(o, "think_output_tokens", "outputTokens", "output_tokens")
 	t.total = o.number("total_session_cost", "cost")
 	t.user = o.text("user_id", "userId")
 	return t

@@ -66,7 +66,8 @@ func (p *reference) ask(s *refSession) {
 		blanks = " "
 	}
 	value := `{"session_id":` + blanks + quote(s.name) + `,"user_id":` +
-		nullable(s.user) + `,"cost":` + cost + `,"history":[` + strings.Join(texts, ",") + `],"latest_input":` + messageText(t.input) +
+		nullable(s.user) + `,"cost":` + cost + `,"history":[` + strings.Join(texts, ",") +
+		`],"latest_input":` + messageText(t.input) +
 		`,"memoir_context":null,"timestamp":` + quote(stamp(time.Now())) + `}`
 	if len(value) > 1_000_000 {
 		p.end(s, t, "too_large")
@@ -185,7 +186,8 @@ func (p *reference) end(s *refSession, t *refTurn, code string) {
 	if p.flaw == flawCode {
 		code = "oops"
 	}
-	p.finish(s, t, `{"session_id":`+quote(s.name)+`,"content":"it failed","input_tokens":0,"output_tokens":0,"source_agent":"agent-1"`+
+	p.finish(s, t, `{"session_id":`+quote(s.name)+
+		`,"content":"it failed","input_tokens":0,"output_tokens":0,"source_agent":"agent-1"`+
 		p.tail(s, t)+`,"status":"error","error":{"code":`+quote(code)+`,"message":"it failed"}}`)
 }
 

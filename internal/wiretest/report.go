@@ -93,8 +93,8 @@ func (r Report) Has(rule Rule) bool {
 func (r Report) String() string {
 	var b strings.Builder
 	c := r.Counts
-	fmt.Fprintf(&b, "records=%d messages=%d turns=%d answers=%d errors=%d codes=%v calls=%d toolMessages=%d synthesised=%v "+
-		"repeats=%d deadLetters=%d letterRepeats=%d usedAndDead=%d routed=%d violations=%d",
+	fmt.Fprintf(&b, "records=%d messages=%d turns=%d answers=%d errors=%d codes=%v calls=%d toolMessages=%d "+
+		"synthesised=%v repeats=%d deadLetters=%d letterRepeats=%d usedAndDead=%d routed=%d violations=%d",
 		c.Records, c.Messages, c.Turns, c.Answers, c.Errors, c.Codes, c.Calls, c.ToolMessages, c.Synthesised,
 		c.Repeats, c.DeadLetters, c.LetterRepeats, c.UsedAndDead, c.Routed, len(r.Violations)+r.Hidden)
 	for _, v := range r.Violations {
