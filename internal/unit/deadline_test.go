@@ -19,8 +19,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
-// alarms is a group whose rows are alarms: "revision@milliseconds", or "revision" alone where none is open. A record sets
-// its key's alarm to so many milliseconds after noon, or cancels it. An alarm that goes off is emitted as its revision.
+// alarms is a group whose rows are alarms: "revision@milliseconds", or "revision" alone where none is open. A record
+// sets its key's alarm to so many milliseconds after noon, or cancels it. An alarm that goes off is emitted as its revision.
 type alarms struct {
 	codec.Codec[string]
 	name string

@@ -34,8 +34,8 @@ func transaction(t testing.TB, brokers []string, id string, rows ...*kgo.Record)
 	}
 }
 
-// The fourth test of exactly-once.md section 9, and DESIGN 4: Goka waits for the record before the high watermark, which
-// is never read where it is a transaction's marker.
+// The fourth test of exactly-once.md section 9, and DESIGN 4: Goka waits for the record before the high watermark,
+// which is never read where it is a transaction's marker.
 func TestRecoveryEndsWhateverTheTableEndsIn(t *testing.T) {
 	t.Parallel()
 	t.Run("stock waits for a marker", func(t *testing.T) {

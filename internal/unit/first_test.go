@@ -53,8 +53,8 @@ func forwarding(inputs ...string) *goka.GroupGraph {
 	return goka.DefineGroup("g", edges...)
 }
 
-// R16: a group that has offsets, of whatever application had its name before, starts an input without one at the newest;
-// a group without any starts all at the oldest.
+// R16: a group that has offsets, of whatever application had its name before, starts an input without one at the
+// newest; a group without any starts all at the oldest.
 func TestInputTheGroupNeverHadStartsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "new", "out")

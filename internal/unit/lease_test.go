@@ -132,8 +132,8 @@ func TestLeaseRunsOutByItsOwnHeartbeats(t *testing.T) {
 	take(t, brokers, "out", 1)
 }
 
-// R4: another process with the same instance id takes over. The older ends for good: whoever started it again would fence
-// the newer, for ever.
+// R4: another process with the same instance id takes over. The older ends for good: whoever started it again would
+// fence the newer, for ever.
 func TestFencedUnitEndsForGood(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")

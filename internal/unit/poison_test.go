@@ -125,8 +125,8 @@ func headersOf(r *kgo.Record) map[string]string {
 	return h
 }
 
-// inChild runs a test once more in a process of its own, where fatal is called, and returns what it printed. The process
-// must die.
+// inChild runs a test once more in a process of its own, where fatal is called, and returns what it printed. The
+// process must die.
 func inChild(t *testing.T, fatal func()) string {
 	t.Helper()
 	const child = "TURNTABLE_TEST_CHILD"

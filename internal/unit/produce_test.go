@@ -80,8 +80,8 @@ func TestProducerIsIdempotentAndWaitsForAll(t *testing.T) {
 	})
 }
 
-// DESIGN 4: franz-go puts keys where Java and librdkafka put them; Goka's FNV-1a puts them elsewhere, so that the topics
-// of a session are not copartitioned.
+// DESIGN 4: franz-go puts keys where Java and librdkafka put them; Goka's FNV-1a puts them elsewhere, so that the
+// topics of a session are not copartitioned.
 func TestKeysGoWhereOtherClientsPutThem(t *testing.T) {
 	t.Parallel()
 	const keys = 20
