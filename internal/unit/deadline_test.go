@@ -20,7 +20,8 @@ import (
 )
 
 // alarms is a group whose rows are alarms: "revision@milliseconds", or "revision" alone where none is open. A record
-// sets its key's alarm to so many milliseconds after noon, or cancels it. An alarm that goes off is emitted as its revision.
+// sets its key's alarm to so many milliseconds after noon, or cancels it. An alarm that goes off is emitted as its
+// revision.
 type alarms struct {
 	codec.Codec[string]
 	name string
