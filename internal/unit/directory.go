@@ -12,7 +12,8 @@ import (
 
 // holdDirectory takes the group's lock on the storage directory for the life of the unit: a second process with the
 // same directory ends at its start, with an error that says so, where it would else take turns with the first in
-// failing (R4). The lock file stays after a release: removing it would let two processes lock two files of the same name.
+// failing (R4). The lock file stays after a release: removing it would let two processes lock two files of the same
+// name.
 func (u *Unit) holdDirectory() (release func(), err error) {
 	dir := u.cfg.StorageDir
 	if dir == "" || u.cfg.Graph.GroupTable() == nil {
