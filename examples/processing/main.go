@@ -8,10 +8,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,8 +79,38 @@ func configure(logger *zap.Logger) (*processors.Processor, error) {
 		logger.Warn("KAFKA_ variables without effect", zap.Strings("names", kafka.Ignored))
 	}
 	logger.Info("open turns and histories of FlightDeck's application are not taken over: drain it first")
-	return processors.New(kafka.Brokers, graph, append(kafka.Options,
-		processors.WithTopics(catalog), processors.WithTick(tick), processors.WithLogger(logger))...)
+	options := append(kafka.Options,
+		processors.WithTopics(catalog), processors.WithTick(tick), processors.WithLogger(logger))
+	if guarantee := strings.TrimSpace(os.Getenv("PROCESSING_GUARANTEE")); guarantee != "" {
+		options = append(options, processors.WithGuarantee(processors.Guarantee(guarantee)))
+	}
+	if id := derivedInstance(); id != "" {
+		options = append(options, processors.WithInstance(id))
+	}
+	return processors.New(kafka.Brokers, graph, options...)
+}
+
+// derivedInstance makes a static member of a process that keeps its tables: killed and started again it goes on at once,
+// where a dynamic member would wait out the session of its former life. Host and state directory name one process at a
+// time, since the directory is locked. Without a directory nothing tells two processes of a host apart.
+func derivedInstance() string {
+	dir, host := os.Getenv("KAFKA_STATE_DIR"), hostName()
+	if os.Getenv("KAFKA_GROUP_INSTANCE_ID") != "" || strings.TrimSpace(dir) == "" || host == "" {
+		return ""
+	}
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return host + "-" + hex.EncodeToString(sum[:4])
+}
+
+func hostName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return host
 }
 
 var errMemoir = errors.New("MEMOIR_ENABLED=true: there is no memoir here yet; run with MEMOIR_ENABLED=false")

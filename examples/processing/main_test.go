@@ -72,6 +72,12 @@ func until(t *testing.T, lines *bufio.Scanner, msg string) logged {
 }
 
 func TestDropInRunsATurnUntilSIGTERM(t *testing.T) {
+	for _, guarantee := range []string{"at_least_once", "exactly_once_v2"} {
+		t.Run(guarantee, func(t *testing.T) { runTurnUntilSIGTERM(t, guarantee) })
+	}
+}
+
+func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	defer broker.Close()
@@ -81,7 +87,7 @@ func TestDropInRunsATurnUntilSIGTERM(t *testing.T) {
 	p := launch(ctx, t,
 		"AGENT_NAME=harbour", "KAFKA_BOOTSTRAP_SERVERS="+strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR="+t.TempDir(),
 		"KAFKA_HEAP_OPTS=-Xmx1g", "HEALTH_ADDR=127.0.0.1:0", "ASYNC_TOOL_TIMEOUT_MS=60000",
-		"TOOL_AGG_PUNCTUATE_INTERVAL_MS=50",
+		"TOOL_AGG_PUNCTUATE_INTERVAL_MS=50", "PROCESSING_GUARANTEE="+guarantee,
 	)
 	lines := bufio.NewScanner(p.logs)
 	until(t, lines, "MEMOIR_ENABLED is not set and counts as false")
@@ -122,6 +128,8 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 		"THINK_TIMEOUT_MS":               {"AGENT_NAME=a", "THINK_TIMEOUT_MS=soon"},
 		"TOOL_AGG_PUNCTUATE_INTERVAL_MS": {"AGENT_NAME=a", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=0"},
 		"REPLY_TO_STATE_TTL_MS":          {"AGENT_NAME=a", "REPLY_TO_STATE_TTL_MS=x"},
+		"instance id":                    {"AGENT_NAME=a", "PROCESSING_GUARANTEE=exactly_once"},
+		"no guarantee":                   {"AGENT_NAME=a", "PROCESSING_GUARANTEE=sometimes"},
 		"HEALTH_ADDR":                    {"AGENT_NAME=a", "HEALTH_ADDR=nowhere:at:all", "KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:1"},
 	} {
 		t.Run(want, func(t *testing.T) {
