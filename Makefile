@@ -30,8 +30,8 @@ chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100
 		$(GO) test -count 1 -timeout 30m -v -run Kill ./processors/turn/integration
 
 .PHONY: kafka
-kafka: ## start a real Kafka on this machine (needs Java 17, the first time Maven) and print its addresses
-	@$(GO) run ./internal/kafkatest/kafka start
+kafka: ## start a real Kafka here and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
+	@$(GO) run ./internal/kafkatest/kafka start $(if $(PORT),-port $(PORT)) $(if $(NODES),-nodes $(NODES))
 
 .PHONY: kafka-stop
 kafka-stop: ## end the Kafka that make kafka started, and delete its data

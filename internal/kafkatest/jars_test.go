@@ -26,6 +26,12 @@ func TestVersionComesFromThePom(t *testing.T) {
 	require.True(t, strings.HasPrefix(edition(), Version()+"-"))
 }
 
+func TestDockersKafkaIsTheSameVersion(t *testing.T) {
+	compose, err := os.ReadFile("../../compose.yaml")
+	require.NoError(t, err)
+	require.Contains(t, string(compose), "image: apache/kafka:"+Version()+"\n")
+}
+
 func TestJarsAreFetchedOnceByAll(t *testing.T) {
 	runs := maven(t, copies)
 	var group errgroup.Group
