@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/timer"
@@ -52,10 +53,10 @@ func (r *run) prepareDeadLetters(partitions int) error {
 }
 
 // startNewInputs commits the newest offset for inputs that the group never had, where it has committed offsets of
-// others (R16): a group that takes over from an older application must not read what was never meant for it. A group
-// without any offset starts at the oldest. Our own groups commit every input from their first cut on, so that an input
-// without an offset is one the group never had. It is left undone while the group has members: the coordinator takes
-// such commits for an empty group only.
+// others (R16): a group that takes over from an older application must not read what was never meant for it. For a group
+// without any offset it commits the oldest of every input, before anything is read: from then on an input without an
+// offset is one that the group never had, however early its first life ends. It is left undone while the group has
+// members: the coordinator takes such commits for an empty group only.
 func (r *run) startNewInputs() error {
 	u := r.unit
 	fail := func(err error) error { return fmt.Errorf("unit: group %s: committed offsets: %w", u.group, err) }
@@ -64,20 +65,24 @@ func (r *run) startNewInputs() error {
 		return fail(err)
 	}
 	committed, err := admin.ListConsumerGroupOffsets(u.group, nil)
-	if errors.Is(err, sarama.ErrGroupIDNotFound) {
-		return nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, sarama.ErrGroupIDNotFound):
+		committed = &sarama.OffsetFetchResponse{}
+	case err != nil:
 		return fail(err)
 	}
 	has := map[string]bool{}
 	for topic, blocks := range committed.Blocks {
+		if topic == string(goka.GroupTable(u.cfg.Graph.Group())) {
+			continue // a cut of timers alone commits it, as a stand-in
+		}
 		for _, b := range blocks {
 			has[topic] = has[topic] || b.Offset >= 0
 		}
 	}
+	at := sarama.OffsetNewest
 	if len(has) == 0 {
-		return nil
+		at = sarama.OffsetOldest
 	}
 	req := &sarama.OffsetCommitRequest{
 		Version: 2, ConsumerGroup: u.group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
@@ -92,14 +97,17 @@ func (r *run) startNewInputs() error {
 			return fail(err)
 		}
 		for _, p := range partitions {
-			newest, err := r.client.GetOffset(in.Topic(), p, sarama.OffsetNewest)
+			offset, err := r.client.GetOffset(in.Topic(), p, at)
 			if err != nil {
 				return fail(err)
 			}
-			req.AddBlock(in.Topic(), p, newest, 0, "")
+			req.AddBlock(in.Topic(), p, offset, 0, "")
 			started++
 		}
-		u.cfg.Logger.Info("an input that the group never had starts at its newest offset", zap.String("topic", in.Topic()))
+		if at == sarama.OffsetNewest {
+			u.cfg.Logger.Info("an input that the group never had starts at its newest offset",
+				zap.String("topic", in.Topic()))
+		}
 	}
 	if started == 0 {
 		return nil
@@ -114,7 +122,7 @@ func (r *run) startNewInputs() error {
 	}
 	for topic, partitions := range resp.Errors {
 		for p, kerr := range partitions {
-			if kerr != sarama.ErrNoError {
+			if kerr != sarama.ErrNoError && at == sarama.OffsetNewest {
 				u.cfg.Logger.Warn("the input starts at its oldest offset: the group has members",
 					zap.String("topic", topic), zap.Int32("partition", p), zap.Error(kerr))
 			}
