@@ -51,9 +51,10 @@ type Events struct {
 // Group is a sarama.ConsumerGroup that Goka consumes with.
 type Group struct {
 	sarama.ConsumerGroup
-	opts  Options
-	cur   atomic.Pointer[handler] // of the running generation
-	fatal atomic.Pointer[error]
+	opts   Options
+	cur    atomic.Pointer[handler] // of the running generation
+	member atomic.Pointer[Member]  // of the last generation
+	fatal  atomic.Pointer[error]
 }
 
 // NewGroup wraps g. Close closes it.
@@ -115,6 +116,14 @@ func (g *Group) Current() *Series {
 	return nil
 }
 
+// Member is who this was in the last generation it joined; zero before the first.
+func (g *Group) Member() Member {
+	if m := g.member.Load(); m != nil {
+		return *m
+	}
+	return Member{}
+}
+
 // Lag is how many records of each claimed partition have not been handed out.
 func (g *Group) Lag() map[Partition]int64 {
 	h := g.cur.Load()
@@ -136,6 +145,7 @@ type handler struct {
 	goka   sarama.ConsumerGroupHandler
 	series *Series
 	sess   *session
+	leave  context.CancelFunc // ends the series as a revocation does
 	stop   context.CancelFunc // ends what keeps the lease
 	work   sync.WaitGroup     // pumps, timer claims, lease
 
@@ -149,6 +159,8 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 	member := func() Member {
 		return Member{Group: o.Name, ID: s.MemberID(), Instance: o.Instance, Generation: s.GenerationID()}
 	}
+	m := member()
+	h.group.member.Store(&m)
 	h.claims = map[Partition]*claim{}
 	h.series = NewSeries(o.Closer, o.Policy, member, o.Layers, o.Events.Made, o.Log)
 	h.sess = &session{ConsumerGroupSession: s, series: h.series}
@@ -161,8 +173,11 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 		o.Events.Recovering(s.GenerationID(), len(partitions))
 	}
 
+	var revoked context.Context
+	revoked, h.leave = context.WithCancel(s.Context())
 	h.work.Go(func() {
-		if err := h.series.Run(s.Context()); err != nil {
+		defer h.leave()
+		if err := h.series.Run(revoked); err != nil {
 			h.group.Fail(err)
 		}
 	})
@@ -219,7 +234,12 @@ func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.Consu
 	h.mu.Lock()
 	h.claims[p] = c
 	h.mu.Unlock()
-	h.work.Go(func() { c.pump(h.series) })
+	h.work.Go(func() {
+		c.pump(h.series)
+		// Sarama also closes a claim while the session goes on, where its offset is out of range: nobody would read the
+		// partition then. Joining again starts it anew.
+		h.leave()
+	})
 	h.consume(c)
 	return nil
 }

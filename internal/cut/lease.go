@@ -97,6 +97,15 @@ func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 	}
 }
 
+// Replaced asks the coordinator whether another process has joined with m's instance id, which wraps ErrFenced. It is nil
+// where it has not, or where that cannot be learnt now.
+func Replaced(client sarama.Client, m Member) error {
+	if m.ID == "" || m.Instance == "" || !errors.Is(heartbeat(client, m), sarama.ErrFencedInstancedId) {
+		return nil
+	}
+	return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+}
+
 func heartbeat(client sarama.Client, m Member) error {
 	coordinator, err := client.Coordinator(m.Group)
 	if err != nil {

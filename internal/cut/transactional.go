@@ -63,10 +63,15 @@ func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m 
 // Abort implements Closer.
 func (t *Transactional) Abort() error { return final(t.producer.AbortTxn()) }
 
-// final marks the errors by which the broker says that a newer producer has this transactional id.
+// final marks the error by which the coordinator says that another process has joined with this instance id. A fenced
+// producer alone does not say so: a transaction that timed out is fenced too, and so is one that a new owner of a
+// partition found open.
 func final(err error) error {
-	if errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrFencedInstancedId) {
+	switch {
+	case errors.Is(err, sarama.ErrFencedInstancedId):
 		return fmt.Errorf("%w: %w", ErrFenced, err)
+	case errors.Is(err, sarama.ErrProducerFenced): // Sarama has no text for it
+		return fmt.Errorf("the transaction has timed out, or its id was taken over: %w", err)
 	}
 	return err
 }

@@ -60,6 +60,12 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
 
+	// Before anything that fences whoever took this one's place. What failed may not tell: a producer is fenced by a
+	// transaction's timeout too, and an answer to a heartbeat may have been lost in the failure.
+	if err := cut.Replaced(client, u.last); err != nil {
+		return fmt.Errorf("unit: %w", err)
+	}
+
 	r := &run{unit: u, client: client}
 	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
 		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)
@@ -95,6 +101,9 @@ func (r *run) serve(ctx context.Context) error {
 		u.mu.Lock()
 		u.cur = nil
 		u.mu.Unlock()
+		if g := r.currentGroup(); g != nil && g.Member().ID != "" {
+			u.last = g.Member()
+		}
 	}()
 
 	running, cancel := context.WithCancel(ctx)
@@ -156,6 +165,12 @@ func (r *run) failed(err error) {
 	if r.cause == nil {
 		r.cause = err
 	}
+}
+
+func (r *run) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause
 }
 
 // options are Goka's builders: all that it shares with the broker is ours.
@@ -263,7 +278,14 @@ func (r *run) visit(ctx context.Context, name string, meta any) error {
 	if !r.processor.Recovered() { // Goka has no tables yet, or dereferences nil
 		return ErrNotRunning
 	}
-	if err := r.processor.VisitAll(context.WithoutCancel(ctx), name, meta); err != nil {
+	err := r.processor.VisitAll(context.WithoutCancel(ctx), name, meta)
+	// Goka takes a visit that failed for done. Nothing of it may get into a cut that Release makes.
+	cause := r.failure()
+	if cause != nil || errors.Is(err, goka.ErrVisitAborted) {
+		err = errors.Join(cause, err)
+		s.Fail(err)
+	}
+	if err != nil {
 		return fmt.Errorf("unit: group %s: visit %s: %w", r.unit.group, name, err)
 	}
 	return nil

@@ -37,8 +37,9 @@ type Unit struct {
 
 	mu   sync.Mutex
 	ran  bool
-	cur  *run // the running attempt
-	seen bool // the offsets of new inputs were looked after
+	cur  *run       // the running attempt
+	last cut.Member // of the attempt before
+	seen bool       // the offsets of new inputs were looked after
 }
 
 // New checks the configuration. It contacts nobody.
