@@ -53,6 +53,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	session := conf.Consumer.Group.Session.Timeout
 	// One connection that hangs must not cost the lease: there is time for a heartbeat on another.
 	conf.Net.ReadTimeout = min(conf.Net.ReadTimeout, session/2)
+	conf.Net.DialTimeout = min(conf.Net.DialTimeout, session/2)
 	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
 	client, err := sarama.NewClient(u.cfg.Brokers, conf)
 	if err != nil {

@@ -49,6 +49,7 @@ type owned struct {
 	*store.Store
 	tables    *tables
 	partition int32
+	closed    bool // under the tables' mutex
 }
 
 // MarkRecovered implements storage.Storage.
@@ -58,13 +59,16 @@ func (o *owned) MarkRecovered() error {
 	}
 	o.tables.mu.Lock()
 	defer o.tables.mu.Unlock()
-	o.tables.open[o.partition] = o.Store
+	if !o.closed { // Goka does not wait for this where the session ends
+		o.tables.open[o.partition] = o.Store
+	}
 	return nil
 }
 
 // Close implements storage.Storage.
 func (o *owned) Close() error {
 	o.tables.mu.Lock()
+	o.closed = true
 	if o.tables.open[o.partition] == o.Store {
 		delete(o.tables.open, o.partition)
 	}

@@ -1,0 +1,28 @@
+package unit
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec"
+)
+
+// Goka leaves MarkRecovered to itself when a session ends, and closes the store meanwhile. A store that is closed must
+// not be among those that the next cut flushes.
+func TestStoreThatIsClosedWhileItRecoversIsNotKept(t *testing.T) {
+	g := goka.DefineGroup("g", goka.Persist(codec.String()),
+		goka.Input("in", codec.String(), func(goka.Context, any) {}))
+	tables := newTables(Config{Graph: g}, nil)
+	for range 2000 {
+		s, err := tables.build("g-table", 0)
+		require.NoError(t, err)
+		var marking sync.WaitGroup
+		marking.Go(func() { _ = s.MarkRecovered() })
+		require.NoError(t, s.Close())
+		marking.Wait()
+		require.Empty(t, tables.layers())
+	}
+}
