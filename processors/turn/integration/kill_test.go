@@ -19,6 +19,7 @@ const (
 	killsVariable    = "TURNTABLE_KILLS"
 	turnsVariable    = "TURNTABLE_TURNS"
 	sessionsVariable = "TURNTABLE_SESSIONS" // of an attack
+	restartsVariable = "TURNTABLE_RESTARTS"
 )
 
 func fromEnv(t *testing.T, name string, value int) int {

@@ -1,0 +1,67 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+)
+
+// A process that is killed and started again at once does not wait out its former session: it is a static member, and
+// its tables are on disk. What is measured is the time from the new process's start to the next answer a user gets.
+func TestRestartIsNotSilent(t *testing.T) {
+	restarts := fromEnv(t, restartsVariable, 3)
+	for _, guarantee := range modes {
+		t.Run(string(guarantee), func(t *testing.T) {
+			c := config{
+				agent: newAgent(), instance: "i1", dir: t.TempDir(), brokers: brokers(t), guarantee: guarantee,
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(restarts)*10*time.Second)
+			defer cancel()
+			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 2))
+			load, err := wiretest.StartLoad(ctx, c.brokers, c.agent, wiretest.LoadOptions{Tools: 2, Concurrency: 4})
+			require.NoError(t, err)
+			i := spawn(t, c)
+			require.True(t, answeredMore(ctx, load, 20))
+
+			var longest, sum time.Duration
+			for range restarts {
+				i.kill(t)
+				began := time.Now()
+				i = spawn(t, c)
+				require.True(t, answeredMore(ctx, load, 1))
+				silence := time.Since(began)
+				longest, sum = max(longest, silence), sum+silence
+				require.True(t, answeredMore(ctx, load, 20))
+			}
+			t.Logf("%d restarts after SIGKILL: silence from the start of the process %s at most, %s on average",
+				restarts, longest.Round(time.Millisecond), (sum / time.Duration(restarts)).Round(time.Millisecond))
+			// A machine under load is slow, but not as slow as the session of 10 s that a dynamic member waits out.
+			require.Less(t, longest, 5*time.Second)
+			load.Stop()
+			require.NoError(t, load.Wait(ctx))
+			require.NoError(t, load.Close())
+			require.NoError(t, i.stop())
+		})
+	}
+}
+
+// answeredMore waits until so many more turns have ended in an answer.
+func answeredMore(ctx context.Context, load *wiretest.Load, more int) bool {
+	start := load.Progress().Answered
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if load.Progress().Answered >= start+more {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
