@@ -55,6 +55,7 @@ type Group struct {
 	cur    atomic.Pointer[handler] // of the running generation
 	member atomic.Pointer[Member]  // of the last generation
 	fatal  atomic.Pointer[error]
+	end    atomic.Pointer[context.CancelFunc] // of Sarama's session
 }
 
 // NewGroup wraps g. Close closes it.
@@ -69,8 +70,14 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 	if t := g.opts.Timers; t != nil {
 		topics = slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return topic == t.Topic })
 	}
+	serving, end := context.WithCancel(ctx)
+	defer end()
+	g.end.Store(&end)
+	if fatal := g.fatal.Load(); fatal != nil {
+		return *fatal
+	}
 	for {
-		err := g.ConsumerGroup.Consume(ctx, topics, &handler{group: g, goka: h})
+		err := g.ConsumerGroup.Consume(serving, topics, &handler{group: g, goka: h})
 		if fatal := g.fatal.Load(); fatal != nil {
 			return *fatal
 		}
@@ -105,6 +112,9 @@ func (g *Group) Fail(err error) {
 	}
 	if h := g.cur.Load(); h != nil {
 		h.series.Fail(err)
+	}
+	if end := g.end.Load(); end != nil { // a member without partitions has no claim that would end
+		(*end)()
 	}
 }
 

@@ -178,3 +178,44 @@ func TestStopAtTheStartIsNoFailure(t *testing.T) {
 		require.Zero(t, u.Health().Restarts)
 	}
 }
+
+// A member without partitions has no claim whose end would end Sarama's session.
+func TestMemberWithoutPartitionsFailsToo(t *testing.T) {
+	t.Parallel()
+	c, brokers := impatient(t)
+	down := make(chan error, 100)
+	units := make([]*running, 3) // for two partitions
+	for i := range units {
+		units[i] = run(t, unit.Config{
+			Brokers: brokers, Graph: forwarding("in"), Sarama: mortal,
+			Restart: unit.Restart{Initial: time.Minute, Max: time.Minute},
+			Hooks:   unit.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
+		})
+	}
+	admin := kadm.NewClient(dial(t, brokers))
+	var idle string
+	eventually(t, func() bool {
+		groups, err := admin.DescribeGroups(t.Context(), "g")
+		if err != nil || len(groups["g"].Members) != len(units) {
+			return false
+		}
+		for _, m := range groups["g"].Members {
+			if assigned, ok := m.Assigned.AsConsumer(); ok && len(assigned.Topics) == 0 {
+				idle = m.MemberID
+			}
+		}
+		for _, u := range units {
+			if u.Health().State != unit.Running {
+				return false
+			}
+		}
+		return idle != ""
+	})
+	c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true,
+		When: func(r kmsg.Request) bool {
+			return r.GetVersion() != saramaHeartbeat && r.(*kmsg.HeartbeatRequest).MemberID == idle
+		},
+	})
+	receive(t, down)
+}
