@@ -17,7 +17,7 @@ import (
 
 // faults are the rows of the matrix.
 func faults() []fault {
-	return slices.Concat(kills(), brokerFaults())
+	return slices.Concat(kills(), memberships(), localStores(), wires(), records(), brokerFaults())
 }
 
 func kills() []fault {
@@ -31,17 +31,18 @@ func kills() []fault {
 		key  kmsg.Key
 		only processors.Guarantee
 		nth  int32
+		long bool
 	}{
-		{kmsg.InitProducerID, both, 1},
-		{kmsg.AddPartitionsToTxn, processors.ExactlyOnce, 4},
-		{kmsg.Produce, both, 7},
-		{kmsg.AddOffsetsToTxn, processors.ExactlyOnce, 3},
-		{kmsg.TxnOffsetCommit, processors.ExactlyOnce, 3},
-		{kmsg.EndTxn, processors.ExactlyOnce, 3},
-		{kmsg.OffsetCommit, processors.AtLeastOnce, 2},
+		{kmsg.InitProducerID, both, 1, true},
+		{kmsg.AddPartitionsToTxn, processors.ExactlyOnce, 4, true},
+		{kmsg.Produce, both, 7, false},
+		{kmsg.AddOffsetsToTxn, processors.ExactlyOnce, 3, true},
+		{kmsg.TxnOffsetCommit, processors.ExactlyOnce, 3, true},
+		{kmsg.EndTxn, processors.ExactlyOnce, 3, false},
+		{kmsg.OffsetCommit, processors.AtLeastOnce, 2, false},
 	} {
 		rows = append(rows, fault{
-			name: fmt.Sprintf("SIGKILL before and after %s", r.key.Name()), only: r.only,
+			name: fmt.Sprintf("SIGKILL before and after %s", r.key.Name()), only: r.only, long: r.long,
 			play: func(f *field) {
 				f.start("a").kill(f.T) // the topics and the group are there
 				f.ask()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/kafkatest"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -28,6 +29,8 @@ type fault struct {
 	anyEnd bool
 	// long: too slow for the short run.
 	long bool
+	// own: it is done to the brokers themselves, which nobody else uses.
+	own bool
 }
 
 // field is where a fault is played under one guarantee: turns with three tools that run all the time, and the processes
@@ -39,6 +42,8 @@ type field struct {
 	load   *wiretest.Load
 	ledger *wiretest.Ledger // nil where turns may have any end
 	all    []*instance
+	// cluster is the field's own, where the fault is one of the brokers.
+	cluster *kafkatest.Cluster
 	dirs   map[string]string // of instances
 
 	kills   int
@@ -82,8 +87,14 @@ func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string)
 	f := &field{
 		T: t, ctx: ctx, dirs: map[string]string{},
 		config: config{
-			agent: newAgent(), brokers: brokers(t), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
+			agent: newAgent(), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
 		},
+	}
+	if x.own {
+		f.cluster = kafkatest.New(t, kafkatest.Options{})
+		f.brokers = f.cluster.Bootstrap()
+	} else {
+		f.brokers = brokers(t)
 	}
 	f.prepare(!x.anyEnd)
 	x.play(f)
@@ -102,7 +113,7 @@ func (f *field) prepare(judged bool) {
 func (f *field) ask() {
 	f.Helper()
 	load, err := wiretest.StartLoad(f.ctx, f.brokers, f.agent, wiretest.LoadOptions{
-		Tools: 3, Concurrency: 3, Ledger: f.ledger,
+		Tools: 3, Concurrency: users, Ledger: f.ledger,
 	})
 	require.NoError(f, err)
 	f.load = load

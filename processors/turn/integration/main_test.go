@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 
@@ -9,9 +11,22 @@ import (
 	"github.com/turntable-streams/turntable/internal/leaktest"
 )
 
+// waiting is how many of the tests run at a time that may run beside others: what they do most is wait for brokers,
+// sessions and processes.
+const waiting = "6"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childAgent) != "" {
 		os.Exit(child())
+	}
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		if err := flag.Set("test.parallel", waiting); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	goleak.VerifyTestMain(tests(m), leaktest.Libraries()...)
 }

@@ -3,7 +3,6 @@ package integration
 import (
 	"bytes"
 	"context"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -50,22 +49,23 @@ func (f *field) readChangelog(partition int32, level kgo.IsolationLevel) []*kgo.
 	return records
 }
 
-// stores calls do for every store of the table in an instance's directory, opened from a copy: the original is left as
-// its process left it.
-func (f *field) stores(dir string, do func(partition int32, s *store.Store)) {
+// openStores opens the stores of the table in an instance's directory.
+func (f *field) openStores(dir string) (opened map[int32]*store.Store, closing func()) {
 	f.Helper()
 	prefix := f.changelog() + "."
 	found, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	require.NoError(f, err)
+	opened = map[int32]*store.Store{}
 	for _, path := range found {
 		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(path), prefix))
 		require.NoError(f, err)
-		copied := filepath.Join(f.TempDir(), "store")
-		require.NoError(f, os.CopyFS(copied, os.DirFS(path)))
-		s, err := store.Open(copied)
+		opened[int32(n)], err = store.Open(path, store.WithThrough())
 		require.NoError(f, err)
-		do(int32(n), s)
-		require.NoError(f, s.Close())
+	}
+	return opened, func() {
+		for _, s := range opened {
+			require.NoError(f, s.Close())
+		}
 	}
 }
 
@@ -73,31 +73,43 @@ func (f *field) stores(dir string, do func(partition int32, s *store.Store)) {
 // committed records of its changelog add up to at its own offset, so that it is never ahead of the log and lacks nothing.
 func (f *field) storeFollowsLog(name, dir string) {
 	f.Helper()
-	f.stores(dir, func(partition int32, s *store.Store) {
-		offset, err := s.GetOffset(-1)
-		require.NoError(f, err)
-		want := map[string][]byte{}
-		for _, r := range f.readChangelog(partition, kgo.ReadCommitted()) {
-			switch {
-			case r.Offset > offset:
-			case r.Value == nil:
-				delete(want, string(r.Key))
-			default:
-				want[string(r.Key)] = r.Value
-			}
+	opened, closing := f.openStores(dir)
+	defer closing()
+	for partition, s := range opened {
+		f.storeIs(name, partition, s)
+	}
+}
+
+func (f *field) storeIs(name string, partition int32, s *store.Store) {
+	f.Helper()
+	offset, err := s.GetOffset(-1)
+	require.NoError(f, err)
+	if offset < 0 {
+		offset = 0 // Goka does not store the offset of a log's first record: it is read again
+	}
+	want := map[string][]byte{}
+	for _, r := range f.readChangelog(partition, kgo.ReadCommitted()) {
+		switch {
+		case r.Offset > offset:
+		case r.Value == nil:
+			delete(want, string(r.Key))
+		default:
+			want[string(r.Key)] = r.Value
 		}
-		rows, err := s.Iterator()
+	}
+	rows, err := s.Iterator()
+	require.NoError(f, err)
+	defer rows.Release()
+	any := false
+	for rows.Next() {
+		any = true
+		value, err := rows.Value()
 		require.NoError(f, err)
-		defer rows.Release()
-		for rows.Next() {
-			value, err := rows.Value()
-			require.NoError(f, err)
-			key := string(rows.Key())
-			require.True(f, bytes.Equal(want[key], value), "%s: the store of partition %d at offset %d has another row for %q",
-				name, partition, offset, key)
-			delete(want, key)
-		}
-		require.NoError(f, rows.Err())
-		require.Empty(f, want, "%s: the store of partition %d at offset %d lacks rows", name, partition, offset)
-	})
+		key := string(rows.Key())
+		require.True(f, bytes.Equal(want[key], value), "%s: the store of partition %d at offset %d has another row for %q",
+			name, partition, offset, key)
+		delete(want, key)
+	}
+	require.NoError(f, rows.Err())
+	require.True(f, len(want) == 0 || !any && offset == 0, "%s: the store of partition %d at offset %d lacks rows", name, partition, offset)
 }

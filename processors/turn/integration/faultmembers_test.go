@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+)
+
+func memberships() []fault {
+	return []fault{
+		{name: "SIGKILL of one of two instances for good: takeover", play: takeover, alone: !short},
+		{name: "SIGSTOP for longer than the session timeout, takeover, SIGCONT", play: zombie},
+		{name: "heartbeats lost, everything else goes through, takeover", play: cutOffFromCoordinator, long: true},
+		{name: "scaling 1 -> 3 -> 1 instances", play: scaling},
+		{name: "a second instance with the same storage path", play: samePath},
+		{name: "a second instance with the same instance id", play: sameInstance},
+	}
+}
+
+// members waits until the group has so many and is stable.
+func (f *field) members(n int) {
+	f.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...))
+	require.NoError(f, err)
+	defer client.Close()
+	group := wiretest.NamesOf(f.agent).Group
+	require.Eventually(f, func() bool {
+		groups, err := kadm.NewClient(client).DescribeGroups(f.ctx, group)
+		g := groups[group]
+		return err == nil && g.Err == nil && g.State == "Stable" && len(g.Members) == n
+	}, time.Minute, 20*time.Millisecond, "the group has not %d members", n)
+}
+
+// takeoverBound is the longest that others may take to go on with the partitions of a member that is gone.
+const takeoverBound = sessionTimeout + 2*time.Second
+
+func takeover(f *field) {
+	a := f.start("a")
+	f.start("b")
+	f.members(2)
+	f.ask()
+	f.answered(20)
+	f.killed(a)
+	f.members(1)
+	f.answered(20)
+	longest := f.load.Progress().Max
+	if !short { // nothing runs beside it
+		require.Less(f, longest, takeoverBound)
+	}
+	f.figure("session timeout %s", sessionTimeout)
+}
+
+func zombie(f *field) {
+	a := f.start("a")
+	f.start("b")
+	f.members(2)
+	f.ask()
+	f.answered(10)
+	a.signal(f.T, syscall.SIGSTOP)
+	f.members(1)
+	f.answered(10)
+	a.signal(f.T, syscall.SIGCONT)
+	f.answered(10)
+	f.returns(a)
+}
+
+// returns waits until an instance that lost its partitions is a member again, or has ended.
+func (f *field) returns(i *instance) {
+	f.Helper()
+	select {
+	case <-i.ended:
+		f.figure("it ended")
+	case <-time.After(2 * time.Second):
+		f.members(2)
+		f.figure("it came back")
+	}
+	f.answered(10)
+}
+
+func cutOffFromCoordinator(f *field) {
+	var lost atomic.Bool
+	_, addrs := newTap(f, f.brokers, func(r request) verdict {
+		if lost.Load() && r.Key == kmsg.Heartbeat {
+			return swallow
+		}
+		return pass
+	})
+	a := f.start("a", func(c *config) { c.brokers = addrs })
+	f.start("b")
+	f.members(2)
+	f.ask()
+	f.answered(10)
+	lost.Store(true)
+	f.members(1)
+	f.answered(20)
+	lost.Store(false)
+	f.returns(a)
+}
+
+func scaling(f *field) {
+	f.start("a")
+	f.ask()
+	f.answered(10)
+	b, c := f.launch("b"), f.launch("c")
+	f.runs(b)
+	f.runs(c)
+	f.members(3)
+	f.answered(20)
+	require.NoError(f, b.stop())
+	f.members(2)
+	f.answered(10)
+	require.NoError(f, c.stop())
+	f.members(1)
+	f.answered(10)
+}
+
+func samePath(f *field) {
+	f.start("a")
+	f.ask()
+	f.answered(5)
+	b := f.launch("b", func(c *config) { c.dir = f.dirs["a"] })
+	b.refuses(f.T, "in use", f.dirs["a"])
+	f.answered(10)
+	f.figure("the newer one ends: %q", "storage in use")
+}
+
+func sameInstance(f *field) {
+	older := f.start("a")
+	f.ask()
+	f.answered(5)
+	newer := f.launch("a2", func(c *config) { c.instance = "a" })
+	older.refuses(f.T, "fenced", "same instance id")
+	f.runs(newer)
+	f.answered(10)
+	f.figure("the older one ends: %q", "fenced")
+}
