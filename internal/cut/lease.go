@@ -97,8 +97,8 @@ func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 	}
 }
 
-// Replaced asks the coordinator whether another process has joined with m's instance id: the error wraps ErrFenced. It is
-// nil where none has, or where that cannot be learnt now.
+// Replaced asks the coordinator whether another process has joined with m's instance id: the error wraps ErrFenced. It
+// is nil where none has, or where that cannot be learnt now.
 func Replaced(client sarama.Client, m Member) error {
 	if m.ID == "" || m.Instance == "" || !errors.Is(heartbeat(client, m), sarama.ErrFencedInstancedId) {
 		return nil
