@@ -1,8 +1,10 @@
 package processors
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,10 +31,7 @@ func FromEnviron(environ []string) (Environment, error) {
 	properties, names := kafkaVariables(environ)
 	env := Environment{Brokers: []string{"localhost:9092"}}
 	conf := kafka.Config()
-	ignored, err := kafka.Apply(conf, properties)
-	if err != nil {
-		return Environment{}, fmt.Errorf("%w: environment: %w", ErrConfig, err)
-	}
+	ignored, wrong := kafka.Apply(conf, properties)
 	for _, name := range ignored {
 		delete(properties, name)
 	}
@@ -49,6 +48,11 @@ func FromEnviron(environ []string) (Environment, error) {
 	if list := splitList(properties[kafka.BootstrapServers]); len(list) > 0 {
 		env.Brokers = list
 	}
+	for _, address := range env.Brokers {
+		if err := checkAddress(address); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("KAFKA_BOOTSTRAP_SERVERS: %w", err))
+		}
+	}
 	if dir, ok := properties[kafka.StateDir]; ok {
 		env.Options = append(env.Options, WithStorage(LevelDB(dir)))
 	}
@@ -56,11 +60,13 @@ func FromEnviron(environ []string) (Environment, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 16)
 		switch {
 		case err != nil || n < -1 || n == 0:
-			return Environment{}, fmt.Errorf("%w: environment: KAFKA_REPLICATION_FACTOR: %q, want at least 1, or -1",
-				ErrConfig, text)
+			wrong = errors.Join(wrong, fmt.Errorf("KAFKA_REPLICATION_FACTOR: %q, want at least 1, or -1", text))
 		case n > 0:
 			env.Options = append(env.Options, WithReplication(int16(n)))
 		}
+	}
+	if wrong != nil {
+		return Environment{}, fmt.Errorf("%w: environment: %w", ErrConfig, wrong)
 	}
 	for _, taken := range []string{kafka.BootstrapServers, kafka.StateDir, kafka.ReplicationFactor} {
 		delete(properties, taken)
@@ -89,6 +95,15 @@ func kafkaVariables(environ []string) (properties, names map[string]string) {
 		}
 	}
 	return properties, names
+}
+
+// checkAddress refuses what no broker can be reached at: every attempt to connect would fail, for ever.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
+		return fmt.Errorf("%q, want host:port", address)
+	}
+	return nil
 }
 
 func splitList(list string) []string {

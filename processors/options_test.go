@@ -142,6 +142,8 @@ func TestEnvironmentThatBreaksAPromiseIsRefused(t *testing.T) {
 	for _, entry := range []string{
 		"KAFKA_ACKS=1", "KAFKA_PARTITIONER_CLASS=com.example.Mine", "KAFKA_ENABLE_IDEMPOTENCE=false",
 		"KAFKA_ISOLATION_LEVEL=read_uncommitted", "KAFKA_REPLICATION_FACTOR=0", "KAFKA_REPLICATION_FACTOR=many",
+		"KAFKA_BOOTSTRAP_SERVERS=kafka", "KAFKA_BOOTSTRAP_SERVERS=kafka:9092,kafka:", "KAFKA_BOOTSTRAP_SERVERS=:9092",
+		"KAFKA_BOOTSTRAP_SERVERS=http://kafka:9092", "KAFKA_BOOTSTRAP_SERVERS=kafka:99999",
 	} {
 		_, err := processors.FromEnviron([]string{entry})
 		require.ErrorIs(t, err, processors.ErrConfig, entry)
@@ -151,6 +153,17 @@ func TestEnvironmentThatBreaksAPromiseIsRefused(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "OAUTHBEARER is not supported")
 	require.False(t, strings.Contains(err.Error(), "hunter2"))
-	_, err = processors.FromEnviron([]string{"KAFKA_REPLICATION_FACTOR=-1"})
-	require.NoError(t, err)
+	for _, right := range []string{"KAFKA_REPLICATION_FACTOR=-1", "KAFKA_BOOTSTRAP_SERVERS=[::1]:9092, 10.0.0.1:9093"} {
+		_, err = processors.FromEnviron([]string{right})
+		require.NoError(t, err, right)
+	}
+}
+
+func TestEnvironmentIsRefusedForAllThatIsWrongAtOnce(t *testing.T) {
+	_, err := processors.FromEnviron([]string{
+		"KAFKA_ACKS=1", "KAFKA_LINGER_MS=soon", "KAFKA_REPLICATION_FACTOR=0", "KAFKA_BOOTSTRAP_SERVERS=kafka",
+	})
+	for _, name := range []string{"acks", "linger.ms", "KAFKA_REPLICATION_FACTOR", "KAFKA_BOOTSTRAP_SERVERS"} {
+		require.ErrorContains(t, err, name)
+	}
 }
