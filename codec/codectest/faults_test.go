@@ -30,6 +30,10 @@ func faults() map[string][]altered {
 				raw, err := c.Encode(v)
 				return append(raw, bytes.Repeat([]byte(" "), rand.IntN(1_000_000))...), err
 			}},
+			{encode: func(c good, v any) ([]byte, error) { // as a map is written that nobody sorts
+				raw, err := c.Encode(v)
+				return append(raw, bytes.Repeat([]byte(" "), rand.IntN(2))...), err
+			}},
 			{encode: func(good, any) ([]byte, error) { return nil, nil }},
 			{decode: func(c good, raw []byte) (any, error) { return c.Unmarshal(raw).Value, nil }},
 			{decode: func(_ good, raw []byte) (any, error) { return poison(raw, errors.New("no")), nil }},
