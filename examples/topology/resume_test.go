@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,6 +71,10 @@ func TestSessionCanBeInspected(t *testing.T) {
 
 	require.Equal(t, 1, command(deadline(t), []string{"-data", dir, "-inspect", "nobody"}, nil, out, errs))
 	require.Contains(t, errs.String(), "nobody")
+
+	none := filepath.Join(dir, "none")
+	require.Equal(t, 1, command(deadline(t), []string{"-data", none, "-inspect", "demo"}, nil, out, errs))
+	require.NoDirExists(t, none, "looking made it")
 }
 
 func TestOtherBrokersAreUsed(t *testing.T) {

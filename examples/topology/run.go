@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,7 +64,13 @@ func connect(s *settings, logger *zap.Logger) (io.Closer, error) {
 	}
 	opts := []embedded.Option{embedded.WithLogger(logger)}
 	if s.data != "" {
-		opts = append(opts, embedded.WithDirectory(filepath.Join(s.data, "broker")))
+		dir := filepath.Join(s.data, "broker")
+		if s.inspect != "" {
+			if _, err := os.Stat(dir); err != nil {
+				return nil, fmt.Errorf("inspect: %w", err) // a look must not make the directory
+			}
+		}
+		opts = append(opts, embedded.WithDirectory(dir))
 	}
 	broker, err := embedded.Start(opts...)
 	if err != nil {
