@@ -29,6 +29,10 @@ type TopicManager struct {
 	Limit time.Duration
 	// Fence, if not nil, is called while a transaction is open at the end of a table.
 	Fence func(topic string, partition int32)
+	// Stored, if not nil, is the offset up to which the local store of a partition has read, -1 for nothing.
+	Stored func(topic string, partition int32) int64
+	// Ended, if not nil, is told where Goka will stop reading a partition, or why it cannot begin.
+	Ended func(topic string, partition int32, end int64, err error)
 	// Session is the context of the running generation: a wait must not outlive it.
 	Session func() context.Context
 }
@@ -147,7 +151,14 @@ func (m *TopicManager) GetOffset(topic string, partition int32, at int64) (int64
 	if m.Fence != nil {
 		fence = func() { m.Fence(topic, partition) }
 	}
-	return StableEnd(ctx, m.Client, topic, partition, m.Limit, fence)
+	end, err := StableEnd(ctx, m.Client, topic, partition, m.Limit, fence)
+	if err == nil {
+		end, err = m.end(topic, partition, end)
+	}
+	if m.Ended != nil {
+		m.Ended(topic, partition, end, err)
+	}
+	return end, err
 }
 
 // Close implements goka.TopicManager; the client is not its own.

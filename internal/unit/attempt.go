@@ -11,6 +11,7 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
+	"github.com/lovoo/goka/storage"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
@@ -71,12 +72,16 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
 		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)
 	}
-	r.tables = newTables(u.cfg, u.timed)
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
-		Limit: transactionLimit, Session: r.session,
+		Limit: transactionLimit, Session: r.session, Ended: r.ended,
 	}
+	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID)
+	r.topics.Stored = r.tables.stored
 	if u.cfg.Guarantee == ExactlyOnce {
+		if err := recovery.CheckTransactions(client); err != nil {
+			return fmt.Errorf("unit: group %s: %w", u.group, err)
+		}
 		r.topics.Fence = r.fence
 	}
 	if u.timed != nil {
@@ -121,8 +126,10 @@ func (r *run) serve(ctx context.Context) error {
 		case <-ended:
 		}
 	})
+	watch.Go(func() { r.watchRecovery(running, watchEvery) })
 	err := r.processor.Run(running)
 	close(ended)
+	cancel()
 	watch.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,6 +161,15 @@ func (r *run) session() context.Context {
 	return context.Background()
 }
 
+// ended keeps where a recovery ends, or why it cannot begin, which Goka flattens to text.
+func (r *run) ended(topic string, partition int32, end int64, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.failed(err)
+		return
+	}
+	r.tables.ended(topic, partition, end)
+}
+
 func (r *run) currentGroup() *cut.Group {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +199,7 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithClientID(u.cfg.Sarama().ClientID),
 		goka.WithHasher(codec.KeyHasher()),
 		goka.WithNilHandling(goka.NilDecode),
-		goka.WithStorageBuilder(r.tables.build),
+		goka.WithStorageBuilder(r.build),
 		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) { return r.topics, nil }),
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
 			conf := u.cfg.Sarama()
@@ -210,6 +226,16 @@ func (r *run) options() []goka.ProcessorOption {
 			})
 		}(),
 	}
+}
+
+// build is Goka's storage builder; what it fails by is kept, since Goka flattens it to text.
+func (r *run) build(topic string, partition int32) (storage.Storage, error) {
+	s, err := r.tables.build(topic, partition)
+	if err != nil {
+		r.failed(err)
+		return nil, err
+	}
+	return s, nil
 }
 
 func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGroup, error) {

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/lovoo/goka"
@@ -18,12 +19,26 @@ type tables struct {
 	table  func(topic string, partition int32) (*store.Store, error)
 	others func(topic string, partition int32) (*store.Store, error)
 
+	dir     string
+	topicID func(topic string) (string, error)
+
 	mu   sync.Mutex
 	open map[int32]*store.Store // of the group table, recovered
+	// reading are those that are not recovered yet, and where Goka will stop.
+	reading map[int32]*reading
 }
 
-func newTables(cfg Config, timed timer.Timed) *tables {
-	t := &tables{group: string(goka.GroupTable(cfg.Graph.Group())), open: map[int32]*store.Store{}}
+// reading is a partition of the group table that is being recovered.
+type reading struct {
+	store *store.Store
+	end   int64 // 0 until it is known
+}
+
+func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error)) *tables {
+	t := &tables{
+		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID,
+		open: map[int32]*store.Store{}, reading: map[int32]*reading{},
+	}
 	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
 	t.table = store.Builder(cfg.StorageDir)
 	if timed != nil {
@@ -37,10 +52,20 @@ func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	if topic != t.group {
 		return t.others(topic, partition)
 	}
+	name, err := t.checkTopic(topic, partition)
+	if err != nil {
+		return nil, err
+	}
 	s, err := t.table(topic, partition)
 	if err != nil {
 		return nil, err
 	}
+	if err := name.keep(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	t.mu.Lock()
+	t.reading[partition] = &reading{store: s}
+	t.mu.Unlock()
 	return &owned{Store: s, tables: t, partition: partition}, nil
 }
 
@@ -59,6 +84,7 @@ func (o *owned) MarkRecovered() error {
 	}
 	o.tables.mu.Lock()
 	defer o.tables.mu.Unlock()
+	o.tables.forgetReading(o)
 	if !o.closed { // Goka does not wait for this where the session ends
 		o.tables.open[o.partition] = o.Store
 	}
@@ -69,6 +95,7 @@ func (o *owned) MarkRecovered() error {
 func (o *owned) Close() error {
 	o.tables.mu.Lock()
 	o.closed = true
+	o.tables.forgetReading(o)
 	if o.tables.open[o.partition] == o.Store {
 		delete(o.tables.open, o.partition)
 	}
@@ -105,4 +132,35 @@ func (t *tables) get(partition int32, key string) ([]byte, error) {
 		return nil, ErrNotRunning
 	}
 	return s.Get(key)
+}
+
+// forgetReading is called with the mutex held.
+func (t *tables) forgetReading(o *owned) {
+	if r := t.reading[o.partition]; r != nil && r.store == o.Store {
+		delete(t.reading, o.partition)
+	}
+}
+
+// stored is the offset up to which a partition's store has read, -1 for nothing.
+func (t *tables) stored(topic string, partition int32) int64 {
+	t.mu.Lock()
+	r := t.reading[partition]
+	t.mu.Unlock()
+	if topic != t.group || r == nil {
+		return -1
+	}
+	offset, err := r.store.GetOffset(-1)
+	if err != nil {
+		return -1
+	}
+	return offset
+}
+
+// ended keeps where Goka will stop reading a partition.
+func (t *tables) ended(topic string, partition int32, end int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.reading[partition]; r != nil && topic == t.group {
+		r.end = end
+	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -100,6 +102,8 @@ func (u *Unit) supervise(ctx context.Context) error {
 			return cut.ErrKilled
 		case errors.Is(err, cut.ErrFenced):
 			return err // whoever restarts it would fence for ever (R4)
+		case hopeless(err):
+			return err
 		}
 		if time.Since(started) >= u.cfg.Restart.Reset {
 			restarts = 0
@@ -125,6 +129,18 @@ func (u *Unit) supervise(ctx context.Context) error {
 			return err // stopped while it was down: what failed was not drained
 		}
 	}
+}
+
+// hopeless reports whether an error stays until somebody does something about it.
+func hopeless(err error) bool {
+	for _, e := range []error{
+		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, store.ErrDamaged, store.ErrNewerFormat,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 func (u *Unit) pause(ctx context.Context, d time.Duration) bool {

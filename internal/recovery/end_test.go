@@ -1,0 +1,75 @@
+package recovery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+
+// log writes transactions to a partition: each of the given size, and committed or aborted.
+func log(t *testing.T, brokers []string, transactions ...int) {
+	t.Helper()
+	conf := kafka.Config()
+	conf.Producer.Transaction.ID = "g/i1"
+	p, err := sarama.NewAsyncProducer(brokers, conf)
+	require.NoError(t, err)
+	for _, n := range transactions {
+		require.NoError(t, p.BeginTxn())
+		for range max(n, -n) {
+			p.Input() <- &sarama.ProducerMessage{Topic: "table", Value: sarama.StringEncoder("v")}
+			<-p.Successes()
+		}
+		if n > 0 {
+			require.NoError(t, p.CommitTxn())
+		} else {
+			require.NoError(t, p.AbortTxn())
+		}
+	}
+	require.NoError(t, p.Close())
+}
+
+func TestTableEndsBehindItsLastCommittedRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		transactions []int
+		stored       int64
+		want         int64
+	}{
+		"empty":                                 {nil, -1, 0},
+		"commit marker":                         {[]int{5}, -1, 5},
+		"abort marker":                          {[]int{5, -7}, -1, 5},
+		"aborted only":                          {[]int{-7}, -1, 0},
+		"many aborted":                          {[]int{2, -40}, -1, 2},
+		"store is at the end":                   {[]int{5}, 4, 5},
+		"store is behind":                       {[]int{5}, 2, 5},
+		"what the store has was compacted away": {[]int{-7}, 3, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "table"))
+			require.NoError(t, err)
+			defer k.Close()
+			log(t, k.ListenAddrs(), c.transactions...)
+			client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, client.Close()) }()
+			m := &TopicManager{
+				Client: client, Limit: time.Second, Stored: func(string, int32) int64 { return c.stored },
+			}
+			end, err := m.GetOffset("table", 0, sarama.OffsetNewest)
+			require.NoError(t, err)
+			require.Equal(t, c.want, end)
+
+			m.Stored = func(string, int32) int64 { return 1000 }
+			_, err = m.GetOffset("table", 0, sarama.OffsetNewest)
+			require.ErrorIs(t, err, ErrShorter)
+		})
+	}
+}
