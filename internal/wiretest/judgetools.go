@@ -174,6 +174,12 @@ func (j *judgement) givenUp(s *session) map[string]bool {
 	return out
 }
 
+// redelivered tells whether the pipeline shows that it read records again. A response that names no step is refused
+// while none is open, and counts when it comes again while one is.
+func (j *judgement) redelivered() bool {
+	return !j.once && j.report.Counts.Repeats+j.report.Counts.LetterRepeats > 0
+}
+
 // fates checks the records with a known fate, and messages that no rule lets vanish.
 func (j *judgement) fates() {
 	for at, sent := range j.known {
@@ -183,7 +189,7 @@ func (j *judgement) fates() {
 		switch {
 		case sent.Fate == FateDeadLetter && !j.dead[at]:
 			j.report.add(RuleLost, at, "%s is not dead-lettered", sent.Case)
-		case sent.Fate == FateDeadLetter && j.used[at]:
+		case sent.Fate == FateDeadLetter && j.used[at] && !j.redelivered():
 			j.report.add(RuleFate, at, "%s was used", sent.Case)
 		case sent.Fate == FateTurnOrDeadLetter && !j.dead[at] && !j.used[at]:
 			j.report.add(RuleLost, at, "%s is neither answered nor dead-lettered", sent.Case)
