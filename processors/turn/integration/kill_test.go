@@ -2,8 +2,10 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -16,10 +18,11 @@ import (
 
 // The long forms; `make chaos` sets them.
 const (
-	killsVariable    = "TURNTABLE_KILLS"
-	turnsVariable    = "TURNTABLE_TURNS"
-	sessionsVariable = "TURNTABLE_SESSIONS" // of an attack
-	restartsVariable = "TURNTABLE_RESTARTS"
+	killsVariable     = "TURNTABLE_KILLS"
+	turnsVariable     = "TURNTABLE_TURNS"
+	sessionsVariable  = "TURNTABLE_SESSIONS" // of an attack
+	restartsVariable  = "TURNTABLE_RESTARTS"
+	instancesVariable = "TURNTABLE_INSTANCES" // of the pipeline, one of which is killed at a time
 )
 
 func fromEnv(t *testing.T, name string, value int) int {
@@ -54,19 +57,31 @@ func TestTurnsSurviveKills(t *testing.T) {
 			go func() { done <- load.Wait(ctx) }()
 
 			random := rand.New(rand.NewPCG(1, uint64(kills)))
+			running := make([]*instance, fromEnv(t, instancesVariable, 1))
+			launch := func(n int) {
+				one := c
+				one.instance, one.dir = fmt.Sprintf("i%d", n+1), filepath.Join(c.dir, strconv.Itoa(n))
+				running[n] = spawn(t, one)
+			}
+			for n := range running {
+				launch(n)
+			}
 			for n := range kills {
-				i := spawn(t, c)
 				// Some kills meet a process that recovers, most one in the middle of turns.
-				progressed(ctx, load, random.IntN(1+turns/kills), 20*time.Millisecond+time.Duration(random.IntN(400))*time.Millisecond)
-				i.kill(t)
+				limit := 20*time.Millisecond + time.Duration(random.IntN(800))*time.Millisecond
+				progressed(ctx, load, 1+random.IntN(1+turns/kills), limit)
+				victim := random.IntN(len(running))
+				running[victim].kill(t)
+				launch(victim)
 				if n%10 == 9 {
 					t.Logf("%d kills: %+v", n+1, load.Progress())
 				}
 			}
-			last := spawn(t, c)
 			require.NoError(t, <-done)
 			require.NoError(t, load.Close())
-			require.NoError(t, last.stop())
+			for _, i := range running {
+				require.NoError(t, i.stop())
+			}
 
 			options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(10 * time.Second)}
 			if guarantee == processors.ExactlyOnce {
@@ -79,7 +94,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 			require.NoError(t, err, report.String())
 			require.True(t, report.Kept(), report.String())
 			require.Equal(t, turns, report.Counts.Messages)
-			t.Logf("%d kills, longest wait of a user %s: %s", kills, load.Progress().Max, report)
+			t.Logf("%d kills of %d instances, longest wait of a user %s: %s", kills, len(running), load.Progress().Max, report)
 		})
 	}
 }
