@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -257,75 +256,5 @@ func (w *world) use(c Called) {
 		if deed == "again" {
 			w.result(id, input.k, "other")
 		}
-	}
-}
-
-// summary is what a model is given, without times.
-func summary(asked Enriched) string {
-	var said []string
-	elements, _ := topics.Elements(topics.Splice(asked.History, asked.LatestInput))
-	for _, raw := range elements {
-		m, _ := topics.DecodeMessage(raw)
-		said = append(said, *m.Role+"="+string(m.Content))
-	}
-	d := digestOf("summary", said...)
-	return hex.EncodeToString(d[:4]) + " of " + strconv.Itoa(len(said))
-}
-
-// plain is an output without what depends on the time it was made.
-func plain(v Value) string {
-	switch v := v.(type) {
-	case Enriched:
-		return fmt.Sprint(summary(v), *v.UserID, v.Cost != nil && *v.Cost > 0)
-	case Completed:
-		var results []string
-		for _, r := range v.Results {
-			results = append(results, string(r.Result))
-		}
-		return fmt.Sprint(v.ExpectedCount, results, len(v.Expected))
-	case ToolMessage:
-		return string(v.Content)
-	case Answered:
-		cost := "none"
-		if v.Cost != nil {
-			cost = fmt.Sprint(*v.Cost)
-		}
-		return fmt.Sprint(v.Content, " cost ", cost, " to ", string(v.ReplyTo), v.Error)
-	case Called:
-		return *v.ToolUseID
-	default:
-		return fmt.Sprintf("%T", v)
-	}
-}
-
-// judge checks the promises once everything has come to rest.
-func (w *world) judge(exact bool) {
-	w.tb.Helper()
-	ends, calls := map[string]int{}, map[string]int{}
-	for id, n := range w.counts {
-		if exact {
-			require.Equal(w.tb, 1, n, "%s is written once", id)
-		}
-		turn, rest, _ := strings.Cut(id, "/")
-		step, kind, _ := strings.Cut(rest, "/")
-		kind, _, _ = strings.Cut(kind, "/")
-		switch kind {
-		case "output":
-			ends[turn]++
-		case "tool-use", "tool-use-dlq":
-			calls[turn+"/"+step]++
-		}
-	}
-	require.Len(w.tb, ends, len(w.scripts), "every message ends")
-	for turn, n := range ends {
-		require.Equal(w.tb, 1, n, turn)
-	}
-	for step, n := range calls {
-		require.True(w.tb, strings.HasPrefix(w.outputs[step+"/all-complete/0"], strconv.Itoa(n)+" "),
-			"every call of %s has one result: %s", step, w.outputs[step+"/all-complete/0"])
-	}
-	if s := w.state(); s != nil {
-		require.Empty(w.tb, s.Waiting)
-		require.Nil(w.tb, s.Turn)
 	}
 }
