@@ -61,12 +61,14 @@ func configure(logger *zap.Logger) (*processors.Processor, error) {
 	kafka, kafkaErr := processors.FromEnviron(os.Environ())
 	rules, rulesErr := turn.OptionsFromEnv(os.LookupEnv)
 	tick, tickErr := milliseconds("TOOL_AGG_PUNCTUATE_INTERVAL_MS", 250*time.Millisecond)
+	guarantee, guaranteeErr := chosenGuarantee()
 	ttl, ttlErr := milliseconds("REPLY_TO_STATE_TTL_MS", topics.DefaultRouteTTL)
 	catalog, agentErr := topics.For(agent, topics.WithRouteTTL(ttl))
 	if agentErr != nil {
 		agentErr = fmt.Errorf("AGENT_NAME: %w", agentErr)
 	}
-	if err := errors.Join(agentErr, kafkaErr, rulesErr, tickErr, ttlErr, refuseMemoir(logger)); err != nil {
+	err := errors.Join(agentErr, kafkaErr, rulesErr, tickErr, ttlErr, guaranteeErr, refuseMemoir(logger))
+	if err != nil {
 		return nil, err
 	}
 	graph, err := turn.Graph(agent, rules...)
@@ -81,13 +83,23 @@ func configure(logger *zap.Logger) (*processors.Processor, error) {
 	logger.Info("open turns and histories of FlightDeck's application are not taken over: drain it first")
 	options := append(kafka.Options,
 		processors.WithTopics(catalog), processors.WithTick(tick), processors.WithLogger(logger))
-	if guarantee := strings.TrimSpace(os.Getenv("PROCESSING_GUARANTEE")); guarantee != "" {
-		options = append(options, processors.WithGuarantee(processors.Guarantee(guarantee)))
+	if guarantee != "" {
+		options = append(options, processors.WithGuarantee(guarantee))
 	}
 	if id := derivedInstance(); id != "" {
 		options = append(options, processors.WithInstance(id))
 	}
 	return processors.New(kafka.Brokers, graph, options...)
+}
+
+// chosenGuarantee reads PROCESSING_GUARANTEE; a blank one counts as unset.
+func chosenGuarantee() (processors.Guarantee, error) {
+	switch text := strings.TrimSpace(os.Getenv("PROCESSING_GUARANTEE")); text {
+	case "", "at_least_once", "exactly_once", "exactly_once_v2":
+		return processors.Guarantee(text), nil
+	default:
+		return "", fmt.Errorf("PROCESSING_GUARANTEE=%q, want at_least_once or exactly_once", text)
+	}
 }
 
 // derivedInstance makes a static member of a process that keeps its tables: killed and started again it goes on at once,

@@ -126,10 +126,11 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 		"acks":                           {"AGENT_NAME=a", "KAFKA_ACKS=1"},
 		"ASYNC_TOOL_TIMEOUT_MS":          {"AGENT_NAME=a", "ASYNC_TOOL_TIMEOUT_MS=-1"},
 		"THINK_TIMEOUT_MS":               {"AGENT_NAME=a", "THINK_TIMEOUT_MS=soon"},
+		"KAFKA_BOOTSTRAP_SERVERS":        {"AGENT_NAME=a", "KAFKA_BOOTSTRAP_SERVERS=kafka"},
 		"TOOL_AGG_PUNCTUATE_INTERVAL_MS": {"AGENT_NAME=a", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=0"},
 		"REPLY_TO_STATE_TTL_MS":          {"AGENT_NAME=a", "REPLY_TO_STATE_TTL_MS=x"},
 		"instance id":                    {"AGENT_NAME=a", "PROCESSING_GUARANTEE=exactly_once"},
-		"no guarantee":                   {"AGENT_NAME=a", "PROCESSING_GUARANTEE=sometimes"},
+		"PROCESSING_GUARANTEE":           {"AGENT_NAME=a", "PROCESSING_GUARANTEE=sometimes"},
 		"HEALTH_ADDR":                    {"AGENT_NAME=a", "HEALTH_ADDR=nowhere:at:all", "KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:1"},
 	} {
 		t.Run(want, func(t *testing.T) {
