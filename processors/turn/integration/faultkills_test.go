@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,9 +14,9 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// faults are the rows of the matrix.
+// faults are the rows of the matrix. Those done to brokers come first: theirs are gone before the shared one is there.
 func faults() []fault {
-	return slices.Concat(kills(), memberships(), localStores(), wires(), records(), brokerFaults())
+	return slices.Concat(brokerFaults(), memberships(), kills(), localStores(), wires(), records())
 }
 
 func kills() []fault {
@@ -42,7 +41,7 @@ func kills() []fault {
 		{kmsg.OffsetCommit, processors.AtLeastOnce, 2, false},
 	} {
 		rows = append(rows, fault{
-			name: fmt.Sprintf("SIGKILL before and after %s", r.key.Name()), only: r.only, long: r.long,
+			name: "SIGKILL before and after " + r.key.Name(), only: r.only, long: r.long,
 			play: func(f *field) {
 				f.start("a").kill(f.T) // the topics and the group are there
 				f.ask()
@@ -87,7 +86,8 @@ func randomKills(f *field) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range rounds {
 		i := f.launch("a")
-		progressed(f.ctx, f.load, 1+random.IntN(20), 100*time.Millisecond+time.Duration(random.IntN(1000))*time.Millisecond)
+		limit := 100*time.Millisecond + time.Duration(random.IntN(1000))*time.Millisecond
+		progressed(f.ctx, f.load, 1+random.IntN(20), limit)
 		f.killed(i)
 	}
 	f.start("a")

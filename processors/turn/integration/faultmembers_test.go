@@ -11,13 +11,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors"
 )
 
 func memberships() []fault {
 	return []fault{
 		{name: "SIGKILL of one of two instances for good: takeover", play: takeover, alone: !short},
 		{name: "SIGSTOP for longer than the session timeout, takeover, SIGCONT", play: zombie},
-		{name: "heartbeats lost, everything else goes through, takeover", play: cutOffFromCoordinator, long: true},
+		{name: "connection to the coordinator hangs, takeover", play: hangingConnection, long: true},
+		{
+			name: "member that does not learn that it was removed, takeover", play: func(f *field) { f.unaware(nil) },
+			only: processors.ExactlyOnce,
+		},
 		{name: "scaling 1 -> 3 -> 1 instances", play: scaling},
 		{name: "a second instance with the same storage path", play: samePath},
 		{name: "a second instance with the same instance id", play: sameInstance},
@@ -84,7 +89,7 @@ func (f *field) returns(i *instance) {
 	f.answered(10)
 }
 
-func cutOffFromCoordinator(f *field) {
+func hangingConnection(f *field) {
 	var lost atomic.Bool
 	_, addrs := newTap(f, f.brokers, func(r request) verdict {
 		if lost.Load() && r.Key == kmsg.Heartbeat {
@@ -102,6 +107,32 @@ func cutOffFromCoordinator(f *field) {
 	f.answered(20)
 	lost.Store(false)
 	f.returns(a)
+}
+
+// unaware has an instance take its heartbeats for answered when its partitions have long been another's. No lease helps
+// against that: only the generation in its commits.
+func (f *field) unaware(rewrite func(kmsg.Request)) {
+	f.Helper()
+	var lost atomic.Bool
+	rewrites := []func(kmsg.Request){rewrite}
+	if rewrite == nil {
+		rewrites = nil
+	}
+	_, addrs := newTap(f, f.brokers, func(r request) verdict {
+		if lost.Load() && r.Key == kmsg.Heartbeat {
+			return forge
+		}
+		return pass
+	}, rewrites...)
+	f.start("a", func(c *config) { c.brokers = addrs })
+	f.start("b")
+	f.members(2)
+	f.ask()
+	f.answered(10)
+	lost.Store(true)
+	f.members(1)
+	f.answered(20)
+	lost.Store(false)
 }
 
 func scaling(f *field) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/turntable-streams/turntable/internal/kafkatest"
 	"github.com/turntable-streams/turntable/internal/wiretest"
@@ -44,7 +46,7 @@ type field struct {
 	all    []*instance
 	// cluster is the field's own, where the fault is one of the brokers.
 	cluster *kafkatest.Cluster
-	dirs   map[string]string // of instances
+	dirs    map[string]string // of instances
 
 	kills   int
 	figures []string // for the table
@@ -104,16 +106,35 @@ func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string)
 // prepare creates the topics and begins to ask.
 func (f *field) prepare(judged bool) {
 	require.NoError(f, wiretest.CreateTopics(f.ctx, f.brokers, f.agent, faultPartitions))
+	f.visible(wiretest.NamesOf(f.agent))
 	if judged {
 		f.ledger = wiretest.NewLedger()
 	}
+}
+
+// visible waits until the brokers know the topics that they said they have created: a process that starts before would
+// make up for those it misses.
+func (f *field) visible(names wiretest.Names) {
+	f.Helper()
+	f.withTopics(func(admin *kadm.Client) {
+		require.Eventually(f, func() bool {
+			have, err := admin.ListTopics(f.ctx)
+			if err != nil {
+				return false
+			}
+			known := have.Names()
+			return !slices.ContainsFunc(names.All(), func(topic string) bool {
+				return topic != names.Loop && !slices.Contains(known, topic)
+			})
+		}, wait, poll)
+	})
 }
 
 // ask has turns run from here on.
 func (f *field) ask() {
 	f.Helper()
 	load, err := wiretest.StartLoad(f.ctx, f.brokers, f.agent, wiretest.LoadOptions{
-		Tools: 3, Concurrency: users, Ledger: f.ledger,
+		Tools: 3, Concurrency: users, PerSession: 3, Ledger: f.ledger,
 	})
 	require.NoError(f, err)
 	f.load = load

@@ -94,10 +94,10 @@ func recreatedTable(f *field) {
 		f.deleteTopic(admin, f.changelog())
 		f.createTopic(admin, f.changelog(), faultPartitions)
 	})
-	f.launch("a", giveUp).refuses(f.T, f.changelog(), "local cache")
+	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and made anew", f.dirs["a"])
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
-	f.figure("it ends: %q", "the table might be gone")
+	f.figure("it ends: %q", "topic was deleted and made anew")
 }
 
 func wrongPartitions(f *field) {
@@ -106,6 +106,7 @@ func wrongPartitions(f *field) {
 		topic := wiretest.NamesOf(input).ToolUseResult
 		f.createTopic(admin, topic, faultPartitions+1)
 		require.NoError(f, wiretest.CreateTopics(f.ctx, f.brokers, input, faultPartitions))
+		f.visible(wiretest.NamesOf(input))
 		f.launch("b", giveUp, func(c *config) { c.agent = input }).refuses(f.T, topic, "co-partitioned topics differ")
 
 		f.createTopic(admin, f.changelog(), faultPartitions+1)

@@ -103,7 +103,9 @@ func oversize(f *field) {
 	may := wiretest.Sent{Fate: wiretest.FateTurn, Case: "oversized", Codes: []string{"", "too_large"}}
 	for n, plan := range []wiretest.Plan{
 		{Steps: 1, Tools: 3, Deeds: []wiretest.Deed{wiretest.DeedHuge, wiretest.DeedHuge, wiretest.DeedOK}},
-		{Pad: 700_000}, {}, {},
+		{Pad: 700_000},
+		{},
+		{},
 	} {
 		plan.Key = fmt.Sprintf("huge.%d", n)
 		text := plan.Text()

@@ -29,7 +29,11 @@ func (f *field) readChangelog(partition int32, level kgo.IsolationLevel) []*kgo.
 	)
 	require.NoError(f, err)
 	defer client.Close()
-	ends, err := kadm.NewClient(client).ListCommittedOffsets(f.ctx, topic)
+	list := kadm.NewClient(client).ListCommittedOffsets
+	if level == kgo.ReadUncommitted() {
+		list = kadm.NewClient(client).ListEndOffsets
+	}
+	ends, err := list(f.ctx, topic)
 	require.NoError(f, err)
 	end, ok := ends.Lookup(topic, partition)
 	require.True(f, ok)
@@ -106,10 +110,11 @@ func (f *field) storeIs(name string, partition int32, s *store.Store) {
 		value, err := rows.Value()
 		require.NoError(f, err)
 		key := string(rows.Key())
-		require.True(f, bytes.Equal(want[key], value), "%s: the store of partition %d at offset %d has another row for %q",
-			name, partition, offset, key)
+		require.True(f, bytes.Equal(want[key], value), "%s: the store of partition %d at offset %d differs for %q", name,
+			partition, offset, key)
 		delete(want, key)
 	}
 	require.NoError(f, rows.Err())
-	require.True(f, len(want) == 0 || !any && offset == 0, "%s: the store of partition %d at offset %d lacks rows", name, partition, offset)
+	require.True(f, len(want) == 0 || !any && offset == 0, "%s: the store of partition %d at offset %d lacks rows", name,
+		partition, offset)
 }

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -27,6 +28,7 @@ const (
 	pass    verdict = iota
 	cutOff          // closes the connection: it is never delivered
 	swallow         // it is not delivered, the connection stays open
+	forge           // the tap answers itself that all is well; for one request in flight at a time
 )
 
 // tap stands between a process and its brokers and does to its requests what a network does, or a process that ends in
@@ -35,8 +37,8 @@ const (
 type tap struct {
 	// judge is asked for each request before it goes out, and for its answer when the broker has given it.
 	judge func(request) verdict
-	// rewrite, if any, may change a request.
-	rewrite func(kmsg.Request)
+	// rewrite may change a request.
+	rewrite []func(kmsg.Request)
 
 	mu     sync.Mutex
 	closed bool
@@ -46,9 +48,9 @@ type tap struct {
 }
 
 // newTap returns the tap and where to bootstrap from. It closes with the test at the latest.
-func newTap(t testing.TB, brokers []string, judge func(request) verdict) (*tap, []string) {
+func newTap(t testing.TB, brokers []string, judge func(request) verdict, rewrite ...func(kmsg.Request)) (*tap, []string) {
 	t.Helper()
-	p := &tap{judge: judge, fronts: map[string]net.Listener{}, conns: map[net.Conn]struct{}{}}
+	p := &tap{judge: judge, rewrite: rewrite, fronts: map[string]net.Listener{}, conns: map[net.Conn]struct{}{}}
 	t.Cleanup(p.close)
 	var addrs []string
 	for _, b := range brokers {
@@ -158,8 +160,13 @@ func (p *tap) requests(client, broker net.Conn, pending chan<- request) {
 			return
 		case swallow:
 			continue
+		case forge:
+			if writeFrame(client, forged(r, frame)) != nil {
+				return
+			}
+			continue
 		}
-		if p.rewrite != nil {
+		if len(p.rewrite) > 0 {
 			frame = p.rewritten(r, frame)
 		}
 		pending <- r
@@ -241,6 +248,17 @@ func (p *tap) ours(r request, frame []byte) ([]byte, error) {
 	return resp.AppendTo(frame[:header:header]), errors.Join(errs...)
 }
 
+// forged is an answer of zeros: no error.
+func forged(r request, frame []byte) []byte {
+	resp := kmsg.ResponseForKey(r.Int16())
+	resp.SetVersion(r.version)
+	answer := bytes.Clone(frame[4:8]) // the correlation id
+	if resp.IsFlexible() {
+		answer = append(answer, 0) // no tags
+	}
+	return resp.AppendTo(answer)
+}
+
 // rewritten is the request as rewrite leaves it.
 func (p *tap) rewritten(r request, frame []byte) []byte {
 	req := kmsg.RequestForKey(r.Int16())
@@ -255,7 +273,9 @@ func (p *tap) rewritten(r request, frame []byte) []byte {
 	if req.ReadFrom(frame[header:]) != nil {
 		return frame
 	}
-	p.rewrite(req)
+	for _, rewrite := range p.rewrite {
+		rewrite(req)
+	}
 	return req.AppendTo(frame[:header:header])
 }
 

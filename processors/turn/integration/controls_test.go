@@ -1,0 +1,73 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// What exactly once rests on, taken away: the judge of the fault matrix must find it. The first is a member that commits
+// without its generation and goes on when others have its partitions; the second a local store that is written at once,
+// and not when the transaction is committed.
+func TestOracleFindsWhatIsMissing(t *testing.T) {
+	for name, play := range map[string]func(*field){
+		"no generation in the commit": noGeneration, "local store written at once": writtenAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			f := &field{
+				T: t, ctx: ctx, dirs: map[string]string{}, config: config{
+					agent: newAgent(), guarantee: processors.ExactlyOnce, brokers: brokers(t),
+					child: settings{SessionMS: sessionTimeout.Milliseconds()},
+				},
+			}
+			f.prepare(true)
+			play(f)
+			found := f.found()
+			t.Logf("%d objections, the first: %s", len(found.Violations)+found.Hidden, found.Violations[0])
+		})
+	}
+}
+
+// found ends everything and returns what the judge objects to.
+func (f *field) found() wiretest.Report {
+	f.Helper()
+	f.load.Stop()
+	brief, cancel := context.WithTimeout(f.ctx, 3*time.Second)
+	defer cancel()
+	_ = f.load.Wait(brief) // turns may hang
+	for _, i := range f.all {
+		if !i.gone() {
+			i.kill(f.T)
+		}
+	}
+	report, _ := f.judge(3 * time.Second)
+	require.False(f, report.Kept(), "a control that finds nothing wrong")
+	return report
+}
+
+// noGeneration is a member that leaves out who it is when it commits.
+func noGeneration(f *field) {
+	f.unaware(func(r kmsg.Request) {
+		if r, ok := r.(*kmsg.TxnOffsetCommitRequest); ok {
+			r.Generation, r.MemberID, r.InstanceID = -1, "", nil
+		}
+	})
+}
+
+func writtenAtOnce(f *field) {
+	f.start("a").kill(f.T)
+	f.ask()
+	f.killedAt(kmsg.EndTxn, 8, false)
+	require.Positive(f, f.aheadOfLog(f.dirs["a"]))
+	f.start("a")
+	progressed(f.ctx, f.load, 1000, 2*time.Second)
+}
