@@ -106,23 +106,14 @@ func chosenGuarantee() (processors.Guarantee, error) {
 // where a dynamic member would wait out the session of its former life. Host and state directory name one process at a
 // time, since the directory is locked. Without a directory nothing tells two processes of a host apart.
 func derivedInstance() string {
-	dir, host := os.Getenv("KAFKA_STATE_DIR"), hostName()
-	if os.Getenv("KAFKA_GROUP_INSTANCE_ID") != "" || strings.TrimSpace(dir) == "" || host == "" {
+	dir, err := filepath.Abs(os.Getenv("KAFKA_STATE_DIR"))
+	host, unnamed := os.Hostname()
+	if err != nil || unnamed != nil || strings.TrimSpace(os.Getenv("KAFKA_STATE_DIR")) == "" ||
+		os.Getenv("KAFKA_GROUP_INSTANCE_ID") != "" {
 		return ""
-	}
-	if whole, err := filepath.Abs(dir); err == nil {
-		dir = whole
 	}
 	sum := sha256.Sum256([]byte(host + "\x00" + dir))
 	return host + "-" + hex.EncodeToString(sum[:4])
-}
-
-func hostName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
-	return host
 }
 
 var errMemoir = errors.New("MEMOIR_ENABLED=true: there is no memoir here yet; run with MEMOIR_ENABLED=false")
