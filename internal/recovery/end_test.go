@@ -37,6 +37,36 @@ func log(t *testing.T, brokers []string, transactions ...int) {
 	require.NoError(t, p.Close())
 }
 
+// A probe that takes several fetches must know the aborted transactions in each.
+func TestLargeAbortedRecordsAreNotTakenForCommittedOnes(t *testing.T) {
+	k, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "table"))
+	require.NoError(t, err)
+	defer k.Close()
+	conf := kafka.Config()
+	conf.Producer.Transaction.ID = "g/i1"
+	p, err := sarama.NewAsyncProducer(k.ListenAddrs(), conf)
+	require.NoError(t, err)
+	for n := range 8 { // one committed, seven aborted
+		require.NoError(t, p.BeginTxn())
+		for _, size := range []int{400_000, 900_000} {
+			p.Input() <- &sarama.ProducerMessage{Topic: "table", Value: sarama.ByteEncoder(make([]byte, size))}
+			<-p.Successes()
+		}
+		if n == 0 {
+			require.NoError(t, p.CommitTxn())
+		} else {
+			require.NoError(t, p.AbortTxn())
+		}
+	}
+	require.NoError(t, p.Close())
+	client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	end, err := StableEnd(t.Context(), client, "table", 0, time.Second, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(2), end)
+}
+
 func TestTableEndsBehindItsLastCommittedRecord(t *testing.T) {
 	for name, c := range map[string]struct {
 		transactions []int
