@@ -35,3 +35,22 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 		}
 	}
 }
+
+// Models and tools that never say anything: the deadlines end what they leave open.
+func TestSilenceIsEndedByDeadlines(t *testing.T) {
+	for _, guarantee := range modes {
+		t.Run(string(guarantee), func(t *testing.T) {
+			t.Parallel()
+			c := config{
+				agent: newAgent(), instance: "i1", brokers: brokers(t), guarantee: guarantee, partitions: 2,
+				turn: []turn.Option{turn.WithThinkTimeout(2 * time.Second), turn.WithToolTimeout(time.Second)},
+			}
+			start(t, c)
+			ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+			defer cancel()
+			wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
+				Seed: 7, Patience: 20 * time.Second, Sessions: 4, Themes: []wiretest.Theme{wiretest.ThemeSilence},
+			})
+		})
+	}
+}
