@@ -21,7 +21,7 @@ func faults() []fault {
 
 func kills() []fault {
 	rows := []fault{
-		{name: "SIGKILL at random moments, restarted at once", play: randomKills},
+		{name: "SIGKILL at random moments, restarted at once", play: randomKills, long: true},
 		{name: "SIGKILL of one of two instances at random", play: randomKillsOfTwo, long: true},
 		{name: "SIGKILL, local store deleted between", play: killsWithoutStore},
 	}
@@ -29,16 +29,16 @@ func kills() []fault {
 	for _, r := range []struct {
 		key  kmsg.Key
 		only processors.Guarantee
-		nth  int32
+		nth  int32 // late enough for turns to end in between
 		long bool
 	}{
 		{kmsg.InitProducerID, both, 1, true},
-		{kmsg.AddPartitionsToTxn, processors.ExactlyOnce, 4, true},
-		{kmsg.Produce, both, 7, false},
-		{kmsg.AddOffsetsToTxn, processors.ExactlyOnce, 3, true},
-		{kmsg.TxnOffsetCommit, processors.ExactlyOnce, 3, true},
-		{kmsg.EndTxn, processors.ExactlyOnce, 3, false},
-		{kmsg.OffsetCommit, processors.AtLeastOnce, 2, false},
+		{kmsg.AddPartitionsToTxn, processors.ExactlyOnce, 40, true},
+		{kmsg.Produce, both, 60, false},
+		{kmsg.AddOffsetsToTxn, processors.ExactlyOnce, 30, true},
+		{kmsg.TxnOffsetCommit, processors.ExactlyOnce, 30, true},
+		{kmsg.EndTxn, processors.ExactlyOnce, 30, false},
+		{kmsg.OffsetCommit, processors.AtLeastOnce, 2, true},
 	} {
 		rows = append(rows, fault{
 			name: "SIGKILL before and after " + r.key.Name(), only: r.only, long: r.long,
@@ -86,7 +86,7 @@ func randomKills(f *field) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range rounds {
 		i := f.launch("a")
-		limit := 100*time.Millisecond + time.Duration(random.IntN(1000))*time.Millisecond
+		limit := 100*time.Millisecond + time.Duration(random.IntN(3000))*time.Millisecond
 		progressed(f.ctx, f.load, 1+random.IntN(20), limit)
 		f.killed(i)
 	}

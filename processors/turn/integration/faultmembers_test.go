@@ -16,12 +16,12 @@ import (
 
 func memberships() []fault {
 	return []fault{
-		{name: "SIGKILL of one of two instances for good: takeover", play: takeover, alone: !short},
+		{name: "SIGKILL of one of two instances for good: takeover", play: takeover, alone: true, long: true},
 		{name: "SIGSTOP for longer than the session timeout, takeover, SIGCONT", play: zombie},
 		{name: "connection to the coordinator hangs, takeover", play: hangingConnection, long: true},
 		{
 			name: "member that does not learn that it was removed, takeover", play: func(f *field) { f.unaware(nil) },
-			only: processors.ExactlyOnce,
+			only: processors.ExactlyOnce, long: true,
 		},
 		{name: "scaling 1 -> 3 -> 1 instances", play: scaling},
 		{name: "a second instance with the same storage path", play: samePath},
@@ -56,9 +56,7 @@ func takeover(f *field) {
 	f.members(1)
 	f.answered(20)
 	longest := f.load.Progress().Max
-	if !short { // nothing runs beside it
-		require.Less(f, longest, takeoverBound)
-	}
+	require.Less(f, longest, takeoverBound)
 	f.figure("session timeout %s", sessionTimeout)
 }
 

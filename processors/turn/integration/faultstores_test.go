@@ -81,6 +81,10 @@ func (f *field) createTopic(admin *kadm.Client, topic string, partitions int32) 
 		_, err := admin.CreateTopic(f.ctx, partitions, -1, nil, topic)
 		return err == nil
 	}, wait, poll)
+	require.Eventually(f, func() bool {
+		have, err := admin.ListTopics(f.ctx)
+		return err == nil && slices.Contains(have.Names(), topic)
+	}, wait, poll)
 }
 
 func recreatedTable(f *field) {
