@@ -24,8 +24,8 @@ func memberships() []fault {
 			only: processors.ExactlyOnce, long: true,
 		},
 		{name: "scaling 1 -> 3 -> 1 instances", play: scaling},
-		{name: "a second instance with the same storage path", play: samePath},
-		{name: "a second instance with the same instance id", play: sameInstance},
+		{name: "a second instance with the same storage path", play: samePath, long: true},
+		{name: "a second instance with the same instance id", play: sameInstance, long: true},
 	}
 }
 

@@ -6,7 +6,7 @@ package integration
 const (
 	short  = true
 	rounds = 3 // how often a fault is done
-	users  = 2 // who ask at a time
+	users  = 1 // who ask at a time
 )
 
 func brokerFaults() []fault { return nil }

@@ -17,8 +17,8 @@ func localStores() []fault {
 	return []fault{
 		{name: "local store on a full disk", play: fullDisk},
 		{name: "damaged LevelDB", play: damagedStore},
-		{name: "local store kept, changelog topic deleted and created anew", play: recreatedTable},
-		{name: "topics with the wrong number of partitions", play: wrongPartitions},
+		{name: "local store kept, changelog topic deleted and created anew", play: recreatedTable, long: true},
+		{name: "topics with the wrong number of partitions", play: wrongPartitions, long: true},
 	}
 }
 
