@@ -1,0 +1,179 @@
+package cut
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Run closes the cuts until revoked ends or the series fails. On revocation it drains, makes the last cut, and ends
+// Context; on failure it ends Context at once. It returns why the series failed, or nil.
+func (s *Series) Run(revoked context.Context) error {
+	defer close(s.done)
+	defer s.cancel()
+	defer s.timer.Stop()
+	for {
+		select {
+		case <-s.failed:
+			return s.Err()
+		case <-revoked.Done():
+			return s.drain()
+		case j := <-s.jobs:
+			s.close(revoked, j)
+		case <-s.timer.C:
+			s.age()
+		}
+	}
+}
+
+// age looks after a cut that has become due without a moment of quiet.
+func (s *Series) age() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun || s.sealed {
+		return
+	}
+	age := time.Since(s.started)
+	force := s.policy.Force
+	if s.policy.Backlog > 0 && s.behind > s.policy.Backlog {
+		force = s.policy.Lagging
+	}
+	switch limit := s.policy.Every + force; {
+	case age < s.policy.Every:
+		s.timer.Reset(s.policy.Every - age)
+	case s.closing:
+		// There can be no cut before the one before it is closed: shutting would only hold up what a slow commit need not.
+		s.timer.Reset(10 * time.Millisecond)
+	case s.inflight == 0:
+		s.cutLocked()
+	case age >= limit:
+		s.shut = true // Release makes the cut
+	default:
+		s.timer.Reset(limit - age)
+	}
+}
+
+// close ends one cut while the series runs.
+func (s *Series) close(ctx context.Context, j job) {
+	began := time.Now()
+	err := s.closer.Close(ctx, j.offsets, s.member())
+	j.made.Took = time.Since(began)
+	s.mu.Lock()
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		s.log.Warn("offsets are left to the next cut", zap.Error(err))
+		s.keepLocked(j.offsets)
+	case err != nil:
+		s.failLocked(fmt.Errorf("cut: close: %w", err))
+		s.mu.Unlock()
+		return
+	default:
+		s.cuts++
+		if s.made != nil {
+			s.made(j.made)
+		}
+	}
+	if !s.closer.Background() {
+		s.sealLayers() // the outcome is known to be commit: only now may the local store move
+		if !s.sealed {
+			s.openLocked()
+		}
+	}
+	s.mu.Unlock()
+
+	// Written while the next cut is open; the next close waits for it.
+	if err := s.flush(); err != nil {
+		s.Fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = false
+	if s.inflight == 0 && !s.sealed {
+		s.quietLocked()
+	}
+}
+
+// keepLocked puts offsets that were not committed back, behind newer ones.
+func (s *Series) keepLocked(offsets map[Partition]int64) {
+	newer := s.offsets
+	s.offsets = offsets
+	maps.Copy(s.offsets, newer)
+	if !s.begun {
+		s.begun, s.started = true, time.Now()
+		s.timer.Reset(max(s.policy.Every, 10*time.Millisecond))
+	}
+}
+
+func (s *Series) flush() error {
+	for _, l := range s.layers() {
+		if err := l.Flush(); err != nil {
+			return fmt.Errorf("cut: local store: %w", err)
+		}
+	}
+	return nil
+}
+
+// drain shuts the gate for good, waits for what is in flight and makes the last cut. The coordinator still accepts it:
+// the member has not rejoined.
+func (s *Series) drain() error {
+	limit := time.NewTimer(s.policy.Drain)
+	defer limit.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.policy.Drain)
+	defer cancel()
+
+	s.mu.Lock()
+	s.sealed = true
+	s.turn.Broadcast()
+	busy, failed := s.inflight > 0, s.err
+	s.mu.Unlock()
+	if failed != nil { // and was revoked at the same time
+		return failed
+	}
+
+	select {
+	case j := <-s.jobs: // a cut that was made and is not closed yet
+		s.close(ctx, j)
+	default:
+	}
+	if busy {
+		select {
+		case <-s.quiet:
+		case <-s.failed:
+			return s.Err()
+		case <-limit.C:
+			s.Fail(ErrDrain)
+			return s.Err()
+		}
+	}
+
+	s.mu.Lock()
+	offsets, begun := s.offsets, s.begun
+	s.offsets, s.begun = map[Partition]int64{}, false
+	s.mu.Unlock()
+	if !begun {
+		return s.Err()
+	}
+	background := s.closer.Background()
+	if background {
+		s.sealLayers()
+	}
+	err := s.closer.Close(ctx, offsets, s.member())
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		s.log.Warn("the last cut's offsets are not committed: its records will be repeated", zap.Error(err))
+	case err != nil:
+		s.Fail(fmt.Errorf("cut: close: %w", err))
+		return s.Err()
+	case !background:
+		s.sealLayers()
+	}
+	if err := s.flush(); err != nil {
+		s.Fail(err)
+	}
+	return s.Err()
+}
