@@ -12,9 +12,9 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// What exactly once rests on, taken away: the judge of the fault matrix must find it. The first is a member that commits
-// without its generation and goes on when others have its partitions; the second a local store that is written at once,
-// and not when the transaction is committed.
+// What exactly once rests on, taken away: the judge of the fault matrix must find it. The first is a member that
+// commits without its generation and goes on when others have its partitions; the second a local store that is written
+// at once, and not when the transaction is committed.
 func TestOracleFindsWhatIsMissing(t *testing.T) {
 	for name, play := range map[string]func(*field){
 		"no generation in the commit": noGeneration, "local store written at once": writtenAtOnce,

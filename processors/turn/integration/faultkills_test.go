@@ -57,8 +57,8 @@ func kills() []fault {
 	return rows
 }
 
-// killedAt starts an instance that is killed at the nth request of a kind: before the broker gets it, or when the broker
-// has answered it and the process does not know yet.
+// killedAt starts an instance that is killed at the nth request of a kind: before the broker gets it, or when the
+// broker has answered it and the process does not know yet.
 func (f *field) killedAt(key kmsg.Key, nth int32, after bool) {
 	f.Helper()
 	var victim atomic.Pointer[os.Process]

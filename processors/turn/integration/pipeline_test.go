@@ -72,6 +72,11 @@ func start(t testing.TB, c config) {
 		cancel()
 		require.NoError(t, <-done)
 	})
+	waitRunning(t, p)
+}
+
+func waitRunning(t testing.TB, p *processors.Processor) {
+	t.Helper()
 	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, 30*time.Second,
 		10*time.Millisecond)
 }

@@ -74,7 +74,7 @@ func (f *field) openStores(dir string) (opened map[int32]*store.Store, closing f
 }
 
 // storeFollowsLog checks the local stores that an instance leaves, wherever it was ended: each is exactly what the
-// committed records of its changelog add up to at its own offset, so that it is never ahead of the log and lacks nothing.
+// committed records of its changelog add up to at its own offset. It is never ahead of the log and lacks nothing.
 func (f *field) storeFollowsLog(name, dir string) {
 	f.Helper()
 	opened, closing := f.openStores(dir)

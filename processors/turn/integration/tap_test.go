@@ -48,7 +48,8 @@ type tap struct {
 }
 
 // newTap returns the tap and where to bootstrap from. It closes with the test at the latest.
-func newTap(t testing.TB, brokers []string, judge func(request) verdict, rewrite ...func(kmsg.Request)) (*tap, []string) {
+func newTap(t testing.TB, brokers []string, judge func(request) verdict, rewrite ...func(kmsg.Request),
+) (*tap, []string) {
 	t.Helper()
 	p := &tap{judge: judge, rewrite: rewrite, fronts: map[string]net.Listener{}, conns: map[net.Conn]struct{}{}}
 	t.Cleanup(p.close)
