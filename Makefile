@@ -22,7 +22,7 @@ build: ## build the examples' binaries into bin/
 
 .PHONY: test
 test: ## all tests under the race detector, in under three minutes
-	$(GO) test -race -timeout 170s ./...
+	$(GO) test -race -p 4 -timeout 170s ./...
 
 .PHONY: chaos
 chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500)
