@@ -274,6 +274,10 @@ func orStopped(err error) error {
 // Cleanup implements sarama.ConsumerGroupHandler: every claim has ended.
 func (h *handler) Cleanup(s sarama.ConsumerGroupSession) error {
 	<-h.series.Done() // nothing is committed any more
+	if l := h.group.opts.Lease; l != nil && l.Lost() {
+		// The next generation would renew the lease, and let pass what waits in the producer since before.
+		h.group.Fail(ErrLease)
+	}
 	h.stop()
 	h.work.Wait()
 	err := h.goka.Cleanup(h.sess) // Goka's last promises are in when it returns

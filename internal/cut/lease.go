@@ -18,6 +18,7 @@ type Lease struct {
 	limit time.Duration
 	now   func() time.Time
 	last  atomic.Pointer[time.Time]
+	begun atomic.Bool // it was held once
 }
 
 // NewLease returns a lease that runs out limit after its last renewal; limit is below the session timeout. It is
@@ -27,7 +28,10 @@ func NewLease(limit time.Duration, now func() time.Time) *Lease {
 }
 
 // Renew records that the coordinator has acknowledged a request that was sent at the given time.
-func (l *Lease) Renew(sent time.Time) { l.last.Store(&sent) }
+func (l *Lease) Renew(sent time.Time) {
+	l.last.Store(&sent)
+	l.begun.Store(true)
+}
 
 // Drop lets the lease run out at once.
 func (l *Lease) Drop() { l.last.Store(nil) }
@@ -40,6 +44,9 @@ func (l *Lease) Held() bool {
 	last := l.last.Load()
 	return last != nil && l.now().Sub(*last) < l.limit
 }
+
+// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither.
+func (l *Lease) Lost() bool { return l.begun.Load() && !l.Held() }
 
 // Keep renews the lease by heartbeats of a client of ours until ctx ends. Sarama's own heartbeats are not to be seen
 // from outside. fenced is called when another process has taken the identity.
@@ -54,8 +61,8 @@ func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Durat
 		case err == nil, errors.Is(err, sarama.ErrRebalanceInProgress):
 			l.Renew(sent)
 		case errors.Is(err, sarama.ErrFencedInstancedId):
-			l.Drop()
 			fenced(fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance))
+			l.Drop()
 			return
 		case lostMembership(err):
 			l.Drop()

@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
 // fakeCloser notes what it is told; hold, if set, keeps Close until it is closed.
 type fakeCloser struct {

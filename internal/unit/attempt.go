@@ -210,7 +210,7 @@ func (r *run) options() []goka.ProcessorOption {
 			return sarama.NewConsumer(brokers, conf)
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
-			async, err := sarama.NewAsyncProducer(brokers, u.producerConfig())
+			async, err := sarama.NewAsyncProducer(brokers, r.leasedConfig())
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"net"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -41,6 +42,22 @@ func (u *Unit) producerConfig() *sarama.Config {
 	}
 	c.Producer.Transaction.Retry.Max = transactionRetries
 	c.Producer.Transaction.Retry.BackoffFunc = transactionPause
+	return c
+}
+
+// leasedConfig lets a producer without transactions send nothing once the lease is lost.
+func (r *run) leasedConfig() *sarama.Config {
+	c := r.unit.producerConfig()
+	if r.lease == nil {
+		return c
+	}
+	d := &cut.LeaseDialer{Lease: r.lease, Opaque: c.Net.TLS.Enable}
+	if c.Net.Proxy.Enable {
+		d.Inner = c.Net.Proxy.Dialer
+	} else {
+		d.Inner = &net.Dialer{Timeout: c.Net.DialTimeout, KeepAlive: c.Net.KeepAlive, LocalAddr: c.Net.LocalAddr}
+	}
+	c.Net.Proxy.Enable, c.Net.Proxy.Dialer = true, d
 	return c
 }
 
