@@ -10,13 +10,22 @@ const MaxDepth = 1000
 // for text that is no JSON its answer means nothing beyond that reading it cannot recurse deeper. It costs next to
 // nothing for a value with up to MaxDepth arrays and objects.
 func CheckDepth(raw []byte) error {
-	if len(raw) <= MaxDepth || bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= MaxDepth {
-		return nil
+	if Deeper(raw, MaxDepth) {
+		return ErrDepth
+	}
+	return nil
+}
+
+// Deeper reports whether the first JSON value of raw is nested deeper than limit, as CheckDepth judges it.
+func Deeper(raw []byte, limit int) bool {
+	// Counting brackets is many times faster than following strings, and settles nearly every record.
+	if len(raw) <= limit || bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= limit {
+		return false
 	}
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	// What follows a number or a word is not ours to judge.
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
-		return nil
+		return false
 	}
 	depth := 0
 	for i := 0; i < len(raw); i++ {
@@ -24,16 +33,16 @@ func CheckDepth(raw []byte) error {
 		case '"':
 			i = closingQuote(raw, i)
 		case '{', '[':
-			if depth++; depth > MaxDepth {
-				return ErrDepth
+			if depth++; depth > limit {
+				return true
 			}
 		case '}', ']':
 			if depth--; depth == 0 {
-				return nil
+				return false
 			}
 		}
 	}
-	return nil
+	return false
 }
 
 // closingQuote returns the index of the quote that closes the string opened at raw[open], or len(raw).

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/codec"
 )
 
 // cursor reads one JSON value front to back, in a single validating pass. What it hands out aliases raw.
@@ -33,7 +35,7 @@ func read(raw []byte, depth int, body func(*cursor) error) error {
 	switch {
 	case !utf8.Valid(value):
 		return ErrUTF8
-	case deeper(value, depth):
+	case codec.Deeper(value, depth):
 		return ErrDepth
 	}
 	return err
