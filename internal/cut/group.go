@@ -31,6 +31,9 @@ type Options struct {
 	// Lease may be nil. Heartbeat is how often it is renewed.
 	Lease     *Lease
 	Heartbeat time.Duration
+	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
+	// asked for again. It may block for as long as requests take.
+	Unstable func()
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
@@ -91,6 +94,9 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		case errors.Is(err, errGone), errors.Is(err, sarama.ErrUnstableOffsetCommit), transientJoin(err):
 			// A rebalance came during recovery, or a predecessor's transaction holds our offsets.
 			g.opts.Log.Info("joining again", zap.Error(err))
+			if g.opts.Unstable != nil && errors.Is(err, sarama.ErrUnstableOffsetCommit) {
+				g.opts.Unstable()
+			}
 			if !pause(ctx, rejoinPause) {
 				return nil
 			}

@@ -3,29 +3,34 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
 )
 
-// Fence ends the transactions that former owners of a table partition have left open on it, instead of waiting for their
-// timeout: whoever still has one open on the table of a partition that this member was assigned is dead or a zombie.
-// Only transactional ids that begin with prefix are touched, and never own. conf makes the configuration of the
-// short-lived producer whose initialisation bumps the epoch and aborts. It returns the ids that it fenced.
+// Fencer ends the transactions of dead members of a group.
 //
 // The brokers must allow Describe on the cluster, and Write and Describe on the transactional ids.
-func Fence(client sarama.Client, brokers []string, conf func() *sarama.Config, topic string, partition int32,
-	prefix, own string,
-) ([]string, error) {
-	admin, err := sarama.NewClusterAdminFromClient(client)
+type Fencer struct {
+	Client  sarama.Client
+	Brokers []string
+	// Config makes the configuration of the short-lived producer whose initialisation bumps the epoch and aborts.
+	Config func() *sarama.Config
+	// Prefix is what the transactional ids of the group begin with: no others are touched. Own is never.
+	Prefix, Own string
+}
+
+// Table ends the transactions that former owners of a table partition have left open on it, instead of waiting for their
+// timeout: whoever still has one open on the table of a partition that this member was assigned is dead or a zombie.
+// It returns the ids that it fenced.
+func (f Fencer) Table(topic string, partition int32) ([]string, error) {
+	admin, err := f.admin()
 	if err != nil {
-		return nil, fmt.Errorf("recovery: fence: %w", err)
+		return nil, err
 	}
-	transactions, ok := admin.(sarama.TransactionClusterAdmin)
-	if !ok {
-		return nil, errors.New("recovery: fence: this Sarama cannot describe transactions")
-	}
-	writers, err := transactions.DescribeProducers(map[string][]int32{topic: {partition}})
+	writers, err := admin.DescribeProducers(map[string][]int32{topic: {partition}})
 	if err != nil {
 		return nil, fmt.Errorf("recovery: fence: producers of %s/%d: %w", topic, partition, err)
 	}
@@ -38,27 +43,80 @@ func Fence(client sarama.Client, brokers []string, conf func() *sarama.Config, t
 	if len(open) == 0 {
 		return nil, nil
 	}
-	listed, err := transactions.ListTransactions([]string{"Ongoing"}, open, -1)
+	ids, err := f.ongoing(admin, open)
 	if err != nil {
-		return nil, fmt.Errorf("recovery: fence: transactions on %s/%d: %w", topic, partition, err)
+		return nil, err
 	}
+	return f.end(ids)
+}
+
+// Older ends the transactions of the group that began more than age before now: no living member has one open for longer
+// than it may drain, so that offsets which stay undecided belong to a dead one. The time of a beginning is the brokers':
+// where the clocks differ, a living member may have to begin anew, or a dead one's timeout is waited for; nothing else.
+// It returns the ids that it fenced.
+func (f Fencer) Older(age time.Duration, now time.Time) ([]string, error) {
+	admin, err := f.admin()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := f.ongoing(admin, nil)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	states, err := admin.DescribeTransactions(ids)
+	if err != nil {
+		return nil, fmt.Errorf("recovery: fence: transactions of %s*: %w", f.Prefix, err)
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		s, ok := states[id]
+		open := ok && s.ErrorCode == sarama.ErrNoError && s.TransactionState == "Ongoing" && s.TransactionStartTime > 0
+		return !open || now.Sub(time.UnixMilli(s.TransactionStartTime)) < age
+	})
+	return f.end(ids)
+}
+
+func (f Fencer) admin() (sarama.TransactionClusterAdmin, error) {
+	admin, err := sarama.NewClusterAdminFromClient(f.Client)
+	if err != nil {
+		return nil, fmt.Errorf("recovery: fence: %w", err)
+	}
+	transactions, ok := admin.(sarama.TransactionClusterAdmin)
+	if !ok {
+		return nil, errors.New("recovery: fence: this Sarama cannot describe transactions")
+	}
+	return transactions, nil
+}
+
+// ongoing are the group's ids with an open transaction, of these producers if any are named.
+func (f Fencer) ongoing(admin sarama.TransactionClusterAdmin, producers []int64) ([]string, error) {
+	listed, err := admin.ListTransactions([]string{"Ongoing"}, producers, -1)
+	if err != nil {
+		return nil, fmt.Errorf("recovery: fence: transactions of %s*: %w", f.Prefix, err)
+	}
+	var ids []string
+	for _, t := range listed {
+		if strings.HasPrefix(t.TransactionalID, f.Prefix) && t.TransactionalID != f.Own {
+			ids = append(ids, t.TransactionalID)
+		}
+	}
+	return ids, nil
+}
+
+func (f Fencer) end(ids []string) ([]string, error) {
 	var fenced []string
 	var errs []error
-	for _, t := range listed {
-		if !strings.HasPrefix(t.TransactionalID, prefix) || t.TransactionalID == own {
-			continue
-		}
-		c := conf()
-		c.Producer.Transaction.ID = t.TransactionalID
-		p, err := sarama.NewAsyncProducer(brokers, c)
+	for _, id := range ids {
+		c := f.Config()
+		c.Producer.Transaction.ID = id
+		p, err := sarama.NewAsyncProducer(f.Brokers, c)
 		if err == nil {
 			err = p.Close()
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("recovery: fence %s: %w", t.TransactionalID, err))
+			errs = append(errs, fmt.Errorf("recovery: fence %s: %w", id, err))
 			continue
 		}
-		fenced = append(fenced, t.TransactionalID)
+		fenced = append(fenced, id)
 	}
 	return fenced, errors.Join(errs...)
 }

@@ -267,6 +267,9 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		},
 		Log: u.cfg.Logger,
 	}
+	if u.cfg.Guarantee == ExactlyOnce {
+		options.Unstable = r.fenceOffsets
+	}
 	if u.timed != nil {
 		options.Timers = &cut.Timers{
 			Topic: timer.Topic(group), Tick: u.cfg.Tick, Clock: u.cfg.Clock, Due: r.tables.due,

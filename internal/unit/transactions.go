@@ -71,18 +71,37 @@ func (r *run) closer() cut.Closer {
 // fence is called while a transaction is open at the end of a table that is being recovered. Only the group's own table
 // is this member's to clear: a joined table's writer is nobody it may judge.
 func (r *run) fence(topic string, partition int32) {
-	u := r.unit
-	if topic != string(goka.GroupTable(goka.Group(u.group))) || r.session().Err() != nil {
+	if topic != string(goka.GroupTable(goka.Group(r.unit.group))) || r.session().Err() != nil {
 		return
 	}
-	fenced, err := recovery.Fence(r.client, u.cfg.Brokers, u.producerConfig, topic, partition, u.transactionPrefix(),
-		u.transactionalID())
-	if err != nil {
-		u.cfg.Logger.Warn("an open transaction on the table is waited for", zap.Int32("partition", partition),
-			zap.Error(err))
+	fenced, err := r.fencer().Table(topic, partition)
+	r.fenced(fenced, err, "the table", zap.Int32("partition", partition))
+}
+
+// fenceOffsets is called while a transaction holds offsets of the group that this member was assigned.
+func (r *run) fenceOffsets() {
+	age := r.unit.cfg.Policy.Drain
+	if session := r.unit.cfg.Sarama().Consumer.Group.Session.Timeout; session < age {
+		age = session // whoever has died has been missed for that long
 	}
-	if len(fenced) > 0 {
-		u.cfg.Logger.Info("ended the transaction of a former owner", zap.Int32("partition", partition),
-			zap.Strings("transactional_ids", fenced))
+	fenced, err := r.fencer().Older(age, time.Now())
+	r.fenced(fenced, err, "the offsets")
+}
+
+func (r *run) fencer() recovery.Fencer {
+	u := r.unit
+	return recovery.Fencer{
+		Client: r.client, Brokers: u.cfg.Brokers, Config: u.producerConfig,
+		Prefix: u.transactionPrefix(), Own: u.transactionalID(),
+	}
+}
+
+func (r *run) fenced(ids []string, err error, on string, fields ...zap.Field) {
+	log := r.unit.cfg.Logger.With(fields...).With(zap.String("on", on))
+	if err != nil {
+		log.Warn("an open transaction is waited for", zap.Error(err))
+	}
+	if len(ids) > 0 {
+		log.Info("ended the transaction of a former owner", zap.Strings("transactional_ids", ids))
 	}
 }
