@@ -14,8 +14,9 @@ import (
 const (
 	// SessionTimeout is how long the broker waits for a heartbeat before it takes a member for dead.
 	SessionTimeout = 10 * time.Second
-	// HeartbeatInterval is short, because the lease on sends is measured from the last acknowledged heartbeat.
-	HeartbeatInterval = time.Second
+	// HeartbeatInterval is short, because the lease on sends is measured from the last acknowledged heartbeat, and because
+	// a member learns of a rebalance by it: all that have joined wait for the last one.
+	HeartbeatInterval = 300 * time.Millisecond
 	// RebalanceTimeout bounds how long a member may drain before it rejoins; a drain must end well before it.
 	RebalanceTimeout = 20 * time.Second
 	// minRebalanceTimeout leaves room for a drain of five seconds.

@@ -6,6 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+)
+
+const (
+	// BrokerSession is how long a broker of three may be silent before the others take its partitions.
+	BrokerSession = 3 * time.Second
+	// InternalPartitions is how many partitions __consumer_offsets and __transaction_state have.
+	InternalPartitions = 5
 )
 
 // properties is the server.properties of a node; voters are all nodes of its cluster, itself among them.
@@ -41,12 +49,12 @@ func properties(n *node, voters []*node, more map[string]string) string {
 		"group.min.session.timeout.ms":     "1000",
 		"auto.leader.rebalance.enable":     "false",
 		"broker.heartbeat.interval.ms":     "500",
-		"broker.session.timeout.ms":        "3000",
+		"broker.session.timeout.ms":        strconv.FormatInt(BrokerSession.Milliseconds(), 10),
 
 		// A small heap and a quick first use: the defaults are fifty partitions and a cleaner of 128 MB.
-		"offsets.topic.num.partitions":                 "5",
-		"transaction.state.log.num.partitions":         "5",
-		"share.coordinator.state.topic.num.partitions": "5",
+		"offsets.topic.num.partitions":                 strconv.Itoa(InternalPartitions),
+		"transaction.state.log.num.partitions":         strconv.Itoa(InternalPartitions),
+		"share.coordinator.state.topic.num.partitions": strconv.Itoa(InternalPartitions),
 		"log.cleaner.dedupe.buffer.size":               "8388608",
 	}
 	maps.Copy(settings, more)

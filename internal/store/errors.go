@@ -12,6 +12,8 @@ var (
 	ErrNewerFormat = errors.New("store: newer format")
 	// ErrDeadline is returned by Set where the function given to WithDeadline panicked.
 	ErrDeadline = errors.New("store: deadline of a row panicked")
+	// ErrReopen is returned by Reopen for a store that is open or on a disk.
+	ErrReopen = errors.New("store: cannot reopen")
 	// ErrClosed is returned by every method but Close once the store is closed.
 	ErrClosed = errors.New("store: closed")
 )

@@ -68,6 +68,33 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
+// Reopen returns an open store over the rows that a closed store in memory had at its last flush, with its options; s is
+// used up. It is an error where s is open, has a path (its directory can be opened again) or was reopened before.
+func (s *Store) Reopen() (*Store, error) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	base, ok := s.base.(*memory)
+	if !s.closed || !ok {
+		return nil, fmt.Errorf("%w: only a closed store in memory can be reopened", ErrReopen)
+	}
+	s.base = nil
+	again := newStore("", nil)
+	again.through, again.deadline, again.base, again.flushed = s.through, s.deadline, base, base.last
+	if again.deadline == nil {
+		return again, nil
+	}
+	for key, value := range base.rows {
+		ms, ok, err := dueOf(again.deadline, value)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			again.due.Set(key, ms)
+		}
+	}
+	return again, nil
+}
+
 func newStore(path string, opts []Option) *Store {
 	s := &Store{
 		path: path, due: timer.NewIndex(), open: newLayer(), flushed: noOffset, iterators: map[*iterator]struct{}{},

@@ -256,6 +256,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 				u.health.enter(Recovering)
 			},
 			Running: func(generation int32) {
+				r.tables.running()
 				u.cfg.Logger.Info("running", zap.Int32("generation", generation))
 				u.health.enter(Running)
 			},

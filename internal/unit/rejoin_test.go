@@ -2,10 +2,14 @@ package unit_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/turntable-streams/turntable/internal/unit"
 )
@@ -81,4 +85,74 @@ func TestRebalanceDoesNotSleep(t *testing.T) {
 		t.Logf("ours stands still for %s", stood)
 		require.Less(t, stood, 3*time.Second)
 	})
+}
+
+// A table in memory is not read again by the member that keeps its partition: it goes on where it was, and a rebalance
+// takes no longer for a large table. What it had is still there, and so is what another member writes.
+func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
+	t.Parallel()
+	for name, guarantee := range map[string]unit.Guarantee{"at least once": unit.AtLeastOnce, "exactly once": unit.ExactlyOnce} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, brokers := cluster(t, "in", "out", "g-table")
+			a, b := sibling("k", 0), sibling("k", 1)
+			const before = 50 // more than the probe for the table's end looks at
+			for range before {
+				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"))
+			}
+			first := run(t, unit.Config{
+				Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "first", Guarantee: guarantee,
+			})
+			take(t, brokers, "out", 2*before)
+			eventually(t, func() bool {
+				return committed(t, brokers, "g", "in", 0) == before && committed(t, brokers, "g", "in", 1) == before
+			})
+			from := fetched(c, "g-table")
+			second := run(t, unit.Config{
+				Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "second", Guarantee: guarantee,
+			})
+			second.ready(t)
+			counted := func(want string) {
+				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"))
+				eventually(t, func() bool {
+					all := values(takeIn(t, brokers, "out", 1<<20, 200*time.Millisecond))
+					return len(all) >= 2*before && 2 == len(slices.DeleteFunc(all, func(v string) bool { return v != want }))
+				}, want)
+			}
+			counted("51")
+			second.stop()
+			require.NoError(t, second.wait(t))
+			counted("52") // with the row of the one that left
+			require.Zero(t, first.Health().Restarts)
+			at := from()
+			require.Len(t, at, 1, "the partition that stayed is read from its start by nobody: %v", at)
+		})
+	}
+}
+
+// fetched watches the fetches of a topic from its first record, by partition.
+func fetched(c *kfake.Cluster, topic string) func() map[int32]int {
+	var mu sync.Mutex
+	fromStart := map[int32]int{}
+	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, t := range r.(*kmsg.FetchRequest).Topics {
+			if info := c.TopicIDInfo(t.TopicID); t.Topic != topic && (info == nil || info.Topic != topic) {
+				continue
+			}
+			for _, p := range t.Partitions {
+				if p.FetchOffset == 0 {
+					fromStart[p.Partition]++
+				}
+			}
+		}
+		return nil, nil, false
+	})
+	return func() map[int32]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return fromStart
+	}
 }

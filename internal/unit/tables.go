@@ -26,6 +26,14 @@ type tables struct {
 	open map[int32]*store.Store // of the group table, recovered
 	// reading are those that are not recovered yet, and where Goka will stop.
 	reading map[int32]*reading
+	// kept are those in memory that a generation has left, for the next one to go on with.
+	kept map[int32]kept
+}
+
+// kept is a closed store in memory and the topic it was filled from.
+type kept struct {
+	store *store.Store
+	topic string // its id
 }
 
 // reading is a partition of the group table that is being recovered.
@@ -37,7 +45,7 @@ type reading struct {
 func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error)) *tables {
 	t := &tables{
 		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID,
-		open: map[int32]*store.Store{}, reading: map[int32]*reading{},
+		open: map[int32]*store.Store{}, reading: map[int32]*reading{}, kept: map[int32]kept{},
 	}
 	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
 	t.table = store.Builder(cfg.StorageDir)
@@ -56,7 +64,10 @@ func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := t.table(topic, partition)
+	s, err := t.reopen(partition, name.id)
+	if err == nil && s == nil {
+		s, err = t.table(topic, partition)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +77,27 @@ func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	t.mu.Lock()
 	t.reading[partition] = &reading{store: s}
 	t.mu.Unlock()
-	return &owned{Store: s, tables: t, partition: partition}, nil
+	return &owned{Store: s, tables: t, partition: partition, topic: name.id}, nil
+}
+
+// reopen returns the store in memory that an earlier generation has left, or nil: a rebalance must not read a whole table
+// again for a partition that stays. What it lacks is read from its offset on, as with a store on disk.
+func (t *tables) reopen(partition int32, topic string) (*store.Store, error) {
+	t.mu.Lock()
+	k, ok := t.kept[partition]
+	delete(t.kept, partition)
+	t.mu.Unlock()
+	if !ok || k.topic != topic {
+		return nil, nil
+	}
+	return k.store.Reopen()
+}
+
+// running forgets what the generation that runs now was not given.
+func (t *tables) running() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.kept)
 }
 
 // owned is among the tables from its recovery until Goka closes it.
@@ -74,7 +105,8 @@ type owned struct {
 	*store.Store
 	tables    *tables
 	partition int32
-	closed    bool // under the tables' mutex
+	topic     string // its id
+	closed    bool   // under the tables' mutex
 }
 
 // MarkRecovered implements storage.Storage.
@@ -100,7 +132,13 @@ func (o *owned) Close() error {
 		delete(o.tables.open, o.partition)
 	}
 	o.tables.mu.Unlock()
-	return o.Store.Close()
+	err := o.Store.Close()
+	if err == nil && o.Path() == "" {
+		o.tables.mu.Lock()
+		defer o.tables.mu.Unlock()
+		o.tables.kept[o.partition] = kept{store: o.Store, topic: o.topic}
+	}
+	return err
 }
 
 func (t *tables) layers() []cut.Layer {

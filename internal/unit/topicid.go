@@ -21,12 +21,9 @@ type topicName struct {
 
 // checkTopic refuses a store that was filled from another topic of the same name: its offsets mean nothing in this one.
 func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
-	if t.dir == "" {
-		return topicName{}, nil
-	}
 	id, err := t.topicID(topic)
-	if err != nil || id == "" {
-		return topicName{}, err
+	if err != nil || id == "" || t.dir == "" {
+		return topicName{id: id}, err
 	}
 	dir := filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
 	was, err := os.ReadFile(filepath.Join(dir, topicFile))
@@ -38,7 +35,7 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	case string(was) != id:
 		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
 	}
-	return topicName{}, nil
+	return topicName{id: id}, nil
 }
 
 // keep writes the id once the store is there.
