@@ -39,3 +39,9 @@ func (h *histogram) quantile(q float64) time.Duration {
 	}
 	return 0
 }
+
+func (h *histogram) reset() {
+	for i := range h.buckets {
+		h.buckets[i].Store(0)
+	}
+}

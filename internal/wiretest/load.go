@@ -156,6 +156,9 @@ func (l *Load) Progress() LoadProgress {
 	}
 }
 
+// ForgetLatency has the latencies of Progress count from here on; a question that is open counts when it ends.
+func (l *Load) ForgetLatency() { l.latency.reset() }
+
 // user asks one question after the other.
 func (l *Load) user(ctx context.Context) error {
 	var session string

@@ -1,0 +1,64 @@
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+)
+
+// A new instance, and one that stops, cost those who stay a rebalance: everybody drains, joins and goes on with the
+// tables it has. What is measured is the longest any turn took meanwhile, on partitions that move and that do not.
+func TestRebalanceIsShort(t *testing.T) {
+	for _, guarantee := range modes {
+		t.Run(string(guarantee), func(t *testing.T) {
+			c := config{agent: newAgent(), brokers: brokers(t), guarantee: guarantee}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 4))
+			instances := map[string]*instance{}
+			start := func(name string) {
+				c.instance, c.dir = name, t.TempDir()
+				i := spawn(t, c)
+				instances[name] = i
+				select {
+				case <-i.running:
+				case <-i.ended:
+					require.Fail(t, "it has ended", "%s: %v: %s", name, i.err, i.printed())
+				case <-ctx.Done():
+					require.Fail(t, "it does not run", name)
+				}
+			}
+			start("a")
+			start("b")
+			load, err := wiretest.StartLoad(ctx, c.brokers, c.agent, wiretest.LoadOptions{Tools: 2, Concurrency: 8})
+			require.NoError(t, err)
+			require.True(t, answeredMore(ctx, load, 40))
+			// longest is that of turns which are open while do is done, and a little longer.
+			longest := func(do func()) time.Duration {
+				load.ForgetLatency()
+				do()
+				require.True(t, answeredMore(ctx, load, 40))
+				return load.Progress().Max
+			}
+			quiet := longest(func() {})
+			for range restartsOf(t) {
+				comes := longest(func() { start("c") })
+				goes := longest(func() { require.NoError(t, instances["c"].stop()) })
+				t.Logf("longest turn: %s; while a third instance comes %s, while it goes %s", quiet, comes, goes)
+				// A machine under load is slow, but not as slow as Goka's sleep of 5 s after every rebalance.
+				require.Less(t, max(comes, goes), 5*time.Second)
+			}
+			load.Stop()
+			require.NoError(t, load.Wait(ctx))
+			require.NoError(t, load.Close())
+			require.NoError(t, instances["a"].stop())
+			require.NoError(t, instances["b"].stop())
+		})
+	}
+}
+
+func restartsOf(t *testing.T) int { return fromEnv(t, restartsVariable, 1) }
