@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/turntable-streams/turntable/internal/kafkatest"
+	"github.com/turntable-streams/turntable/internal/wiretest"
+)
+
+// brokers is the cluster that is measured on.
+type brokers struct {
+	what      string
+	addrs     []string
+	processes []*process // none where somebody else runs it
+	cluster   *kafkatest.Cluster
+	client    *kgo.Client
+	admin     *kadm.Client
+}
+
+func startBrokers(ctx context.Context, s settings) (*brokers, error) {
+	b := &brokers{}
+	switch {
+	case len(s.brokers) > 0:
+		b.what, b.addrs = "brokers "+strings.Join(s.brokers, ","), s.brokers
+	case s.kafka:
+		// What a scenario wrote is deleted when it ends, and not a minute later.
+		o := kafkatest.Options{Properties: map[string]string{"log.segment.delete.delay.ms": "1000"}}
+		c, err := kafkatest.Start(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		b.what, b.cluster, b.addrs = "Apache Kafka "+kafkatest.Version(), c, c.Bootstrap()
+		for _, pid := range childrenOf(os.Getpid()) {
+			b.processes = append(b.processes, &process{name: "kafka", pid: pid})
+		}
+	default:
+		p, err := startChild(ctx, "broker", childSpec{Kind: kindBroker})
+		if err != nil {
+			return nil, err
+		}
+		b.what, b.addrs, b.processes = "embedded broker", p.words, []*process{p}
+	}
+	var err error
+	if b.client, err = kgo.NewClient(kgo.SeedBrokers(b.addrs...)); err != nil {
+		return nil, errors.Join(fmt.Errorf("bench: brokers: %w", err), b.end())
+	}
+	b.admin = kadm.NewClient(b.client)
+	return b, nil
+}
+
+// end stops what was started.
+func (b *brokers) end() error {
+	if b.client != nil {
+		b.client.Close()
+	}
+	var errs []error
+	for _, p := range b.processes {
+		errs = append(errs, p.end())
+	}
+	if b.cluster != nil {
+		errs = append(errs, b.cluster.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// topics creates what is missing and returns the partition count, which that of topics of before decides.
+func (b *brokers) topics(ctx context.Context, agent string, partitions int32) (int32, error) {
+	if err := wiretest.CreateTopics(ctx, b.addrs, agent, partitions); err != nil {
+		return 0, fmt.Errorf("bench: %w", err)
+	}
+	// Topics are made known to brokers one after the other, so it is asked until all of them are.
+	names := wiretest.NamesOf(agent)
+	wanted := append(names.Inputs(), names.Enriched, names.ToolUse, names.AllComplete, names.MessageOutput)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	ctx, stop := context.WithTimeout(ctx, readyWait)
+	defer stop()
+	for {
+		counts, err := b.partitions(ctx, wanted)
+		if err != nil {
+			return 0, err
+		}
+		if len(counts) == len(wanted) {
+			return counts[names.MessageInput], nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("bench: topics of %s: %w", agent, context.Cause(ctx))
+		}
+	}
+}
+
+// partitions asks the brokers for the counts of topics that exist; the admin client's listing can be old.
+func (b *brokers) partitions(ctx context.Context, topics []string) (map[string]int32, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, t := range topics {
+		topic := kmsg.NewMetadataRequestTopic()
+		topic.Topic = kmsg.StringPtr(t)
+		req.Topics = append(req.Topics, topic)
+	}
+	resp, err := req.RequestWith(ctx, b.client)
+	if err != nil {
+		return nil, fmt.Errorf("bench: list topics: %w", err)
+	}
+	counts := make(map[string]int32, len(topics))
+	for _, t := range resp.Topics {
+		if t.ErrorCode == 0 && t.Topic != nil && len(t.Partitions) > 0 {
+			counts[*t.Topic] = int32(len(t.Partitions))
+		}
+	}
+	return counts, nil
+}
+
+// forget deletes the topics of an agent.
+func (b *brokers) forget(ctx context.Context, agent string) error {
+	have, err := b.admin.ListTopics(ctx)
+	if err != nil {
+		return fmt.Errorf("bench: list topics: %w", err)
+	}
+	var ours []string
+	for _, t := range have.Names() {
+		if strings.HasPrefix(t, agent+"-") {
+			ours = append(ours, t)
+		}
+	}
+	if _, err := b.admin.DeleteTopics(ctx, ours...); err != nil {
+		return fmt.Errorf("bench: delete topics: %w", err)
+	}
+	return nil
+}
+
+// logs are the bytes that the topics of an agent have on the brokers' disks. Nil: the brokers do not tell.
+func (b *brokers) logs(ctx context.Context, agent string) map[string]int64 {
+	dirs, err := b.admin.DescribeAllLogDirs(ctx, nil)
+	if err != nil {
+		return nil
+	}
+	sizes := map[string]int64{}
+	dirs.Each(func(d kadm.DescribedLogDir) {
+		for topic, partitions := range d.Topics {
+			short, ok := strings.CutPrefix(topic, agent+"-")
+			for _, p := range partitions {
+				if ok {
+					sizes[short] += p.Size
+				}
+			}
+		}
+	})
+	return sizes
+}
+
+// ends are where the topics of an agent end now.
+func (b *brokers) ends(ctx context.Context, topics ...string) (map[string]map[int32]kgo.Offset, error) {
+	ends, err := b.admin.ListEndOffsets(ctx, topics...)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bench: ends of topics: %w", err)
+	}
+	return ends.KOffsets(), nil
+}
+
+// childrenOf are the processes that a process started, where /proc tells.
+func childrenOf(parent int) []int {
+	names, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var pids []int
+	for _, name := range names {
+		stat, err := os.ReadFile(name)
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if err != nil || len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

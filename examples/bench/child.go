@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// What is measured runs in a process of its own: this program again, with its orders in this variable. It writes "ready"
+// and what else there is to say on standard output, takes commands on standard input, and ends with that.
+const childVariable = "TURNTABLE_BENCH_CHILD"
+
+// childSpec is what a child is to be.
+type childSpec struct {
+	Kind       string   `json:"kind"`
+	Brokers    []string `json:"brokers,omitempty"`
+	Agent      string   `json:"agent,omitempty"`
+	Guarantee  string   `json:"guarantee,omitempty"`
+	Instance   string   `json:"instance,omitempty"`
+	Directory  string   `json:"directory,omitempty"` // of LevelDB; none: memory
+	Partitions int32    `json:"partitions,omitempty"`
+}
+
+// The kinds of children.
+const (
+	kindProcessor = "processor"
+	kindFloor     = "floor"
+	kindBroker    = "broker"
+)
+
+// child is this program as a child.
+func child(orders string, in io.Reader, out io.Writer) error {
+	var c childSpec
+	if err := json.Unmarshal([]byte(orders), &c); err != nil {
+		return fmt.Errorf("bench: orders of a child: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends its children in order
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	answers := &answers{to: out}
+	go func() {
+		defer end() // whoever started this is gone
+		obey(in, answers)
+	}()
+	ready := func(words ...string) { answers.say("ready " + strings.Join(words, " ")) }
+	switch c.Kind {
+	case kindProcessor:
+		return runProcessor(ctx, c, ready)
+	case kindFloor:
+		return runFloor(ctx, c, sync.OnceFunc(func() { ready() }))
+	case kindBroker:
+		b, err := embedded.Start()
+		if err != nil {
+			return err
+		}
+		ready(b.Addrs()...)
+		<-ctx.Done()
+		return b.Close()
+	default:
+		return fmt.Errorf("bench: a child of kind %q", c.Kind)
+	}
+}
+
+type answers struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (a *answers) say(line string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fmt.Fprintln(a.to, strings.TrimSpace(line))
+}
+
+// obey carries out "profile DIR" and "profiled" until the parent is gone.
+func obey(in io.Reader, a *answers) {
+	var p *profile
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var err error
+		switch order, dir, _ := strings.Cut(lines.Text(), " "); order {
+		case "profile":
+			p, err = startProfile(dir)
+		case "profiled":
+			err = p.stop()
+			p = nil
+		default:
+			err = errors.New("what is " + order)
+		}
+		if err != nil {
+			a.say("error " + err.Error())
+		} else {
+			a.say("done")
+		}
+	}
+	_ = p.stop()
+}
+
+// runProcessor runs the turn processor as anybody would.
+func runProcessor(ctx context.Context, c childSpec, ready func(...string)) error {
+	catalog, err := topics.For(c.Agent)
+	if err != nil {
+		return err
+	}
+	graph, err := turn.Graph(c.Agent)
+	if err != nil {
+		return err
+	}
+	quiet := zap.NewProductionConfig()
+	quiet.Level, quiet.DisableStacktrace = zap.NewAtomicLevelAt(zap.WarnLevel), true
+	logger, err := quiet.Build()
+	if err != nil {
+		return err
+	}
+	storage := processors.Memory()
+	if c.Directory != "" {
+		storage = processors.LevelDB(c.Directory)
+	}
+	options := []processors.Option{
+		processors.WithTopics(catalog), processors.WithPartitions(c.Partitions), processors.WithStorage(storage),
+		processors.WithGuarantee(processors.Guarantee(c.Guarantee)), processors.WithLogger(logger),
+	}
+	if c.Instance != "" {
+		options = append(options, processors.WithInstance(c.Instance))
+	}
+	p, err := processors.New(c.Brokers, graph, options...)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for p.Health().State != processors.Running {
+		select {
+		case err := <-ended:
+			return err
+		case <-tick.C:
+		}
+	}
+	ready()
+	return <-ended
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// faults are the promises that were broken.
+type faults struct {
+	counts  map[string]int // by promise
+	samples []string
+	repeats map[string]int // by kind of record
+}
+
+const maxSamples = 8
+
+func (f *faults) add(promise string, s *session, how string) {
+	if f.counts == nil {
+		f.counts = map[string]int{}
+	}
+	f.counts[promise]++
+	if len(f.samples) < maxSamples {
+		f.samples = append(f.samples, fmt.Sprintf("%s: session %s, turn %d: %s", promise, s.name, s.turn, how))
+	}
+}
+
+// repeated notes a record that came again, or that nobody asked for.
+func (f *faults) repeated(s *session, kind string) {
+	if f.repeats == nil {
+		f.repeats = map[string]int{}
+	}
+	f.repeats[kind]++
+	if len(f.samples) < maxSamples {
+		f.samples = append(f.samples, fmt.Sprintf("repeat: session %s, turn %d: %s", s.name, s.turn, kind))
+	}
+}
+
+func (f *faults) repeatCount() int {
+	n := 0
+	for _, c := range f.repeats {
+		n += c
+	}
+	return n
+}
+
+// err says what was broken; repeats are only where none are allowed.
+func (f *faults) err(repeatsAllowed bool) error {
+	var parts []string
+	for _, promise := range slices.Sorted(maps.Keys(f.counts)) {
+		parts = append(parts, fmt.Sprintf("%d x %s", f.counts[promise], promise))
+	}
+	if n := f.repeatCount(); n > 0 && !repeatsAllowed {
+		parts = append(parts, fmt.Sprintf("%d repeats without a crash", n))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s\n  %s", errBroken, strings.Join(parts, ", "), strings.Join(f.samples, "\n  "))
+}

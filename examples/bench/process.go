@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// process is one that was started, or one that is only watched.
+type process struct {
+	name  string
+	pid   int
+	words []string // it was ready with
+
+	cmd     *exec.Cmd
+	orders  io.WriteCloser
+	answers chan string
+	exited  chan struct{}
+	err     error // of the exit
+}
+
+const (
+	readyWait = 60 * time.Second
+	endWait   = 15 * time.Second
+)
+
+// startChild starts this program as a child and waits until it is ready.
+func startChild(ctx context.Context, name string, c childSpec) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	orders, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self) //nolint:noctx // it ends in order, by its standard input
+	cmd.Env = append(os.Environ(), childVariable+"="+string(orders))
+	p, err := start(name, cmd)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.answer(ctx)
+	words := strings.Fields(answer)
+	if err == nil && (len(words) == 0 || words[0] != "ready") {
+		err = fmt.Errorf("bench: %s says %q", name, answer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.end())
+	}
+	p.words = words[1:]
+	return p, nil
+}
+
+// startCommand starts a program of somebody else's. When it is ready, nobody says.
+func startCommand(name, line string, environ ...string) (*process, error) {
+	cmd := exec.Command("sh", "-c", "exec "+line) //nolint:noctx // it is ended by SIGTERM
+	cmd.Env = append(os.Environ(), environ...)
+	return start(name, cmd)
+}
+
+func start(name string, cmd *exec.Cmd) (*process, error) {
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("bench: %s: %w", name, err)
+	}
+	p := &process{
+		name: name, pid: cmd.Process.Pid, cmd: cmd, orders: in, answers: make(chan string, 16), exited: make(chan struct{}),
+	}
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			select {
+			case p.answers <- lines.Text():
+			default: // somebody else's program, who writes what it likes
+			}
+		}
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+func (p *process) answer(ctx context.Context) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, readyWait)
+	defer stop()
+	select {
+	case line := <-p.answers:
+		return line, nil
+	case <-p.exited:
+		return "", fmt.Errorf("bench: %s has ended: %w", p.name, p.exit())
+	case <-ctx.Done():
+		return "", fmt.Errorf("bench: %s does not answer: %w", p.name, context.Cause(ctx))
+	}
+}
+
+var errEnded = errors.New("without an error")
+
+func (p *process) exit() error {
+	if p.err == nil {
+		return errEnded
+	}
+	return p.err
+}
+
+// order has a child do something and waits until it did.
+func (p *process) order(ctx context.Context, line string) error {
+	if _, err := fmt.Fprintln(p.orders, line); err != nil {
+		return fmt.Errorf("bench: %s: %w", p.name, err)
+	}
+	answer, err := p.answer(ctx)
+	if err == nil && answer != "done" {
+		err = fmt.Errorf("bench: %s: %s", p.name, answer)
+	}
+	return err
+}
+
+// running fails where a process that was started has ended.
+func (p *process) running() error {
+	if p.cmd == nil {
+		return nil
+	}
+	select {
+	case <-p.exited:
+		return fmt.Errorf("bench: %s has ended: %w", p.name, p.exit())
+	default:
+		return nil
+	}
+}
+
+// end has a started process end in order, and kills it if it does not. One that is only watched goes on.
+func (p *process) end() error {
+	if p == nil || p.cmd == nil {
+		return nil
+	}
+	_ = p.orders.Close()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.NewTimer(endWait)
+	defer late.Stop()
+	select {
+	case <-p.exited:
+	case <-late.C:
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+		return fmt.Errorf("bench: %s did not end within %v", p.name, endWait)
+	}
+	return nil
+}

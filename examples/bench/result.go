@@ -1,0 +1,86 @@
+package main
+
+// result is what was measured of one subject in one scenario.
+type result struct {
+	Subject string `json:"subject"`
+	scenario
+
+	Turns     int      `json:"turns"`
+	PerSecond float64  `json:"turns_per_second"`
+	Load      latency  `json:"load"`
+	Alone     *latency `json:"alone,omitempty"`
+
+	// CPU seconds per 1,000 turns; nil where the system does not tell.
+	CPU       *float64 `json:"cpu_seconds_per_1000_turns,omitempty"`
+	DriverCPU *float64 `json:"driver_cpu_seconds_per_1000_turns,omitempty"`
+	BrokerCPU *float64 `json:"broker_cpu_seconds_per_1000_turns,omitempty"`
+	// Resident memory of the processor, in bytes, all instances: the most since its start, and after the measured phase.
+	ResidentPeak *int64 `json:"resident_peak_bytes,omitempty"`
+	Resident     *int64 `json:"resident_bytes,omitempty"`
+	// Log is by how many bytes a turn the agent's topics grew on the brokers' disks; Records are keys and values that the
+	// player wrote and read.
+	Log     *float64           `json:"log_bytes_per_turn,omitempty"`
+	Logs    map[string]float64 `json:"log_bytes_per_turn_by_topic,omitempty"`
+	Records float64            `json:"player_bytes_per_turn"`
+
+	Repeats   int            `json:"repeats"`
+	RepeatsOf map[string]int `json:"repeats_by_record,omitempty"`
+	Broken    map[string]int `json:"broken,omitempty"`
+	Ratio     *ratio         `json:"to_floor,omitempty"`
+}
+
+// ratio is a processor's figures by the floor's of the same scenario.
+type ratio struct {
+	CPU       float64 `json:"cpu,omitempty"`
+	PerSecond float64 `json:"turns_per_second,omitempty"`
+	AloneP50  float64 `json:"alone_p50,omitempty"`
+}
+
+func (r *result) fill(t *tally, before, after reading) {
+	r.Turns, r.PerSecond, r.Load = t.ended, t.perSecond(), t.quantiles()
+	turns := float64(max(1, t.ended))
+	cpu := func(from, to usage) *float64 {
+		v := (to.cpu - from.cpu).Seconds() / turns * 1000
+		return &v
+	}
+	if before.ok && after.ok {
+		r.CPU, r.DriverCPU = cpu(before.processor, after.processor), cpu(before.driver, after.driver)
+		r.ResidentPeak, r.Resident = &after.processor.peak, &after.processor.resident
+	}
+	if before.brokerOK && after.brokerOK {
+		r.BrokerCPU = cpu(before.broker, after.broker)
+	}
+	if before.logs != nil && after.logs != nil {
+		var all float64
+		r.Logs = map[string]float64{}
+		for topic, size := range after.logs {
+			if grown := float64(size-before.logs[topic]) / turns; grown > 0 {
+				r.Logs[topic] = grown
+				all += grown
+			}
+		}
+		r.Log = &all
+	}
+	moved := after.traffic.read + after.traffic.written - before.traffic.read - before.traffic.written
+	r.Records = float64(moved) / turns
+}
+
+// compare sets the ratios to a floor.
+func (r *result) compare(floor *result) {
+	if floor == nil || r == floor {
+		return
+	}
+	by := func(a, b float64) float64 {
+		if b == 0 {
+			return 0
+		}
+		return a / b
+	}
+	r.Ratio = &ratio{PerSecond: by(r.PerSecond, floor.PerSecond)}
+	if r.CPU != nil && floor.CPU != nil {
+		r.Ratio.CPU = by(*r.CPU, *floor.CPU)
+	}
+	if r.Alone != nil && floor.Alone != nil {
+		r.Ratio.AloneP50 = by(r.Alone.P50, floor.Alone.P50)
+	}
+}

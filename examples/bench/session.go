@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// stage is what a session waits for.
+type stage uint8
+
+const (
+	idle      stage = iota
+	asked           // the think-request of the message
+	calling         // the tool calls, and the think-request with their results
+	answering       // the output
+)
+
+// session is one conversation: how far its turn is, and what must come next.
+type session struct {
+	number    int
+	name      string
+	key       []byte
+	partition int32
+
+	turn  int
+	stage stage
+	calls int  // of this turn
+	plain bool // this turn sets up the past and asks no tools
+	began time.Time
+
+	seen    []bool // calls that were handed out
+	open    int    // calls that were not
+	ids     []uint64
+	turnID  uint64
+	history digest
+	base    int // bytes of the past: a prefix of the history's elements
+}
+
+// digest is what a history must be, without keeping it.
+type digest struct {
+	length int
+	sum    uint64
+}
+
+// book holds all sessions, plays the model and the tools in them, and judges what the processor writes. It does no I/O
+// and is for one goroutine.
+type book struct {
+	sessions map[string]*session
+	all      []*session
+	past     past
+	seed     maphash.Seed
+	headers  byte // whether records carry ids: unknown, 'y' or 'n', as the first one has it
+	faults   faults
+	scratch  []byte
+}
+
+func newBook(sessions, calls int, p past) *book {
+	b := &book{sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed()}
+	for i := range sessions {
+		name := fmt.Sprintf("s%07d", i)
+		s := &session{number: i, name: name, key: []byte(name), seen: make([]bool, calls), history: b.digest(nil)}
+		b.sessions[name], b.all = s, append(b.all, s)
+	}
+	return b
+}
+
+// digest is that of the array with these elements.
+func (b *book) digest(contents ...[]byte) digest {
+	var h maphash.Hash
+	h.SetSeed(b.seed)
+	n, first := 2, true
+	_ = h.WriteByte('[')
+	for _, c := range contents {
+		if len(c) == 0 {
+			continue
+		}
+		if !first {
+			_ = h.WriteByte(',')
+			n++
+		}
+		first = false
+		_, _ = h.Write(c)
+		n += len(c)
+	}
+	_ = h.WriteByte(']')
+	return digest{length: n, sum: h.Sum64()}
+}
+
+// message begins a turn with so many tool calls; a plain one only gives the session its past.
+func (b *book) message(s *session, calls int, plain bool, began time.Time, now string) []byte {
+	s.turn++
+	s.stage, s.calls, s.plain, s.began, s.open = asked, calls, plain, began, calls
+	s.ids, s.turnID = s.ids[:0], 0
+	clear(s.seen)
+	content := "Which berth is free at 18:00, and for how long? Question " + strconv.Itoa(s.turn)
+	return appendMessage(nil, s, content, now)
+}
+
+// request answers a think-request: with calls at first, then with the answer. Nil: it asks for nothing new.
+func (b *book) request(s *session, value []byte, now string) []byte {
+	r, ok := readRequest(value)
+	switch {
+	case !ok:
+		b.faults.add("think-request", s, "it cannot be read")
+		return nil
+	case s.stage == answering || s.stage == idle:
+		b.faults.repeated(s, "think-request")
+		return nil
+	case s.stage == calling && !bytes.Contains(r.latest, []byte(`"role":"tool"`)):
+		b.faults.repeated(s, "think-request")
+		return nil
+	case s.stage == calling && !b.results(s, r.latest):
+		return nil
+	case len(r.history) < 2 || b.digest(inside(r.history)) != s.history:
+		b.faults.add("history", s, "it is not what the last response left")
+		return nil
+	}
+	return b.respond(s, r, now)
+}
+
+func (b *book) respond(s *session, r request, now string) []byte {
+	out := response{previous: [][]byte{inside(r.history)}, latest: r.latest}
+	switch {
+	case s.plain:
+		out.previous[0], out.compaction = b.past.of(s), true
+		s.base = len(out.previous[0])
+	case s.stage == asked && len(out.previous[0]) > s.base:
+		// The model forgets the turn before, so that a history has the same length in every turn.
+		out.previous[0], out.compaction = out.previous[0][:s.base], true
+	}
+	if s.stage == asked && s.calls > 0 {
+		b.scratch = appendBlocks(b.scratch[:0], s, s.calls)
+		out.said, out.uses = appendSaid(nil, s, b.scratch, now), appendToolUses(nil, s, s.calls, now)
+		s.stage = calling
+	} else {
+		out.said, out.end = appendSaid(nil, s, appendAnswer(nil, s), now), true
+		s.stage = answering
+	}
+	s.history = b.digest(out.previous[0], out.latest, out.said)
+	return appendResponse(make([]byte, 0, out.size()), s, out, now)
+}
+
+// appendAnswer is what the model says in the end, as JSON.
+func appendAnswer(dst []byte, s *session) []byte {
+	dst = append(dst, `"Berth N4 is free at 18:00 and until noon of the day after, captain. Answer `...)
+	dst = append(dst, s.name...)
+	dst = append(dst, '.')
+	dst = strconv.AppendInt(dst, int64(s.turn), 10)
+	return append(dst, '"')
+}
+
+// results judges a tool message: every call one result, and the tool's own.
+func (b *book) results(s *session, latest []byte) bool {
+	if s.open > 0 {
+		b.faults.add("tool results", s, "the model is asked before all calls were handed out")
+		return false
+	}
+	content, ok := cut(latest, `"content":[`, `],"timestamp":`)
+	if !ok {
+		b.faults.add("tool results", s, "the tool message cannot be read")
+		return false
+	}
+	if n := bytes.Count(content, []byte(`"status":"success"`)); n != s.calls {
+		b.faults.add("tool results", s, fmt.Sprintf("%d of %d calls have a result", n, s.calls))
+		return false
+	}
+	for i := range s.calls {
+		b.scratch = appendCallID(append(b.scratch[:0], `"call":"`...), s, i)
+		b.scratch = append(b.scratch, '"')
+		if bytes.Count(content, b.scratch) != 1 {
+			b.faults.add("tool results", s, "a call has not one result")
+			return false
+		}
+	}
+	return true
+}
+
+func cut(value []byte, from, to string) ([]byte, bool) {
+	_, value, ok := bytes.Cut(value, []byte(from))
+	if !ok {
+		return nil, false
+	}
+	value, _, ok = bytes.Cut(value, []byte(to))
+	return value, ok
+}
+
+// call does the work of a tool call. Nil: it was done before, or nobody asked for it.
+func (b *book) call(s *session, value []byte, now string) []byte {
+	id, ok := text(value, `"tool_use_id":"`)
+	if !ok {
+		b.faults.add("tool call", s, "it cannot be read")
+		return nil
+	}
+	b.scratch = appendCallID(b.scratch[:0], s, 0)
+	prefix := b.scratch[:len(b.scratch)-1]
+	n, err := strconv.Atoi(string(id[min(len(prefix), len(id)):]))
+	if !bytes.HasPrefix(id, prefix) || err != nil || n >= s.calls {
+		b.faults.repeated(s, "tool call")
+		return nil
+	}
+	if s.seen[n] || s.stage != calling {
+		b.faults.repeated(s, "tool call")
+		return nil
+	}
+	s.seen[n] = true
+	s.open--
+	return appendResult(nil, s, id, s.calls, now)
+}
+
+// output ends a turn. False: it ended none.
+func (b *book) output(s *session, value []byte) bool {
+	b.scratch = appendAnswer(append(b.scratch[:0], `"content":`...), s)
+	switch {
+	case s.stage == idle:
+		b.faults.repeated(s, "output")
+		return false
+	case bytes.Contains(value, []byte(`"status":`)):
+		b.faults.add("output", s, "an error output")
+	case s.stage != answering:
+		b.faults.add("output", s, "it came before the answer was given")
+		return false
+	case !bytes.Contains(value, b.scratch):
+		b.faults.add("output", s, "not the answer to the open message")
+	}
+	s.stage = idle
+	return true
+}
+
+// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are the
+// same. Programs without ids are left alone.
+func (b *book) id(s *session, id []byte) {
+	if b.headers == 0 {
+		b.headers = 'n'
+		if len(id) > 0 {
+			b.headers = 'y'
+		}
+	}
+	if b.headers == 'n' {
+		return
+	}
+	turn, _, ok := bytes.Cut(id, []byte("/"))
+	if !ok {
+		b.faults.add("id", s, "a record without one")
+		return
+	}
+	of, sum := maphash.Bytes(b.seed, turn), maphash.Bytes(b.seed, id)
+	switch {
+	case s.turnID == 0:
+		s.turnID = of
+	case s.turnID != of:
+		b.faults.add("id", s, "records of one turn have ids of several")
+	case slices.Contains(s.ids, sum):
+		b.faults.add("id", s, "two records have the same")
+	}
+	s.ids = append(s.ids, sum)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+)
+
+var errUsage = errors.New("bench: flags")
+
+// settings are the flags.
+type settings struct {
+	brokers []string
+	kafka   bool
+	agent   string
+	pid     int
+	command string
+
+	one      scenario // what the flags describe, but for the guarantee
+	both     bool     // guarantees
+	sweep    string
+	floor    bool
+	turns    int
+	duration time.Duration
+	warmup   int
+	alone    int
+	stall    time.Duration
+	repeats  bool
+
+	json, pprof string
+}
+
+// scenario is one thing to measure.
+type scenario struct {
+	History     int     `json:"history_bytes"`
+	Partitions  int     `json:"partitions"`
+	Tools       int     `json:"tools"`
+	Sessions    int     `json:"sessions"`
+	Instances   int     `json:"instances"`
+	Concurrency int     `json:"concurrency"`
+	Rate        float64 `json:"rate,omitempty"`
+	Guarantee   string  `json:"guarantee"`
+	Storage     string  `json:"storage"`
+}
+
+func parse(args []string, notes io.Writer) (settings, error) {
+	var s settings
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(notes)
+	brokers := f.String("brokers", "", "where to bootstrap from; none: a broker is started")
+	f.BoolVar(&s.kafka, "kafka", false, "the broker that is started is a real Kafka (needs Java 17)")
+	f.StringVar(&s.agent, "agent", "", "agent whose topics are used; none: new ones, deleted in the end")
+	f.IntVar(&s.pid, "pid", 0, "process of a processor that runs already")
+	f.StringVar(&s.command, "command", "", "program to measure; it gets AGENT_NAME, KAFKA_BOOTSTRAP_SERVERS, "+
+		"PROCESSING_GUARANTEE, KAFKA_STATE_DIR and KAFKA_GROUP_INSTANCE_ID")
+	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history a session, 0 or at least %d", smallPast))
+	f.IntVar(&s.one.Partitions, "partitions", 4, "of topics that are created")
+	f.IntVar(&s.one.Tools, "tools", 2, "calls a turn")
+	f.IntVar(&s.one.Sessions, "sessions", 1000, "distinct sessions")
+	f.IntVar(&s.one.Instances, "instances", 1, "processes of the processor")
+	f.IntVar(&s.one.Concurrency, "concurrency", 100, "turns open at a time, each of another session")
+	f.Float64Var(&s.one.Rate, "rate", 0, "turns a second that begin, whatever ends; 0: -concurrency says")
+	f.StringVar(&s.one.Guarantee, "guarantee", string(processors.AtLeastOnce), "at_least_once, exactly_once or both")
+	f.StringVar(&s.one.Storage, "storage", "leveldb", "leveldb or memory")
+	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: -duration says")
+	f.DurationVar(&s.duration, "duration", 10*time.Second, "how long turns begin that are measured")
+	f.IntVar(&s.warmup, "warmup", 2000, "turns ahead of those that are measured")
+	f.IntVar(&s.alone, "alone", 500, "turns asked one at a time, in the end")
+	f.DurationVar(&s.stall, "timeout", time.Minute, "how long nothing may come while turns are open")
+	f.BoolVar(&s.repeats, "repeats", false, "repeats break no promise")
+	f.BoolVar(&s.floor, "floor", false, "measure the floor too, and print ratios to it")
+	f.StringVar(&s.sweep, "sweep", "", "table: three histories, both guarantees, the floor; all: each dimension too")
+	f.StringVar(&s.json, "json", "", "file to write the figures to")
+	f.StringVar(&s.pprof, "pprof", "", "directory for CPU and allocation profiles of the measured phase")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return s, err
+		}
+		return s, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	s.brokers = strings.FieldsFunc(*brokers, func(r rune) bool { return r == ',' || r == ' ' })
+	if s.one.Guarantee == "both" {
+		s.both, s.one.Guarantee = true, string(processors.AtLeastOnce)
+	}
+	if err := s.check(f.Args()); err != nil {
+		return s, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return s, nil
+}
+
+// check names all that is wrong.
+func (s settings) check(rest []string) error {
+	var errs []error
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	o := s.one
+	foreign := s.pid != 0 || s.command != ""
+	wrong(len(rest) > 0, "unexpected %q", rest)
+	wrong(o.History != 0 && o.History < smallPast, "-history %d: 0 or at least %d", o.History, smallPast)
+	wrong(o.Partitions < 1 || o.Instances < 1, "-partitions and -instances are at least 1")
+	wrong(o.Instances > o.Partitions, "-instances %d: more than -partitions", o.Instances)
+	wrong(o.Tools < 0, "-tools %d", o.Tools)
+	wrong(o.Concurrency < 1 || o.Sessions < o.Concurrency, "-concurrency %d: from 1 to -sessions", o.Concurrency)
+	wrong(o.Sessions > 9_999_999, "-sessions %d: at most 9999999", o.Sessions)
+	wrong(o.Rate < 0, "-rate %v", o.Rate)
+	wrong(o.Guarantee != string(processors.AtLeastOnce) && o.Guarantee != string(processors.ExactlyOnce),
+		"-guarantee %s: at_least_once, exactly_once or both", o.Guarantee)
+	wrong(o.Storage != "leveldb" && o.Storage != "memory", "-storage %s: leveldb or memory", o.Storage)
+	wrong(s.turns < 0 || s.warmup < 0 || s.alone < 0, "-turns, -warmup and -alone are not negative")
+	wrong(s.turns == 0 && s.duration <= 0, "-turns or -duration")
+	wrong(s.stall <= 0, "-timeout %v", s.stall)
+	wrong(s.sweep != "" && s.sweep != "table" && s.sweep != "all", "-sweep %s: table or all", s.sweep)
+	wrong(s.kafka && len(s.brokers) > 0, "-kafka starts a broker, -brokers names one")
+	wrong(s.pid != 0 && s.command != "", "-pid and -command are two processors")
+	wrong(s.pid != 0 && (len(s.brokers) == 0 || s.agent == ""), "-pid needs -brokers and -agent")
+	wrong(s.pid != 0 && (s.both || s.sweep != "" || o.Instances > 1), "-pid is one process as it is")
+	wrong(foreign && s.pprof != "", "-pprof profiles this library only")
+	return errors.Join(errs...)
+}

@@ -1,0 +1,80 @@
+package main
+
+import "github.com/turntable-streams/turntable/processors"
+
+// step is a scenario, with who is measured in it.
+type step struct {
+	scenario
+	subjects   []string
+	guarantees []string
+}
+
+var bothGuarantees = []string{string(processors.AtLeastOnce), string(processors.ExactlyOnce)}
+
+// steps are what the flags ask for.
+func (s settings) steps() []step {
+	switch s.sweep {
+	case "table":
+		return s.table()
+	case "all":
+		return append(s.table(), s.dimensions()...)
+	}
+	one := step{scenario: s.one, subjects: []string{s.subject()}, guarantees: []string{s.one.Guarantee}}
+	if s.both {
+		one.guarantees = bothGuarantees
+	}
+	if s.floor {
+		one.subjects = append([]string{subjectFloor}, one.subjects...)
+	}
+	return []step{one}
+}
+
+func (s settings) subject() string {
+	switch {
+	case s.pid != 0:
+		return subjectPID
+	case s.command != "":
+		return subjectForeign
+	default:
+		return subjectOurs
+	}
+}
+
+// table is what the README shows: three histories, both guarantees, the floor.
+func (s settings) table() []step {
+	var out []step
+	for _, history := range []int{0, 10 << 10, 100 << 10} {
+		at := s.one
+		at.History = history
+		if history > 50<<10 {
+			at.Sessions = max(at.Sessions, 2000)
+		}
+		out = append(out, step{scenario: at, subjects: []string{subjectFloor, s.subject()}, guarantees: bothGuarantees})
+	}
+	return out
+}
+
+// dimensions change one thing of the scenario that the flags describe at a time. Histories and guarantees are in table.
+func (s settings) dimensions() []step {
+	var out []step
+	with := func(change func(*scenario)) {
+		at := s.one
+		change(&at)
+		if at != s.one {
+			out = append(out, step{
+				scenario: at, subjects: []string{subjectFloor, s.subject()}, guarantees: []string{at.Guarantee},
+			})
+		}
+	}
+	with(func(at *scenario) { at.Partitions = 1; at.Instances = 1 })
+	with(func(at *scenario) { at.Partitions = 4 })
+	for _, tools := range []int{0, 3, 20} {
+		with(func(at *scenario) { at.Tools = tools })
+	}
+	for _, sessions := range []int{1_000, 100_000} {
+		with(func(at *scenario) { at.Sessions = sessions })
+	}
+	with(func(at *scenario) { at.Instances = 1 })
+	with(func(at *scenario) { at.Instances = 2; at.Partitions = max(at.Partitions, 2) })
+	return out
+}

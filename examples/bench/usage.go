@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// usage is what a process has used so far, as Linux tells it; elsewhere there is none.
+type usage struct {
+	cpu            time.Duration
+	resident, peak int64 // bytes
+}
+
+// ticks a second that /proc counts CPU time in: USER_HZ, 100 on every architecture Go runs on.
+const ticks = 100
+
+func usageOf(pid int) (usage, error) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return usage{}, fmt.Errorf("bench: no CPU time or memory of a process here: %w", err)
+	}
+	status, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return usage{}, fmt.Errorf("bench: no memory of a process: %w", err)
+	}
+	// The name of the program, in brackets, can hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return usage{}, fmt.Errorf("bench: %s/stat has %d fields", dir, len(fields))
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		return usage{}, fmt.Errorf("bench: %s/stat has no CPU time", dir)
+	}
+	return usage{
+		cpu:      time.Duration(user+system) * time.Second / ticks,
+		resident: kilobytes(status, "VmRSS:"), peak: kilobytes(status, "VmHWM:"),
+	}, nil
+}
+
+func kilobytes(status []byte, name string) int64 {
+	_, rest, ok := bytes.Cut(status, []byte(name))
+	fields := strings.Fields(string(rest[:max(0, bytes.IndexByte(rest, '\n'))]))
+	if !ok || len(fields) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+// usageOfAll adds up. False: the system does not tell.
+func usageOfAll(ps []*process) (usage, bool) {
+	var all usage
+	for _, p := range ps {
+		u, err := usageOf(p.pid)
+		if err != nil {
+			return usage{}, false
+		}
+		all.cpu += u.cpu
+		all.resident += u.resident
+		all.peak += u.peak
+	}
+	return all, len(ps) > 0
+}
