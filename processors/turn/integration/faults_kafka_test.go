@@ -3,9 +3,12 @@
 package integration
 
 import (
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/kafkatest"
 )
 
 // The long form: on a real Kafka.
@@ -18,10 +21,12 @@ const (
 // brokerFaults are done to a Kafka of their own.
 func brokerFaults() []fault {
 	return []fault{
-		{name: "broker SIGKILL, restarted at once", play: killedBroker, alone: true, own: true},
-		{name: "broker SIGSTOP for longer than the session timeout, SIGCONT", play: pausedBroker, alone: true, own: true},
+		{name: "broker SIGKILL, restarted at once", play: killedBroker, alone: true, cluster: one},
+		{name: "broker SIGSTOP for longer than the session timeout, SIGCONT", play: pausedBroker, alone: true, cluster: one},
 	}
 }
+
+func one(t *testing.T) *kafkatest.Cluster { return kafkatest.New(t, kafkatest.Options{}) }
 
 func killedBroker(f *field) {
 	f.start("a")

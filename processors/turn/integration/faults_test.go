@@ -31,8 +31,8 @@ type fault struct {
 	anyEnd bool
 	// long: too slow for the short run.
 	long bool
-	// own: it is done to the brokers themselves, which nobody else uses.
-	own bool
+	// cluster is what the fault is done to, where it is done to the brokers themselves.
+	cluster func(*testing.T) *kafkatest.Cluster
 }
 
 // field is where a fault is played under one guarantee: turns with three tools that run all the time, and the processes
@@ -44,8 +44,7 @@ type field struct {
 	load   *wiretest.Load
 	ledger *wiretest.Ledger // nil where turns may have any end
 	all    []*instance
-	// cluster is the field's own, where the fault is one of the brokers.
-	cluster *kafkatest.Cluster
+	cluster *kafkatest.Cluster // where the fault is done to the brokers
 	dirs    map[string]string // of instances
 
 	kills   int
@@ -59,13 +58,18 @@ const faultPartitions = 3
 const sessionTimeout = 3 * time.Second
 
 func TestFaults(t *testing.T) {
-	results := &table{cells: map[string]string{}}
 	var rows []fault
 	for _, f := range faults() {
 		if !f.long || !short {
 			rows = append(rows, f)
 		}
 	}
+	playAll(t, rows)
+}
+
+// playAll plays faults under each guarantee and writes the table of them.
+func playAll(t *testing.T, rows []fault) {
+	results := &table{cells: map[string]string{}}
 	t.Cleanup(func() { results.write(t, rows) })
 	for _, f := range rows {
 		for _, guarantee := range modes {
@@ -93,8 +97,8 @@ func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string)
 			agent: newAgent(), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
 		},
 	}
-	if x.own {
-		f.cluster = kafkatest.New(t, kafkatest.Options{})
+	if x.cluster != nil {
+		f.cluster = x.cluster(t)
 		f.brokers = f.cluster.Bootstrap()
 	} else {
 		f.brokers = brokers(t)
@@ -274,14 +278,19 @@ func (r *table) set(name string, g processors.Guarantee, result string) {
 	r.cells[cell(name, g)] = result
 }
 
-// write writes the table as Markdown, where TURNTABLE_FAULTS_TABLE says.
+// write appends the rows as Markdown to the file that TURNTABLE_FAULTS_TABLE names: several tests make up the table.
 func (r *table) write(t *testing.T, rows []fault) {
 	path := os.Getenv(tableVariable)
 	if path == "" {
 		return
 	}
 	var b strings.Builder
-	b.WriteString("| fault | at least once | exactly once |\n|---|---|---|\n")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	defer file.Close()
+	if at, err := file.Stat(); err == nil && at.Size() == 0 {
+		b.WriteString("| fault | at least once | exactly once |\n|---|---|---|\n")
+	}
 	for _, f := range rows {
 		fmt.Fprintf(&b, "| %s |", f.name)
 		for _, g := range modes {
@@ -296,5 +305,6 @@ func (r *table) write(t *testing.T, rows []fault) {
 		}
 		b.WriteString("\n")
 	}
-	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	_, err = file.WriteString(b.String())
+	require.NoError(t, err)
 }

@@ -118,3 +118,8 @@ func (f *field) storeIs(name string, partition int32, s *store.Store) {
 	require.True(f, len(want) == 0 || !any && offset == 0, "%s: the store of partition %d at offset %d lacks rows", name,
 		partition, offset)
 }
+
+// transactionalID is that of an instance.
+func (f *field) transactionalID(instance string) string {
+	return wiretest.NamesOf(f.agent).Group + "/" + instance
+}
