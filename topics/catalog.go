@@ -38,6 +38,12 @@ type Catalog struct {
 	ReplyTo              Topic[Route]
 	SessionControl       Topic[Control]
 
+	// Of deliveries; Ensure creates them where WithDeliveries says so.
+	Deliveries       Topic[Delivery]
+	DeliveryReceipts Topic[Receipt]
+	DeliveryDLQ      Topic[DeadDelivery]
+	DeliveryControl  Topic[DeliveryControl]
+
 	// Names for readers: topics that FlightDeck has, or had, and the turn does not use.
 	SessionContext          Topic[Raw]
 	SessionCost             Topic[SessionCost]
@@ -49,12 +55,20 @@ type Catalog struct {
 // CatalogOption changes a catalog.
 type CatalogOption func(*catalogOptions)
 
-type catalogOptions struct{ routeTTL time.Duration }
+type catalogOptions struct {
+	routeTTL   time.Duration
+	deliveries bool
+}
 
 // WithRouteTTL sets how long a reply route lives, which is the retention of reply-to (default DefaultRouteTTL;
 // FlightDeck's REPLY_TO_STATE_TTL_MS). It must be positive.
 func WithRouteTTL(ttl time.Duration) CatalogOption {
 	return func(o *catalogOptions) { o.routeTTL = ttl }
+}
+
+// WithDeliveries has Ensure create the topics of processors/delivery too. Without it they are names for readers.
+func WithDeliveries() CatalogOption {
+	return func(o *catalogOptions) { o.deliveries = true }
 }
 
 // For is the catalog of an agent. The name is taken as it is, not trimmed; ErrAgent says that it is blank, has a
@@ -112,6 +126,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
 	latency := reader("tool-use-latency", "ToolLatency", KeyTool)
 	latency.Created = true
+	delivery := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.deliveries
+		return s
+	}
 
 	return Catalog{
 		Agent:                agent,
@@ -127,6 +146,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 		MessageOutput:        New(session("message-output", "Output"), outputWire.codec()),
 		ReplyTo:              New(replyTo, routeWire.codec()),
 		SessionControl:       New(session("session-control", "Control"), controlWire.codec()),
+
+		Deliveries:       New(delivery("deliveries", "Delivery"), deliveryWire.codec()),
+		DeliveryReceipts: New(delivery("delivery-receipts", "Receipt"), receiptWire.codec()),
+		DeliveryDLQ:      New(delivery("delivery-dlq", "DeadDelivery"), deadDeliveryWire.codec()),
+		DeliveryControl:  New(delivery("delivery-control", "DeliveryControl"), deliveryControlWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
@@ -150,10 +174,24 @@ func (c Catalog) Loop() string { return string(c.Group()) + "-loop" }
 // Table is the changelog of the group table.
 func (c Catalog) Table() string { return string(c.Group()) + "-table" }
 
-// Specs lists the topics in the order in which a turn passes them, the group's own behind them, the names for readers
-// last.
+// DeliveryGroup is the consumer group of the agent's deliveries.
+func (c Catalog) DeliveryGroup() goka.Group { return goka.Group(c.Agent + "-delivery-streams") }
+
+// DeliveryRoutesGroup is the consumer group that keeps the state of the routes, and DeliveryRoutes its table.
+func (c Catalog) DeliveryRoutesGroup() goka.Group { return goka.Group(c.Agent + "-delivery-routes") }
+
+// DeliveryRoutes is the table of DeliveryRoutesGroup.
+func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.DeliveryRoutesGroup()) }
+
+// Groups are the groups that work on the catalog's topics.
+func (c Catalog) Groups() []goka.Group {
+	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup()}
+}
+
+// Specs lists the topics in the order in which a turn passes them, the group's own behind them, then those of deliveries
+// and the names for readers.
 func (c Catalog) Specs() []Spec {
-	return []Spec{
+	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
 		c.ToolUse.spec, c.ToolUseDLQ.spec, c.ToolUseResult.spec, c.ToolUseAllComplete.spec, c.ToolUseLatency.spec,
 		c.MessageOutput.spec, c.ReplyTo.spec, c.SessionControl.spec,
@@ -163,7 +201,32 @@ func (c Catalog) Specs() []Spec {
 			Name: c.Table(), Record: "session row", Key: KeySession, Cleanup: CleanupCompact, CoPartitioned: true,
 			Created: true,
 		},
+	}
+	specs = append(specs, c.deliverySpecs()...)
+	return append(specs,
 		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
 		c.MemoirContextSessionEnd.spec,
+	)
+}
+
+// deliverySpecs lists the topics of deliveries, and those that both groups have for themselves.
+func (c Catalog) deliverySpecs() []Spec {
+	created := c.Deliveries.spec.Created
+	specs := []Spec{c.Deliveries.spec, c.DeliveryReceipts.spec, c.DeliveryDLQ.spec, c.DeliveryControl.spec}
+	for _, g := range []struct {
+		group goka.Group
+		row   string
+		key   Key
+	}{{c.DeliveryGroup(), "delivery row", KeySession}, {c.DeliveryRoutesGroup(), "route row", KeyRoute}} {
+		own := func(name, record string, cleanup Cleanup) Spec {
+			return Spec{
+				Name: name, Record: record, Key: g.key, Cleanup: cleanup, CoPartitioned: true, Created: created,
+			}
+		}
+		letters := own(string(g.group)+"-dlq", "raw", CleanupDelete)
+		letters.Key, letters.CoPartitioned = KeySource, false
+		specs = append(specs, letters, own(string(g.group)+"-loop", "raw", CleanupDelete),
+			own(string(goka.GroupTable(g.group)), g.row, CleanupCompact))
 	}
+	return specs
 }

@@ -29,6 +29,10 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 		"session-cost": "SessionCost", "session-end": "SessionEnd", "memoir-context": "string",
 		"memoir-context-session-end": "MemoirSnapshot", "streams-dlq": "raw", "streams-loop": "raw",
 		"streams-table": "session row",
+		"deliveries": "Delivery", "delivery-receipts": "Receipt", "delivery-dlq": "DeadDelivery",
+		"delivery-control": "DeliveryControl", "delivery-streams-dlq": "raw", "delivery-streams-loop": "raw",
+		"delivery-streams-table": "delivery row", "delivery-routes-dlq": "raw", "delivery-routes-loop": "raw",
+		"delivery-routes-table": "route row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -36,6 +40,23 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 	require.Equal(t, "harbor-streams-table", c.Table())
 	require.EqualValues(t, "harbor-message-input", c.MessageInput.Stream())
 	require.Equal(t, "harbor-message-input", c.MessageInput.Name())
+}
+
+func TestDeliveryTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
+	c, err := For("harbor", WithDeliveries())
+	require.NoError(t, err)
+	with, without := map[string]bool{}, map[string]bool{}
+	for _, s := range c.Specs() {
+		with[s.Name] = s.Created
+	}
+	for _, s := range harbor(t).Specs() {
+		without[s.Name] = s.Created
+	}
+	for _, s := range c.deliverySpecs() {
+		require.True(t, with[s.Name], s.Name)
+		require.False(t, without[s.Name], s.Name)
+	}
+	require.EqualValues(t, "harbor-delivery-routes-table", c.DeliveryRoutes())
 }
 
 func TestAgentNamesAreTakenAsTheyAre(t *testing.T) {

@@ -37,4 +37,8 @@ func TestCodecsConform(t *testing.T) {
 	conform(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
 	conform(t, c.ToolUseLatency, "tool-use-latency")
 	conform(t, c.SessionCost, "session-cost")
+	conform(t, c.Deliveries, "deliveries")
+	conform(t, c.DeliveryReceipts, "delivery-receipts")
+	conform(t, c.DeliveryDLQ, "delivery-dlq")
+	conform(t, c.DeliveryControl, "delivery-control")
 }

@@ -84,6 +84,16 @@ func ExampleDescribe() {
 	// harbor-streams-dlq                 raw              source key  delete          broker's   yes
 	// harbor-streams-loop                raw              session_id  delete          inputs'    same
 	// harbor-streams-table               session row      session_id  compact         forever    same
+	// harbor-deliveries                  Delivery         session_id  delete          broker's   no
+	// harbor-delivery-receipts           Receipt          session_id  delete          broker's   no
+	// harbor-delivery-dlq                DeadDelivery     session_id  delete          broker's   no
+	// harbor-delivery-control            DeliveryControl  session_id  delete          broker's   no
+	// harbor-delivery-streams-dlq        raw              source key  delete          broker's   no
+	// harbor-delivery-streams-loop       raw              session_id  delete          broker's   no
+	// harbor-delivery-streams-table      delivery row     session_id  compact         forever    no
+	// harbor-delivery-routes-dlq         raw              source key  delete          broker's   no
+	// harbor-delivery-routes-loop        raw              route       delete          broker's   no
+	// harbor-delivery-routes-table       route row        route       compact         forever    no
 	// harbor-session-context             Raw              session_id  delete          broker's   no
 	// harbor-session-cost                SessionCost      session_id  delete          broker's   no
 	// harbor-session-end                 SessionEnd       session_id  delete          broker's   no

@@ -96,3 +96,7 @@ func FuzzRawOperations(f *testing.F) {
 		require.Equal(t, want, got)
 	})
 }
+func FuzzDelivery(f *testing.F)        { fuzz(f, deliveryWire, "deliveries") }
+func FuzzReceipt(f *testing.F)         { fuzz(f, receiptWire, "delivery-receipts") }
+func FuzzDeadDelivery(f *testing.F)    { fuzz(f, deadDeliveryWire, "delivery-dlq") }
+func FuzzDeliveryControl(f *testing.F) { fuzz(f, deliveryControlWire, "delivery-control") }

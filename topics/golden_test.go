@@ -51,6 +51,10 @@ func TestGoldenRecordsComeBackByteForByte(t *testing.T) {
 	roundTrip(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
 	roundTrip(t, c.ToolUseLatency, "tool-use-latency")
 	roundTrip(t, c.SessionCost, "session-cost")
+	roundTrip(t, c.Deliveries, "deliveries")
+	roundTrip(t, c.DeliveryReceipts, "delivery-receipts")
+	roundTrip(t, c.DeliveryDLQ, "delivery-dlq")
+	roundTrip(t, c.DeliveryControl, "delivery-control")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

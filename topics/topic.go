@@ -53,6 +53,7 @@ const (
 	KeySession Key = "session_id"
 	KeyUser    Key = "user_id"
 	KeyTool    Key = "tool_name"
+	KeyRoute   Key = "route"
 	// KeySource is the key of the record that was dead-lettered.
 	KeySource Key = "source key"
 )

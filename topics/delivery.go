@@ -1,0 +1,139 @@
+package topics
+
+import "fmt"
+
+// The kinds of route: how a delivery leaves.
+const (
+	// KindHTTP is a callback to a service of the registry.
+	KindHTTP = "http"
+	// KindWebSocket reaches who subscribed to the session.
+	KindWebSocket = "websocket"
+	// KindFunction calls a function of the program that the sink is embedded in.
+	KindFunction = "function"
+	// KindLog writes a line.
+	KindLog = "log"
+)
+
+// Destination is where a delivery goes: a kind of transport and the service, by its name in the registry. No address
+// stands in a record.
+type Destination struct {
+	Kind    string
+	Service string
+}
+
+// Key names the route in tables and receipts: "{kind}/{service}".
+func (d Destination) Key() string { return d.Kind + "/" + d.Service }
+
+// Delivery is the value of {agent}-deliveries: one attempt of a delivery, emitted when it is due. DeliveryID and Attempt
+// identify it.
+type Delivery struct {
+	DeliveryID string
+	SessionID  string
+	TurnID     string
+	RequestID  *string
+	Route      Destination
+	// Token is the bearer token of the route, nil where it has none. It is a secret.
+	Token *string
+	// Body is what is delivered: of an output, the output without its reply_to.
+	Body      Raw
+	CreatedMS int64
+	// ExpiresMS is when the delivery is given up, whatever becomes of it.
+	ExpiresMS int64
+	// Attempt counts the delivery's records from 1.
+	Attempt int64
+	// NotBeforeMS is when the attempt became due, LeaseUntilMS until when its receipt is waited for. Whoever reads it later
+	// leaves it: another attempt takes its place.
+	NotBeforeMS  int64
+	LeaseUntilMS int64
+}
+
+var deliveryWire = wire[Delivery]{depth: MaxDepth, read: readWholeDelivery, write: writeDelivery}
+
+// readWholeDelivery refuses what names no attempt.
+func readWholeDelivery(c *cursor, d *Delivery) error {
+	if err := readDelivery(c, d); err != nil {
+		return err
+	}
+	if d.DeliveryID == "" || d.Attempt < 1 || d.Route.Kind == "" {
+		return fmt.Errorf("%w: field delivery_id, attempt or route: missing", ErrType)
+	}
+	return nil
+}
+
+func readDelivery(c *cursor, d *Delivery) error {
+	return c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "delivery_id":
+			d.DeliveryID, err = c.word()
+		case "session_id":
+			d.SessionID, err = c.word()
+		case "turn_id":
+			d.TurnID, err = c.word()
+		case "request_id":
+			d.RequestID, err = c.text()
+		case "route":
+			d.Route, err = readDestination(c)
+		case "bearer_token":
+			d.Token, err = c.text()
+		case "body":
+			d.Body, err = c.document()
+		case "created_ms":
+			d.CreatedMS, err = c.integer(64)
+		case "expires_ms":
+			d.ExpiresMS, err = c.integer(64)
+		case "attempt":
+			d.Attempt, err = c.integer(32)
+		case "not_before_ms":
+			d.NotBeforeMS, err = c.integer(64)
+		case "lease_until_ms":
+			d.LeaseUntilMS, err = c.integer(64)
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+}
+
+func writeDelivery(w *writer, d Delivery) {
+	w.grow(d.Body)
+	w.open()
+	w.word("delivery_id", d.DeliveryID)
+	w.word("session_id", d.SessionID)
+	w.word("turn_id", d.TurnID)
+	w.text("request_id", d.RequestID)
+	writeDestination(w, d.Route)
+	w.text("bearer_token", d.Token)
+	w.raw("body", d.Body)
+	w.integer("created_ms", d.CreatedMS)
+	w.integer("expires_ms", d.ExpiresMS)
+	w.integer("attempt", d.Attempt)
+	w.integer("not_before_ms", d.NotBeforeMS)
+	w.integer("lease_until_ms", d.LeaseUntilMS)
+	w.close()
+}
+
+func readDestination(c *cursor) (d Destination, err error) {
+	if c.dec.PeekKind() == 'n' {
+		return d, c.skip()
+	}
+	err = c.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "kind":
+			d.Kind, err = c.word()
+		case "service":
+			d.Service, err = c.word()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	return d, err
+}
+
+func writeDestination(w *writer, d Destination) {
+	w.name("route")
+	w.open()
+	w.word("kind", d.Kind)
+	w.word("service", d.Service)
+	w.close()
+}
