@@ -91,6 +91,17 @@ func (c *Context) Value() (row any) {
 	return row
 }
 
+// Lookup is a row of another group's table as its codec decoded it, or nil where there is none. The table must be an edge
+// of the graph (goka.Lookup). It is read by the side and may be late by any time: it is for what may be stale.
+func (c *Context) Lookup(table goka.Table, key string) (row any) {
+	_ = c.locked(func(ctx goka.Context) error {
+		defer c.keepPanic()
+		row = ctx.Lookup(table, key)
+		return nil
+	})
+	return row
+}
+
 // SetValue writes the table row of Key. A callback writes its row at most once, by SetValue or Delete. value must not
 // be changed any more.
 func (c *Context) SetValue(value any) error {

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/lovoo/goka"
 
@@ -34,7 +35,7 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 		codecs[e.Topic()] = kind
 	}
 	o.checkNames(graph)
-	if o.catalog != nil && o.catalog.Group() != graph.Group() {
+	if o.catalog != nil && !slices.Contains(o.catalog.Groups(), graph.Group()) {
 		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
 	}
 	if o.catalog == nil && o.partitions > 0 {
