@@ -116,6 +116,67 @@ func (c *Context) Delete() error {
 	return c.locked(func(goka.Context) error { return c.effects.writeRow(nil) })
 }
 
+// HasParts reports whether the row of Key may stand apart in parts. It may under New and in package processortest, not
+// under a plain goka.NewProcessor.
+//
+// Parts are for big values that change rarely beside small ones that change often: a callback then writes what changed
+// and no more. A part is a row of its own in the group's table, in the same partition, under the row's key, a NUL and the
+// part's number; visitors and deadlines know nothing of it. What makes a row of its parts is the handler's: the row names
+// them, a part that is named is never written again, and a changed value gets a new number. So a crash between the
+// records leaves a row with the parts it names, and at worst parts that nobody names.
+func (c *Context) HasParts() (has bool) {
+	_ = c.locked(func(ctx goka.Context) error {
+		_, has = ctx.(callback.Runtime)
+		return nil
+	})
+	return has
+}
+
+// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it.
+func (c *Context) Part(n uint32) (value []byte, err error) {
+	err = c.runtime(func(r callback.Runtime) error {
+		value, err = r.Part(n)
+		return err
+	})
+	return value, err
+}
+
+// SetPart writes part n of the row of Key, ahead of the row, which the callback must write too. value must not be nil,
+// and must not be changed any more. A part that does not fit into a record is refused with ErrTooLarge.
+func (c *Context) SetPart(n uint32, value []byte) error {
+	if value == nil {
+		return ErrNilRow
+	}
+	return c.runtime(func(r callback.Runtime) error {
+		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, settingsOf(r).recordBytes; limit > 0 && size > limit {
+			return fmt.Errorf("%w: part %d of a row, %d bytes, limit %d", ErrTooLarge, n, size, limit)
+		}
+		c.effects.parts = append(c.effects.parts, part{number: n, value: value})
+		return nil
+	})
+}
+
+// maxPartNumber is what a NUL and a part's number add to a key.
+const maxPartNumber = 11
+
+// DeletePart removes part n of the row of Key, behind the row, which the callback must write or delete too.
+func (c *Context) DeletePart(n uint32) error {
+	return c.runtime(func(callback.Runtime) error {
+		c.effects.parts = append(c.effects.parts, part{number: n})
+		return nil
+	})
+}
+
+func (c *Context) runtime(f func(callback.Runtime) error) error {
+	return c.locked(func(ctx goka.Context) error {
+		r, ok := ctx.(callback.Runtime)
+		if !ok {
+			return ErrNoParts
+		}
+		return f(r)
+	})
+}
+
 // Emit sends a record to an output of the graph; a nil value is a tombstone. value and headers must not be changed any
 // more. A stream that is no output of the graph, or a value its codec refuses, stops the processor: where the topic is
 // typed, use the function Emit.

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/callback"
 )
 
 var (
@@ -13,7 +15,11 @@ var (
 	ErrRowWritten = errors.New("processors: table row is already written in this callback")
 	// ErrNilRow is returned by SetValue of nil: Delete removes a row.
 	ErrNilRow = errors.New("processors: nil is no table row")
-	// ErrTooLarge is returned by Emit for a record that the broker would refuse. A handler that returns it, because it
+	// ErrNoParts is returned by Context.Part, SetPart and DeletePart where Context.HasParts is false.
+	ErrNoParts = errors.New("processors: rows have no parts under a plain goka.NewProcessor")
+	// ErrPartAlone is why a callback failed that wrote or deleted a part without writing its row.
+	ErrPartAlone = errors.New("processors: part of a table row is written without the row")
+	// ErrTooLarge is returned by SetPart, and by Emit for a record that the broker would refuse. A handler that returns it, because it
 	// knows no smaller answer, sends its own record to the dead-letter topic: a retry would come to the same.
 	ErrTooLarge = errors.New("processors: record is too large")
 )
@@ -26,9 +32,16 @@ var errEncoded = errors.New("processors: already encoded")
 // were asked for: a row that is found after a crash proves that its outputs are in Kafka.
 type effects struct {
 	outputs  []output
+	parts    []part
 	row      any // nil: the row is removed
 	written  bool
 	rejected bool // the record itself is among the outputs, as a dead letter
+}
+
+// part is a part of the row that is written, or deleted where value is nil.
+type part struct {
+	number uint32
+	value  []byte
 }
 
 type output struct {
@@ -54,12 +67,23 @@ func (e *effects) perform(ctx goka.Context) {
 	for _, out := range e.outputs {
 		out.perform(ctx)
 	}
+	runtime, _ := ctx.(callback.Runtime) // who has none has no parts
+	for _, p := range e.parts {
+		if p.value != nil {
+			runtime.SetPart(p.number, p.value)
+		}
+	}
 	switch {
 	case !e.written:
 	case e.row == nil:
 		ctx.Delete()
 	default:
 		ctx.SetValue(e.row)
+	}
+	for _, p := range e.parts {
+		if p.value == nil {
+			runtime.SetPart(p.number, nil)
+		}
 	}
 }
 

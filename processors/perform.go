@@ -20,6 +20,8 @@ func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Conte
 		deadLetter(ctx, r, stage, err)
 	case err != nil:
 		fail(ctx, r.fail(stage, err))
+	case len(c.effects.parts) > 0 && !c.effects.written:
+		fail(ctx, r.fail(stage, ErrPartAlone))
 	default:
 		c.effects.perform(ctx)
 	}

@@ -5,6 +5,8 @@ package callback
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -27,7 +29,21 @@ type Runtime interface {
 	Now() time.Time
 	// Owns reports whether a key hashes to the callback's partition.
 	Owns(key string) bool
+	// Part is part n of the row of the callback's key, nil where there is none. The caller may keep it.
+	Part(n uint32) ([]byte, error)
+	// SetPart writes part n, which it keeps, in the changelog ahead of the row that the callback writes after it. A nil
+	// value removes the part, behind the row that the callback has written.
+	SetPart(n uint32, value []byte)
 }
+
+// A row may stand apart in parts (R10): each is a row of its own in the table, in the same partition, under the row's key,
+// a NUL and the part's number. Keys of rows have no NUL.
+
+// PartKey is the key of a part.
+func PartKey(key string, n uint32) string { return key + "\x00" + strconv.FormatUint(uint64(n), 10) }
+
+// IsPart reports whether a key of the table is that of a part.
+func IsPart(key string) bool { return strings.IndexByte(key, 0) >= 0 }
 
 // Now is the time on the runtime's clock, or the system's under a stock goka.NewProcessor.
 func Now(ctx goka.Context) time.Time {

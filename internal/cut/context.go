@@ -1,6 +1,7 @@
 package cut
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -16,8 +17,9 @@ type gokaContext = goka.Context
 // callbackContext is what a callback gets instead of Goka's context.
 type callbackContext struct {
 	gokaContext
-	wrap   Wrap
-	header goka.ContextOption
+	wrap     Wrap
+	producer *Producer
+	header   goka.ContextOption
 }
 
 var _ callback.Runtime = (*callbackContext)(nil)
@@ -27,15 +29,26 @@ type Wrap struct {
 	Clock clock.Clock
 	// Partitions is the number of partitions of the group's inputs.
 	Partitions func() int32
+	// Rows are the store of the group table's partition, nil where it is not open.
+	Rows func(partition int32) Rows
 	// Failed keeps the cause of a failure, which Goka flattens to text.
 	Failed func(error)
 }
+
+// Rows is where the parts of rows are kept, beside the rows.
+type Rows interface {
+	Get(key string) ([]byte, error)
+	Set(key string, value []byte) error
+	Delete(key string) error
+}
+
+var errNoTable = errors.New("cut: the group has no table that is open")
 
 // Context is called in the partition's goroutine before each callback.
 func (w Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
 	p.Begin(ctx.Partition())
 	return &callbackContext{
-		gokaContext: ctx, wrap: w,
+		gokaContext: ctx, wrap: w, producer: p,
 		header: goka.WithCtxEmitHeaders(goka.Headers{
 			callback.HeaderPartition: callback.PartitionHeader(ctx.Partition()),
 		}),
@@ -46,6 +59,33 @@ func (c *callbackContext) Now() time.Time { return c.wrap.Clock.Now() }
 
 func (c *callbackContext) Owns(key string) bool {
 	return codec.PartitionOf(key, c.wrap.Partitions()) == c.Partition()
+}
+
+func (c *callbackContext) Part(n uint32) ([]byte, error) {
+	rows := c.wrap.Rows(c.Partition())
+	if rows == nil {
+		return nil, errNoTable
+	}
+	return rows.Get(callback.PartKey(c.Key(), n))
+}
+
+func (c *callbackContext) SetPart(n uint32, value []byte) {
+	key, rows := callback.PartKey(c.Key(), n), c.wrap.Rows(c.Partition())
+	var err error
+	switch {
+	case rows == nil:
+		err = errNoTable
+	case value == nil:
+		err = rows.Delete(key)
+	default:
+		err = rows.Set(key, value)
+	}
+	if err == nil {
+		err = c.producer.EmitPart(c.Partition(), key, value)
+	}
+	if err != nil {
+		c.Fail(err)
+	}
 }
 
 func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options ...goka.ContextOption) {

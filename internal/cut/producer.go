@@ -126,11 +126,45 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	return promise
 }
 
+// EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
+// output is; without one behind it. A part that is not written keeps the row from being written.
+func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
+	if !p.lease.Held() {
+		return ErrLease
+	}
+	msg := &sarama.ProducerMessage{Topic: p.table, Key: sarama.StringEncoder(key)}
+	p.mu.Lock()
+	r := p.rows[partition]
+	switch {
+	case value == nil && p.ordered:
+		msg.Metadata = &emitted{}
+		r.waiting = append(r.waiting, &row{msg: msg, call: r.call, rows: r})
+		p.advanceLocked(r)
+		p.mu.Unlock()
+		return nil
+	case value == nil:
+		msg.Metadata = &emitted{}
+	default:
+		msg.Value = sarama.ByteEncoder(value)
+		r.call.pending++
+		msg.Metadata = &emitted{call: r.call, rows: r}
+	}
+	p.mu.Unlock()
+	p.async.Input() <- msg
+	return nil
+}
+
 // emitted is the metadata of a message in flight.
 type emitted struct {
-	finish goka.PromiseFinisher
+	finish goka.PromiseFinisher // nil for a part: Goka knows of none
 	call   *call // of an output
 	rows   *rows
+}
+
+func (e *emitted) done(msg *sarama.ProducerMessage, err error) {
+	if e.finish != nil {
+		e.finish(msg, err)
+	}
 }
 
 // takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
@@ -189,15 +223,15 @@ func (p *Producer) send() {
 }
 
 func (p *Producer) sendRow(w *row) {
-	finish := w.msg.Metadata.(*emitted).finish
+	e := w.msg.Metadata.(*emitted)
 	p.mu.Lock()
 	refused := w.rows.err
 	p.mu.Unlock()
 	switch {
 	case refused != nil:
-		finish(nil, fmt.Errorf("cut: table row is not written, an output before it was not: %w", refused))
+		e.done(nil, fmt.Errorf("cut: table row is not written, an output before it was not: %w", refused))
 	case !p.lease.Held():
-		finish(nil, ErrLease)
+		e.done(nil, ErrLease)
 	default:
 		p.async.Input() <- w.msg
 	}
@@ -217,7 +251,7 @@ func (p *Producer) refuse() {
 	}
 	p.mu.Unlock()
 	for _, w := range left {
-		w.msg.Metadata.(*emitted).finish(nil, sarama.ErrShuttingDown)
+		w.msg.Metadata.(*emitted).done(nil, sarama.ErrShuttingDown)
 	}
 }
 
@@ -245,10 +279,10 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	if err != nil {
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
 		p.failed(err)
-		e.finish(nil, err)
+		e.done(nil, err)
 		return
 	}
-	e.finish(msg, nil)
+	e.done(msg, nil)
 }
 
 // Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written.

@@ -1,6 +1,10 @@
 package store
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/turntable-streams/turntable/internal/callback"
+)
 
 // Seal ends the cut: what was written since the last one becomes the cut that Flush writes, and reads go on seeing it.
 // The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick and
@@ -152,7 +156,7 @@ func (s *Store) below(key string) (row, error) {
 		}
 	}
 	v, ok, err := s.base.get(key)
-	if err != nil || !ok {
+	if err != nil || !ok || callback.IsPart(key) {
 		return row{}, err
 	}
 	r := row{value: v}

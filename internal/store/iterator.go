@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/lovoo/goka/storage"
+
+	"github.com/turntable-streams/turntable/internal/callback"
 )
 
 // Iterator returns an iterator over a snapshot of the whole store, in the order of keys.
@@ -12,7 +14,7 @@ func (s *Store) Iterator() (storage.Iterator, error) { return s.IteratorWithRang
 // IteratorWithRange returns an iterator over a snapshot of the keys from start to before limit, in their order; a start
 // or limit that is nil or empty is no bound. The snapshot costs a copy of the layers' keys in range, not of the base.
 //
-// The iterator stands before the first pair. Value returns a copy. Goka's documentation and its own code disagree on
+// Parts of rows are left out: a visitor sees a row once, under its key. The iterator stands before the first pair. Value returns a copy. Goka's documentation and its own code disagree on
 // what follows a Seek; both work here: after a Seek that found a pair, Key and Value are that pair's, and Next yields
 // that pair too if neither was called since, else the following one. Closing the store ends its iterators with
 // ErrClosed. An iterator is for one goroutine.
@@ -158,8 +160,18 @@ func (it *iterator) live(f func()) {
 	}
 }
 
-// step moves to the next pair of the merged order.
+// step moves to the next row of the merged order; parts of rows are not seen.
 func (it *iterator) step() bool {
+	for it.stepAny() {
+		if it.where == inOver && !callback.IsPart(it.over[it.at-1].key) ||
+			it.where == onBase && bytes.IndexByte(it.base.key(), 0) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (it *iterator) stepAny() bool {
 	if !it.started || it.where == onBase {
 		it.started, it.inBase = true, it.base.next()
 	}

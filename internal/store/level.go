@@ -13,6 +13,8 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	ldb "github.com/syndtr/goleveldb/leveldb/storage"
 	"github.com/syndtr/goleveldb/leveldb/util"
+
+	"github.com/turntable-streams/turntable/internal/callback"
 )
 
 // The first byte of a key in LevelDB says what the rest is. So a user's key may be anything, and the deadlines lie side
@@ -121,7 +123,7 @@ func (l *level) write(from *layer) error {
 		} else {
 			batch.Put(key, r.value)
 		}
-		if !l.timed {
+		if !l.timed || callback.IsPart(k) {
 			continue
 		}
 		key[0] = deadlineSpace

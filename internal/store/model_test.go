@@ -52,7 +52,7 @@ func (m *model) write(key string) {
 
 func (m *model) arm(key string) {
 	delete(m.armed, key)
-	if ms, ok := deadline([]byte(m.now.rows[key])); ok {
+	if ms, ok := deadline([]byte(m.now.rows[key])); ok && !part(key) {
 		m.armed[key] = ms
 	}
 }
@@ -76,6 +76,9 @@ func (m *model) discard() {
 	}
 	m.touched, m.dirty = map[string]bool{}, false
 }
+
+// part reports whether a key is that of a part of a row, which has no deadline and no iterator sees.
+func part(key string) bool { return strings.Contains(key, "\x00") }
 
 func TestStoreEqualsModelOnDisk(t *testing.T) {
 	dir, n := t.TempDir(), 0
@@ -175,7 +178,7 @@ func compare(t *rapid.T, path string) {
 			from := key.Draw(t, "seek")
 			var want, got []string
 			for _, k := range slices.Sorted(maps.Keys(m.now.rows)) {
-				if k >= start && (limit == "" || k < limit) && k >= from {
+				if !part(k) && k >= start && (limit == "" || k < limit) && k >= from {
 					want = append(want, k)
 				}
 			}
@@ -199,6 +202,14 @@ func compare(t *rapid.T, path string) {
 				require.Equal(t, v, read)
 			}
 			require.NoError(t, it.Err())
+			for k, v := range m.now.rows {
+				if part(k) { // read by key only
+					raw, err := s.Get(k)
+					require.NoError(t, err)
+					got[k] = string(raw)
+					require.Equal(t, v, got[k])
+				}
+			}
 			require.Equal(t, m.now.rows, got)
 			o, err := s.GetOffset(-3)
 			require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lovoo/goka/storage"
 
+	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -84,6 +85,9 @@ func (s *Store) Reopen() (*Store, error) {
 		return again, nil
 	}
 	for key, value := range base.rows {
+		if callback.IsPart(key) {
+			continue
+		}
 		ms, ok, err := dueOf(again.deadline, value)
 		if err != nil {
 			return nil, err
@@ -182,7 +186,7 @@ func (s *Store) SetOffset(offset int64) error {
 }
 
 func (s *Store) write(key string, r row) error {
-	if s.deadline != nil && r.value != nil {
+	if s.deadline != nil && r.value != nil && !callback.IsPart(key) {
 		var err error
 		if r.due, r.timed, err = dueOf(s.deadline, r.value); err != nil {
 			return err
@@ -205,7 +209,7 @@ func (s *Store) write(key string, r row) error {
 // index brings the due-index in line with a row; s.mu is held, so that the last writer of a row decides.
 func (s *Store) index(key string, r row) {
 	switch {
-	case s.deadline == nil:
+	case s.deadline == nil, callback.IsPart(key):
 	case r.timed:
 		s.due.Set(key, r.due)
 	default:

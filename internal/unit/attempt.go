@@ -220,7 +220,7 @@ func (r *run) options() []goka.ProcessorOption {
 		}),
 		goka.WithConsumerGroupBuilder(r.buildGroup),
 		func() goka.ProcessorOption {
-			wrap := cut.Wrap{Clock: u.cfg.Clock, Partitions: r.partitions.Load, Failed: r.failed}
+			wrap := cut.Wrap{Clock: u.cfg.Clock, Partitions: r.partitions.Load, Rows: r.tables.rows, Failed: r.failed}
 			return goka.WithContextWrapper(func(ctx goka.Context) goka.Context {
 				return wrap.Context(ctx, r.producer)
 			})

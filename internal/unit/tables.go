@@ -161,6 +161,16 @@ func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
 	return s.Due().PopDue(now, limit)
 }
 
+// rows are the store of a recovered partition, nil where it is not open.
+func (t *tables) rows(partition int32) cut.Rows {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.open[partition]; s != nil {
+		return s
+	}
+	return nil
+}
+
 // get reads a row of a recovered partition.
 func (t *tables) get(partition int32, key string) ([]byte, error) {
 	t.mu.Lock()

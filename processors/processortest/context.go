@@ -1,6 +1,7 @@
 package processortest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -14,15 +15,39 @@ type gokaContext = goka.Context
 // runtimeContext is what callbacks get: Goka's context, with the driver's clock.
 type runtimeContext struct {
 	gokaContext
-	driver *Driver
+	runner *runner
 }
+
+var errNoTable = errors.New("processortest: the group has no table")
 
 var _ callback.Runtime = (*runtimeContext)(nil)
 
-func (c *runtimeContext) Now() time.Time { return c.driver.Now() }
+func (c *runtimeContext) Now() time.Time { return c.runner.driver.Now() }
 
 // Owns is true: there is one partition.
 func (c *runtimeContext) Owns(string) bool { return true }
+
+func (c *runtimeContext) Part(n uint32) ([]byte, error) {
+	if c.runner.rows == nil {
+		return nil, errNoTable
+	}
+	return c.runner.rows.Storage.Get(callback.PartKey(c.Key(), n))
+}
+
+// SetPart writes to the table at once: there is no crash here that could part it from its row.
+func (c *runtimeContext) SetPart(n uint32, value []byte) {
+	err, key := errNoTable, callback.PartKey(c.Key(), n)
+	switch {
+	case c.runner.rows == nil:
+	case value == nil:
+		err = c.runner.rows.Storage.Delete(key)
+	default:
+		err = c.runner.rows.Storage.Set(key, value)
+	}
+	if err != nil {
+		c.Fail(err)
+	}
+}
 
 // Fail never returns, as under the runtime. Goka's does while it shuts down.
 func (c *runtimeContext) Fail(err error) {

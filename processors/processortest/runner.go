@@ -75,7 +75,7 @@ func (r *runner) build() error {
 		goka.WithPartitionChannelSize(0),
 		goka.WithNilHandling(goka.NilDecode),
 		goka.WithLogger(silence{}),
-		goka.WithContextWrapper(func(ctx goka.Context) goka.Context { return &runtimeContext{ctx, r.driver} }),
+		goka.WithContextWrapper(func(ctx goka.Context) goka.Context { return &runtimeContext{ctx, r} }),
 		goka.WithTopicManagerBuilder(broker.TopicManagerBuilder()),
 		goka.WithStorageBuilder(r.buildStorage),
 		goka.WithConsumerGroupBuilder(r.buildConsumerGroup),

@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka/storage"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
 )
 
 // RowCodec encodes the rows of a table; codec.Codec is one, and so is what embeds it.
@@ -58,6 +59,12 @@ func (t *GroupTable[T]) Raw(key string) []byte {
 	return raw
 }
 
+// Part returns part n of the row of a key, nil where there is none. It must not be changed.
+func (t *GroupTable[T]) Part(key string, n uint32) []byte {
+	t.driver.tb.Helper()
+	return t.Raw(callback.PartKey(key, n))
+}
+
 // Put writes a row past the graph: no callback runs. Its deadline counts from then on.
 func (t *GroupTable[T]) Put(key string, value T) {
 	t.driver.tb.Helper()
@@ -74,7 +81,7 @@ func (t *GroupTable[T]) Delete(key string) {
 	t.check(t.rows.Delete(key))
 }
 
-// Keys returns the keys of all rows, sorted.
+// Keys returns the keys of all rows, sorted; parts of rows are left out.
 func (t *GroupTable[T]) Keys() []string {
 	t.driver.tb.Helper()
 	var keys []string

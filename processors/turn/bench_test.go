@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -18,15 +19,17 @@ func BenchmarkTransition(b *testing.B) {
 			step := func(topic, value string) Enriched {
 				e, ok := p.event(topic, []byte(value))
 				require.True(b, ok)
-				var state *State
-				if p.row != nil {
-					state = p.state()
-				}
-				d, row, err := bind.attempt(state, nil, e, p.now)
+				d, err := bind.attempt(p.found(), e, p.now)
 				if err != nil {
 					b.Fatal(err)
 				}
-				p.row = row
+				for _, n := range d.parts {
+					p.parts[n.number] = n.value
+				}
+				for _, n := range d.gone {
+					delete(p.parts, n)
+				}
+				p.row = d.row
 				if !d.changed {
 					b.Fatal("nothing happened")
 				}
@@ -43,12 +46,12 @@ func BenchmarkTransition(b *testing.B) {
 			}
 			step("message-input", message("zero"))
 			step("think-request-response", asked("zero")+saying("done")+`}`)
-			first := p.row
+			first, parts := p.row, maps.Clone(p.parts)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for n := range b.N {
 				if n%100 == 0 {
-					p.row = first
+					p.row, p.parts = first, maps.Clone(parts)
 				}
 				text := fmt.Sprint("question ", n)
 				step("message-input", message(text))

@@ -22,15 +22,12 @@ func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	if err != nil {
 		return err
 	}
-	d.changed = out.Changed
-	if !out.Changed {
-		return b.perform(c, d, nil)
+	if d.changed = out.Changed; d.changed {
+		if d.row, err = EncodeState(out.State); err != nil {
+			return err
+		}
 	}
-	row, err := EncodeState(out.State)
-	if err != nil {
-		return err
-	}
-	return b.perform(c, d, row)
+	return b.perform(c, d)
 }
 
 // abandon ends all that is open in a session, by the shortest way there is: error outputs with code internal, without

@@ -57,5 +57,5 @@ func (s *session) purge(f failure) {
 // gone reports whether nothing is left of a session but what it remembers.
 func (s *session) gone() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 &&
-		s.row.History == nil && s.row.Cost == nil && s.row.UserId == nil
+		s.row.History == nil && s.row.HistoryParts == nil && s.row.Cost == nil && s.row.UserId == nil
 }

@@ -14,7 +14,7 @@ func Describe(s *State) string {
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("history: %d messages, %d bytes", s.HistoryLength, len(s.History))
+	line("history: %d messages, %d bytes", s.HistoryLength, lengthOf(s.HistoryParts)+len(s.History))
 	if s.Cost != nil {
 		line("cost: %v", *s.Cost)
 	}
@@ -26,7 +26,8 @@ func Describe(s *State) string {
 		line("route%s: %d bytes, expires %s", request(r.RequestId), len(r.ReplyTo), at(r.ExpiresMs))
 	}
 	line("remembered: %d records, %d request ids, %d calls and results, %d steps",
-		len(s.Causes)/memorySize, len(s.Requests)/memorySize, len(s.Calls)/memorySize, len(s.Steps)/stepSize)
+		(lengthOf(s.CausesParts)+len(s.Causes))/memorySize, (lengthOf(s.RequestsParts)+len(s.Requests))/memorySize,
+		(lengthOf(s.CallsParts)+len(s.Calls))/memorySize, len(s.Steps)/stepSize)
 	line("next deadline: %s", at(s.DeadlineMs))
 	return b.String()
 }

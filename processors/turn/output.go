@@ -114,7 +114,7 @@ func (s *session) answer(r topics.ThinkResponse) {
 		s.fail(tooLarge("the answer does not fit into a record"))
 		return
 	}
-	kept, keptLength := s.row.History, s.row.HistoryLength
+	kept, keptLength := s.stored(), s.row.HistoryLength
 	s.row.History, s.row.HistoryLength = conversation(r)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
 	if !s.makeRoom() {

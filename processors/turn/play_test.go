@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -27,7 +28,10 @@ type play struct {
 	key    string
 	now    time.Time
 	row    []byte
-	offset int64
+	parts  map[uint32][]byte
+	// partsOf are the parts that were there with each row.
+	partsOf map[string]map[uint32][]byte
+	offset  int64
 	// past holds what happened, for repeats.
 	past []Event
 }
@@ -35,7 +39,7 @@ type play struct {
 func newPlay(t tb, change ...func(*Rules)) *play {
 	c, err := topics.For(agent)
 	require.NoError(t, err)
-	p := &play{tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
+	p := &play{tb: t, topics: c, rules: DefaultRules(), key: "s1", parts: map[uint32][]byte{}, partsOf: map[string]map[uint32][]byte{}, now: time.UnixMilli(1_790_000_000_000).UTC()}
 	for _, f := range change {
 		f(&p.rules)
 	}
@@ -129,29 +133,52 @@ func (p *play) repeat(e Event) effects { return p.apply(e) }
 
 func (p *play) apply(e Event) effects {
 	p.tb.Helper()
-	out := Apply(p.state(), e, p.now, p.rules)
+	bind := &binding{p.topics, p.rules}
+	out, a, err := bind.decide(p.found(), e, p.now, false)
+	require.NoError(p.tb, err)
+	if out.Starved {
+		require.Equal(p.tb, Outcome{Starved: true}, out)
+		out, a, err = bind.decide(p.found(), e, p.now, true)
+		require.NoError(p.tb, err)
+	}
 	if _, deadline := e.(DeadlineCame); !deadline {
 		p.past = append(p.past, e)
 	}
-	p.keep(out)
+	p.keep(out, a)
 	return out.Effects
 }
 
 // keep takes over a row and checks what must be true of every row.
-func (p *play) keep(out Outcome) {
+func (p *play) keep(out Outcome, a apart) {
 	p.tb.Helper()
 	if !out.Changed {
 		require.Nil(p.tb, out.State)
 		return
 	}
 	p.row = nil
+	write, gone := a.store(out.State, p.now.UnixMilli())
+	for _, n := range write {
+		require.NotContains(p.tb, p.parts, n.number, "a part is written once")
+		p.parts[n.number] = n.value
+	}
+	for _, n := range gone {
+		require.Contains(p.tb, p.parts, n)
+		delete(p.parts, n)
+	}
 	if out.State == nil {
+		require.Empty(p.tb, p.parts)
 		return
 	}
+	named := 0
+	for _, f := range out.State.bigFields() {
+		named += len(*f.parts)
+		require.LessOrEqual(p.tb, len(*f.parts), 24, "parts become one")
+	}
+	require.Len(p.tb, p.parts, named, "the row names every part")
 	raw, err := EncodeState(out.State)
 	require.NoError(p.tb, err)
-	require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
-	p.row = raw
+	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
+	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	ms, ok := deadlineOf(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
@@ -163,6 +190,20 @@ func (p *play) keep(out Outcome) {
 	}
 }
 
+// found is the row as the table has it.
+func (p *play) found() found {
+	return found{
+		row: func() any {
+			if p.row == nil {
+				return nil
+			}
+			return TableCodec().Unmarshal(p.row)
+		},
+		part: func(n uint32) ([]byte, error) { return p.parts[n], nil },
+	}
+}
+
+// state is the row with its parts.
 func (p *play) state() *State {
 	p.tb.Helper()
 	if p.row == nil {
@@ -170,6 +211,8 @@ func (p *play) state() *State {
 	}
 	s, err := DecodeState(p.row)
 	require.NoError(p.tb, err)
+	var a apart
+	require.NoError(p.tb, a.load(s, true, p.found().part))
 	return s
 }
 

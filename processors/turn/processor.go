@@ -98,15 +98,24 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 // apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer
 // build wrote it, and what this one would write over it would be lost.
 func (b *binding) apply(c *processors.Context, e Event) error {
-	state, err := StateOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
-		return err
+	r := found{row: c.Value}
+	if c.HasParts() {
+		r.part = c.Part
 	}
-	out, row, err := b.attempt(state, err, e, c.Now())
-	if err != nil {
+	d, err := b.attempt(r, e, c.Now())
+	switch {
+	case errors.Is(err, ErrRowVersion):
+		return err
+	case err != nil:
 		return b.surrender(c, e, err)
 	}
-	return b.perform(c, out, row)
+	return b.perform(c, d)
+}
+
+// found is a row as the table has it.
+type found struct {
+	row  func() any
+	part func(number uint32) ([]byte, error) // nil: there are none
 }
 
 // done is an outcome in bytes.
@@ -114,6 +123,9 @@ type done struct {
 	emits   []emit
 	letters []DeadLetter
 	changed bool
+	row     []byte // nil: the row goes
+	parts   []newPart
+	gone    []uint32
 }
 
 type emit struct {
@@ -124,29 +136,77 @@ type emit struct {
 	value  any // raw, for the topic's codec
 }
 
-// errBroken is why an event could not be applied: a defect of ours, or a row whose bytes are no row.
-var errBroken = errors.New("turn: the event cannot be applied")
+var (
+	// errBroken is why an event could not be applied: a defect of ours, or a row whose bytes are no row.
+	errBroken = errors.New("turn: the event cannot be applied")
+	// errNoParts is met where a row was written under processors.New and is read under a plain goka.NewProcessor.
+	errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
+)
 
-// attempt applies an event and encodes all that comes of it, before any of it is done. row is nil where the row goes.
-func (b *binding) attempt(state *State, unreadable error, e Event, now time.Time) (d done, row []byte, err error) {
+// attempt applies an event and encodes all that comes of it, before any of it is done.
+func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	defer func() {
 		// What was thrown may quote a prompt: it is not repeated.
 		if thrown := recover(); thrown != nil {
-			d, row, err = done{}, nil, fmt.Errorf("%w: panic: %T", errBroken, thrown)
+			d, err = done{}, fmt.Errorf("%w: panic: %T", errBroken, thrown)
 		}
 	}()
-	if unreadable != nil {
-		return done{}, nil, unreadable
+	out, a, err := b.decide(r, e, now, false)
+	if err == nil && out.Starved {
+		out, a, err = b.decide(r, e, now, true)
 	}
-	out := Apply(state, e, now, b.rules)
+	if err != nil {
+		return done{}, err
+	}
 	if d, err = b.encode(out.Effects); err != nil {
-		return done{}, nil, err
+		return done{}, err
 	}
-	d.changed = out.Changed
-	if out.Changed && out.State != nil {
-		row, err = EncodeState(out.State)
+	if d.changed = out.Changed; !d.changed {
+		return d, nil
 	}
-	return d, row, err
+	d.parts, d.gone = a.store(out.State, now.UnixMilli())
+	if out.State != nil {
+		d.row, err = EncodeState(out.State)
+	}
+	return d, err
+}
+
+// decide applies an event. The history is loaded where it must be, or is likely to be needed: most results of tools come
+// before the last one of their step, and need none.
+func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
+	state, err := StateOf(r.row())
+	if err != nil {
+		return Outcome{}, a, err
+	}
+	if state != nil {
+		withHistory = withHistory || needsHistory(state, e)
+		err = a.load(state, withHistory, r.part)
+	} else {
+		a.load(&State{}, true, r.part)
+	}
+	if err != nil {
+		return Outcome{}, a, err
+	}
+	return Apply(state, e, now, b.rules), a, nil
+}
+
+func needsHistory(s *State, e Event) bool {
+	switch e.(type) {
+	case ToolAnswered, ToolFailed:
+		return s.Turn != nil && openCalls(s.Turn) == 1
+	case RouteGiven:
+		return false
+	}
+	return true
+}
+
+func openCalls(t *OpenTurn) (open int) {
+	for _, c := range t.Calls {
+		if c.Result == nil {
+			open++
+		}
+	}
+	return open
 }
 
 func (b *binding) encode(effects []Effect) (d done, err error) {
@@ -196,7 +256,7 @@ func encode[T any](e Emit, t topics.Topic[T], v T) (emit, error) {
 // errEncoded marks bytes that are encoded already.
 var errEncoded = errors.New("turn: encoded already")
 
-func (b *binding) perform(c *processors.Context, d done, row []byte) error {
+func (b *binding) perform(c *processors.Context, d done) error {
 	var errs []error
 	for _, e := range d.emits {
 		errs = append(errs, c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
@@ -204,11 +264,17 @@ func (b *binding) perform(c *processors.Context, d done, row []byte) error {
 	for _, l := range d.letters {
 		errs = append(errs, deadLetter(c, l))
 	}
+	for _, p := range d.parts {
+		errs = append(errs, c.SetPart(p.number, p.value))
+	}
+	for _, n := range d.gone {
+		errs = append(errs, c.DeletePart(n))
+	}
 	switch {
-	case d.changed && row == nil:
+	case d.changed && d.row == nil:
 		errs = append(errs, c.Delete())
 	case d.changed:
-		errs = append(errs, c.SetValue(row))
+		errs = append(errs, c.SetValue(d.row))
 	}
 	return errors.Join(errs...)
 }

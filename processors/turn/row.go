@@ -9,8 +9,8 @@ import (
 )
 
 // rowVersion is the format of the rows this build writes. It grows when an older build could not keep a promise with a
-// newer row; a field more is no reason, for unknown fields survive.
-const rowVersion = 1
+// newer row; a field more is no reason, for unknown fields survive. Since 2 a row may have parts.
+const rowVersion = 2
 
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("turn: row has a newer format")

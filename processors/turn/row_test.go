@@ -31,7 +31,7 @@ func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "2")
+	require.ErrorContains(t, err, "3")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

@@ -54,7 +54,14 @@ type State struct {
 	// The inputs of the last closed think steps (see step.go).
 	Steps []byte `protobuf:"bytes,14,opt,name=steps,proto3" json:"steps,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
-	TouchedMs     int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	TouchedMs int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	// The parts of the row that history, causes, requests and calls begin with, in order, ahead of what stands in the
+	// fields themselves (see parts.go), and the number of the next one.
+	HistoryParts  []*Part `protobuf:"bytes,16,rep,name=history_parts,json=historyParts,proto3" json:"history_parts,omitempty"`
+	CausesParts   []*Part `protobuf:"bytes,17,rep,name=causes_parts,json=causesParts,proto3" json:"causes_parts,omitempty"`
+	RequestsParts []*Part `protobuf:"bytes,18,rep,name=requests_parts,json=requestsParts,proto3" json:"requests_parts,omitempty"`
+	CallsParts    []*Part `protobuf:"bytes,19,rep,name=calls_parts,json=callsParts,proto3" json:"calls_parts,omitempty"`
+	NextPart      uint32  `protobuf:"varint,20,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +201,94 @@ func (x *State) GetTouchedMs() int64 {
 	return 0
 }
 
+func (x *State) GetHistoryParts() []*Part {
+	if x != nil {
+		return x.HistoryParts
+	}
+	return nil
+}
+
+func (x *State) GetCausesParts() []*Part {
+	if x != nil {
+		return x.CausesParts
+	}
+	return nil
+}
+
+func (x *State) GetRequestsParts() []*Part {
+	if x != nil {
+		return x.RequestsParts
+	}
+	return nil
+}
+
+func (x *State) GetCallsParts() []*Part {
+	if x != nil {
+		return x.CallsParts
+	}
+	return nil
+}
+
+func (x *State) GetNextPart() uint32 {
+	if x != nil {
+		return x.NextPart
+	}
+	return 0
+}
+
+// Part is a part of the row that stands apart in the table.
+type Part struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Length        uint32                 `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_state_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Part) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Part) GetLength() uint32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
 // Accepted is a message that will end in exactly one output.
 type Accepted struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -212,7 +307,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -224,7 +319,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -237,7 +332,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{1}
+	return file_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Accepted) GetTurnId() string {
@@ -312,7 +407,7 @@ type OpenTurn struct {
 
 func (x *OpenTurn) Reset() {
 	*x = OpenTurn{}
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -324,7 +419,7 @@ func (x *OpenTurn) String() string {
 func (*OpenTurn) ProtoMessage() {}
 
 func (x *OpenTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -337,7 +432,7 @@ func (x *OpenTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenTurn.ProtoReflect.Descriptor instead.
 func (*OpenTurn) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{2}
+	return file_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OpenTurn) GetMessage() *Accepted {
@@ -437,7 +532,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +544,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +557,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{3}
+	return file_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Call) GetToolUseId() string {
@@ -505,7 +600,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -517,7 +612,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -530,7 +625,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Result) GetSessionId() string {
@@ -617,7 +712,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +724,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +737,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Held) GetToolUseId() string {
@@ -720,7 +815,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +827,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +840,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{6}
+	return file_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Header) GetName() []byte {
@@ -776,7 +871,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +883,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +896,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{7}
+	return file_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReplyRoute) GetRequestId() string {
@@ -836,7 +931,7 @@ var File_state_proto protoreflect.FileDescriptor
 
 const file_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11turntable.turn.v1\"\x93\x04\n" +
+	"\vstate.proto\x12\x11turntable.turn.v1\"\xa4\x06\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -855,10 +950,19 @@ const file_state_proto_rawDesc = "" +
 	"\x05calls\x18\r \x01(\fR\x05calls\x12\x14\n" +
 	"\x05steps\x18\x0e \x01(\fR\x05steps\x12\x1d\n" +
 	"\n" +
-	"touched_ms\x18\x0f \x01(\x03R\ttouchedMsB\a\n" +
+	"touched_ms\x18\x0f \x01(\x03R\ttouchedMs\x12<\n" +
+	"\rhistory_parts\x18\x10 \x03(\v2\x17.turntable.turn.v1.PartR\fhistoryParts\x12:\n" +
+	"\fcauses_parts\x18\x11 \x03(\v2\x17.turntable.turn.v1.PartR\vcausesParts\x12>\n" +
+	"\x0erequests_parts\x18\x12 \x03(\v2\x17.turntable.turn.v1.PartR\rrequestsParts\x128\n" +
+	"\vcalls_parts\x18\x13 \x03(\v2\x17.turntable.turn.v1.PartR\n" +
+	"callsParts\x12\x1b\n" +
+	"\tnext_part\x18\x14 \x01(\rR\bnextPartB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
-	"\b_user_id\"\xee\x01\n" +
+	"\b_user_id\"6\n" +
+	"\x04Part\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
+	"\x06length\x18\x02 \x01(\rR\x06length\"\xee\x01\n" +
 	"\bAccepted\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\"\n" +
 	"\n" +
@@ -949,33 +1053,38 @@ func file_state_proto_rawDescGZIP() []byte {
 	return file_state_proto_rawDescData
 }
 
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_state_proto_goTypes = []any{
 	(*State)(nil),      // 0: turntable.turn.v1.State
-	(*Accepted)(nil),   // 1: turntable.turn.v1.Accepted
-	(*OpenTurn)(nil),   // 2: turntable.turn.v1.OpenTurn
-	(*Call)(nil),       // 3: turntable.turn.v1.Call
-	(*Result)(nil),     // 4: turntable.turn.v1.Result
-	(*Held)(nil),       // 5: turntable.turn.v1.Held
-	(*Header)(nil),     // 6: turntable.turn.v1.Header
-	(*ReplyRoute)(nil), // 7: turntable.turn.v1.ReplyRoute
+	(*Part)(nil),       // 1: turntable.turn.v1.Part
+	(*Accepted)(nil),   // 2: turntable.turn.v1.Accepted
+	(*OpenTurn)(nil),   // 3: turntable.turn.v1.OpenTurn
+	(*Call)(nil),       // 4: turntable.turn.v1.Call
+	(*Result)(nil),     // 5: turntable.turn.v1.Result
+	(*Held)(nil),       // 6: turntable.turn.v1.Held
+	(*Header)(nil),     // 7: turntable.turn.v1.Header
+	(*ReplyRoute)(nil), // 8: turntable.turn.v1.ReplyRoute
 }
 var file_state_proto_depIdxs = []int32{
-	2,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
-	1,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
-	7,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
-	7,  // 3: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
-	1,  // 4: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	3,  // 5: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	5,  // 6: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	4,  // 7: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	4,  // 8: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	6,  // 9: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	3,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
+	2,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
+	8,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
+	1,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
+	1,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
+	1,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
+	1,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
+	8,  // 7: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	2,  // 8: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
+	4,  // 9: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	6,  // 10: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	5,  // 11: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	5,  // 12: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	7,  // 13: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -984,18 +1093,18 @@ func file_state_proto_init() {
 		return
 	}
 	file_state_proto_msgTypes[0].OneofWrappers = []any{}
-	file_state_proto_msgTypes[1].OneofWrappers = []any{}
 	file_state_proto_msgTypes[2].OneofWrappers = []any{}
 	file_state_proto_msgTypes[3].OneofWrappers = []any{}
 	file_state_proto_msgTypes[4].OneofWrappers = []any{}
-	file_state_proto_msgTypes[7].OneofWrappers = []any{}
+	file_state_proto_msgTypes[5].OneofWrappers = []any{}
+	file_state_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -44,6 +44,7 @@ func (e ThinkResponded) apply(s *session) {
 // forgetConversation clears what a session's history and cost are; an open turn goes on with its own (R22).
 func (s *session) forgetConversation() {
 	turn := s.row.Turn
+	s.stored() // what goes has to be known
 	if turn != nil && turn.Responded {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
@@ -57,7 +58,7 @@ func (s *session) forgetConversation() {
 func (s *session) keepOwn(r topics.ThinkResponse) {
 	turn := s.row.Turn
 	whole, length := conversation(r)
-	shared := sharedLength(whole, s.row.History)
+	shared := sharedLength(whole, s.stored())
 	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), whole[shared:], length
 	turn.UserId = s.row.UserId
 }

@@ -4,10 +4,14 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Outcome is what an event brought about.
 type Outcome struct {
+	// Starved says that the event needs the history, which stands apart and was not loaded: nothing else is set.
+	Starved bool
 	// Changed says that the row must be written, or deleted where State is nil. Where it is false the row stays as it
 	// was found.
 	Changed bool
@@ -38,6 +42,8 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 	}
 	event.apply(s)
 	switch {
+	case s.starved:
+		return Outcome{Starved: true}
 	case !s.changed:
 		return Outcome{Effects: s.effects}
 	case s.erased:
@@ -47,7 +53,9 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 		s.rememberCause(cause)
 		s.row.TouchedMs = s.nowMS()
 	}
-	if !s.trim() {
+	if trimmed := s.trim(); s.starved {
+		return Outcome{Starved: true}
+	} else if !trimmed {
 		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at
 		// every restart again: it stays as it is, and nothing is done that needs it.
 		if record != nil {
@@ -69,6 +77,7 @@ type session struct {
 	changed bool // the row must be written
 	erased  bool // the row must go
 	purging bool // the session ends: no turn begins
+	starved bool // the history was asked for and is not loaded
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
@@ -79,8 +88,17 @@ func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli()
 // thinking reports whether a think step is open.
 func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
 
+// stored is the conversation that the last answered turn left.
+func (s *session) stored() topics.Raw {
+	s.starved = s.starved || len(s.row.HistoryParts) > 0
+	return s.row.History
+}
+
+// size is the row's, with what of it stands apart.
+func (s *session) size() int { return proto.Size(s.row) + s.row.partsSize() }
+
 // fits reports whether the row is within its budget.
-func (s *session) fits() bool { return proto.Size(s.row) <= s.rules.RowLimit-rowReserve }
+func (s *session) fits() bool { return s.size() <= s.rules.RowLimit-rowReserve }
 
 // rowReserve is kept for what every event adds to the row: memories, a deadline.
 const rowReserve = 256
@@ -106,7 +124,7 @@ func (s *session) makeRoom() bool {
 
 // trim is the last resort for a row over its budget: it forgets the older half of what it remembers.
 func (s *session) trim() bool {
-	over := func() bool { return proto.Size(s.row) > s.rules.RowLimit }
+	over := func() bool { return s.size() > s.rules.RowLimit }
 	for over() && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
 		s.row.Causes = forgetHalf(s.row.Causes)
 		s.row.Requests = forgetHalf(s.row.Requests)

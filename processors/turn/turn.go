@@ -49,10 +49,14 @@ func (s *session) think(input topics.Raw) bool {
 func (s *session) history() (topics.Raw, uint32) {
 	turn := s.row.Turn
 	if turn == nil || !turn.Responded {
-		return s.row.History, s.row.HistoryLength
+		return s.stored(), s.row.HistoryLength
+	}
+	stored := s.stored()
+	if s.starved {
+		return nil, turn.HistoryLength
 	}
 	whole := make(topics.Raw, 0, int(turn.Shared)+len(turn.Tail))
-	whole = append(whole, s.row.History[:turn.Shared]...)
+	whole = append(whole, stored[:turn.Shared]...)
 	return append(whole, turn.Tail...), turn.HistoryLength
 }
 

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,13 +116,16 @@ func (w *world) handle(e Event) {
 	if out.Changed {
 		w.live = out.State
 	}
-	w.keep(out)
+	w.keep(out, apart{})
 	w.react(out.Effects)
 }
 
 // crash loses the rows written by the last n hand-overs, not their outputs, and hands those records over again.
 func (w *world) crash(row []byte, n int) {
-	w.row = row
+	w.row, w.parts = row, maps.Clone(w.partsOf[string(row)])
+	if w.parts == nil {
+		w.parts = map[uint32][]byte{}
+	}
 	again := w.sent[len(w.sent)-n:]
 	w.sent = w.sent[:len(w.sent)-n]
 	for _, q := range slices.Backward(again) {

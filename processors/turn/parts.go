@@ -1,0 +1,213 @@
+package turn
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
+// by the answers, the memories by what was seen last. So the older bytes of these fields stand apart, in parts of the
+// row that are written once (R10); the row names them in order, and has what came since. A part is never changed: what
+// replaces it has a new number.
+
+// apart is a row's fields as they were found.
+type apart struct {
+	fields [4]laid
+	next   uint32
+	has    bool // the table takes parts
+}
+
+// laid is how a field was found: the parts it begins with, and its whole value where it was loaded.
+type laid struct {
+	parts  []*Part
+	value  []byte
+	loaded bool
+}
+
+// newPart is a part to be written.
+type newPart struct {
+	number uint32
+	value  []byte
+}
+
+// field is one of the fields of a row that may stand apart.
+type field struct {
+	parts  *[]*Part
+	inline *[]byte
+	// entry is the size of what the field is a list of, where its front is dropped entry by entry; else 0.
+	entry int
+	// limit is how many bytes stand in the row itself, at most; rest is how many of them do where more came.
+	limit, rest int
+}
+
+// The fields in the order of apart.
+const (
+	history = iota
+	causes
+	requests
+	calls
+)
+
+const (
+	// historyInline is small beside a history, and large enough that most turns write no part.
+	historyInline = 2 << 10
+	memoryInline  = 32 * memorySize
+	// bracket is the end of an array: it is the one byte that an answer behind it replaces.
+	bracket = 1
+)
+
+func (s *State) bigFields() [4]field {
+	return [4]field{
+		history:  {&s.HistoryParts, &s.History, 0, historyInline, bracket},
+		causes:   {&s.CausesParts, &s.Causes, memorySize, memoryInline, 0},
+		requests: {&s.RequestsParts, &s.Requests, memorySize, memoryInline, 0},
+		calls:    {&s.CallsParts, &s.Calls, memorySize, memoryInline, 0},
+	}
+}
+
+// partsSize is how many bytes of a row stand apart and are not loaded.
+func (s *State) partsSize() (size int) {
+	for _, f := range s.bigFields() {
+		size += lengthOf(*f.parts)
+	}
+	return size
+}
+
+func lengthOf(parts []*Part) (length int) {
+	for _, p := range parts {
+		length += int(p.Length)
+	}
+	return length
+}
+
+// load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
+// what the row says. read is nil where the table takes no parts.
+func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error)) error {
+	a.has, a.next = read != nil, s.NextPart
+	for i, f := range s.bigFields() {
+		l := &a.fields[i]
+		l.parts, l.loaded = *f.parts, i != history || withHistory || len(*f.parts) == 0
+		if !l.loaded {
+			continue
+		}
+		if len(l.parts) > 0 {
+			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
+			for _, p := range l.parts {
+				if read == nil {
+					return errNoParts
+				}
+				value, err := read(p.Number)
+				if err != nil {
+					return err
+				}
+				if len(value) != int(p.Length) {
+					return fmt.Errorf("%w: part %d has %d bytes, the row says %d", errBroken, p.Number, len(value), p.Length)
+				}
+				whole = append(whole, value...)
+			}
+			*f.inline, *f.parts = append(whole, *f.inline...), nil
+		}
+		l.value = *f.inline
+	}
+	return nil
+}
+
+// store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
+// ahead of the row, and the numbers of those that are to go behind it. A nil state is a row that goes.
+func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32) {
+	if s == nil {
+		for _, l := range a.fields {
+			for _, p := range l.parts {
+				gone = append(gone, p.Number)
+			}
+		}
+		return nil, gone
+	}
+	if !a.has {
+		return nil, nil
+	}
+	defer func() {
+		if s.partsSize() > 0 { // an older build would take it for a session without a past
+			s.Version = rowVersion
+		}
+	}()
+	// Numbers of a session that was removed may still be on their way out: those of its next life are larger.
+	s.NextPart = max(a.next, s.NextPart)
+	for i, f := range s.bigFields() {
+		l := a.fields[i]
+		if !l.loaded {
+			if len(*f.parts) == 0 { // the row was made anew
+				for _, p := range l.parts {
+					gone = append(gone, p.Number)
+				}
+			}
+			continue
+		}
+		kept, rest, left := l.keep(*f.inline, f.entry)
+		gone = append(gone, left...)
+		if len(rest) > f.limit {
+			// Parts that are not much larger than what comes after them become one with it: so there are few of them,
+			// each about twice the next, and a byte is written a few times in all.
+			content := rest[: len(rest)-f.rest : len(rest)-f.rest]
+			for n := len(kept) - 1; n >= 0 && int(kept[n].Length) < 2*len(content); n-- {
+				content = append(l.of(kept[n]), content...)
+				gone, kept = append(gone, kept[n].Number), kept[:n]
+			}
+			if s.NextPart == 0 {
+				s.NextPart = uint32(now / 1000)
+			}
+			write = append(write, newPart{s.NextPart, content})
+			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
+			rest = rest[len(rest)-f.rest:]
+			s.NextPart++
+		}
+		*f.parts, *f.inline = kept, rest
+	}
+	return write, gone
+}
+
+// keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and what
+// follows them; left are the numbers of the others. A part whose first entries are gone is kept: what was dropped is
+// dropped again when it is met.
+func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []uint32) {
+	dropped := l.dropped(value, entry)
+	common := dropped + sharedLength(l.value[dropped:], value)
+	end := 0
+	for _, p := range l.parts {
+		end += int(p.Length)
+		if end <= dropped || end > common {
+			left = append(left, p.Number)
+			continue
+		}
+		kept, rest = append(kept, p), value[end-dropped:]
+	}
+	if len(kept) == 0 {
+		rest = value
+	}
+	return kept, rest, left
+}
+
+// dropped is how many bytes of the old value are gone from the front of a new one: all where nothing is left of it.
+func (l laid) dropped(value []byte, entry int) int {
+	if entry == 0 || len(value) < entry {
+		return 0
+	}
+	for at := 0; at+entry <= len(l.value); at += entry {
+		if bytes.Equal(l.value[at:at+entry], value[:entry]) {
+			return at
+		}
+	}
+	return 0
+}
+
+// of is a copy of a part's bytes.
+func (l laid) of(p *Part) []byte {
+	at := 0
+	for _, q := range l.parts {
+		if q.Number == p.Number {
+			return bytes.Clone(l.value[at : at+int(q.Length)])
+		}
+		at += int(q.Length)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package turn
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+)
+
+// A table of one row and its parts.
+type parted struct {
+	row   []byte
+	parts map[uint32][]byte
+}
+
+// change loads the row, changes it, and writes it as the binding does.
+func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
+	s, a := &State{}, apart{}
+	require.NoError(t, proto.Unmarshal(p.row, s))
+	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }))
+	change(s)
+	write, gone := a.store(s, now.UnixMilli())
+	for _, n := range write {
+		require.NotContains(t, p.parts, n.number, "a part is written once")
+		p.parts[n.number] = bytes.Clone(n.value)
+		written += len(n.value)
+	}
+	for _, n := range gone {
+		require.Contains(t, p.parts, n)
+		delete(p.parts, n)
+	}
+	named := 0
+	for _, f := range s.bigFields() {
+		named += len(*f.parts)
+		require.LessOrEqual(t, len(*f.inline), f.limit)
+		require.LessOrEqual(t, len(*f.parts), 12)
+	}
+	require.Len(t, p.parts, named, "the row names every part and no other")
+	var err error
+	p.row, err = EncodeState(s)
+	require.NoError(t, err)
+	return written + len(p.row)
+}
+
+func (p *parted) whole(t require.TestingT) *State {
+	s, a := &State{}, apart{}
+	require.NoError(t, proto.Unmarshal(p.row, s))
+	require.NoError(t, a.load(s, true, func(n uint32) ([]byte, error) { return p.parts[n], nil }))
+	return s
+}
+
+// Whatever becomes of the big fields of a row, they come together again: the history as it was, a memory with what it
+// remembers, and at most what it had dropped before.
+func TestPartsComeTogetherAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &parted{parts: map[uint32][]byte{}}
+		want := &State{History: []byte("[]")}
+		now := time.UnixMilli(1_790_000_000_000)
+		n := 0
+		p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+		t.Repeat(map[string]func(*rapid.T){
+			"append": func(t *rapid.T) {
+				size := rapid.SampledFrom([]int{1, 300, 3000, 30_000}).Draw(t, "size")
+				more := "," + strings.Repeat(string(rune('a'+n%26)), size) + "]"
+				n++
+				want.History = append(bytes.Clone(want.History[:len(want.History)-1]), more...)
+				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+			},
+			"replace": func(t *rapid.T) {
+				want.History = []byte("[" + strings.Repeat("z", rapid.IntRange(0, 10_000).Draw(t, "size")) + "]")
+				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+			},
+			"remember": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "seconds")) * time.Second)
+				withHistory := rapid.Bool().Draw(t, "with history")
+				for range rapid.IntRange(1, 40).Draw(t, "count") {
+					n++
+					d := digestOf(ofCause, string(rune(n)))
+					want.Causes = remember(want.Causes, d, now, time.Hour, 300)
+					p.change(t, withHistory, now, func(s *State) { s.Causes = remember(s.Causes, d, now, time.Hour, 300) })
+				}
+			},
+			"forget": func(t *rapid.T) {
+				want.Causes = forgetHalf(want.Causes)
+				p.change(t, false, now, func(s *State) { s.Causes = bytes.Clone(want.Causes) })
+			},
+			"made anew": func(t *rapid.T) {
+				want.History, want.Causes = []byte("[]"), nil
+				p.change(t, rapid.Bool().Draw(t, "with history"), now, func(s *State) {
+					proto.Reset(s)
+					s.History = bytes.Clone(want.History)
+				})
+			},
+			"": func(t *rapid.T) {
+				got := p.whole(t)
+				require.Equal(t, string(want.History), string(got.History))
+				require.True(t, bytes.HasSuffix(got.Causes, want.Causes))
+				require.Zero(t, len(got.Causes)%memorySize)
+				require.LessOrEqual(t, len(got.Causes), 3*300*memorySize)
+			},
+		})
+	})
+}
+
+// What a turn writes is small beside the history it adds to, and does not grow with it.
+func TestHistoryIsNotWrittenWithEveryAnswer(t *testing.T) {
+	p := &parted{parts: map[uint32][]byte{}}
+	now := time.UnixMilli(1_790_000_000_000)
+	history := "[" + strings.Repeat("x", 100<<10) + "]"
+	p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+	written := 0
+	const turns = 200
+	for range turns {
+		history = history[:len(history)-1] + "," + strings.Repeat("y", 500) + "]"
+		written += p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+	}
+	require.Less(t, written/turns, 6<<10, "of a history of 100 to 200 KB")
+	require.Equal(t, history, string(p.whole(t).History))
+}
+
+func TestMissingPartMakesTheRowUnreadable(t *testing.T) {
+	p := &parted{parts: map[uint32][]byte{}}
+	p.change(t, true, time.UnixMilli(1000), func(s *State) { s.History = []byte(strings.Repeat("x", 10_000)) })
+	require.Len(t, p.parts, 1)
+	clear(p.parts)
+	var s State
+	var a apart
+	require.NoError(t, proto.Unmarshal(p.row, &s))
+	require.ErrorIs(t, a.load(&s, true, func(uint32) ([]byte, error) { return nil, nil }), errBroken)
+	require.ErrorIs(t, a.load(&s, true, nil), ErrRowVersion, "under a plain goka.NewProcessor")
+}
