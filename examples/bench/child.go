@@ -41,6 +41,7 @@ type childSpec struct {
 const (
 	kindProcessor = "processor"
 	kindFloor     = "floor"
+	kindBareFloor = "bare floor"
 	kindBroker    = "broker"
 )
 
@@ -64,7 +65,7 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	switch c.Kind {
 	case kindProcessor:
 		return runProcessor(ctx, c, ready)
-	case kindFloor:
+	case kindFloor, kindBareFloor:
 		return runFloor(ctx, c, sync.OnceFunc(func() { ready() }))
 	case kindBroker:
 		b, err := embedded.Start()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/wiretest"
@@ -16,7 +17,8 @@ import (
 // The subjects of a measurement.
 const (
 	subjectOurs    = "turntable"
-	subjectFloor   = "floor"
+	subjectFloor   = kindFloor
+	subjectBare    = kindBareFloor
 	subjectForeign = "command"
 	subjectPID     = "pid"
 )
@@ -47,8 +49,8 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	if own {
 		t.agent = "bench-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" + strconv.Itoa(t.number)
 	}
-	if t.subject == subjectFloor {
-		t.agent += "-floor"
+	if t.isFloor() {
+		t.agent += "-" + strings.ReplaceAll(t.subject, " ", "-")
 	}
 	t.names = wiretest.NamesOf(t.agent)
 	defer func() {
@@ -86,6 +88,10 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	return r, b.faults.err(t.repeats)
 }
 
+func (t *trial) isFloor() bool { return isFloor(t.subject) }
+
+func isFloor(subject string) bool { return subject == subjectFloor || subject == subjectBare }
+
 func (t *trial) start(ctx context.Context) error {
 	if t.subject == subjectPID {
 		t.processes = []*process{{name: "processor", pid: t.pid}}
@@ -118,8 +124,8 @@ func (t *trial) startOne(ctx context.Context, i int) (*process, error) {
 		Kind: kindProcessor, Brokers: t.brokers.addrs, Agent: t.agent, Guarantee: t.Guarantee,
 		Partitions: int32(t.Partitions),
 	}
-	if t.subject == subjectFloor {
-		c.Kind = kindFloor
+	if t.isFloor() {
+		c.Kind = t.subject
 	}
 	if t.Storage == "leveldb" {
 		c.Directory = store
@@ -160,7 +166,7 @@ func (t *trial) phases(ctx context.Context) (*result, error) {
 		return nil, err
 	}
 	r := &result{Subject: t.subject, scenario: t.scenario}
-	if t.subject == subjectFloor {
+	if t.isFloor() {
 		r.Guarantee, r.Storage = "", ""
 	}
 	before := t.meter(ctx)
@@ -200,10 +206,10 @@ func (t *trial) play(ctx context.Context, name string, ph phase) (*tally, error)
 }
 
 func (t *trial) label() string {
-	if t.subject == subjectFloor {
-		return fmt.Sprintf("floor, history %d", t.History)
+	if t.isFloor() {
+		return fmt.Sprintf("%s history %d", t.subject, t.History)
 	}
-	return fmt.Sprintf("%s %s, history %d", t.subject, t.Guarantee, t.History)
+	return fmt.Sprintf("%s %s history %d", t.subject, t.Guarantee, t.History)
 }
 
 // profile begins or ends the profiles of all instances.
@@ -214,7 +220,7 @@ func (t *trial) profile(ctx context.Context, begin bool) error {
 	for i, p := range t.processes {
 		order := "profiled"
 		if begin {
-			name := fmt.Sprintf("%02d-%s-%s-%dB-%d", t.number, t.subject, t.Guarantee, t.History, i+1)
+			name := fmt.Sprintf("%02d-%s-%d", t.number, strings.ReplaceAll(t.label(), " ", "-"), i+1)
 			dir, err := filepath.Abs(filepath.Join(t.pprof, name))
 			if err != nil {
 				return err

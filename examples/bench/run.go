@@ -26,7 +26,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 		var floor *result
 		for _, subject := range st.subjects {
 			guarantees := st.guarantees
-			if subject == subjectFloor || subject == subjectPID {
+			if isFloor(subject) || subject == subjectPID {
 				guarantees = guarantees[:1]
 			}
 			for _, g := range guarantees {
