@@ -45,6 +45,11 @@ test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first ti
 bench: ## the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
 
+.PHONY: load
+load: ## what a turn costs on a real Kafka, beside the floor (LOAD="-sweep all -json FILE"; needs Java 17)
+	@$(GO) build -o bin/bench ./examples/bench
+	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=10s each
 	@set -e; for pkg in $$($(GO) list ./...); do \
