@@ -23,9 +23,9 @@ type Inbound = consume.Record
 type Consumption struct {
 	Group  string
 	Topics []string
-	// Handle handles one record; it is called from several goroutines. Nil means that the record is done. After an error,
-	// or a panic, the consumer starts again at the last commit, after a wait that grows: records behind the failed one
-	// that were done already may come again with it.
+	// Handle handles one record; it is called from several goroutines. Nil means that the record is done. After an
+	// error, or a panic, the consumer starts again at the last commit, after a wait that grows: records behind the
+	// failed one that were done already may come again with it.
 	//
 	// ctx ends when the partition is taken away, or Consume stops, and Drain is over; not before.
 	Handle func(ctx context.Context, r Inbound) error

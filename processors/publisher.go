@@ -26,8 +26,8 @@ type Outbound struct {
 	Headers goka.Headers
 }
 
-// OutboundOf encodes a value for its topic. id is the record's turntable.id header: derived from what caused the record,
-// so that a repeat has the same; empty for none.
+// OutboundOf encodes a value for its topic. id is the record's turntable.id header: derived from what caused the
+// record, so that a repeat has the same; empty for none.
 func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbound, error) {
 	raw, err := t.Codec().Marshal(value)
 	if err != nil {
@@ -65,9 +65,10 @@ func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
 	return &Publisher{brokers: brokers, conf: conf}, nil
 }
 
-// Publish writes records one after another: each is sent when the one before it is acknowledged. It returns nil when all
-// are. After an error the record it names, and those behind it, may or may not be written; where it wraps ErrTooLarge
-// none is. Publish waits for the brokers as long as ctx lets it; brokers that are away fail it after some seconds.
+// Publish writes records one after another: each is sent when the one before it is acknowledged. It returns nil when
+// all are. After an error the record it names, and those behind it, may or may not be written; where it wraps
+// ErrTooLarge none is. Publish waits for the brokers as long as ctx lets it; brokers that are away fail it after some
+// seconds.
 func (p *Publisher) Publish(ctx context.Context, records ...Outbound) error {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {

@@ -35,10 +35,12 @@ func New[K comparable, V any](window time.Duration, limit int, c clock.Clock) *M
 	return &Memory[K, V]{window: window, limit: limit, clock: c, known: map[K]*attempt[K, V]{}}
 }
 
-// Do returns what is remembered under the key, or calls try. What try returns is remembered where it says keep; else the
-// next who asks tries again. Whoever asks while another tries waits for that one, until ctx ends. repeated says that the
-// value is another call's. A panic of try passes through, and nothing is remembered.
-func (m *Memory[K, V]) Do(ctx context.Context, key K, try func() (value V, keep bool)) (value V, repeated bool, err error) {
+// Do returns what is remembered under the key, or calls try. What try returns is remembered where it says keep; else
+// the next who asks tries again. Whoever asks while another tries waits for that one, until ctx ends. repeated says
+// that the value is another call's. A panic of try passes through, and nothing is remembered.
+func (m *Memory[K, V]) Do(
+	ctx context.Context, key K, try func() (value V, keep bool),
+) (value V, repeated bool, err error) {
 	for {
 		a, first := m.enter(key)
 		if first {

@@ -28,7 +28,8 @@ var ErrDoors = errors.New("turn: bad doors")
 // publishTimeout is how long a request waits for the brokers.
 const publishTimeout = 30 * time.Second
 
-// Publisher writes records and returns nil when the brokers have acknowledged all of them. *processors.Publisher is one.
+// Publisher writes records and returns nil when the brokers have acknowledged all of them. *processors.Publisher is
+// one.
 type Publisher interface {
 	Publish(ctx context.Context, records ...processors.Outbound) error
 }
@@ -37,8 +38,8 @@ type Publisher interface {
 // They are FlightDeck's chat API, and answer with success only when the brokers have acknowledged what was written.
 //
 // Doors is a handler for both paths; Chat and ToolResponse are the handlers by themselves, to be mounted anywhere. They
-// are safe for concurrent use, hold nothing open, and need no closing; the publisher is the caller's. Set the timeouts of
-// the http.Server that they run in: a door bounds what it reads, not how long that takes to come.
+// are safe for concurrent use, hold nothing open, and need no closing; the publisher is the caller's. Set the timeouts
+// of the http.Server that they run in: a door bounds what it reads, not how long that takes to come.
 type Doors struct {
 	topics topics.Catalog
 	to     Publisher
@@ -48,8 +49,8 @@ type Doors struct {
 	mux    *http.ServeMux
 }
 
-// NewDoors makes the doors of an agent. Without WithAuthenticate anyone may chat, without WithCallbackSecrets nobody may
-// answer for a tool; both are logged once, here.
+// NewDoors makes the doors of an agent. Without WithAuthenticate anyone may chat, without WithCallbackSecrets nobody
+// may answer for a tool; both are logged once, here.
 func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {

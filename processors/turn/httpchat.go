@@ -13,16 +13,16 @@ import (
 // defaultUser is FlightDeck's for a message that names none.
 const defaultUser = "user_42"
 
-// Chat is the door for messages: POST with session_id and content, and optionally user_id, reply (an object that names a
-// callbackService) and request_id. It answers 200 with session_id, and request_id where there is one, when the route and
-// the message are written; the answer to the message comes on message-output.
+// Chat is the door for messages: POST with session_id and content, and optionally user_id, reply (an object that names
+// a callbackService) and request_id. It answers 200 with session_id, and request_id where there is one, when the route
+// and the message are written; the answer to the message comes on message-output.
 //
-// With an Idempotency-Key the same request is done once: within the window this process gives the same answer and writes
-// nothing. Another process, or this one after a restart, writes the same records again, with the same turntable.id and
-// the same request_id (derived from session and key where the request has none), by which the turn drops them for as
-// long as it remembers requests (WithRemembered). So a repeat is never a second turn within the shorter of both times.
-// Give a key or a request_id with every reply: the route is bound to the message by it. Without one, a route whose
-// message could not be written waits for the session's next message.
+// With an Idempotency-Key the same request is done once: within the window this process gives the same answer and
+// writes nothing. Another process, or this one after a restart, writes the same records again, with the same
+// turntable.id and the same request_id (derived from session and key where the request has none), by which the turn
+// drops them for as long as it remembers requests (WithRemembered). So a repeat is never a second turn within the
+// shorter of both times. Give a key or a request_id with every reply: the route is bound to the message by it. Without
+// one, a route whose message could not be written waits for the session's next message.
 func (d *Doors) Chat() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

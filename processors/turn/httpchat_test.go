@@ -19,10 +19,20 @@ func said(session, user, content, more string) string {
 		`"metadata":{"locale":"en-US","client":"web"` + more + `}}`
 }
 
+// one is a list of that message alone.
+func one(session, user, content, more string) []string {
+	return []string{said(session, user, content, more)}
+}
+
+// with is a good body with more in it.
+func with(more string) string { return `{"session_id":"s","content":"hi",` + more + `}` }
+
 func TestChatIsThatOfTheContract(t *testing.T) {
 	const ok = `{"status":"ok","session_id":"s"}`
-	plain := []string{said("s", "user_42", "hi", "")}
+	plain := one("s", "user_42", "hi", "")
 	failed := func(text string) string { return `{"error":"` + text + `"}` }
+	noSession, noContent := failed("Missing required field: session_id"), failed("Missing required field: content")
+	noService, broken := failed("'reply' must include 'callbackService'"), failed("Internal server error")
 	for name, c := range map[string]struct {
 		method, body string
 		status       int
@@ -33,69 +43,90 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 		"options in lower case": {"options", "", 204, "", nil},
 		"get":                   {"GET", "", 405, failed("Method not allowed"), nil},
 		"put":                   {"PUT", `{"session_id":"s","content":"hi"}`, 405, failed("Method not allowed"), nil},
-		"not JSON":              {"", "hi", 500, failed("Internal server error"), nil},
-		"open":                  {"", `{"session_id":"s"`, 500, failed("Internal server error"), nil},
-		"not UTF-8":             {"", "{\"session_id\":\"\xff\"}", 500, failed("Internal server error"), nil},
+		"not JSON":              {"", "hi", 500, broken, nil},
+		"open":                  {"", `{"session_id":"s"`, 500, broken, nil},
+		"not UTF-8":             {"", "{\"session_id\":\"\xff\"}", 500, broken, nil},
 		"nested too deep": {
 			"", `{"session_id":"s","content":"hi","x":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`,
-			500, failed("Internal server error"), nil,
+			500, broken, nil,
 		},
-		"empty":           {"", "", 400, failed("Missing required field: session_id"), nil},
-		"blank":           {"", " \n", 400, failed("Missing required field: session_id"), nil},
-		"array":           {"", `["s"]`, 400, failed("Missing required field: session_id"), nil},
-		"scalar":          {"", `7`, 400, failed("Missing required field: session_id"), nil},
-		"null":            {"", `null`, 400, failed("Missing required field: session_id"), nil},
-		"no session":      {"", `{"content":"hi"}`, 400, failed("Missing required field: session_id"), nil},
-		"blank session":   {"", `{"session_id":" ","content":"hi"}`, 400, failed("Missing required field: session_id"), nil},
-		"session object":  {"", `{"session_id":{},"content":"hi"}`, 400, failed("Missing required field: session_id"), nil},
-		"neither":         {"", `{}`, 400, failed("Missing required field: session_id"), nil},
-		"no content":      {"", `{"session_id":"s"}`, 400, failed("Missing required field: content"), nil},
-		"blank content":   {"", `{"session_id":"s","content":"\t"}`, 400, failed("Missing required field: content"), nil},
-		"content array":   {"", `{"session_id":"s","content":["hi"]}`, 400, failed("Missing required field: content"), nil},
-		"content first":   {"", `{"session_id":"s","reply":7}`, 400, failed("Missing required field: content"), nil},
-		"other case":      {"", `{"SESSION_ID":"s","content":"hi"}`, 400, failed("Missing required field: session_id"), nil},
-		"NUL in session":  {"", `{"session_id":"s\u0000","content":"hi"}`, 400, failed("session_id must not contain NUL"), nil},
-		"plain":           {"", `{"session_id":"s","content":"hi"}`, 200, ok, plain},
-		"text after it":   {"", `{"session_id":"s","content":"hi"} and so on`, 200, ok, plain},
-		"blanks before":   {"", "\n {\"session_id\" : \"s\", \"content\" : \"hi\"}", 200, ok, plain},
-		"repeated field":  {"", `{"session_id":"x","content":"hi","session_id":"s"}`, 200, ok, plain},
-		"more fields":     {"", `{"session_id":"s","content":"hi","metadata":{"a":1},"role":"x"}`, 200, ok, plain},
-		"reply null":      {"", `{"session_id":"s","content":"hi","reply":null}`, 200, ok, plain},
-		"user":            {"", `{"session_id":"s","content":"hi","user_id":"u"}`, 200, ok, []string{said("s", "u", "hi", "")}},
-		"blank user":      {"", `{"session_id":"s","content":"hi","user_id":" "}`, 200, ok, []string{said("s", " ", "hi", "")}},
-		"null user":       {"", `{"session_id":"s","content":"hi","user_id":null}`, 200, ok, []string{said("s", "null", "hi", "")}},
-		"user object":     {"", `{"session_id":"s","content":"hi","user_id":{}}`, 200, ok, []string{said("s", "", "hi", "")}},
-		"numbers":         {"", `{"session_id":7,"content":true}`, 200, `{"status":"ok","session_id":"7"}`, []string{said("7", "user_42", "true", "")}},
-		"nulls":           {"", `{"session_id":null,"content":null}`, 200, `{"status":"ok","session_id":"null"}`, []string{said("null", "user_42", "null", "")}},
-		"quotes":          {"", `{"session_id":"a\"b","content":"\"<ü>\\"}`, 200, `{"status":"ok","session_id":"a\"b"}`, nil},
-		"lone surrogate":  {"", `{"session_id":"s","content":"\ud83d"}`, 200, ok, []string{said("s", "user_42", "\ufffd", "")}},
-		"reply text":      {"", `{"session_id":"s","content":"hi","reply":"harbor"}`, 400, failed("'reply' must be an object"), nil},
-		"reply array":     {"", `{"session_id":"s","content":"hi","reply":[]}`, 400, failed("'reply' must be an object"), nil},
-		"reply empty":     {"", `{"session_id":"s","content":"hi","reply":{}}`, 400, failed("'reply' must include 'callbackService'"), nil},
-		"service null":    {"", `{"session_id":"s","content":"hi","reply":{"callbackService":null}}`, 400, failed("'reply' must include 'callbackService'"), nil},
-		"service blank":   {"", `{"session_id":"s","content":"hi","reply":{"callbackService":" "}}`, 400, failed("'reply' must include 'callbackService'"), nil},
-		"service object":  {"", `{"session_id":"s","content":"hi","reply":{"callbackService":{}}}`, 400, failed("'reply' must include 'callbackService'"), nil},
-		"service unknown": {"", `{"session_id":"s","content":"hi","reply":{"callbackService":"evil"}}`, 400, failed("unknown callbackService: evil"), nil},
-		"service padded":  {"", `{"session_id":"s","content":"hi","reply":{"callbackService":"harbor "}}`, 400, failed("unknown callbackService: harbor "), nil},
-		"service in caps": {"", `{"session_id":"s","content":"hi","reply":{"callbackService":"Harbor"}}`, 400, failed("unknown callbackService: Harbor"), nil},
-		"service quoted":  {"", `{"session_id":"s","content":"hi","reply":{"callbackService":"a\",\"b\":\"c"}}`, 400, failed(`unknown callbackService: a\",\"b\":\"c`), nil},
+		"empty":          {"", "", 400, noSession, nil},
+		"blank":          {"", " \n", 400, noSession, nil},
+		"array":          {"", `["s"]`, 400, noSession, nil},
+		"scalar":         {"", `7`, 400, noSession, nil},
+		"null":           {"", `null`, 400, noSession, nil},
+		"no session":     {"", `{"content":"hi"}`, 400, noSession, nil},
+		"blank session":  {"", `{"session_id":" ","content":"hi"}`, 400, noSession, nil},
+		"session object": {"", `{"session_id":{},"content":"hi"}`, 400, noSession, nil},
+		"neither":        {"", `{}`, 400, noSession, nil},
+		"no content":     {"", `{"session_id":"s"}`, 400, noContent, nil},
+		"blank content":  {"", `{"session_id":"s","content":"\t"}`, 400, noContent, nil},
+		"content array":  {"", `{"session_id":"s","content":["hi"]}`, 400, noContent, nil},
+		"content first":  {"", `{"session_id":"s","reply":7}`, 400, noContent, nil},
+		"other case":     {"", `{"SESSION_ID":"s","content":"hi"}`, 400, noSession, nil},
+		"NUL in session": {
+			"", `{"session_id":"s\u0000","content":"hi"}`, 400,
+			failed("session_id must not contain NUL"), nil,
+		},
+		"plain":          {"", `{"session_id":"s","content":"hi"}`, 200, ok, plain},
+		"text after it":  {"", `{"session_id":"s","content":"hi"} and so on`, 200, ok, plain},
+		"blanks before":  {"", "\n {\"session_id\" : \"s\", \"content\" : \"hi\"}", 200, ok, plain},
+		"repeated field": {"", `{"session_id":"x","content":"hi","session_id":"s"}`, 200, ok, plain},
+		"more fields":    {"", with(`"metadata":{"a":1},"role":"x"`), 200, ok, plain},
+		"reply null":     {"", with(`"reply":null`), 200, ok, plain},
+		"user":           {"", with(`"user_id":"u"`), 200, ok, one("s", "u", "hi", "")},
+		"blank user":     {"", with(`"user_id":" "`), 200, ok, one("s", " ", "hi", "")},
+		"null user":      {"", with(`"user_id":null`), 200, ok, one("s", "null", "hi", "")},
+		"user object":    {"", with(`"user_id":{}`), 200, ok, one("s", "", "hi", "")},
+		"numbers": {
+			"", `{"session_id":7,"content":true}`, 200,
+			`{"status":"ok","session_id":"7"}`, one("7", "user_42", "true", ""),
+		},
+		"nulls": {
+			"", `{"session_id":null,"content":null}`, 200,
+			`{"status":"ok","session_id":"null"}`, one("null", "user_42", "null", ""),
+		},
+		"quotes":         {"", `{"session_id":"a\"b","content":"\"<ü>\\"}`, 200, `{"status":"ok","session_id":"a\"b"}`, nil},
+		"lone surrogate": {"", `{"session_id":"s","content":"\ud83d"}`, 200, ok, one("s", "user_42", "\ufffd", "")},
+		"reply text":     {"", with(`"reply":"harbor"`), 400, failed("'reply' must be an object"), nil},
+		"reply array":    {"", with(`"reply":[]`), 400, failed("'reply' must be an object"), nil},
+		"reply empty":    {"", with(`"reply":{}`), 400, noService, nil},
+		"service null":   {"", with(`"reply":{"callbackService":null}`), 400, noService, nil},
+		"service blank":  {"", with(`"reply":{"callbackService":" "}`), 400, noService, nil},
+		"service object": {"", with(`"reply":{"callbackService":{}}`), 400, noService, nil},
+		"service unknown": {
+			"", with(`"reply":{"callbackService":"evil"}`), 400,
+			failed("unknown callbackService: evil"), nil,
+		},
+		"service padded": {
+			"", with(`"reply":{"callbackService":"harbor "}`), 400,
+			failed("unknown callbackService: harbor "), nil,
+		},
+		"service in caps": {
+			"", with(`"reply":{"callbackService":"Harbor"}`), 400,
+			failed("unknown callbackService: Harbor"), nil,
+		},
+		"service quoted": {
+			"", with(`"reply":{"callbackService":"a\",\"b\":\"c"}`), 400,
+			failed(`unknown callbackService: a\",\"b\":\"c`), nil,
+		},
 		"reply": {
-			"", `{"session_id":"s","content":"hi","reply":{"x" : [1.50, null],"callbackService":"harbor","bearerToken":"t"}}`, 200, ok,
+			"", with(`"reply":{"x" : [1.50, null],"callbackService":"harbor","bearerToken":"t"}`), 200, ok,
 			[]string{`pilot-reply-to s {"x":[1.50,null],"callbackService":"harbor","bearerToken":"t"}`, plain[0]},
 		},
 		"request": {
-			"", `{"session_id":"s","content":"hi","request_id":"r-1"}`, 200, `{"status":"ok","session_id":"s","request_id":"r-1"}`,
-			[]string{said("s", "user_42", "hi", `,"request_id":"r-1"`)},
+			"", with(`"request_id":"r-1"`), 200, `{"status":"ok","session_id":"s","request_id":"r-1"}`,
+			one("s", "user_42", "hi", `,"request_id":"r-1"`),
 		},
-		"request null":   {"", `{"session_id":"s","content":"hi","request_id":null}`, 200, ok, plain},
-		"request blank":  {"", `{"session_id":"s","content":"hi","request_id":" "}`, 200, ok, plain},
-		"request object": {"", `{"session_id":"s","content":"hi","request_id":{}}`, 400, failed("'request_id' is not usable"), nil},
+		"request null":   {"", with(`"request_id":null`), 200, ok, plain},
+		"request blank":  {"", with(`"request_id":" "`), 200, ok, plain},
+		"request object": {"", with(`"request_id":{}`), 400, failed("'request_id' is not usable"), nil},
 		"request long": {
 			"", `{"session_id":"s","content":"hi","request_id":"` + strings.Repeat("r", 1025) + `"}`, 400,
 			failed("'request_id' is not usable"), nil,
 		},
 		"request and reply": {
-			"", `{"session_id":"s","content":"hi","request_id":7,"reply":{"request_id":"x","callbackService":"harbor"}}`, 200,
+			"", with(`"request_id":7,"reply":{"request_id":"x","callbackService":"harbor"}`), 200,
 			`{"status":"ok","session_id":"s","request_id":"7"}`,
 			[]string{
 				`pilot-reply-to s {"callbackService":"harbor","request_id":"7"}`,
@@ -103,7 +134,7 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 			},
 		},
 		"request of the reply": {
-			"", `{"session_id":"s","content":"hi","reply":{"request_id":"r-2","callbackService":"harbor"}}`, 200,
+			"", with(`"reply":{"request_id":"r-2","callbackService":"harbor"}`), 200,
 			`{"status":"ok","session_id":"s","request_id":"r-2"}`,
 			[]string{
 				`pilot-reply-to s {"callbackService":"harbor","request_id":"r-2"}`,
@@ -111,10 +142,13 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 			},
 		},
 		"reply too large": {
-			"", `{"session_id":"s","content":"hi","reply":{"callbackService":"harbor","x":"` + strings.Repeat("x", 64<<10) + `"}}`,
+			"", with(`"reply":{"callbackService":"harbor","x":"` + strings.Repeat("x", 64<<10) + `"}`),
 			400, failed("'reply' is too large"), nil,
 		},
-		"too large": {"", `{"session_id":"s","content":"` + strings.Repeat("x", 1<<20) + `"}`, 413, failed("Request body is too large"), nil},
+		"too large": {
+			"", `{"session_id":"s","content":"` + strings.Repeat("x", 1<<20) + `"}`, 413,
+			failed("Request body is too large"), nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -201,6 +235,6 @@ func TestWhoMayChatIsAskedBeforeTheBodyIsRead(t *testing.T) {
 	require.Equal(t, []any{403, `{"error":"Forbidden"}`}, []any{g.status, g.body})
 	require.Empty(t, s.paper.lines())
 
-	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi","user_id":"x"}`, "Authorization", "Bearer mira").status)
-	require.Equal(t, []string{said("s", "mira", "hi", "")}, s.paper.lines())
+	require.Equal(t, 200, s.chat(with(`"user_id":"x"`), "Authorization", "Bearer mira").status)
+	require.Equal(t, one("s", "mira", "hi", ""), s.paper.lines())
 }

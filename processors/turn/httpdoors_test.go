@@ -23,11 +23,13 @@ func TestDoorsSayOnceHowOpenTheyAre(t *testing.T) {
 }
 
 func TestDoorsAreRefusedByName(t *testing.T) {
-	_, err := turn.NewDoors("pilot", nil, turn.WithBodyLimit(0), turn.WithIdempotency(0, 1), turn.WithIdempotency(time.Hour, 0),
-		turn.WithCORS(""), turn.WithDoorClock(nil), turn.WithDoorLogger(nil), turn.WithCallbackServices(nil))
+	_, err := turn.NewDoors("pilot", nil, turn.WithBodyLimit(0),
+		turn.WithIdempotency(0, 1), turn.WithIdempotency(time.Hour, 0), turn.WithCORS(""),
+		turn.WithDoorClock(nil), turn.WithDoorLogger(nil), turn.WithCallbackServices(nil))
 	require.ErrorIs(t, err, turn.ErrDoors)
 	for _, what := range []string{
-		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithDoorClock", "WithDoorLogger", "WithCallbackServices", "publisher",
+		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithDoorClock", "WithDoorLogger", "WithCallbackServices",
+		"publisher",
 	} {
 		require.Contains(t, err.Error(), what)
 	}

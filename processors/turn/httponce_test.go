@@ -47,7 +47,9 @@ func TestKeysOfOtherSessionsAndCallsAreOthers(t *testing.T) {
 	s := newSite(t)
 	require.Equal(t, 200, s.chat(hi, "Idempotency-Key", "k").status)
 	require.Equal(t, 200, s.chat(`{"session_id":"s2","content":"hi"}`, "Idempotency-Key", "k").status)
-	for _, c := range []token.Claims{{SessionID: "s", ToolUseID: "t"}, {SessionID: "s", ToolUseID: "t2"}, {SessionID: "st"}} {
+	for _, c := range []token.Claims{
+		{SessionID: "s", ToolUseID: "t"}, {SessionID: "s", ToolUseID: "t2"}, {SessionID: "st"},
+	} {
 		require.Equal(t, 202, s.callback(`{}`, c, "Idempotency-Key", "k").status)
 	}
 	require.Len(t, s.paper.lines(), 2+1+3)

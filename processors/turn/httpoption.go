@@ -38,8 +38,8 @@ func (r *doorRules) refuse(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrDoors}, args...)...))
 }
 
-// Authenticate says who makes a request to the chat door; an error refuses it with 401, without telling why. It is called
-// before the body is read, from several goroutines, and must not read the body.
+// Authenticate says who makes a request to the chat door; an error refuses it with 401, without telling why. It is
+// called before the body is read, from several goroutines, and must not read the body.
 type Authenticate func(r *http.Request) (Caller, error)
 
 // Caller is who makes a request.

@@ -13,11 +13,11 @@ import (
 )
 
 // ToolResponse is the door for the results of asynchronous tools: POST with a callback token (package token) as bearer,
-// and the result as body. An object is the result itself, any other value is wrapped as {"result":value}. It answers 202
-// when the result is written. A token may be used more than once: the turn takes the first result of a call.
+// and the result as body. An object is the result itself, any other value is wrapped as {"result":value}. It answers
+// 202 when the result is written. A token may be used more than once: the turn takes the first result of a call.
 //
-// An object with "status":"error" and an "error" that is not null is the tool's failure: it becomes a result with status
-// error, so that the model can tell. Everything else is a success, as it is for FlightDeck.
+// An object with "status":"error" and an "error" that is not null is the tool's failure: it becomes a result with
+// status error, so that the model can tell. Everything else is a success, as it is for FlightDeck.
 //
 // An Idempotency-Key counts for the call that the token names: the same request gives the same answer within the window
 // and is written once by this process, and with the same turntable.id by any other.
@@ -47,8 +47,10 @@ func (d *Doors) toolResponse(w http.ResponseWriter, r *http.Request) answer {
 	}
 	call := []string{claims.SessionID, claims.ToolUseID, key}
 	id := derived("tool response", append([]string{d.topics.Agent}, call...)...) + "/result"
-	return d.answerOnce(r.Context(), fingerprintOf("tool response", call...), fingerprintOf("tool response body", string(body)),
-		func() answer { return d.answerCall(r, claims, result, id) })
+	same := fingerprintOf("tool response body", string(body))
+	return d.answerOnce(r.Context(), fingerprintOf("tool response", call...), same, func() answer {
+		return d.answerCall(r, claims, result, id)
+	})
 }
 
 func unverified(err error) answer {

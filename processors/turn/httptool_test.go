@@ -32,7 +32,7 @@ func TestToolResponseIsThatOfTheContract(t *testing.T) {
 		"status alone":        {`{"status":"error"}`, `{"status":"error"}`, "success"},
 		"error null":          {`{"status":"error","error":null}`, `{"status":"error","error":null}`, "success"},
 		"another status":      {`{"status":"Error","error":"x"}`, `{"status":"Error","error":"x"}`, "success"},
-		"failure within":      {`{"result":{"status":"error","error":"x"}}`, `{"result":{"status":"error","error":"x"}}`, "success"},
+		"failure within":      {`{"a":{"status":"error","error":"x"}}`, `{"a":{"status":"error","error":"x"}}`, "success"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -49,11 +49,14 @@ func TestToolResponseIsThatOfTheContract(t *testing.T) {
 
 func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 	s := newSite(t)
-	s.callback(`{}`, token.Claims{SessionID: `,"tool_id":null`, ToolUseID: `a"b`, ToolID: text("id"), IssuedAt: noon.Add(-90 * time.Second)})
+	s.callback(`{}`, token.Claims{
+		SessionID: `,"tool_id":null`, ToolUseID: `a"b`, ToolID: text("id"), IssuedAt: noon.Add(-90 * time.Second),
+	})
 	s.callback(`{}`, token.Claims{SessionID: `,"tool_id":null`, ToolUseID: `a"b`, IssuedAt: noon.Add(time.Hour)})
 	require.Equal(t, []string{
 		`pilot-tool-use-result ,"tool_id":null {"session_id":",\"tool_id\":null","tool_use_id":"a\"b","tool_id":"id",` +
-			`"name":null,"result":{},"latency_ms":90120,"status":"success","total_tools":0,"timestamp":"2026-09-21T14:13:20.120Z"}`,
+			`"name":null,"result":{},"latency_ms":90120,"status":"success","total_tools":0,` +
+			`"timestamp":"2026-09-21T14:13:20.120Z"}`,
 		`pilot-tool-use-result ,"tool_id":null {"session_id":",\"tool_id\":null","tool_use_id":"a\"b",` +
 			`"name":null,"result":{},"latency_ms":0,"status":"success","total_tools":0,"timestamp":"2026-09-21T14:13:20.120Z"}`,
 	}, s.paper.lines())
@@ -63,6 +66,7 @@ func TestToolResponseAsksForTheTokenFirst(t *testing.T) {
 	s := newSite(t)
 	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t", Expires: noon.Add(time.Second)})
 	require.NoError(t, err)
+	const broken = "Internal server error"
 	half := strings.Split(minted, ".")[0]
 	for name, c := range map[string]struct {
 		method, authorization, body string
@@ -81,8 +85,8 @@ func TestToolResponseAsksForTheTokenFirst(t *testing.T) {
 		"not signed":       {"", "Bearer " + half + ".aaaa", "", 401, "Bad token signature"},
 		"not JSON":         {"", "Bearer " + minted, "{", 500, "Internal server error"},
 		"not UTF-8":        {"", "Bearer " + minted, "\"\xff\"", 500, "Internal server error"},
-		"too large":        {"", "Bearer " + minted, `"` + strings.Repeat("x", 1<<20) + `"`, 413, "Request body is too large"},
-		"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, "Internal server error"},
+		"too large":        {"", "Bearer " + minted, strings.Repeat(" ", 1<<20+1), 413, "Request body is too large"},
+		"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, broken},
 		"blanks around it": {"", "Bearer  " + minted + " ", "{}", 202, ""},
 		"the old secret":   {"", "Bearer " + must(token.Mint("the old one", token.Claims{})), "{}", 202, ""},
 	} {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Rejection is why a token is refused, in the words of the callback door's answer. A caller may be told: none quotes the
-// token.
+// Rejection is why a token is refused, in the words of the callback door's answer. A caller may be told: none quotes
+// the token.
 type Rejection string
 
 // Error implements error.
@@ -58,8 +58,8 @@ func (v Verifier) For(agent string) Verifier {
 // Configured reports whether there is a secret.
 func (v Verifier) Configured() bool { return len(v.secrets) > 0 }
 
-// Verify checks a token at a time and returns what it says. Its error is a Rejection. How long it takes tells nothing of
-// a secret, nor which of several it was.
+// Verify checks a token at a time and returns what it says. Its error is a Rejection. How long it takes tells nothing
+// of a secret, nor which of several it was.
 func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 	if strings.TrimSpace(token) == "" {
 		return Claims{}, Missing

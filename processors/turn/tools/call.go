@@ -18,8 +18,8 @@ import (
 //
 // What it returns becomes the result, as JSON: an object (a struct, a map, topics.Raw) as it is, any other value as
 // {"result":value}, nil as {}. An error becomes a result with status error; its text goes to the model. Pending leaves
-// the result to the callback door. ctx ends at the call's deadline, or when the worker stops or loses the partition: the
-// call is then made again, by whoever has it.
+// the result to the callback door. ctx ends at the call's deadline, or when the worker stops or loses the partition:
+// the call is then made again, by whoever has it.
 type Func func(ctx context.Context, call Call) (any, error)
 
 // Pending is returned by a tool that has handed its call on: the call is settled for the worker, and whoever holds its
@@ -74,8 +74,8 @@ func (c Call) Key() string {
 	return c.SessionID + "/" + c.ToolUseID
 }
 
-// Token is the callback token of the call, the same whenever it is made again: it is issued at the call's own time. It is
-// a secret of whoever answers.
+// Token is the callback token of the call, the same whenever it is made again: it is issued at the call's own time. It
+// is a secret of whoever answers.
 func (c Call) Token() (string, error) {
 	if c.tokens.secret == "" {
 		return "", ErrNoSecret

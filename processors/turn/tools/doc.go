@@ -8,9 +8,9 @@
 // # What it promises
 //
 // Every call to a named tool gets a result: what the function returns, its error, or an error where it panics, is over
-// its deadline, or returns what is no result. Calls are taken at least once: a crash, or a partition that goes to another
-// worker, can call a tool again for the same tool_use_id, so give Call.Key to whoever acts on it. Repeats that one worker
-// sees are dropped. The turn takes the first result of a call, whoever wrote it.
+// its deadline, or returns what is no result. Calls are taken at least once: a crash, or a partition that goes to
+// another worker, can call a tool again for the same tool_use_id, so give Call.Key to whoever acts on it. Repeats that
+// one worker sees are dropped. The turn takes the first result of a call, whoever wrote it.
 //
 // A slow tool holds up neither other tools nor other calls of its own, as long as there is room: each tool has so many
 // calls at a time (WithConcurrency), and reading goes on up to so many calls ahead of the first unanswered one

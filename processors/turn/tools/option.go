@@ -66,8 +66,8 @@ func WithConcurrency(calls int) Option {
 	}
 }
 
-// WithWindow sets how many calls are taken at a time, running or waiting for their tool, and how far reading may be ahead
-// of the first call of a partition that is not answered (default 1000). A crash can repeat as many.
+// WithWindow sets how many calls are taken at a time, running or waiting for their tool, and how far reading may be
+// ahead of the first call of a partition that is not answered (default 1000). A crash can repeat as many.
 func WithWindow(calls int) Option {
 	return func(r *rules) {
 		if calls < 1 {
@@ -78,7 +78,8 @@ func WithWindow(calls int) Option {
 }
 
 // WithTimeout sets how long after its record was written a call must be answered (default 5 minutes); it should be the
-// turn's tool timeout, or less. A call that is older when its tool could begin is answered with an error, reason timeout.
+// turn's tool timeout, or less. A call that is older when its tool could begin is answered with an error, reason
+// timeout.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {

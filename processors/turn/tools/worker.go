@@ -88,9 +88,9 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	return nil
 }
 
-// Handle handles one record of tool-use, for whoever has a consumer of his own. It returns nil when the call is settled:
-// its result is written, it is pending, a repeat, or somebody else's. An error says that it was stopped, by ctx or by a
-// publisher that is closed; the record must come again.
+// Handle handles one record of tool-use, for whoever has a consumer of his own. It returns nil when the call is
+// settled: its result is written, it is pending, a repeat, or somebody else's. An error says that it was stopped, by
+// ctx or by a publisher that is closed; the record must come again.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil
