@@ -46,8 +46,11 @@ const quietWait = 300 * time.Millisecond
 func (t *trial) run(ctx context.Context) (r *result, err error) {
 	t.agent = t.settings.agent
 	own := t.agent == ""
+	started, prefix := strconv.FormatInt(time.Now().UnixMilli(), 36), "s"
 	if own {
-		t.agent = "bench-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" + strconv.Itoa(t.number)
+		t.agent = "bench-" + started + "-" + strconv.Itoa(t.number)
+	} else {
+		prefix = "s" + started + "-"
 	}
 	if t.isFloor() {
 		t.agent += "-" + strings.ReplaceAll(t.subject, " ", "-")
@@ -73,19 +76,34 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBook(t.Sessions, t.Tools, newPast(t.History))
+	b := newBook(prefix, t.Sessions, t.Tools, newPast(t.History))
 	t.player, err = newPlayer(ctx, t.brokers.addrs, t.names, b,
 		playing{partitions: count, from: from, stall: t.stall, notice: t.note.turn})
 	if err != nil {
 		return nil, err
 	}
 	defer t.player.Close()
-	r, err = t.phases(ctx)
+	dead, err := t.brokers.records(ctx, t.deadLetters()...)
 	if err != nil {
+		return nil, err
+	}
+	if r, err = t.phases(ctx); err != nil {
 		return nil, errors.Join(err, b.faults.err(t.repeats))
+	}
+	more, err := t.brokers.records(ctx, t.deadLetters()...)
+	if err != nil {
+		return nil, err
+	}
+	if more > dead && !t.repeats {
+		b.faults.some("dead letters", int(more-dead))
 	}
 	r.Repeats, r.RepeatsOf, r.Broken = b.faults.repeatCount(), b.faults.repeats, b.faults.counts
 	return r, b.faults.err(t.repeats)
+}
+
+// deadLetters are the topics that stay empty while nothing is wrong.
+func (t *trial) deadLetters() []string {
+	return []string{t.names.DeadLetters, t.names.ToolUseDLQ, t.names.ThinkDLQ}
 }
 
 func (t *trial) isFloor() bool { return isFloor(t.subject) }

@@ -58,10 +58,11 @@ type book struct {
 	scratch  []byte
 }
 
-func newBook(sessions, calls int, p past) *book {
+// newBook has sessions whose names begin with prefix, so that a later run on the same topics has others.
+func newBook(prefix string, sessions, calls int, p past) *book {
 	b := &book{sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed()}
 	for i := range sessions {
-		name := fmt.Sprintf("s%07d", i)
+		name := fmt.Sprintf("%s%07d", prefix, i)
 		s := &session{number: i, name: name, key: []byte(name), seen: make([]bool, calls), history: b.digest(nil)}
 		b.sessions[name], b.all = s, append(b.all, s)
 	}
