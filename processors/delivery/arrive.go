@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -52,10 +53,15 @@ func (s *session) destination(descriptor topics.Raw) (to topics.Destination, rou
 // turnOf names the turn whose output a record is: the beginning of its derived id. Records of others are named by their
 // cause.
 func turnOf(r *Record) string {
-	if turn, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && turn != "" {
-		return turn
+	turn := r.Cause
+	if first, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && first != "" {
+		turn = first
 	}
-	return r.Cause
+	if len(turn) > maxTurn {
+		d := digestOf(ofTurn, turn)
+		return hex.EncodeToString(d[:])
+	}
+	return turn
 }
 
 // known reports whether a delivery was opened before.

@@ -20,6 +20,7 @@ type digest [digestSize]byte
 // The domains of digests: equal texts of different domains have different digests.
 const (
 	ofDelivery = "delivery"
+	ofTurn     = "turn"
 	ofEnded    = "ended"
 	ofRoute    = "route used"
 	ofControl  = "control"

@@ -96,6 +96,7 @@ const (
 	maxRoutes = 64        // open routes of a session, as the turn has them
 	maxToken  = 64 << 10  // bytes of a descriptor
 	maxDead   = 16        // dead deliveries that are kept for a session
+	maxTurn   = 256       // bytes of a turn's id
 	maxReason = 64        // bytes of an attempt's reason
 	maxTries  = 1000      // most sensible Service.Attempts
 	maxSinks  = 64        // sinks whose reports about a route are kept
