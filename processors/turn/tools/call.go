@@ -122,4 +122,3 @@ func (w *Worker) readCall(r processors.Inbound) (Call, error) {
 }
 
 func blank(text *string) bool { return text == nil || strings.TrimSpace(*text) == "" }
-
