@@ -22,8 +22,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What is measured runs in a process of its own: this program again, with its orders in this variable. It writes "ready"
-// and what else there is to say on standard output, takes commands on standard input, and ends with that.
+// What is measured runs in a process of its own: this program again, with its orders in this variable. It answers on
+// standard output, "ready" first, takes commands on standard input, and ends with that.
 const childVariable = "TURNTABLE_BENCH_CHILD"
 
 // childSpec is what a child is to be.

@@ -187,18 +187,18 @@ func (t *trial) phases(ctx context.Context) (*result, error) {
 	if t.isFloor() {
 		r.Guarantee, r.Storage = "", ""
 	}
-	before := t.meter(ctx)
 	if err := t.profile(ctx, true); err != nil {
 		return nil, err
 	}
+	before := t.meter(ctx) // to begin and to write a profile costs too, but not a turn
 	load, err := t.play(ctx, "load", measured)
 	if err != nil {
 		return nil, err
 	}
+	r.fill(load, before, t.meter(ctx))
 	if err := t.profile(ctx, false); err != nil {
 		return nil, err
 	}
-	r.fill(load, before, t.meter(ctx))
 	if t.alone > 0 {
 		single, err := t.play(ctx, "alone", alone)
 		if err != nil {

@@ -231,8 +231,8 @@ func (b *book) output(s *session, value []byte) bool {
 	return true
 }
 
-// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are the
-// same. Programs without ids are left alone.
+// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are
+// the same. Programs without ids are left alone.
 func (b *book) id(s *session, id []byte) {
 	if b.headers == 0 {
 		b.headers = 'n'

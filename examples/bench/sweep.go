@@ -49,7 +49,9 @@ func (s settings) table() []step {
 		if history > 50<<10 {
 			at.Sessions = max(at.Sessions, 2000)
 		}
-		out = append(out, step{scenario: at, subjects: []string{subjectFloor, subjectBare, s.subject()}, guarantees: bothGuarantees})
+		out = append(out, step{
+			scenario: at, subjects: []string{subjectFloor, subjectBare, s.subject()}, guarantees: bothGuarantees,
+		})
 	}
 	return out
 }
