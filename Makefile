@@ -5,12 +5,15 @@ FUZZTIME    ?= 10s
 BENCHTIME   ?= 1s
 KILLS       ?= 100
 TURNS       ?= 500
+INSTANCES   ?= 1
+CLUSTER     := TestClusterFaults
+CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
 run: ## ask the topology example a question, then those on standard input
@@ -25,9 +28,12 @@ test: ## all tests under the race detector, in under three minutes
 	$(GO) test -race -p 4 -timeout 170s ./...
 
 .PHONY: chaos
-chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500)
-	TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) \
-		$(GO) test -count 1 -timeout 30m -v -run Kill ./processors/turn/integration
+chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500 INSTANCES=1)
+	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TurnsSurviveKills ./processors/turn/integration
+
+.PHONY: chaos-kafka
+chaos-kafka: ## the same on a real Kafka (needs Java 17, the first time Maven)
+	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: kafka
 kafka: ## start a real Kafka here and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
@@ -39,11 +45,20 @@ kafka-stop: ## end the Kafka that make kafka started, and delete its data
 
 .PHONY: test-kafka
 test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first time Maven)
-	$(GO) test -race -timeout 20m -tags kafka ./...
+	$(GO) test -race -timeout 20m -tags kafka -skip '^$(CLUSTER)$$' ./...
+
+.PHONY: test-kafka-cluster
+test-kafka-cluster: ## the faults of a Kafka of three brokers
+	$(GO) test -race -count 1 -timeout 10m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
 
 .PHONY: bench
 bench: ## the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
+
+.PHONY: load
+load: ## what a turn costs on a real Kafka, beside the floor (LOAD="-sweep all -json FILE"; needs Java 17)
+	@$(GO) build -o bin/bench ./examples/bench
+	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=10s each
@@ -61,10 +76,12 @@ generate: ## write the generated code anew
 .PHONY: vet
 vet: ## go vet
 	$(GO) vet ./...
+	$(GO) vet -tags kafka ./...
 
 .PHONY: lint
 lint: vet ## go vet, staticcheck, gofumpt, and a tidy go.mod
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags kafka ./...
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \
 		if [ -n "$$unformatted" ]; then echo "gofumpt would change:" $$unformatted; exit 1; fi
 	$(GO) mod tidy -diff

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 )
 
 // RouteID names a reply route by the cause id of its reply-to record: whoever reads the record comes to the same name.
@@ -28,27 +29,43 @@ const (
 // WithoutToken is a reply descriptor with route_id in place of its bearer token. The other members keep their bytes and
 // order; a route_id of the descriptor's own goes. What is no object has nothing to say: nil.
 func WithoutToken(descriptor Raw, id string) Raw {
-	out := writer{b: make([]byte, 0, len(descriptor)+64)}
-	out.open()
-	err := read(descriptor, MaxDepth, func(c *cursor) error {
-		return c.object(func(name []byte) error {
-			switch string(name) {
-			case memberToken, memberRouteID:
-				return c.skip()
-			}
-			out.next()
-			out.b = append(appendText(out.b, string(name)), ':')
-			value, err := c.value()
-			out.b = appendRaw(out.b, value)
-			return err
-		})
-	})
+	w, err := without(descriptor, memberToken, memberRouteID)
 	if err != nil {
 		return nil
 	}
-	out.word(memberRouteID, id)
-	out.close()
-	return out.b
+	w.word(memberRouteID, id)
+	w.close()
+	return w.b
+}
+
+// WithoutReplyTo is an output without its reply descriptor, as a delivery carries it. The other members keep their bytes
+// and order. What is no object is nil.
+func WithoutReplyTo(output Raw) Raw {
+	w, err := without(output, "reply_to")
+	if err != nil {
+		return nil
+	}
+	w.close()
+	return w.b
+}
+
+// without is an object that is still open, without members of those names.
+func without(object Raw, names ...string) (*writer, error) {
+	w := &writer{b: make([]byte, 0, len(object)+64)}
+	w.open()
+	err := read(object, MaxDepth, func(c *cursor) error {
+		return c.object(func(name []byte) error {
+			if slices.Contains(names, string(name)) {
+				return c.skip()
+			}
+			w.next()
+			w.b = append(appendText(w.b, string(name)), ':')
+			value, err := c.value()
+			w.b = appendRaw(w.b, value)
+			return err
+		})
+	})
+	return w, err
 }
 
 // RouteIDOf is the route_id of a reply descriptor, empty where it has none.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,6 +173,22 @@ func (b *brokers) ends(ctx context.Context, topics ...string) (map[string]map[in
 		return nil, fmt.Errorf("bench: ends of topics: %w", err)
 	}
 	return ends.KOffsets(), nil
+}
+
+// records is where topics end in all, counting from nothing; a topic that does not exist has none.
+func (b *brokers) records(ctx context.Context, topics ...string) (int64, error) {
+	counts, err := b.partitions(ctx, topics)
+	if err != nil || len(counts) == 0 {
+		return 0, err
+	}
+	ends, err := b.ends(ctx, slices.Collect(maps.Keys(counts))...)
+	var n int64
+	for _, partitions := range ends {
+		for _, at := range partitions {
+			n += at.EpochOffset().Offset
+		}
+	}
+	return n, err
 }
 
 // childrenOf are the processes that a process started, where /proc tells.

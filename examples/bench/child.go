@@ -22,8 +22,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What is measured runs in a process of its own: this program again, with its orders in this variable. It writes "ready"
-// and what else there is to say on standard output, takes commands on standard input, and ends with that.
+// What is measured runs in a process of its own: this program again, with its orders in this variable. It answers on
+// standard output, "ready" first, takes commands on standard input, and ends with that.
 const childVariable = "TURNTABLE_BENCH_CHILD"
 
 // childSpec is what a child is to be.
@@ -41,6 +41,7 @@ type childSpec struct {
 const (
 	kindProcessor = "processor"
 	kindFloor     = "floor"
+	kindBareFloor = "bare floor"
 	kindBroker    = "broker"
 )
 
@@ -64,7 +65,7 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	switch c.Kind {
 	case kindProcessor:
 		return runProcessor(ctx, c, ready)
-	case kindFloor:
+	case kindFloor, kindBareFloor:
 		return runFloor(ctx, c, sync.OnceFunc(func() { ready() }))
 	case kindBroker:
 		b, err := embedded.Start()

@@ -16,11 +16,16 @@ type faults struct {
 
 const maxSamples = 8
 
-func (f *faults) add(promise string, s *session, how string) {
+// some notes what no session can be named for.
+func (f *faults) some(promise string, n int) {
 	if f.counts == nil {
 		f.counts = map[string]int{}
 	}
-	f.counts[promise]++
+	f.counts[promise] += n
+}
+
+func (f *faults) add(promise string, s *session, how string) {
+	f.some(promise, 1)
 	if len(f.samples) < maxSamples {
 		f.samples = append(f.samples, fmt.Sprintf("%s: session %s, turn %d: %s", promise, s.name, s.turn, how))
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,10 +12,12 @@ import (
 
 // The floor is what the same records cost without what the processor is for: a loop that reads, splices and writes, and
 // keeps in memory what it needs to answer. It has no table, no changelog, no ids, no deadlines and no checks, commits
-// offsets every five seconds whatever was written, and forgets everything when it ends.
+// offsets every five seconds whatever was written, and forgets everything when it ends. It reads records as JSON, with
+// raw values where it only passes on; a floor below it finds fields by their place, which only works with this player.
 
 // plainLoop answers the records of an agent from one goroutine.
 type plainLoop struct {
+	read     reader
 	names    wiretest.Names
 	client   *kgo.Client
 	sessions map[string]*plainSession
@@ -46,7 +46,12 @@ func runFloor(ctx context.Context, c childSpec, ready func()) error {
 		return fmt.Errorf("bench: floor: %w", err)
 	}
 	defer client.Close()
-	l := &plainLoop{names: names, client: client, sessions: map[string]*plainSession{}, failed: make(chan error, 1)}
+	l := &plainLoop{
+		read: byJSON{}, names: names, client: client, sessions: map[string]*plainSession{}, failed: make(chan error, 1),
+	}
+	if c.Kind == kindBareFloor {
+		l.read = byPlace{}
+	}
 	for {
 		f := client.PollFetches(ctx)
 		if ctx.Err() != nil {
@@ -97,89 +102,53 @@ func (l *plainLoop) ask(key []byte, s *plainSession, latest []byte, now string) 
 
 // thought takes the history a response leaves, and hands out its calls or its answer.
 func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now string) {
-	previous, rest, ok := bigField(value, `"previous_messages":`, `,"last_input_message":`)
-	latest, rest, found := bytes.Cut(rest, []byte(`,"last_input_response":`))
-	said, rest, same := bytes.Cut(rest, []byte(`,"tool_uses":`))
-	if !ok || !found || !same {
-		l.fail(io.ErrUnexpectedEOF)
+	t, err := l.read.thought(value)
+	if err != nil {
+		l.fail(err)
 		return
 	}
 	s.history = s.history[:0]
-	if len(previous) > 2 {
-		s.history = append(append(s.history, inside(previous)...), ',')
+	if len(t.previous) > 2 {
+		s.history = append(append(s.history, inside(t.previous)...), ',')
 	}
-	s.history = append(append(s.history, latest...), ',')
-	s.history = append(s.history, inside(said)...)
-	if rest[0] == '[' {
-		l.handOut(key, s, rest)
+	s.history = append(append(s.history, t.latest...), ',')
+	s.history = append(s.history, inside(t.said)...)
+	if len(t.uses) > 0 {
+		s.total, s.calls, s.content, s.list = len(t.uses), len(t.uses), s.content[:0], s.list[:0]
+		for _, item := range t.uses {
+			l.send(l.names.ToolUse, key, item)
+		}
 		return
 	}
-	answer, ok := cut(said, `"content":`, `,"timestamp":`)
-	if !ok {
-		l.fail(io.ErrUnexpectedEOF)
-		return
-	}
-	v := make([]byte, 0, len(answer)+256)
+	v := make([]byte, 0, len(t.answer)+256)
 	v = append(v, `{"session_id":"`...)
 	v = append(v, key...)
 	v = append(v, `","user_id":"`...)
 	v = append(v, key...)
 	v = append(v, `","content":`...)
-	v = append(v, answer...)
+	v = append(v, t.answer...)
 	v = append(v, `,"input_tokens":311,"output_tokens":58,"cost":0.0063,"source_agent":"agent-1","timestamp":"`...)
 	v = append(v, now...)
 	v = append(v, `"}`...)
 	l.send(l.names.MessageOutput, key, v)
 }
 
-// handOut writes the elements of an array of objects as records of their own.
-func (l *plainLoop) handOut(key []byte, s *plainSession, array []byte) {
-	s.total, s.calls, s.content, s.list = 0, 0, s.content[:0], s.list[:0]
-	depth, start, quoted := 0, 0, false
-	for i := 1; i < len(array); i++ {
-		switch c := array[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{':
-			if depth == 0 {
-				start = i
-			}
-			depth++
-		case c == '}':
-			depth--
-			if depth == 0 {
-				s.total++
-				s.calls++
-				l.send(l.names.ToolUse, key, array[start:i+1])
-			}
-		case c == ']' && depth == 0:
-			return
-		}
-	}
-}
-
 // result collects a call's result; with the last one the model is asked again.
 func (l *plainLoop) result(key []byte, s *plainSession, value []byte, now string) {
-	id, ok := text(value, `"tool_use_id":"`)
-	name, named := text(value, `"name":"`)
-	_, rest, given := bytes.Cut(value, []byte(`"result":`))
-	end := bytes.LastIndex(rest, []byte(`,"latency_ms":`))
-	if !ok || !named || !given || end < 0 {
-		l.fail(io.ErrUnexpectedEOF)
+	r, err := l.read.result(value)
+	if err != nil {
+		l.fail(err)
 		return
 	}
 	if len(s.content) > 0 {
 		s.content, s.list = append(s.content, ','), append(s.list, ',')
 	}
 	s.content = append(s.content, `{"tool_use_id":"`...)
-	s.content = append(s.content, id...)
+	s.content = append(s.content, r.id...)
 	s.content = append(s.content, `","name":"`...)
-	s.content = append(s.content, name...)
+	s.content = append(s.content, r.name...)
 	s.content = append(s.content, `","result":`...)
-	s.content = append(s.content, rest[:end]...)
+	s.content = append(s.content, r.result...)
 	s.content = append(s.content, `,"status":"success"}`...)
 	s.list = append(s.list, value...)
 	if s.calls--; s.calls > 0 {

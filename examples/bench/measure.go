@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/wiretest"
@@ -16,7 +17,8 @@ import (
 // The subjects of a measurement.
 const (
 	subjectOurs    = "turntable"
-	subjectFloor   = "floor"
+	subjectFloor   = kindFloor
+	subjectBare    = kindBareFloor
 	subjectForeign = "command"
 	subjectPID     = "pid"
 )
@@ -44,11 +46,14 @@ const quietWait = 300 * time.Millisecond
 func (t *trial) run(ctx context.Context) (r *result, err error) {
 	t.agent = t.settings.agent
 	own := t.agent == ""
+	started, prefix := strconv.FormatInt(time.Now().UnixMilli(), 36), "s"
 	if own {
-		t.agent = "bench-" + strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" + strconv.Itoa(t.number)
+		t.agent = "bench-" + started + "-" + strconv.Itoa(t.number)
+	} else {
+		prefix = "s" + started + "-"
 	}
-	if t.subject == subjectFloor {
-		t.agent += "-floor"
+	if t.isFloor() {
+		t.agent += "-" + strings.ReplaceAll(t.subject, " ", "-")
 	}
 	t.names = wiretest.NamesOf(t.agent)
 	defer func() {
@@ -71,20 +76,39 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBook(t.Sessions, t.Tools, newPast(t.History))
+	b := newBook(prefix, t.Sessions, t.Tools, newPast(t.History))
 	t.player, err = newPlayer(ctx, t.brokers.addrs, t.names, b,
 		playing{partitions: count, from: from, stall: t.stall, notice: t.note.turn})
 	if err != nil {
 		return nil, err
 	}
 	defer t.player.Close()
-	r, err = t.phases(ctx)
+	dead, err := t.brokers.records(ctx, t.deadLetters()...)
 	if err != nil {
+		return nil, err
+	}
+	if r, err = t.phases(ctx); err != nil {
 		return nil, errors.Join(err, b.faults.err(t.repeats))
+	}
+	more, err := t.brokers.records(ctx, t.deadLetters()...)
+	if err != nil {
+		return nil, err
+	}
+	if more > dead && !t.repeats {
+		b.faults.some("dead letters", int(more-dead))
 	}
 	r.Repeats, r.RepeatsOf, r.Broken = b.faults.repeatCount(), b.faults.repeats, b.faults.counts
 	return r, b.faults.err(t.repeats)
 }
+
+// deadLetters are the topics that stay empty while nothing is wrong.
+func (t *trial) deadLetters() []string {
+	return []string{t.names.DeadLetters, t.names.ToolUseDLQ, t.names.ThinkDLQ}
+}
+
+func (t *trial) isFloor() bool { return isFloor(t.subject) }
+
+func isFloor(subject string) bool { return subject == subjectFloor || subject == subjectBare }
 
 func (t *trial) start(ctx context.Context) error {
 	if t.subject == subjectPID {
@@ -118,8 +142,8 @@ func (t *trial) startOne(ctx context.Context, i int) (*process, error) {
 		Kind: kindProcessor, Brokers: t.brokers.addrs, Agent: t.agent, Guarantee: t.Guarantee,
 		Partitions: int32(t.Partitions),
 	}
-	if t.subject == subjectFloor {
-		c.Kind = kindFloor
+	if t.isFloor() {
+		c.Kind = t.subject
 	}
 	if t.Storage == "leveldb" {
 		c.Directory = store
@@ -160,21 +184,21 @@ func (t *trial) phases(ctx context.Context) (*result, error) {
 		return nil, err
 	}
 	r := &result{Subject: t.subject, scenario: t.scenario}
-	if t.subject == subjectFloor {
+	if t.isFloor() {
 		r.Guarantee, r.Storage = "", ""
 	}
-	before := t.meter(ctx)
 	if err := t.profile(ctx, true); err != nil {
 		return nil, err
 	}
+	before := t.meter(ctx) // to begin and to write a profile costs too, but not a turn
 	load, err := t.play(ctx, "load", measured)
 	if err != nil {
 		return nil, err
 	}
+	r.fill(load, before, t.meter(ctx))
 	if err := t.profile(ctx, false); err != nil {
 		return nil, err
 	}
-	r.fill(load, before, t.meter(ctx))
 	if t.alone > 0 {
 		single, err := t.play(ctx, "alone", alone)
 		if err != nil {
@@ -200,10 +224,10 @@ func (t *trial) play(ctx context.Context, name string, ph phase) (*tally, error)
 }
 
 func (t *trial) label() string {
-	if t.subject == subjectFloor {
-		return fmt.Sprintf("floor, history %d", t.History)
+	if t.isFloor() {
+		return fmt.Sprintf("%s history %d", t.subject, t.History)
 	}
-	return fmt.Sprintf("%s %s, history %d", t.subject, t.Guarantee, t.History)
+	return fmt.Sprintf("%s %s history %d", t.subject, t.Guarantee, t.History)
 }
 
 // profile begins or ends the profiles of all instances.
@@ -214,7 +238,7 @@ func (t *trial) profile(ctx context.Context, begin bool) error {
 	for i, p := range t.processes {
 		order := "profiled"
 		if begin {
-			name := fmt.Sprintf("%02d-%s-%s-%dB-%d", t.number, t.subject, t.Guarantee, t.History, i+1)
+			name := fmt.Sprintf("%02d-%s-%d", t.number, strings.ReplaceAll(t.label(), " ", "-"), i+1)
 			dir, err := filepath.Abs(filepath.Join(t.pprof, name))
 			if err != nil {
 				return err

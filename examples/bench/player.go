@@ -130,8 +130,7 @@ func (p *player) play(ctx context.Context, ph phase) (*tally, error) {
 		case err := <-p.failed:
 			return nil, err
 		case <-stall.C:
-			return nil, errors.Join(fmt.Errorf("%w: %d turns are open and nothing has come for %v", errBroken, p.open, p.stall),
-				p.book.faults.err(true))
+			return nil, fmt.Errorf("%w: %d turns are open and nothing has come for %v", errBroken, p.open, p.stall)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

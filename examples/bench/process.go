@@ -146,20 +146,22 @@ func (p *process) running() error {
 }
 
 // end has a started process end in order, and kills it if it does not. One that is only watched goes on.
-func (p *process) end() error {
+func (p *process) end() error { return p.endWithin(endWait) }
+
+func (p *process) endWithin(wait time.Duration) error {
 	if p == nil || p.cmd == nil {
 		return nil
 	}
 	_ = p.orders.Close()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	late := time.NewTimer(endWait)
+	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {
 	case <-p.exited:
 	case <-late.C:
 		_ = p.cmd.Process.Kill()
 		<-p.exited
-		return fmt.Errorf("bench: %s did not end within %v", p.name, endWait)
+		return fmt.Errorf("bench: %s did not end within %v", p.name, wait)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"runtime/pprof"
 )
 
-// profile is a CPU profile being written. Allocations are counted from the start of a process: alloc-base.pprof has them
-// as they were when the profile began, for go tool pprof -base.
+// profile is a CPU profile being written. Allocations are counted from the start of a process: alloc-base.pprof has
+// them as they were when the profile began, for go tool pprof -base.
 type profile struct {
 	dir string
 	cpu *os.File

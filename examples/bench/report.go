@@ -77,7 +77,7 @@ func (r *report) table(out io.Writer) error {
 		"CPU, turns/s, p50 alone")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join([]string{
-		"history", "tools", "parts", "sessions", "inst", "", "turns/s", "p50", "p90", "p99", "max", "alone p50", "p99",
+		"history", "tools", "parts", "sessions", "inst", "who", "turns/s", "p50", "p90", "p99", "max", "alone p50", "p99",
 		"CPU", "driver", "broker", "peak", "end", "log", "repeats", "by floor",
 	}, "\t"))
 	for _, one := range r.Results {

@@ -31,9 +31,9 @@ type result struct {
 
 // ratio is a processor's figures by the floor's of the same scenario.
 type ratio struct {
-	CPU       float64 `json:"cpu,omitempty"`
-	PerSecond float64 `json:"turns_per_second,omitempty"`
-	AloneP50  float64 `json:"alone_p50,omitempty"`
+	CPU       float64 `json:"cpu,omitzero"`
+	PerSecond float64 `json:"turns_per_second,omitzero"`
+	AloneP50  float64 `json:"alone_p50,omitzero"`
 }
 
 func (r *result) fill(t *tally, before, after reading) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 )
 
 // run measures what the flags ask for. What was measured is printed, whatever went wrong later.
@@ -21,12 +22,15 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 	rep := newReport(b.what, args)
 	defer func() { err = errors.Join(err, rep.write(out, s.json)) }()
 	note := newProgress(notes)
+	if err := warmBrokers(ctx, s, b, note); err != nil {
+		return err
+	}
 	number := 0
 	for _, st := range s.steps() {
 		var floor *result
 		for _, subject := range st.subjects {
 			guarantees := st.guarantees
-			if subject == subjectFloor || subject == subjectPID {
+			if isFloor(subject) || subject == subjectPID {
 				guarantees = guarantees[:1]
 			}
 			for _, g := range guarantees {
@@ -48,6 +52,19 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 		}
 	}
 	return nil
+}
+
+// warmBrokers has a Kafka that has just started compile what it runs often, so that the first who is measured does not
+// pay for it.
+func warmBrokers(ctx context.Context, s settings, b *brokers, note *progress) error {
+	if b.cluster == nil {
+		return nil
+	}
+	s.turns, s.warmup, s.alone, s.pprof = 0, 0, 0, ""
+	s.duration = min(s.duration, 8*time.Second)
+	t := trial{settings: s, scenario: s.one, subject: subjectFloor, brokers: b, note: note}
+	_, err := t.run(ctx)
+	return err
 }
 
 func join(words []string) string { return strings.Join(words, ",") }

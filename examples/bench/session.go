@@ -58,10 +58,11 @@ type book struct {
 	scratch  []byte
 }
 
-func newBook(sessions, calls int, p past) *book {
+// newBook has sessions whose names begin with prefix, so that a later run on the same topics has others.
+func newBook(prefix string, sessions, calls int, p past) *book {
 	b := &book{sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed()}
 	for i := range sessions {
-		name := fmt.Sprintf("s%07d", i)
+		name := fmt.Sprintf("%s%07d", prefix, i)
 		s := &session{number: i, name: name, key: []byte(name), seen: make([]bool, calls), history: b.digest(nil)}
 		b.sessions[name], b.all = s, append(b.all, s)
 	}
@@ -230,8 +231,8 @@ func (b *book) output(s *session, value []byte) bool {
 	return true
 }
 
-// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are the
-// same. Programs without ids are left alone.
+// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are
+// the same. Programs without ids are left alone.
 func (b *book) id(s *session, id []byte) {
 	if b.headers == 0 {
 		b.headers = 'n'

@@ -43,7 +43,7 @@ type scenario struct {
 	Sessions    int     `json:"sessions"`
 	Instances   int     `json:"instances"`
 	Concurrency int     `json:"concurrency"`
-	Rate        float64 `json:"rate,omitempty"`
+	Rate        float64 `json:"rate,omitzero"`
 	Guarantee   string  `json:"guarantee"`
 	Storage     string  `json:"storage"`
 }

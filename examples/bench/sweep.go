@@ -24,7 +24,7 @@ func (s settings) steps() []step {
 		one.guarantees = bothGuarantees
 	}
 	if s.floor {
-		one.subjects = append([]string{subjectFloor}, one.subjects...)
+		one.subjects = append([]string{subjectFloor, subjectBare}, one.subjects...)
 	}
 	return []step{one}
 }
@@ -49,7 +49,9 @@ func (s settings) table() []step {
 		if history > 50<<10 {
 			at.Sessions = max(at.Sessions, 2000)
 		}
-		out = append(out, step{scenario: at, subjects: []string{subjectFloor, s.subject()}, guarantees: bothGuarantees})
+		out = append(out, step{
+			scenario: at, subjects: []string{subjectFloor, subjectBare, s.subject()}, guarantees: bothGuarantees,
+		})
 	}
 	return out
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// The records a player writes and reads, as bytes. Nothing is decoded: what is looked for stands at a known place, since
-// the fields of the wire format have a fixed order, and a quote inside a JSON string is always escaped.
+// The records a player writes and reads, as bytes. Nothing is decoded: what is looked for stands at a known place,
+// since the fields of the wire format have a fixed order, and a quote inside a JSON string is always escaped.
 
 // request is what a think-request says: raw JSON, parts of the record.
 type request struct{ history, latest []byte }

@@ -24,11 +24,11 @@ type Config struct {
 	// Sarama returns a configuration of its own at every call, which Run changes; kafka.Config.
 	Sarama func() *sarama.Config
 	// Handle handles one record; it is called from several goroutines. Nil means that the record is done: it may be
-	// committed. After an error, or a panic, nothing new is begun, and the group starts again at the last commit, after a
-	// wait that grows; records behind the failed one that were done already come again with it.
+	// committed. After an error, or a panic, nothing new is begun, and the group starts again at the last commit, after
+	// a wait that grows; records behind the failed one that were done already come again with it.
 	//
-	// ctx ends when the partition is taken away, or Run stops, and Drain is over; not before. A handler that outlives it
-	// by more than a moment is abandoned: its record comes again, here or elsewhere.
+	// ctx ends when the partition is taken away, or Run stops, and Drain is over; not before. A handler that outlives
+	// it by more than a moment is abandoned: its record comes again, here or elsewhere.
 	Handle func(ctx context.Context, r Record) error
 	// Concurrency is how many records are handled at a time, over all partitions; 16.
 	Concurrency int

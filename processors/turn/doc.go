@@ -35,6 +35,12 @@
 // Protobuf message a session; Event and Effect are what comes in and goes out, as data. Graph binds them to topics.
 // Bytes of conversations pass through as they came: they are spliced, never decoded and written anew.
 //
+// # Doors and tools
+//
+// Doors are http.Handlers that let messages in, and the results of asynchronous tools; package token has the tokens
+// that those need, package tools the workers for tools that are Go functions. They meet the processor in topics only,
+// and run in its process or in others.
+//
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is

@@ -51,6 +51,13 @@ func WithRowLimit(bytes int) Option {
 	return func(o *options) { o.rowLimit = bytes }
 }
 
+// WithDelivery says that processors/delivery delivers the outputs (default: no). The reply descriptor of an output then
+// has a route_id in place of its bearer token, which stays in the reply-to record: FlightDeck's own consumer of
+// message-output cannot use it.
+func WithDelivery() Option {
+	return func(o *options) { o.rules.Delivery = true }
+}
+
 // WithIdlePurge removes sessions in which nothing happened for that long and no turn runs (default 0: never).
 func WithIdlePurge(d time.Duration) Option {
 	return func(o *options) { o.rules.IdleAfter = d }

@@ -20,11 +20,19 @@ func (e RouteGiven) apply(s *session) {
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
-			ReplyTo:     e.Route.Raw,
+			ReplyTo:     e.descriptor(s),
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
 		})
 	}
+}
+
+// descriptor is what the output says of the route: all of it, or all but the token where deliveries are made by us (R28).
+func (e RouteGiven) descriptor(s *session) topics.Raw {
+	if !s.rules.Delivery {
+		return e.Route.Raw
+	}
+	return topics.WithoutToken(e.Route.Raw, topics.RouteID(s.key, e.Cause))
 }
 
 // addRoute keeps a route: with the message it serves where that is known already, else until that comes.

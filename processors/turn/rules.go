@@ -40,6 +40,8 @@ type Rules struct {
 	RecordLimit int
 	// RowLimit is the size in bytes up to which the row of a session may grow.
 	RowLimit int
+	// Delivery keeps bearer tokens out of rows and outputs: a route_id stands in for them.
+	Delivery bool
 	// IdleAfter is how long a session with no open turn stays; zero is for ever.
 	IdleAfter time.Duration
 }

@@ -16,7 +16,7 @@ import (
 
 // faults are the rows of the matrix. Those done to brokers come first: theirs are gone before the shared one is there.
 func faults() []fault {
-	return slices.Concat(brokerFaults(), memberships(), kills(), localStores(), wires(), records())
+	return slices.Concat(brokerFaults(), memberships(), kills(), localStores(), tableLogs(), wires(), records())
 }
 
 func kills() []fault {

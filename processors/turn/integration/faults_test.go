@@ -40,12 +40,12 @@ type fault struct {
 type field struct {
 	*testing.T
 	config
-	ctx    context.Context
-	load   *wiretest.Load
-	ledger *wiretest.Ledger // nil where turns may have any end
-	all    []*instance
+	ctx     context.Context
+	load    *wiretest.Load
+	ledger  *wiretest.Ledger // nil where turns may have any end
+	all     []*instance
 	cluster *kafkatest.Cluster // where the fault is done to the brokers
-	dirs    map[string]string // of instances
+	dirs    map[string]string  // of instances
 
 	kills   int
 	figures []string // for the table

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,10 +59,13 @@ func TestTurnsSurviveKills(t *testing.T) {
 
 			random := rand.New(rand.NewPCG(1, uint64(kills)))
 			running := make([]*instance, fromEnv(t, instancesVariable, 1))
+			var starts silence
 			launch := func(n int) {
 				one := c
 				one.instance, one.dir = fmt.Sprintf("i%d", n+1), filepath.Join(c.dir, strconv.Itoa(n))
+				began := time.Now()
 				running[n] = spawn(t, one)
+				starts.after(ctx, load, running[n], began)
 			}
 			for n := range running {
 				launch(n)
@@ -82,6 +86,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 			for _, i := range running {
 				require.NoError(t, i.stop())
 			}
+			starts.watched.Wait()
 
 			options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(10 * time.Second)}
 			if guarantee == processors.ExactlyOnce {
@@ -94,9 +99,47 @@ func TestTurnsSurviveKills(t *testing.T) {
 			require.NoError(t, err, report.String())
 			require.True(t, report.Kept(), report.String())
 			require.Equal(t, turns, report.Counts.Messages)
-			t.Logf("%d kills of %d instances, longest wait of a user %s: %s", kills, len(running), load.Progress().Max, report)
+			t.Logf("%d kills of %d instances: a user waited for %s at most, from question to answer; from a process's "+
+				"start to the next answer it was %s at most, of %d: %s", kills, len(running), round(load.Progress().Max),
+				round(starts.longest), starts.count, report)
 		})
 	}
+}
+
+// silence is the time from the start of processes to the next answer that a user gets when they run.
+type silence struct {
+	watched sync.WaitGroup
+
+	mu      sync.Mutex
+	longest time.Duration
+	count   int
+}
+
+// after watches one start. An answer that comes before the process runs is another's, or its predecessor's. A process
+// that is killed before the next answer counts for nothing: then it is its successor that is waited for.
+func (s *silence) after(ctx context.Context, load *wiretest.Load, i *instance, began time.Time) {
+	s.watched.Go(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-i.ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		select {
+		case <-i.running:
+		case <-ctx.Done():
+			return
+		}
+		if !answeredMore(ctx, load, 1) {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.longest, s.count = max(s.longest, time.Since(began)), s.count+1
+	})
 }
 
 // progressed waits until so many more turns have ended, or for the time at most.

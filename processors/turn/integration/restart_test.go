@@ -32,6 +32,7 @@ func TestRestartIsNotSilent(t *testing.T) {
 				i.kill(t)
 				began := time.Now()
 				i = spawn(t, c)
+				<-i.running // what came before was its predecessor's
 				require.True(t, answeredMore(ctx, load, 1))
 				silence := time.Since(began)
 				longest, sum = max(longest, silence), sum+silence

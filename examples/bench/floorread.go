@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// reader finds what the floor needs in a record.
+type reader interface {
+	thought(value []byte) (thought, error)
+	result(value []byte) (toolResult, error)
+}
+
+// thought is a think-response: raw JSON. The answer is set where no calls are.
+type thought struct {
+	previous, latest, said, answer []byte
+	uses                           [][]byte
+}
+
+type toolResult struct {
+	id, name string
+	result   []byte
+}
+
+var errUnknownShape = errors.New("bench: floor: a record of another shape")
+
+// byJSON reads records with fields in any order.
+type byJSON struct{}
+
+func (byJSON) thought(value []byte) (thought, error) {
+	var r struct {
+		Previous jsontext.Value   `json:"previous_messages"`
+		Latest   jsontext.Value   `json:"last_input_message"`
+		Said     jsontext.Value   `json:"last_input_response"`
+		Uses     []jsontext.Value `json:"tool_uses"`
+	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return thought{}, err
+	}
+	t := thought{previous: r.Previous, latest: r.Latest, said: r.Said}
+	for _, item := range r.Uses {
+		t.uses = append(t.uses, item)
+	}
+	if len(t.uses) > 0 {
+		return t, nil
+	}
+	var said []struct {
+		Content jsontext.Value `json:"content"`
+	}
+	if err := json.Unmarshal(r.Said, &said); err != nil {
+		return thought{}, err
+	}
+	if len(said) == 0 {
+		return thought{}, errUnknownShape
+	}
+	t.answer = said[0].Content
+	return t, nil
+}
+
+func (byJSON) result(value []byte) (toolResult, error) {
+	var r struct {
+		ID     string         `json:"tool_use_id"`
+		Name   string         `json:"name"`
+		Result jsontext.Value `json:"result"`
+	}
+	if err := json.Unmarshal(value, &r); err != nil {
+		return toolResult{}, err
+	}
+	return toolResult{id: r.ID, name: r.Name, result: r.Result}, nil
+}
+
+// byPlace knows the order of fields, and reads nothing of a history.
+type byPlace struct{}
+
+func (byPlace) thought(value []byte) (thought, error) {
+	previous, rest, ok := bigField(value, `"previous_messages":`, `,"last_input_message":`)
+	latest, rest, found := bytes.Cut(rest, []byte(`,"last_input_response":`))
+	said, rest, same := bytes.Cut(rest, []byte(`,"tool_uses":`))
+	if !ok || !found || !same {
+		return thought{}, errUnknownShape
+	}
+	t := thought{previous: previous, latest: latest, said: said}
+	if t.uses = objects(rest); len(t.uses) > 0 {
+		return t, nil
+	}
+	if t.answer, ok = cut(said, `"content":`, `,"timestamp":`); !ok {
+		return thought{}, errUnknownShape
+	}
+	return t, nil
+}
+
+// objects are the elements of an array of objects; of null there are none.
+func objects(array []byte) [][]byte {
+	var all [][]byte
+	if array[0] != '[' {
+		return nil
+	}
+	depth, start, quoted := 0, 0, false
+	for i := 1; i < len(array); i++ {
+		switch c := array[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			if depth == 0 {
+				start = i
+			}
+			depth++
+		case c == '}':
+			depth--
+			if depth == 0 {
+				all = append(all, array[start:i+1])
+			}
+		case c == ']' && depth == 0:
+			return all
+		}
+	}
+	return all
+}
+
+func (byPlace) result(value []byte) (toolResult, error) {
+	id, ok := text(value, `"tool_use_id":"`)
+	name, named := text(value, `"name":"`)
+	_, rest, given := bytes.Cut(value, []byte(`"result":`))
+	end := bytes.LastIndex(rest, []byte(`,"latency_ms":`))
+	if !ok || !named || !given || end < 0 {
+		return toolResult{}, errUnknownShape
+	}
+	return toolResult{id: string(id), name: string(name), result: rest[:end]}, nil
+}

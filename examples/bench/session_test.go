@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+)
+
+const now = "2026-06-20T08:15:03.120Z"
+
+// sound is a processor that does what it should, one session's.
+type sound struct {
+	t       *testing.T
+	b       *book
+	s       *session
+	history string
+	latest  string
+}
+
+func newSound(t *testing.T, history, calls int) *sound {
+	b := newBook("s", 1, calls, newPast(history))
+	return &sound{t: t, b: b, s: b.all[0], history: "[]"}
+}
+
+func (p *sound) enriched() []byte {
+	v := `{"session_id":"s0000000","user_id":"u","cost":null,"history":` + p.history + `,"latest_input":` + p.latest +
+		`,"memoir_context":null,"timestamp":"` + now + `"}`
+	require.True(p.t, jsontext.Value(v).IsValid(), v)
+	return []byte(v)
+}
+
+func (p *sound) output() []byte {
+	return fmt.Appendf(nil, `{"session_id":"s0000000","content":%s,"input_tokens":1}`, appendAnswer(nil, p.s))
+}
+
+// ask begins a turn.
+func (p *sound) ask(calls int, plain bool) {
+	p.latest = string(p.b.message(p.s, calls, plain, time.Now(), now))
+	require.True(p.t, jsontext.Value(p.latest).IsValid(), p.latest)
+}
+
+// think hands over the think-request and keeps what the response leaves.
+func (p *sound) think() thought {
+	v := p.b.request(p.s, p.enriched(), now)
+	require.NotNil(p.t, v, p.b.faults)
+	require.True(p.t, jsontext.Value(v).IsValid(), string(v))
+	one, err := byJSON{}.thought(v)
+	require.NoError(p.t, err)
+	other, err := byPlace{}.thought(v)
+	require.NoError(p.t, err)
+	require.Equal(p.t, one, other, "both floors read the same")
+	parts := []string{string(inside(one.previous)), string(one.latest), string(inside(one.said))}
+	p.history = "[" + strings.TrimPrefix(strings.Join(parts, ","), ",") + "]"
+	return one
+}
+
+// work does the calls and makes the tool message.
+func (p *sound) work(uses [][]byte) {
+	var content []string
+	for _, use := range uses {
+		v := p.b.call(p.s, use, now)
+		require.True(p.t, jsontext.Value(v).IsValid(), string(v))
+		r, err := byJSON{}.result(v)
+		require.NoError(p.t, err)
+		same, err := byPlace{}.result(v)
+		require.NoError(p.t, err)
+		require.Equal(p.t, r, same, "both floors read the same")
+		content = append(content, `{"tool_use_id":"`+r.id+`","result":`+string(r.result)+`,"status":"success"}`)
+	}
+	p.latest = `{"session_id":"s0000000","role":"tool","content":[` + strings.Join(content, ",") +
+		`],"timestamp":"` + now + `"}`
+}
+
+func (p *sound) turn(calls int) {
+	p.ask(calls, false)
+	if uses := p.think().uses; calls > 0 {
+		p.work(uses)
+		p.think()
+	}
+	require.True(p.t, p.b.output(p.s, p.output()))
+}
+
+func TestSoundTurnsBreakNothing(t *testing.T) {
+	for _, history := range []int{0, smallPast, 10 << 10} {
+		p := newSound(t, history, 3)
+		p.ask(0, true)
+		require.Len(t, p.think().previous, max(history, 2))
+		require.True(t, p.b.output(p.s, p.output()))
+		var lengths []int
+		for _, calls := range []int{3, 0, 3, 3, 3} {
+			p.turn(calls)
+			lengths = append(lengths, len(p.history))
+		}
+		require.Equal(t, lengths[3], lengths[4], "a history has the same length in every turn")
+		require.NoError(t, p.b.faults.err(false))
+	}
+}
+
+// atSecondRequest is a processor whose calls are done and whose think-request is due.
+func atSecondRequest(t *testing.T) *sound {
+	p := newSound(t, 0, 2)
+	p.ask(2, false)
+	p.work(p.think().uses)
+	return p
+}
+
+// atOutput is one whose output is due.
+func atOutput(t *testing.T) *sound {
+	p := atSecondRequest(t)
+	p.think()
+	return p
+}
+
+func TestBrokenPromisesAreSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		broken func(t *testing.T) *sound
+		want   string
+	}{
+		"history without an element": {func(t *testing.T) *sound {
+			p := atSecondRequest(t)
+			p.history = "[]"
+			p.b.request(p.s, p.enriched(), now)
+			return p
+		}, "1 x history"},
+		"history with a changed byte": {func(t *testing.T) *sound {
+			p := atSecondRequest(t)
+			p.history = strings.Replace(p.history, "18:00", "18:01", 1)
+			p.b.request(p.s, p.enriched(), now)
+			return p
+		}, "1 x history"},
+		"a call without a result": {func(t *testing.T) *sound {
+			p := atSecondRequest(t)
+			p.latest = strings.Replace(p.latest, `"status":"success"`, `"status":"error"`, 1)
+			p.b.request(p.s, p.enriched(), now)
+			return p
+		}, "1 of 2 calls"},
+		"one result for two calls": {func(t *testing.T) *sound {
+			p := atSecondRequest(t)
+			p.latest = strings.ReplaceAll(p.latest, ".1.1", ".1.0")
+			p.b.request(p.s, p.enriched(), now)
+			return p
+		}, "not one result"},
+		"the model asked before the tools": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 2)
+			p.ask(2, false)
+			p.think()
+			p.latest = `{"role":"tool","content":[],"timestamp":null}`
+			p.b.request(p.s, p.enriched(), now)
+			return p
+		}, "before all calls"},
+		"unreadable think-request": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 0)
+			p.ask(0, false)
+			p.b.request(p.s, []byte(`{}`), now)
+			return p
+		}, "think-request"},
+		"unreadable call": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 1)
+			p.ask(1, false)
+			p.think()
+			p.b.call(p.s, []byte(`{}`), now)
+			return p
+		}, "tool call"},
+		"a think-request twice": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 1)
+			p.ask(1, false)
+			twice := p.enriched()
+			p.b.request(p.s, twice, now)
+			p.b.request(p.s, twice, now)
+			return p
+		}, "1 repeats"},
+		"a call twice": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 1)
+			p.ask(1, false)
+			use := p.think().uses[0]
+			p.b.call(p.s, use, now)
+			require.Nil(t, p.b.call(p.s, use, now))
+			return p
+		}, "1 repeats"},
+		"a call that nobody asked for": {func(t *testing.T) *sound {
+			p := newSound(t, 0, 1)
+			p.ask(1, false)
+			use := bytes.Replace(p.think().uses[0], []byte(".1.0"), []byte(".1.7"), 1)
+			require.Nil(t, p.b.call(p.s, use, now))
+			return p
+		}, "1 repeats"},
+		"an output twice": {func(t *testing.T) *sound {
+			p := atOutput(t)
+			require.True(t, p.b.output(p.s, p.output()))
+			require.False(t, p.b.output(p.s, p.output()))
+			return p
+		}, "1 repeats"},
+		"an early output": {func(t *testing.T) *sound {
+			p := atSecondRequest(t)
+			require.False(t, p.b.output(p.s, p.output()))
+			return p
+		}, "before the answer"},
+		"another answer": {func(t *testing.T) *sound {
+			p := atOutput(t)
+			p.b.output(p.s, []byte(`{"content":"no"}`))
+			return p
+		}, "not the answer"},
+		"an error output": {func(t *testing.T) *sound {
+			p := atOutput(t)
+			p.b.output(p.s, []byte(`{"content":"late","status":"error"}`))
+			return p
+		}, "an error output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.broken(t).b.faults.err(false)
+			require.ErrorIs(t, err, errBroken)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestRepeatsCanBeAllowed(t *testing.T) {
+	p := atOutput(t)
+	p.b.output(p.s, p.output())
+	p.b.output(p.s, p.output())
+	require.NoError(t, p.b.faults.err(true))
+	require.Equal(t, 1, p.b.faults.repeatCount())
+}
+
+func TestIDsAreJudgedWhereThereAreSome(t *testing.T) {
+	broken := func(ids ...string) error {
+		b := newBook("s", 1, 0, newPast(0))
+		s := b.all[0]
+		b.message(s, 0, false, time.Now(), now)
+		for _, id := range ids {
+			b.id(s, []byte(id))
+		}
+		return b.faults.err(false)
+	}
+	require.NoError(t, broken("", "", ""))
+	require.NoError(t, broken("t/0/enriched/0", "t/0/output/0"))
+	require.ErrorContains(t, broken("t/0/a/0", "t/0/a/0"), "the same")
+	require.ErrorContains(t, broken("t/0/a/0", "u/0/b/0"), "several")
+	require.ErrorContains(t, broken("t/0/a/0", ""), "without one")
+}

@@ -1,0 +1,108 @@
+package delivery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func routeReceipt(outcome topics.Outcome, change ...func(*topics.Receipt)) topics.Receipt {
+	reason, sink := "timeout", "sink-1"
+	r := topics.Receipt{
+		DeliveryID: "d", Attempt: 1, Route: topics.Destination{Kind: "http", Service: "harbor"}, Outcome: outcome,
+		Sink: &sink,
+	}
+	if outcome != topics.OutcomeDelivered {
+		r.Reason = &reason
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func TestCircuitOpensAfterFailuresInARowAndClosesAtASuccess(t *testing.T) {
+	b := Breaker{Failures: 3, Open: 5 * time.Second, Longest: 12 * time.Second}
+	now := time.UnixMilli(1_000_000)
+	var c *Circuit
+	apply := func(r topics.Receipt) {
+		r.AtMS = now.UnixMilli()
+		if next := ApplyReceipt(c, r, now, b); next != nil {
+			c = next
+		}
+	}
+	require.Equal(t, CircuitClosed, c.Phase(now))
+	for range 2 {
+		apply(routeReceipt(topics.OutcomeFailed))
+		require.Equal(t, CircuitClosed, c.Phase(now))
+	}
+	for _, open := range []time.Duration{5 * time.Second, 10 * time.Second, 12 * time.Second, 12 * time.Second} {
+		apply(routeReceipt(topics.OutcomeFailed))
+		require.Equal(t, CircuitOpen, c.Phase(now))
+		require.Equal(t, now.Add(open).UnixMilli(), c.Gate(now).OpenUntilMS)
+		apply(routeReceipt(topics.OutcomeFailed))
+		require.Equal(t, now.Add(open).UnixMilli(), c.OpenUntilMs, "what was on its way does not hold it open")
+		now = now.Add(open)
+		require.Equal(t, CircuitHalfOpen, c.Phase(now))
+	}
+	apply(routeReceipt(topics.OutcomeDelivered))
+	require.Equal(t, CircuitClosed, c.Phase(now))
+	require.Zero(t, c.Failures)
+}
+
+func TestCircuitCountsOnlyWhatSaysThatTheReceiverIsDown(t *testing.T) {
+	b := Breaker{Failures: 1, Open: time.Second, Longest: time.Second}
+	now := time.UnixMilli(1_000_000)
+	text := func(s string) func(*topics.Receipt) { return func(r *topics.Receipt) { r.Reason = &s } }
+	for _, r := range []topics.Receipt{
+		routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) { r.Status = 429 }),
+		routeReceipt(topics.OutcomeFailed, text(ReasonInterrupted)),
+		routeReceipt(topics.OutcomeDeferred), routeReceipt(topics.OutcomeRefused), routeReceipt(topics.OutcomeDelivered),
+	} {
+		require.Equal(t, CircuitClosed, ApplyReceipt(nil, r, now, b).Phase(now))
+	}
+	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeRefused, text(ReasonUnknownService)), now, b),
+		"what names no service of ours makes no row")
+	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeDead, func(r *topics.Receipt) { r.Final = true }), now, b))
+	never := ApplyReceipt(nil, routeReceipt(topics.OutcomeFailed), now, Breaker{})
+	require.Equal(t, CircuitClosed, never.Phase(now))
+}
+
+func TestGateAddsUpFreshReportsOfSinks(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	var c *Circuit
+	report := func(sink string, inFlight int64, at time.Time) {
+		c = ApplyReceipt(c, routeReceipt(topics.OutcomeDelivered, func(r *topics.Receipt) {
+			r.Sink, r.InFlight, r.AtMS = &sink, inFlight, at.UnixMilli()
+		}), now, Breaker{})
+	}
+	report("a", 5, now)
+	report("b", 7, now)
+	require.EqualValues(t, 12, c.Gate(now).InFlight)
+	report("a", 1, now.Add(-time.Second))
+	require.EqualValues(t, 12, c.Gate(now).InFlight, "an older report that comes later")
+	report("a", 2, now.Add(time.Hour))
+	require.EqualValues(t, 9, c.Gate(now).InFlight)
+	require.Zero(t, c.Gate(now.Add(loadFor)).InFlight, "old reports say nothing")
+	require.Zero(t, (*Circuit)(nil).Gate(now))
+}
+
+func TestCircuitRowIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.UnixMilli(1_000_000)
+		var c *Circuit
+		for _, sink := range rapid.SliceOfN(rapid.String(), 0, 200).Draw(t, "sinks") {
+			c = ApplyReceipt(c, routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) {
+				r.Sink, r.AtMS = &sink, now.UnixMilli()
+			}), now, DefaultRules().Breaker)
+			require.LessOrEqual(t, len(c.Loads), maxSinks)
+			raw, err := encode(c)
+			require.NoError(t, err)
+			require.Less(t, len(raw), 8<<10)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// world plays everybody around one session: turns, routes, sinks that answer, answer twice, answer late, or die, and a
+// routes' table that says anything.
+type world struct {
+	*play
+	services  []string
+	sent      []Event                    // what was handed over, for repeats
+	attempts  map[string]topics.Delivery // by record id
+	waiting   []topics.Delivery          // whose receipt was not written yet
+	finals    map[string]topics.Receipt  // by record id
+	requeued  map[string]int
+}
+
+func newWorld(t tb) *world {
+	p := newPlay(t, func(r *Rules) {
+		r.Services = map[string]Service{
+			"ordered": {Ordered: true, Budget: 20 * time.Second},
+			"plain":   {Attempts: 5},
+		}
+		r.RememberFor = 1000 * 24 * time.Hour // what is forgotten is new
+	})
+	return &world{
+		play: p, services: []string{"ordered", "plain"}, attempts: map[string]topics.Delivery{},
+		finals: map[string]topics.Receipt{}, requeued: map[string]int{},
+	}
+}
+
+func (w *world) deliver(e Event) {
+	w.tb.Helper()
+	w.now = w.now.Add(time.Millisecond)
+	w.sent = append(w.sent, e)
+	w.keep(w.handle(e))
+}
+
+// keep judges what came out.
+func (w *world) keep(es effects) {
+	w.tb.Helper()
+	for _, e := range es {
+		m, ok := e.(Emit)
+		if !ok {
+			continue
+		}
+		switch v := m.Value.(type) {
+		case Attempted:
+			a := topics.Delivery(v)
+			require.NotContains(w.tb, w.attempts, m.ID, "an attempt is emitted once")
+			require.NotContains(w.tb, w.finals, fmt.Sprintf("%s/final/%d", a.DeliveryID, w.requeued[a.DeliveryID]),
+				"nothing is tried after the end")
+			w.attempts[m.ID] = a
+			w.waiting = append(w.waiting, a)
+			w.judgeAttempt(a)
+		case Ended:
+			require.NotContains(w.tb, w.finals, m.ID, "one final receipt a round")
+			w.finals[m.ID] = topics.Receipt(v)
+		}
+	}
+}
+
+func (w *world) judgeAttempt(a topics.Delivery) {
+	w.tb.Helper()
+	d := w.state().find(a.DeliveryID)
+	service := w.rules.service(a.Route.Service)
+	require.Less(w.tb, w.now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
+	require.Less(w.tb, w.now.UnixMilli(), d.ExpiresMs)
+	require.Less(w.tb, len(d.Failures), service.Attempts)
+	if service.Ordered {
+		for _, other := range w.state().Open {
+			if other == d || other.Id == d.Id {
+				break
+			}
+			require.NotEqual(w.tb, other.route(), a.Route, "an earlier one is open")
+		}
+	}
+}
+
+func (s *State) find(id string) *Delivery {
+	return s.Open[slices.IndexFunc(s.Open, func(d *Delivery) bool { return d.Id == id })]
+}
+
+func (w *world) open() int {
+	if s := w.state(); s != nil {
+		return len(s.Open)
+	}
+	return 0
+}
+
+func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		outputs := rapid.IntRange(1, 5).Draw(t, "outputs")
+		var queue []Event // outputs and routes, in an order of their own each
+		for i := range outputs {
+			service := rapid.SampledFrom(w.services).Draw(t, "service")
+			turn := fmt.Sprintf("t%d", i)
+			switch rapid.IntRange(0, 3).Draw(t, "route") {
+			case 0:
+				queue = append(queue, w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q}`, service)))
+			case 1: // the route does not come
+				queue = append(queue, w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q,"route_id":"r%d"}`, service, i)))
+			default:
+				route, id := w.routeOf(fmt.Sprintf(`{"callbackService":%q,"bearerToken":"t"}`, service))
+				queue = append(queue, route,
+					w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q,"route_id":%q}`, service, id)))
+			}
+		}
+		queue = rapid.Permutation(queue).Draw(t, "order")
+		for range rapid.IntRange(0, 120).Draw(t, "moves") {
+			w.move(t, &queue)
+		}
+		for _, e := range queue {
+			w.deliver(e)
+		}
+		w.gates = map[string]Gate{}
+		for w.open() > 0 {
+			if n := len(w.waiting); n > 0 && rapid.Bool().Draw(t, "answer") {
+				a := w.waiting[n-1]
+				w.waiting = w.waiting[:n-1]
+				w.deliver(w.receiptOf(a, topics.OutcomeDelivered))
+				continue
+			}
+			es, ok := w.next()
+			require.True(t, ok, "a delivery hangs")
+			w.keep(es)
+		}
+		for _, e := range w.sent {
+			w.deliver(e) // everything once more
+		}
+		rounds := outputs
+		for _, n := range w.requeued {
+			rounds += n
+		}
+		require.Len(t, w.finals, rounds)
+		require.Zero(t, w.open())
+	})
+}
+
+// move does one thing that may happen.
+func (w *world) move(t *rapid.T, queue *[]Event) {
+	switch rapid.SampledFrom([]string{
+		"output", "output", "receipt", "receipt", "receipt", "receipt", "again", "lose", "time", "time", "gate", "requeue",
+	}).Draw(t, "move") {
+	case "output":
+		if len(*queue) > 0 {
+			w.deliver((*queue)[0])
+			*queue = (*queue)[1:]
+		}
+	case "receipt":
+		if len(w.waiting) > 0 {
+			i := rapid.IntRange(0, len(w.waiting)-1).Draw(t, "which")
+			w.deliver(w.receiptOf(w.waiting[i], rapid.SampledFrom([]topics.Outcome{
+				topics.OutcomeDelivered, topics.OutcomeFailed, topics.OutcomeFailed, topics.OutcomeDeferred,
+				topics.OutcomeRefused,
+			}).Draw(t, "outcome"), func(r *topics.Receipt) {
+				r.RetryAfterMS = rapid.Int64Range(-1, 30_000).Draw(t, "retry after")
+			}))
+			if rapid.Bool().Draw(t, "once") {
+				w.waiting = slices.Delete(w.waiting, i, i+1)
+			}
+		}
+	case "again":
+		if len(w.sent) > 0 {
+			w.deliver(rapid.SampledFrom(w.sent).Draw(t, "repeat"))
+		}
+	case "lose":
+		if n := len(w.waiting); n > 0 {
+			w.waiting = w.waiting[:n-1]
+		}
+	case "time":
+		if s := w.state(); s != nil && len(s.Open)+len(s.Dead)+len(s.Routes) > 0 {
+			es, _ := w.next()
+			w.keep(es)
+		}
+	case "gate":
+		w.gates["http/"+rapid.SampledFrom(w.services).Draw(t, "route")] = Gate{
+			OpenUntilMS: w.now.UnixMilli() + rapid.Int64Range(-1000, 20_000).Draw(t, "open"),
+			InFlight:    rapid.Int64Range(0, 40).Draw(t, "in flight"),
+		}
+	case "requeue":
+		if s := w.state(); s != nil && len(s.Dead) > 0 {
+			id := rapid.SampledFrom(s.Dead).Draw(t, "dead").Id
+			w.requeued[id]++
+			w.deliver(w.requeueOf(id))
+		}
+	}
+}
+
+func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run := func(p *play, moves []int) (all effects) {
+			route, id := p.routeOf(harbor)
+			all = append(all, p.handle(route)...)
+			es := p.handle(p.outputOf("t1", named(id)))
+			for _, m := range moves {
+				all = append(all, es...)
+				outcome := []topics.Outcome{topics.OutcomeFailed, topics.OutcomeDeferred, topics.OutcomeDelivered}[m]
+				if list := of[Attempted](es); len(list) > 0 {
+					es = p.handle(p.receiptOf(topics.Delivery(list[0]), outcome))
+					continue
+				}
+				es, _ = p.next()
+			}
+			return append(all, es...)
+		}
+		moves := rapid.SliceOfN(rapid.IntRange(0, 2), 0, 40).Draw(t, "moves")
+		one, two := newPlay(t), newPlay(t)
+		require.Equal(t, run(one, moves), run(two, moves))
+		require.Equal(t, one.row, two.row)
+	})
+}

@@ -1,0 +1,200 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrPublisherClosed is returned by Publish after Close.
+var ErrPublisherClosed = errors.New("processors: publisher is closed")
+
+// Outbound is a record that is written from outside a group: by an HTTP handler, a worker, a sink.
+type Outbound struct {
+	Topic string
+	Key   string
+	// Value is the encoded value; nil is a tombstone.
+	Value   []byte
+	Headers goka.Headers
+}
+
+// OutboundOf encodes a value for its topic. id is the record's turntable.id header: derived from what caused the
+// record, so that a repeat has the same; empty for none.
+func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbound, error) {
+	raw, err := t.Codec().Marshal(value)
+	if err != nil {
+		return Outbound{}, fmt.Errorf("processors: encode %s: %w", t.Name(), err)
+	}
+	out := Outbound{Topic: t.Name(), Key: key, Value: raw}
+	if id != "" {
+		out.Headers = goka.Headers{topics.HeaderID: []byte(id)}
+	}
+	return out, nil
+}
+
+// Publisher writes records from outside a group, as a Processor writes its own: acknowledged by all replicas in sync,
+// without repeats where a request is tried again, partitioned as Java does it. One is enough for a process; its methods
+// are safe for concurrent use.
+type Publisher struct {
+	brokers []string
+	conf    *sarama.Config
+
+	dial   singleflight.Group
+	mu     sync.Mutex
+	async  sarama.AsyncProducer // nil until the first Publish
+	closed bool
+	flying sync.WaitGroup // Publish calls that may write
+	acks   sync.WaitGroup
+}
+
+// NewPublisher checks the options that New takes too; those about groups, tables and topics have no effect. It contacts
+// nobody: the first Publish connects. The caller ends it with Close.
+func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
+	conf, _, err := client(brokers, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Publisher{brokers: brokers, conf: conf}, nil
+}
+
+// Publish writes records one after another: each is sent when the one before it is acknowledged. It returns nil when
+// all are. After an error the record it names, and those behind it, may or may not be written; where it wraps
+// ErrTooLarge none is. Publish waits for the brokers as long as ctx lets it; brokers that are away fail it after some
+// seconds.
+func (p *Publisher) Publish(ctx context.Context, records ...Outbound) error {
+	messages := make([]*sarama.ProducerMessage, len(records))
+	for i, r := range records {
+		messages[i] = message(r)
+		if size := messages[i].ByteSize(2); size > p.conf.Producer.MaxMessageBytes {
+			return fmt.Errorf("%w: %d bytes for %s, the limit is %d",
+				ErrTooLarge, size, r.Topic, p.conf.Producer.MaxMessageBytes)
+		}
+	}
+	async, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.flying.Done()
+	for _, m := range messages {
+		if err := send(ctx, async, m); err != nil {
+			return fmt.Errorf("processors: publish to %s: %w", m.Topic, err)
+		}
+	}
+	return nil
+}
+
+func message(r Outbound) *sarama.ProducerMessage {
+	m := &sarama.ProducerMessage{
+		Topic: r.Topic, Key: sarama.StringEncoder(r.Key), Metadata: make(chan error, 1),
+	}
+	if r.Value != nil {
+		m.Value = sarama.ByteEncoder(r.Value)
+	}
+	for name, value := range r.Headers {
+		m.Headers = append(m.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
+	}
+	return m
+}
+
+func send(ctx context.Context, async sarama.AsyncProducer, m *sarama.ProducerMessage) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case async.Input() <- m:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-m.Metadata.(chan error):
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connected is the producer, and a place among those that Close waits for.
+func (p *Publisher) connected(ctx context.Context) (sarama.AsyncProducer, error) {
+	if async, err := p.take(); async != nil || err != nil {
+		return async, err
+	}
+	// Dialling knows no context: it goes on for the next who asks.
+	dialled := p.dial.DoChan("", func() (any, error) { return nil, p.connect() })
+	select {
+	case result := <-dialled:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+	case <-ctx.Done():
+		return nil, fmt.Errorf("processors: connect: %w", ctx.Err())
+	}
+	return p.take()
+}
+
+func (p *Publisher) take() (sarama.AsyncProducer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrPublisherClosed
+	}
+	if p.async != nil {
+		p.flying.Add(1)
+	}
+	return p.async, nil
+}
+
+func (p *Publisher) connect() error {
+	p.mu.Lock()
+	done := p.closed || p.async != nil
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	conf := kafka.Copy(p.conf)
+	conf.Producer.Return.Successes, conf.Producer.Return.Errors = true, true
+	async, err := sarama.NewAsyncProducer(p.brokers, conf)
+	if err != nil {
+		return fmt.Errorf("processors: connect: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.Join(ErrPublisherClosed, async.Close())
+	}
+	p.async = async
+	p.acks.Go(func() {
+		for m := range async.Successes() {
+			m.Metadata.(chan error) <- nil
+		}
+	})
+	p.acks.Go(func() {
+		for failed := range async.Errors() {
+			failed.Msg.Metadata.(chan error) <- failed.Err
+		}
+	})
+	return nil
+}
+
+// Close waits for what is being published and ends the connections. Publish returns ErrPublisherClosed from then on.
+func (p *Publisher) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	async := p.async
+	p.async = nil
+	p.mu.Unlock()
+	p.flying.Wait()
+	if async == nil {
+		return nil
+	}
+	async.AsyncClose()
+	p.acks.Wait()
+	return nil
+}

@@ -1,0 +1,113 @@
+package turn
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// errBody is a body that is no JSON.
+var errBody = errors.New("turn: body is not JSON")
+
+// readBody reads the first JSON value of a request's body, as Java's reader takes it: nil where there is none, and what
+// follows it is not looked at. ok is false where the request is refused.
+func (d *Doors) readBody(w http.ResponseWriter, r *http.Request) (value topics.Raw, refused answer, ok bool) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.rules.bodyLimit))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, refusal(http.StatusRequestEntityTooLarge, "Request body is too large"), false
+	case err != nil:
+		return nil, refusal(http.StatusBadRequest, "Request body cannot be read"), false
+	}
+	if value, err = firstValue(raw); err != nil {
+		return nil, internalError(), false
+	}
+	return value, answer{}, true
+}
+
+// maxBodyDepth is how deep a body may nest: what it holds stands in records, which stand in others.
+const maxBodyDepth = topics.MaxValueDepth - 4
+
+// firstValue is the first JSON value of raw, nil where there is nothing but blanks.
+func firstValue(raw []byte) (topics.Raw, error) {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(raw),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err := dec.SkipValue(); err != nil {
+		return nil, errBody
+	}
+	value := raw[:dec.InputOffset()]
+	if !utf8.Valid(value) || codec.Deeper(value, maxBodyDepth) {
+		return nil, errBody
+	}
+	return value, nil
+}
+
+// members are those of an object that are asked for; of a repeated one the last counts. What is no object has none.
+func members(value topics.Raw, names ...string) map[string]topics.Raw {
+	found := make(map[string]topics.Raw, len(names))
+	eachMember(value, func(name string, member topics.Raw) {
+		for _, n := range names {
+			if n == name {
+				found[name] = member
+			}
+		}
+	})
+	return found
+}
+
+// eachMember calls visit for the members of a valid object, in order.
+func eachMember(value topics.Raw, visit func(name string, member topics.Raw)) {
+	dec := jsontext.NewDecoder(bytes.NewReader(value),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if dec.PeekKind() != '{' {
+		return
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return
+	}
+	for dec.PeekKind() == '"' {
+		t, err := dec.ReadToken()
+		if err != nil {
+			return
+		}
+		name := t.String()
+		member, err := dec.ReadValue()
+		if err != nil {
+			return
+		}
+		visit(name, topics.Raw(bytes.Clone(member)))
+	}
+}
+
+// textForm is a scalar as text, as Java's asText has it: null is the text null, an object or an array is empty.
+func textForm(value topics.Raw) string {
+	if len(value) == 0 || value[0] == '{' || value[0] == '[' {
+		return ""
+	}
+	if value[0] == 'n' {
+		return "null"
+	}
+	return *topics.TextOf(value)
+}
+
+// isNull reports whether a member is absent or null.
+func isNull(value topics.Raw) bool { return len(value) == 0 || value[0] == 'n' }
+
+// compact is a valid value without blanks between its tokens.
+func compact(value topics.Raw) topics.Raw {
+	v := jsontext.Value(bytes.Clone(value))
+	_ = v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return topics.Raw(v)
+}

@@ -1,0 +1,199 @@
+package turn
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// defaultUser is FlightDeck's for a message that names none.
+const defaultUser = "user_42"
+
+// Chat is the door for messages: POST with session_id and content, and optionally user_id, reply (an object that names
+// a callbackService) and request_id. It answers 200 with session_id, and request_id where there is one, when the route
+// and the message are written; the answer to the message comes on message-output.
+//
+// With an Idempotency-Key the same request is done once: within the window this process gives the same answer and
+// writes nothing. Another process, or this one after a restart, writes the same records again, with the same
+// turntable.id and the same request_id (derived from session and key where the request has none), by which the turn
+// drops them for as long as it remembers requests (WithRemembered). So a repeat is never a second turn within the
+// shorter of both times. Give a key or a request_id with every reply: the route is bound to the message by it. Without
+// one, a route whose message could not be written waits for the session's next message.
+func (d *Doors) Chat() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", d.rules.origin)
+		h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+		h.Set("Access-Control-Allow-Headers", d.rules.allowed)
+		d.chat(w, r).write(w)
+	})
+}
+
+func (d *Doors) chat(w http.ResponseWriter, r *http.Request) answer {
+	switch {
+	case strings.EqualFold(r.Method, http.MethodOptions):
+		return answer{status: http.StatusNoContent}
+	case r.Method != http.MethodPost:
+		return methodNotAllowed()
+	}
+	var caller Caller
+	if d.rules.authenticate != nil {
+		var err error
+		if caller, err = d.rules.authenticate(r); err != nil {
+			return refusal(http.StatusUnauthorized, "Unauthorized")
+		}
+	}
+	body, refused, ok := d.readBody(w, r)
+	if !ok {
+		return refused
+	}
+	q, wrong := d.readChat(body, caller)
+	if wrong != "" {
+		return refusal(http.StatusBadRequest, wrong)
+	}
+	if caller.MayWrite != nil && !caller.MayWrite(q.session) {
+		return refusal(http.StatusForbidden, "Forbidden")
+	}
+	key, ok := idempotencyKey(r)
+	switch {
+	case !ok:
+		return refusal(http.StatusBadRequest, "Idempotency-Key is not usable")
+	case key == "":
+		return d.send(r, q)
+	}
+	q.cause = derived("chat", d.topics.Agent, q.session, key)
+	same := fingerprintOf("chat body", q.user, string(body))
+	return d.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return d.send(r, q) })
+}
+
+// question is a message that comes in.
+type question struct {
+	session, user, content string
+	request                string     // empty: none
+	reply                  topics.Raw // nil: none
+	cause                  string     // what the ids of its records are derived from; empty: nothing
+}
+
+// readChat reads a question, in FlightDeck's order of checks; what FlightDeck does not check comes last.
+func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong string) {
+	m := members(body, "session_id", "content", "user_id", "reply", "request_id")
+	q = question{
+		session: textForm(m["session_id"]), content: textForm(m["content"]), user: defaultUser,
+	}
+	if user, ok := m["user_id"]; ok {
+		q.user = textForm(user)
+	}
+	if caller.UserID != "" {
+		q.user = caller.UserID
+	}
+	if blank(&q.session) {
+		return q, "Missing required field: session_id"
+	}
+	if blank(&q.content) {
+		return q, "Missing required field: content"
+	}
+	var fromReply topics.Raw
+	if reply := m["reply"]; !isNull(reply) {
+		if reply[0] != '{' {
+			return q, "'reply' must be an object"
+		}
+		r := members(reply, "callbackService", "request_id")
+		service := textForm(r["callbackService"])
+		switch {
+		case isNull(r["callbackService"]) || blank(&service):
+			return q, "'reply' must include 'callbackService'"
+		case !d.rules.services(service):
+			return q, "unknown callbackService: " + service
+		}
+		q.reply, fromReply = compact(reply), r["request_id"]
+	}
+	request := m["request_id"]
+	if isNull(request) {
+		// A route that names a request serves no other message.
+		request = fromReply
+	}
+	if !isNull(request) {
+		q.request = strings.TrimSpace(textForm(request))
+	}
+	switch {
+	case strings.ContainsRune(q.session, 0):
+		return q, "session_id must not contain NUL"
+	case !isNull(request) && (request[0] == '{' || request[0] == '[') || len(q.request) > maxID:
+		return q, "'request_id' is not usable"
+	case len(q.reply) > maxDescriptor-len(q.request)-len(`,"request_id":""`):
+		return q, "'reply' is too large"
+	}
+	return q, ""
+}
+
+// send writes a question's route and message, in this order.
+func (d *Doors) send(r *http.Request, q question) answer {
+	if q.request == "" {
+		q.request = q.cause
+	}
+	var records []processors.Outbound
+	if q.reply != nil {
+		route := topics.Route{Raw: routed(q.reply, q.request)}
+		out, err := processors.OutboundOf(d.topics.ReplyTo, q.session, route, q.id("reply"))
+		if err != nil {
+			return d.unpublished("chat", err)
+		}
+		records = append(records, out)
+	}
+	out, err := processors.OutboundOf(d.topics.MessageInput, q.session, d.message(q), q.id("message"))
+	if err != nil {
+		return d.unpublished("chat", err)
+	}
+	if err := d.publish(r, append(records, out)...); err != nil {
+		return d.unpublished("chat", err)
+	}
+	if q.request == "" {
+		return answer{http.StatusOK, object("status", "ok", "session_id", q.session)}
+	}
+	return answer{http.StatusOK, object("status", "ok", "session_id", q.session, "request_id", q.request)}
+}
+
+// id is the id of one of the question's records.
+func (q question) id(kind string) string {
+	if q.cause == "" {
+		return ""
+	}
+	return q.cause + "/" + kind
+}
+
+func (d *Doors) message(q question) topics.Message {
+	role, at := "user", instant(d.rules.clock.Now())
+	metadata := object("locale", "en-US", "client", "web")
+	if q.request != "" {
+		metadata = object("locale", "en-US", "client", "web", "request_id", q.request)
+	}
+	return topics.Message{
+		SessionID: &q.session, UserID: &q.user, Role: &role, Content: jsonText(q.content), Timestamp: &at,
+		Metadata: metadata,
+	}
+}
+
+// jsonText is a text as a JSON string.
+func jsonText(text string) topics.Raw {
+	b, _ := jsontext.AppendQuote(nil, text) // what is no UTF-8 is replaced
+	return b
+}
+
+// routed is a compact descriptor with the id of the request it is for; all else in it stays as it came.
+func routed(reply topics.Raw, request string) topics.Raw {
+	if request == "" {
+		return reply
+	}
+	b := topics.Raw{'{'}
+	eachMember(reply, func(name string, member topics.Raw) {
+		if name != "request_id" {
+			b = append(append(append(append(b, jsonText(name)...), ':'), member...), ',')
+		}
+	})
+	b = append(append(b, `"request_id":`...), jsonText(request)...)
+	return append(b, '}')
+}

@@ -1,0 +1,71 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+)
+
+// printer stands in for a processors.Publisher.
+type printer struct{}
+
+func (printer) Publish(_ context.Context, records ...processors.Outbound) error {
+	for _, r := range records {
+		fmt.Println("  to", r.Topic, "of", r.Key)
+	}
+	return nil
+}
+
+// The doors are plain handlers: mount them on any server, beside anything else.
+func ExampleNewDoors() {
+	doors, err := turn.NewDoors("pilot", printer{},
+		turn.WithCallbackSecrets("the new secret", "the old secret"),
+		turn.WithCallbackServices(func(service string) bool { return service == "harbor" }),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := http.NewServeMux()
+	server.Handle("/api/", doors)
+
+	post := func(path, body string, headers ...string) {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Body)
+	}
+	question := `{"session_id":"s","content":"Which berth?","request_id":"r-1","reply":{"callbackService":"harbor"}}`
+	post(turn.ChatPath, question, "Idempotency-Key", "k-1")
+	post(turn.ChatPath, question, "Idempotency-Key", "k-1")
+	post(turn.ChatPath, `{"session_id":"s","content":"Hi","reply":{"callbackService":"anywhere"}}`)
+
+	bearer, err := token.Mint("the old secret", token.Claims{
+		SessionID: "s", ToolUseID: "tu_91a", Expires: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	post(turn.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer "+bearer)
+	post(turn.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer forg.ed")
+	// Output:
+	//   to pilot-reply-to of s
+	//   to pilot-message-input of s
+	// 200 {"status":"ok","session_id":"s","request_id":"r-1"}
+	// 200 {"status":"ok","session_id":"s","request_id":"r-1"}
+	// 400 {"error":"unknown callbackService: anywhere"}
+	//   to pilot-tool-use-result of s
+	// 202 {"status":"accepted","tool_use_id":"tu_91a"}
+	// 401 {"error":"Bad token signature"}
+}

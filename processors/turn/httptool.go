@@ -1,0 +1,115 @@
+package turn
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ToolResponse is the door for the results of asynchronous tools: POST with a callback token (package token) as bearer,
+// and the result as body. An object is the result itself, any other value is wrapped as {"result":value}. It answers
+// 202 when the result is written. A token may be used more than once: the turn takes the first result of a call.
+//
+// An object with "status":"error" and an "error" that is not null is the tool's failure: it becomes a result with
+// status error, so that the model can tell. Everything else is a success, as it is for FlightDeck.
+//
+// An Idempotency-Key counts for the call that the token names: the same request gives the same answer within the window
+// and is written once by this process, and with the same turntable.id by any other.
+func (d *Doors) ToolResponse() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.toolResponse(w, r).write(w) })
+}
+
+func (d *Doors) toolResponse(w http.ResponseWriter, r *http.Request) answer {
+	if r.Method != http.MethodPost {
+		return methodNotAllowed()
+	}
+	claims, err := d.tokens.Verify(bearer(r), d.rules.clock.Now())
+	if err != nil {
+		return unverified(err)
+	}
+	body, refused, ok := d.readBody(w, r)
+	if !ok {
+		return refused
+	}
+	result := resultFor(claims, body, d.rules.clock.Now())
+	key, ok := idempotencyKey(r)
+	switch {
+	case !ok:
+		return refusal(http.StatusBadRequest, "Idempotency-Key is not usable")
+	case key == "":
+		return d.answerCall(r, claims, result, "")
+	}
+	call := []string{claims.SessionID, claims.ToolUseID, key}
+	id := derived("tool response", append([]string{d.topics.Agent}, call...)...) + "/result"
+	same := fingerprintOf("tool response body", string(body))
+	return d.answerOnce(r.Context(), fingerprintOf("tool response", call...), same, func() answer {
+		return d.answerCall(r, claims, result, id)
+	})
+}
+
+func unverified(err error) answer {
+	var rejection token.Rejection
+	if !errors.As(err, &rejection) {
+		return internalError()
+	}
+	return refusal(http.StatusUnauthorized, string(rejection))
+}
+
+// bearer is the token of a request, empty where it has none.
+func bearer(r *http.Request) string {
+	after, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(after)
+}
+
+func (d *Doors) answerCall(r *http.Request, claims token.Claims, result topics.ToolUseResult, id string) answer {
+	out, err := processors.OutboundOf(d.topics.ToolUseResult, claims.SessionID, result, id)
+	if err == nil {
+		if claims.ToolID == nil {
+			// Here FlightDeck leaves the field out. A quote in a text before it would be escaped.
+			out.Value = bytes.Replace(out.Value, []byte(`,"tool_id":null`), nil, 1)
+		}
+		err = d.publish(r, out)
+	}
+	if err != nil {
+		return d.unpublished("tool response", err)
+	}
+	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
+}
+
+// resultFor is the result that a body is, of the call that a token names.
+func resultFor(claims token.Claims, body topics.Raw, now time.Time) topics.ToolUseResult {
+	status, at := "success", instant(now)
+	switch {
+	case body == nil: // no body at all
+		body = topics.Raw(`{"result":null}`)
+	case body[0] == 'n':
+		body = topics.Raw(`{}`)
+	case failed(body):
+		status = statusError
+	}
+	latency := int64(0)
+	if !claims.IssuedAt.IsZero() {
+		latency = max(0, now.Sub(claims.IssuedAt).Milliseconds())
+	}
+	return topics.ToolUseResult{
+		SessionID: &claims.SessionID, ToolUseID: &claims.ToolUseID, ToolID: claims.ToolID, Name: claims.Name,
+		Result: topics.WrapResult(compact(body)), LatencyMS: latency, Status: &status,
+		TotalTools: int64(claims.TotalTools), Timestamp: &at,
+	}
+}
+
+// failed reports whether a body says that the tool failed.
+func failed(body topics.Raw) bool {
+	m := members(body, "status", "error")
+	status := m["status"]
+	return len(status) > 0 && status[0] == '"' && textForm(status) == statusError && !isNull(m["error"])
+}

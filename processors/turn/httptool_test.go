@@ -1,0 +1,136 @@
+package turn_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+)
+
+func text(s string) *string { return &s }
+
+func TestToolResponseIsThatOfTheContract(t *testing.T) {
+	claims := token.Claims{SessionID: "s", ToolUseID: "t", Name: text("ask_pilot"), TotalTools: 2}
+	for name, c := range map[string]struct{ body, result, status string }{
+		"object":              {`{"berth" : "N4"}`, `{"berth":"N4"}`, "success"},
+		"object with result":  {`{"result":"x"}`, `{"result":"x"}`, "success"},
+		"text":                {`"N4"`, `{"result":"N4"}`, "success"},
+		"number":              {`1.10`, `{"result":1.10}`, "success"},
+		"boolean":             {`false`, `{"result":false}`, "success"},
+		"array":               {` [1, null] `, `{"result":[1,null]}`, "success"},
+		"null":                {`null`, `{}`, "success"},
+		"empty":               {``, `{"result":null}`, "success"},
+		"text after it":       {`{"a":1} and so on`, `{"a":1}`, "success"},
+		"failure":             {`{"status":"error","error":"no berth"}`, `{"status":"error","error":"no berth"}`, "error"},
+		"failure with detail": {`{"error":{"code":7},"status":"error"}`, `{"error":{"code":7},"status":"error"}`, "error"},
+		"error alone":         {`{"error":"no berth"}`, `{"error":"no berth"}`, "success"},
+		"status alone":        {`{"status":"error"}`, `{"status":"error"}`, "success"},
+		"error null":          {`{"status":"error","error":null}`, `{"status":"error","error":null}`, "success"},
+		"another status":      {`{"status":"Error","error":"x"}`, `{"status":"Error","error":"x"}`, "success"},
+		"failure within":      {`{"a":{"status":"error","error":"x"}}`, `{"a":{"status":"error","error":"x"}}`, "success"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			g := s.callback(c.body, claims)
+			require.Equal(t, []any{202, `{"status":"accepted","tool_use_id":"t"}`}, []any{g.status, g.body})
+			require.Equal(t, "application/json", g.header.Get("Content-Type"))
+			require.Empty(t, g.header.Get("Access-Control-Allow-Origin"))
+			require.Equal(t, []string{`pilot-tool-use-result s {"session_id":"s","tool_use_id":"t","name":"ask_pilot",` +
+				`"result":` + c.result + `,"latency_ms":0,"status":"` + c.status + `","total_tools":2,` +
+				`"timestamp":"2026-09-21T14:13:20.120Z"}`}, s.paper.lines())
+		})
+	}
+}
+
+func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
+	s := newSite(t)
+	s.callback(`{}`, token.Claims{
+		SessionID: `,"tool_id":null`, ToolUseID: `a"b`, ToolID: text("id"), IssuedAt: noon.Add(-90 * time.Second),
+	})
+	s.callback(`{}`, token.Claims{SessionID: `,"tool_id":null`, ToolUseID: `a"b`, IssuedAt: noon.Add(time.Hour)})
+	require.Equal(t, []string{
+		`pilot-tool-use-result ,"tool_id":null {"session_id":",\"tool_id\":null","tool_use_id":"a\"b","tool_id":"id",` +
+			`"name":null,"result":{},"latency_ms":90120,"status":"success","total_tools":0,` +
+			`"timestamp":"2026-09-21T14:13:20.120Z"}`,
+		`pilot-tool-use-result ,"tool_id":null {"session_id":",\"tool_id\":null","tool_use_id":"a\"b",` +
+			`"name":null,"result":{},"latency_ms":0,"status":"success","total_tools":0,"timestamp":"2026-09-21T14:13:20.120Z"}`,
+	}, s.paper.lines())
+}
+
+func TestToolResponseAsksForTheTokenFirst(t *testing.T) {
+	s := newSite(t)
+	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t", Expires: noon.Add(time.Second)})
+	require.NoError(t, err)
+	const broken = "Internal server error"
+	half := strings.Split(minted, ".")[0]
+	for name, c := range map[string]struct {
+		method, authorization, body string
+		status                      int
+		answer                      string
+	}{
+		"get":              {"GET", "Bearer " + minted, "", 405, "Method not allowed"},
+		"options":          {"OPTIONS", "Bearer " + minted, "", 405, "Method not allowed"},
+		"none":             {"", "", "not JSON", 401, "Missing token"},
+		"other scheme":     {"", "Basic " + minted, "", 401, "Missing token"},
+		"other case":       {"", "bearer " + minted, "", 401, "Missing token"},
+		"no blank":         {"", "Bearer" + minted, "", 401, "Missing token"},
+		"blank":            {"", "Bearer   ", "", 401, "Missing token"},
+		"no dot":           {"", "Bearer " + half, "not JSON", 401, "Malformed token"},
+		"not base64":       {"", "Bearer " + half + ".a+b", "", 401, "Token is not valid base64url"},
+		"not signed":       {"", "Bearer " + half + ".aaaa", "", 401, "Bad token signature"},
+		"not JSON":         {"", "Bearer " + minted, "{", 500, "Internal server error"},
+		"not UTF-8":        {"", "Bearer " + minted, "\"\xff\"", 500, "Internal server error"},
+		"too large":        {"", "Bearer " + minted, strings.Repeat(" ", 1<<20+1), 413, "Request body is too large"},
+		"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, broken},
+		"blanks around it": {"", "Bearer  " + minted + " ", "{}", 202, ""},
+		"the old secret":   {"", "Bearer " + must(token.Mint("the old one", token.Claims{})), "{}", 202, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := asked{method: c.method, path: turn.ToolResponsePath, body: c.body}
+			if c.authorization != "" {
+				a.headers = []string{"Authorization", c.authorization, "Authorization", "Bearer second"}
+			}
+			g := s.ask(a)
+			require.Equal(t, c.status, g.status, g.body)
+			if c.answer != "" {
+				require.Equal(t, `{"error":"`+c.answer+`"}`, g.body)
+			}
+			require.Empty(t, g.header.Get("Access-Control-Allow-Origin"))
+		})
+	}
+	s.clock.Advance(2 * time.Second)
+	g := s.ask(asked{path: turn.ToolResponsePath, body: "{}", headers: []string{"Authorization", "Bearer " + minted}})
+	require.Equal(t, []any{401, `{"error":"Token has expired"}`}, []any{g.status, g.body})
+	require.Len(t, s.paper.lines(), 2)
+}
+
+func must(s string, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func TestCallbacksAreRefusedWithoutASecretAndForAnotherAgent(t *testing.T) {
+	claims := token.Claims{SessionID: "s", ToolUseID: "t", Agent: text("harbor")}
+	g := newSite(t, turn.WithCallbackSecrets()).callback("{}", claims)
+	require.Equal(t, []any{401, `{"error":"Server is not configured to verify callback tokens"}`}, []any{g.status, g.body})
+	bound := newSite(t, turn.WithBoundTokens())
+	g = bound.callback("{}", claims)
+	require.Equal(t, []any{401, `{"error":"Token is for another agent"}`}, []any{g.status, g.body})
+	claims.Agent = text("pilot")
+	require.Equal(t, 202, bound.callback("{}", claims).status)
+	require.Equal(t, 202, newSite(t).callback("{}", token.Claims{Agent: text("harbor")}).status)
+}
+
+func TestToolResponseIsAcceptedWhenTheBrokersHaveIt(t *testing.T) {
+	s := newSite(t)
+	s.paper.fail(errors.New("no leader"))
+	g := s.callback("{}", token.Claims{SessionID: "s"})
+	require.Equal(t, []any{500, `{"error":"Internal server error"}`}, []any{g.status, g.body})
+}

@@ -1,0 +1,171 @@
+package integration
+
+import (
+	"os"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// tableLogs are the ends that the log of a table can have. Rows of transactions that were not committed stand there
+// under keys of sessions that go on: whoever takes them for rows loses these.
+func tableLogs() []fault {
+	return []fault{
+		{name: "table whose log ends in a commit marker", play: func(f *field) { f.logEndsIn(kgo.TryCommit) }},
+		{name: "table whose log ends in an abort marker", play: func(f *field) { f.logEndsIn(kgo.TryAbort) }},
+		{name: "table whose log holds markers and aborted rows only", play: nothingButMarkers},
+		{
+			name: "table whose log ends in an open transaction of a dead owner", play: openOfDeadOwner,
+			only: processors.ExactlyOnce,
+		},
+		{name: "table whose log ends in an open transaction of a stranger", play: openOfStranger, long: true},
+	}
+}
+
+// notARow is the value of a row that was not committed; it cannot be read as one.
+const notARow = "\xff not a row"
+
+// write writes rows to the table in a transaction that stays open.
+func (f *field) write(id string, timeout time.Duration, rows ...*kgo.Record) *kgo.Client {
+	f.Helper()
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(f.brokers...), kgo.TransactionalID(id), kgo.TransactionTimeout(timeout),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+	)
+	require.NoError(f, err)
+	require.NoError(f, client.BeginTransaction())
+	require.NoError(f, client.ProduceSync(f.ctx, rows...).FirstErr())
+	return client
+}
+
+// lastRows are the last committed record of each partition, to be written anew. Where spoilt, they are no rows.
+func (f *field) lastRows(spoilt bool) []*kgo.Record {
+	f.Helper()
+	var rows []*kgo.Record
+	for p := range int32(faultPartitions) {
+		records := f.readChangelog(p, kgo.ReadCommitted())
+		if len(records) == 0 {
+			continue
+		}
+		last := records[len(records)-1]
+		row := &kgo.Record{Topic: last.Topic, Partition: p, Key: last.Key, Value: last.Value}
+		if spoilt {
+			row.Value = []byte(notARow)
+		}
+		rows = append(rows, row)
+	}
+	require.NotEmpty(f, rows)
+	return rows
+}
+
+// logEndsIn has the table end in a marker: once for a process whose local store is there, once for one without.
+func (f *field) logEndsIn(end kgo.TransactionEndTry) {
+	f.Helper()
+	i := f.start("a")
+	f.ask()
+	for _, kept := range []bool{true, false} {
+		f.answered(5)
+		require.NoError(f, i.stop())
+		client := f.write("stranger", time.Minute, f.lastRows(end == kgo.TryAbort)...)
+		require.NoError(f, client.EndTransaction(f.ctx, end))
+		client.Close()
+		if !kept {
+			require.NoError(f, os.RemoveAll(f.dirs["a"]))
+		}
+		i = f.start("a")
+	}
+	f.answered(5)
+}
+
+// nothingButMarkers: aborted rows and their markers are all that the table has before the first process starts.
+func nothingButMarkers(f *field) {
+	f.withTopics(func(admin *kadm.Client) { f.createTopic(admin, f.changelog(), faultPartitions) })
+	var rows []*kgo.Record
+	for p := range int32(faultPartitions) {
+		rows = append(rows, &kgo.Record{
+			Topic: f.changelog(), Partition: p, Key: []byte("load-1"), Value: []byte(notARow),
+		})
+	}
+	client := f.write("stranger", time.Minute, rows...)
+	require.NoError(f, client.EndTransaction(f.ctx, kgo.TryAbort))
+	client.Close()
+	f.ask()
+	f.start("a").kill(f.T)
+	f.start("a")
+	f.answered(10)
+}
+
+// openOfDeadOwner: the transaction is ended by the member that takes the partitions up, long before its timeout.
+func openOfDeadOwner(f *field) {
+	took := f.startBehindOpen(f.transactionalID("gone"), time.Minute)
+	require.Less(f, took, 20*time.Second)
+	f.figure("taken up after %s, transaction timeout 1m", took)
+}
+
+// openOfStranger: nobody but its owner may end it. Its timeout does.
+func openOfStranger(f *field) {
+	const timeout = 3 * time.Second
+	took := f.startBehindOpen("stranger", timeout)
+	f.figure("taken up after %s, transaction timeout %s", took, timeout)
+}
+
+// startBehindOpen starts a process whose table ends in an open transaction, and returns how long it took to run.
+func (f *field) startBehindOpen(id string, timeout time.Duration) time.Duration {
+	f.Helper()
+	i := f.start("a")
+	f.ask()
+	f.answered(5)
+	require.NoError(f, i.stop())
+	client := f.write(id, timeout, f.lastRows(true)...)
+	client.Close() // which does not end it
+	began := time.Now()
+	f.start("a")
+	took := time.Since(began)
+	f.answered(10)
+	return round(took)
+}
+
+// refilledTable: the topic that was made anew has more records than the local store had read of the former one, so that
+// offsets do not tell.
+func refilledTable(f *field) {
+	i := f.start("a")
+	f.ask()
+	f.answered(20)
+	f.load.Stop()
+	require.NoError(f, f.load.Wait(f.ctx))
+	require.NoError(f, i.stop())
+	var rows []*kgo.Record
+	for p := range int32(faultPartitions) {
+		for _, r := range f.readChangelog(p, kgo.ReadCommitted()) {
+			rows = append(rows, &kgo.Record{Topic: r.Topic, Partition: p, Key: r.Key, Value: r.Value})
+		}
+	}
+	f.withTopics(func(admin *kadm.Client) {
+		f.deleteTopic(admin, f.changelog())
+		f.createTopic(admin, f.changelog(), faultPartitions)
+	})
+	for n := range 3 { // the markers of the former one counted too
+		id := wiretest.NamesOf(f.agent).Group + "-refill"
+		client := f.write(id, time.Minute, again(rows)...)
+		require.NoError(f, client.EndTransaction(f.ctx, kgo.TryCommit), n)
+		client.Close()
+	}
+	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and made anew", f.dirs["a"])
+	require.NoError(f, os.RemoveAll(f.dirs["a"]))
+	f.start("a")
+	f.figure("it ends: %q", "topic was deleted and made anew")
+}
+
+// again are records to be sent once more.
+func again(records []*kgo.Record) []*kgo.Record {
+	fresh := make([]*kgo.Record, len(records))
+	for n, r := range records {
+		fresh[n] = &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value}
+	}
+	return fresh
+}

@@ -1,0 +1,60 @@
+package token_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/turn/token"
+)
+
+// FuzzVerify holds that a token is either refused in one of the known words, or can be minted anew from its claims.
+func FuzzVerify(f *testing.F) {
+	v := read(f)
+	for _, c := range v.Vectors {
+		f.Add(c.Token)
+	}
+	verifier := token.NewVerifier(v.Secrets...)
+	now := time.Unix(v.Now, 0)
+	f.Fuzz(func(t *testing.T, text string) {
+		claims, err := verifier.Verify(text, now)
+		if err != nil {
+			var r token.Rejection
+			require.True(t, errors.As(err, &r))
+			require.Zero(t, claims)
+			return
+		}
+		minted, err := token.Mint(v.Secrets[0], claims)
+		require.NoError(t, err)
+		again, err := verifier.Verify(minted, now)
+		require.NoError(t, err)
+		require.Equal(t, claims, again)
+	})
+}
+
+// FuzzPayload does the same behind the signature.
+func FuzzPayload(f *testing.F) {
+	for _, payload := range []string{
+		`{"session_id":"s","tool_use_id":"t","total_tools":1,"iat":1,"exp":2}`, `{"session_id":7.0e3}`, "null", `{"exp":"`,
+	} {
+		f.Add(payload)
+	}
+	f.Fuzz(func(t *testing.T, payload string) {
+		verifier, now := token.NewVerifier("secret"), time.Unix(1_790_000_000, 0)
+		claims, err := verifier.Verify(token.Signed("secret", payload), now)
+		if err != nil {
+			require.NotErrorIs(t, err, token.BadSignature)
+			return
+		}
+		if claims.TotalTools < 0 {
+			return // read, and of no use to anybody
+		}
+		minted, err := token.Mint("secret", claims)
+		require.NoError(t, err)
+		again, err := verifier.Verify(minted, now)
+		require.NoError(t, err)
+		require.Equal(t, claims, again)
+	})
+}

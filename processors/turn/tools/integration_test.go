@@ -1,0 +1,136 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+)
+
+func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		tokens := make(chan string, 1)
+		p.work(map[string]tools.Func{
+			"berth":  returning(map[string]string{"berth": "N4"}, nil),
+			"broken": returning(nil, errors.New("no crane")),
+			"ask": func(_ context.Context, c tools.Call) (any, error) {
+				minted, err := c.Token()
+				tokens <- minted
+				return tools.Pending{}, err
+			},
+		})
+		p.chat("s", "berth broken ask unknown")
+		minted := take(t, tokens)
+		for range 2 { // the second is late
+			status := p.post(turn.ToolResponsePath, `{"status":"error","error":"asleep"}`, "Authorization", "Bearer "+minted)
+			require.Equal(t, 202, status)
+		}
+		out := take(t, p.outputs)
+		require.Nil(t, out.Status)
+		require.NotNil(t, out.RequestID)
+		require.JSONEq(t, `[
+			{"tool_use_id":"berth-0","name":"berth","result":{"berth":"N4"},"status":"success"},
+			{"tool_use_id":"broken-1","name":"broken","result":{"error":"no crane","reason":"tool_failed"},"status":"error"},
+			{"tool_use_id":"ask-2","name":"ask","result":{"status":"error","error":"asleep"},"status":"error"},
+			{"tool_use_id":"unknown-3","name":"unknown",
+				"result":{"error":"there is no tool of this name","reason":"unknown_tool"},"status":"error"}
+		]`, out.Content)
+	})
+}
+
+func TestASlowToolHoldsUpNobodyElse(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		begun, release := make(chan struct{}, 2), make(chan struct{})
+		p.work(map[string]tools.Func{
+			"slow": func(ctx context.Context, _ tools.Call) (any, error) {
+				begun <- struct{}{}
+				select {
+				case <-release:
+					return "done", nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			},
+			"berth": returning("N4", nil),
+		}, tools.WithConcurrency(1))
+		p.chat("slow", "slow slow") // more of them than the tool has places
+		take(t, begun)
+		for _, session := range []string{"a", "b", "c"} {
+			p.chat(session, "berth")
+			require.Equal(t, session, *take(t, p.outputs).SessionID)
+		}
+		close(release)
+		require.Equal(t, "slow", *take(t, p.outputs).SessionID)
+	})
+}
+
+func TestARepeatedCallHasTheSameIdsAndOneOutput(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		keys := make(chan string, 10)
+		berth := map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
+			keys <- c.Key()
+			return "N4", nil
+		}}
+		// Either has all calls, as a worker has that takes over before the other's offsets were committed.
+		p.work(berth)
+		p.work(berth, tools.WithGroup("pilot-after-a-crash"))
+		p.chat("s", "berth")
+		take(t, p.outputs)
+		require.Equal(t, take(t, keys), take(t, keys))
+		first, second := take(t, p.results), take(t, p.results)
+		require.NotEmpty(t, first.Header("turntable.id"))
+		require.Equal(t, first.Header("turntable.id"), second.Header("turntable.id"))
+
+		p.chat("s2", "berth") // behind the repeat
+		require.Equal(t, "s2", *take(t, p.outputs).SessionID)
+		require.Empty(t, p.outputs)
+	})
+}
+
+func TestAWorkerThatStopsLeavesItsCallToTheNext(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		keys := make(chan string, 2)
+		stop := p.work(map[string]tools.Func{"berth": func(ctx context.Context, c tools.Call) (any, error) {
+			keys <- c.Key()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		p.chat("s", "berth")
+		first := take(t, keys)
+		stop()
+		p.work(map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
+			keys <- c.Key()
+			return "N4", nil
+		}})
+		require.Equal(t, first, take(t, keys))
+		out := take(t, p.outputs)
+		require.JSONEq(t, `[{"tool_use_id":"berth-0","name":"berth","result":{"result":"N4"},"status":"success"}]`,
+			out.Content)
+	})
+}
+
+func TestARequestThatIsSentToAnotherInstanceIsOneTurn(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		p.work(map[string]tools.Func{"berth": returning("N4", nil)})
+		p.chat("s", "berth")
+		other, err := turn.NewDoors("pilot", p.to)
+		require.NoError(t, err)
+		p.http = httptest.NewServer(other) // it remembers no key
+		t.Cleanup(p.http.Close)
+		p.chat("s", "berth")
+		take(t, p.outputs)
+		p.chat("s2", "berth")
+		require.Equal(t, "s2", *take(t, p.outputs).SessionID)
+		select {
+		case out := <-p.outputs:
+			require.Fail(t, "a second turn", *out.SessionID)
+		case <-time.After(100 * time.Millisecond):
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const secret = "a secret"
+
+// pilot is an agent as it runs: broker, turn, doors, a scripted model, and whoever reads its outputs.
+type pilot struct {
+	t       *testing.T
+	brokers []string
+	topics  topics.Catalog
+	to      *processors.Publisher
+	http    *httptest.Server
+	outputs chan topics.Output
+	results chan processors.Inbound
+}
+
+func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
+	t.Helper()
+	t.Parallel() // a broker for each
+	b, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	p := &pilot{
+		t: t, brokers: b.Addrs(), outputs: make(chan topics.Output, 100), results: make(chan processors.Inbound, 100),
+	}
+	p.topics, err = topics.For("pilot")
+	require.NoError(t, err)
+	p.to, err = processors.NewPublisher(p.brokers)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.to.Close()) })
+
+	graph, err := turn.Graph("pilot")
+	require.NoError(t, err)
+	processor, err := processors.New(p.brokers, graph, processors.WithTopics(p.topics), processors.WithInstance("one"),
+		processors.WithGuarantee(guarantee), processors.WithTick(20*time.Millisecond))
+	require.NoError(t, err)
+	p.start(processor.Run)
+	require.Eventually(t, func() bool { return processor.Health().State == processors.Running }, patience,
+		5*time.Millisecond)
+
+	p.read("model", p.topics.EnrichedMessageInput.Name(), p.think)
+	p.read("readers", p.topics.MessageOutput.Name(), func(_ context.Context, r processors.Inbound) error {
+		p.outputs <- p.topics.MessageOutput.Codec().Unmarshal(r.Value).Value
+		return nil
+	})
+	p.read("watchers", p.topics.ToolUseResult.Name(), func(_ context.Context, r processors.Inbound) error {
+		p.results <- r
+		return nil
+	})
+	doors, err := turn.NewDoors("pilot", p.to, turn.WithCallbackSecrets(secret))
+	require.NoError(t, err)
+	p.http = httptest.NewServer(doors)
+	t.Cleanup(p.http.Close)
+	return p
+}
+
+// start runs something until the test ends, or until it is stopped.
+func (p *pilot) start(run func(context.Context) error) (stop func()) {
+	p.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(p.t, <-ran)
+	})
+	p.t.Cleanup(stop)
+	return stop
+}
+
+func (p *pilot) read(group, topic string, handle func(context.Context, processors.Inbound) error) {
+	p.t.Helper()
+	p.start(func(ctx context.Context) error {
+		return processors.Consume(ctx, p.brokers, processors.Consumption{
+			Group: group, Topics: []string{topic}, Handle: handle,
+		})
+	})
+}
+
+func (p *pilot) work(functions map[string]tools.Func, opts ...tools.Option) (stop func()) {
+	p.t.Helper()
+	opts = append([]tools.Option{tools.WithTokens(secret, time.Hour), tools.WithDrain(100 * time.Millisecond)}, opts...)
+	w, err := tools.New("pilot", p.to, functions, opts...)
+	require.NoError(p.t, err)
+	return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
+}
+
+// think is the model: it calls the tools that a message names, and says what came of them.
+func (p *pilot) think(ctx context.Context, r processors.Inbound) error {
+	in := p.topics.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
+	m, err := topics.DecodeMessage(in.LatestInput)
+	if err != nil {
+		return err
+	}
+	response := topics.ThinkResponse{
+		SessionID: in.SessionID, UserID: in.UserID, PreviousMessages: in.History, LastInputMessage: in.LatestInput,
+	}
+	if *m.Role == "user" {
+		for i, name := range strings.Fields(topics.Text(m.Content)) {
+			id := fmt.Sprintf("%s-%d", name, i)
+			response.ToolUses = append(response.ToolUses, topics.ToolUseItem{
+				ToolUseID: &id, Name: &name, Input: topics.Raw(`{"n":1}`), SessionID: in.SessionID,
+			})
+		}
+	} else {
+		role := "assistant"
+		said, err := json.Marshal(string(m.Content))
+		if err != nil {
+			return err
+		}
+		response.EndTurn = true
+		response.LastInputResponse = topics.Splice(topics.EncodeMessage(topics.Message{
+			SessionID: in.SessionID, Role: &role, Content: said,
+		}))
+	}
+	out, err := processors.OutboundOf(p.topics.ThinkRequestResponse, string(r.Key), response, "")
+	if err != nil {
+		return err
+	}
+	return p.to.Publish(ctx, out)
+}
+
+func (p *pilot) post(path, body string, headers ...string) int {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.http.URL+path, strings.NewReader(body))
+	require.NoError(p.t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := p.http.Client().Do(r)
+	require.NoError(p.t, err)
+	require.NoError(p.t, resp.Body.Close())
+	return resp.StatusCode
+}
+
+func (p *pilot) chat(session, content string) {
+	p.t.Helper()
+	body := `{"session_id":"` + session + `","content":"` + content + `"}`
+	require.Equal(p.t, 200, p.post(turn.ChatPath, body, "Idempotency-Key", session))
+}
+
+func take[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		require.Fail(t, "nothing came")
+		panic("unreachable")
+	}
+}
+
+// both runs a test under both guarantees.
+func both(t *testing.T, test func(t *testing.T, p *pilot)) {
+	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+		t.Run(string(g), func(t *testing.T) { test(t, newPilot(t, g)) })
+	}
+}

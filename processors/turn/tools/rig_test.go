@@ -1,0 +1,98 @@
+package tools_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/consume"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+)
+
+const patience = 20 * time.Second
+
+var noon = time.UnixMilli(1_790_000_000_120)
+
+// paper is a publisher that keeps what it is given.
+type paper struct {
+	mu      sync.Mutex
+	records []processors.Outbound
+	refuse  func(processors.Outbound) error
+}
+
+func (p *paper) Publish(ctx context.Context, records ...processors.Outbound) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range records {
+		if p.refuse != nil {
+			if err := p.refuse(r); err != nil {
+				return err
+			}
+		}
+		p.records = append(p.records, r)
+	}
+	return ctx.Err()
+}
+
+// lines are the records as "topic key value id".
+func (p *paper) lines() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := []string{}
+	for _, r := range p.records {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Topic, r.Key, r.Value,
+			r.Headers["turntable.id"])))
+	}
+	return lines
+}
+
+// bench is a worker without a consumer.
+type bench struct {
+	t      *testing.T
+	paper  *paper
+	clock  *clock.Fake
+	worker *tools.Worker
+}
+
+func newBench(t *testing.T, functions map[string]tools.Func, opts ...tools.Option) *bench {
+	t.Helper()
+	b := &bench{t: t, paper: &paper{}, clock: clock.NewFake(noon)}
+	var err error
+	b.worker, err = tools.New("pilot", b.paper, functions, append([]tools.Option{tools.WithClock(b.clock)}, opts...)...)
+	require.NoError(t, err)
+	return b
+}
+
+// call is the record of a call to a tool, as the turn writes it.
+func call(id, name, input string) processors.Inbound {
+	return processors.Inbound{
+		Topic: "pilot-tool-use", Offset: 7, Timestamp: noon.Add(-time.Second), Key: []byte("s"),
+		Value: []byte(`{"tool_use_id":"` + id + `","tool_id":"` + name + `","name":"` + name + `","input":` + input +
+			`,"session_id":"s","total_tools":2,"timestamp":"2026-09-21T14:13:19Z"}`),
+		Headers: []consume.Header{{Name: "turntable.id", Value: []byte("turn/1/tool-use/" + id)}},
+	}
+}
+
+func (b *bench) handle(r processors.Inbound) {
+	b.t.Helper()
+	require.NoError(b.t, b.worker.Handle(b.t.Context(), r))
+}
+
+// result is the record of a result, as it stands on the topic.
+func result(id, name, value, status string) string {
+	return `pilot-tool-use-result s {"session_id":"s","tool_use_id":"` + id + `","tool_id":"` + name +
+		`","name":"` + name + `","result":` + value + `,"latency_ms":0,"status":"` + status + `","total_tools":2,` +
+		`"timestamp":"2026-09-21T14:13:20.120Z"} turn/1/tool-use/` + id + `/result`
+}
+
+// returning is a tool that returns what it is made of.
+func returning(value any, err error) tools.Func {
+	return func(context.Context, tools.Call) (any, error) { return value, err }
+}
