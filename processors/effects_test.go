@@ -142,3 +142,37 @@ func TestRecordWhoseAnswerIsTooLargeIsDeadLettered(t *testing.T) {
 	r.pipe("s-1", []byte(`{"text":"x"}`), nil)
 	require.Contains(t, string(r.letter().headers["error.reason"]), "too large")
 }
+
+func TestPartsAreWrittenAheadOfTheRowAndRemovedBehindIt(t *testing.T) {
+	var order []string
+	h := func(c *processors.Context, in codec.Decoded[asked]) error {
+		require.True(t, c.HasParts())
+		require.NoError(t, c.DeletePart(1))
+		require.NoError(t, c.SetPart(2, []byte("two")))
+		require.ErrorIs(t, c.SetPart(3, nil), processors.ErrNilRow)
+		require.ErrorIs(t, c.SetPart(3, make([]byte, c.MaxRecordBytes())), processors.ErrTooLarge)
+		found, err := c.Part(2)
+		require.NoError(t, err)
+		require.Nil(t, found, "the part as the callback found it")
+		require.NoError(t, c.SetValue("row"))
+		return answer(c, in)
+	}
+	r := newRig(t, h, underRuntime(everyKey, func(ctx goka.Context) goka.Context { return tracing{ctx, &order} }))
+	r.pipe("s-1", []byte(`{"text":"x"}`), nil)
+	require.Equal(t, []string{"answers", "part 2", "row", "no part 1"}, order)
+}
+
+func TestPlainProcessorHasNoParts(t *testing.T) {
+	called := false
+	h := func(c *processors.Context, _ codec.Decoded[asked]) error {
+		called = true
+		require.False(t, c.HasParts())
+		require.ErrorIs(t, c.SetPart(1, []byte("x")), processors.ErrNoParts)
+		require.ErrorIs(t, c.DeletePart(1), processors.ErrNoParts)
+		_, err := c.Part(1)
+		require.ErrorIs(t, err, processors.ErrNoParts)
+		return nil
+	}
+	newRig(t, h).pipe("s-1", []byte(`{"text":"x"}`), nil)
+	require.True(t, called)
+}

@@ -2,6 +2,7 @@ package processors_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -120,21 +121,36 @@ type gokaContext = goka.Context
 // runtimeContext is the context of this project's runtime, for a group of four partitions of which this is the first.
 type runtimeContext struct {
 	gokaContext
-	owns func(key string) bool
-	now  time.Time
+	owns  func(key string) bool
+	now   time.Time
+	trace func(what string)
 }
 
 func (c runtimeContext) Now() time.Time     { return c.now }
 func (c runtimeContext) Owns(k string) bool { return c.owns(k) }
 
+func (runtimeContext) Part(uint32) ([]byte, error) { return nil, nil }
+
+func (c runtimeContext) SetPart(n uint32, value []byte) {
+	what := "part "
+	if value == nil {
+		what = "no part "
+	}
+	c.trace(what + strconv.Itoa(int(n)))
+}
+
 var _ callback.Runtime = runtimeContext{}
 
 func underRuntime(owns func(key string) bool, more func(goka.Context) goka.Context) goka.ProcessorOption {
 	return goka.WithContextWrapper(func(ctx goka.Context) goka.Context {
+		trace := func(string) {}
 		if more != nil {
 			ctx = more(ctx)
+			if t, ok := ctx.(tracing); ok {
+				trace = func(what string) { *t.order = append(*t.order, what) }
+			}
 		}
-		return runtimeContext{gokaContext: ctx, owns: owns, now: stamp.Add(time.Second)}
+		return runtimeContext{gokaContext: ctx, owns: owns, now: stamp.Add(time.Second), trace: trace}
 	})
 }
 
