@@ -36,8 +36,8 @@ type Consumption struct {
 	Window int
 	// Ordered has records with the same key handled one after another.
 	Ordered bool
-	// Drain is how long handlers may go on when their partition is taken away or Consume stops; 10 s, which may not
-	// grow beyond 18.
+	// Drain is how long handlers may go on when their partition is taken away or Consume stops; half of the group's
+	// rebalance timeout, which is 20 s, and more than a second less than that at most.
 	Drain time.Duration
 }
 

@@ -29,7 +29,7 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 		"session-cost": "SessionCost", "session-end": "SessionEnd", "memoir-context": "string",
 		"memoir-context-session-end": "MemoirSnapshot", "streams-dlq": "raw", "streams-loop": "raw",
 		"streams-table": "session row",
-		"deliveries": "Delivery", "delivery-receipts": "Receipt", "delivery-dlq": "DeadDelivery",
+		"deliveries":    "Delivery", "delivery-receipts": "Receipt", "delivery-dlq": "DeadDelivery",
 		"delivery-control": "DeliveryControl", "delivery-streams-dlq": "raw", "delivery-streams-loop": "raw",
 		"delivery-streams-table": "delivery row", "delivery-routes-dlq": "raw", "delivery-routes-loop": "raw",
 		"delivery-routes-table": "route row",

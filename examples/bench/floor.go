@@ -114,7 +114,7 @@ func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now strin
 	s.history = append(append(s.history, t.latest...), ',')
 	s.history = append(s.history, inside(t.said)...)
 	if len(t.uses) > 0 {
-		s.total, s.calls, s.content, s.list = len(t.uses), len(t.uses), s.content[:0], s.list[:0]
+		s.total, s.calls, s.content, s.list = len(t.uses), len(t.uses), nil, nil
 		for _, item := range t.uses {
 			l.send(l.names.ToolUse, key, item)
 		}
@@ -143,29 +143,14 @@ func (l *plainLoop) result(key []byte, s *plainSession, value []byte, now string
 	if len(s.content) > 0 {
 		s.content, s.list = append(s.content, ','), append(s.list, ',')
 	}
-	s.content = append(s.content, `{"tool_use_id":"`...)
-	s.content = append(s.content, r.id...)
-	s.content = append(s.content, `","name":"`...)
-	s.content = append(s.content, r.name...)
-	s.content = append(s.content, `","result":`...)
-	s.content = append(s.content, r.result...)
-	s.content = append(s.content, `,"status":"success"}`...)
+	s.content = appendEntry(s.content, r)
 	s.list = append(s.list, value...)
 	if s.calls--; s.calls > 0 {
 		return
 	}
 	m := make([]byte, 0, len(s.content)+len(s.list)+256)
-	m = append(m, `{"session_id":"`...)
-	m = append(m, key...)
-	m = append(m, `","user_id":"`...)
-	m = append(m, key...)
-	m = append(m, `","role":"tool","content":[`...)
-	m = append(m, s.content...)
-	m = append(m, `],"timestamp":"`...)
-	m = append(m, now...)
-	m = append(m, `","metadata":{"tool_results":[`...)
-	m = append(m, s.list...)
-	m = fmt.Appendf(m, `],"tool_count":%d,"source":"tool-execution"}}`, s.total)
+	m = appendToolMessage(m, key, s.content, s.list, s.total, now)
+	s.content, s.list = nil, nil
 	l.ask(key, s, m, now)
 }
 

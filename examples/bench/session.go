@@ -127,8 +127,8 @@ func (b *book) respond(s *session, r request, now string) []byte {
 	out := response{previous: [][]byte{inside(r.history)}, latest: r.latest}
 	switch {
 	case s.plain:
-		out.previous[0], out.compaction = b.past.of(s), true
-		s.base = len(out.previous[0])
+		past := b.past.of(s)
+		out.previous, out.compaction, s.base = [][]byte{past, b.toolsBefore(s, now)}, true, len(past)
 	case s.stage == asked && len(out.previous[0]) > s.base:
 		// The model forgets the turn before, so that a history has the same length in every turn.
 		out.previous[0], out.compaction = out.previous[0][:s.base], true
@@ -141,8 +141,30 @@ func (b *book) respond(s *session, r request, now string) []byte {
 		out.said, out.end = appendSaid(nil, s, appendAnswer(nil, s), now), true
 		s.stage = answering
 	}
-	s.history = b.digest(out.previous[0], out.latest, out.said)
+	s.history = b.digest(append(out.previous, out.latest, out.said)...)
 	return appendResponse(make([]byte, 0, out.size()), s, out, now)
+}
+
+// toolsBefore are the messages that tell a turn with tools from a plain one. They stand in the past, so that a session's
+// first turn finds a history as long as any later one does, however many sessions there are.
+func (b *book) toolsBefore(s *session, now string) []byte {
+	calls := len(s.seen)
+	if calls == 0 {
+		return nil
+	}
+	said := append(appendSaid(nil, s, appendBlocks(nil, s, calls), now), ',')
+	var entries, results []byte
+	for i := range calls {
+		if i > 0 {
+			entries, results = append(entries, ','), append(results, ',')
+		}
+		result := appendResult(nil, s, appendCallID(nil, s, i), calls, now)
+		results = append(results, result...)
+		if r, err := (byPlace{}).result(result); err == nil {
+			entries = appendEntry(entries, r)
+		}
+	}
+	return appendToolMessage(said, s.key, entries, results, calls, now)
 }
 
 // appendAnswer is what the model says in the end, as JSON.

@@ -61,8 +61,8 @@ func (p *sound) think() thought {
 
 // work does the calls and makes the tool message.
 func (p *sound) work(uses [][]byte) {
-	var content []string
-	for _, use := range uses {
+	var entries, results []byte
+	for i, use := range uses {
 		v := p.b.call(p.s, use, now)
 		require.True(p.t, jsontext.Value(v).IsValid(), string(v))
 		r, err := byJSON{}.result(v)
@@ -70,10 +70,12 @@ func (p *sound) work(uses [][]byte) {
 		same, err := byPlace{}.result(v)
 		require.NoError(p.t, err)
 		require.Equal(p.t, r, same, "both floors read the same")
-		content = append(content, `{"tool_use_id":"`+r.id+`","result":`+string(r.result)+`,"status":"success"}`)
+		if i > 0 {
+			entries, results = append(entries, ','), append(results, ',')
+		}
+		entries, results = appendEntry(entries, r), append(results, v...)
 	}
-	p.latest = `{"session_id":"s0000000","role":"tool","content":[` + strings.Join(content, ",") +
-		`],"timestamp":"` + now + `"}`
+	p.latest = string(appendToolMessage(nil, p.s.key, entries, results, len(uses), now))
 }
 
 func (p *sound) turn(calls int) {
@@ -89,14 +91,16 @@ func TestSoundTurnsBreakNothing(t *testing.T) {
 	for _, history := range []int{0, smallPast, 10 << 10} {
 		p := newSound(t, history, 3)
 		p.ask(0, true)
-		require.Len(t, p.think().previous, max(history, 2))
+		previous := p.think().previous
+		require.Len(t, inside(previous)[:p.s.base], max(history-2, 0))
 		require.True(t, p.b.output(p.s, p.output()))
-		var lengths []int
+		lengths := []int{len(p.history)}
 		for _, calls := range []int{3, 0, 3, 3, 3} {
 			p.turn(calls)
 			lengths = append(lengths, len(p.history))
 		}
-		require.Equal(t, lengths[3], lengths[4], "a history has the same length in every turn")
+		require.Equal(t, lengths[4], lengths[5], "a history has the same length in every turn")
+		require.InEpsilon(t, lengths[4], lengths[0], 0.02, "and in the first")
 		require.NoError(t, p.b.faults.err(false))
 	}
 }

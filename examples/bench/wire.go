@@ -194,3 +194,31 @@ func appendResponse(dst []byte, s *session, r response, now string) []byte {
 	dst = append(dst, now...)
 	return append(dst, `"}`...)
 }
+
+// appendEntry is a result in the content of a tool message.
+func appendEntry(dst []byte, r toolResult) []byte {
+	dst = append(dst, `{"tool_use_id":"`...)
+	dst = append(dst, r.id...)
+	dst = append(dst, `","name":"`...)
+	dst = append(dst, r.name...)
+	dst = append(dst, `","result":`...)
+	dst = append(dst, r.result...)
+	return append(dst, `,"status":"success"}`...)
+}
+
+// appendToolMessage is what the model gets of the tools: entries, and the results as they came, elements of arrays.
+func appendToolMessage(dst, session, entries, results []byte, total int, now string) []byte {
+	dst = append(dst, `{"session_id":"`...)
+	dst = append(dst, session...)
+	dst = append(dst, `","user_id":"`...)
+	dst = append(dst, session...)
+	dst = append(dst, `","role":"tool","content":[`...)
+	dst = append(dst, entries...)
+	dst = append(dst, `],"timestamp":"`...)
+	dst = append(dst, now...)
+	dst = append(dst, `","metadata":{"tool_results":[`...)
+	dst = append(dst, results...)
+	dst = append(dst, `],"tool_count":`...)
+	dst = strconv.AppendInt(dst, int64(total), 10)
+	return append(dst, `,"source":"tool-execution"}}`...)
+}

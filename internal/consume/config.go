@@ -38,8 +38,8 @@ type Config struct {
 	// Ordered has records with the same key handled one after another, in the order of their partition. Records without
 	// a key have no order.
 	Ordered bool
-	// Drain is how long handlers may go on when their partition is taken away or Run stops. It must be shorter than the
-	// group's rebalance timeout (20 s); 10 s.
+	// Drain is how long handlers may go on when their partition is taken away or Run stops; half of the group's rebalance
+	// timeout, which is 20 s, and more than a second less than that at most.
 	Drain time.Duration
 	// CommitEvery is how often offsets are committed; they are at the end of a session too. 1 s.
 	CommitEvery time.Duration
@@ -53,7 +53,6 @@ type Config struct {
 const (
 	defaultConcurrency = 16
 	defaultInFlight    = 1000
-	defaultDrain       = 10 * time.Second
 	defaultCommitEvery = time.Second
 	// grace is how long a handler whose context has ended is waited for.
 	grace = time.Second
@@ -88,8 +87,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxInFlightPerPartition == 0 {
 		c.MaxInFlightPerPartition = defaultInFlight
 	}
+	limit := c.Sarama().Consumer.Group.Rebalance.Timeout
 	if c.Drain == 0 {
-		c.Drain = defaultDrain
+		c.Drain = limit / 2
 	}
 	if c.CommitEvery == 0 {
 		c.CommitEvery = defaultCommitEvery
@@ -97,7 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
-	if limit := c.Sarama().Consumer.Group.Rebalance.Timeout; c.Drain+grace >= limit {
+	if c.Drain+grace >= limit {
 		refuse("a drain of %s is as long as a rebalance may take, %s", c.Drain, limit)
 	}
 	return c, errors.Join(errs...)

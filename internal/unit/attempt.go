@@ -16,6 +16,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
@@ -48,6 +49,14 @@ const transactionLimit = 75 * time.Second
 // recoveryPoll bounds how long a table's consumer takes to end after the last record.
 const recoveryPoll = 10 * time.Millisecond
 
+// sarama is the configuration of Goka's clients. A broker that hangs is given up while there is time to do its work with
+// another: when the others have taken its partitions and groups.
+func (u *Unit) sarama() *sarama.Config {
+	c := u.cfg.Sarama()
+	u.silence.Limit(c)
+	return c
+}
+
 // attempt runs the unit until ctx ends (nil) or something fails.
 func (u *Unit) attempt(ctx context.Context) (err error) {
 	conf := u.cfg.Sarama()
@@ -56,6 +65,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	conf.Net.ReadTimeout = min(conf.Net.ReadTimeout, session/2)
 	conf.Net.DialTimeout = min(conf.Net.DialTimeout, session/2)
 	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
+	kafka.NewSilence(conf.Net.ReadTimeout, 0).Limit(conf)
 	client, err := sarama.NewClient(u.cfg.Brokers, conf)
 	if err != nil {
 		return fmt.Errorf("unit: group %s: client: %w", u.group, err)
@@ -202,7 +212,7 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithStorageBuilder(r.build),
 		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) { return r.topics, nil }),
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
-			conf := u.cfg.Sarama()
+			conf := u.sarama()
 			if len(u.cfg.Graph.JointTables())+len(u.cfg.Graph.LookupTables()) == 0 {
 				// Read by nobody but recovery, which a long poll would keep from ending.
 				conf.Consumer.MaxWaitTime = recoveryPoll
@@ -240,7 +250,7 @@ func (r *run) build(topic string, partition int32) (storage.Storage, error) {
 
 func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGroup, error) {
 	u := r.unit
-	conf := u.cfg.Sarama()
+	conf := u.sarama()
 	conf.Consumer.Group.InstanceId = u.cfg.Instance
 	inner, err := sarama.NewConsumerGroup(brokers, group, conf)
 	if err != nil {

@@ -31,7 +31,7 @@ func (u *Unit) transactionPrefix() string { return u.group + "/" }
 
 // producerConfig is Sarama's configuration of the producer; its initialisation fences an earlier life of the instance.
 func (u *Unit) producerConfig() *sarama.Config {
-	c := u.cfg.Sarama()
+	c := u.sarama()
 	if u.cfg.Guarantee != ExactlyOnce {
 		return c
 	}
@@ -58,6 +58,17 @@ func (r *run) leasedConfig() *sarama.Config {
 		d.Inner = &net.Dialer{Timeout: c.Net.DialTimeout, KeepAlive: c.Net.KeepAlive, LocalAddr: c.Net.LocalAddr}
 	}
 	c.Net.Proxy.Enable, c.Net.Proxy.Dialer = true, d
+	// What the lease refuses looks to Sarama like a connection that broke, worth trying twenty times: the unit ends first.
+	pause := c.Producer.Retry.BackoffFunc
+	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
+		switch {
+		case r.lease.Lost():
+			return 0
+		case pause != nil:
+			return pause(retries, most)
+		}
+		return c.Producer.Retry.Backoff
+	}
 	return c
 }
 

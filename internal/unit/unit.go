@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/timer"
@@ -33,6 +34,8 @@ type Unit struct {
 	group  string
 	timed  timer.Timed // nil for a group without deadlines
 	health health
+	// silence is what the connections of Goka's clients know of brokers that hang.
+	silence *kafka.Silence
 
 	kill   chan struct{}
 	killed sync.Once
@@ -52,6 +55,8 @@ func New(cfg Config) (*Unit, error) {
 	}
 	u := &Unit{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
 	u.cfg.Graph, u.timed = timer.WithEdge(cfg.Graph)
+	session := cfg.Sarama().Consumer.Group.Session.Timeout
+	u.silence = kafka.NewSilence(session, session)
 	u.health.now, u.health.hook = cfg.Clock.Now, cfg.Hooks.State
 	u.health.since = cfg.Clock.Now()
 	u.cfg.Logger = cfg.Logger.With(zap.String("group", u.group))

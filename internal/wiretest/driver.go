@@ -70,13 +70,13 @@ func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...Dr
 	for _, o := range opts {
 		o(d)
 	}
-	producer, err := kgo.NewClient(
-		kgo.SeedBrokers(bootstrap...),
+	producer, err := kgo.NewClient(append(
+		soon(bootstrap),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(10_000),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("wiretest: producer: %w", err)
 	}
@@ -165,12 +165,23 @@ func (d *Driver) consume(ctx context.Context, topic string, do func(context.Cont
 
 // readerOptions read all partitions of the topics from their start.
 func readerOptions(bootstrap []string, counts map[string]int32, level kgo.IsolationLevel) []kgo.Opt {
-	return []kgo.Opt{
-		kgo.SeedBrokers(bootstrap...),
+	return append(
+		soon(bootstrap),
 		kgo.ConsumePartitions(fromStart(counts)),
 		kgo.FetchIsolationLevel(level),
-		kgo.FetchMaxWait(250 * time.Millisecond),
-		kgo.FetchMaxBytes(16 << 20),
+		kgo.FetchMaxWait(250*time.Millisecond),
+		kgo.FetchMaxBytes(16<<20),
+	)
+}
+
+// soon is for clients that are quick to find out that a broker is gone, hangs or is back: what users wait for is to be
+// the pipeline's doing.
+func soon(bootstrap []string) []kgo.Opt {
+	const patience = 2 * time.Second
+	return []kgo.Opt{
+		kgo.SeedBrokers(bootstrap...), kgo.DialTimeout(patience), kgo.RequestTimeoutOverhead(patience),
+		kgo.ProduceRequestTimeout(patience), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(time.Duration(tries)*20*time.Millisecond, patience/10) }),
 	}
 }
 

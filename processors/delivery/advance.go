@@ -148,7 +148,9 @@ func (s *session) end(d *Delivery) int64 {
 }
 
 // spent reports whether a delivery has no attempts left.
-func (s *session) spent(d *Delivery) bool { return len(d.Failures) >= s.rules.service(d.Service).Attempts }
+func (s *session) spent(d *Delivery) bool {
+	return len(d.Failures) >= s.rules.service(d.Service).Attempts
+}
 
 func (s *session) fail(d *Delivery, reason string, status int64) {
 	d.Failures = append(d.Failures, &Failure{

@@ -185,7 +185,10 @@ func the[V Value](t tb, es effects) V {
 	return list[0]
 }
 
-func attempt(t tb, es effects) topics.Delivery { t.Helper(); return topics.Delivery(the[Attempted](t, es)) }
+func attempt(t tb, es effects) topics.Delivery {
+	t.Helper()
+	return topics.Delivery(the[Attempted](t, es))
+}
 
 const harbor = `{"callbackService":"harbor","bearerToken":"t0ken"}`
 

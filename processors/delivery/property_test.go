@@ -16,12 +16,12 @@ import (
 // routes' table that says anything.
 type world struct {
 	*play
-	services  []string
-	sent      []Event                    // what was handed over, for repeats
-	attempts  map[string]topics.Delivery // by record id
-	waiting   []topics.Delivery          // whose receipt was not written yet
-	finals    map[string]topics.Receipt  // by record id
-	requeued  map[string]int
+	services []string
+	sent     []Event                    // what was handed over, for repeats
+	attempts map[string]topics.Delivery // by record id
+	waiting  []topics.Delivery          // whose receipt was not written yet
+	finals   map[string]topics.Receipt  // by record id
+	requeued map[string]int
 }
 
 func newWorld(t tb) *world {

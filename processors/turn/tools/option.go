@@ -18,7 +18,7 @@ type rules struct {
 	concurrency int
 	window      int
 	timeout     time.Duration
-	drain       time.Duration
+	drain       time.Duration // 0: that of processors.Consume
 	tokens      tokens
 	leaveOthers bool
 	clock       processors.Clock
@@ -30,7 +30,6 @@ const (
 	defaultConcurrency = 16
 	defaultWindow      = 1000
 	defaultTimeout     = 5 * time.Minute
-	defaultDrain       = 10 * time.Second
 	// What repeats are known by.
 	rememberFor   = 24 * time.Hour
 	rememberCount = 10_000

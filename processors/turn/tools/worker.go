@@ -51,7 +51,7 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 	}
 	r := rules{
 		group: agent + "-tool-execution", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, drain: defaultDrain, clock: clock.System(), logger: zap.NewNop(),
+		timeout: defaultTimeout, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)

@@ -1,0 +1,137 @@
+package kafka
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// piped is a dialer whose broker is the other end of a pipe.
+type piped struct{ broker chan net.Conn }
+
+func (p piped) Dial(string, string) (net.Conn, error) {
+	client, broker := net.Pipe()
+	p.broker <- broker
+	return client, nil
+}
+
+func TestSilentBrokerIsGivenUp(t *testing.T) {
+	const limit, long = 50 * time.Millisecond, 400 * time.Millisecond
+	for name, c := range map[string]struct {
+		key      byte
+		min, max time.Duration
+	}{
+		"metadata": {key: 3, min: limit, max: long},
+		"produce":  {key: produceKey, min: limit + 100*time.Millisecond, max: long},
+		"fetch":    {key: fetchKey, min: limit + 100*time.Millisecond, max: long},
+		"join":     {key: joinKey, min: long, max: time.Minute},
+		"sync":     {key: syncKey, min: long, max: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conf := Config()
+			conf.Producer.Timeout, conf.Consumer.MaxWaitTime = 100*time.Millisecond, 100*time.Millisecond
+			inner := piped{broker: make(chan net.Conn, 1)}
+			conf.Net.Proxy.Enable, conf.Net.Proxy.Dialer = true, inner
+			NewSilence(limit, 0).Limit(conf)
+			client, err := conf.Net.Proxy.Dialer.Dial("tcp", "broker:9092")
+			require.NoError(t, err)
+			defer client.Close()
+			broker := <-inner.broker
+			defer broker.Close()
+			go func() { _, _ = broker.Read(make([]byte, 8)) }()
+			_, err = client.Write([]byte{0, 0, 0, 4, 0, c.key, 0, 0})
+			require.NoError(t, err)
+			require.NoError(t, client.SetReadDeadline(time.Now().Add(long)))
+			began := time.Now()
+			_, err = client.Read(make([]byte, 8))
+			var silent net.Error
+			require.ErrorAs(t, err, &silent)
+			require.True(t, silent.Timeout())
+			require.GreaterOrEqual(t, time.Since(began), c.min-time.Millisecond)
+			require.Less(t, time.Since(began), c.max)
+			// Sarama would ask again on the same connection, in another version.
+			_, err = client.Write([]byte{0, 0, 0, 4, 0, c.key, 0, 0})
+			require.ErrorIs(t, err, ErrSilent)
+			_, err = client.Read(make([]byte, 8))
+			require.ErrorIs(t, err, ErrSilent)
+		})
+	}
+}
+
+// One connection finds out for all that share it.
+func TestSilentBrokerIsNotAskedForAWhile(t *testing.T) {
+	const limit, hold = 20 * time.Millisecond, 200 * time.Millisecond
+	s := NewSilence(limit, hold)
+	dial := func(address string) (net.Conn, error) {
+		conf := Config()
+		inner := piped{broker: make(chan net.Conn, 1)}
+		conf.Net.Proxy.Enable, conf.Net.Proxy.Dialer = true, inner
+		s.Limit(conf)
+		c, err := conf.Net.Proxy.Dialer.Dial("tcp", address)
+		if err == nil {
+			broker := <-inner.broker
+			t.Cleanup(func() { _, _ = c.Close(), broker.Close() })
+		}
+		return c, err
+	}
+	c, err := dial("one:9092")
+	require.NoError(t, err)
+	another, err := dial("one:9092")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := another.Read(make([]byte, 1)) // for as long as it takes
+		ended <- err
+	}()
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.Error(t, <-ended)
+	_, err = dial("one:9092")
+	require.ErrorIs(t, err, ErrSilent)
+	_, err = dial("two:9092")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := dial("one:9092")
+		return err == nil
+	}, time.Minute, hold/10, "it is tried again")
+}
+
+// An answer that comes in small pieces is waited for as long as pieces come.
+func TestSlowAnswerIsNotSilence(t *testing.T) {
+	conf := Config()
+	inner := piped{broker: make(chan net.Conn, 1)}
+	conf.Net.Proxy.Enable, conf.Net.Proxy.Dialer = true, inner
+	NewSilence(200*time.Millisecond, 0).Limit(conf)
+	client, err := conf.Net.Proxy.Dialer.Dial("tcp", "broker:9092")
+	require.NoError(t, err)
+	defer client.Close()
+	broker := <-inner.broker
+	defer broker.Close()
+	go func() {
+		_, _ = broker.Read(make([]byte, 8))
+		for range 8 {
+			<-time.After(50 * time.Millisecond)
+			_, _ = broker.Write([]byte{1})
+		}
+	}()
+	_, err = client.Write([]byte{0, 0, 0, 4, 0, 3, 0, 0})
+	require.NoError(t, err)
+	require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Minute)))
+	for range 8 {
+		_, err = client.Read(make([]byte, 1))
+		require.NoError(t, err)
+	}
+}
+
+func TestEncryptedConnectionsKeepTheirTimeout(t *testing.T) {
+	conf := Config()
+	conf.Net.TLS.Enable = true
+	NewSilence(time.Second, 0).Limit(conf)
+	require.False(t, conf.Net.Proxy.Enable)
+	require.Equal(t, time.Second, conf.Net.DialTimeout)
+}

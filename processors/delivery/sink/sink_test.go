@@ -1,0 +1,168 @@
+package sink_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func newSink(t *testing.T, to *paper, f sink.Func, opts ...sink.Option) *sink.Sink {
+	t.Helper()
+	s, err := sink.New("pilot", to, append([]sink.Option{
+		sink.WithTransport(topics.KindHTTP, f), sink.WithClock(clock.NewFake(noon)), sink.WithName("sink-1"),
+	}, opts...)...)
+	require.NoError(t, err)
+	return s
+}
+
+func TestEveryAttemptHasAReceipt(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want topics.Receipt
+	}{
+		"taken":   {nil, topics.Receipt{Outcome: topics.OutcomeDelivered}},
+		"passing": {&sink.Failure{Reason: "status 503", Status: 503, RetryAfter: time.Second}, topics.Receipt{Outcome: topics.OutcomeFailed, Status: 503, RetryAfterMS: 1000}},
+		"final":   {&sink.Failure{Reason: "status 404", Status: 404, Final: true}, topics.Receipt{Outcome: topics.OutcomeRefused, Status: 404}},
+		"wrapped": {fmt.Errorf("x: %w", &sink.Failure{Reason: "gone", Final: true}), topics.Receipt{Outcome: topics.OutcomeRefused}},
+		"other":   {errors.New("s3cret"), topics.Receipt{Outcome: topics.OutcomeFailed}},
+		"timeout": {context.DeadlineExceeded, topics.Receipt{Outcome: topics.OutcomeFailed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := &paper{}
+			s := newSink(t, to, func(context.Context, topics.Delivery) error { return c.err })
+			require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+			require.Len(t, to.all(), 1)
+			r := to.all()[0]
+			require.Equal(t, c.want.Outcome, r.Outcome)
+			require.Equal(t, c.want.Status, r.Status)
+			require.Equal(t, c.want.RetryAfterMS, r.RetryAfterMS)
+			require.Equal(t, "d-1", r.DeliveryID)
+			require.EqualValues(t, 1, r.Attempt)
+			require.Equal(t, "sink-1", *r.Sink)
+			require.Zero(t, r.InFlight)
+			if r.Reason != nil {
+				require.NotContains(t, *r.Reason, "s3cret")
+			}
+		})
+	}
+}
+
+func TestPanicOfATransportIsAFailure(t *testing.T) {
+	to := &paper{}
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { panic("s3cret") })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+	require.Equal(t, "transport panicked", *to.all()[0].Reason)
+}
+
+func TestKindWithoutATransportIsRefused(t *testing.T) {
+	to := &paper{}
+	s := newSink(t, to, nil, sink.WithTransport(topics.KindHTTP, sink.Log(zap.NewNop())))
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("x", func(d *topics.Delivery) { d.Route.Kind = "pigeon" }))))
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("x"))))
+	require.Equal(t, topics.OutcomeRefused, to.all()[0].Outcome)
+	require.Equal(t, delivery.ReasonUnknownService, *to.all()[0].Reason)
+	require.Equal(t, topics.OutcomeDelivered, to.all()[1].Outcome)
+}
+
+func TestWhatIsTooOldOrNoDeliveryIsPassedOver(t *testing.T) {
+	to := &paper{}
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { t.Error("called"); return nil })
+	late := attempt("harbor", func(d *topics.Delivery) { d.LeaseUntilMS = noon.UnixMilli() })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, late)))
+	expired := attempt("harbor", func(d *topics.Delivery) { d.ExpiresMS = noon.UnixMilli() - 1 })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, expired)))
+	require.NoError(t, s.Handle(t.Context(), processors.Inbound{}))
+	require.NoError(t, s.Handle(t.Context(), processors.Inbound{Value: []byte("{")}))
+	require.Empty(t, to.all())
+}
+
+func TestWhatExceedsARoutesPlacesIsDeferred(t *testing.T) {
+	to, release := &paper{}, make(chan struct{})
+	var begun sync.WaitGroup
+	s := newSink(t, to, func(context.Context, topics.Delivery) error {
+		begun.Done()
+		<-release
+		return nil
+	}, sink.WithConcurrency(8), sink.WithRouteLimit(100))
+	handle := func(service string) { require.NoError(t, s.Handle(context.Background(), inbound(t, attempt(service)))) }
+	var running sync.WaitGroup
+	busy := func(service string, n int) {
+		begun.Add(n)
+		for range n {
+			running.Go(func() { handle(service) })
+		}
+		begun.Wait()
+	}
+	busy("dead-1", 4) // half of 8
+	handle("dead-1")
+	require.Equal(t, topics.OutcomeDeferred, to.all()[0].Outcome)
+	require.EqualValues(t, 4, to.all()[0].InFlight)
+	busy("dead-2", 2)
+	handle("dead-2")
+	busy("dead-3", 1)
+	handle("dead-3")
+	require.Len(t, to.all(), 3)
+	busy("healthy", 1)
+	handle("late")
+	require.Equal(t, topics.OutcomeDeferred, to.all()[3].Outcome, "all 8 are taken")
+	close(release)
+	running.Wait()
+	require.Len(t, to.all(), 12)
+}
+
+func TestInterruptedAttemptIsReportedAsSuch(t *testing.T) {
+	to := &paper{}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newSink(t, to, func(ctx context.Context, _ topics.Delivery) error {
+		cancel()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	require.NoError(t, s.Handle(ctx, inbound(t, attempt("harbor"))))
+	require.Equal(t, delivery.ReasonInterrupted, *to.all()[0].Reason)
+	require.Equal(t, topics.OutcomeFailed, to.all()[0].Outcome)
+}
+
+func TestReceiptWaitsForTheBrokers(t *testing.T) {
+	to, calls := &paper{err: errors.New("away")}, 0
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+	require.Equal(t, 1, calls, "the attempt is not made again")
+	require.Len(t, to.all(), 1)
+
+	to.err = processors.ErrPublisherClosed
+	require.ErrorIs(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))), processors.ErrPublisherClosed)
+}
+
+func TestBadSinksAreRefused(t *testing.T) {
+	log := sink.Log(zap.NewNop())
+	for name, opts := range map[string][]sink.Option{
+		"no transports": nil, "WithTransport": {sink.WithTransport("", log)}, "WithConcurrency": {sink.WithConcurrency(0)},
+		"WithRouteLimit": {sink.WithRouteLimit(0)}, "WithWindow": {sink.WithWindow(0)}, "WithDrain": {sink.WithDrain(0)},
+		"WithGroup": {sink.WithGroup("")}, "WithName": {sink.WithName("")}, "WithClock": {sink.WithClock(nil)},
+		"WithLogger": {sink.WithLogger(nil)},
+	} {
+		if opts != nil {
+			opts = append(opts, sink.WithTransport("log", log))
+		}
+		_, err := sink.New("pilot", &paper{}, opts...)
+		require.ErrorIs(t, err, sink.ErrConfig)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := sink.New(" ", &paper{}, sink.WithTransport("log", log))
+	require.ErrorIs(t, err, sink.ErrConfig)
+	_, err = sink.New("pilot", nil, sink.WithTransport("log", log))
+	require.ErrorContains(t, err, "no publisher")
+}
