@@ -145,8 +145,8 @@ func (b *book) respond(s *session, r request, now string) []byte {
 	return appendResponse(make([]byte, 0, out.size()), s, out, now)
 }
 
-// toolsBefore are the messages that tell a turn with tools from a plain one. They stand in the past, so that a session's
-// first turn finds a history as long as any later one does, however many sessions there are.
+// toolsBefore are the messages that tell a turn with tools from a plain one. They stand in the past, so that the first
+// turn of a session finds a history as long as any later one does, however many sessions there are.
 func (b *book) toolsBefore(s *session, now string) []byte {
 	calls := len(s.seen)
 	if calls == 0 {

@@ -114,6 +114,7 @@ func (d *silenceDialer) Dial(network, address string) (net.Conn, error) {
 		return nil, err
 	}
 	limited := &silenceConn{Conn: c, dialer: d, address: address}
+	limited.key.Store(-1)
 	d.silence.add(limited)
 	return limited, nil
 }

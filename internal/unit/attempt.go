@@ -35,8 +35,9 @@ type run struct {
 	partitions atomic.Int32
 	visiting   sync.Mutex
 
-	mu    sync.Mutex
-	cause error // of the first failed callback: Goka flattens it to text
+	mu        sync.Mutex
+	cause     error // of the first failed callback: Goka flattens it to text
+	consumers []sarama.Consumer
 }
 
 // leaseMargin is the part of the session timeout that a lease gives up, for the time between a send and its arrival.
@@ -100,6 +101,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	if err := r.prepare(); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.closeConsumers()) }()
 	r.processor, err = goka.NewProcessor(u.cfg.Brokers, u.cfg.Graph, r.options()...)
 	if err != nil {
 		return fmt.Errorf("unit: group %s: %w", u.group, err)
@@ -217,7 +219,7 @@ func (r *run) options() []goka.ProcessorOption {
 				// Read by nobody but recovery, which a long poll would keep from ending.
 				conf.Consumer.MaxWaitTime = recoveryPoll
 			}
-			return sarama.NewConsumer(brokers, conf)
+			return r.consumer(brokers, conf)
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
 			async, err := sarama.NewAsyncProducer(brokers, r.leasedConfig())

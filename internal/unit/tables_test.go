@@ -15,7 +15,7 @@ import (
 func TestStoreThatIsClosedWhileItRecoversIsNotKept(t *testing.T) {
 	g := goka.DefineGroup("g", goka.Persist(codec.String()),
 		goka.Input("in", codec.String(), func(goka.Context, any) {}))
-	tables := newTables(Config{Graph: g}, nil, nil)
+	tables := newTables(Config{Graph: g}, nil, func(string) (string, error) { return "", nil })
 	for range 2000 {
 		s, err := tables.build("g-table", 0)
 		require.NoError(t, err)

@@ -1,0 +1,89 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
+	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+		t.Run(string(g), func(t *testing.T) { test(t, g) })
+	}
+}
+
+func quick(budget time.Duration) delivery.Option {
+	return delivery.WithDefaultService(delivery.Service{
+		Budget: budget, Initial: 20 * time.Millisecond, Longest: 200 * time.Millisecond,
+	})
+}
+
+// nobody is an address that refuses connections.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return "http://" + l.Addr().String()
+}
+
+func TestHealthyReceiversAreServedBesideThoseThatAreDown(t *testing.T) {
+	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+		r := newRig(t, guarantee, quick(2*time.Second), delivery.WithRoutes(time.Hour, 2*time.Second),
+			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
+		r.run(delivery.Graph, "deliveries")
+		healthy, busy := newReceiver(t), newReceiver(t)
+		var asked atomic.Int64
+		busy.answer = func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("Retry-After", "1")
+			code := http.StatusTooManyRequests
+			if asked.Add(1) > 1 {
+				code = http.StatusOK
+			}
+			w.WriteHeader(code)
+		}
+		r.sink(fmt.Sprintf("healthy:http://%s,busy:http://%s,down:%s", healthy.address, busy.address, nobody(t)), "sink")
+		r.watch()
+		for i := range 90 {
+			r.ask(number(i), []string{"healthy", "down", "unknown"}[i%3], i%2 == 0)
+		}
+		r.ask("busy", "busy", true)
+		require.Equal(t, map[topics.Outcome]int{topics.OutcomeDelivered: 31, topics.OutcomeDead: 60}, r.await(91))
+		bodies, repeats := healthy.taken()
+		require.Len(t, bodies, 30)
+		require.Zero(t, repeats)
+		require.Contains(t, bodies, `{"result":"answer to s3"} Bearer token of s3`)
+		require.GreaterOrEqual(t, asked.Load(), int64(2))
+	})
+}
+
+func TestDeadDeliveryIsRequeuedByItsOperator(t *testing.T) {
+	r := newRig(t, processors.AtLeastOnce, quick(100*time.Millisecond))
+	r.run(delivery.Graph, "deliveries")
+	receiver := newReceiver(t)
+	receiver.kill()
+	r.sink("harbor:http://"+receiver.address, "sink")
+	r.watch()
+	r.ask("s", "harbor", true)
+	require.Equal(t, map[topics.Outcome]int{topics.OutcomeDead: 1}, r.await(1))
+	receiver.restart()
+	r.mu.Lock()
+	var id string
+	for id = range r.finals {
+		delete(r.finals, id)
+	}
+	r.mu.Unlock()
+	require.NoError(t, delivery.Requeue(t.Context(), r.to, "pilot", "s", id))
+	require.Equal(t, map[topics.Outcome]int{topics.OutcomeDelivered: 1}, r.await(1))
+	bodies, _ := receiver.taken()
+	require.Equal(t, []string{`{"result":"answer to s"} Bearer token of s`}, bodies)
+}

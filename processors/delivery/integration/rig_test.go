@@ -1,0 +1,194 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	patience = 60 * time.Second
+	lease    = 1500 * time.Millisecond
+	timeout  = 500 * time.Millisecond
+)
+
+// rig is an agent's deliveries as they run: a broker, both groups, and somebody who reads the receipts.
+type rig struct {
+	t         testing.TB
+	guarantee processors.Guarantee
+	brokers   []string
+	topics    topics.Catalog
+	to        *processors.Publisher
+	opts      []delivery.Option
+
+	mu     sync.Mutex
+	finals map[string]map[string]topics.Receipt // by delivery, by record id
+	took   []time.Duration                      // from output to final receipt, of those that were delivered
+	since  map[string]time.Time                 // by session
+}
+
+func newRig(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Option) *rig {
+	t.Helper()
+	b, err := embedded.Start(embedded.WithPartitions(4))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	r := &rig{
+		t: t, guarantee: guarantee, brokers: b.Addrs(), opts: append([]delivery.Option{delivery.WithLease(lease)}, opts...),
+		finals: map[string]map[string]topics.Receipt{}, since: map[string]time.Time{},
+	}
+	r.topics, err = topics.For("pilot", topics.WithDeliveries())
+	require.NoError(t, err)
+	r.to, err = processors.NewPublisher(r.brokers)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.to.Close()) })
+	r.run(delivery.RoutesGraph, "routes")
+	return r
+}
+
+// group is a processor that runs.
+type group struct {
+	*processors.Processor
+	stop func()
+}
+
+// run starts one of the groups and waits until it works.
+func (r *rig) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, error), name string) *group {
+	r.t.Helper()
+	g, err := graph("pilot", r.opts...)
+	require.NoError(r.t, err)
+	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithInstance(name),
+		processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
+	require.NoError(r.t, err)
+	stop := r.start(p.Run)
+	require.Eventually(r.t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond,
+		"%v", p.Health())
+	return &group{p, stop}
+}
+
+// start runs something until the test ends, or until it is stopped.
+func (r *rig) start(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ran; !errors.Is(err, processors.ErrKilled) {
+			require.NoError(r.t, err)
+		}
+	})
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// sink starts a sink with a publisher of its own. kill ends it as a crash does: attempts that are on their way get no
+// receipt.
+func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
+	r.t.Helper()
+	services, err := sink.ParseServices(mapping)
+	require.NoError(r.t, err)
+	to, err := processors.NewPublisher(r.brokers)
+	require.NoError(r.t, err)
+	client := sink.NewHTTP(services, sink.WithTimeout(timeout))
+	s, err := sink.New("pilot", to, append([]sink.Option{
+		sink.WithTransport(topics.KindHTTP, client), sink.WithName(name), sink.WithDrain(50 * time.Millisecond),
+	}, opts...)...)
+	require.NoError(r.t, err)
+	stop := r.start(func(ctx context.Context) error { return s.Run(ctx, r.brokers) })
+	kill = sync.OnceFunc(func() {
+		require.NoError(r.t, to.Close())
+		stop()
+		client.Close()
+	})
+	r.t.Cleanup(kill)
+	return kill
+}
+
+// watch reads the final receipts.
+func (r *rig) watch() {
+	r.start(func(ctx context.Context) error {
+		return processors.Consume(ctx, r.brokers, processors.Consumption{
+			Group: "watchers", Topics: []string{r.topics.DeliveryReceipts.Name()}, Concurrency: 1,
+			Handle: func(_ context.Context, in processors.Inbound) error {
+				d := r.topics.DeliveryReceipts.Codec().Unmarshal(in.Value)
+				if d.Err != nil || !d.Value.Final {
+					return d.Err
+				}
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				if r.finals[d.Value.DeliveryID] == nil {
+					r.finals[d.Value.DeliveryID] = map[string]topics.Receipt{}
+					if begun, ok := r.since[d.Value.SessionID]; ok && d.Value.Outcome == topics.OutcomeDelivered {
+						r.took = append(r.took, time.Since(begun))
+					}
+				}
+				r.finals[d.Value.DeliveryID][string(in.Header(topics.HeaderID))] = d.Value
+				return nil
+			},
+		})
+	})
+}
+
+// ask writes the route of a session and the output of its turn, as a turn with WithDelivery does, in either order.
+func (r *rig) ask(session, service string, routeFirst bool) {
+	r.t.Helper()
+	route, routeID := "route-"+session, topics.RouteID(session, "route-"+session)
+	reply := processors.Outbound{
+		Topic: r.topics.ReplyTo.Name(), Key: session, Headers: goka.Headers{topics.HeaderID: []byte(route)},
+		Value: []byte(fmt.Sprintf(`{"callbackService":%q,"bearerToken":"token of %s"}`, service, session)),
+	}
+	output, err := processors.OutboundOf(r.topics.MessageOutput, session, topics.Output{
+		SessionID: &session, Content: "answer to " + session, SourceAgent: "agent-1",
+		ReplyTo: topics.Raw(fmt.Sprintf(`{"callbackService":%q,"route_id":%q}`, service, routeID)),
+	}, "turn-"+session+"/0/output/0")
+	require.NoError(r.t, err)
+	records := []processors.Outbound{output, reply}
+	if routeFirst {
+		slices.Reverse(records)
+	}
+	r.mu.Lock()
+	r.since[session] = time.Now()
+	r.mu.Unlock()
+	require.NoError(r.t, r.to.Publish(context.Background(), records...))
+}
+
+// ended is how many deliveries have their final receipt, by outcome.
+func (r *rig) ended() map[topics.Outcome]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count := map[topics.Outcome]int{}
+	for _, finals := range r.finals {
+		require.Len(r.t, finals, 1, "one final receipt, however often it is written")
+		for _, f := range finals {
+			count[f.Outcome]++
+		}
+	}
+	return count
+}
+
+func (r *rig) await(n int) map[topics.Outcome]int {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		total := 0
+		for _, n := range r.ended() {
+			total += n
+		}
+		return total == n
+	}, patience, 10*time.Millisecond)
+	return r.ended()
+}
+
+func number(i int) string { return "s" + strconv.Itoa(i) }
