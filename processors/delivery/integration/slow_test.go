@@ -58,6 +58,7 @@ func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.Sort(r.took)
+	t.Logf("p50 %v p90 %v p99 %v max %v", r.took[len(r.took)/2], r.took[len(r.took)*9/10], r.took[len(r.took)*99/100], r.took[len(r.took)-1])
 	return r.took[len(r.took)*99/100]
 }
 

@@ -1,0 +1,44 @@
+package delivery
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
+	raw, err := EncodeState(&State{Version: rowVersion + 1})
+	require.NoError(t, err)
+	_, err = DecodeState(raw)
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = StateOf(TableCodec().Unmarshal(raw))
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = CircuitOf(CircuitCodec().Unmarshal(raw))
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = StateOf("text")
+	require.Error(t, err)
+}
+
+func TestUnknownFieldsSurvive(t *testing.T) {
+	p := newPlay(t)
+	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
+	p.row = protowire.AppendTag(p.row, 999, protowire.VarintType)
+	p.row = protowire.AppendVarint(p.row, 7)
+	p.handle(p.receiptOf(a, topics.OutcomeFailed))
+	require.NotEmpty(t, p.state().ProtoReflect().GetUnknown())
+}
+
+func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
+	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, Remembered: []byte("x")})
+	require.NoError(t, err)
+	ms, ok := deadlineOf(raw)
+	require.True(t, ok)
+	require.EqualValues(t, 77, ms)
+	for _, none := range [][]byte{nil, {}, {0xff}, {0x12, 0x80}} {
+		_, ok = deadlineOf(none)
+		require.False(t, ok)
+	}
+}
