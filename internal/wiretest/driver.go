@@ -181,7 +181,9 @@ func soon(bootstrap []string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(bootstrap...), kgo.DialTimeout(patience), kgo.RequestTimeoutOverhead(patience),
 		kgo.ProduceRequestTimeout(patience), kgo.MetadataMinAge(100 * time.Millisecond),
-		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(time.Duration(tries)*20*time.Millisecond, patience/10) }),
+		kgo.RetryBackoffFn(func(tries int) time.Duration {
+			return min(time.Duration(tries)*20*time.Millisecond, patience/10)
+		}),
 	}
 }
 
