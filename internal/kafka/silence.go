@@ -17,10 +17,10 @@ import (
 var ErrSilent = errors.New("kafka: broker is silent")
 
 // Silence has connections give up on a broker from which nothing comes for a while though it owes an answer. With
-// Sarama alone Net.ReadTimeout bounds every wait, and that has to be longer than a join, which the brokers hold back until all
-// members are there: a broker that hangs would stop a unit for half a minute, three times over for each connection that
-// is made to it (a connection begins with two questions for versions). Here joins alone keep that bound; what a broker
-// may hold back for less (fetches, produce requests) has so much more.
+// Sarama alone Net.ReadTimeout bounds every wait, and that has to be longer than a join, which the brokers hold back
+// until all members are there: a broker that hangs would stop a unit for half a minute, three times over for each
+// connection that is made to it (a connection begins with two questions for versions). Here joins alone keep that bound;
+// what a broker may hold back for less (fetches, produce requests) has so much more.
 //
 // Encrypted connections show no requests, so there Net.ReadTimeout remains; only the time to connect is limited.
 //
