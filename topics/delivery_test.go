@@ -8,9 +8,9 @@ import (
 
 func TestDescriptorCarriesARouteIDInPlaceOfItsToken(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"callbackService":"harbor","bearerToken":"secret","x":[1.10]}`: `{"callbackService":"harbor","x":[1.10],"route_id":"r1"}`,
-		`{ "bearer\u0054oken" : "secret" , "a" : null }`:                 `{"a":null,"route_id":"r1"}`,
-		`{"route_id":"somebody else's","bearerToken":1}`:                 `{"route_id":"r1"}`,
+		`{"callbackService":"pier","bearerToken":"secret","x":[1.1]}`: `{"callbackService":"pier","x":[1.1],"route_id":"r1"}`,
+		`{ "bearer\u0054oken" : "secret" , "a" : null }`:              `{"a":null,"route_id":"r1"}`,
+		`{"route_id":"somebody else's","bearerToken":1}`:              `{"route_id":"r1"}`,
 		`{}`:               `{"route_id":"r1"}`,
 		`{"a\"b":{"c":1}}`: `{"a\"b":{"c":1},"route_id":"r1"}`,
 	} {
@@ -39,7 +39,9 @@ func TestRecordsThatNameNoDeliveryArePoison(t *testing.T) {
 	} {
 		poison(t, c.Deliveries.Codec(), record, ErrType)
 	}
-	for _, record := range []string{`{}`, `{"delivery_id":"d"}`, `{"outcome":"dead"}`, `{"delivery_id":"d","outcome":"lost"}`} {
+	for _, record := range []string{
+		`{}`, `{"delivery_id":"d"}`, `{"outcome":"dead"}`, `{"delivery_id":"d","outcome":"lost"}`,
+	} {
 		poison(t, c.DeliveryReceipts.Codec(), record, ErrType)
 	}
 	for _, record := range []string{`{}`, `{"delivery":null}`, `{"delivery":{}}`} {

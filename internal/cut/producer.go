@@ -157,7 +157,7 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 // emitted is the metadata of a message in flight.
 type emitted struct {
 	finish goka.PromiseFinisher // nil for a part: Goka knows of none
-	call   *call // of an output
+	call   *call                // of an output
 	rows   *rows
 }
 
