@@ -188,8 +188,8 @@ func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup()}
 }
 
-// Specs lists the topics in the order in which a turn passes them, the group's own behind them, then those of deliveries
-// and the names for readers.
+// Specs lists the topics in the order in which a turn passes them, the group's own behind them, then those of
+// deliveries and the names for readers.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,

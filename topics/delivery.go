@@ -24,8 +24,8 @@ type Destination struct {
 // Key names the route in tables and receipts: "{kind}/{service}".
 func (d Destination) Key() string { return d.Kind + "/" + d.Service }
 
-// Delivery is the value of {agent}-deliveries: one attempt of a delivery, emitted when it is due. DeliveryID and Attempt
-// identify it.
+// Delivery is the value of {agent}-deliveries: one attempt of a delivery, emitted when it is due. DeliveryID and
+// Attempt identify it.
 type Delivery struct {
 	DeliveryID string
 	SessionID  string
@@ -41,8 +41,8 @@ type Delivery struct {
 	ExpiresMS int64
 	// Attempt counts the delivery's records from 1.
 	Attempt int64
-	// NotBeforeMS is when the attempt became due, LeaseUntilMS until when its receipt is waited for. Whoever reads it later
-	// leaves it: another attempt takes its place.
+	// NotBeforeMS is when the attempt became due, LeaseUntilMS until when its receipt is waited for. Whoever reads it
+	// later leaves it: another attempt takes its place.
 	NotBeforeMS  int64
 	LeaseUntilMS int64
 }

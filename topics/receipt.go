@@ -19,8 +19,8 @@ const (
 	OutcomeDead Outcome = "dead"
 )
 
-// Receipt is the value of {agent}-delivery-receipts. A sink writes one for each attempt; the delivery group decides what
-// comes of it and writes the final one, of which every delivery gets one (one more each time it is requeued).
+// Receipt is the value of {agent}-delivery-receipts. A sink writes one for each attempt; the delivery group decides
+// what comes of it and writes the final one, of which every delivery gets one (one more each time it is requeued).
 type Receipt struct {
 	DeliveryID string
 	SessionID  string

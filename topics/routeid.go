@@ -38,8 +38,8 @@ func WithoutToken(descriptor Raw, id string) Raw {
 	return w.b
 }
 
-// WithoutReplyTo is an output without its reply descriptor, as a delivery carries it. The other members keep their bytes
-// and order. What is no object is nil.
+// WithoutReplyTo is an output without its reply descriptor, as a delivery carries it. The other members keep their
+// bytes and order. What is no object is nil.
 func WithoutReplyTo(output Raw) Raw {
 	w, err := without(output, "reply_to")
 	if err != nil {

@@ -112,7 +112,8 @@ func (s *session) lose(d *Delivery) {
 	s.attempt(d)
 }
 
-// deferFor lets a delivery wait whose route had no room since a time. The wait grows; neither it nor the time since counts.
+// deferFor lets a delivery wait whose route had no room since a time. The wait grows; neither it nor the time since
+// counts.
 func (s *session) deferFor(d *Delivery, sinceMS int64) {
 	s.changed = true
 	d.Deferrals++
@@ -124,8 +125,8 @@ func (s *session) deferFor(d *Delivery, sinceMS int64) {
 	d.Phase, d.DueMs, d.Lost = Phase_PHASE_PENDING, due, false
 }
 
-// retry lets a delivery wait after a failed attempt, or buries it where it would wait too long. The receiver may ask for
-// a longer wait.
+// retry lets a delivery wait after a failed attempt, or buries it where it would wait too long. The receiver may ask
+// for a longer wait.
 func (s *session) retry(d *Delivery, asked time.Duration) {
 	service := s.rules.service(d.Service)
 	wait := s.jitter(d, "retry", backoff(service.Initial, service.Longest, uint32(len(d.Failures))))

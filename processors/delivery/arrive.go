@@ -40,8 +40,8 @@ func (e OutputArrived) apply(s *session) {
 	s.open(d)
 }
 
-// destination is where an output goes; routed says that its reply descriptor says so. The descriptor names a service, never
-// an address. One that names none counts as none (contract 3.5).
+// destination is where an output goes; routed says that its reply descriptor says so. The descriptor names a service,
+// never an address. One that names none counts as none (contract 3.5).
 func (s *session) destination(descriptor topics.Raw) (to topics.Destination, routed bool) {
 	service := topics.ServiceOf(descriptor)
 	if strings.TrimSpace(service) == "" {

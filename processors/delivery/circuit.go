@@ -17,8 +17,9 @@ const (
 // statusTooMany is the HTTP status of a receiver that is well and busy.
 const statusTooMany = 429
 
-// ApplyReceipt is the state machine of a route: what the receipt of an attempt does to its row. A nil circuit is a route
-// without a row. It owns the circuit it is given, and returns the row from now on, or nil where it stays as it was found.
+// ApplyReceipt is the state machine of a route: what the receipt of an attempt does to its row. A nil circuit is a
+// route without a row. It owns the circuit it is given, and returns the row from now on, or nil where it stays as it
+// was found.
 //
 // A repeat counts once more. That may open a circuit early, which costs an attempt, no delivery.
 func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circuit {

@@ -2,8 +2,8 @@ package delivery
 
 import "slices"
 
-// apply has a dead delivery tried again: with the same id, so that a receiver that took it before drops it, with attempts
-// that count on, and with a new budget.
+// apply has a dead delivery tried again: with the same id, so that a receiver that took it before drops it, with
+// attempts that count on, and with a new budget.
 func (e Controlled) apply(s *session) {
 	if e.tombstone() {
 		s.refuse(reasonTombstone)

@@ -94,7 +94,8 @@ func ExampleGraph() {
 		panic(err)
 	}
 	fmt.Println(graph.Group(), "reads", strings.Join(graph.InputStreams().Topics(), ", "))
-	// Output: quay-delivery-streams reads quay-message-output, quay-reply-to, quay-delivery-receipts, quay-delivery-control
+	// Output: quay-delivery-streams reads quay-message-output, quay-reply-to, quay-delivery-receipts,
+	// quay-delivery-control
 }
 
 func ExampleDescribe() {

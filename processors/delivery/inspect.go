@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Describe is a session's deliveries for people: ids, routes, sizes, deadlines and failures, no body and no token. A nil
-// state is a session without a row.
+// Describe is a session's deliveries for people: ids, routes, sizes, deadlines and failures, no body and no token. A
+// nil state is a session without a row.
 func Describe(s *State) string {
 	if s == nil {
 		return "no state\n"

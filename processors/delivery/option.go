@@ -7,8 +7,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Option changes a rule of Graph and RoutesGraph, which take the same ones. Values are checked there; the error names the
-// one that is out of range.
+// Option changes a rule of Graph and RoutesGraph, which take the same ones. Values are checked there; the error names
+// the one that is out of range.
 type Option func(*options)
 
 type options struct {
@@ -42,8 +42,8 @@ func WithUnrouted(d topics.Destination) Option {
 	return func(o *options) { o.rules.Unrouted = d }
 }
 
-// WithLease sets how long the receipt of an attempt is waited for before another is made (default 1 minute): longer than
-// a sink's deadline and the time records wait for it.
+// WithLease sets how long the receipt of an attempt is waited for before another is made (default 1 minute): longer
+// than a sink's deadline and the time records wait for it.
 func WithLease(d time.Duration) Option {
 	return func(o *options) { o.rules.Lease = d }
 }
@@ -64,8 +64,8 @@ func WithKeepDead(d time.Duration) Option {
 	return func(o *options) { o.rules.KeepDead = d }
 }
 
-// WithRemembered sets for how long a session remembers deliveries that ended, and how many (default 24 hours, 1000). What
-// is forgotten is new when its output comes again.
+// WithRemembered sets for how long a session remembers deliveries that ended, and how many (default 24 hours, 1000).
+// What is forgotten is new when its output comes again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }

@@ -50,7 +50,8 @@ func TestServicesTakeWhatTheyDoNotSayFromTheDefault(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, Service{
-		Kind: "http", Budget: time.Minute, Initial: time.Second, Longest: time.Second, Attempts: 100, InFlight: 32, Ordered: true,
+		Kind: "http", Budget: time.Minute, Initial: time.Second, Longest: time.Second, Attempts: 100,
+		InFlight: 32, Ordered: true,
 	}, r.service("harbor"))
 	require.Equal(t, "function", r.service("pier").Kind)
 	require.Equal(t, 15*time.Second, r.service("other").Longest)

@@ -36,8 +36,8 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	)...), nil
 }
 
-// RoutesGraph keeps the state of the routes, for processors.New: the circuit of each and what is on its way, in the group
-// "{agent}-delivery-routes". Its table is keyed by route (topics.Destination.Key).
+// RoutesGraph keeps the state of the routes, for processors.New: the circuit of each and what is on its way, in the
+// group "{agent}-delivery-routes". Its table is keyed by route (topics.Destination.Key).
 func RoutesGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -55,8 +55,8 @@ func RoutesGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// routeOf has the receipts of attempts go to their route's row, by the group's loop topic. The others stay where they are
-// and change nothing.
+// routeOf has the receipts of attempts go to their route's row, by the group's loop topic. The others stay where they
+// are and change nothing.
 func routeOf(r topics.Receipt) *string {
 	key := r.SessionID
 	if reportsRoute(r) {
@@ -113,8 +113,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 	return &Record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
 }
 
-// apply applies an event to its session's row. A row that this build cannot read stops the processor: a newer build wrote
-// it, and what this one would write over it would be lost. One whose bytes are no row stays as it is.
+// apply applies an event to its session's row. A row that this build cannot read stops the processor: a newer build
+// wrote it, and what this one would write over it would be lost. One whose bytes are no row stays as it is.
 func (b *binding) apply(c *processors.Context, e Event) error {
 	state, err := StateOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {
@@ -139,8 +139,8 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	}
 }
 
-// routes looks into the table of the routes' group. It is late by some milliseconds, or for as long as that group stands
-// still. That is harmless: what it would have held back is deferred by the sink, or fails.
+// routes looks into the table of the routes' group. It is late by some milliseconds, or for as long as that group
+// stands still. That is harmless: what it would have held back is deferred by the sink, or fails.
 func (b *binding) routes(c *processors.Context) Routes {
 	return func(key string) Gate {
 		circuit, err := CircuitOf(c.Lookup(b.topics.DeliveryRoutes(), key))

@@ -7,8 +7,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// apply keeps a reply route until its output comes, or gives it to the delivery that waits for it. Tombstones say that a
-// route was used or withdrawn; then its output does not name it.
+// apply keeps a reply route until its output comes, or gives it to the delivery that waits for it. Tombstones say that
+// a route was used or withdrawn; then its output does not name it.
 func (e RouteGiven) apply(s *session) {
 	if e.tombstone() {
 		return

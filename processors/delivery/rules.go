@@ -15,22 +15,23 @@ var ErrOption = errors.New("delivery: option out of range")
 type Service struct {
 	// Kind is the transport (default topics.KindHTTP).
 	Kind string
-	// Budget is for how long a delivery is tried before it is dead, from its first attempt on (default 2 minutes). Time in
-	// which no attempt could be made because the sink was busy or gone does not count.
+	// Budget is for how long a delivery is tried before it is dead, from its first attempt on (default 2 minutes).
+	// Time in which no attempt could be made because the sink was busy or gone does not count.
 	Budget time.Duration
-	// Initial is the wait after the first failure, and Longest after any: the upper ends, each wait is drawn from zero up to
-	// them (defaults 1 s and 15 s).
+	// Initial is the wait after the first failure, and Longest after any: the upper ends, each wait is drawn from zero
+	// up to them (defaults 1 s and 15 s).
 	Initial, Longest time.Duration
 	// Attempts is how many attempts may fail (default 100, at most 1000).
 	Attempts int
-	// InFlight is how many attempts may be on their way to the service (default 32). It is read from a table that is late,
-	// so it may be passed for a moment; the sink's own limit may not.
+	// InFlight is how many attempts may be on their way to the service (default 32). It is read from a table that is
+	// late, so it may be passed for a moment; the sink's own limit may not.
 	InFlight int
 	// Ordered has later deliveries of a session to the service wait for earlier ones.
 	Ordered bool
 }
 
-// Rules are what a transition needs to know besides state, event, routes and time. Every duration and count is positive.
+// Rules are what a transition needs to know besides state, event, routes and time. Every duration and count is
+// positive.
 type Rules struct {
 	// Default is how deliveries are made to services that Services does not name.
 	Default  Service

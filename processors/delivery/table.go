@@ -51,8 +51,8 @@ type circuitFormat struct{}
 func (circuitFormat) Marshal(c *Circuit) ([]byte, error)     { return encode(c) }
 func (circuitFormat) Unmarshal(raw []byte) (*Circuit, error) { return decode(raw, &Circuit{}) }
 
-// CircuitOf is the state of a route in what the routes' table yields. Nil is a route of which nothing is known: its circuit
-// is closed.
+// CircuitOf is the state of a route in what the routes' table yields. Nil is a route of which nothing is known: its
+// circuit is closed.
 func CircuitOf(row any) (*Circuit, error) { return rowOf[*Circuit](row) }
 
 func rowOf[T any](row any) (none T, err error) {

@@ -30,9 +30,9 @@ type Gate struct {
 // Routes looks a route up by its key (topics.Destination.Key).
 type Routes func(key string) Gate
 
-// Apply is the whole state machine: what an event does to the row of its session. A nil state is a session without a row.
-// Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing but its
-// arguments, what routes says included: equal ones give equal outcomes.
+// Apply is the whole state machine: what an event does to the row of its session. A nil state is a session without a
+// row. Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing
+// but its arguments, what routes says included: equal ones give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
 func Apply(state *State, event Event, routes Routes, now time.Time, rules Rules) Outcome {

@@ -36,7 +36,9 @@ func TestOutputWithARouteIsAttemptedAtOnce(t *testing.T) {
 
 func TestOutputWithoutARouteIsNotDelivered(t *testing.T) {
 	p := newPlay(t)
-	for _, descriptor := range []string{"", `{}`, `{"callbackService":" "}`, `{"callbackService":null,"bearerToken":"x"}`} {
+	for _, descriptor := range []string{
+		"", `{}`, `{"callbackService":" "}`, `{"callbackService":null,"bearerToken":"x"}`,
+	} {
 		require.Empty(t, p.handle(p.outputOf("t1", descriptor)))
 	}
 	require.Nil(t, p.row)

@@ -33,6 +33,7 @@ type rig struct {
 	brokers   []string
 	topics    topics.Catalog
 	to        *processors.Publisher
+	timeout   time.Duration // of an attempt
 	opts      []delivery.Option
 
 	mu     sync.Mutex
@@ -47,7 +48,8 @@ func newRig(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Optio
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	r := &rig{
-		t: t, guarantee: guarantee, brokers: b.Addrs(), opts: append([]delivery.Option{delivery.WithLease(lease)}, opts...),
+		t: t, guarantee: guarantee, brokers: b.Addrs(), timeout: timeout,
+		opts:   append([]delivery.Option{delivery.WithLease(lease)}, opts...),
 		finals: map[string]map[string]topics.Receipt{}, since: map[string]time.Time{},
 	}
 	r.topics, err = topics.For("pilot", topics.WithDeliveries())
@@ -102,7 +104,7 @@ func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
 	require.NoError(r.t, err)
 	to, err := processors.NewPublisher(r.brokers)
 	require.NoError(r.t, err)
-	client := sink.NewHTTP(services, sink.WithTimeout(timeout))
+	client := sink.NewHTTP(services, sink.WithTimeout(r.timeout))
 	s, err := sink.New("pilot", to, append([]sink.Option{
 		sink.WithTransport(topics.KindHTTP, client), sink.WithName(name), sink.WithDrain(50 * time.Millisecond),
 	}, opts...)...)

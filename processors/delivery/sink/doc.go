@@ -1,5 +1,5 @@
-// Package sink makes the attempts that processors/delivery asks for: it takes deliveries off Kafka, makes one attempt of
-// each, and writes a receipt. It decides nothing and keeps nothing; any number of sinks share the work.
+// Package sink makes the attempts that processors/delivery asks for: it takes deliveries off Kafka, makes one attempt
+// of each, and writes a receipt. It decides nothing and keeps nothing; any number of sinks share the work.
 //
 //	{agent}-deliveries --> Sink --> Transport --> the receiver
 //	                        |
@@ -15,9 +15,9 @@
 //
 // # Bounds
 //
-// WithConcurrency bounds the attempts of a sink, WithRouteLimit those of one route. What exceeds either goes back at once
-// as deferred. A route gets no more than half of what is free, however many receivers are dead: one that is well always
-// finds a place.
+// WithConcurrency bounds the attempts of a sink, WithRouteLimit those of one route. What exceeds either goes back at
+// once as deferred. A route gets no more than half of what is free, however many receivers are dead: one that is well
+// always finds a place.
 //
 // # What a receiver sees
 //

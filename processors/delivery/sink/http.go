@@ -17,10 +17,10 @@ import (
 )
 
 // HTTP calls services back by FlightDeck's contract: POST of {"result": content} to the service's CallbackPath, the
-// route's token as bearer, the delivery's id as Idempotency-Key. Only services of the registry are called; redirects are
-// not followed, nor is a proxy of the environment used. A 2xx is delivered; 408, 429, 5xx and everything between here and
-// an answer may pass; all else is final. Connections are reused. It is safe for concurrent use; Close ends idle
-// connections.
+// route's token as bearer, the delivery's id as Idempotency-Key. Only services of the registry are called; redirects
+// are not followed, nor is a proxy of the environment used. A 2xx is delivered; 408, 429, 5xx and everything between
+// here and an answer may pass; all else is final. Connections are reused. It is safe for concurrent use; Close ends
+// idle connections.
 type HTTP struct {
 	services Services
 	timeout  time.Duration

@@ -38,7 +38,8 @@ func (r *rules) refuse(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithTransport sets the transport of a kind of route (topics.KindHTTP, ...). Deliveries of a kind without one are refused.
+// WithTransport sets the transport of a kind of route (topics.KindHTTP, ...). Deliveries of a kind without one are
+// refused.
 func WithTransport(kind string, t Transport) Option {
 	return func(r *rules) {
 		if kind == "" || t == nil {
@@ -100,7 +101,8 @@ func WithGroup(group string) Option {
 	}
 }
 
-// WithName names this sink in its receipts (default: host name and process id). Of the sinks of an agent each has its own.
+// WithName names this sink in its receipts (default: host name and process id). Of the sinks of an agent each has its
+// own.
 func WithName(name string) Option {
 	return func(r *rules) {
 		if name == "" {

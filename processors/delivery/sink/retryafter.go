@@ -10,8 +10,8 @@ import (
 // maxRetryAfter is the longest wait that a receiver is heard with; no delivery lives as long.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// ParseRetryAfter reads a Retry-After header: seconds, or a date. It returns 0 for nothing, for what is neither, and for a
-// date that has passed; and no more than a week.
+// ParseRetryAfter reads a Retry-After header: seconds, or a date. It returns 0 for nothing, for what is neither, and
+// for a date that has passed; and no more than a week.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" {

@@ -12,8 +12,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const patience = 20 * time.Second
-
 var noon = time.UnixMilli(1_790_000_000_120)
 
 // paper is a publisher that keeps the receipts that it is given.

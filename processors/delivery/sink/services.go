@@ -22,8 +22,8 @@ type Services struct{ urls map[string]string }
 // ParseServices reads a host mapping as ALLOWED_HOST_MAPPING has it: entries "name:url", separated by commas. A blank
 // mapping is one without services. Of entries with one name the last counts. All bad entries are named in one error.
 //
-// Beyond FlightDeck's rules (contract 3.4) a URL must be absolute, of http or https, with a host, and without a query, a
-// fragment or a user: nothing else can be called back.
+// Beyond FlightDeck's rules (contract 3.4) a URL must be absolute, of http or https, with a host, and without a query,
+// a fragment or a user: nothing else can be called back.
 func ParseServices(mapping string) (Services, error) {
 	s := Services{urls: map[string]string{}}
 	var errs []error

@@ -96,7 +96,9 @@ func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 }
 
 func FuzzRetryAfter(f *testing.F) {
-	for _, s := range []string{"7", "-1", "Sat, 20 Jun 2026 08:00:30 GMT", "Sat Jun 20 08:00:30 2026", "9999999999999999999"} {
+	for _, s := range []string{
+		"7", "-1", "Sat, 20 Jun 2026 08:00:30 GMT", "Sat Jun 20 08:00:30 2026", "9999999999999999999",
+	} {
 		f.Add(s, int64(1_790_000_000))
 	}
 	f.Fuzz(func(t *testing.T, value string, now int64) {

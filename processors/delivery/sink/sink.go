@@ -28,8 +28,8 @@ type Sink struct {
 	places *places
 }
 
-// New makes a sink of an agent's deliveries. It contacts nobody. The publisher is the caller's; it is used until Run has
-// returned.
+// New makes a sink of an agent's deliveries. It contacts nobody. The publisher is the caller's; it is used until Run
+// has returned.
 func New(agent string, to delivery.Publisher, opts ...Option) (*Sink, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -80,8 +80,9 @@ func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Opt
 // farewell is how long an interrupted attempt may take to write its receipt: less than its consumer waits for it.
 const farewell = 700 * time.Millisecond
 
-// Handle handles one record of deliveries, for whoever has a consumer of his own. It returns nil when the record is done:
-// the receipt of its attempt is acknowledged, or there is nothing to attempt. After an error the record must come again.
+// Handle handles one record of deliveries, for whoever has a consumer of his own. It returns nil when the record is
+// done: the receipt of its attempt is acknowledged, or there is nothing to attempt. After an error the record must
+// come again.
 func (s *Sink) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil

@@ -32,10 +32,19 @@ func TestEveryAttemptHasAReceipt(t *testing.T) {
 		err  error
 		want topics.Receipt
 	}{
-		"taken":   {nil, topics.Receipt{Outcome: topics.OutcomeDelivered}},
-		"passing": {&sink.Failure{Reason: "status 503", Status: 503, RetryAfter: time.Second}, topics.Receipt{Outcome: topics.OutcomeFailed, Status: 503, RetryAfterMS: 1000}},
-		"final":   {&sink.Failure{Reason: "status 404", Status: 404, Final: true}, topics.Receipt{Outcome: topics.OutcomeRefused, Status: 404}},
-		"wrapped": {fmt.Errorf("x: %w", &sink.Failure{Reason: "gone", Final: true}), topics.Receipt{Outcome: topics.OutcomeRefused}},
+		"taken": {nil, topics.Receipt{Outcome: topics.OutcomeDelivered}},
+		"passing": {
+			&sink.Failure{Reason: "status 503", Status: 503, RetryAfter: time.Second},
+			topics.Receipt{Outcome: topics.OutcomeFailed, Status: 503, RetryAfterMS: 1000},
+		},
+		"final": {
+			&sink.Failure{Reason: "status 404", Status: 404, Final: true},
+			topics.Receipt{Outcome: topics.OutcomeRefused, Status: 404},
+		},
+		"wrapped": {
+			fmt.Errorf("x: %w", &sink.Failure{Reason: "gone", Final: true}),
+			topics.Receipt{Outcome: topics.OutcomeRefused},
+		},
 		"other":   {errors.New("s3cret"), topics.Receipt{Outcome: topics.OutcomeFailed}},
 		"timeout": {context.DeadlineExceeded, topics.Receipt{Outcome: topics.OutcomeFailed}},
 	} {
@@ -69,7 +78,8 @@ func TestPanicOfATransportIsAFailure(t *testing.T) {
 func TestKindWithoutATransportIsRefused(t *testing.T) {
 	to := &paper{}
 	s := newSink(t, to, nil, sink.WithTransport(topics.KindHTTP, sink.Log(zap.NewNop())))
-	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("x", func(d *topics.Delivery) { d.Route.Kind = "pigeon" }))))
+	pigeon := attempt("x", func(d *topics.Delivery) { d.Route.Kind = "pigeon" })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, pigeon)))
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("x"))))
 	require.Equal(t, topics.OutcomeRefused, to.all()[0].Outcome)
 	require.Equal(t, delivery.ReasonUnknownService, *to.all()[0].Reason)

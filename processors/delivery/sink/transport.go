@@ -12,9 +12,10 @@ import (
 
 // Transport carries deliveries of a kind to their receivers.
 type Transport interface {
-	// Deliver makes one attempt and returns nil when the receiver took the delivery. An error is a *Failure, or counts as
-	// one that may pass; its text is written nowhere, for it may hold a secret. Deliver returns soon after ctx ends. It is
-	// called from many goroutines. DeliveryID is the same at every attempt: give it to the receiver to drop repeats by.
+	// Deliver makes one attempt and returns nil when the receiver took the delivery. An error is a *Failure, or counts
+	// as one that may pass; its text is written nowhere, for it may hold a secret. Deliver returns soon after ctx
+	// ends. It is called from many goroutines. DeliveryID is the same at every attempt: give it to the receiver to
+	// drop repeats by.
 	Deliver(ctx context.Context, d topics.Delivery) error
 }
 
@@ -49,9 +50,9 @@ func Log(l *zap.Logger) Transport {
 	})
 }
 
-// CallbackBody is what a callback says of a delivery: {"result": content}. Of an output that is an error it says that too,
-// with status and error as the output has them, which a tool callback of ours makes an error result of; FlightDeck's keeps
-// them as part of the result.
+// CallbackBody is what a callback says of a delivery: {"result": content}. Of an output that is an error it says that
+// too, with status and error as the output has them, which a tool callback of ours makes an error result of;
+// FlightDeck's keeps them as part of the result.
 func CallbackBody(d topics.Delivery) topics.Raw {
 	content, _ := topics.Lookup(d.Body, "content")
 	if content == nil {

@@ -1,0 +1,149 @@
+package delivery_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/processortest"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var noon = time.UnixMilli(1_790_000_000_000).UTC()
+
+const secret = "s3cret"
+
+// bench is both groups without a broker, and everything that they write.
+type bench struct {
+	*processortest.Driver
+	topics   topics.Catalog
+	outputs  *processortest.Input[topics.Output]
+	replies  *processortest.Input[topics.Route]
+	receipts *processortest.Input[topics.Receipt]
+	controls *processortest.Input[topics.DeliveryControl]
+	attempts *processortest.Output[topics.Delivery]
+	finals   *processortest.Output[topics.Receipt]
+	dead     *processortest.Output[topics.DeadDelivery]
+	removed  *processortest.Output[topics.Route]
+	letters  *processortest.Output[[]byte]
+}
+
+func newBench(t *testing.T, opts ...delivery.Option) *bench {
+	t.Helper()
+	c, err := topics.For("quay")
+	require.NoError(t, err)
+	deliveries, err := delivery.Graph("quay", opts...)
+	require.NoError(t, err)
+	routes, err := delivery.RoutesGraph("quay", opts...)
+	require.NoError(t, err)
+	d := processortest.New(t, noon, routes, deliveries)
+	return &bench{
+		Driver: d, topics: c, outputs: processortest.In(d, c.MessageOutput), replies: processortest.In(d, c.ReplyTo),
+		receipts: processortest.In(d, c.DeliveryReceipts), controls: processortest.In(d, c.DeliveryControl),
+		attempts: processortest.Out(d, c.Deliveries), finals: processortest.Out(d, c.DeliveryReceipts),
+		dead: processortest.Out(d, c.DeliveryDLQ), removed: processortest.Out(d, c.ReplyTo),
+		letters: processortest.OutRaw(d, "quay-delivery-streams-dlq"),
+	}
+}
+
+// ask writes a route and the output that names it, as a turn with WithDelivery does.
+func (b *bench) ask(session string) {
+	id := topics.RouteID(session, "route-"+session)
+	b.replies.PipeRaw(session, []byte(`{"callbackService":"harbor","bearerToken":"`+secret+`"}`),
+		processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("route-" + session)}))
+	b.outputs.Pipe(session, topics.Output{
+		SessionID: &session, Content: "answer", SourceAgent: "agent-1",
+		ReplyTo: topics.Raw(`{"callbackService":"harbor","route_id":"` + id + `"}`),
+	}, processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("turn-" + session + "/0/output/0")}))
+}
+
+func (b *bench) report(a topics.Delivery, outcome topics.Outcome, reason string) {
+	sink := "sink-1"
+	b.receipts.Pipe(a.SessionID, topics.Receipt{
+		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
+		Reason: &reason, Sink: &sink, AtMS: b.Now().UnixMilli(),
+	})
+}
+
+func TestDeliveryGoesOutWithItsTokenAndEnds(t *testing.T) {
+	b := newBench(t)
+	b.ask("s1")
+	attempt := b.attempts.Next()
+	require.Equal(t, secret, *attempt.Value.Token)
+	require.Equal(t, attempt.Value.DeliveryID+"/attempt/1", attempt.ID())
+	require.Equal(t, "s1", attempt.Key)
+	b.report(attempt.Value, topics.OutcomeDelivered, "")
+	final := b.finals.Next()
+	require.Equal(t, attempt.Value.DeliveryID+"/final/0", final.ID())
+	require.True(t, final.Value.Final)
+	removed := b.removed.Next()
+	require.Nil(t, removed.Raw)
+	require.Equal(t, "s1", removed.Key)
+	require.NoError(t, b.Replay())
+}
+
+func TestTokenStandsInNoOtherRecord(t *testing.T) {
+	b := newBench(t)
+	b.ask("s1")
+	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
+	final, dead := b.finals.Next(), b.dead.Next()
+	require.NotContains(t, string(final.Raw)+string(dead.Raw), secret)
+	for range 65 { // one more than a session may have
+		b.replies.PipeRaw("s2", []byte(`{"callbackService":"harbor","bearerToken":"`+secret+`"}`))
+	}
+	letter := b.letters.Next()
+	require.NotContains(t, string(letter.Raw), secret)
+	require.Contains(t, string(letter.Headers[topics.HeaderErrorReason]), "too many open routes")
+	table := processortest.Table(b.Driver, b.topics.DeliveryGroup(), delivery.TableCodec())
+	state, ok := table.Get("s1")
+	require.True(t, ok)
+	require.NotContains(t, delivery.Describe(state), secret)
+}
+
+func TestFailuresOfOneSessionHoldBackAnother(t *testing.T) {
+	b := newBench(t, delivery.WithBreaker(delivery.Breaker{Failures: 2, Open: 10 * time.Second, Longest: time.Minute}))
+	for _, session := range []string{"s1", "s2"} {
+		b.ask(session)
+		b.report(b.attempts.Next().Value, topics.OutcomeFailed, "timeout")
+	}
+	circuits := processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), delivery.CircuitCodec())
+	circuit, ok := circuits.Get("http/harbor")
+	require.True(t, ok, "receipts come to the row of their route")
+	require.Equal(t, delivery.CircuitOpen, circuit.Phase(b.Now()))
+	b.ask("s3")
+	require.Zero(t, b.attempts.Len())
+	b.Advance(9 * time.Second)
+	require.Zero(t, b.attempts.Len())
+	b.Advance(11 * time.Second)
+	require.Len(t, b.attempts.Drain(), 3)
+}
+
+func TestOperatorRequeuesByARecord(t *testing.T) {
+	b := newBench(t)
+	b.ask("s1")
+	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
+	id := b.dead.Next().Value.Delivery.DeliveryID
+	b.finals.Next()
+	b.controls.Pipe("s1", topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id})
+	again := b.attempts.Next().Value
+	require.Equal(t, id, again.DeliveryID)
+	require.Equal(t, secret, *again.Token)
+	b.report(again, topics.OutcomeDelivered, "")
+	require.Equal(t, id+"/final/1", b.finals.Next().ID())
+	b.removed.Next()
+	b.controls.Pipe("s1", topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id})
+	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "no dead delivery")
+}
+
+func TestPoisonIsDeadLetteredAndStopsNothing(t *testing.T) {
+	b := newBench(t)
+	b.outputs.PipeRaw("s1", []byte(`{`))
+	b.receipts.PipeRaw("s1", []byte(`{"outcome":"x"}`))
+	require.Len(t, b.letters.Drain(), 2)
+	require.Len(t, processortest.OutRaw(b.Driver, "quay-delivery-routes-dlq").Drain(), 1)
+	b.ask("s1")
+	b.attempts.Next()
+}
