@@ -93,8 +93,13 @@ func ExampleGraph() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(graph.Group(), "reads", strings.Join(graph.InputStreams().Topics(), ", "))
-	// Output: quay-delivery-streams reads quay-message-output, quay-reply-to, quay-delivery-receipts,
+	fmt.Println(graph.Group())
+	fmt.Println(strings.Join(graph.InputStreams().Topics(), "\n"))
+	// Output:
+	// quay-delivery-streams
+	// quay-message-output
+	// quay-reply-to
+	// quay-delivery-receipts
 	// quay-delivery-control
 }
 
