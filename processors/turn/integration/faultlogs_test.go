@@ -16,7 +16,7 @@ import (
 // under keys of sessions that go on: whoever takes them for rows loses these.
 func tableLogs() []fault {
 	return []fault{
-		{name: "table whose log ends in a commit marker", play: func(f *field) { f.logEndsIn(kgo.TryCommit) }},
+		{name: "table whose log ends in a commit marker", play: func(f *field) { f.logEndsIn(kgo.TryCommit) }, long: true},
 		{name: "table whose log ends in an abort marker", play: func(f *field) { f.logEndsIn(kgo.TryAbort) }},
 		{name: "table whose log holds markers and aborted rows only", play: nothingButMarkers},
 		{

@@ -18,7 +18,7 @@ func localStores() []fault {
 		{name: "local store on a full disk", play: fullDisk},
 		{name: "damaged LevelDB", play: damagedStore},
 		{name: "local store kept, changelog topic deleted and created anew", play: recreatedTable, long: true},
-		{name: "local store kept, changelog topic created anew and refilled", play: refilledTable},
+		{name: "local store kept, changelog topic created anew and refilled", play: refilledTable, long: true},
 		{name: "topics with the wrong number of partitions", play: wrongPartitions, long: true},
 	}
 }
