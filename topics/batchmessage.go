@@ -24,6 +24,8 @@ const (
 	ReasonTooManyTurns = "too_many_turns"
 	// ReasonCancelled: a session control, or the run itself, cancelled it.
 	ReasonCancelled = "cancelled"
+	// ReasonInternal: kept events could not be read again. The batch is what came before them.
+	ReasonInternal = "internal"
 )
 
 // BatchMessage is the value of {agent}-batch-messages: a folded turn, one record a turn. Its first three fields are
@@ -39,7 +41,7 @@ type BatchMessage struct {
 	// State is how the turn ended, Reason why it is not complete; nil where it is.
 	State  string
 	Reason *string
-	// Seq is that of the last record that the batch is folded from.
+	// Seq is that of the last record that was taken in order. Where Reason is too_large the last ones may be missing.
 	Seq int64
 
 	// What the messages do not say.
