@@ -67,7 +67,7 @@ func (b *binding) apply(c *processors.Context, in Input) error {
 	}
 	parts, rules := Parts(c.Part), b.rules
 	if !c.HasParts() {
-		parts, rules.SessionLimit = nil, rules.RecordLimit-2*recordMargin/3
+		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
 	}
 	out, err := Apply(row, in, parts, c.Now(), rules)
 	if err != nil {

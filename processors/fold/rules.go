@@ -40,12 +40,14 @@ const (
 	tailLimit = 512
 	// recordMargin is what parts and turns stay below the limit of a record: key, frame, a tail.
 	recordMargin = 64 << 10
-	maxTurnID    = 256
-	minRecord    = 128 << 10 // least sensible RecordLimit
-	minTurn      = 1 << 10   // least sensible TurnLimit
-	maxOpen      = 256       // most sensible OpenLimit
-	maxWindow    = 10_000    // most sensible WindowCount
-	maxRemember  = 16 * pageEntries
+	// rowReserve is what a row has besides the events of its turns, where no part of it stands apart.
+	rowReserve  = 96 << 10
+	maxTurnID   = 256
+	minRecord   = 128 << 10 // least sensible RecordLimit
+	minTurn     = 1 << 10   // least sensible TurnLimit
+	maxOpen     = 256       // most sensible OpenLimit
+	maxWindow   = 10_000    // most sensible WindowCount
+	maxRemember = 16 * pageEntries
 )
 
 // DefaultRules returns the defaults of all options.
