@@ -12,24 +12,18 @@ import (
 // projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
 // the ai package, and none refers to a part that was not made: its reader would stop there. It is pure.
 type projection struct {
-	messages, thoughts int                     // whole ones so far
-	open               map[string]bool         // text blocks by id
-	thinking           map[string]bool         // reasoning blocks by id
-	names              map[string]string       // of calls whose input was shown
-	settled            map[string]bool         // names that a gate has fixed
-	usage              object                  // of the last usage event; nil for none
-	reason             *string                 // the last that a done event named
-	content, failed    bool                    // something was shown; a failure was
-	parts              []jsontext.Value        // of the event at hand
-	emit               func(p jsontext.Value)  // appends to parts
+	messages, thoughts int               // whole ones so far
+	open               map[string]bool   // text blocks by id
+	thinking           map[string]bool   // reasoning blocks by id
+	names              map[string]string // of calls whose input was shown
+	usage              object            // of the last usage event; nil for none
+	reason             *string           // the last that a done event named
+	content, failed    bool              // something was shown; a failure was
+	parts              []jsontext.Value  // of the event at hand
 }
 
 func newProjection() *projection {
-	p := &projection{
-		open: map[string]bool{}, thinking: map[string]bool{}, names: map[string]string{}, settled: map[string]bool{},
-	}
-	p.emit = func(part jsontext.Value) { p.parts = append(p.parts, part) }
-	return p
+	return &projection{open: map[string]bool{}, thinking: map[string]bool{}, names: map[string]string{}}
 }
 
 // event returns the parts of the next event, which are valid until the one after it.
@@ -66,7 +60,7 @@ var projections = map[string]func(*projection, fold.Event){
 
 func part(kind string) object { return newObject().text("type", kind) }
 
-func (p *projection) add(o object) { p.emit(o.value()) }
+func (p *projection) add(o object) { p.parts = append(p.parts, o.value()) }
 
 // whole shows a block that comes at once.
 func (p *projection) whole(kind, id string, value jsontext.Value) {

@@ -18,24 +18,18 @@ func (p *projection) toolCall(e fold.Event) {
 		return
 	}
 	name, _ := e.Field("name")
+	_, shown := p.names[id]
 	p.input(id, toolName(name), arguments(e.Field))
-	if render, _ := e.Field("render"); render.Kind() == '{' {
-		if p.content = true; !p.rendered(e) {
-			p.render(id, render)
-		}
+	if render, _ := e.Field("render"); render.Kind() == '{' && !shown {
+		p.render(id, render)
 	}
 }
 
-// rendered: a hint is shown once, with the first input.
-func (p *projection) rendered(fold.Event) bool { return len(p.parts) == 1 }
-
-// input shows a call's input: the first time with the call itself. The best name that is known of it is kept.
+// input shows a call's input: the first time with the call itself. The first name that is known of it is kept.
 func (p *projection) input(id, name string, args jsontext.Value) {
 	known, shown := p.names[id]
-	if !p.settled[id] && name != "" || !shown {
-		if known == "" || p.settled[id] {
-			known = name
-		}
+	if known == "" {
+		known = name
 	}
 	p.names[id] = known
 	if known == "" {
@@ -119,15 +113,13 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 	if name == "" {
 		name = toolName(member(payload, "toolName"))
 	}
-	if name != "" {
-		p.settled[id] = true
-		if _, shown := p.names[id]; shown {
-			p.names[id] = name
-		}
-	}
 	args := arguments(func(name string) (jsontext.Value, bool) { return field(call, name) })
-	if _, shown := p.names[id]; !shown || truthy(args) {
-		p.gateInput(id, name, args)
+	_, shown := p.names[id]
+	if shown && name != "" {
+		p.names[id] = name
+	}
+	if !shown || truthy(args) {
+		p.input(id, name, args)
 	}
 	if manifest := member(payload, "manifest"); manifest != nil {
 		data := newObject().text("toolCallId", id).text("approvalId", request).with("manifest", manifest)
@@ -138,16 +130,6 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 	}
 	p.add(part("tool-approval-request").text("approvalId", request).text("toolCallId", id))
 	p.content = true
-}
-
-// gateInput shows the input of a call that waits, under the gate's name.
-func (p *projection) gateInput(id, name string, args jsontext.Value) {
-	_, shown := p.names[id]
-	if !shown && name != "" {
-		p.add(part("tool-input-start").text("toolCallId", id).text("toolName", name))
-		p.names[id] = name
-	}
-	p.input(id, "", args)
 }
 
 // approvalName is the name of a waiting call: the resolved one, that of its specification, or a label.
