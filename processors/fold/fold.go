@@ -21,6 +21,16 @@ func Fold(events []Event, opts ...Option) (Batch, error) {
 	return f.Batch(End{})
 }
 
+// FoldJSON folds a turn given as a JSON array of events, in either encoding, with its terminal result's stop reason if
+// there is one. It fails with ErrSyntax for what is no JSON array, and with ErrDepth.
+func FoldJSON(events, stopReason jsontext.Value, opts ...Option) (Batch, error) {
+	f := NewFolder(opts...)
+	if err := f.AddJSON(events); err != nil {
+		return Batch{}, err
+	}
+	return f.Batch(End{StopReason: stopReason})
+}
+
 // Option changes how events are folded.
 type Option func(*settings)
 
