@@ -46,12 +46,12 @@ func (s *session) request(t *Turn) (m topics.EnrichedMessage) {
 	if user, _ := topics.Lookup(raw, "user_id"); user != nil {
 		m.UserID = topics.TextOf(user)
 	}
-	m.Cost = number(raw, "cost")
+	m.Cost = amount(raw, "cost")
 	return m
 }
 
-// number is a member of an object that is a number, else nil.
-func number(object topics.Raw, name string) *float64 {
+// amount is a member of an object that is a number, else nil.
+func amount(object topics.Raw, name string) *float64 {
 	v, _ := topics.Lookup(object, name)
 	if n, err := strconv.ParseFloat(string(v), 64); err == nil && !math.IsInf(n, 0) {
 		return &n
@@ -68,7 +68,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 		PreviousMessages: m.History, LastInputMessage: m.LatestInput, LastInputResponse: topics.Raw("[]"),
 		EndTurn: true, Timestamp: &now,
 	}
-	r.ThinkCost = number(b.Usage, "cost")
+	r.ThinkCost = amount(b.Usage, "cost")
 	r.ThinkInputTokens, r.ThinkOutputTokens = tokens(b.Usage, "input"), tokens(b.Usage, "output")
 	total := 0.0
 	for _, cost := range []*float64{r.PreviousSessionCost, r.ThinkCost} {
@@ -79,7 +79,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 	r.TotalSessionCost = &total
 	if text := textBlocks(b.Messages); text != nil {
 		role := "assistant"
-		r.LastInputResponse = array([]jsontext.Value{jsontext.Value(topics.EncodeMessage(topics.Message{
+		r.LastInputResponse = AppendMessages(nil, []jsontext.Value{jsontext.Value(topics.EncodeMessage(topics.Message{
 			SessionID: &s.key, UserID: m.UserID, Role: &role, Content: text, Timestamp: &now,
 		}))})
 	}
@@ -99,12 +99,15 @@ func textBlocks(messages topics.Raw) topics.Raw {
 		block := append([]byte(`{"type":"text","text":`), text...)
 		blocks = append(blocks, append(block, '}'))
 	}
-	return list(blocks)
+	if blocks == nil {
+		return nil
+	}
+	return AppendMessages(nil, blocks)
 }
 
 // tokens is a count of tokens, as far as a record can say it.
 func tokens(usage topics.Raw, name string) int64 {
-	n := number(usage, name)
+	n := amount(usage, name)
 	if n == nil {
 		return 0
 	}

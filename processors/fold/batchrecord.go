@@ -1,11 +1,8 @@
 package fold
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,47 +26,15 @@ func (s *session) fits(b topics.BatchMessage) bool {
 	return size <= s.rules.RecordLimit
 }
 
-// array joins values into an array.
-func array(values []jsontext.Value) topics.Raw {
-	n := 2
-	for _, v := range values {
-		n += len(v) + 1
-	}
-	joined := append(make([]byte, 0, n), '[')
-	for i, v := range values {
-		if i > 0 {
-			joined = append(joined, ',')
-		}
-		joined = append(joined, v...)
-	}
-	return append(joined, ']')
-}
-
-// list is array, but nil for none.
-func list(values []jsontext.Value) topics.Raw {
-	if len(values) == 0 {
-		return nil
-	}
-	return array(values)
-}
-
-func resultsOf(results []Result) topics.Raw {
-	values := make([]jsontext.Value, len(results))
+func appendResults(dst []byte, results []Result) []byte {
+	dst = append(dst, '[')
 	for i, r := range results {
-		v := strconv.AppendInt([]byte(`{"message":`), int64(r.Message), 10)
-		v = strconv.AppendBool(append(v, `,"denied":`...), r.Denied)
-		v = appendValue(append(v, `,"data":`...), r.Data)
-		v = appendValue(append(v, `,"render":`...), r.Render)
-		values[i] = append(v, '}')
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = r.append(dst)
 	}
-	return list(values)
-}
-
-func appendValue(b []byte, v jsontext.Value) []byte {
-	if v == nil {
-		return append(b, "null"...)
-	}
-	return append(b, v...)
+	return append(dst, ']')
 }
 
 // clip bounds foreign text.

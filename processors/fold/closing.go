@@ -121,13 +121,13 @@ func (s *session) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
 		batch, _ = f.Batch(e.end)
 	}
 	b := topics.BatchMessage{
-		Messages: array(batch.Messages), StopReason: topics.Raw(batch.StopReason),
+		Messages: AppendMessages(nil, batch.Messages), StopReason: topics.Raw(batch.StopReason),
 		PendingInteraction: topics.Raw(batch.PendingInteraction),
 		SessionID:          s.key, TurnID: t.Id, Attempt: int64(t.Attempt), State: string(batch.State), Seq: int64(t.Seq),
-		PendingInteractions: list(batch.Pending), ToolResults: resultsOf(batch.Results), Usage: topics.Raw(batch.Usage),
-		Malformed: int64(batch.Malformed) + int64(t.Refused),
+		PendingInteractions: AppendMessages(nil, batch.Pending), ToolResults: appendResults(nil, batch.Results),
+		Usage: topics.Raw(batch.Usage), MalformedEvents: int64(batch.Malformed) + int64(t.Refused),
 	}
-	if batch.Error != "" {
+	if batch.Failed {
 		text := clip(batch.Error)
 		b.Error = &text
 	}
