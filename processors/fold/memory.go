@@ -64,14 +64,14 @@ func (s *session) forget() {
 	for _, p := range s.row.Closed {
 		left += int(p.Count)
 	}
-	s.row.Closed = slices.DeleteFunc(s.row.Closed, func(p *Page) bool {
-		if left-int(p.Count) < s.rules.RememberCount && !s.forgotten(p.LastMs) {
-			return false
+	for len(s.row.Closed) > 0 {
+		oldest := s.row.Closed[0]
+		if left -= int(oldest.Count); left < s.rules.RememberCount && !s.forgotten(oldest.LastMs) {
+			return
 		}
-		left -= int(p.Count)
-		s.drop(p.Part)
-		return true
-	})
+		s.drop(oldest.Part)
+		s.row.Closed = s.row.Closed[1:]
+	}
 }
 
 // remembers looks for a digest, the latest first.
