@@ -110,8 +110,8 @@ func Done(stopReason jsontext.Value) Event {
 	return e
 }
 
-// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it is
-// absent or falsy as Python has it (null, false, 0, "", [], {}).
+// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it
+// is absent or falsy as Python has it (null, false, 0, "", [], {}).
 func (e Event) Data() jsontext.Value { return e.data }
 
 // Flat reports whether the event came with its fields beside its type.

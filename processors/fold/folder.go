@@ -40,8 +40,8 @@ func NewFolder(opts ...Option) *Folder {
 	return f
 }
 
-// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as it
-// was; else Add never fails.
+// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as
+// it was; else Add never fails.
 func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
 
 // AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrSyntax for what is no JSON array,
