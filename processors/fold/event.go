@@ -34,6 +34,10 @@ func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
 	if e, ok := readDelta(raw); ok {
 		return e, nil
 	}
+	return decodeAny(raw, checked)
+}
+
+func decodeAny(raw jsontext.Value, checked bool) (Event, error) {
 	raw = trimSpace(raw)
 	if codec.Deeper(raw, MaxDepth+1) {
 		return Event{}, ErrDepth
@@ -53,7 +57,7 @@ func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
 	}
 	if e.Type == "message_delta" {
 		e.id, e.delta = lookup(e.data, "id"), lookup(e.data, "delta")
-		if copied {
+		if copied && isString(e.delta) {
 			e.restoreDelta(raw)
 		}
 	}
