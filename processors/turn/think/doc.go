@@ -9,8 +9,8 @@
 //
 // Every step gets a record: a response, or a failure, which ends the turn in an error output. Nothing is dropped in
 // silence. Steps are taken at least once: a crash, or a partition that goes to another worker, can ask the model again
-// for the same step, and the turn takes the first response. A step that comes again to the same worker is asked once, by
-// its turntable.id.
+// for the same step, and the turn takes the first response. A step that comes again to the same worker is asked once,
+// by its turntable.id.
 //
 // A slow model holds up no other session, as long as there is room (WithConcurrency, WithWindow), and never causes a
 // rebalance.

@@ -33,7 +33,8 @@ func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.Enric
 		if !errors.Is(err, processors.ErrTooLarge) {
 			return err
 		}
-		short, encodeErr := processors.OutboundOf(t, string(r.Key), topics.ThinkFailure{LatestInput: input, Reason: &reason}, "")
+		failure := topics.ThinkFailure{LatestInput: input, Reason: &reason}
+		short, encodeErr := processors.OutboundOf(t, string(r.Key), failure, "")
 		if encodeErr != nil {
 			return encodeErr
 		}

@@ -59,8 +59,8 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 	}, nil
 }
 
-// Run takes steps until ctx ends; then what was asked may be answered (WithDrain), and Run returns nil. Brokers that are
-// away are waited for. The options are those of processors.New about connections.
+// Run takes steps until ctx ends; then what was asked may be answered (WithDrain), and Run returns nil. Brokers that
+// are away are waited for. The options are those of processors.New about connections.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
