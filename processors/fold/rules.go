@@ -87,8 +87,8 @@ func (r Rules) validate() error {
 		{"window in records", r.WindowCount, 1, maxWindow},
 		{"window in bytes", r.WindowBytes, 1, 1 << 30},
 		{"open limit", r.OpenLimit, 1, maxOpen},
-		{"turn limit", r.TurnLimit, minTurn, 1 << 30},
 		{"record limit", r.RecordLimit, minRecord, 1 << 30},
+		{"turn limit", r.TurnLimit, minTurn, 1 << 30},
 		{"remembered count", r.RememberCount, 1, maxRemember},
 	} {
 		if n.value < n.least || n.value > n.above {

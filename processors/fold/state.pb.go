@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: state.proto
+// source: processors/fold/state.proto
 
 // The row of the group table of package fold. Field numbers are for ever; unknown fields survive a rewrite.
 
@@ -48,7 +48,7 @@ type Row struct {
 
 func (x *Row) Reset() {
 	*x = Row{}
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_fold_state_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -60,7 +60,7 @@ func (x *Row) String() string {
 func (*Row) ProtoMessage() {}
 
 func (x *Row) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_fold_state_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -73,7 +73,7 @@ func (x *Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Row.ProtoReflect.Descriptor instead.
 func (*Row) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{0}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Row) GetVersion() uint32 {
@@ -154,7 +154,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_fold_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -166,7 +166,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_fold_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -179,7 +179,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{1}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Turn) GetId() string {
@@ -293,7 +293,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_fold_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -305,7 +305,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_fold_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -318,7 +318,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{2}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Extent) GetFirst() uint32 {
@@ -357,7 +357,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_fold_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +369,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_fold_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +382,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{3}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Held) GetSeq() uint64 {
@@ -426,7 +426,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_fold_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +438,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_fold_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +451,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Page) GetPart() uint32 {
@@ -486,7 +486,7 @@ type Inline struct {
 
 func (x *Inline) Reset() {
 	*x = Inline{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_fold_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +498,7 @@ func (x *Inline) String() string {
 func (*Inline) ProtoMessage() {}
 
 func (x *Inline) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_fold_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +511,7 @@ func (x *Inline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inline.ProtoReflect.Descriptor instead.
 func (*Inline) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_fold_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Inline) GetNumber() uint32 {
@@ -528,11 +528,11 @@ func (x *Inline) GetValue() []byte {
 	return nil
 }
 
-var File_state_proto protoreflect.FileDescriptor
+var File_processors_fold_state_proto protoreflect.FileDescriptor
 
-const file_state_proto_rawDesc = "" +
+const file_processors_fold_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11turntable.fold.v1\"\x8d\x02\n" +
+	"\x1bprocessors/fold/state.proto\x12\x11turntable.fold.v1\"\x8d\x02\n" +
 	"\x03Row\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -579,19 +579,19 @@ const file_state_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\fR\x05valueB8Z6github.com/turntable-streams/turntable/processors/foldb\x06proto3"
 
 var (
-	file_state_proto_rawDescOnce sync.Once
-	file_state_proto_rawDescData []byte
+	file_processors_fold_state_proto_rawDescOnce sync.Once
+	file_processors_fold_state_proto_rawDescData []byte
 )
 
-func file_state_proto_rawDescGZIP() []byte {
-	file_state_proto_rawDescOnce.Do(func() {
-		file_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)))
+func file_processors_fold_state_proto_rawDescGZIP() []byte {
+	file_processors_fold_state_proto_rawDescOnce.Do(func() {
+		file_processors_fold_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_fold_state_proto_rawDesc), len(file_processors_fold_state_proto_rawDesc)))
 	})
-	return file_state_proto_rawDescData
+	return file_processors_fold_state_proto_rawDescData
 }
 
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
-var file_state_proto_goTypes = []any{
+var file_processors_fold_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_fold_state_proto_goTypes = []any{
 	(*Row)(nil),    // 0: turntable.fold.v1.Row
 	(*Turn)(nil),   // 1: turntable.fold.v1.Turn
 	(*Extent)(nil), // 2: turntable.fold.v1.Extent
@@ -599,7 +599,7 @@ var file_state_proto_goTypes = []any{
 	(*Page)(nil),   // 4: turntable.fold.v1.Page
 	(*Inline)(nil), // 5: turntable.fold.v1.Inline
 }
-var file_state_proto_depIdxs = []int32{
+var file_processors_fold_state_proto_depIdxs = []int32{
 	1, // 0: turntable.fold.v1.Row.open:type_name -> turntable.fold.v1.Turn
 	4, // 1: turntable.fold.v1.Row.closed:type_name -> turntable.fold.v1.Page
 	5, // 2: turntable.fold.v1.Row.inline:type_name -> turntable.fold.v1.Inline
@@ -612,26 +612,26 @@ var file_state_proto_depIdxs = []int32{
 	0, // [0:5] is the sub-list for field type_name
 }
 
-func init() { file_state_proto_init() }
-func file_state_proto_init() {
-	if File_state_proto != nil {
+func init() { file_processors_fold_state_proto_init() }
+func file_processors_fold_state_proto_init() {
+	if File_processors_fold_state_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_fold_state_proto_rawDesc), len(file_processors_fold_state_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_state_proto_goTypes,
-		DependencyIndexes: file_state_proto_depIdxs,
-		MessageInfos:      file_state_proto_msgTypes,
+		GoTypes:           file_processors_fold_state_proto_goTypes,
+		DependencyIndexes: file_processors_fold_state_proto_depIdxs,
+		MessageInfos:      file_processors_fold_state_proto_msgTypes,
 	}.Build()
-	File_state_proto = out.File
-	file_state_proto_goTypes = nil
-	file_state_proto_depIdxs = nil
+	File_processors_fold_state_proto = out.File
+	file_processors_fold_state_proto_goTypes = nil
+	file_processors_fold_state_proto_depIdxs = nil
 }
