@@ -33,7 +33,7 @@ func wires() []fault {
 		{key: kmsg.AddOffsetsToTxn, only: processors.ExactlyOnce, long: true},
 		{key: kmsg.TxnOffsetCommit, only: processors.ExactlyOnce, long: true},
 		{key: kmsg.EndTxn, only: processors.ExactlyOnce},
-		{key: kmsg.OffsetCommit, only: processors.AtLeastOnce, long: true}
+		{key: kmsg.OffsetCommit, only: processors.AtLeastOnce, long: true},
 		{key: kmsg.Heartbeat, only: both, long: true},
 		{key: kmsg.Fetch, only: both, long: true},
 	} {
