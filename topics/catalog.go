@@ -44,6 +44,10 @@ type Catalog struct {
 	DeliveryDLQ      Topic[DeadDelivery]
 	DeliveryControl  Topic[DeliveryControl]
 
+	// Of folding; Ensure creates them where WithEvents says so.
+	AgentEvents   Topic[AgentEvent]
+	BatchMessages Topic[BatchMessage]
+
 	// Names for readers: topics that FlightDeck has, or had, and the turn does not use.
 	SessionContext          Topic[Raw]
 	SessionCost             Topic[SessionCost]
@@ -58,6 +62,7 @@ type CatalogOption func(*catalogOptions)
 type catalogOptions struct {
 	routeTTL   time.Duration
 	deliveries bool
+	events     bool
 }
 
 // WithRouteTTL sets how long a reply route lives, which is the retention of reply-to (default DefaultRouteTTL;
@@ -69,6 +74,11 @@ func WithRouteTTL(ttl time.Duration) CatalogOption {
 // WithDeliveries has Ensure create the topics of processors/delivery too. Without it they are names for readers.
 func WithDeliveries() CatalogOption {
 	return func(o *catalogOptions) { o.deliveries = true }
+}
+
+// WithEvents has Ensure create the topics of processors/fold too. Without it they are names for readers.
+func WithEvents() CatalogOption {
+	return func(o *catalogOptions) { o.events = true }
 }
 
 // For is the catalog of an agent. The name is taken as it is, not trimmed; ErrAgent says that it is blank, has a
@@ -131,6 +141,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 		s.Created = o.deliveries
 		return s
 	}
+	event := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.events
+		return s
+	}
 
 	return Catalog{
 		Agent:                agent,
@@ -151,6 +166,9 @@ func catalog(agent string, o catalogOptions) Catalog {
 		DeliveryReceipts: New(delivery("delivery-receipts", "Receipt"), receiptWire.codec()),
 		DeliveryDLQ:      New(delivery("delivery-dlq", "DeadDelivery"), deadDeliveryWire.codec()),
 		DeliveryControl:  New(delivery("delivery-control", "DeliveryControl"), deliveryControlWire.codec()),
+
+		AgentEvents:   New(event("agent-events", "AgentEvent"), agentEventWire.codec()),
+		BatchMessages: New(event("batch-messages", "BatchMessage"), batchMessageWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
@@ -183,13 +201,16 @@ func (c Catalog) DeliveryRoutesGroup() goka.Group { return goka.Group(c.Agent + 
 // DeliveryRoutes is the table of DeliveryRoutesGroup.
 func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.DeliveryRoutesGroup()) }
 
+// FoldGroup is the consumer group that folds the agent's events.
+func (c Catalog) FoldGroup() goka.Group { return goka.Group(c.Agent + "-fold-streams") }
+
 // Groups are the groups that work on the catalog's topics.
 func (c Catalog) Groups() []goka.Group {
-	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup()}
+	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup()}
 }
 
 // Specs lists the topics in the order in which a turn passes them, the group's own behind them, then those of
-// deliveries and the names for readers.
+// deliveries and of folding, and the names for readers.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -203,6 +224,7 @@ func (c Catalog) Specs() []Spec {
 		},
 	}
 	specs = append(specs, c.deliverySpecs()...)
+	specs = append(specs, c.foldSpecs()...)
 	return append(specs,
 		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
 		c.MemoirContextSessionEnd.spec,
@@ -213,20 +235,25 @@ func (c Catalog) Specs() []Spec {
 func (c Catalog) deliverySpecs() []Spec {
 	created := c.Deliveries.spec.Created
 	specs := []Spec{c.Deliveries.spec, c.DeliveryReceipts.spec, c.DeliveryDLQ.spec, c.DeliveryControl.spec}
-	for _, g := range []struct {
-		group goka.Group
-		row   string
-		key   Key
-	}{{c.DeliveryGroup(), "delivery row", KeySession}, {c.DeliveryRoutesGroup(), "route row", KeyRoute}} {
-		own := func(name, record string, cleanup Cleanup) Spec {
-			return Spec{
-				Name: name, Record: record, Key: g.key, Cleanup: cleanup, CoPartitioned: true, Created: created,
-			}
-		}
-		letters := own(string(g.group)+"-dlq", "raw", CleanupDelete)
-		letters.Key, letters.CoPartitioned = KeySource, false
-		specs = append(specs, letters, own(string(g.group)+"-loop", "raw", CleanupDelete),
-			own(string(goka.GroupTable(g.group)), g.row, CleanupCompact))
+	specs = append(specs, groupSpecs(c.DeliveryGroup(), "delivery row", KeySession, created)...)
+	return append(specs, groupSpecs(c.DeliveryRoutesGroup(), "route row", KeyRoute, created)...)
+}
+
+// foldSpecs lists the topics of folding, and those that its group has for itself.
+func (c Catalog) foldSpecs() []Spec {
+	specs := []Spec{c.AgentEvents.spec, c.BatchMessages.spec}
+	return append(specs, groupSpecs(c.FoldGroup(), "fold row", KeySession, c.AgentEvents.spec.Created)...)
+}
+
+// groupSpecs lists the topics that a group has for itself.
+func groupSpecs(group goka.Group, row string, key Key, created bool) []Spec {
+	own := func(name, record string, cleanup Cleanup) Spec {
+		return Spec{Name: name, Record: record, Key: key, Cleanup: cleanup, CoPartitioned: true, Created: created}
 	}
-	return specs
+	letters := own(string(group)+"-dlq", "raw", CleanupDelete)
+	letters.Key, letters.CoPartitioned = KeySource, false
+	return []Spec{
+		letters, own(string(group)+"-loop", "raw", CleanupDelete),
+		own(string(goka.GroupTable(group)), row, CleanupCompact),
+	}
 }

@@ -33,6 +33,8 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 		"delivery-control": "DeliveryControl", "delivery-streams-dlq": "raw", "delivery-streams-loop": "raw",
 		"delivery-streams-table": "delivery row", "delivery-routes-dlq": "raw", "delivery-routes-loop": "raw",
 		"delivery-routes-table": "route row",
+		"agent-events":          "AgentEvent", "batch-messages": "BatchMessage", "fold-streams-dlq": "raw",
+		"fold-streams-loop": "raw", "fold-streams-table": "fold row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -57,6 +59,23 @@ func TestDeliveryTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
 		require.False(t, without[s.Name], s.Name)
 	}
 	require.EqualValues(t, "harbor-delivery-routes-table", c.DeliveryRoutes())
+}
+
+func TestFoldTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
+	c, err := For("harbor", WithEvents())
+	require.NoError(t, err)
+	with, without := map[string]bool{}, map[string]bool{}
+	for _, s := range c.Specs() {
+		with[s.Name] = s.Created
+	}
+	for _, s := range harbor(t).Specs() {
+		without[s.Name] = s.Created
+	}
+	for _, s := range c.foldSpecs() {
+		require.True(t, with[s.Name], s.Name)
+		require.False(t, without[s.Name], s.Name)
+	}
+	require.EqualValues(t, "harbor-fold-streams", c.FoldGroup())
 }
 
 func TestAgentNamesAreTakenAsTheyAre(t *testing.T) {

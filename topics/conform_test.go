@@ -41,4 +41,6 @@ func TestCodecsConform(t *testing.T) {
 	conform(t, c.DeliveryReceipts, "delivery-receipts")
 	conform(t, c.DeliveryDLQ, "delivery-dlq")
 	conform(t, c.DeliveryControl, "delivery-control")
+	conform(t, c.AgentEvents, "agent-events")
+	conform(t, c.BatchMessages, "batch-messages")
 }

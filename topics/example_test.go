@@ -94,6 +94,11 @@ func ExampleDescribe() {
 	// harbor-delivery-routes-dlq         raw              source key  delete          broker's   no
 	// harbor-delivery-routes-loop        raw              route       delete          broker's   no
 	// harbor-delivery-routes-table       route row        route       compact         forever    no
+	// harbor-agent-events                AgentEvent       session_id  delete          broker's   no
+	// harbor-batch-messages              BatchMessage     session_id  delete          broker's   no
+	// harbor-fold-streams-dlq            raw              source key  delete          broker's   no
+	// harbor-fold-streams-loop           raw              session_id  delete          broker's   no
+	// harbor-fold-streams-table          fold row         session_id  compact         forever    no
 	// harbor-session-context             Raw              session_id  delete          broker's   no
 	// harbor-session-cost                SessionCost      session_id  delete          broker's   no
 	// harbor-session-end                 SessionEnd       session_id  delete          broker's   no

@@ -57,6 +57,8 @@ func FuzzControl(f *testing.F)         { fuzz(f, controlWire, "session-control")
 func FuzzSessionEnd(f *testing.F)      { fuzz(f, sessionEndWire, "session-end") }
 func FuzzMemoirSnapshot(f *testing.F)  { fuzz(f, snapshotWire, "memoir-context-session-end") }
 func FuzzToolLatency(f *testing.F)     { fuzz(f, latencyWire, "tool-use-latency") }
+func FuzzAgentEvent(f *testing.F)      { fuzz(f, agentEventWire, "agent-events") }
+func FuzzBatchMessage(f *testing.F)    { fuzz(f, batchMessageWire, "batch-messages") }
 func FuzzSessionCost(f *testing.F)     { fuzz(f, sessionCostWire, "session-cost") }
 func FuzzRaw(f *testing.F)             { fuzz(f, rawWire, "message-input") }
 

@@ -55,6 +55,8 @@ func TestGoldenRecordsComeBackByteForByte(t *testing.T) {
 	roundTrip(t, c.DeliveryReceipts, "delivery-receipts")
 	roundTrip(t, c.DeliveryDLQ, "delivery-dlq")
 	roundTrip(t, c.DeliveryControl, "delivery-control")
+	roundTrip(t, c.AgentEvents, "agent-events")
+	roundTrip(t, c.BatchMessages, "batch-messages")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

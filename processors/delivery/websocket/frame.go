@@ -1,0 +1,176 @@
+package websocket
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// shown is a record as clients see it, without what depends on when: an event, and where it is an output for them an
+// answer, both of them open for their ids.
+type shown struct {
+	feed      feed
+	partition int32
+	offset    int64
+	at        time.Time
+	event     []byte
+	chat      []byte // nil: none
+	output    string // the answer's id: the same whenever its output comes again
+}
+
+// show makes the frames of a record of a session.
+func show(f feed, session string, r processors.Inbound) shown {
+	s := shown{feed: f, partition: r.Partition, offset: r.Offset, at: r.Timestamp}
+	value, ok := readable(r.Value)
+	s.event = pipelineEvent(f, r, value, ok)
+	if f == feedOutput && ok && value[0] == '{' {
+		m := members(value, "content", "timestamp", "cost", "reply_to")
+		if strings.TrimSpace(topics.ServiceOf(m["reply_to"])) == "" {
+			s.output = answerID(session, causeOf(r))
+			s.chat = chatResponse(s.output, m)
+		}
+	}
+	return s
+}
+
+// causeOf is what names an output, however often it is written.
+func causeOf(r processors.Inbound) string {
+	if id := r.Header(topics.HeaderID); id != nil {
+		return string(id)
+	}
+	return r.Topic + "/" + strconv.Itoa(int(r.Partition)) + "/" + strconv.FormatInt(r.Offset, 10)
+}
+
+func pipelineEvent(f feed, r processors.Inbound, value topics.Raw, ok bool) []byte {
+	b := make([]byte, 0, len(value)+512)
+	b = append(b, `{"type":"pipeline_event","data":{"topic":`...)
+	b = quote(b, r.Topic)
+	b = quote(append(b, `,"sessionId":`...), string(r.Key))
+	b = quote(append(b, `,"timestamp":`...), instant(r.Timestamp))
+	b = strconv.AppendInt(append(b, `,"partition":`...), int64(r.Partition), 10)
+	b = strconv.AppendInt(append(b, `,"offset":`...), r.Offset, 10)
+	if !ok {
+		return append(quote(append(b, `,"rawValue":`...), unreadable(r.Value)), '}')
+	}
+	b = append(append(b, `,"value":`...), value...)
+	switch f {
+	case feedThink:
+		b = appendCost(b, value)
+	case feedToolResult:
+		if ms := members(value, "latency_ms")["latency_ms"]; isNumber(ms) {
+			b = append(append(b, `,"latencyMs":`...), ms...)
+		}
+	}
+	return append(b, '}')
+}
+
+// appendCost appends what a think step cost, by the names that the records have today where the older ones, which
+// FlightDeck looks for, are missing (D-22).
+func appendCost(b []byte, value topics.Raw) []byte {
+	m := members(value, "input_tokens", "output_tokens", "cost", "end_turn", "think_input_tokens",
+		"think_output_tokens", "think_cost")
+	at := len(b)
+	b = append(b, `,"cost":{`...)
+	empty := len(b)
+	for _, c := range []struct{ name, old, today string }{
+		{"inputTokens", "input_tokens", "think_input_tokens"},
+		{"outputTokens", "output_tokens", "think_output_tokens"},
+		{"dollars", "cost", "think_cost"},
+		{"endTurn", "end_turn", ""},
+	} {
+		v := m[c.old]
+		if v == nil {
+			v = m[c.today]
+		}
+		if !isNumber(v) && !(c.name == "endTurn" && isBoolean(v)) {
+			continue
+		}
+		if len(b) > empty {
+			b = append(b, ',')
+		}
+		b = append(append(append(append(b, '"'), c.name...), `":`...), v...)
+	}
+	if len(b) == empty {
+		return b[:at]
+	}
+	return append(b, '}')
+}
+
+func isNumber(v topics.Raw) bool  { return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9') }
+func isBoolean(v topics.Raw) bool { return len(v) > 0 && (v[0] == 't' || v[0] == 'f') }
+
+// chatResponse is an answer, of the members of an output.
+func chatResponse(id string, m map[string]topics.Raw) []byte {
+	b := append(make([]byte, 0, len(m["content"])+256), `{"type":"chat_response","data":{"id":"`...)
+	b = append(append(b, id...), `","role":"assistant","content":`...)
+	b = appendText(b, m["content"])
+	b = appendText(append(b, `,"timestamp":`...), m["timestamp"])
+	if isNumber(m["cost"]) {
+		b = append(append(b, `,"cost":`...), m["cost"]...)
+	}
+	return append(b, '}')
+}
+
+// appendText appends a value as a text: one that is none by what a reader sees of it.
+func appendText(b []byte, v topics.Raw) []byte {
+	if len(v) > 0 && v[0] == '"' {
+		return append(b, v...)
+	}
+	return quote(b, topics.Text(v))
+}
+
+// answerID is a UUID that is derived, where FlightDeck's is random: whoever gets an answer twice can tell.
+func answerID(session, cause string) string {
+	sum := sha256.Sum256([]byte(strconv.Itoa(len(session)) + "/" + session + "/" + cause))
+	u := sum[:16]
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80 // version 8, the usual variant
+	h := hex.EncodeToString(u)
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// closed ends a frame that is open, with its session and where it has one its event's id.
+func closed(frame []byte, session, id string) []byte {
+	b := append(make([]byte, 0, len(frame)+len(session)+len(id)+32), frame...)
+	if id != "" {
+		b = append(append(append(b, `,"event_id":"`...), id...), '"')
+	}
+	return append(quote(append(b, `,"session_id":`...), session), '}')
+}
+
+// resumed tells a client what became of its coming back; reason is empty where all that it missed was replayed.
+func resumed(session string, replayed int, reason string) []byte {
+	b := quote([]byte(`{"type":"resumed","data":{"session_id":`), session)
+	b = strconv.AppendBool(append(b, `,"complete":`...), reason == "")
+	b = strconv.AppendInt(append(b, `,"replayed":`...), int64(replayed), 10)
+	if reason != "" {
+		b = quote(append(b, `,"reason":`...), reason)
+	}
+	return append(b, `}}`...)
+}
+
+// refused tells a client that it may not see a session.
+func refused(session string) []byte {
+	b := quote([]byte(`{"type":"refused","data":{"session_id":`), session)
+	return append(b, `,"reason":"not yours to see"}}`...)
+}
+
+// instant is a time as Java prints one.
+func instant(t time.Time) string {
+	if t.UnixMilli()%1000 == 0 {
+		return t.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// quote never fails: what is no UTF-8 becomes U+FFFD.
+func quote(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text)
+	return b
+}

@@ -1,0 +1,177 @@
+package websocket
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	ws "github.com/coder/websocket"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/consume"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const patience = 20 * time.Second
+
+var noon = time.UnixMilli(1_790_000_000_120)
+
+// site is a server that clients reach over loopback. Records are handed to it as its Run would.
+type site struct {
+	*Server
+	t     testing.TB
+	http  *httptest.Server
+	clock *clock.Fake
+}
+
+func newSite(t testing.TB, opts ...Option) *site {
+	t.Helper()
+	c := clock.NewFake(noon)
+	s, err := New("pilot", append([]Option{WithClock(c)}, opts...)...)
+	require.NoError(t, err)
+	w := &site{Server: s, t: t, http: httptest.NewServer(s), clock: c}
+	t.Cleanup(w.http.Close)
+	t.Cleanup(s.hub.close)
+	return w
+}
+
+// browser is a client.
+type browser struct {
+	*ws.Conn
+	t    testing.TB
+	from *site
+}
+
+func (s *site) dial(path string, headers ...string) (*browser, *http.Response, error) {
+	h := http.Header{}
+	for i := 0; i < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	conn, response, err := ws.Dial(s.t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path,
+		&ws.DialOptions{HTTPHeader: h})
+	if err != nil {
+		return nil, response, err
+	}
+	conn.SetReadLimit(1 << 24)
+	b := &browser{conn, s.t, s}
+	s.t.Cleanup(func() { _ = b.CloseNow() })
+	return b, response, nil
+}
+
+func (s *site) open() *browser {
+	s.t.Helper()
+	b, _, err := s.dial("/ws")
+	require.NoError(s.t, err)
+	return b
+}
+
+func (b *browser) send(text string) {
+	b.t.Helper()
+	require.NoError(b.t, b.Write(b.t.Context(), ws.MessageText, []byte(text)))
+}
+
+// subscribe returns when the server knows.
+func (b *browser) subscribe(session string) *browser {
+	b.t.Helper()
+	before := b.from.subscribers(session)
+	b.send(`{"type":"subscribe","session_id":"` + session + `"}`)
+	require.Eventually(b.t, func() bool { return b.from.subscribers(session) > before }, patience, time.Millisecond)
+	return b
+}
+
+func (b *browser) resume(session, last string) *browser {
+	b.t.Helper()
+	b.send(`{"type":"subscribe","session_id":"` + session + `","last_event_id":"` + last + `"}`)
+	return b
+}
+
+func (s *site) subscribers(session string) int {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if known := s.hub.sessions[session]; known != nil {
+		return len(known.subscribers)
+	}
+	return 0
+}
+
+// got is a frame as a client reads it.
+type got struct{ text, kind, data, id string }
+
+func (b *browser) next() got {
+	b.t.Helper()
+	g, err := b.read()
+	require.NoError(b.t, err)
+	return g
+}
+
+func (b *browser) read() (got, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, text, err := b.Read(ctx)
+	if err != nil {
+		return got{}, err
+	}
+	own := func(name string) string {
+		v, _ := topics.Lookup(text, name)
+		return strings.Trim(string(v), `"`)
+	}
+	require.True(b.t, jsontext.Value(text).IsValid(), string(text))
+	return got{string(text), own("type"), own("data"), own("event_id")}, nil
+}
+
+// none requires that nothing has come: what is sent now to the session is next.
+func (b *browser) none(session string) {
+	b.t.Helper()
+	b.from.take("tool-use-all-complete", session, 999, `"nothing else came"`)
+	require.Contains(b.t, b.next().data, "nothing else came")
+}
+
+// ending is the status that the server closes with, after what still waited.
+func (b *browser) ending() ws.CloseError {
+	b.t.Helper()
+	for {
+		if _, err := b.read(); err != nil {
+			var closing ws.CloseError
+			require.ErrorAs(b.t, err, &closing)
+			return closing
+		}
+	}
+}
+
+// take hands a record of a topic to the server; nil is Kafka's null.
+func (s *site) take(suffix, session string, offset int64, value string, change ...func(*processors.Inbound)) {
+	s.hub.take(record(suffix, session, offset, value, change...))
+}
+
+func record(suffix, session string, offset int64, value string, change ...func(*processors.Inbound),
+) processors.Inbound {
+	r := processors.Inbound{
+		Topic: "pilot-" + suffix, Partition: 3, Offset: offset, Timestamp: noon, Key: []byte(session),
+		Value: []byte(value),
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func withID(id string) func(*processors.Inbound) {
+	return func(r *processors.Inbound) {
+		r.Headers = append(r.Headers, consume.Header{Name: topics.HeaderID, Value: []byte(id)})
+	}
+}
+
+func later(d time.Duration) func(*processors.Inbound) {
+	return func(r *processors.Inbound) { r.Timestamp = r.Timestamp.Add(d) }
+}
+
+func null(r *processors.Inbound) { r.Value = nil }
+
+func contains(text, part string) bool { return bytes.Contains([]byte(text), []byte(part)) }

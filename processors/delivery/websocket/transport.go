@@ -1,0 +1,36 @@
+package websocket
+
+import (
+	"context"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var _ sink.Transport = (*Server)(nil)
+
+// Deliver implements sink.Transport, for topics.KindWebSocket: it succeeds when a client of this process that has
+// subscribed to the session was written the answer. Its data.id is the same at every attempt.
+func (s *Server) Deliver(ctx context.Context, d topics.Delivery) error {
+	body, ok := readable(d.Body)
+	if !ok {
+		return &sink.Failure{Reason: "not readable", Final: true}
+	}
+	m := members(body, "content", "timestamp", "cost")
+	text := closed(chatResponse(answerID(d.SessionID, d.DeliveryID), m), d.SessionID, "")
+	written := make(chan struct{}, 1)
+	if s.hub.deliver(d.SessionID, item{text, written}) == 0 {
+		return &sink.Failure{Reason: "no client here has subscribed"}
+	}
+	wait := time.NewTimer(s.rules.write)
+	defer wait.Stop()
+	select {
+	case <-written:
+		return nil
+	case <-wait.C:
+		return &sink.Failure{Reason: "timeout"}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,76 @@
+package fold
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AppendJSON appends the batch as fold gives it: messages, stop_reason and pending_interaction, nulls kept.
+func (b Batch) AppendJSON(dst []byte) []byte { return append(b.appendThree(dst), '}') }
+
+func (b Batch) appendThree(dst []byte) []byte {
+	dst = AppendMessages(append(dst, `{"messages":`...), b.Messages)
+	dst = append(append(dst, `,"stop_reason":`...), orNull(b.StopReason)...)
+	return append(append(dst, `,"pending_interaction":`...), orNull(b.PendingInteraction)...)
+}
+
+// AppendEnvelope appends the batch as an agent answers with it: stop_reason and pending_interaction only where they are
+// not null.
+func (b Batch) AppendEnvelope(dst []byte) []byte {
+	dst = AppendMessages(append(dst, `{"messages":`...), b.Messages)
+	if !isNull(b.StopReason) {
+		dst = append(append(dst, `,"stop_reason":`...), b.StopReason...)
+	}
+	if !isNull(b.PendingInteraction) {
+		dst = append(append(dst, `,"pending_interaction":`...), b.PendingInteraction...)
+	}
+	return append(dst, '}')
+}
+
+// AppendRecord appends the batch with the fields beyond the contract after its three: state, pending_interactions,
+// tool_results, error, usage and malformed_events, all always there.
+func (b Batch) AppendRecord(dst []byte) []byte { return append(b.AppendRecordFields(append(dst, '{')), '}') }
+
+// AppendRecordFields appends the members of AppendRecord without their braces, for a record that has more.
+func (b Batch) AppendRecordFields(dst []byte) []byte {
+	start := len(dst)
+	dst = b.appendThree(dst)
+	dst = append(dst[:start], dst[start+1:]...)
+	dst = append(append(dst, `,"state":"`...), b.State...)
+	dst = AppendMessages(append(dst, `","pending_interactions":`...), b.Pending)
+	dst = append(dst, `,"tool_results":[`...)
+	for i, r := range b.Results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = r.append(dst)
+	}
+	dst = append(dst, `],"error":`...)
+	if b.Failed {
+		dst, _ = jsontext.AppendQuote(dst, b.Error)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(append(dst, `,"usage":`...), orNull(b.Usage)...)
+	return strconv.AppendInt(append(dst, `,"malformed_events":`...), int64(b.Malformed), 10)
+}
+
+func (r Result) append(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"message":`...), int64(r.Message), 10)
+	dst = strconv.AppendBool(append(dst, `,"denied":`...), r.Denied)
+	dst = append(append(dst, `,"data":`...), orNull(r.Data)...)
+	return append(append(append(dst, `,"render":`...), orNull(r.Render)...), '}')
+}
+
+// AppendMessages appends the messages as a JSON array.
+func AppendMessages(dst []byte, messages []jsontext.Value) []byte {
+	dst = append(dst, '[')
+	for i, m := range messages {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m...)
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,153 @@
+package fold
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/codec"
+)
+
+// Event is one event of the canonical vocabulary. Its values alias the bytes it was decoded from, which must not be
+// changed as long as the event is used; whatever keeps an event longer copies them.
+type Event struct {
+	// Type is the event's type, as Python prints it where it is no string; empty if it is absent or falsy: nobody folds
+	// or forwards such an event.
+	Type string
+
+	raw   jsontext.Value // as it came
+	data  jsontext.Value // what fold reads, nil if it is falsy
+	flat  bool
+	id    jsontext.Value // of a message_delta: these two members of data as they came, nil if absent
+	delta jsontext.Value
+}
+
+// DecodeEvent reads an event in either encoding (R50): wrapped, {"type":T,"data":{...}}, or flat, its fields beside
+// its type. It fails with ErrSyntax for what is no JSON in UTF-8, ErrDepth for data that nests deeper than MaxDepth,
+// and ErrMalformed for JSON that is no object. A lone surrogate escape becomes U+FFFD, except in the text of a delta,
+// whose other half may be in the next.
+func DecodeEvent(raw jsontext.Value) (Event, error) { return decodeEvent(raw, false) }
+
+// decodeEvent spares the check of JSON that was checked with what it stands in.
+func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
+	if e, ok := readDelta(raw); ok {
+		return e, nil
+	}
+	raw = trimSpace(raw)
+	if codec.Deeper(raw, MaxDepth+1) {
+		return Event{}, ErrDepth
+	}
+	if !checked && (!utf8.Valid(raw) || !valid(raw)) {
+		return Event{}, ErrSyntax
+	}
+	if !isObject(raw) {
+		return Event{}, fmt.Errorf("%w: no object", ErrMalformed)
+	}
+	e := Event{}
+	var copied bool
+	e.raw, copied = mended(raw)
+	e.read()
+	if codec.Deeper(e.data, MaxDepth) {
+		return Event{}, ErrDepth
+	}
+	if e.Type == "message_delta" {
+		e.id, e.delta = lookup(e.data, "id"), lookup(e.data, "delta")
+		if copied {
+			e.restoreDelta(raw)
+		}
+	}
+	return e, nil
+}
+
+// restoreDelta takes back what was mended in the text of a delta: raw is the event as it came.
+func (e *Event) restoreDelta(raw jsontext.Value) {
+	came := Event{raw: raw}
+	came.read()
+	copy(e.delta, lookup(came.data, "delta"))
+}
+
+// read finds the type and the data of a valid object, and tells its encoding.
+func (e *Event) read() {
+	var kind, data jsontext.Value
+	var wrapped, resultFields, dataFields bool
+	for name, value := range members(e.raw) {
+		switch name {
+		case "type":
+			kind = value
+		case "data":
+			wrapped, data = true, value
+		case "output", "isError", "denied", "render":
+			resultFields = true
+		case "name":
+			dataFields = true
+		}
+	}
+	e.Type = typeName(kind)
+	e.flat = !wrapped || e.Type == "tool_result" && resultFields || e.Type == "data" && dataFields
+	switch {
+	case e.flat:
+		e.data = e.raw
+	case !falsy(data):
+		e.data = data
+	}
+}
+
+// NewEvent is the event of a type with the given data. It fails as DecodeEvent does.
+func NewEvent(kind string, data jsontext.Value) (Event, error) {
+	return DecodeEvent(appendWrapped(nil, kind, data))
+}
+
+// Done is the event that ends a turn with a stop reason, a JSON value; as the corrective done that a stream appends
+// when its terminal result names another reason than its events, it has neither type nor trace id inside.
+func Done(stopReason jsontext.Value) Event {
+	raw := append(append([]byte(`{"type":"done","data":{"stopReason":`), orNull(stopReason)...), "}}"...)
+	e, err := DecodeEvent(raw)
+	if err != nil {
+		// Of what is no JSON nothing can be said but that the turn is over.
+		e, _ = DecodeEvent(jsontext.Value(`{"type":"done","data":{}}`))
+	}
+	return e
+}
+
+// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it is
+// absent or falsy as Python has it (null, false, 0, "", [], {}).
+func (e Event) Data() jsontext.Value { return e.data }
+
+// Flat reports whether the event came with its fields beside its type.
+func (e Event) Flat() bool { return e.flat }
+
+// Field is a member of the event's data as it came (null is null); ok tells whether there is one.
+func (e Event) Field(name string) (value jsontext.Value, ok bool) {
+	value = lookup(e.data, name)
+	return value, value != nil
+}
+
+// AppendJSON appends the canonical, wrapped form: a wrapped event as it came, a flat one byte for byte as the data of
+// its type.
+func (e Event) AppendJSON(dst []byte) []byte {
+	if e.flat || e.raw == nil {
+		return appendWrapped(dst, e.Type, e.data)
+	}
+	return append(dst, e.raw...)
+}
+
+// Wrapped is what AppendJSON appends.
+func (e Event) Wrapped() jsontext.Value { return e.AppendJSON(nil) }
+
+func appendWrapped(dst []byte, kind string, data jsontext.Value) []byte {
+	dst = append(dst, `{"type":`...)
+	dst, _ = jsontext.AppendQuote(dst, kind)
+	dst = append(dst, `,"data":`...)
+	if len(data) == 0 {
+		data = jsontext.Value("{}")
+	}
+	return append(append(dst, data...), '}')
+}
+
+func orNull(v jsontext.Value) jsontext.Value {
+	if len(v) == 0 {
+		return jsontext.Value("null")
+	}
+	return v
+}

@@ -1,0 +1,207 @@
+package fold
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Folder folds a turn event by event. It copies what it keeps. It is not safe for concurrent use.
+type Folder struct {
+	settings
+	messages []message
+	open     map[string]int // key of an open block's id -> index of its message
+	calls    map[string]int // key of a call's id -> index of its message
+	requests []request
+	key      []byte // scratch
+
+	// The block that the last delta went to: nearly always the next one's too.
+	lastID jsontext.Value
+	last   int
+
+	done       bool
+	stopReason jsontext.Value
+	failed     bool
+	failure    jsontext.Value
+	usage      jsontext.Value
+	malformed  int
+	size       int
+}
+
+// NewFolder returns the fold of no events.
+func NewFolder(opts ...Option) *Folder {
+	f := &Folder{open: map[string]int{}, calls: map[string]int{}, last: -1}
+	for _, opt := range opts {
+		opt(&f.settings)
+	}
+	return f
+}
+
+// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as it
+// was; else Add never fails.
+func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
+
+// AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrSyntax for what is no JSON array,
+// and with ErrDepth; an element that is no object is a malformed event. The elements before the fault are folded then.
+func (f *Folder) AddJSON(events jsontext.Value) error {
+	events = trimSpace(events)
+	if !utf8.Valid(events) || !valid(events) || !isArray(events) {
+		return ErrSyntax
+	}
+	for raw := range elements(events) {
+		if err := f.addRaw(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRaw is Add for an event that is not decoded yet, and known to be JSON.
+func (f *Folder) addRaw(raw jsontext.Value) error {
+	if !isObject(trimSpace(raw)) {
+		return f.apply(bad("no object"))
+	}
+	e, err := decodeEvent(raw, true)
+	if err != nil {
+		return err
+	}
+	return f.Add(e)
+}
+
+func (f *Folder) apply(o op) error {
+	switch o.kind {
+	case opDelta:
+		f.delta(o.f[0], o.f[1])
+	case opNoDelta:
+		if _, ok := f.block(o.f[0]); ok {
+			return f.refuse("delta is no text")
+		}
+	case opMessage:
+		f.append(message{kind: opMessage, payload: o.f[0]})
+	case opStart:
+		f.append(message{kind: opStart, id: o.f[0]})
+		f.open[f.keyOf(o.f[0])] = len(f.messages) - 1
+		f.lastID, f.last = f.messages[len(f.messages)-1].id, len(f.messages)-1
+	case opEnd:
+		if !hashable(o.f[0]) {
+			if len(f.open) > 0 {
+				return f.refuse("id is an array or object")
+			}
+			return nil
+		}
+		delete(f.open, f.keyOf(o.f[0]))
+		f.last = -1
+	case opCall:
+		f.call(o)
+	case opResult:
+		f.result(o)
+	case opRequest, opResponse:
+		return f.interaction(o)
+	case opUsage:
+		f.keep(&f.usage, o.f[0])
+	case opError:
+		f.failed = true
+		f.keep(&f.failure, o.f[0])
+	case opDone:
+		f.done = true
+		f.keep(&f.stopReason, o.f[0])
+	case opBad:
+		return f.refuse(string(o.f[0]))
+	case opBadCount:
+		n, _ := strconv.Atoi(string(o.f[0]))
+		f.malformed += max(n, 0)
+	}
+	return nil
+}
+
+func (f *Folder) refuse(what string) error {
+	if f.strict {
+		return fmt.Errorf("%w: %s", ErrMalformed, what)
+	}
+	f.malformed++
+	return nil
+}
+
+func (f *Folder) delta(id, text jsontext.Value) {
+	i := f.last
+	if i < 0 || id == nil || !bytes.Equal(id, f.lastID) {
+		var ok bool
+		if i, ok = f.block(id); !ok {
+			return
+		}
+		f.lastID, f.last = f.messages[i].id, i
+	}
+	f.messages[i].text.append(text)
+	f.size += len(text)
+}
+
+// block is the message of an open block.
+func (f *Folder) block(id jsontext.Value) (i int, ok bool) {
+	f.key = appendKey(f.key[:0], id)
+	i, ok = f.open[string(f.key)]
+	return i, ok
+}
+
+func (f *Folder) keyOf(id jsontext.Value) string {
+	f.key = appendKey(f.key[:0], id)
+	return string(f.key)
+}
+
+func (f *Folder) call(o op) {
+	id := o.f[0]
+	if isNull(id) {
+		f.append(message{kind: opCall, name: o.f[1], payload: o.f[2]})
+		return
+	}
+	key := f.keyOf(id)
+	if i, seen := f.calls[key]; seen {
+		f.keep(&f.messages[i].payload, o.f[2])
+		return
+	}
+	f.append(message{kind: opCall, id: id, name: o.f[1], payload: o.f[2]})
+	f.calls[key] = len(f.messages) - 1
+}
+
+func (f *Folder) result(o op) {
+	m := message{kind: opResult, id: o.f[0], payload: o.f[1], isError: o.f[2], denied: o.f[5] != nil}
+	if !isNull(o.f[3]) {
+		m.data = o.f[3]
+	}
+	if !isNull(o.f[4]) {
+		m.render = o.f[4]
+	}
+	f.append(m)
+	if !isNull(m.id) && hashable(m.id) {
+		f.answerCall(f.keyOf(m.id))
+	}
+}
+
+// append adds a message whose values alias an event.
+func (f *Folder) append(m message) {
+	for _, v := range []*jsontext.Value{&m.id, &m.name, &m.payload, &m.isError, &m.data, &m.render} {
+		*v = bytes.Clone(*v)
+		f.size += len(*v)
+	}
+	f.size += messageSize
+	f.messages = append(f.messages, m)
+}
+
+// keep replaces what the folder holds by a copy of v.
+func (f *Folder) keep(held *jsontext.Value, v jsontext.Value) {
+	f.size += len(v) - len(*held)
+	*held = bytes.Clone(v)
+}
+
+// StopReason is that of the last done event; nil for none and for null.
+func (f *Folder) StopReason() jsontext.Value {
+	if isNull(f.stopReason) {
+		return nil
+	}
+	return bytes.Clone(f.stopReason)
+}
+
+// Size is how many bytes of text and payload the folder holds, and messageSize for each message and request.
+func (f *Folder) Size() int { return f.size }

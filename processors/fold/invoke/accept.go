@@ -1,0 +1,153 @@
+package invoke
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// MediaType is one that the door answers with.
+type MediaType string
+
+// The media types of the door. JSONL is answered as NDJSON.
+const (
+	JSON   MediaType = "application/json"
+	SSE    MediaType = "text/event-stream"
+	NDJSON MediaType = "application/x-ndjson"
+	JSONL  MediaType = "application/jsonl"
+)
+
+// Streams reports whether it is the type of a stream.
+func (m MediaType) Streams() bool { return m == SSE || m == NDJSON || m == JSONL }
+
+// rank decides between types that are asked for alike: the narrower first.
+func (m MediaType) rank() int {
+	switch m {
+	case NDJSON:
+		return 0
+	case SSE, JSONL:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// Accept is what an Accept header asks for. The zero value is no preference.
+type Accept struct {
+	// Wanted are the known types that it names, the most wanted first.
+	Wanted []MediaType
+	// Refused are those that it names with q=0.
+	Refused []MediaType
+	// Any is set where a range with a wildcard takes others too: all, or those of text or application.
+	Any, AnyText, AnyApplication bool
+}
+
+// maxRanges bounds what of a header is looked at.
+const maxRanges = 64
+
+// ParseAccept reads the values of an Accept header as RFC 9110 has it: q-values, any case, parameters. What it does not
+// know asks for nothing; nothing is an error.
+func ParseAccept(values ...string) Accept {
+	var a Accept
+	quality := map[MediaType]int{}
+	for i, r := range splitOutsideQuotes(strings.Join(values, ","), ',') {
+		if i == maxRanges {
+			break
+		}
+		name, q := mediaRange(r)
+		switch m := MediaType(name); m {
+		case JSON, SSE, NDJSON, JSONL:
+			if known, ok := quality[m]; ok && known >= q {
+				continue // the better of two counts
+			}
+			quality[m] = q
+			a.Refused = without(a.Refused, m)
+			a.Wanted = without(a.Wanted, m)
+			if q == 0 {
+				a.Refused = append(a.Refused, m)
+				continue
+			}
+			a.Wanted = append(a.Wanted, m)
+		case "*/*":
+			a.Any = a.Any || q > 0
+		case "text/*":
+			a.AnyText = a.AnyText || q > 0
+		case "application/*":
+			a.AnyApplication = a.AnyApplication || q > 0
+		}
+	}
+	slices.SortStableFunc(a.Wanted, func(x, y MediaType) int {
+		return cmp.Or(quality[y]-quality[x], x.rank()-y.rank())
+	})
+	return a
+}
+
+func without(list []MediaType, m MediaType) []MediaType {
+	return slices.DeleteFunc(list, func(x MediaType) bool { return x == m })
+}
+
+// allows reports whether a range with a wildcard takes a type.
+func (a Accept) allows(m MediaType) bool {
+	if slices.Contains(a.Refused, m) {
+		return false
+	}
+	return a.Any || a.AnyText && m == SSE || a.AnyApplication && m != SSE
+}
+
+// mediaRange is a range's name in lower case and its q in thousandths; a q that is none counts as 1.
+func mediaRange(r string) (name string, q int) {
+	q = 1000
+	for i, part := range splitOutsideQuotes(r, ';') {
+		part = strings.Trim(part, " \t")
+		if i == 0 {
+			name = strings.ToLower(part)
+			continue
+		}
+		key, value, _ := strings.Cut(part, "=")
+		if strings.EqualFold(strings.TrimSpace(key), "q") {
+			q = thousandths(strings.TrimSpace(value))
+		}
+	}
+	return name, q
+}
+
+// thousandths reads a q-value: 0 or 1, with up to three digits behind a dot, and nothing above 1.
+func thousandths(s string) int {
+	const malformed = 1000
+	whole, fraction, _ := strings.Cut(s, ".")
+	if whole != "0" && whole != "1" || len(fraction) > 3 {
+		return malformed
+	}
+	q := 0
+	for i := range 3 {
+		q *= 10
+		if i < len(fraction) {
+			if fraction[i] < '0' || fraction[i] > '9' {
+				return malformed
+			}
+			q += int(fraction[i] - '0')
+		}
+	}
+	if whole == "1" {
+		return malformed // 1, or what is above
+	}
+	return q
+}
+
+// splitOutsideQuotes splits at a byte that stands in no quoted string.
+func splitOutsideQuotes(s string, at byte) []string {
+	var parts []string
+	quoted, from := false, 0
+	for i := 0; i < len(s); i++ {
+		switch b := s[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case b == at && !quoted:
+			parts = append(parts, s[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, s[from:])
+}

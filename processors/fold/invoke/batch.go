@@ -1,0 +1,75 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// batch answers with the fold of the whole turn.
+func (c *call) batch(ctx context.Context, t *turn) {
+	defer c.close(t)
+	folded, err := c.fold(ctx, t)
+	if err != nil {
+		c.failed(err)
+		return
+	}
+	if isSet(c.flags.trim) && !c.door.capability.FlagBlind {
+		folded.Messages = fold.Trim(folded.Messages)
+	}
+	if c.vercel {
+		folded.Messages = uiMessages(folded.Messages, c.trace.TraceID, c.continuation)
+	}
+	if o := t.outcome(io.EOF); o.at.Seq > 0 {
+		c.w.Header().Set(HeaderTurn, o.at.Turn)
+	}
+	c.succeed(folded.AppendEnvelope(nil))
+}
+
+var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
+
+func (c *call) fold(ctx context.Context, t *turn) (fold.Batch, error) {
+	folder := fold.NewFolder(c.door.rules.fold...)
+	for {
+		item, err := t.next(ctx)
+		var superseded *Superseded
+		switch {
+		case err == nil:
+			if err := folder.Add(item.Event); err != nil {
+				return fold.Batch{}, malformed(err)
+			}
+			if folder.Size() > c.door.rules.batchLimit {
+				return fold.Batch{}, errTooLarge
+			}
+		case errors.As(err, &superseded):
+			folder = fold.NewFolder(c.door.rules.fold...)
+		case errors.Is(err, io.EOF):
+			if o := t.outcome(err); o.err != nil {
+				return fold.Batch{}, o.err
+			}
+			b, err := folder.Batch(fold.End{StopReason: t.end.StopReason, State: t.end.State})
+			if err != nil {
+				return fold.Batch{}, malformed(err)
+			}
+			return b, nil
+		default:
+			return fold.Batch{}, err
+		}
+	}
+}
+
+// malformed is the failure of a turn that cannot be folded; fold's errors quote nothing.
+func malformed(err error) error {
+	return &Error{Code: "malformed", Text: fmt.Sprintf("the turn cannot be folded: %v", err)}
+}
+
+func (c *call) close(t *turn) {
+	if err := t.stream.Close(); err != nil {
+		c.door.rules.logger.Warn("invoke: close a stream", zap.Error(err))
+	}
+}

@@ -1,0 +1,74 @@
+package invoke
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The headers of a request. Their values fill what the body leaves out; unknown values ask for nothing.
+const (
+	HeaderTranscript = "X-Ag-Messages-Transcript" // last or full: the flag trim
+	HeaderControl    = "X-Ag-Session-Control"     // force: the flag force
+	HeaderEmbeds     = "X-Ag-Workflow-Embeds"     // resolve: the flag resolve
+	HeaderFormat     = "X-Ag-Messages-Format"     // vercel, or canonical
+)
+
+// flags are those of a request, nil where neither the body nor a header has them.
+type flags struct{ stream, trim, force, resolve *bool }
+
+// readFlags reads the body's flags and fills absent ones from headers: the body wins.
+func readFlags(body jsontext.Value, h http.Header) (flags, error) {
+	var f flags
+	raw, ok := field(body, "flags")
+	if ok && raw.Kind() != '{' && raw.Kind() != 'n' {
+		return f, fmt.Errorf("flags: want an object")
+	}
+	for name, to := range map[string]**bool{
+		"stream": &f.stream, "trim": &f.trim, "force": &f.force, "resolve": &f.resolve,
+	} {
+		value, ok := field(raw, name)
+		if !ok {
+			continue
+		}
+		flag, ok := truth(value)
+		if !ok {
+			return f, fmt.Errorf("flags.%s: want a boolean", name)
+		}
+		*to = &flag
+	}
+	fill := func(to **bool, header string, values map[string]bool) {
+		value, ok := values[strings.ToLower(strings.TrimSpace(h.Get(header)))]
+		if *to == nil && ok {
+			*to = &value
+		}
+	}
+	fill(&f.trim, HeaderTranscript, map[string]bool{"last": true, "full": false})
+	fill(&f.force, HeaderControl, map[string]bool{"force": true})
+	fill(&f.resolve, HeaderEmbeds, map[string]bool{"resolve": true})
+	return f, nil
+}
+
+// truth is a flag's value: a boolean, or a text that says one.
+func truth(value jsontext.Value) (flag, ok bool) {
+	switch value.Kind() {
+	case 't', 'f':
+		return value.Kind() == 't', true
+	case '"':
+		s, _ := text(value)
+		switch strings.ToLower(strings.TrimSpace(s)) {
+		case "true", "t", "yes", "y", "on", "1":
+			return true, true
+		case "false", "f", "no", "n", "off", "0":
+			return false, true
+		}
+	}
+	return false, false
+}
+
+func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// vercel reports whether messages are asked for in the Vercel form.
+func vercel(h http.Header) bool { return strings.EqualFold(h.Get(HeaderFormat), "vercel") }

@@ -1,0 +1,111 @@
+package invoke
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ndjson writes an event a line.
+type ndjson struct{ canonicalForm }
+
+func (*ndjson) begin(dst []byte) []byte { return dst }
+
+func (f *ndjson) event(dst []byte, item Item, muted bool) []byte {
+	f.saw(item)
+	if muted {
+		return dst
+	}
+	return line(dst, item.Event.Wrapped())
+}
+
+func (*ndjson) keepalive(dst []byte) []byte {
+	return line(dst, extra("keepalive", newObject().value()))
+}
+
+func (f *ndjson) end(dst []byte, o outcome) []byte {
+	for _, v := range f.closing(o) {
+		dst = line(dst, v)
+	}
+	return dst
+}
+
+func line(dst []byte, value jsontext.Value) []byte { return append(respace(dst, value, true), '\n') }
+
+// sse writes an event a frame, with its id.
+type sse struct{ canonicalForm }
+
+func (*sse) begin(dst []byte) []byte { return dst }
+
+func (f *sse) event(dst []byte, item Item, muted bool) []byte {
+	f.saw(item)
+	if muted {
+		return dst
+	}
+	return frame(dst, item.ID, item.Event.Wrapped())
+}
+
+func (*sse) keepalive(dst []byte) []byte { return append(dst, comment...) }
+
+func (f *sse) end(dst []byte, o outcome) []byte {
+	for _, v := range f.closing(o) {
+		dst = frame(dst, EventID{}, v)
+	}
+	return dst
+}
+
+const comment = ": keepalive\n\n"
+
+// frame appends a frame of server-sent events; an id that is none is left out.
+func frame(dst []byte, id EventID, value jsontext.Value) []byte {
+	if id.printable() {
+		dst = append(append(append(dst, "id: "...), id.String()...), '\n')
+	}
+	dst = append(dst, "data: "...)
+	return append(respace(dst, value, true), "\n\n"...)
+}
+
+// canonicalForm is what both canonical formats have in common: how they end.
+type canonicalForm struct{ failed bool }
+
+func (f *canonicalForm) saw(item Item) { f.failed = f.failed || item.Event.Type == "error" }
+
+// closing are the objects behind the last event: the failure, unless an error event told it, and stream_end. Fold knows
+// an error event that makes no message, and nothing of a stream_end.
+func (f *canonicalForm) closing(o outcome) []jsontext.Value {
+	var list []jsontext.Value
+	end := newObject().text("state", string(o.state()))
+	var superseded *Superseded
+	switch {
+	case errors.As(o.err, &superseded):
+		list = append(list, extra("error", newObject().text("message", "the attempt was superseded").value()))
+		end = end.text("reason", "superseded").text("resume", superseded.By.String())
+	case o.err != nil:
+		e := streamed(o.err)
+		if !f.failed {
+			list = append(list, extra("error", newObject().text("message", e.Text).value()))
+		}
+		end = end.text("reason", e.Code)
+	}
+	if superseded == nil && o.at.printable() && o.at.Seq > 0 {
+		end = end.text("last_event_id", o.at.String())
+	}
+	return append(list, extra("stream_end", end.value()))
+}
+
+func extra(kind string, data jsontext.Value) jsontext.Value {
+	return newObject().text("type", kind).with("data", data).value()
+}
+
+// streamed is a failure as a stream tells it.
+func streamed(err error) Error {
+	e := told(err)
+	var known *Error
+	if !errors.As(err, &known) {
+		e.Text = runText
+	}
+	if e.Code == "" {
+		e.Code = runFailed
+	}
+	return e
+}

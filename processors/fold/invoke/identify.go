@@ -1,0 +1,26 @@
+package invoke
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// identify is the request's trace and session; a session is minted where the request names none, but not for one that
+// goes on with a turn.
+func (c *call) identify(body jsontext.Value) (Trace, string, error) {
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	trace, err := traceOf(c.r.Header, c.door.rules.random)
+	if err != nil {
+		return Trace{}, "", err
+	}
+	session, err := sessionOf(body, c.r.Header)
+	switch {
+	case err != nil:
+		return trace, "", err
+	case session == "" && c.resumes:
+		if session = c.r.URL.Query().Get("session_id"); !validSession(session) {
+			return trace, "", errSession
+		}
+	case session == "":
+		session, err = mint(c.door.rules.random)
+	}
+	return trace, session, err
+}

@@ -1,0 +1,126 @@
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// turn is the one source that batches and streams are made of: an agent's stream, numbered, and ended by the done event
+// that its terminal result asks for.
+type turn struct {
+	stream Stream
+	at     EventID        // the last event's
+	reason jsontext.Value // the last done event's; nil for none
+	end    fold.End
+	ended  bool
+}
+
+func newTurn(s Stream, fallback string) *turn {
+	t := &turn{stream: s, at: EventID{Turn: fallback, Attempt: 1}}
+	if named, ok := s.(Named); ok {
+		t.at.Turn = named.TurnID()
+	}
+	return t
+}
+
+// next is the next event that has a type. io.EOF, and everything else but *Superseded, is the end.
+func (t *turn) next(ctx context.Context) (Item, error) {
+	for {
+		if t.ended {
+			return Item{}, io.EOF
+		}
+		item, err := t.stream.Next(ctx)
+		switch {
+		case err == io.EOF:
+			t.ended = true
+			t.end = t.stream.End()
+			if !t.corrects() {
+				return Item{}, io.EOF
+			}
+			item = Item{Event: fold.Done(t.end.StopReason)}
+		case err != nil:
+			t.superseded(err)
+			return Item{}, err
+		}
+		if item.ID == (EventID{}) {
+			item.ID = t.at
+			item.ID.Seq++
+		}
+		t.at = item.ID
+		switch item.Event.Type {
+		case "":
+			continue
+		case "done":
+			t.reason, _ = item.Event.Field("stopReason")
+		}
+		return item, nil
+	}
+}
+
+// superseded forgets what belongs to the attempt before.
+func (t *turn) superseded(err error) {
+	var s *Superseded
+	if errors.As(err, &s) {
+		t.at, t.reason = s.By, nil
+	}
+}
+
+// corrects reports whether the terminal result names another stop reason than the last done event.
+func (t *turn) corrects() bool {
+	if t.end.StopReason.Kind() != '"' || failure(t.end) != nil {
+		return false
+	}
+	want, _ := text(t.end.StopReason)
+	got, ok := text(t.reason)
+	return !ok || want != got
+}
+
+// failure is the error that a turn ended with, nil for none.
+func failure(end fold.End) *Error {
+	switch {
+	case end.Error != "":
+		return &Error{Text: end.Error}
+	case end.State == fold.Failed:
+		return &Error{Text: runText}
+	case end.State == fold.Expired:
+		return &Error{Text: "the turn expired", Code: "expired"}
+	}
+	return nil
+}
+
+// outcome is how a stream ends.
+type outcome struct {
+	end fold.End
+	err error // nil for a turn that did not fail
+	at  EventID
+}
+
+func (t *turn) outcome(err error) outcome {
+	o := outcome{end: t.end, err: err, at: t.at}
+	if errors.Is(err, io.EOF) {
+		o.err = nil
+		if failed := failure(t.end); failed != nil {
+			o.err = failed
+		}
+	}
+	return o
+}
+
+// state is the turn's state as a stream names it.
+func (o outcome) state() fold.State {
+	switch {
+	case o.end.State != "" && o.end.State != fold.Open:
+		return o.end.State
+	case o.err != nil:
+		return fold.Failed
+	case bytes.Equal(o.end.StopReason, []byte(`"cancelled"`)):
+		return fold.Cancelled
+	}
+	return fold.Complete
+}

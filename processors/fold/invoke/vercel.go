@@ -1,0 +1,235 @@
+package invoke
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
+// the ai package, and none refers to a part that was not made: its reader would stop there. It is pure.
+type projection struct {
+	messages, thoughts int               // whole ones so far
+	open               map[string]bool   // text blocks by id
+	thinking           map[string]bool   // reasoning blocks by id
+	names              map[string]string // of calls whose input was shown
+	usage              object            // of the last usage event; nil for none
+	reason             *string           // the last that a done event named
+	content, failed    bool              // something was shown; a failure was
+	parts              []jsontext.Value  // of the event at hand
+}
+
+func newProjection() *projection {
+	return &projection{open: map[string]bool{}, thinking: map[string]bool{}, names: map[string]string{}}
+}
+
+// event returns the parts of the next event, which are valid until the one after it.
+func (p *projection) event(e fold.Event) []jsontext.Value {
+	p.parts = p.parts[:0]
+	if d := e.Data(); d != nil && d.Kind() != '{' {
+		return nil // malformed: fold leaves it out too
+	}
+	if project, ok := projections[e.Type]; ok {
+		project(p, e)
+	}
+	return p.parts
+}
+
+var projections = map[string]func(*projection, fold.Event){
+	"message":             (*projection).message,
+	"message_start":       func(p *projection, e fold.Event) { p.blockStart(e, "text", p.open) },
+	"message_delta":       func(p *projection, e fold.Event) { p.blockDelta(e, "text", p.open) },
+	"message_end":         func(p *projection, e fold.Event) { p.blockEnd(e, "text", p.open) },
+	"thought":             (*projection).thought,
+	"thought_start":       func(p *projection, e fold.Event) { p.blockStart(e, "reasoning", p.thinking) },
+	"thought_delta":       func(p *projection, e fold.Event) { p.blockDelta(e, "reasoning", p.thinking) },
+	"thought_end":         func(p *projection, e fold.Event) { p.blockEnd(e, "reasoning", p.thinking) },
+	"tool_call":           (*projection).toolCall,
+	"tool_result":         (*projection).toolResult,
+	"interaction_request": (*projection).interaction,
+	"data":                (*projection).dataPart,
+	"file":                (*projection).file,
+	"attachment_delivery": (*projection).attachment,
+	"usage":               (*projection).usageTotals,
+	"error":               (*projection).failure,
+	"done":                (*projection).done,
+}
+
+func part(kind string) object { return newObject().text("type", kind) }
+
+func (p *projection) add(o object) { p.parts = append(p.parts, o.value()) }
+
+// whole shows a block that comes at once.
+func (p *projection) whole(kind, id string, value jsontext.Value) {
+	p.add(part(kind+"-start").text("id", id))
+	p.add(part(kind+"-delta").text("id", id).with("delta", asText(value)))
+	p.add(part(kind+"-end").text("id", id))
+}
+
+func (p *projection) message(e fold.Event) {
+	p.messages++
+	value, _ := e.Field("text")
+	p.whole("text", numbered("text", p.messages), value)
+	p.content = true
+}
+
+func (p *projection) thought(e fold.Event) {
+	p.thoughts++
+	value, _ := e.Field("text")
+	p.whole("reasoning", numbered("reasoning", p.thoughts), value)
+}
+
+func (p *projection) blockStart(e fold.Event, kind string, open map[string]bool) {
+	id, ok := blockID(e)
+	if !ok {
+		return
+	}
+	open[id] = true
+	p.add(part(kind+"-start").text("id", id))
+}
+
+// blockDelta passes a delta on, unless its block is not open or it is no text: fold drops it too.
+func (p *projection) blockDelta(e fold.Event, kind string, open map[string]bool) {
+	id, ok := blockID(e)
+	delta, there := e.Field("delta")
+	if !ok || !open[id] || !there || delta.Kind() != '"' {
+		return
+	}
+	p.add(part(kind+"-delta").text("id", id).with("delta", delta))
+	p.content = p.content || kind == "text"
+}
+
+func (p *projection) blockEnd(e fold.Event, kind string, open map[string]bool) {
+	id, ok := blockID(e)
+	if !ok || !open[id] {
+		return
+	}
+	delete(open, id)
+	p.add(part(kind+"-end").text("id", id))
+}
+
+func (p *projection) dataPart(e fold.Event) {
+	kind := "data-data"
+	if name, _ := e.Field("name"); name.Kind() == '"' {
+		if s, _ := text(name); s != "" {
+			kind = "data-" + s
+		}
+	}
+	data, ok := e.Field("data")
+	if !ok {
+		data = null
+	}
+	o := part(kind).with("data", data)
+	transient, _ := e.Field("transient")
+	if truthy(transient) {
+		o = o.with("transient", jsontext.Value("true"))
+	} else {
+		p.content = true // what passes is no output
+	}
+	p.add(o)
+}
+
+func (p *projection) file(e fold.Event) {
+	url, _ := e.Field("url")
+	media, _ := e.Field("mediaType")
+	if !someText(url) || !someText(media) {
+		return
+	}
+	p.add(part("file").with("url", url).with("mediaType", media))
+	p.content = true
+}
+
+func (p *projection) attachment(e fold.Event) {
+	data := newObject()
+	for _, name := range []string{"attachmentId", "outcome", "reasonCode", "workingPath"} {
+		if value, ok := e.Field(name); ok && value.Kind() != 'n' {
+			data = data.with(name, value)
+		}
+	}
+	p.add(part("data-attachment-delivery").with("data", data.value()))
+	p.content = true
+}
+
+// usageTotals keeps the last totals; they stand in the finish part.
+func (p *projection) usageTotals(e fold.Event) {
+	p.usage = nil
+	for _, name := range []string{"input", "output", "total", "cost"} {
+		if value, ok := e.Field(name); ok && value.Kind() != 'n' {
+			if p.usage == nil {
+				p.usage = newObject()
+			}
+			p.usage = p.usage.with(name, value)
+		}
+	}
+}
+
+func (p *projection) failure(e fold.Event) {
+	message, _ := e.Field("message")
+	p.fail(runnerError, asText(message))
+}
+
+// fail shows a failure: its code, then the text that every client knows.
+func (p *projection) fail(code string, text jsontext.Value) {
+	p.failed = true
+	p.add(part("data-agent-error").with("data", newObject().text("code", code).with("errorText", text).value()))
+	p.add(part("error").with("errorText", text))
+}
+
+func (p *projection) done(e fold.Event) {
+	if reason, _ := e.Field("stopReason"); reason.Kind() == '"' {
+		s, _ := text(reason)
+		p.reason = &s
+	}
+}
+
+// end returns the parts behind the last event.
+func (p *projection) end(o outcome, traceID string) []jsontext.Value {
+	p.parts = p.parts[:0]
+	if o.err != nil && !p.failed {
+		e := streamed(o.err)
+		var superseded *Superseded
+		if errors.As(o.err, &superseded) {
+			e.Code, e.Text = "superseded", "the attempt was superseded"
+		}
+		p.fail(e.Code, quote(e.Text))
+	}
+	p.add(part("finish-step"))
+	if !p.content && !p.failed {
+		p.fail("no_output", quote("The agent produced no output."))
+	}
+	finish := part("finish")
+	if p.reason != nil {
+		finish = finish.text("finishReason", finishReason(*p.reason))
+	}
+	metadata := newObject()
+	if p.usage != nil {
+		metadata = metadata.with("usage", p.usage.value())
+	}
+	metadata = metadata.some("traceId", traceID)
+	if len(metadata) > 1 {
+		finish = finish.with("messageMetadata", metadata.value())
+	}
+	p.add(finish)
+	return p.parts
+}
+
+// finishReason is a stop reason as the ai package names it. What it does not name is other: the reference's unknown is
+// refused by the package's releases.
+func finishReason(reason string) string {
+	switch reason = strings.ToLower(strings.TrimSpace(reason)); reason {
+	case "stop", "length", "content-filter", "tool-calls", "error", "other":
+		return reason
+	case "end_turn", "stop_sequence":
+		return "stop"
+	case "max_tokens":
+		return "length"
+	case "tool_use", "tool_calls", "function_call":
+		return "tool-calls"
+	case "refusal", "content_filter":
+		return "content-filter"
+	}
+	return "other"
+}

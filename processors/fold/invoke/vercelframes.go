@@ -1,0 +1,49 @@
+package invoke
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// vercelForm writes the Vercel UI message stream: server-sent events of parts, between a start and [DONE].
+type vercelForm struct {
+	message, session, trace string
+	projection              *projection
+	resumed                 bool // the client has the beginning
+}
+
+func newVercel(message, session, trace string, resumed bool) *vercelForm {
+	return &vercelForm{message: message, session: session, trace: trace, projection: newProjection(), resumed: resumed}
+}
+
+func (f *vercelForm) begin(dst []byte) []byte {
+	if f.resumed {
+		return dst
+	}
+	start := part("start").text("messageId", f.message).
+		with("messageMetadata", newObject().text("sessionId", f.session).value())
+	return frames(dst, EventID{}, []jsontext.Value{start.value(), part("start-step").value()})
+}
+
+func (f *vercelForm) event(dst []byte, item Item, muted bool) []byte {
+	parts := f.projection.event(item.Event)
+	if muted {
+		return dst
+	}
+	return frames(dst, item.ID, parts)
+}
+
+func (*vercelForm) keepalive(dst []byte) []byte { return append(dst, comment...) }
+
+func (f *vercelForm) end(dst []byte, o outcome) []byte {
+	return append(frames(dst, EventID{}, f.projection.end(o, f.trace)), "data: [DONE]\n\n"...)
+}
+
+// frames appends the parts of an event. Its id stands on the last: who has seen that has them all.
+func frames(dst []byte, id EventID, parts []jsontext.Value) []byte {
+	for i, p := range parts {
+		if i < len(parts)-1 {
+			dst = frame(dst, EventID{}, p)
+			continue
+		}
+		dst = frame(dst, id, p)
+	}
+	return dst
+}

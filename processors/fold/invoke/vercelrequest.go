@@ -1,0 +1,243 @@
+package invoke
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// continuation is the id of the message that a Vercel client goes on with: that of a trailing one of the assistant.
+func continuation(messages []jsontext.Value) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	last := messages[len(messages)-1]
+	if role, _ := text(member(last, "role")); role != "assistant" {
+		return ""
+	}
+	id, _ := text(member(last, "id"))
+	return id
+}
+
+// canonical is a request whose messages are in the Vercel form, with canonical ones instead. All else stays as it came.
+func canonical(r Request) Request {
+	if r.inputs("messages").Kind() != '[' {
+		return r
+	}
+	list := object{'['}
+	for _, m := range r.Messages() {
+		c, ok := canonicalMessage(m)
+		if !ok {
+			continue
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, c...)
+	}
+	messages := jsontext.Value(append(list, ']'))
+	r.Data = replaced(r.Data, "inputs", replaced(member(r.Data, "inputs"), "messages", messages))
+	return r
+}
+
+// replaced is an object with another value for a member.
+func replaced(whole jsontext.Value, name string, value jsontext.Value) jsontext.Value {
+	o := newObject()
+	eachMember(whole, func(n string, v jsontext.Value) bool {
+		if n != name {
+			o = o.with(n, v)
+		}
+		return true
+	})
+	return o.with(name, value).value()
+}
+
+// canonicalMessage is {role, content}: one text where all parts are text, else their blocks. What is no object, or has
+// no role, is dropped; what has no parts is canonical already.
+func canonicalMessage(m jsontext.Value) (jsontext.Value, bool) {
+	role := member(m, "role")
+	if role == nil {
+		return nil, false
+	}
+	parts := member(m, "parts")
+	if parts.Kind() != '[' {
+		return m, true
+	}
+	var blocks []jsontext.Value
+	var texts strings.Builder
+	allText := true
+	for _, p := range elementsOf(parts) {
+		for _, b := range blocksOf(p) {
+			blocks = append(blocks, b.value)
+			texts.WriteString(b.text)
+			allText = allText && b.isText
+		}
+	}
+	content := quote(texts.String())
+	if !allText {
+		content = array(blocks)
+	}
+	return newObject().with("role", role).with("content", content).value(), true
+}
+
+func array(values []jsontext.Value) jsontext.Value {
+	list := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, v...)
+	}
+	return append(list, ']')
+}
+
+// block is a canonical content block.
+type block struct {
+	value  jsontext.Value
+	text   string
+	isText bool
+}
+
+func blocksOf(p jsontext.Value) []block {
+	kind, _ := text(member(p, "type"))
+	switch {
+	case kind == "text":
+		t := member(p, "text")
+		s, ok := text(t)
+		if !ok {
+			return nil
+		}
+		return []block{{newObject().text("type", "text").with("text", t).value(), s, true}}
+	case kind == "file":
+		return []block{{value: fileBlock(p)}}
+	case isResultMarker(kind):
+		list := []block{}
+		if _, ok := field(p, "input"); ok {
+			list = append(list, block{value: callBlock(p, toolName(member(p, "toolName")))})
+		}
+		return append(list, block{value: resultBlock(p, kind)})
+	case kind == "tool-approval-request":
+		return nil
+	case kind == "tool-approval-response":
+		return []block{{value: approvalBlock(p)}}
+	case kind == "dynamic-tool":
+		return toolBlocks(p, toolName(member(p, "toolName")))
+	case strings.HasPrefix(kind, "tool-"):
+		return toolBlocks(p, strings.TrimPrefix(kind, "tool-"))
+	}
+	return nil
+}
+
+func fileBlock(p jsontext.Value) jsontext.Value {
+	own := member(member(p, "providerMetadata"), "agenta")
+	if id, _ := text(member(own, "attachmentId")); isUUID(id) {
+		return newObject().text("type", "attachment").text("attachmentId", id).with("filename", member(p, "filename")).
+			with("mimeType", member(p, "mediaType")).with("size", member(own, "size")).value()
+	}
+	media, _ := text(member(p, "mediaType"))
+	kind := "resource"
+	if strings.HasPrefix(media, "image/") {
+		kind = "image"
+	}
+	return newObject().text("type", kind).with("uri", member(p, "url")).with("data", member(p, "data")).
+		with("mimeType", member(p, "mediaType")).value()
+}
+
+// isUUID reports whether s is a UUID in its canonical form, in lower case.
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		if hyphen := i == 8 || i == 13 || i == 18 || i == 23; hyphen != (s[i] == '-') {
+			return false
+		}
+	}
+	return strings.Trim(s, "0123456789abcdef-") == ""
+}
+
+func isResultMarker(kind string) bool {
+	switch strings.ReplaceAll(strings.ToLower(kind), "_", "-") {
+	case "tool-output-available", "tool-output-error", "tool-output-denied":
+		return true
+	}
+	return false
+}
+
+func callBlock(p jsontext.Value, name string) jsontext.Value {
+	return newObject().text("type", "tool_call").with("toolCallId", member(p, "toolCallId")).some("toolName", name).
+		with("input", member(p, "input")).value()
+}
+
+// toolBlocks are a call, and its result where the part has one.
+func toolBlocks(p jsontext.Value, name string) []block {
+	list := []block{{value: callBlock(p, name)}}
+	state, _ := text(member(p, "state"))
+	_, output := field(p, "output")
+	_, decided := approval(p)
+	switch {
+	case member(p, "errorText") != nil, state == "output-error", output, state == "output-available":
+		list = append(list, block{value: resultOf(p, name, state)})
+	case decided, state == "output-denied":
+		list = append(list, block{value: result(p, name).with("output", decision(p, state)).value()})
+	}
+	return list
+}
+
+// resultOf is the result that a tool part carries.
+func resultOf(p jsontext.Value, name, state string) jsontext.Value {
+	wrong := member(p, "errorText")
+	if wrong != nil || state == "output-error" {
+		return result(p, name).with("output", first(wrong, member(p, "output"))).
+			with("isError", jsontext.Value("true")).value()
+	}
+	return result(p, name).with("output", first(member(p, "output"))).with("isError", jsontext.Value("false")).value()
+}
+
+// resultBlock is the result that a bare marker of an output carries; the marker is no tool's name.
+func resultBlock(p jsontext.Value, marker string) jsontext.Value {
+	name := toolName(member(p, "toolName"))
+	switch strings.ReplaceAll(strings.ToLower(marker), "_", "-") {
+	case "tool-output-error":
+		return resultOf(p, name, "output-error")
+	case "tool-output-denied":
+		return result(p, name).with("output", decision(p, "output-denied")).value()
+	}
+	return resultOf(p, name, "output-available")
+}
+
+func result(p jsontext.Value, name string) object {
+	return newObject().text("type", "tool_result").with("toolCallId", member(p, "toolCallId")).some("toolName", name)
+}
+
+// approval is what was decided of a gate.
+func approval(p jsontext.Value) (approved, ok bool) {
+	v := member(member(p, "approval"), "approved")
+	return v.Kind() == 't', v.Kind() == 't' || v.Kind() == 'f'
+}
+
+func decision(p jsontext.Value, state string) jsontext.Value {
+	approved, ok := approval(p)
+	return verdict(ok && approved && state != "output-denied", member(member(p, "approval"), "id"))
+}
+
+func verdict(approved bool, token jsontext.Value) jsontext.Value {
+	value := jsontext.Value("false")
+	if approved {
+		value = jsontext.Value("true")
+	}
+	return newObject().with("approved", value).with("interactionToken", token).value()
+}
+
+// approvalBlock is the answer to a gate.
+func approvalBlock(p jsontext.Value) jsontext.Value {
+	id := first(member(p, "toolCallId"), member(p, "approvalId"))
+	o := newObject().text("type", "tool_result").with("toolCallId", id)
+	switch approved := member(p, "approved"); {
+	case member(p, "output") != nil:
+		return o.with("output", member(p, "output")).value()
+	case approved.Kind() == 't' || approved.Kind() == 'f':
+		return o.with("output", verdict(approved.Kind() == 't', member(p, "approvalId"))).value()
+	}
+	return o.with("output", first(member(p, "reason"))).value()
+}

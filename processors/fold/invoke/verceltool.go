@@ -1,0 +1,188 @@
+package invoke
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// unknownTool is the name of a tool that nobody named.
+const unknownTool = "unknown_tool"
+
+func (p *projection) toolCall(e fold.Event) {
+	value, _ := e.Field("id")
+	id, ok := idText(value)
+	if !ok {
+		return
+	}
+	name, _ := e.Field("name")
+	_, shown := p.names[id]
+	p.input(id, toolName(name), arguments(e.Field))
+	if render, _ := e.Field("render"); render.Kind() == '{' && !shown {
+		p.render(id, render)
+	}
+}
+
+// input shows a call's input: the first time with the call itself. The first name that is known of it is kept.
+func (p *projection) input(id, name string, args jsontext.Value) {
+	known, shown := p.names[id]
+	if known == "" {
+		known = name
+	}
+	p.names[id] = known
+	if known == "" {
+		known = unknownTool
+	}
+	if !shown {
+		p.add(part("tool-input-start").text("toolCallId", id).text("toolName", known))
+	}
+	p.add(part("tool-input-available").text("toolCallId", id).text("toolName", known).with("input", args))
+	p.content = true
+}
+
+func (p *projection) render(id string, render jsontext.Value) {
+	p.add(part("data-render").with("data", newObject().text("toolCallId", id).with("render", render).value()))
+}
+
+func (p *projection) toolResult(e fold.Event) {
+	value, _ := e.Field("id")
+	id, ok := idText(value)
+	if _, shown := p.names[id]; !ok || !shown {
+		return
+	}
+	output, ok := e.Field("output")
+	if !ok {
+		output = null
+	}
+	denied, _ := e.Field("denied")
+	failed, _ := e.Field("isError")
+	switch {
+	case truthy(denied):
+		p.add(part("tool-output-denied").text("toolCallId", id))
+	case truthy(failed):
+		p.add(part("tool-output-error").text("toolCallId", id).with("errorText", asText(output)))
+	default:
+		if data, ok := e.Field("data"); ok && data.Kind() != 'n' {
+			output = data
+		}
+		p.add(part("tool-output-available").text("toolCallId", id).with("output", output))
+	}
+	p.content = true
+	if render, _ := e.Field("render"); render.Kind() == '{' {
+		p.render(id, render)
+	}
+}
+
+func (p *projection) interaction(e fold.Event) {
+	kind, _ := e.Field("kind")
+	value, _ := e.Field("id")
+	id, _ := idText(value)
+	payload, ok := e.Field("payload")
+	if !ok {
+		payload = null
+	}
+	switch k, _ := text(kind); k {
+	case "user_approval":
+		p.approval(id, payload)
+	case "user_input":
+		p.add(part("data-input-request").text("id", id).with("data", payload))
+		p.content = true
+	case "client_tool":
+		p.clientTool(payload)
+	default:
+		if kind == nil {
+			kind = null
+		}
+		data := newObject().with("kind", kind).with("payload", payload)
+		p.add(part("data-interaction").text("id", id).with("data", data.value()))
+		p.content = true
+	}
+}
+
+// approval shows a gate: the call that waits, if it was not shown yet, then the question. Its name for the tool is the
+// one that stays.
+func (p *projection) approval(request string, payload jsontext.Value) {
+	call := member(payload, "toolCall")
+	id, ok := firstID(member(payload, "toolCallId"), member(call, "id"), member(call, "toolCallId"))
+	if !ok {
+		return
+	}
+	name := approvalName(call)
+	if name == "" {
+		name = toolName(member(payload, "toolName"))
+	}
+	args := arguments(func(name string) (jsontext.Value, bool) { return field(call, name) })
+	_, shown := p.names[id]
+	if shown && name != "" {
+		p.names[id] = name
+	}
+	if !shown || truthy(args) {
+		p.input(id, name, args)
+	}
+	if manifest := member(payload, "manifest"); manifest != nil {
+		data := newObject().text("toolCallId", id).text("approvalId", request).with("manifest", manifest)
+		p.add(part("data-approval-manifest").text("id", id).with("data", data.value()))
+	}
+	if request == "" {
+		request = id
+	}
+	p.add(part("tool-approval-request").text("approvalId", request).text("toolCallId", id))
+	p.content = true
+}
+
+// approvalName is the name of a waiting call: the resolved one, that of its specification, or a label.
+func approvalName(call jsontext.Value) string {
+	names := []jsontext.Value{member(call, "resolvedName")}
+	for _, spec := range []string{"spec", "toolSpec", "resolvedTool", "tool"} {
+		names = append(names, member(member(call, spec), "name"))
+	}
+	names = append(names, member(call, "name"), member(call, "title"), member(call, "kind"))
+	return firstName(names...)
+}
+
+func (p *projection) clientTool(payload jsontext.Value) {
+	call := member(payload, "toolCall")
+	id, ok := firstID(member(payload, "toolCallId"), member(call, "id"), member(call, "toolCallId"))
+	if !ok {
+		return
+	}
+	name := firstName(member(payload, "toolName"), member(call, "name"), member(call, "title"), member(call, "kind"))
+	args := unwrap(first(member(payload, "input"), member(call, "rawInput"), member(call, "input")))
+	p.input(id, name, args)
+	if render := member(payload, "render"); render.Kind() == '{' {
+		p.render(id, render)
+	}
+}
+
+// arguments are a call's: rawInput, or input where that is null, without an envelope.
+func arguments(field func(string) (jsontext.Value, bool)) jsontext.Value {
+	raw, _ := field("rawInput")
+	input, _ := field("input")
+	return unwrap(first(notNull(raw), notNull(input)))
+}
+
+// envelopeNames are those that may stand beside the arguments in an envelope.
+var envelopeNames = []string{"tool", "server", "name", "toolName", "serverName", "tool_name", "server_name"}
+
+// unwrap takes arguments out of the envelope that some tool protocols put them in: an object arguments beside nothing
+// but names.
+func unwrap(args jsontext.Value) jsontext.Value {
+	inner := member(args, "arguments")
+	if inner.Kind() != '{' {
+		return args
+	}
+	names := 0
+	envelope := eachMember(args, func(name string, value jsontext.Value) bool {
+		if name == "arguments" {
+			return true
+		}
+		names++
+		return slices.Contains(envelopeNames, name) && value.Kind() == '"'
+	})
+	if !envelope || names == 0 {
+		return args
+	}
+	return inner
+}

@@ -1,0 +1,105 @@
+package fold
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// messageSize stands for what a message needs beside its bytes.
+const messageSize = 64
+
+// message is a message of the batch. Which of its fields count depends on the op that made it; all are copies.
+type message struct {
+	kind    byte // opMessage, opStart for a block of deltas, opCall or opResult
+	denied  bool
+	id      jsontext.Value // of a block, a call or a result
+	name    jsontext.Value
+	payload jsontext.Value // content, input or output
+	isError jsontext.Value
+	data    jsontext.Value
+	render  jsontext.Value
+	text    text // of a block
+}
+
+// encode returns the message with exactly the keys of its kind.
+func (m *message) encode() jsontext.Value {
+	const keys = len(`{"role":"assistant","content":"","tool_call_id":,"tool_name":,"input":}`) + 3*len("null")
+	b := make([]byte, 0, keys+len(m.id)+len(m.name)+len(m.payload)+len(m.isError)+m.text.length)
+	switch m.kind {
+	case opMessage:
+		b = append(append(b, `{"role":"assistant","content":`...), orEmpty(m.payload)...)
+	case opStart:
+		b = m.text.appendTo(append(b, `{"role":"assistant","content":"`...))
+		mend(b)
+		b = append(b, '"')
+	case opCall:
+		b = append(append(b, `{"role":"tool","content":"","tool_call_id":`...), orNull(m.id)...)
+		b = append(append(b, `,"tool_name":`...), orNull(m.name)...)
+		b = append(append(b, `,"input":`...), orNull(m.payload)...)
+	case opResult:
+		b = append(append(b, `{"role":"tool","content":`...), orEmpty(m.payload)...)
+		b = append(append(b, `,"tool_call_id":`...), orNull(m.id)...)
+		b = append(append(b, `,"is_error":`...), orNull(m.isError)...)
+	}
+	return append(b, '}')
+}
+
+// content is what encode writes as a text's content; nil for messages that are not the assistant's.
+func (m *message) content() jsontext.Value {
+	switch m.kind {
+	case opMessage:
+		return orEmpty(m.payload)
+	case opStart:
+		b := m.text.appendTo(append(make([]byte, 0, m.text.length+2), '"'))
+		mend(b)
+		return append(b, '"')
+	}
+	return nil
+}
+
+func (m *message) result(index int) (r Result, ok bool) {
+	if m.kind != opResult || !m.denied && m.data == nil && m.render == nil {
+		return Result{}, false
+	}
+	return Result{Message: index, Denied: m.denied, Data: m.data, Render: m.render}, true
+}
+
+func orEmpty(v jsontext.Value) jsontext.Value {
+	if len(v) == 0 {
+		return jsontext.Value(`""`)
+	}
+	return v
+}
+
+// text is a growing text, escaped as it came. It grows by chunks, so that a long one is never copied to make room.
+type text struct {
+	chunks [][]byte
+	length int
+}
+
+const (
+	firstChunk = 64
+	lastChunk  = 64 << 10
+)
+
+func (t *text) append(s []byte) {
+	t.length += len(s)
+	for len(s) > 0 {
+		last := len(t.chunks) - 1
+		if last < 0 || len(t.chunks[last]) == cap(t.chunks[last]) {
+			room := min(max(firstChunk, t.length), lastChunk)
+			t.chunks = append(t.chunks, make([]byte, 0, room))
+			last++
+		}
+		c := t.chunks[last]
+		n := min(len(s), cap(c)-len(c))
+		t.chunks[last] = append(c, s[:n]...)
+		s = s[n:]
+	}
+}
+
+func (t *text) appendTo(dst []byte) []byte {
+	for _, c := range t.chunks {
+		dst = append(dst, c...)
+	}
+	return dst
+}

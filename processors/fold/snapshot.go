@@ -1,0 +1,112 @@
+package fold
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Snapshot is the folder as a log: Resume gives its like, and logs of later events can be put behind it.
+func (f *Folder) Snapshot() Log {
+	var w logWriter
+	for i := range f.messages {
+		f.snapshotMessage(&w, i)
+	}
+	// After the results, which would answer them.
+	for i := range f.requests {
+		r := &f.requests[i]
+		w.put(op{kind: opRequest, f: [6]jsontext.Value{r.data, flag(r.answered)}})
+	}
+	if f.usage != nil {
+		w.put(op{kind: opUsage, f: [6]jsontext.Value{f.usage}})
+	}
+	if f.failed {
+		w.put(op{kind: opError, f: [6]jsontext.Value{f.failure}})
+	}
+	if f.done {
+		w.put(op{kind: opDone, f: [6]jsontext.Value{f.stopReason}})
+	}
+	if f.malformed > 0 {
+		w.put(op{kind: opBadCount, f: [6]jsontext.Value{jsontext.Value(strconv.Itoa(f.malformed))}})
+	}
+	return w.log
+}
+
+func (f *Folder) snapshotMessage(w *logWriter, i int) {
+	m := &f.messages[i]
+	switch m.kind {
+	case opMessage:
+		w.put(op{kind: opMessage, f: [6]jsontext.Value{m.payload}})
+	case opStart:
+		w.put(op{kind: opStart, f: [6]jsontext.Value{m.id}})
+		if m.text.length > 0 {
+			w.put(op{kind: opDelta, f: [6]jsontext.Value{m.id, m.text.appendTo(nil)}})
+		}
+		// Of several blocks with one id only the last one started can be open.
+		if at, ok := f.block(m.id); !ok || at != i {
+			w.put(op{kind: opEnd, f: [6]jsontext.Value{m.id}})
+		}
+	case opCall:
+		w.put(op{kind: opCall, f: [6]jsontext.Value{m.id, m.name, m.payload}})
+	case opResult:
+		w.put(op{kind: opResult, f: [6]jsontext.Value{m.id, m.payload, m.isError, m.data, m.render, flag(m.denied)}})
+	}
+}
+
+// Resume returns the folder that a snapshot was taken of. Options are not part of a snapshot.
+func Resume(snapshot Log, opts ...Option) (*Folder, error) {
+	f := NewFolder(opts...)
+	if err := f.AddLog(snapshot); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func flag(set bool) jsontext.Value {
+	if set {
+		return jsontext.Value("true")
+	}
+	return nil
+}
+
+// sound guards the fold against a log that was damaged, or made by others: its values must be JSON.
+func (o *op) sound() bool {
+	switch o.kind {
+	case opBad:
+		return true
+	case opDelta:
+		return soundValue(o.f[0]) && soundText(o.f[1])
+	case opStart, opCall, opNoDelta:
+		if !hashable(o.f[0]) {
+			return false
+		}
+	}
+	for i := range arity(o.kind) {
+		if !soundValue(o.f[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func soundValue(v jsontext.Value) bool {
+	return v == nil || len(trimSpace(v)) == len(v) && utf8.Valid(v) && valid(v)
+}
+
+// soundText checks the inside of a string.
+func soundText(v []byte) bool {
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '"', c < ' ':
+			return false
+		case c == '\\':
+			n := escapeLength(v[i:])
+			if n == 0 {
+				return false
+			}
+			i += n - 1
+		}
+	}
+	return utf8.Valid(v)
+}

@@ -1,0 +1,106 @@
+package think
+
+import (
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// respond is the record of a reply: history and input as they came, and what the model added.
+func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.ThinkResponse {
+	at := instant(now)
+	calls := r.Calls()
+	total := 0.0
+	if in.Cost != nil {
+		total = *in.Cost
+	}
+	if r.Cost != nil {
+		total += *r.Cost
+	}
+	history := in.History
+	if history == nil {
+		history = topics.Raw("[]")
+	}
+	response := topics.ThinkResponse{
+		SessionID: &s.SessionID, UserID: in.UserID, TotalSessionCost: &total, PreviousSessionCost: in.Cost,
+		ThinkCost: r.Cost, ThinkInputTokens: r.InputTokens, ThinkOutputTokens: r.OutputTokens,
+		PreviousMessages: history, LastInputMessage: in.LatestInput, EndTurn: len(calls) == 0, Timestamp: &at,
+	}
+	for _, c := range calls {
+		response.ToolUses = append(response.ToolUses, topics.ToolUseItem{
+			ToolUseID: &c.ID, ToolID: &c.Name, Name: &c.Name, Input: c.Input, SessionID: &s.SessionID,
+			TotalTools: int64(len(calls)), Timestamp: &at,
+		})
+	}
+	response.LastInputResponse = said(s, r, len(calls) > 0, at)
+	return response
+}
+
+// said is the messages of a reply: one of blocks where tools are called, else one a text.
+func said(s Step, r Reply, calls bool, at string) topics.Raw {
+	role := "assistant"
+	message := func(content topics.Raw) topics.Raw {
+		return topics.EncodeMessage(topics.Message{
+			SessionID: &s.SessionID, UserID: s.UserID, Role: &role, Content: content, Timestamp: &at,
+			Metadata: append(quoted([]byte(`{"agent":`), s.Agent), '}'),
+		})
+	}
+	if calls {
+		return bracketed([]topics.Raw{message(blocks(r.Blocks))})
+	}
+	var messages []topics.Raw
+	for _, b := range r.Blocks {
+		if strings.TrimSpace(b.Text) != "" {
+			messages = append(messages, message(quoted(nil, b.Text)))
+		}
+	}
+	return bracketed(messages)
+}
+
+// blocks are the content of a message with tool calls, as Claude's API has it.
+func blocks(all []Block) topics.Raw {
+	var parts []topics.Raw
+	for _, b := range all {
+		switch {
+		case b.Call != nil:
+			input := b.Call.Input
+			if input == nil {
+				input = topics.Raw("{}")
+			}
+			part := quoted([]byte(`{"type":"tool_use","id":`), b.Call.ID)
+			part = append(quoted(append(part, `,"name":`...), b.Call.Name), `,"input":`...)
+			parts = append(parts, append(append(part, input...), '}'))
+		case strings.TrimSpace(b.Text) != "":
+			parts = append(parts, append(quoted([]byte(`{"type":"text","text":`), b.Text), '}'))
+		}
+	}
+	return bracketed(parts)
+}
+
+func bracketed(elements []topics.Raw) topics.Raw {
+	b := topics.Raw{'['}
+	for i, e := range elements {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+func quoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // what is no UTF-8 is replaced
+	return b
+}
+
+// instant is a time as Java prints it: no fraction, or milliseconds.
+func instant(t time.Time) string {
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Nanosecond() == 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,161 @@
+package think
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/once"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrConfig is wrapped by everything that New and Run refuse.
+var ErrConfig = errors.New("think: bad configuration")
+
+// Worker asks a model. Its methods are safe for concurrent use.
+type Worker struct {
+	topics topics.Catalog
+	to     turn.Publisher
+	model  Model
+	rules  rules
+	steps  *once.Memory[stepKey, struct{}]
+}
+
+type stepKey struct{ session, step string }
+
+// New makes a worker of an agent's model. It contacts nobody. The publisher is the caller's; it is used until Run has
+// returned.
+func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	r := rules{
+		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
+		timeout: defaultTimeout, clock: clock.System(), logger: zap.NewNop(),
+	}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if to == nil {
+		r.refuse("no publisher")
+	}
+	if model == nil {
+		r.refuse("no model")
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return &Worker{
+		topics: catalog, to: to, model: model, rules: r,
+		steps: once.New[stepKey, struct{}](rememberFor, rememberCount, r.clock),
+	}, nil
+}
+
+// Run takes steps until ctx ends; then what was asked may be answered (WithDrain), and Run returns nil. Brokers that
+// are away are waited for. The options are those of processors.New about connections.
+func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
+	err := processors.Consume(ctx, brokers, processors.Consumption{
+		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
+		Concurrency: w.rules.concurrency, Window: w.rules.window, Drain: w.rules.drain,
+	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// Handle handles one record of enriched-message-input, for whoever has a consumer of his own. It returns nil when the
+// step is settled: its response or its failure is acknowledged, or it is a repeat. An error says that it was stopped,
+// by ctx or by a publisher that is closed; the record must come again.
+func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
+	if r.Value == nil {
+		return nil // a tombstone asks nothing
+	}
+	step, in, err := w.readStep(r)
+	if err != nil {
+		return w.fail(ctx, r, in, err)
+	}
+	var stopped error
+	_, _, err = w.steps.Do(ctx, stepKey{step.SessionID, step.Key}, func() (struct{}, bool) {
+		stopped = w.settle(ctx, r, step, in)
+		return struct{}{}, stopped == nil
+	})
+	if stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// Why a step failed that is not the model's fault, or not to be told in its words.
+var (
+	errLate     = errors.New("think: the model did not answer in time")
+	errPanic    = errors.New("think: the model panicked")
+	errTooLarge = errors.New("think: the response does not fit into a record")
+	errResponse = errors.New("think: the response is no record")
+)
+
+// settle asks the model and writes what came of it.
+func (w *Worker) settle(ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage) error {
+	left := s.Deadline.Sub(w.rules.clock.Now())
+	if left <= 0 {
+		return w.fail(ctx, r, in, errLate)
+	}
+	inner, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	reply, err := ask(inner, w.model, s)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return ctx.Err() // what the model says to that is not its answer
+	case inner.Err() != nil:
+		return w.fail(ctx, r, in, errLate)
+	default:
+		return w.fail(ctx, r, in, err)
+	}
+	t := w.topics.ThinkRequestResponse
+	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+"/think")
+	if err == nil {
+		err = t.Codec().Unmarshal(out.Value).Err // a call's input may be no JSON
+	}
+	if err != nil {
+		return w.fail(ctx, r, in, errResponse)
+	}
+	err = w.publish(ctx, out)
+	if errors.Is(err, processors.ErrTooLarge) {
+		return w.fail(ctx, r, in, errTooLarge)
+	}
+	return err
+}
+
+func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			err = errPanic // what it panicked with may quote the conversation
+		}
+	}()
+	return m.Think(ctx, s)
+}
+
+// publish tries until the brokers have the record, or trying is of no use.
+func (w *Worker) publish(ctx context.Context, out processors.Outbound) error {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := w.to.Publish(ctx, out)
+		if errors.Is(err, processors.ErrTooLarge) || errors.Is(err, processors.ErrPublisherClosed) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+		w.rules.logger.Warn("record is not written yet", zap.String("topic", out.Topic), zap.Error(err))
+	}))
+	return err
+}

@@ -1,0 +1,250 @@
+package think_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestModelReadsTheWholeConversation(t *testing.T) {
+	var got think.Step
+	b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
+		got = s
+		return think.Say("N4."), nil
+	}, think.WithTimeout(time.Minute))
+	b.handle(record(question))
+	require.Equal(t, []string{"pilot", "s", "mira", "likes N4", "turn/1/enriched/0"},
+		[]string{got.Agent, got.SessionID, *got.UserID, got.Memoir, got.Key})
+	require.Len(t, got.Messages, 3, "null elements are no messages")
+	require.Equal(t, "Which berth?", topics.Text(got.Input().Content))
+	require.InDelta(t, 1.5, *got.Cost, 0)
+	require.Equal(t, noon.Add(59*time.Second), got.Deadline)
+}
+
+func TestAnswerCarriesHistoryAndInputThrough(t *testing.T) {
+	cost := 0.25
+	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
+		return think.Reply{
+			Blocks:      []think.Block{{Text: "N4."}, {Text: " "}, {Text: "Or N5."}},
+			InputTokens: 10, OutputTokens: 3, Cost: &cost,
+		}, nil
+	})
+	b.handle(record(question))
+	require.JSONEq(t, `{"session_id":"s","user_id":"mira","total_session_cost":1.75,"previous_session_cost":1.5,
+		"think_cost":0.25,"think_input_tokens":10,"think_output_tokens":3,
+		"previous_messages":[{"role":"user","content":"Hi","n":1.10},null,{"role":"assistant","content":"Hello."}],
+		"last_input_message":{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t","extra":true},
+		"last_input_response":[
+			{"session_id":"s","user_id":"mira","role":"assistant","content":"N4.","timestamp":"2026-06-20T12:00:00Z",
+				"metadata":{"agent":"pilot"}},
+			{"session_id":"s","user_id":"mira","role":"assistant","content":"Or N5.","timestamp":"2026-06-20T12:00:00Z",
+				"metadata":{"agent":"pilot"}}],
+		"tool_uses":null,"end_turn":true,"compaction":false,"compaction_input_tokens":0,"compaction_output_tokens":0,
+		"compaction_cost":0.0,"timestamp":"2026-06-20T12:00:00Z"}`, string(b.paper.all()[0].Value))
+	require.Contains(t, string(b.paper.all()[0].Value), `"n":1.10`, "byte for byte")
+	require.Equal(t, "turn/1/enriched/0/think", string(b.paper.all()[0].Headers[topics.HeaderID]))
+}
+
+func TestCallsStandInTheAnswerAndInItsMessage(t *testing.T) {
+	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
+		return think.Reply{Blocks: []think.Block{
+			{Text: "Let me \"look\"."},
+			{Call: &think.Call{ID: "c1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
+			{Call: &think.Call{ID: "c2", Name: "clock"}},
+		}}, nil
+	})
+	b.handle(record(`{"history":[],"latest_input":{"role":"user","content":"?"}}`))
+	r := b.response()
+	require.False(t, r.EndTurn)
+	require.Nil(t, r.ThinkCost, "no prices, no cost")
+	require.Zero(t, *r.TotalSessionCost)
+	require.Equal(t, "[]", string(r.PreviousMessages))
+	require.Len(t, r.ToolUses, 2)
+	require.Equal(t, []string{"c1", "berth_lookup", "berth_lookup", `{"at":"18:00"}`, "s"}, []string{
+		*r.ToolUses[0].ToolUseID, *r.ToolUses[0].Name, *r.ToolUses[0].ToolID, string(r.ToolUses[0].Input),
+		*r.ToolUses[0].SessionID,
+	})
+	require.Equal(t, int64(2), r.ToolUses[1].TotalTools)
+	for m, err := range topics.Messages(r.LastInputResponse) {
+		require.NoError(t, err)
+		require.JSONEq(t, `[{"type":"text","text":"Let me \"look\"."},
+			{"type":"tool_use","id":"c1","name":"berth_lookup","input":{"at":"18:00"}},
+			{"type":"tool_use","id":"c2","name":"clock","input":{}}]`, string(m.Content))
+	}
+}
+
+func TestStepThatComesAgainIsAskedOnce(t *testing.T) {
+	var asked atomic.Int64
+	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
+		asked.Add(1)
+		return think.Say("N4."), nil
+	})
+	b.handle(record(question))
+	again := record(question)
+	again.Offset++
+	b.handle(again)
+	require.Equal(t, int64(1), asked.Load())
+	require.Len(t, b.paper.all(), 1)
+
+	other := record(question)
+	other.Headers = nil
+	b.handle(other)
+	other.Offset++
+	b.handle(other) // without ids, another record is another step
+	require.Equal(t, int64(3), asked.Load())
+}
+
+func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
+	for name, c := range map[string]struct {
+		model  think.Func
+		record processors.Inbound
+		reason string
+	}{
+		"model": {func(context.Context, think.Step) (think.Reply, error) {
+			return think.Reply{}, errors.New("claude: status 529 (overloaded_error)")
+		}, record(question), "claude: status 529 (overloaded_error)"},
+		"panic": {
+			func(context.Context, think.Step) (think.Reply, error) { panic("secret") }, record(question),
+			"think: the model panicked",
+		},
+		"input is no JSON": {func(context.Context, think.Step) (think.Reply, error) {
+			return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "c", Name: "n", Input: topics.Raw("{")}}}}, nil
+		}, record(question), "think: the response is no record"},
+		"no JSON":  {saying("x"), record("{"), "think: record is no enriched message"},
+		"no input": {saying("x"), record(`{"history":[]}`), "think: enriched message has no latest_input that is a message"},
+		"history": {
+			saying("x"), record(`{"history":[{"content":"x","role":{}}],"latest_input":{"role":"user"}}`),
+			"think: history has an element that is no message",
+		},
+		"no key": {saying("x"), func() processors.Inbound {
+			r := record(question)
+			r.Key = nil
+			return r
+		}(), "think: record has no key"},
+		"late": {saying("x"), func() processors.Inbound {
+			r := record(question)
+			r.Timestamp = noon.Add(-10 * time.Minute)
+			return r
+		}(), "think: the model did not answer in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.model)
+			b.handle(c.record)
+			out, reason := b.failure()
+			require.Equal(t, c.reason, reason)
+			require.Equal(t, string(c.record.Key), out.Key)
+			require.Equal(t, c.record.Value, out.Value)
+			require.Equal(t, []string{"pilot-enriched-message-input", "2", "7", "turn/1/enriched/0/failure"}, []string{
+				string(out.Headers[topics.HeaderErrorSourceTopic]), string(out.Headers[topics.HeaderErrorSourcePartition]),
+				string(out.Headers[topics.HeaderErrorSourceOffset]), string(out.Headers[topics.HeaderID]),
+			})
+		})
+	}
+}
+
+func TestModelThatOverrunsItsDeadlineHasFailed(t *testing.T) {
+	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
+		<-ctx.Done()
+		return think.Reply{}, ctx.Err()
+	}, think.WithTimeout(time.Second+time.Millisecond))
+	b.handle(record(question))
+	_, reason := b.failure()
+	require.Equal(t, "think: the model did not answer in time", reason)
+}
+
+func TestResponseThatIsTooLargeIsAFailure(t *testing.T) {
+	b := newBench(t, saying(strings.Repeat("x", 100)))
+	b.paper.refuse = func(r processors.Outbound) error {
+		if r.Topic == "pilot-think-request-response" || len(r.Value) > 250 {
+			return processors.ErrTooLarge
+		}
+		return nil
+	}
+	b.handle(record(question))
+	out, reason := b.failure()
+	require.Equal(t, "think: the response does not fit into a record", reason)
+	require.Contains(t, string(out.Value), `"originalValue":null`, "at last without the input")
+	require.Contains(t, string(out.Value), `"error":"think: the response does not fit into a record"`)
+}
+
+func TestStopLeavesTheStepToTheNext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
+		stop()
+		<-ctx.Done()
+		return think.Reply{}, ctx.Err()
+	})
+	require.ErrorIs(t, b.worker.Handle(ctx, record(question)), context.Canceled)
+	require.Empty(t, b.paper.all())
+}
+
+func TestClosedPublisherLeavesTheStepToTheNext(t *testing.T) {
+	b := newBench(t, saying("N4."))
+	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
+	require.ErrorIs(t, b.worker.Handle(t.Context(), record(question)), processors.ErrPublisherClosed)
+	b.paper.refuse = nil
+	b.handle(record(question)) // what was not written is not remembered
+	require.True(t, b.response().EndTurn)
+}
+
+func TestRecordIsTriedAgainUntilTheBrokersHaveIt(t *testing.T) {
+	b := newBench(t, saying("N4."))
+	var refused atomic.Int64
+	b.paper.refuse = func(processors.Outbound) error {
+		if refused.Add(1) == 1 {
+			return errors.New("brokers are away")
+		}
+		return nil
+	}
+	b.handle(record(question))
+	require.True(t, b.response().EndTurn)
+}
+
+func TestTombstoneAsksNothing(t *testing.T) {
+	b := newBench(t, saying("x"))
+	r := record("")
+	r.Value = nil
+	b.handle(r)
+	require.Empty(t, b.paper.all())
+}
+
+func TestLogsQuoteNothingOfTheConversation(t *testing.T) {
+	core, logs := observer.New(zap.DebugLevel)
+	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
+		return think.Reply{}, errors.New("claude: status 401 (authentication_error)")
+	}, think.WithLogger(zap.New(core)))
+	b.handle(record(question))
+	require.Equal(t, 1, logs.Len())
+	require.Equal(t, "claude: status 401 (authentication_error)", logs.All()[0].ContextMap()["reason"])
+	for _, e := range logs.All() {
+		require.NotContains(t, e.ContextMap(), "berth")
+	}
+}
+
+func TestBadOptionsAreRefusedTogether(t *testing.T) {
+	_, err := think.New("pilot", nil, nil, think.WithGroup(""), think.WithConcurrency(0), think.WithWindow(0),
+		think.WithTimeout(0), think.WithDrain(0), think.WithClock(nil), think.WithLogger(nil))
+	require.ErrorIs(t, err, think.ErrConfig)
+	for _, name := range []string{
+		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithClock", "WithLogger", "no publisher",
+		"no model",
+	} {
+		require.ErrorContains(t, err, name)
+	}
+	_, err = think.New(" ", new(paper), saying("x"))
+	require.ErrorIs(t, err, topics.ErrAgent)
+	w, err := think.New("pilot", new(paper), saying("x"))
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Run(t.Context(), nil), think.ErrConfig)
+}

@@ -1,0 +1,169 @@
+package topics
+
+import "fmt"
+
+// AuthorUser is the author of records that are not the agent's: they are not folded.
+const AuthorUser = "user"
+
+// AgentEvent is the value of {agent}-agent-events: one event of a turn, or the record that ends it. TurnID, Attempt and
+// Seq identify it.
+type AgentEvent struct {
+	SessionID string
+	TurnID    string
+	// Attempt counts the runs of the turn from 1: whoever runs a turn again takes the next one, which drops the former.
+	Attempt int64
+	// Seq counts the records of an attempt from 1, without holes, the terminal record included.
+	Seq int64
+	// Author is empty for the agent. A user's record may have no seq (0): it is then no part of the numbering.
+	Author string
+	// Request is the enriched message that the turn answers, on any record of the attempt, or nil. It is what a folded
+	// turn needs to go on as a think-response: its conversation, its cost, its user.
+	Request Raw
+	// Event is a canonical event, wrapped or flat, as it came: any JSON value but an absent one. It is nil in the
+	// terminal record, and only there.
+	Event Raw
+	// Result makes it the terminal record: nothing comes after it.
+	Result *AgentResult
+}
+
+// AgentResult is how a run ended: the part of a runner's terminal result that a fold reads.
+type AgentResult struct {
+	OK bool
+	// StopReason wins over that of the events; nil for none.
+	StopReason *string
+	// Error is what went wrong, where OK is false.
+	Error *string
+	// Usage is an object with input, output, total and cost, or nil.
+	Usage Raw
+}
+
+// Values of events stand in batches and these in think-responses.
+var agentEventWire = wire[AgentEvent]{depth: MaxValueDepth, read: readWholeAgentEvent, write: writeAgentEvent}
+
+// readWholeAgentEvent refuses what names no place in a stream: folding it anywhere would be a guess.
+func readWholeAgentEvent(c *cursor, e *AgentEvent) error {
+	if err := readAgentEvent(c, e); err != nil {
+		return err
+	}
+	switch {
+	case e.SessionID == "":
+		return missing("session_id")
+	case e.TurnID == "":
+		return missing("turn_id")
+	case e.Attempt < 1:
+		return missing("attempt")
+	case e.Seq < 0, e.Seq == 0 && e.Author != AuthorUser:
+		return missing("seq")
+	case (e.Event == nil) == (e.Result == nil):
+		return fmt.Errorf("%w: fields event and result: want one of them", ErrType)
+	}
+	return nil
+}
+
+func missing(field string) error { return fmt.Errorf("%w: field %s: missing", ErrType, field) }
+
+func readAgentEvent(c *cursor, e *AgentEvent) error {
+	return c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "session_id":
+			e.SessionID, err = c.word()
+		case "turn_id":
+			e.TurnID, err = c.word()
+		case "attempt":
+			e.Attempt, err = c.integer(64)
+		case "seq":
+			e.Seq, err = c.integer(64)
+		case "author":
+			e.Author, err = c.word()
+		case "request":
+			e.Request, err = c.document()
+		case "event":
+			if e.Event, err = c.value(); err == nil && e.Event == nil {
+				e.Event = Raw("null")
+			}
+		case "result":
+			e.Result, err = readAgentResult(c)
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+}
+
+func readAgentResult(c *cursor) (*AgentResult, error) {
+	if c.dec.PeekKind() == 'n' {
+		return nil, c.skip()
+	}
+	r := &AgentResult{}
+	err := c.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "ok":
+			r.OK, err = c.boolean()
+		case "stopReason":
+			r.StopReason, err = c.plainText()
+		case "error":
+			r.Error, err = c.anyText()
+		case "usage":
+			r.Usage, err = c.document()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	return r, err
+}
+
+// plainText reads a string; nil for null. A stop reason that is none is an error, not its literal.
+func (c *cursor) plainText() (*string, error) {
+	if k := c.dec.PeekKind(); k != '"' && k != 'n' && k != 0 {
+		return nil, mismatch(k, "string")
+	}
+	return c.text()
+}
+
+// anyText reads a text; what is none by its JSON.
+func (c *cursor) anyText() (*string, error) {
+	if k := c.dec.PeekKind(); k != '{' && k != '[' {
+		return c.text()
+	}
+	v, err := c.value()
+	text := string(v)
+	return &text, err
+}
+
+func writeAgentEvent(w *writer, e AgentEvent) {
+	w.grow(e.Event, e.Request)
+	w.open()
+	w.word("session_id", e.SessionID)
+	w.word("turn_id", e.TurnID)
+	w.integer("attempt", e.Attempt)
+	w.integer("seq", e.Seq)
+	if e.Author != "" {
+		w.word("author", e.Author)
+	}
+	if e.Request != nil {
+		w.raw("request", e.Request)
+	}
+	if e.Result == nil {
+		w.raw("event", e.Event)
+	} else {
+		writeAgentResult(w, *e.Result)
+	}
+	w.close()
+}
+
+func writeAgentResult(w *writer, r AgentResult) {
+	w.name("result")
+	w.open()
+	w.boolean("ok", r.OK)
+	if r.StopReason != nil {
+		w.text("stopReason", r.StopReason)
+	}
+	if r.Error != nil {
+		w.text("error", r.Error)
+	}
+	if r.Usage != nil {
+		w.raw("usage", r.Usage)
+	}
+	w.close()
+}

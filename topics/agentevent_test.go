@@ -1,0 +1,44 @@
+package topics
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEventsThatNameNoPlaceInAStreamArePoison(t *testing.T) {
+	c := harbor(t).AgentEvents.Codec()
+	for _, record := range []string{
+		`{}`,
+		`{"turn_id":"t","attempt":1,"seq":1,"event":{}}`,
+		`{"session_id":"s","attempt":1,"seq":1,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","seq":1,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":0,"seq":1,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":0,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":-1,"author":"user","event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":null}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"event":{},"result":{"ok":true}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":{"ok":true,"stopReason":["paused"]}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":[]}`,
+	} {
+		poison(t, c, record, ErrType)
+	}
+}
+
+func TestTerminalErrorThatIsNoTextIsKeptAsItsJSON(t *testing.T) {
+	d := harbor(t).AgentEvents.Codec().Unmarshal([]byte(
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":{"ok":false,"error":{"code":1}}}`))
+	require.NoError(t, d.Err)
+	require.Equal(t, `{"code":1}`, *d.Value.Result.Error)
+}
+
+func TestBatchesWithoutATurnOrAStateArePoison(t *testing.T) {
+	for _, record := range []string{
+		`{}`, `{"session_id":"s","state":"complete"}`, `{"turn_id":"t","state":"complete"}`,
+		`{"session_id":"s","turn_id":"t"}`, `{"session_id":"s","turn_id":"t","state":"open"}`,
+	} {
+		poison(t, harbor(t).BatchMessages.Codec(), record, ErrType)
+	}
+}
