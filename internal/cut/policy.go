@@ -13,7 +13,7 @@ type Policy struct {
 	// fewer, larger cuts where latency is lost already.
 	Backlog int64
 	Lagging time.Duration
-	// Linger is how long a table row may wait for a newer one of its key (ProducerOptions.Linger).
+	// Linger is how long a table row may wait for others (ProducerOptions.Linger).
 	Linger time.Duration
 	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
 	Drain time.Duration

@@ -12,13 +12,13 @@ import (
 
 // rows are the callbacks and the unsent table rows of one partition.
 //
-// The first row of a key goes as soon as it may. What the key gets within the linger after it is held, and replaced by
-// what it gets then, until the next sweep or the cut: a session with much to do costs a row a linger, one with little to
-// do is never behind.
+// A row goes as soon as it may, where none went within the linger before it. Others are held, and replaced by newer ones
+// of their key, until the next sweep or the cut: under load a linger costs one batch, and a session one row in it, while
+// a row that comes alone is never behind.
 type rows struct {
 	partition int32
 	call      *call           // whose callback runs, or ran last
-	sent      map[string]bool // keys that have got a row since the last sweep
+	busy      bool            // a row went since the last sweep
 	held      map[string]*row // by key
 	order     []*row          // the held ones
 	waiting   []*row          // for outputs, in order
@@ -52,9 +52,7 @@ func (w *row) free() bool {
 }
 
 func newRows(partition int32) *rows {
-	return &rows{
-		partition: partition, sent: map[string]bool{}, held: map[string]*row{}, leaving: map[string]int{},
-	}
+	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
 // batch are the rows and parts of one cut.
@@ -92,7 +90,7 @@ func (p *Producer) Seal() Settling {
 	p.batch, b.sealed = newBatch(), true
 	for _, r := range p.rows {
 		p.releaseLocked(r)
-		clear(r.sent)
+		r.busy = false
 	}
 	if b.left == 0 {
 		b.end(nil)
@@ -100,7 +98,7 @@ func (p *Producer) Seal() Settling {
 	return b
 }
 
-// linger sweeps while there are keys that have got a row.
+// linger sweeps while there are rows.
 type linger struct {
 	timer *time.Timer
 	armed bool
@@ -134,11 +132,8 @@ func (p *Producer) sweep() {
 	}
 	more := false
 	for _, r := range p.rows {
-		clear(r.sent)
-		for _, w := range r.order {
-			r.sent[w.key] = true
-		}
-		more = more || len(r.order) > 0
+		r.busy = len(r.order) > 0
+		more = more || r.busy
 		p.releaseLocked(r)
 	}
 	if more {
@@ -175,13 +170,13 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	e.batch = p.batch
 	e.batch.left++
 	w := &row{key: key, msg: msg, calls: []*call{r.call}, rows: r}
-	if r.sent[key] {
+	if r.busy {
 		r.held[key] = w
 		r.order = append(r.order, w)
 		p.mu.Unlock()
 		return
 	}
-	r.sent[key] = true
+	r.busy = true
 	p.armLocked()
 	if r.call.pending == 0 && r.err == nil && len(r.waiting) == 0 && r.sending == 0 {
 		p.mu.Unlock()
