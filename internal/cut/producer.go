@@ -140,7 +140,9 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		p.opts.Failed(err)
 	}
 	if e.batch != nil && err == nil && p.opts.Stored != nil {
-		err = p.opts.Stored(e.rows.partition, msg.Offset)
+		p.mu.Lock() // no cut may be made in between
+		err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
+		p.mu.Unlock()
 	}
 	if e.rows != nil {
 		p.mu.Lock()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -35,10 +34,10 @@ type call struct {
 	pending int
 }
 
-// row is a row of the table that was not sent, or deletions of parts of one that was.
+// row is a row of the table that was not sent, a part of one, or deletions of parts of one that was.
 type row struct {
 	key  string
-	msg  *sarama.ProducerMessage   // nil where the row itself is ahead
+	msg  *sarama.ProducerMessage   // nil for deletions alone
 	gone []*sarama.ProducerMessage // deletions of its parts, behind it
 	// calls are the callbacks whose effects the row holds: its own, and those whose rows it has replaced.
 	calls []*call
@@ -55,91 +54,8 @@ func newRows(partition int32) *rows {
 	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
-// batch are the rows and parts of one cut.
-type batch struct {
-	left   int
-	sealed bool
-	err    error
-	done   chan struct{}
-}
-
-func newBatch() *batch { return &batch{done: make(chan struct{})} }
-
-// Done is closed when all of them are acknowledged, or one is refused.
-func (b *batch) Done() <-chan struct{} { return b.done }
-
-// Err is why they are not all written, once Done is closed.
-func (b *batch) Err() error { return b.err }
-
-// end is called with the producer's mutex held.
-func (b *batch) end(err error) {
-	select {
-	case <-b.done:
-	default:
-		b.err = err
-		close(b.done)
-	}
-}
-
-// Seal ends the rows of a cut: what is held goes, and what comes now is of the next one. It is called when nothing is in
-// flight, and does not block.
-func (p *Producer) Seal() Settling {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.batch
-	p.batch, b.sealed = newBatch(), true
-	for _, r := range p.rows {
-		p.releaseLocked(r)
-		r.busy = false
-	}
-	if b.left == 0 {
-		b.end(nil)
-	}
-	return b
-}
-
-// linger sweeps while there are rows.
-type linger struct {
-	timer *time.Timer
-	armed bool
-}
-
-func (p *Producer) armLocked() {
-	switch {
-	case p.armed || p.opts.Linger <= 0 || p.ended:
-		return
-	case p.timer == nil:
-		p.timer = time.AfterFunc(p.opts.Linger, p.sweep)
-	default:
-		p.timer.Reset(p.opts.Linger)
-	}
-	p.armed = true
-}
-
-func (p *Producer) disarm() {
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	p.armed = false
-}
-
-func (p *Producer) sweep() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.armed = false
-	if p.ended {
-		return
-	}
-	more := false
-	for _, r := range p.rows {
-		r.busy = len(r.order) > 0
-		more = more || r.busy
-		p.releaseLocked(r)
-	}
-	if more {
-		p.armLocked()
-	}
-}
+// idle reports whether all that may go has gone.
+func (r *rows) idle() bool { return len(r.waiting) == 0 && r.sending == 0 }
 
 // releaseLocked has what is held sent when its outputs are acknowledged.
 func (p *Producer) releaseLocked(r *rows) {
@@ -178,7 +94,7 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	}
 	r.busy = true
 	p.armLocked()
-	if r.call.pending == 0 && r.err == nil && len(r.waiting) == 0 && r.sending == 0 {
+	if r.call.pending == 0 && r.err == nil && r.idle() {
 		p.mu.Unlock()
 		p.async.Input() <- msg
 		return
@@ -230,8 +146,16 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	r.call.pending++
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
+	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
+	direct := r.idle()
+	if !direct {
+		r.waiting = append(r.waiting, &row{key: whole, msg: msg, rows: r})
+		p.advanceLocked(r)
+	}
 	p.mu.Unlock()
-	p.async.Input() <- msg
+	if direct {
+		p.async.Input() <- msg
+	}
 	return nil
 }
 

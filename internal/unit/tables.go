@@ -172,14 +172,18 @@ func (t *tables) rows(partition int32) cut.Rows {
 }
 
 // rowStored takes the changelog offset of a row. A store that is closed has no use for it.
-func (t *tables) rowStored(partition int32, offset int64) error {
+func (t *tables) rowStored(partition int32, offset int64, sealed bool) error {
 	t.mu.Lock()
 	s := t.open[partition]
 	t.mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	if err := s.SetOffset(offset); err != nil && !errors.Is(err, store.ErrClosed) {
+	set := s.SetOffset
+	if sealed {
+		set = s.SetSealedOffset
+	}
+	if err := set(offset); !errors.Is(err, store.ErrClosed) {
 		return err
 	}
 	return nil
