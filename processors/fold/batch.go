@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -95,7 +96,7 @@ func (f *Folder) resolve(terminal jsontext.Value) (jsontext.Value, error) {
 	if isNull(terminal) {
 		return f.StopReason(), nil
 	}
-	if !isString(terminal) || !valid(terminal) {
+	if !isString(terminal) || !utf8.Valid(terminal) || !valid(terminal) {
 		return nil, ErrStopReason
 	}
 	stop, _ := mended(terminal)

@@ -7,10 +7,10 @@ import (
 )
 
 // AppendJSON appends the batch as fold gives it: messages, stop_reason and pending_interaction, nulls kept.
-func (b Batch) AppendJSON(dst []byte) []byte { return append(b.appendThree(dst), '}') }
+func (b Batch) AppendJSON(dst []byte) []byte { return append(b.appendThree(append(dst, '{')), '}') }
 
 func (b Batch) appendThree(dst []byte) []byte {
-	dst = AppendMessages(append(dst, `{"messages":`...), b.Messages)
+	dst = AppendMessages(append(dst, `"messages":`...), b.Messages)
 	dst = append(append(dst, `,"stop_reason":`...), orNull(b.StopReason)...)
 	return append(append(dst, `,"pending_interaction":`...), orNull(b.PendingInteraction)...)
 }
@@ -30,13 +30,13 @@ func (b Batch) AppendEnvelope(dst []byte) []byte {
 
 // AppendRecord appends the batch with the fields beyond the contract after its three: state, pending_interactions,
 // tool_results, error, usage and malformed_events, all always there.
-func (b Batch) AppendRecord(dst []byte) []byte { return append(b.AppendRecordFields(append(dst, '{')), '}') }
+func (b Batch) AppendRecord(dst []byte) []byte {
+	return append(b.AppendRecordFields(append(dst, '{')), '}')
+}
 
 // AppendRecordFields appends the members of AppendRecord without their braces, for a record that has more.
 func (b Batch) AppendRecordFields(dst []byte) []byte {
-	start := len(dst)
 	dst = b.appendThree(dst)
-	dst = append(dst[:start], dst[start+1:]...)
 	dst = append(append(dst, `,"state":"`...), b.State...)
 	dst = AppendMessages(append(dst, `","pending_interactions":`...), b.Pending)
 	dst = append(dst, `,"tool_results":[`...)

@@ -13,6 +13,7 @@ const MaxDepth = topics.MaxValueDepth
 // Errors of folding. None quotes an event.
 var (
 	ErrSyntax     = errors.New("fold: event is not JSON")
+	ErrEvents     = errors.New("fold: the events are no JSON array")
 	ErrDepth      = errors.New("fold: event is nested too deep")
 	ErrMalformed  = errors.New("fold: malformed event")
 	ErrStopReason = errors.New("fold: the terminal stop reason is no string")

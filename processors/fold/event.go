@@ -34,6 +34,10 @@ func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
 	if e, ok := readDelta(raw); ok {
 		return e, nil
 	}
+	return decodeAny(raw, checked)
+}
+
+func decodeAny(raw jsontext.Value, checked bool) (Event, error) {
 	raw = trimSpace(raw)
 	if codec.Deeper(raw, MaxDepth+1) {
 		return Event{}, ErrDepth
@@ -53,7 +57,7 @@ func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
 	}
 	if e.Type == "message_delta" {
 		e.id, e.delta = lookup(e.data, "id"), lookup(e.data, "delta")
-		if copied {
+		if copied && isString(e.delta) {
 			e.restoreDelta(raw)
 		}
 	}
@@ -110,8 +114,8 @@ func Done(stopReason jsontext.Value) Event {
 	return e
 }
 
-// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it is
-// absent or falsy as Python has it (null, false, 0, "", [], {}).
+// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it
+// is absent or falsy as Python has it (null, false, 0, "", [], {}).
 func (e Event) Data() jsontext.Value { return e.data }
 
 // Flat reports whether the event came with its fields beside its type.

@@ -22,7 +22,8 @@ func Fold(events []Event, opts ...Option) (Batch, error) {
 }
 
 // FoldJSON folds a turn given as a JSON array of events, in either encoding, with its terminal result's stop reason if
-// there is one. It fails with ErrSyntax for what is no JSON array, and with ErrDepth.
+// there is one. It fails with ErrEvents for what is no JSON array, with ErrDepth and as
+// Folder.Batch does.
 func FoldJSON(events, stopReason jsontext.Value, opts ...Option) (Batch, error) {
 	f := NewFolder(opts...)
 	if err := f.AddJSON(events); err != nil {

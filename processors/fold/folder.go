@@ -40,16 +40,16 @@ func NewFolder(opts ...Option) *Folder {
 	return f
 }
 
-// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as it
-// was; else Add never fails.
+// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as
+// it was; else Add never fails.
 func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
 
-// AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrSyntax for what is no JSON array,
+// AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrEvents for what is no JSON array,
 // and with ErrDepth; an element that is no object is a malformed event. The elements before the fault are folded then.
 func (f *Folder) AddJSON(events jsontext.Value) error {
 	events = trimSpace(events)
-	if !utf8.Valid(events) || !valid(events) || !isArray(events) {
-		return ErrSyntax
+	if !isArray(events) || !utf8.Valid(events) || !valid(events) {
+		return ErrEvents
 	}
 	for raw := range elements(events) {
 		if err := f.addRaw(raw); err != nil {

@@ -32,6 +32,28 @@ func members(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
+// span is where a member's value stands in its object; of several with one name the last.
+func span(object jsontext.Value, name string) (start, end int) {
+	i := 1
+	for n, v := range members(object) {
+		at := i + skipName(object[i:])
+		if n == name {
+			start, end = at, at+len(v)
+		}
+		i = at + len(v)
+	}
+	return start, end
+}
+
+// skipName is how far a value is from what stands before its name.
+func skipName(b []byte) int {
+	i := skipSpace(b, 0)
+	if i < len(b) && b[i] == ',' {
+		i = skipSpace(b, i+1)
+	}
+	return skipSpace(b, skipSpace(b, stringEnd(b, i))+1)
+}
+
 // elements are the values of an array.
 func elements(array jsontext.Value) iter.Seq[jsontext.Value] {
 	return func(yield func(jsontext.Value) bool) {

@@ -14,12 +14,17 @@ const replacement = "fffd"
 
 // mended returns v with each lone surrogate escape replaced by U+FFFD: a copy, or v itself if it has no surrogates.
 func mended(v jsontext.Value) (m jsontext.Value, copied bool) {
-	if !bytes.Contains(v, []byte(`\ud`)) && !bytes.Contains(v, []byte(`\uD`)) {
+	if !escapesSurrogate(v) {
 		return v, false
 	}
 	v = slices.Clone(v)
 	mend(v)
 	return v, true
+}
+
+// escapesSurrogate reports whether v may hold an escaped surrogate.
+func escapesSurrogate(v []byte) bool {
+	return bytes.Contains(v, []byte(`\ud`)) || bytes.Contains(v, []byte(`\uD`))
 }
 
 // mend replaces each lone surrogate escape in valid JSON by U+FFFD, which is as long.

@@ -37,7 +37,8 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 		"text after": {"tool-use", `{} and so on`, nil, []string{event("tool-use", `,"value":{}`)}, nil},
 		"result": {
 			"tool-use-result", `{"latency_ms":212}`, nil,
-			[]string{event("tool-use-result", `,"value":{"latency_ms":212},"latencyMs":212`)}, nil,
+			[]string{event("tool-use-result", `,"value":{"latency_ms":212},"latencyMs":212`)},
+			nil,
 		},
 		"result without latency": {
 			"tool-use-result", `{"latency_ms":null}`, nil, []string{event("tool-use-result", `,"value":{"latency_ms":null}`)}, nil,
@@ -47,17 +48,20 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 		},
 		"think": {
 			"think-request-response", `{"end_turn":false}`, nil,
-			[]string{event("think-request-response", `,"value":{"end_turn":false},"cost":{"endTurn":false}`)}, nil,
+			[]string{event("think-request-response", `,"value":{"end_turn":false},"cost":{"endTurn":false}`)},
+			nil,
 		},
 		"think of an older FlightDeck": {
 			"think-request-response", `{"input_tokens":1,"output_tokens":2,"cost":0.5,"end_turn":true,"think_cost":9}`, nil,
 			[]string{event("think-request-response", `,"value":{"input_tokens":1,"output_tokens":2,"cost":0.5,"end_turn":true,`+
-				`"think_cost":9},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5,"endTurn":true}`)}, nil,
+				`"think_cost":9},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5,"endTurn":true}`)},
+			nil,
 		},
 		"think of today (D-22)": {
 			"think-request-response", `{"think_input_tokens":1,"think_output_tokens":2,"think_cost":0.5}`, nil,
 			[]string{event("think-request-response", `,"value":{"think_input_tokens":1,"think_output_tokens":2,`+
-				`"think_cost":0.5},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5}`)}, nil,
+				`"think_cost":0.5},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5}`)},
+			nil,
 		},
 		"think without cost": {
 			"think-request-response", `{"cost":"a"}`, nil, []string{event("think-request-response", `,"value":{"cost":"a"}`)}, nil,
@@ -68,7 +72,8 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 			[]string{chat + `"content":"N4 \"now\"","timestamp":"t","cost":0.0022}`},
 		},
 		"output with nothing": {
-			"message-output", `{"cost":null}`, nil, []string{event("message-output", `,"value":{"cost":null}`)},
+			"message-output", `{"cost":null}`, nil,
+			[]string{event("message-output", `,"value":{"cost":null}`)},
 			[]string{chat + `"content":"","timestamp":""}`},
 		},
 		"output of blocks": {
@@ -83,12 +88,14 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 		},
 		"output that is the sink's": {
 			"message-output", `{"content":"x","reply_to":{"callbackService":"harbor"}}`, nil,
-			[]string{event("message-output", `,"value":{"content":"x","reply_to":{"callbackService":"harbor"}}`)}, nil,
+			[]string{event("message-output", `,"value":{"content":"x","reply_to":{"callbackService":"harbor"}}`)},
+			nil,
 		},
 		"output that is no object": {"message-output", `[]`, nil, []string{event("message-output", `,"value":[]`)}, nil},
 		"latency, keyed by its tool": {
 			"tool-use-latency", `{"session_id":"s"}`, func(r *processors.Inbound) { r.Key = []byte("berth_lookup") },
-			[]string{`{"topic":"pilot-tool-use-latency","sessionId":"berth_lookup",` + at + `,"value":{"session_id":"s"}}`}, nil,
+			[]string{`{"topic":"pilot-tool-use-latency","sessionId":"berth_lookup",` + at + `,"value":{"session_id":"s"}}`},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

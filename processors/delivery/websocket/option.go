@@ -36,7 +36,9 @@ type rules struct {
 // limits bound a number of frames.
 type limits struct{ frames, bytes int }
 
-func (l limits) hold(frames, bytes int) bool { return frames <= l.frames && (bytes <= l.bytes || frames <= 1) }
+func (l limits) hold(frames, bytes int) bool {
+	return frames <= l.frames && (bytes <= l.bytes || frames <= 1)
+}
 
 // Replay is what clients that come back can be given. Fields that are zero keep their defaults.
 type Replay struct {

@@ -25,6 +25,7 @@ type Server struct {
 	accept  *ws.AcceptOptions
 	reading chan struct{} // places for readBack
 	started atomic.Bool
+	ready   chan struct{}
 
 	mu sync.Mutex
 	// Nil before Run. Nobody makes the topic session-context any more: whoever waits for it waits apart.
@@ -48,6 +49,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 	names := feedsOf(catalog)
 	s := &Server{
 		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, readBacks),
+		ready:  make(chan struct{}),
 		accept: &ws.AcceptOptions{InsecureSkipVerify: r.origins == nil, OriginPatterns: r.origins},
 	}
 	if r.authenticate == nil {
@@ -154,16 +156,21 @@ func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.O
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return main.Run(ctx) })
 	group.Go(func() error { return legacy.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-main.Ready():
+			close(s.ready)
+		case <-ctx.Done():
+		}
+		return nil
+	})
 	return group.Wait()
 }
 
-// Ready reports whether Run reads all topics.
-func (s *Server) Ready() bool {
-	from := s.follower(feedOutput)
-	return from != nil && isReady(from)
-}
+// Ready is closed when Run reads all topics: records that are written from then on are shown.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-func isReady(f follower) bool {
+func isReady(f interface{ Ready() <-chan struct{} }) bool {
 	select {
 	case <-f.Ready():
 		return true

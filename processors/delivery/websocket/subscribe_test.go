@@ -35,8 +35,10 @@ func TestOnlySubscriptionsAreHeard(t *testing.T) {
 }
 
 func TestEventIDsAreReadBack(t *testing.T) {
-	full := eventID{feed: feedOutput, partition: math.MaxInt32, offset: math.MaxInt64, kind: kindChat,
-		session: math.MaxUint32, born: maxMS, at: maxMS}
+	full := eventID{
+		feed: feedOutput, partition: math.MaxInt32, offset: math.MaxInt64, kind: kindChat,
+		session: math.MaxUint32, born: maxMS, at: maxMS,
+	}
 	for f := range full.marks {
 		full.marks[f] = mark{math.MaxInt32, math.MaxInt64}
 	}

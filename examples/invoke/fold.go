@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// runFold is a filter: a turn a line in, its batch a line out. It returns the exit code.
+func runFold(in io.Reader, out io.Writer, args []string) int {
+	flags := flag.NewFlagSet("fold", flag.ContinueOnError)
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), `usage: fold [-strict] < turns > batches
+
+Each line of the input is a turn, {"id":..., "events":[...], "stop_reason":...}: its events in either encoding, and the
+terminal result's stop reason if there is one. Each line of the output is its batch, {"id":..., "batch":{...},
+"trimmed":[...], "assistant_text":"..."}, or {"id":..., "error":"..."}.
+
+`)
+		flags.PrintDefaults()
+	}
+	strict := flags.Bool("strict", false, "refuse a turn with a malformed event; by default such events are left out")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		flags.Usage()
+		return 2
+	}
+	var opts []fold.Option
+	if *strict {
+		opts = append(opts, fold.Strict())
+	}
+	if err := foldLines(in, out, opts); err != nil {
+		fmt.Fprintln(os.Stderr, "fold:", err)
+		return 1
+	}
+	return 0
+}
+
+// foldLines reads lines of any length, which end in a line feed and nothing else: JSON may hold any other separator.
+func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
+	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriterSize(out, 64<<10)
+	for {
+		line, readErr := r.ReadBytes('\n')
+		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
+			if _, err := w.Write(append(foldLine(line, opts), '\n')); err != nil {
+				return err
+			}
+		}
+		// Whoever waits for an answer before asking again gets it.
+		if r.Buffered() == 0 || readErr != nil {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(readErr, io.EOF) {
+			return nil
+		}
+		if readErr != nil {
+			return readErr
+		}
+	}
+}
+
+func foldLine(line []byte, opts []fold.Option) []byte {
+	var t turnLine
+	err := t.read(line)
+	var batch fold.Batch
+	var text string
+	if err == nil {
+		batch, text, err = t.fold(opts)
+	}
+	answer := append([]byte(`{"id":`), t.id...)
+	if err != nil {
+		answer, _ = jsontext.AppendQuote(append(answer, `,"error":`...), err.Error())
+		return append(answer, '}')
+	}
+	answer = batch.AppendJSON(append(answer, `,"batch":`...))
+	answer = fold.AppendMessages(append(answer, `,"trimmed":`...), fold.Trim(batch.Messages))
+	answer, _ = jsontext.AppendQuote(append(answer, `,"assistant_text":`...), text)
+	return append(answer, '}')
+}
+
+// turnLine is a line of the input. Its values alias the line; its id is known even where the line is broken behind it.
+type turnLine struct{ id, events, stopReason jsontext.Value }
+
+func (t *turnLine) read(line []byte) error {
+	t.id = jsontext.Value("null")
+	if !utf8.Valid(line) {
+		return errLine
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() != '{' {
+		return errLine
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return errLine
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return errLine
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return errLine
+		}
+		end := d.InputOffset()
+		value = line[end-int64(len(value)) : end]
+		switch name {
+		case "id":
+			t.id = value
+		case "events":
+			t.events = value
+		case "stop_reason":
+			t.stopReason = value
+		}
+	}
+	if _, err := d.ReadToken(); err != nil || len(bytes.TrimSpace(line[d.InputOffset():])) > 0 {
+		return errLine
+	}
+	if t.events == nil {
+		return errEvents
+	}
+	return nil
+}
+
+func (t *turnLine) fold(opts []fold.Option) (fold.Batch, string, error) {
+	f := fold.NewFolder(opts...)
+	if err := f.AddJSON(t.events); err != nil {
+		return fold.Batch{}, "", err
+	}
+	batch, err := f.Batch(fold.End{StopReason: t.stopReason})
+	if err != nil {
+		return fold.Batch{}, "", err
+	}
+	text, err := f.AssistantText()
+	return batch, text, err
+}
+
+var (
+	errLine   = errors.New("the line is no JSON object in UTF-8")
+	errEvents = errors.New("the turn has no events")
+)

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+)
+
+const corpus = "../../processors/fold/testdata/turns.jsonl"
+
+func filter(t *testing.T, in io.Reader, args ...string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	require.Zero(t, runFold(in, &out, args))
+	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+}
+
+func TestFilterFoldsTheCorpus(t *testing.T) {
+	turns, err := os.ReadFile(corpus)
+	require.NoError(t, err)
+	folded := filter(t, bytes.NewReader(turns))
+	strict := filter(t, iotest.OneByteReader(bytes.NewReader(turns)), "-strict")
+	for line := range bytes.Lines(turns) {
+		var want, got struct {
+			ID            string         `json:"id"`
+			Batch         jsontext.Value `json:"batch"`
+			Trimmed       jsontext.Value `json:"trimmed"`
+			AssistantText string         `json:"assistant_text"`
+		}
+		var golden struct {
+			StrictError bool `json:"strict_error"`
+			Error       bool `json:"error"`
+		}
+		loose := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		require.NoError(t, json.Unmarshal(line, &want, loose))
+		require.NoError(t, json.Unmarshal(line, &golden, loose))
+		if golden.Error {
+			require.Regexp(t, `^{"id":"`+want.ID+`","error":".+"}$`, folded[0])
+		} else {
+			require.NoError(t, json.Unmarshal([]byte(folded[0]), &got))
+			require.Equal(t, want, got)
+		}
+		if golden.Error || golden.StrictError {
+			require.Contains(t, strict[0], `"error":`)
+		} else {
+			require.Equal(t, folded[0], strict[0])
+		}
+		folded, strict = folded[1:], strict[1:]
+	}
+	require.Empty(t, folded)
+	require.Empty(t, strict)
+}
+
+func TestFilterGoesOnAfterBadLines(t *testing.T) {
+	got := filter(t, strings.NewReader(strings.Join([]string{
+		`{"id":1,"events":[NaN]}`,
+		`not JSON`,
+		``,
+		`[1]`,
+		`{"id":"x"}`,
+		`{"id":"y","events":null}`,
+		"{\"id\":\"utf\xff8\",\"events\":[]}",
+		`{"id":{"a":1.0},"events":[],"stop_reason":null} `,
+		`{"id":2,"events":[]} {}`,
+		`{"events":[],"stop_reason":"end_turn"}`,
+	}, "\n")))
+	require.Equal(t, []string{
+		`{"id":1,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":"x","error":"the turn has no events"}`,
+		`{"id":"y","error":"fold: the events are no JSON array"}`,
+		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":{"a":1.0},"batch":{"messages":[],"stop_reason":null,"pending_interaction":null},"trimmed":[],"assistant_text":""}`,
+		`{"id":2,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"batch":{"messages":[],"stop_reason":"end_turn","pending_interaction":null},"trimmed":[],"assistant_text":""}`,
+	}, got)
+}
+
+func TestFilterTakesLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
+	text := strings.Repeat("\u2028\u0085x", 1<<20)
+	got := filter(t, strings.NewReader(`{"id":1,"events":[{"type":"message","data":{"text":"`+text+`"}}]}`+"\r\n"))
+	require.Len(t, got, 1)
+	require.Contains(t, got[0], `"assistant_text":"`+text+`"}`)
+}
+
+func TestFilterRefusesUnknownFlags(t *testing.T) {
+	require.Equal(t, 2, runFold(strings.NewReader(""), io.Discard, []string{"file"}))
+}

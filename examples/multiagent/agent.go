@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// agent is everything of an agent but its model and its tools: turns, deliveries, HTTP doors and the sink. The same
+// program is the orchestrator and the worker; it knows of no other agent, only of services that may be called back.
+type agent struct {
+	name     string
+	brokers  []string
+	services sink.Services
+	secrets  []string // of callback tokens
+	logger   *zap.Logger
+
+	client   []processors.Option                        // of everything that connects
+	group    func(group goka.Group) []processors.Option // of a group: where its table is, who it is; nil for none
+	turn     []turn.Option
+	delivery []delivery.Option
+	doors    []turn.DoorOption
+	sink     []sink.Option
+}
+
+// run ends with ctx, or when a part fails: then the others are stopped too. It owns the listener, and calls ready once,
+// when records flow in all groups; ready must not block.
+func (a agent) run(ctx context.Context, listener net.Listener, ready func()) error {
+	defer func() { _ = listener.Close() }() // the server has closed it, where there was one
+	graphs, err := a.graphs()
+	if err != nil {
+		return err
+	}
+	to, err := processors.NewPublisher(a.brokers, a.client...)
+	if err != nil {
+		return err
+	}
+	callbacks := sink.NewHTTP(a.services)
+	defer callbacks.Close()
+	deliver, err := sink.New(a.name, to, append([]sink.Option{
+		sink.WithTransport(topics.KindHTTP, callbacks), sink.WithLogger(a.logger),
+	}, a.sink...)...)
+	if err != nil {
+		return err
+	}
+	doors, err := turn.NewDoors(a.name, to, append([]turn.DoorOption{
+		turn.WithCallbackSecrets(a.secrets...), turn.WithCallbackServices(a.services.Known),
+		turn.WithDoorLogger(a.logger),
+	}, a.doors...)...)
+	if err != nil {
+		return err
+	}
+	running := make([]*processors.Processor, len(graphs))
+	var starting atomic.Int64
+	starting.Store(int64(len(graphs)))
+	started := func() {
+		if starting.Add(-1) == 0 {
+			ready()
+		}
+	}
+	for i, graph := range graphs {
+		if running[i], err = a.processor(graph, sync.OnceFunc(started)); err != nil {
+			return err
+		}
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range running {
+		group.Go(func() error { return p.Run(ctx) })
+	}
+	group.Go(func() error { return deliver.Run(ctx, a.brokers, a.client...) })
+	group.Go(func() error { return serve(ctx, listener, mux(doors, running)) })
+	return errors.Join(group.Wait(), to.Close())
+}
+
+// graphs are the agent's groups: its turns, its deliveries, and the routes that these look into.
+func (a agent) graphs() ([]*goka.GroupGraph, error) {
+	turns, turnErr := turn.Graph(a.name, append([]turn.Option{turn.WithDelivery()}, a.turn...)...)
+	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery...)
+	routes, routesErr := delivery.RoutesGraph(a.name, a.delivery...)
+	return []*goka.GroupGraph{turns, deliveries, routes}, errors.Join(turnErr, deliveryErr, routesErr)
+}
+
+func (a agent) processor(graph *goka.GroupGraph, started func()) (*processors.Processor, error) {
+	catalog, err := topics.For(a.name, topics.WithDeliveries())
+	if err != nil {
+		return nil, err
+	}
+	options := append([]processors.Option{
+		processors.WithTopics(catalog), processors.WithLogger(a.logger),
+		processors.WithMetrics(processors.Metrics{State: func(s processors.State) {
+			if s == processors.Running {
+				started()
+			}
+		}}),
+	}, a.client...)
+	if a.group != nil {
+		options = append(options, a.group(graph.Group())...)
+	}
+	return processors.New(a.brokers, graph, options...)
+}
+
+// mux is what the agent answers: the doors, and whether it runs.
+func mux(doors http.Handler, running []*processors.Processor) http.Handler {
+	m := http.NewServeMux()
+	m.Handle("/api/", doors)
+	m.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		for _, p := range running {
+			if state := p.Health().State; state != processors.Running {
+				http.Error(w, string(state), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, processors.Running)
+	})
+	return m
+}
+
+// How long a client may take to ask, and how long requests may go on when the agent stops.
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 30 * time.Second
+	farewell      = 5 * time.Second
+)
+
+// serve answers until ctx ends, and then what was asked before.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		return server.Shutdown(ctx)
+	})
+	return group.Wait()
+}

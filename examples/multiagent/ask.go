@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// chatBody is a message for a door.
+type chatBody struct {
+	SessionID string `json:"session_id"`
+	Content   string `json:"content"`
+	RequestID string `json:"request_id"`
+}
+
+// post asks a question as anybody would: with curl, or where there is none as curl would.
+func post(ctx context.Context, chat, session, request, question string, p *screen) error {
+	body, err := json.Marshal(chatBody{session, question, request})
+	if err != nil {
+		return errors.New("the question is no UTF-8")
+	}
+	p.note("question", "curl -d '%s' %s", body, chat)
+	answer, err := ask(ctx, chat, string(body))
+	if err != nil {
+		return fmt.Errorf("the question was not taken: %w", err)
+	}
+	p.note("taken", "%s", answer)
+	return nil
+}
+
+func ask(ctx context.Context, chat, body string) (answer string, err error) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		return askByHand(ctx, chat, body)
+	}
+	cmd := exec.CommandContext(ctx, curl, "--silent", "--show-error", "--fail-with-body", "--noproxy", "*",
+		"--header", "Content-Type: application/json", "--data-binary", "@-", chat)
+	cmd.Stdin = strings.NewReader(body)
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+func askByHand(ctx context.Context, chat, body string) (answer string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, chat, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	return string(raw), err
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/turn"
+)
+
+// The roles read the environment, by the names that FlightDeck's components have for it: a secret is nothing for a
+// command line.
+
+// setting is a variable that must be there.
+func setting(name string, errs *[]error) string {
+	text := strings.TrimSpace(os.Getenv(name))
+	if text == "" {
+		*errs = append(*errs, fmt.Errorf("%s is not set", name))
+	}
+	return text
+}
+
+// agentFrom is the agent that the environment describes, and where it listens.
+func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
+	var errs []error
+	name := setting("AGENT_NAME", &errs)
+	kafka, err := processors.FromEnviron(os.Environ())
+	errs = append(errs, err)
+	turns, err := turn.OptionsFromEnv(os.LookupEnv)
+	errs = append(errs, err)
+	deliveries, err := delivery.OptionsFromEnv(os.LookupEnv)
+	errs = append(errs, err)
+	services, err := sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		return agent{}, nil, err
+	}
+	listener, err := listen()
+	if err != nil {
+		return agent{}, nil, err
+	}
+	return agent{
+		name: name, brokers: kafka.Brokers, services: services, secrets: []string{os.Getenv("TOOL_CALLBACK_SECRET")},
+		logger: logger, client: kafka.Options, group: storage, turn: turns, delivery: deliveries,
+	}, listener, nil
+}
+
+// storage gives every group a directory of its own below KAFKA_STATE_DIR.
+func storage(group goka.Group) []processors.Option {
+	dir := strings.TrimSpace(os.Getenv("KAFKA_STATE_DIR"))
+	if dir == "" {
+		return nil
+	}
+	return []processors.Option{processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(group))))}
+}
+
+// listen opens the agent's port: PORT (8000; 0 for any that is free) on BIND_HOST (loopback: anyone may chat).
+func listen() (net.Listener, error) {
+	host, port := os.Getenv("BIND_HOST"), os.Getenv("PORT")
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = "8000"
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, port))
+}
+
+// dispatcherFrom is the dispatcher that the environment describes.
+func dispatcherFrom(logger *zap.Logger) (dispatcher, error) {
+	var errs []error
+	d := dispatcher{
+		agent: setting("AGENT_NAME", &errs), chat: setting("TARGET_CHAT_URL", &errs),
+		callback: setting("CALLBACK_SERVICE", &errs), secret: setting("TOOL_CALLBACK_SECRET", &errs),
+		tokenTTL: 24 * time.Hour, logger: logger,
+	}
+	u, err := url.Parse(d.chat)
+	if d.chat != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		errs = append(errs, errors.New("TARGET_CHAT_URL is not http(s)://host[:port]/path"))
+	}
+	if text := strings.TrimSpace(os.Getenv("TOKEN_TTL_SEC")); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || seconds < 1 {
+			errs = append(errs, fmt.Errorf("TOKEN_TTL_SEC=%q, want a whole number of seconds", text))
+		}
+		d.tokenTTL = time.Duration(seconds) * time.Second
+	}
+	kafka, err := processors.FromEnviron(os.Environ())
+	errs = append(errs, err)
+	d.brokers, d.client = kafka.Brokers, kafka.Options
+	return d, errors.Join(errs...)
+}
+
+// thinkerFrom is the model worker that the environment describes. The caller calls done when it has ended.
+func thinkerFrom(logger *zap.Logger) (m thinker, done func(), err error) {
+	var errs []error
+	m = thinker{agent: setting("AGENT_NAME", &errs), logger: logger}
+	kafka, err := processors.FromEnviron(os.Environ())
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return m, nil, err
+	}
+	m.brokers, m.client = kafka.Brokers, kafka.Options
+	m.model, done, err = chosenModel(m.agent, os.Getenv)
+	return m, done, err
+}

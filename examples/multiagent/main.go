@@ -1,0 +1,134 @@
+// Multiagent runs two agents as processes of their own, of which one calls the other as an asynchronous tool,
+// over HTTP.
+//
+//	multiagent [-brokers host:port,...] [-question TEXT] [-expect REGEXP] [-timeout DURATION]
+//
+// starts a broker, the agents, a dispatcher and the models on free ports of the loopback interface, posts a question to
+// the first agent, prints every record that passes, then the answer, and stops all that it started. It ends with 0 when
+// the answer is the expected one.
+//
+//	multiagent broker | agent | dispatcher | model
+//
+// is one of those processes. The last three are configured by the environment, as FlightDeck's components are, and can
+// run anywhere: see compose.yaml.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the drain
+	if isChild() {
+		ctx = untilEOF(ctx, os.Stdin)
+	}
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// signals are those that end the process. A Ctrl-C is for the parent of a child too, which stops its children in order.
+func signals() []os.Signal {
+	if isChild() {
+		signal.Ignore(os.Interrupt)
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM}
+}
+
+// command is main without the process: it returns the exit code.
+func command(ctx context.Context, args []string, out, errs io.Writer) int {
+	if len(args) > 0 {
+		if role, ok := roles[args[0]]; ok {
+			return code(role(ctx, args[1:], out, errs), "multiagent "+args[0], errs)
+		}
+	}
+	s, err := parse(args, errs)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	return code(conduct(ctx, s, out, errs), "multiagent", errs)
+}
+
+func code(err error, name string, errs io.Writer) int {
+	if err != nil {
+		fmt.Fprintf(errs, "%s: %v\n", name, err)
+		return 1
+	}
+	return 0
+}
+
+// settings are what the command line says.
+type settings struct {
+	brokers  []string // empty: a broker process
+	session  string
+	question string
+	expect   *regexp.Regexp
+	timeout  time.Duration
+	verbose  bool
+}
+
+// The time that all of it may take: a script answers at once.
+const (
+	scriptTimeout = 30 * time.Second
+	modelTimeout  = 3 * time.Minute
+)
+
+// parse prints what is wrong, and the usage, to errs.
+func parse(args []string, errs io.Writer) (settings, error) {
+	var s settings
+	expect, timeout := scriptedAnswer, scriptTimeout
+	if realModel(os.Getenv) {
+		expect, timeout = anyAnswer, modelTimeout
+	}
+	flags := flag.NewFlagSet("multiagent", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka, comma-separated (default: a broker process)")
+	flags.StringVar(&s.session, "session", "", "`name` of the session (default: a new one)")
+	flags.StringVar(&s.question, "question", firstQuestion, "what is asked")
+	pattern := flags.String("expect", "", "`regexp` of the answer (default: that of the default question; of others, any)")
+	flags.DurationVar(&s.timeout, "timeout", timeout, "how long all of it may take")
+	flags.BoolVar(&s.verbose, "v", false, "log what the processes do")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	for address := range strings.SplitSeq(*brokers, ",") {
+		if address = strings.TrimSpace(address); address != "" {
+			s.brokers = append(s.brokers, address)
+		}
+	}
+	if *pattern == "" {
+		*pattern = expect
+		if s.question != firstQuestion {
+			*pattern = `\S`
+		}
+	}
+	if s.session == "" {
+		// Kafka may remember those of former runs.
+		s.session = "demo-" + time.Now().UTC().Format("150405")
+	}
+	var err error
+	s.expect, err = regexp.Compile(*pattern)
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case strings.TrimSpace(s.question) == "":
+		err = errors.New("-question is blank")
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "multiagent:", err)
+	}
+	return s, err
+}

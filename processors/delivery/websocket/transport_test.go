@@ -1,0 +1,51 @@
+package websocket
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestDeliveryIsDoneWhenAClientWasWrittenIt(t *testing.T) {
+	s := newSite(t)
+	d := topics.Delivery{
+		DeliveryID: "d-1", SessionID: "s", Route: topics.Destination{Kind: topics.KindWebSocket, Service: "screen"},
+		Body: topics.Raw(`{"session_id":"s","content":"N4","bearerToken":"s3cret","timestamp":"t"}`),
+	}
+	var f *sink.Failure
+	require.ErrorAs(t, s.Deliver(t.Context(), d), &f)
+	require.Equal(t, sink.Failure{Reason: "no client here has subscribed"}, *f)
+
+	b, other := s.open().subscribe("s"), s.open().subscribe("t")
+	require.NoError(t, s.Deliver(t.Context(), d))
+	first := b.next()
+	require.Contains(t, first.text, `"role":"assistant","content":"N4","timestamp":"t"},"session_id":"s"}`)
+	require.Empty(t, first.id)
+	require.NoError(t, s.Deliver(t.Context(), d))
+	require.Equal(t, first, b.next(), "the same answer, by its id too")
+	other.none("t")
+
+	d.Body = topics.Raw(`{`)
+	require.ErrorAs(t, s.Deliver(t.Context(), d), &f)
+	require.True(t, f.Final)
+}
+
+func TestDeliveryThatNobodyReadsFails(t *testing.T) {
+	s := newSite(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
+	c := newClient(s.rules, Caller{}) // nobody writes what waits for it
+	require.True(t, s.hub.admit(c))
+	defer s.hub.leave(c)
+	s.hub.subscribe(c, "s")
+	d := topics.Delivery{DeliveryID: "d-1", SessionID: "s", Body: topics.Raw(`{}`)}
+	var f *sink.Failure
+	require.ErrorAs(t, s.Deliver(t.Context(), d), &f)
+	require.Equal(t, "timeout", f.Reason)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.Deliver(ctx, d), context.Canceled)
+}

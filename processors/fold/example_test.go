@@ -1,0 +1,200 @@
+package fold_test
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+func turn() []fold.Event {
+	var events []fold.Event
+	for _, raw := range []string{
+		`{"type":"message_start","data":{"id":"msg-0"}}`,
+		`{"type":"message_delta","data":{"id":"msg-0","delta":"Let me "}}`,
+		`{"type":"message_delta","data":{"id":"msg-0","delta":"look."}}`,
+		`{"type":"message_end","data":{"id":"msg-0"}}`,
+		`{"type":"tool_call","id":"t1","name":"search","input":{"q":"France"}}`,
+		`{"type":"tool_result","id":"t1","output":"Paris"}`,
+	} {
+		e, err := fold.DecodeEvent(jsontext.Value(raw))
+		if err != nil {
+			panic(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func ExampleFold() {
+	batch, err := fold.Fold(append(turn(), fold.Done(jsontext.Value(`"end_turn"`))))
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range batch.Messages {
+		fmt.Println(m)
+	}
+	fmt.Println(batch.StopReason, batch.State)
+	// Output:
+	// {"role":"assistant","content":"Let me look."}
+	// {"role":"tool","content":"","tool_call_id":"t1","tool_name":"search","input":{"q":"France"}}
+	// {"role":"tool","content":"Paris","tool_call_id":"t1","is_error":null}
+	// "end_turn" complete
+}
+
+func ExampleFoldJSON() {
+	batch, err := fold.FoldJSON(jsontext.Value(`[{"type":"message","text":"Paris"}]`), jsontext.Value(`"end_turn"`))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s\n", batch.AppendJSON(nil))
+	// Output:
+	// {"messages":[{"role":"assistant","content":"Paris"}],"stop_reason":"end_turn","pending_interaction":null}
+}
+
+func ExampleFolder() {
+	f := fold.NewFolder()
+	for _, e := range turn()[:3] {
+		if err := f.Add(e); err != nil {
+			panic(err)
+		}
+	}
+	batch, err := f.Batch(fold.End{State: fold.Expired})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(batch.State, batch.Messages[0])
+	// Output:
+	// expired {"role":"assistant","content":"Let me look."}
+}
+
+func ExampleFolder_Batch() {
+	f := fold.NewFolder()
+	_ = f.AddJSON(jsontext.Value(`[
+		{"type":"interaction_request","data":{"id":"r1","payload":{"toolCallId":"t1","toolName":"bash"}}},
+		{"type":"interaction_request","data":{"id":"r2","payload":{"toolCallId":"t2","toolName":"write"}}},
+		{"type":"done","data":{}}
+	]`))
+	batch, err := f.Batch(fold.End{StopReason: jsontext.Value(`"paused"`)})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(batch.PendingInteraction)
+	fmt.Println(len(batch.Pending), "pending")
+	// Output:
+	// {"id":"r2","payload":{"toolCallId":"t2","toolName":"write"},"tool":"write"}
+	// 2 pending
+}
+
+func ExampleResume() {
+	events := turn()
+	first := fold.NewFolder()
+	_ = first.Add(events[0])
+	_ = first.Add(events[1])
+
+	second, err := fold.Resume(first.Snapshot())
+	if err != nil {
+		panic(err)
+	}
+	_ = second.Add(events[2])
+	text, err := second.AssistantText()
+	fmt.Println(text, err)
+	// Output:
+	// Let me look. <nil>
+}
+
+func ExampleLog() {
+	var stored []fold.Log
+	var tail fold.Log
+	for _, e := range turn() {
+		if tail = tail.Append(e); len(tail) > 32 { // full: put it aside
+			stored, tail = append(stored, tail), nil
+		}
+	}
+	f := fold.NewFolder()
+	for _, l := range append(stored, tail) {
+		if err := f.AddLog(l); err != nil {
+			panic(err)
+		}
+	}
+	batch, err := f.Batch(fold.End{})
+	fmt.Println(len(batch.Messages), err)
+	// Output:
+	// 3 <nil>
+}
+
+func ExampleCompact() {
+	events := turn()[:4]
+	size := 0
+	for _, e := range events {
+		size += len(e.Wrapped())
+	}
+	fmt.Println(size, "bytes of events,", len(fold.Compact(events...)), "bytes of log")
+	// Output:
+	// 216 bytes of events, 40 bytes of log
+}
+
+func ExampleStrict() {
+	_, err := fold.FoldJSON(jsontext.Value(`[{"type":"message","data":"text"}]`), nil, fold.Strict())
+	fmt.Println(err)
+	// Output:
+	// fold: malformed event: data is no object
+}
+
+func ExampleTrim() {
+	batch, err := fold.Fold(turn())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(fold.Trim(batch.Messages)), len(fold.Trim(batch.Messages[:1])))
+	// Output:
+	// 3 1
+}
+
+func ExampleAssistantText() {
+	fmt.Println(fold.AssistantText(turn()))
+	// Output:
+	// Let me look. <nil>
+}
+
+func ExampleDecodeEvent() {
+	for _, raw := range []string{`{"type":"done","data":{"stopReason":null}}`, `{"type":"done","stopReason":null}`} {
+		e, err := fold.DecodeEvent(jsontext.Value(raw))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(e.Type, e.Flat(), e.Wrapped())
+	}
+	// Output:
+	// done false {"type":"done","data":{"stopReason":null}}
+	// done true {"type":"done","data":{"type":"done","stopReason":null}}
+}
+
+func ExampleBatch_AppendRecord() {
+	batch, err := fold.FoldJSON(jsontext.Value(`[{"type":"usage","input":12,"output":3},{"type":"done"}]`), nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s\n", batch.AppendRecordFields([]byte(`"turn_id":"t",`)))
+	// Output:
+	// "turn_id":"t","messages":[],"stop_reason":null,"pending_interaction":null,"state":"complete","pending_interactions":[],"tool_results":[],"error":null,"usage":{"input":12,"output":3},"malformed_events":0
+}
+
+func ExampleMender() {
+	var m fold.Mender
+	var sent []fold.Event
+	for _, half := range []string{`"Hi \ud83d"`, `"\ude42"`} {
+		e, err := fold.NewEvent("message_delta", jsontext.Value(`{"id":"msg-0","delta":`+half+`}`))
+		if err != nil {
+			panic(err)
+		}
+		sent = m.Append(sent, e)
+	}
+	for _, e := range m.Flush(sent) {
+		fmt.Println(e.Wrapped())
+	}
+	// Output:
+	// {"type":"message_delta","data":{"id":"msg-0","delta":"Hi "}}
+	// {"type":"message_delta","data":{"id":"msg-0","delta":"\ud83d\ude42"}}
+}

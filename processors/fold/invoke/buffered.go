@@ -1,0 +1,329 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// Buffered is an agent whose runs do not end with the client: their events are kept in this process, so that a client
+// that was cut off reads on where it was. Make one with NewBuffered and end it with Close.
+type Buffered struct {
+	agent Agent
+	rules bufferRules
+
+	ctx  context.Context // of the runs
+	stop context.CancelFunc
+	runs sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	turns  map[turnKey]*recording
+	order  []*recording // the oldest first
+	bytes  int
+}
+
+type turnKey struct{ session, turn string }
+
+type bufferRules struct {
+	turns, turnBytes, bytes int
+	keep                    time.Duration
+	clock                   processors.Clock
+}
+
+// BufferOption changes what NewBuffered makes.
+type BufferOption func(*bufferRules)
+
+// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one may have (default 16 MiB:
+// one that outgrows them fails) and all together (default 256 MiB). The oldest turns that are done go first; where all
+// are running, new ones get 503.
+func WithBufferLimits(turns, turnBytes, bytes int) BufferOption {
+	return func(r *bufferRules) { r.turns, r.turnBytes, r.bytes = turns, turnBytes, bytes }
+}
+
+// WithBufferTime sets how long a turn can be read again when it is done (default 5 min).
+func WithBufferTime(keep time.Duration) BufferOption { return func(r *bufferRules) { r.keep = keep } }
+
+// WithBufferClock sets the clock that this time goes by (default: the system's).
+func WithBufferClock(c processors.Clock) BufferOption { return func(r *bufferRules) { r.clock = c } }
+
+// NewBuffered is an agent's turns kept for a while. Turns are named by their trace id.
+func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
+	r := bufferRules{turns: 1000, turnBytes: 16 << 20, bytes: 256 << 20, keep: 5 * time.Minute, clock: clock.System()}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if a == nil || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.clock == nil {
+		return nil, fmt.Errorf("%w: a buffer needs an agent, a clock and limits above zero", ErrDoor)
+	}
+	b := &Buffered{agent: a, rules: r, turns: map[turnKey]*recording{}}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	return b, nil
+}
+
+// Capability is that of the agent.
+func (b *Buffered) Capability() Capability {
+	if c, ok := b.agent.(Capable); ok {
+		return c.Capability()
+	}
+	return Capability{}
+}
+
+// Close ends all runs and waits for them.
+func (b *Buffered) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.runs.Wait()
+	return nil
+}
+
+var (
+	errBusy   = &Error{Status: http.StatusServiceUnavailable, Code: "busy", Text: "too many turns are running"}
+	errClosed = &Error{Status: http.StatusServiceUnavailable, Code: "stopping", Text: "the service is stopping"}
+	errLarge  = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
+)
+
+// Invoke implements Agent. The run goes on when ctx ends.
+func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
+	rec := &recording{
+		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, changed: make(chan struct{}),
+	}
+	if err := b.enter(rec); err != nil {
+		return nil, err
+	}
+	defer b.runs.Done()
+	// What the caller's context carries stays; its end does not.
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unlink := context.AfterFunc(b.ctx, cancel)
+	stream, err := b.agent.Invoke(run, r)
+	if err != nil {
+		unlink()
+		cancel()
+		b.leave(rec)
+		return nil, err
+	}
+	b.runs.Go(func() {
+		defer cancel()
+		defer unlink()
+		b.record(run, stream, rec)
+	})
+	return &playback{rec: rec}, nil
+}
+
+// Resume implements Resumer.
+func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget()
+	rec := b.turns[turnKey{r.SessionID, last.Turn}]
+	if rec == nil || last.Attempt != 1 {
+		return nil, ErrGone
+	}
+	return &playback{rec: rec}, nil
+}
+
+// enter makes room for a turn.
+func (b *Buffered) enter(rec *recording) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forget()
+	for len(b.order) >= b.rules.turns || b.bytes > b.rules.bytes {
+		if !b.evict() {
+			return errBusy
+		}
+	}
+	if b.closed {
+		return errClosed
+	}
+	b.runs.Add(1)
+	b.turns[rec.key] = rec
+	b.order = append(b.order, rec)
+	return nil
+}
+
+// forget drops turns that were done too long ago. It is called with the lock held, as evict is.
+func (b *Buffered) forget() {
+	now := b.rules.clock.Now()
+	for i := 0; i < len(b.order); {
+		if at, done := b.order[i].ended(); done && now.Sub(at) >= b.rules.keep {
+			b.drop(i)
+			continue
+		}
+		i++
+	}
+}
+
+// evict drops the oldest turn that is done; false where there is none.
+func (b *Buffered) evict() bool {
+	for i, rec := range b.order {
+		if _, done := rec.ended(); done {
+			b.drop(i)
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Buffered) drop(i int) {
+	rec := b.order[i]
+	b.bytes -= rec.held()
+	delete(b.turns, rec.key)
+	b.order = append(b.order[:i], b.order[i+1:]...)
+}
+
+func (b *Buffered) leave(rec *recording) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, r := range b.order {
+		if r == rec {
+			b.drop(i)
+			return
+		}
+	}
+}
+
+// record reads a run to its end.
+func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
+	var err error
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			err = fmt.Errorf("%w: %T", errPanic, thrown)
+		}
+		rec.close(err, s, b.rules.clock.Now())
+	}()
+	for {
+		var item Item
+		if item, err = s.Next(ctx); err != nil {
+			return
+		}
+		size := len(item.Event.Data()) + eventCost
+		b.mu.Lock()
+		b.bytes += size
+		for b.bytes > b.rules.bytes && b.evict() {
+			continue
+		}
+		full := b.bytes > b.rules.bytes
+		b.mu.Unlock()
+		if held := rec.add(item.Event, size); full || held > b.rules.turnBytes {
+			err = errLarge
+			return
+		}
+	}
+}
+
+// eventCost is what an event holds beside its data.
+const eventCost = 160
+
+// recording is a turn's events so far.
+type recording struct {
+	key turnKey
+
+	mu      sync.Mutex
+	events  []fold.Event
+	size    int
+	changed chan struct{} // closed and replaced when something was added
+	done    bool
+	err     error // what the run ended with; io.EOF
+	end     fold.End
+	at      time.Time
+}
+
+func (r *recording) add(e fold.Event, size int) (held int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+	r.size += size
+	r.announce()
+	return r.size
+}
+
+func (r *recording) announce() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *recording) close(err error, s Stream, now time.Time) {
+	var end fold.End
+	if errors.Is(err, io.EOF) {
+		end = s.End()
+	}
+	if e := s.Close(); e != nil && errors.Is(err, io.EOF) {
+		err = e
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done, r.err, r.end, r.at = true, err, end, now
+	r.announce()
+}
+
+func (r *recording) ended() (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at, r.done
+}
+
+func (r *recording) held() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.size
+}
+
+// playback reads a recording from its beginning.
+type playback struct {
+	rec  *recording
+	next int
+}
+
+// TurnID implements Named.
+func (p *playback) TurnID() string { return p.rec.key.turn }
+
+// Next implements Stream.
+func (p *playback) Next(ctx context.Context) (Item, error) {
+	for {
+		item, wait, err := p.look()
+		if wait == nil {
+			return item, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return Item{}, ctx.Err()
+		}
+	}
+}
+
+// look is the next event, or the end, or what to wait for.
+func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
+	r := p.rec
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case p.next < len(r.events):
+		p.next++
+		id := EventID{Turn: r.key.turn, Attempt: 1, Seq: uint64(p.next)}
+		return Item{ID: id, Event: r.events[p.next-1]}, nil, nil
+	case r.done:
+		return Item{}, nil, r.err
+	}
+	return Item{}, r.changed, nil
+}
+
+// End implements Stream.
+func (p *playback) End() fold.End {
+	p.rec.mu.Lock()
+	defer p.rec.mu.Unlock()
+	return p.rec.end
+}
+
+// Close implements Stream.
+func (*playback) Close() error { return nil }

@@ -1,0 +1,171 @@
+package invoke
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// hub hands the records that one reader reads to the requests that wait for their session.
+type hub struct {
+	events  topics.Topic[topics.AgentEvent]
+	outputs topics.Topic[topics.Output]
+	limit   int // bytes that a request may have waiting
+
+	mu       sync.RWMutex
+	sessions map[string]map[*inbox]struct{}
+}
+
+// letter is a record that a request may wait for; one of both is set.
+type letter struct {
+	offset int64
+	event  *topics.AgentEvent
+	failed *topics.Output
+}
+
+// handle is called by the reader.
+func (h *hub) handle(r processors.Inbound) {
+	key := string(r.Key)
+	h.mu.RLock()
+	waiting := len(h.sessions[key])
+	h.mu.RUnlock()
+	if waiting == 0 {
+		return
+	}
+	l, ok := h.read(r)
+	if !ok {
+		return
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for box := range h.sessions[key] {
+		box.put(l, len(r.Value), h.limit)
+	}
+}
+
+// read decodes a record. What cannot be decoded is the fold's to report.
+func (h *hub) read(r processors.Inbound) (letter, bool) {
+	switch {
+	case r.Value == nil:
+	case r.Topic == h.events.Name():
+		d := h.events.Codec().Unmarshal(r.Value)
+		e := d.Value
+		return letter{offset: r.Offset, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
+	case r.Topic == h.outputs.Name():
+		d := h.outputs.Codec().Unmarshal(r.Value)
+		o := d.Value
+		return letter{offset: r.Offset, failed: &o}, d.Err == nil && o.Error != nil
+	}
+	return letter{}, false
+}
+
+// open begins to gather a session's records. The caller ends it with close.
+func (h *hub) open(session string) *inbox {
+	box := &inbox{arrived: make(chan struct{}, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sessions[session] == nil {
+		h.sessions[session] = map[*inbox]struct{}{}
+	}
+	h.sessions[session][box] = struct{}{}
+	return box
+}
+
+func (h *hub) close(session string, box *inbox) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sessions[session], box)
+	if len(h.sessions[session]) == 0 {
+		delete(h.sessions, session)
+	}
+}
+
+// inbox is what waits for one request.
+type inbox struct {
+	arrived chan struct{} // has an element where something was put
+
+	mu       sync.Mutex
+	letters  []sized
+	bytes    int
+	overflow bool
+}
+
+type sized struct {
+	letter
+	size int
+}
+
+// errSlow says that more came than a request took. What came can be read again.
+var errSlow = &Error{Code: "slow", Text: "events came faster than they were taken; read on from the last one"}
+
+func (b *inbox) put(l letter, size, limit int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.overflow = b.overflow || b.bytes+size > limit; !b.overflow {
+		b.letters = append(b.letters, sized{l, size})
+		b.bytes += size
+	}
+	select {
+	case b.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// take is the next letter, if there is one.
+func (b *inbox) take() (l letter, ok bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.letters) == 0 {
+		if b.overflow {
+			return letter{}, false, errSlow
+		}
+		return letter{}, false, nil
+	}
+	first := b.letters[0]
+	b.letters[0] = sized{}
+	b.letters = b.letters[1:]
+	b.bytes -= first.size
+	return first.letter, true, nil
+}
+
+// replay hands over a session's records of the past, and then says where the live events go on.
+type replay struct {
+	letters chan letter
+	next    int64 // set when letters is closed
+	err     error // likewise
+}
+
+func (h *hub) replay(
+	ctx context.Context, f *processors.Follower, session string, since time.Time, slots chan struct{},
+) *replay {
+	r := &replay{letters: make(chan letter, 16)}
+	go func() {
+		defer close(r.letters)
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		case <-ctx.Done():
+			r.err = ctx.Err()
+			return
+		}
+		take := func(in processors.Inbound) bool {
+			l, ok := h.read(in)
+			if !ok {
+				return true
+			}
+			select {
+			case r.letters <- l:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+		if r.next, r.err = f.Replay(ctx, h.events.Name(), session, since, take); r.err == nil {
+			_, r.err = f.Replay(ctx, h.outputs.Name(), session, since, take)
+		}
+	}()
+	return r
+}

@@ -1,0 +1,101 @@
+package invoke
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+const question = `{"data":{"inputs":{"messages":[{"role":"user","content":"hi"}]}},"session_id":"s-1"}`
+
+// Show 3: what is streamed, folded by whoever reads it, is what the batch says.
+func TestBatchIsTheFoldOfTheStream(t *testing.T) {
+	for _, g := range corpus(t) {
+		t.Run(g.ID, func(t *testing.T) {
+			s := newSite(t, g.script())
+			batch := s.invoke(question)
+			lines := s.invoke(question, "Accept", "application/x-ndjson")
+			frames := s.invoke(question, "Accept", "text/event-stream")
+			trimmed := s.invoke(`{"flags":{"trim":true}}`)
+			require.Equal(t, http.StatusOK, lines.status)
+			require.Equal(t, http.StatusOK, frames.status)
+			if g.Error {
+				require.Equal(t, http.StatusInternalServerError, batch.status)
+				return
+			}
+			require.Equal(t, http.StatusOK, batch.status, batch.body)
+
+			fromLines, fromFrames := folded(t, eventLines(lines.body)), folded(t, eventFrames(frames.body))
+			outputs := at(t, batch.body, "data", "outputs")
+			require.Equal(t, compacted(outputs), compacted(fromLines.AppendEnvelope(nil)))
+			require.Equal(t, compacted(outputs), compacted(fromFrames.AppendEnvelope(nil)))
+			require.Equal(t, compacted(g.Batch), compacted(fromLines.AppendJSON(nil)))
+
+			fromLines.Messages = fold.Trim(fromLines.Messages)
+			require.Equal(t, compacted(at(t, trimmed.body, "data", "outputs")), compacted(fromLines.AppendEnvelope(nil)))
+		})
+	}
+}
+
+func TestMountedAndRootDoorAnswerAlike(t *testing.T) {
+	for _, g := range corpus(t) {
+		s := newSite(t, g.script())
+		for _, headers := range [][]string{
+			nil,
+			{"Accept", "application/x-ndjson"},
+			{"Accept", "text/event-stream"},
+			{"Accept", "text/event-stream", HeaderFormat, "vercel"},
+			{HeaderFormat, "vercel"},
+			{HeaderTranscript, "last"},
+			{HeaderControl, "force"},
+			{"Accept", "application/json", "X-Stream", "true"},
+		} {
+			body := question
+			if len(headers) > 2 && headers[2] == "X-Stream" {
+				body = `{"flags":{"stream":true}}`
+			}
+			root, mounted := s.invoke(body, headers...), s.mounted(body, headers...)
+			root.header.Del("Date")
+			mounted.header.Del("Date")
+			require.Equal(t, root, mounted, "%s %v", g.ID, headers)
+		}
+	}
+}
+
+// folded reads a stream as any client would: what it does not know it leaves out.
+func folded(t *testing.T, raw []string) fold.Batch {
+	t.Helper()
+	f := fold.NewFolder()
+	for _, r := range raw {
+		e, err := fold.DecodeEvent(jsontext.Value(r))
+		require.NoError(t, err)
+		require.NoError(t, f.Add(e))
+	}
+	b, err := f.Batch(fold.End{})
+	require.NoError(t, err)
+	return b
+}
+
+func eventLines(body string) []string {
+	return strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+}
+
+// eventFrames are the data of server-sent events.
+func eventFrames(body string) []string {
+	var list []string
+	for frame := range strings.SplitSeq(body, "\n\n") {
+		for line := range strings.SplitSeq(frame, "\n") {
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				list = append(list, data)
+			}
+		}
+	}
+	return list
+}
+
+func compacted(v []byte) string { return string(respace(nil, v, false)) }

@@ -1,0 +1,255 @@
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// script is an agent that plays events.
+type script struct {
+	events     []fold.Event
+	end        fold.End
+	err        error // behind the events, instead of an end
+	refuses    error // of Invoke
+	capability Capability
+	asked      []Request
+	closed     int
+}
+
+func (s *script) Capability() Capability { return s.capability }
+
+func (s *script) Invoke(_ context.Context, r Request) (Stream, error) {
+	s.asked = append(s.asked, r)
+	if s.refuses != nil {
+		return nil, s.refuses
+	}
+	return &played{script: s}, nil
+}
+
+type played struct {
+	script *script
+	at     int
+}
+
+func (p *played) Next(ctx context.Context) (Item, error) {
+	switch {
+	case ctx.Err() != nil:
+		return Item{}, ctx.Err()
+	case p.at < len(p.script.events):
+		p.at++
+		return Item{Event: p.script.events[p.at-1]}, nil
+	case p.script.err != nil:
+		return Item{}, p.script.err
+	}
+	return Item{}, io.EOF
+}
+
+func (p *played) End() fold.End { return p.script.end }
+
+func (p *played) Close() error { p.script.closed++; return nil }
+
+// scripted is an agent that plays events given as JSON, one a line.
+func scripted(t testing.TB, lines string) *script {
+	t.Helper()
+	s := &script{}
+	for line := range strings.Lines(lines) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		e, err := fold.DecodeEvent(jsontext.Value(strings.TrimSpace(line)))
+		require.NoError(t, err)
+		s.events = append(s.events, e)
+	}
+	return s
+}
+
+const hello = `
+{"type":"message_start","data":{"type":"message_start","id":"msg-0"}}
+{"type":"message_delta","data":{"type":"message_delta","id":"msg-0","delta":"Hel"}}
+{"type":"message_delta","data":{"type":"message_delta","id":"msg-0","delta":"lo, wörld"}}
+{"type":"message_end","data":{"type":"message_end","id":"msg-0"}}
+{"type":"done","data":{"type":"done"}}`
+
+// fixed is randomness that is none: every request draws the same.
+type fixed struct{}
+
+func (fixed) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 0xa0 + byte(i)
+	}
+	return len(p), nil
+}
+
+const (
+	traceID = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+	spanID  = "b0b1b2b3b4b5b6b7"
+)
+
+// site is a door behind a real HTTP server, at the root and mounted.
+type site struct {
+	t    testing.TB
+	http *httptest.Server
+}
+
+func newSite(t testing.TB, a Agent, opts ...Option) *site {
+	t.Helper()
+	door, err := New(a, append([]Option{WithRandom(fixed{})}, opts...)...)
+	require.NoError(t, err)
+	return serve(t, door)
+}
+
+func serve(t testing.TB, door http.Handler) *site {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/invoke", door)
+	mux.Handle("/agent/v0/invoke", door)
+	s := &site{t: t, http: httptest.NewServer(mux)}
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+// got is an answer.
+type got struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func (s *site) send(method, path, body string, headers ...string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.http.URL+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	resp, err := s.http.Client().Do(r)
+	require.NoError(s.t, err)
+	return resp
+}
+
+func (s *site) invoke(body string, headers ...string) got {
+	s.t.Helper()
+	return read(s.t, s.send(http.MethodPost, "/invoke", body, headers...))
+}
+
+func (s *site) mounted(body string, headers ...string) got {
+	s.t.Helper()
+	return read(s.t, s.send(http.MethodPost, "/agent/v0/invoke", body, headers...))
+}
+
+func read(t testing.TB, resp *http.Response) got {
+	t.Helper()
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return got{resp.StatusCode, string(body), resp.Header}
+}
+
+// at is a value inside a JSON body, by names; nil for none.
+func at(t testing.TB, body string, path ...string) jsontext.Value {
+	t.Helper()
+	v := jsontext.Value(body)
+	require.True(t, v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), body)
+	for _, name := range path {
+		v = member(v, name)
+	}
+	return v
+}
+
+func textAt(t testing.TB, body string, path ...string) string {
+	t.Helper()
+	s, _ := text(at(t, body, path...))
+	return s
+}
+
+// golden is a line of the corpus; its README says what the fields mean.
+type golden struct {
+	ID         string           `json:"id"`
+	Events     jsontext.Value   `json:"events"`
+	StopReason jsontext.Value   `json:"stop_reason"`
+	Batch      jsontext.Value   `json:"batch"`
+	Trimmed    []jsontext.Value `json:"trimmed"`
+	Error      bool             `json:"error"`
+}
+
+func corpus(t testing.TB) []golden {
+	t.Helper()
+	file, err := os.ReadFile("../testdata/turns.jsonl")
+	require.NoError(t, err)
+	var turns []golden
+	for line := range bytes.Lines(file) {
+		var g golden
+		require.NoError(t, json.Unmarshal(line, &g, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+		turns = append(turns, g)
+	}
+	turns = slices.DeleteFunc(turns, func(g golden) bool { return !g.playable() })
+	require.GreaterOrEqual(t, len(turns), 40)
+	return turns
+}
+
+// playable reports whether an agent can play the turn: what cannot be decoded never leaves one. Elements that are no
+// objects are left out by fold, too.
+func (g golden) playable() bool {
+	for _, raw := range elementsOf(g.Events) {
+		if _, err := fold.DecodeEvent(raw); err != nil && raw.Kind() == '{' {
+			return false
+		}
+	}
+	return g.Events.Kind() == '[' && (!g.Error || len(elementsOf(g.Events)) > 0)
+}
+
+// script is the turn as an agent plays it: elements that are no events never leave an agent.
+func (g golden) script() *script {
+	s := &script{end: fold.End{StopReason: g.StopReason}}
+	for _, raw := range elementsOf(g.Events) {
+		if e, err := fold.DecodeEvent(raw); err == nil {
+			s.events = append(s.events, e)
+		}
+	}
+	return s
+}
+
+// kind is an answer's status and media type.
+func (g got) kind() string { return strconv.Itoa(g.status) + " " + g.header.Get("Content-Type") }
+
+// attempts is a stream of two attempts at a turn.
+type attempts struct {
+	played
+	first, second []fold.Event
+	switched      bool
+	n             uint64
+}
+
+func (a *attempts) Next(context.Context) (Item, error) {
+	switch {
+	case len(a.first) > 0:
+		e := a.first[0]
+		a.first, a.n = a.first[1:], a.n+1
+		return Item{ID: EventID{"t", 1, a.n}, Event: e}, nil
+	case !a.switched:
+		a.switched, a.n = true, 0
+		return Item{}, &Superseded{By: EventID{Turn: "t", Attempt: 2}}
+	case len(a.second) > 0:
+		e := a.second[0]
+		a.second, a.n = a.second[1:], a.n+1
+		return Item{ID: EventID{"t", 2, a.n}, Event: e}, nil
+	}
+	return Item{}, io.EOF
+}
+
+func (*attempts) End() fold.End { return fold.End{} }
+func (*attempts) Close() error  { return nil }
