@@ -19,6 +19,10 @@ help: ## list the targets
 run: ## ask the topology example a question, then those on standard input
 	@$(GO) run ./examples/topology
 
+.PHONY: multiagent
+multiagent: ## two agents as processes of their own, one of which calls the other as a tool, over HTTP
+	@$(GO) run ./examples/multiagent $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...

@@ -115,11 +115,13 @@ func (t *troupe) open(ctx context.Context, s settings, p *screen) (brokers []str
 }
 
 // agent starts an agent on a free port.
-func (t *troupe) agent(ctx context.Context, p *screen, name string, env ...string) (c *child, address string, err error) {
-	if c, err = t.start(name, "agent", append(env, "AGENT_NAME="+name, "BIND_HOST=127.0.0.1", "PORT=0")...); err != nil {
+func (t *troupe) agent(ctx context.Context, p *screen, name string, env ...string) (*child, string, error) {
+	c, err := t.start(name, "agent", append(env, "AGENT_NAME="+name, "BIND_HOST=127.0.0.1", "PORT=0")...)
+	if err != nil {
 		return nil, "", err
 	}
-	if address, err = c.awaitAddress(ctx); err != nil {
+	address, err := c.awaitAddress(ctx)
+	if err != nil {
 		return nil, "", err
 	}
 	p.note(name, "http://%s", address)

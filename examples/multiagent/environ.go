@@ -86,7 +86,8 @@ func dispatcherFrom(logger *zap.Logger) (dispatcher, error) {
 		callback: setting("CALLBACK_SERVICE", &errs), secret: setting("TOOL_CALLBACK_SECRET", &errs),
 		tokenTTL: 24 * time.Hour, logger: logger,
 	}
-	if u, err := url.Parse(d.chat); d.chat != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	u, err := url.Parse(d.chat)
+	if d.chat != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		errs = append(errs, errors.New("TARGET_CHAT_URL is not http(s)://host[:port]/path"))
 	}
 	if text := strings.TrimSpace(os.Getenv("TOKEN_TTL_SEC")); text != "" {

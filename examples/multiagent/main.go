@@ -1,4 +1,5 @@
-// Multiagent runs two agents as processes of their own, of which one calls the other as an asynchronous tool, over HTTP.
+// Multiagent runs two agents as processes of their own, of which one calls the other as an asynchronous tool,
+// over HTTP.
 //
 //	multiagent [-brokers host:port,...] [-question TEXT] [-expect REGEXP] [-timeout DURATION]
 //
@@ -94,7 +95,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	}
 	flags := flag.NewFlagSet("multiagent", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker process)")
+	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka, comma-separated (default: a broker process)")
 	flags.StringVar(&s.session, "session", "", "`name` of the session (default: a new one)")
 	flags.StringVar(&s.question, "question", firstQuestion, "what is asked")
 	pattern := flags.String("expect", "", "`regexp` of the answer (default: that of the default question; of others, any)")

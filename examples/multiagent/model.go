@@ -60,7 +60,7 @@ var parts = map[string]part{
 			"task for each, all of them at once. Then answer in one short sentence with all the values, as plain digits.",
 		tools: []claude.Tool{{
 			Name:        delegateTask,
-			Description: "Gives one task, in plain words and with everything that is needed for it, to a colleague, who answers.",
+			Description: "Gives one task, in plain words and with all that is needed for it, to a colleague, who answers.",
 			InputSchema: topics.Raw(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`),
 		}},
 	},

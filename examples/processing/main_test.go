@@ -55,6 +55,7 @@ type logged struct {
 	Addr  string   `json:"addr"`
 	Error string   `json:"error"`
 	Names []string `json:"names"`
+	On    []string `json:"on"`
 }
 
 // until reads the log up to a message.
@@ -98,7 +99,7 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 		_, err := io.Copy(io.Discard, p.logs)
 		drained <- err
 	}()
-	require.Eventually(t, func() bool { return status(health) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
 
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...),
 		kgo.ConsumeTopics("harbour-enriched-message-input", "harbour-message-output"),
@@ -132,12 +133,22 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 		"instance id":                    {"AGENT_NAME=a", "PROCESSING_GUARANTEE=exactly_once"},
 		"PROCESSING_GUARANTEE":           {"AGENT_NAME=a", "PROCESSING_GUARANTEE=sometimes"},
 		"HEALTH_ADDR":                    {"AGENT_NAME=a", "HEALTH_ADDR=nowhere:at:all", "KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:1"},
+		`PORT="eighty"`:                  {"AGENT_NAME=a", "PORT=eighty"},
+		`WS_PORT="65536"`:                {"AGENT_NAME=a", "WS_PORT=65536"},
+		"PORT and WS_PORT":               {"AGENT_NAME=a", "PORT=8000", "WS_PORT=8000"},
+		"PORT: listen":                   {"AGENT_NAME=a", "PORT=nowhere.invalid:80"},
+		`ALLOWED_HOST_MAPPING: sink: bad host mapping: entry 1 ("harbor")`: {"AGENT_NAME=a", "ALLOWED_HOST_MAPPING=harbor:x"},
+		"REPLY_RETRY_MAX_MS":           {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
+		"PORT is not: no tool":         {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret"},
+		"TOOL_CALLBACK_SECRET is not":  {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			p := launch(ctx, t, env...)
-			require.Contains(t, until(t, bufio.NewScanner(p.logs), "processing ends").Error, want)
+			said := until(t, bufio.NewScanner(p.logs), "processing ends").Error
+			require.Contains(t, said, want)
+			require.NotContains(t, said, "s3cret")
 			var exit *exec.ExitError
 			require.ErrorAs(t, p.Wait(), &exit)
 			require.Equal(t, 1, exit.ExitCode())
@@ -145,7 +156,7 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 	}
 }
 
-func status(url string) int {
+func httpStatus(url string) int {
 	resp, err := http.Get(url)
 	if err != nil {
 		return 0

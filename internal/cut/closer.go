@@ -42,6 +42,20 @@ type Layer interface {
 	Flush() error
 }
 
+// Table is who writes the rows of the group table.
+type Table interface {
+	// Seal ends the rows of a cut. It is quick: nothing is in flight meanwhile.
+	Seal() Settling
+}
+
+// Settling are the rows of a cut on their way to the changelog.
+type Settling interface {
+	// Done is closed when all of them are there, or one is refused.
+	Done() <-chan struct{}
+	// Err is why they are not all there, once Done is closed.
+	Err() error
+}
+
 var (
 	// ErrNotCommitted says that a cut's offsets could not be committed now. Nothing is lost: the next cut carries them.
 	ErrNotCommitted = errors.New("cut: offsets not committed")

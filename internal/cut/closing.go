@@ -60,7 +60,10 @@ func (s *Series) age() {
 // close ends one cut while the series runs.
 func (s *Series) close(ctx context.Context, j job) {
 	began := time.Now()
-	err := s.closer.Close(ctx, j.offsets, s.member())
+	err := s.settle(ctx, j.rows)
+	if err == nil {
+		err = s.closer.Close(ctx, j.offsets, s.member())
+	}
 	j.made.Took = time.Since(began)
 	s.mu.Lock()
 	switch {
@@ -95,6 +98,31 @@ func (s *Series) close(ctx context.Context, j job) {
 	s.closing = false
 	if s.inflight == 0 && !s.sealed {
 		s.quietLocked()
+	}
+}
+
+// settle waits for the rows of a cut: offsets must not be ahead of them, nor may the local store be. Once ctx has ended
+// it waits for as long as a drain takes.
+func (s *Series) settle(ctx context.Context, rows Settling) error {
+	if rows == nil {
+		return nil
+	}
+	select {
+	case <-rows.Done():
+		return rows.Err()
+	case <-s.failed:
+		return s.Err()
+	case <-ctx.Done():
+	}
+	limit := time.NewTimer(s.policy.Drain)
+	defer limit.Stop()
+	select {
+	case <-rows.Done():
+		return rows.Err()
+	case <-s.failed:
+		return s.Err()
+	case <-limit.C:
+		return ErrDrain
 	}
 }
 
@@ -159,10 +187,14 @@ func (s *Series) drain() error {
 		return s.Err()
 	}
 	background := s.closer.Background()
+	rows := s.sealRows()
 	if background {
 		s.sealLayers()
 	}
-	err := s.closer.Close(ctx, offsets, s.member())
+	err := s.settle(ctx, rows)
+	if err == nil {
+		err = s.closer.Close(ctx, offsets, s.member())
+	}
 	switch {
 	case errors.Is(err, ErrNotCommitted):
 		s.log.Warn("the last cut's offsets are not committed: its records will be repeated", zap.Error(err))

@@ -24,6 +24,8 @@ type Options struct {
 	Policy   Policy
 	// Layers are the local stores of the group table's partitions that are open.
 	Layers func() []Layer
+	// Table writes the rows of the group table; asked for in each generation. nil: nobody does.
+	Table func() Table
 	// Timers is nil for a group without deadlines.
 	Timers *Timers
 	// Client is ours: commits, heartbeats and offsets do not wait behind a long poll on it. Not owned.
@@ -179,6 +181,9 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 	h.group.member.Store(&m)
 	h.claims = map[Partition]*claim{}
 	h.series = NewSeries(o.Closer, o.Policy, member, o.Layers, o.Events.Made, o.Log)
+	if o.Table != nil {
+		h.series.table = o.Table()
+	}
 	h.sess = &session{ConsumerGroupSession: s, series: h.series}
 	h.group.cur.Store(h)
 	if fatal := h.group.fatal.Load(); fatal != nil { // failed between two generations

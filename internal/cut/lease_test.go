@@ -52,7 +52,7 @@ func TestNothingIsSentWithoutTheLease(t *testing.T) {
 	async := mocks.NewAsyncProducer(t, conf) // it takes no record that it does not expect
 	l := NewLease(time.Hour, time.Now)
 	var cause atomic.Pointer[error]
-	p := NewProducer(async, "g-table", l, true, func(err error) { cause.Store(&err) })
+	p := NewProducer(async, ProducerOptions{Table: "g-table", Lease: l, Ordered: true, Broken: func(error) {}, Failed: func(err error) { cause.Store(&err) }})
 	defer func() { require.NoError(t, p.Close()) }()
 
 	var refused error

@@ -34,7 +34,7 @@ func TestWhatWaitsBehindARequestIsNotSentOnceTheLeaseIsLost(t *testing.T) {
 	async, err := sarama.NewAsyncProducer(c.ListenAddrs(), conf) // before the lease is held: it asks for metadata
 	require.NoError(t, err)
 	lease.Renew(time.Now())
-	p := NewProducer(async, "table", lease, true, func(error) {})
+	p := NewProducer(async, ProducerOptions{Table: "table", Lease: lease, Ordered: true, Broken: func(error) {}, Failed: func(error) {}})
 	first, second := make(chan error, 1), make(chan error, 1)
 	p.Emit("out", "k", []byte("1")).Then(func(err error) { first <- err })
 	<-entered

@@ -13,6 +13,8 @@ type Policy struct {
 	// fewer, larger cuts where latency is lost already.
 	Backlog int64
 	Lagging time.Duration
+	// Linger is how long a table row may wait for others (ProducerOptions.Linger).
+	Linger time.Duration
 	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
 	Drain time.Duration
 	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done.
@@ -25,6 +27,7 @@ func AtLeastOncePolicy() Policy {
 	return Policy{
 		Every:      100 * time.Millisecond,
 		Force:      time.Second,
+		Linger:     10 * time.Millisecond,
 		Drain:      5 * time.Second,
 		MaxRecords: 10_000,
 		MaxBytes:   64 << 20,

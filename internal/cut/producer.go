@@ -10,65 +10,37 @@ import (
 	"github.com/turntable-streams/turntable/internal/callback"
 )
 
-// Producer is Goka's producer over a Sarama producer. Where Rows is ordered it puts the table row of a callback behind
-// the outputs of that callback (R1): the row is sent only when they are acknowledged, in order for each partition of the
-// table. State that recovery finds thus proves that its outputs are in Kafka.
+// Producer is Goka's producer over a Sarama producer. Outputs go at once. Table rows are not waited for by the callback
+// that writes them but by the cut (Seal), so that of the rows that a key gets in quick succession only the last one is
+// sent; and where Ordered is set, a row goes only when the outputs of its callback are acknowledged, in order for each
+// partition of the table (R1): state that recovery finds thus proves that its outputs are in Kafka.
 type Producer struct {
-	async   sarama.AsyncProducer
-	table   string // topic of the group table
-	lease   *Lease
-	ordered bool
-	failed  func(error)
+	async sarama.AsyncProducer
+	opts  ProducerOptions
 
 	mu    sync.Mutex
+	moved *sync.Cond // a deletion was acknowledged, or never will be
 	rows  map[int32]*rows
+	batch *batch // of the cut that is open
 	ready []*row // may be sent: by the sender, since a full input channel would block whoever acknowledges
 	wake  chan struct{}
 	stop  chan struct{}
-	sent  sync.WaitGroup // the sender
-	acks  sync.WaitGroup
+	ended bool
+	linger
+	sent sync.WaitGroup // the sender
+	acks sync.WaitGroup
 }
 
-// rows are the callbacks and the unsent table rows of one partition.
-type rows struct {
-	call    *call  // whose callback runs, or ran last
-	waiting []*row // in order
-	sending int    // taken by the sender, not yet in Sarama's channel
-	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
-	// hold what the failed record did, and prove outputs that are not there.
-	err error
-}
-
-// call is what is known of the outputs of one callback.
-type call struct {
-	pending int
-}
-
-// refuseLocked keeps the first reason for which rows are not written any more; r may be nil.
-func (r *rows) refuseLocked(err error) {
-	if r != nil && r.err == nil {
-		r.err = err
-	}
-}
-
-type row struct {
-	msg  *sarama.ProducerMessage
-	call *call
-	rows *rows
-}
-
-// NewProducer takes async over. lease may be nil. ordered puts rows behind outputs: at least once needs it, a
-// transaction does not. failed keeps the cause of a refused record, which Goka flattens to text.
-func NewProducer(async sarama.AsyncProducer, table string, lease *Lease, ordered bool, failed func(error)) *Producer {
+// NewProducer takes async over.
+func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	p := &Producer{
-		async: async, table: table, lease: lease, ordered: ordered, failed: failed,
-		rows: map[int32]*rows{}, wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		async: async, opts: o,
+		rows: map[int32]*rows{}, batch: newBatch(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	p.moved = sync.NewCond(&p.mu)
 	p.acks.Go(p.successes)
 	p.acks.Go(p.errors)
-	if ordered {
-		p.sent.Go(p.send)
-	}
+	p.sent.Go(p.send)
 	return p
 }
 
@@ -78,7 +50,7 @@ func (p *Producer) Begin(partition int32) {
 	defer p.mu.Unlock()
 	r := p.rows[partition]
 	if r == nil {
-		r = &rows{}
+		r = newRows(partition)
 		p.rows[partition] = r
 	}
 	r.call = &call{}
@@ -89,82 +61,47 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 	return p.EmitWithHeaders(topic, key, value, nil)
 }
 
-// EmitWithHeaders implements goka.Producer.
+// EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
-	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: &emitted{finish: finish}}
+	e := &emitted{finish: finish, key: key}
+	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: e}
 	if value != nil {
 		msg.Value = sarama.ByteEncoder(value)
 	}
 	r := p.takePrivate(msg, headers)
-	if !p.lease.Held() {
+	if !p.opts.Lease.Held() {
 		p.mu.Lock()
-		r.refuseLocked(ErrLease)
+		p.refuseLocked(r, ErrLease)
 		p.mu.Unlock()
-		p.failed(ErrLease)
+		p.opts.Failed(ErrLease)
 		return finish(nil, ErrLease)
 	}
-	if !p.ordered || r == nil {
-		p.async.Input() <- msg
-		return promise
-	}
-	p.mu.Lock()
-	if topic == p.table {
-		direct := r.call.pending == 0 && r.err == nil && len(r.waiting) == 0 && r.sending == 0
-		if !direct {
-			r.waiting = append(r.waiting, &row{msg: msg, call: r.call, rows: r})
-			p.advanceLocked(r)
-			p.mu.Unlock()
-			return promise
-		}
-	} else {
+	switch {
+	case r == nil:
+	case topic == p.opts.Table:
+		e.finish = nil
+		p.emitRow(r, key, msg)
+		return finish(nil, nil)
+	case p.opts.Ordered:
+		p.mu.Lock()
 		r.call.pending++
-		msg.Metadata = &emitted{finish: finish, call: r.call, rows: r}
+		e.call, e.rows = r.call, r
+		p.mu.Unlock()
 	}
-	p.mu.Unlock()
 	p.async.Input() <- msg
 	return promise
 }
 
-// EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
-// output is; without one behind it. A part that is not written keeps the row from being written.
-func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
-	if !p.lease.Held() {
-		return ErrLease
-	}
-	msg := &sarama.ProducerMessage{Topic: p.table, Key: sarama.StringEncoder(key)}
-	p.mu.Lock()
-	r := p.rows[partition]
-	switch {
-	case value == nil && p.ordered:
-		msg.Metadata = &emitted{}
-		r.waiting = append(r.waiting, &row{msg: msg, call: r.call, rows: r})
-		p.advanceLocked(r)
-		p.mu.Unlock()
-		return nil
-	case value == nil:
-		msg.Metadata = &emitted{}
-	default:
-		msg.Value = sarama.ByteEncoder(value)
-		r.call.pending++
-		msg.Metadata = &emitted{call: r.call, rows: r}
-	}
-	p.mu.Unlock()
-	p.async.Input() <- msg
-	return nil
-}
-
 // emitted is the metadata of a message in flight.
 type emitted struct {
-	finish goka.PromiseFinisher // nil for a part: Goka knows of none
-	call   *call                // of an output
+	finish goka.PromiseFinisher // nil for rows and parts
+	key    string
+	call   *call // of what a row waits for
 	rows   *rows
-}
-
-func (e *emitted) done(msg *sarama.ProducerMessage, err error) {
-	if e.finish != nil {
-		e.finish(msg, err)
-	}
+	batch  *batch // of rows and parts
+	// leaves is set for a deletion of a row or a part.
+	leaves bool
 }
 
 // takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
@@ -184,77 +121,6 @@ func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers
 	return r
 }
 
-// advanceLocked hands the sender what has become free to go, and fails what never will.
-func (p *Producer) advanceLocked(r *rows) {
-	n := 0
-	for _, w := range r.waiting {
-		if w.call.pending > 0 {
-			break
-		}
-		n++
-		r.sending++
-		p.ready = append(p.ready, w)
-	}
-	if n == 0 {
-		return
-	}
-	r.waiting = append([]*row(nil), r.waiting[n:]...)
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (p *Producer) send() {
-	for {
-		select {
-		case <-p.wake:
-		case <-p.stop:
-			return
-		}
-		p.mu.Lock()
-		ready := p.ready
-		p.ready = nil
-		p.mu.Unlock()
-		for _, w := range ready {
-			p.sendRow(w)
-		}
-	}
-}
-
-func (p *Producer) sendRow(w *row) {
-	e := w.msg.Metadata.(*emitted)
-	p.mu.Lock()
-	refused := w.rows.err
-	p.mu.Unlock()
-	switch {
-	case refused != nil:
-		e.done(nil, fmt.Errorf("cut: table row is not written, an output before it was not: %w", refused))
-	case !p.lease.Held():
-		e.done(nil, ErrLease)
-	default:
-		p.async.Input() <- w.msg
-	}
-	p.mu.Lock()
-	w.rows.sending--
-	p.mu.Unlock()
-}
-
-// refuse fails the rows that wait when the producer closes.
-func (p *Producer) refuse() {
-	p.mu.Lock()
-	left := p.ready
-	p.ready = nil
-	for _, r := range p.rows {
-		left = append(left, r.waiting...)
-		r.waiting = nil
-	}
-	p.mu.Unlock()
-	for _, w := range left {
-		w.msg.Metadata.(*emitted).done(nil, sarama.ErrShuttingDown)
-	}
-}
-
 func (p *Producer) successes() {
 	for msg := range p.async.Successes() {
 		p.acknowledge(msg, nil)
@@ -269,26 +135,48 @@ func (p *Producer) errors() {
 
 func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	e := msg.Metadata.(*emitted)
-	if e.call != nil {
+	if err != nil {
+		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
+		p.opts.Failed(err)
+	}
+	if e.batch != nil && err == nil && p.opts.Stored != nil {
+		p.mu.Lock() // no cut may be made in between
+		err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
+		p.mu.Unlock()
+	}
+	if e.rows != nil {
 		p.mu.Lock()
-		e.call.pending--
-		e.rows.refuseLocked(err)
+		if e.call != nil {
+			e.call.pending--
+		}
+		if err != nil {
+			p.refuseLocked(e.rows, err)
+		}
+		if e.batch != nil {
+			p.settleLocked(e, err)
+		}
 		p.advanceLocked(e.rows)
 		p.mu.Unlock()
 	}
-	if err != nil {
-		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
-		p.failed(err)
-		e.done(nil, err)
-		return
+	switch {
+	case e.finish == nil && err != nil:
+		p.opts.Broken(err)
+	case e.finish != nil && err != nil:
+		e.finish(nil, err)
+	case e.finish != nil:
+		e.finish(msg, nil)
 	}
-	e.done(msg, nil)
 }
 
 // Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written.
 func (p *Producer) Close() error {
 	close(p.stop)
 	p.sent.Wait() // nothing may meet a closed input channel
+	p.mu.Lock()
+	p.ended = true
+	p.disarm()
+	p.moved.Broadcast()
+	p.mu.Unlock()
 	if p.async.TxnStatus()&(sarama.ProducerTxnFlagInTransaction|sarama.ProducerTxnFlagAbortableError) != 0 {
 		// Its outcome is abort or unknown, and the next producer of the same id will decide it. Aborting now frees the
 		// read-committed readers at once.
@@ -296,6 +184,6 @@ func (p *Producer) Close() error {
 	}
 	p.async.AsyncClose()
 	p.acks.Wait()
-	p.refuse()
+	p.abandon()
 	return nil
 }

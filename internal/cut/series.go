@@ -23,6 +23,7 @@ type Series struct {
 	policy Policy
 	member func() Member
 	layers func() []Layer
+	table  Table // nil: nobody writes rows
 	made   func(Made)
 	log    *zap.Logger
 
@@ -55,6 +56,7 @@ type Series struct {
 // job is a cut to be closed.
 type job struct {
 	offsets map[Partition]int64
+	rows    Settling // nil: there are none
 	made    Made
 }
 
@@ -181,7 +183,7 @@ func (s *Series) openLocked() {
 
 // cutLocked makes the cut: nothing is in flight, and nothing is being closed.
 func (s *Series) cutLocked() {
-	j := job{offsets: s.offsets, made: Made{Records: s.work, Age: time.Since(s.started)}}
+	j := job{offsets: s.offsets, rows: s.sealRows(), made: Made{Records: s.work, Age: time.Since(s.started)}}
 	s.offsets = make(map[Partition]int64, len(j.offsets))
 	s.begun, s.closing, s.work, s.behind = false, true, 0, 0
 	if s.closer.Background() {
@@ -191,6 +193,13 @@ func (s *Series) cutLocked() {
 		s.shut = true
 	}
 	s.jobs <- j // never blocks: there is one job at a time
+}
+
+func (s *Series) sealRows() Settling {
+	if s.table == nil {
+		return nil
+	}
+	return s.table.Seal()
 }
 
 func (s *Series) sealLayers() {

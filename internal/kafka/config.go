@@ -35,6 +35,7 @@ func Config() *sarama.Config {
 	c := goka.DefaultConfig()
 	c.Version = sarama.V3_6_0_0
 	c.ClientID = "turntable"
+	c.MetricRegistry = newUnmeasured()
 	c.Metadata.AllowAutoTopicCreation = false
 	c.Metadata.RefreshFrequency = time.Minute
 	c.Admin.Timeout = 15 * time.Second
@@ -72,7 +73,7 @@ func Config() *sarama.Config {
 // Copy is a configuration for another client: Sarama's clients keep their metrics in it.
 func Copy(cfg *sarama.Config) *sarama.Config {
 	c := *cfg
-	c.MetricRegistry = sarama.NewConfig().MetricRegistry
+	c.MetricRegistry = newUnmeasured()
 	if c.Net.TLS.Config != nil {
 		c.Net.TLS.Config = c.Net.TLS.Config.Clone()
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/rcrowley/go-metrics"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
@@ -35,6 +36,18 @@ func TestConfigsAreIndependent(t *testing.T) {
 	c := kafka.Copy(a)
 	require.Equal(t, "a", c.ClientID)
 	require.NotSame(t, a.MetricRegistry, c.MetricRegistry)
+}
+
+func TestClientsKeepNoMetrics(t *testing.T) {
+	r := kafka.Config().MetricRegistry
+	metrics.GetOrRegisterMeter("m", r).Mark(1)
+	require.Zero(t, metrics.GetOrRegisterMeter("m", r).Count())
+	h := r.GetOrRegister("h", func() metrics.Histogram { return metrics.NewHistogram(metrics.NewUniformSample(1)) })
+	h.(metrics.Histogram).Update(1)
+	require.Zero(t, h.(metrics.Histogram).Count())
+	metrics.GetOrRegisterCounter("c", r).Inc(1)
+	require.Zero(t, metrics.GetOrRegisterCounter("c", r).Count())
+	require.Empty(t, r.GetAll())
 }
 
 func TestKeysArePartitionedAsByJava(t *testing.T) {

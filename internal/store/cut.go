@@ -22,6 +22,24 @@ func (s *Store) Seal() bool {
 	return s.swap()
 }
 
+// SetSealedOffset says that the changelog up to offset is in the rows of the sealed cut, and in no later ones. Where
+// nothing is sealed it is SetOffset.
+func (s *Store) SetSealedOffset(offset int64) error {
+	sealed := false
+	err := s.alive(func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if sealed = s.sealed != nil; sealed {
+			s.sealed.offset = max(s.sealed.offset, offset)
+		}
+		return nil
+	})
+	if sealed || err != nil {
+		return err
+	}
+	return s.SetOffset(offset)
+}
+
 // Flush writes the sealed cut to the base as one batch. It may run beside every other method, and writes nothing where
 // nothing is sealed. After an error the cut is still sealed and Flush may be called again.
 func (s *Store) Flush() error { return s.alive(s.flush) }

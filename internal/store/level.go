@@ -44,12 +44,18 @@ type level struct {
 }
 
 // keptBatch is how many bytes of a batch are kept for the next one.
-const keptBatch = 4 << 20
+const keptBatch = 256 << 10
 
 func options(strict opt.Strict) *opt.Options {
 	return &opt.Options{
 		Filter: filter.NewBloomFilter(10), // most keys a table is asked for first are new
 		Strict: opt.DefaultStrict | strict,
+		// Compressing long histories took a fifth of a processor's time; what is asked for often is in the layers, or kept
+		// decoded by whoever asks.
+		Compression: opt.NoCompression,
+		// There is a database a partition: LevelDB's own sizes would make a processor of sixteen hold 250 MB.
+		WriteBuffer:        2 << 20,
+		BlockCacheCapacity: 2 << 20,
 	}
 }
 

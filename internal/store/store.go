@@ -22,7 +22,7 @@ type Layered interface {
 var _ Layered = (*Store)(nil)
 
 // Store is a storage.Storage with a layer. It is safe for concurrent use. Keys may be any bytes. A nil value is a
-// deletion, as it is in the changelog; a value of no bytes is a value. Values are copied on the way in and out.
+// deletion, as it is in the changelog; a value of no bytes is a value. Get and the iterators give copies.
 type Store struct {
 	path     string // "" in memory
 	through  bool
@@ -139,17 +139,23 @@ func (s *Store) Get(key string) (value []byte, err error) {
 			value = copied(r.value)
 			return nil
 		}
-		v, ok, err := s.base.get(key)
-		if ok {
-			value = copied(v)
-		}
+		value, _, err = s.base.get(key)
 		return err
 	})
 	return value, err
 }
 
-// Set writes a value, which it copies; nil deletes the key.
-func (s *Store) Set(key string, value []byte) error { return s.write(key, row{value: copied(value)}) }
+// Set writes a value; nil deletes the key. A recovered store keeps the value, which must not be changed any more. Before
+// that it copies it: what is read from a changelog is a piece of a large response.
+func (s *Store) Set(key string, value []byte) error {
+	s.mu.RLock()
+	keep := s.recovered
+	s.mu.RUnlock()
+	if !keep {
+		value = copied(value)
+	}
+	return s.write(key, row{value: value})
+}
 
 // Delete deletes a key, if it is there.
 func (s *Store) Delete(key string) error { return s.write(key, row{}) }

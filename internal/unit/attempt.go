@@ -196,6 +196,14 @@ func (r *run) failed(err error) {
 	}
 }
 
+// broken stops the unit for what no callback waits for.
+func (r *run) broken(err error) {
+	r.failed(err)
+	if g := r.currentGroup(); g != nil {
+		g.Fail(err)
+	}
+}
+
 func (r *run) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +235,10 @@ func (r *run) options() []goka.ProcessorOption {
 				return nil, err
 			}
 			r.async = async
-			r.producer = cut.NewProducer(async, table, r.lease, u.cfg.Guarantee == AtLeastOnce, r.failed)
+			r.producer = cut.NewProducer(async, cut.ProducerOptions{
+				Table: table, Lease: r.lease, Ordered: u.cfg.Guarantee == AtLeastOnce, Linger: u.cfg.Policy.Linger,
+				Stored: r.tables.rowStored, Failed: r.failed, Broken: r.broken,
+			})
 			return r.producer, nil
 		}),
 		goka.WithConsumerGroupBuilder(r.buildGroup),
@@ -261,6 +272,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	options := cut.Options{
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
+		Table:  func() cut.Table { return r.producer },
 		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {

@@ -3,6 +3,7 @@ package unit_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -97,15 +98,17 @@ func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 			c, brokers := cluster(t, "in", "out", "g-table")
 			a, b := sibling("k", 0), sibling("k", 1)
 			const before = 50 // more than the probe for the table's end looks at
-			for range before {
-				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"))
+			for i := range before {
+				other := strconv.Itoa(i)
+				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"),
+					keyed("in", sibling(other, 0), "x"), keyed("in", sibling(other, 1), "x"))
 			}
 			first := run(t, unit.Config{
 				Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "first", Guarantee: guarantee,
 			})
-			take(t, brokers, "out", 2*before)
+			take(t, brokers, "out", 4*before)
 			eventually(t, func() bool {
-				return committed(t, brokers, "g", "in", 0) == before && committed(t, brokers, "g", "in", 1) == before
+				return committed(t, brokers, "g", "in", 0) == 2*before && committed(t, brokers, "g", "in", 1) == 2*before
 			})
 			from := fetched(c, "g-table")
 			second := run(t, unit.Config{
@@ -118,7 +121,7 @@ func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 					all := values(takeIn(t, brokers, "out", 1<<20, 200*time.Millisecond))
 					seen := len(all)
 					all = slices.DeleteFunc(all, func(v string) bool { return v != want })
-					return seen >= 2*before && len(all) == 2
+					return seen >= 4*before && len(all) == 2
 				}, want)
 			}
 			counted("51")

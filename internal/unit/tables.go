@@ -171,6 +171,24 @@ func (t *tables) rows(partition int32) cut.Rows {
 	return nil
 }
 
+// rowStored takes the changelog offset of a row. A store that is closed has no use for it.
+func (t *tables) rowStored(partition int32, offset int64, sealed bool) error {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	set := s.SetOffset
+	if sealed {
+		set = s.SetSealedOffset
+	}
+	if err := set(offset); !errors.Is(err, store.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
 // get reads a row of a recovered partition.
 func (t *tables) get(partition int32, key string) ([]byte, error) {
 	t.mu.Lock()

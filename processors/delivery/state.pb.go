@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: state.proto
+// source: processors/delivery/state.proto
 
 // The rows of the group tables of package delivery. Field numbers are for ever; unknown fields survive a rewrite.
 
@@ -67,11 +67,11 @@ func (x Phase) String() string {
 }
 
 func (Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_state_proto_enumTypes[0].Descriptor()
+	return file_processors_delivery_state_proto_enumTypes[0].Descriptor()
 }
 
 func (Phase) Type() protoreflect.EnumType {
-	return &file_state_proto_enumTypes[0]
+	return &file_processors_delivery_state_proto_enumTypes[0]
 }
 
 func (x Phase) Number() protoreflect.EnumNumber {
@@ -80,7 +80,7 @@ func (x Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Phase.Descriptor instead.
 func (Phase) EnumDescriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{0}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{0}
 }
 
 // State is all that is known of a session's deliveries: one row of the group table.
@@ -107,7 +107,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_delivery_state_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -119,7 +119,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_delivery_state_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -132,7 +132,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{0}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *State) GetVersion() uint32 {
@@ -224,7 +224,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_delivery_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -236,7 +236,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_delivery_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -249,7 +249,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{1}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Delivery) GetId() string {
@@ -419,7 +419,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_delivery_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +431,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_delivery_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +444,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{2}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Failure) GetAttempt() uint32 {
@@ -487,7 +487,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_delivery_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +499,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_delivery_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +512,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{3}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ReplyRoute) GetId() string {
@@ -555,7 +555,7 @@ type Circuit struct {
 
 func (x *Circuit) Reset() {
 	*x = Circuit{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_delivery_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +567,7 @@ func (x *Circuit) String() string {
 func (*Circuit) ProtoMessage() {}
 
 func (x *Circuit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_delivery_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +580,7 @@ func (x *Circuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Circuit.ProtoReflect.Descriptor instead.
 func (*Circuit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Circuit) GetVersion() uint32 {
@@ -637,7 +637,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_delivery_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +649,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_delivery_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +662,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Load) GetSink() string {
@@ -686,11 +686,11 @@ func (x *Load) GetAtMs() int64 {
 	return 0
 }
 
-var File_state_proto protoreflect.FileDescriptor
+var File_processors_delivery_state_proto protoreflect.FileDescriptor
 
-const file_state_proto_rawDesc = "" +
+const file_processors_delivery_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x15turntable.delivery.v1\"\xa6\x02\n" +
+	"\x1fprocessors/delivery/state.proto\x12\x15turntable.delivery.v1\"\xa6\x02\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -766,20 +766,20 @@ const file_state_proto_rawDesc = "" +
 	"PHASE_DEAD\x10\x04B<Z:github.com/turntable-streams/turntable/processors/deliveryb\x06proto3"
 
 var (
-	file_state_proto_rawDescOnce sync.Once
-	file_state_proto_rawDescData []byte
+	file_processors_delivery_state_proto_rawDescOnce sync.Once
+	file_processors_delivery_state_proto_rawDescData []byte
 )
 
-func file_state_proto_rawDescGZIP() []byte {
-	file_state_proto_rawDescOnce.Do(func() {
-		file_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)))
+func file_processors_delivery_state_proto_rawDescGZIP() []byte {
+	file_processors_delivery_state_proto_rawDescOnce.Do(func() {
+		file_processors_delivery_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_delivery_state_proto_rawDesc), len(file_processors_delivery_state_proto_rawDesc)))
 	})
-	return file_state_proto_rawDescData
+	return file_processors_delivery_state_proto_rawDescData
 }
 
-var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
-var file_state_proto_goTypes = []any{
+var file_processors_delivery_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_processors_delivery_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_delivery_state_proto_goTypes = []any{
 	(Phase)(0),         // 0: turntable.delivery.v1.Phase
 	(*State)(nil),      // 1: turntable.delivery.v1.State
 	(*Delivery)(nil),   // 2: turntable.delivery.v1.Delivery
@@ -788,7 +788,7 @@ var file_state_proto_goTypes = []any{
 	(*Circuit)(nil),    // 5: turntable.delivery.v1.Circuit
 	(*Load)(nil),       // 6: turntable.delivery.v1.Load
 }
-var file_state_proto_depIdxs = []int32{
+var file_processors_delivery_state_proto_depIdxs = []int32{
 	2, // 0: turntable.delivery.v1.State.open:type_name -> turntable.delivery.v1.Delivery
 	2, // 1: turntable.delivery.v1.State.dead:type_name -> turntable.delivery.v1.Delivery
 	4, // 2: turntable.delivery.v1.State.routes:type_name -> turntable.delivery.v1.ReplyRoute
@@ -802,29 +802,29 @@ var file_state_proto_depIdxs = []int32{
 	0, // [0:6] is the sub-list for field type_name
 }
 
-func init() { file_state_proto_init() }
-func file_state_proto_init() {
-	if File_state_proto != nil {
+func init() { file_processors_delivery_state_proto_init() }
+func file_processors_delivery_state_proto_init() {
+	if File_processors_delivery_state_proto != nil {
 		return
 	}
-	file_state_proto_msgTypes[1].OneofWrappers = []any{}
-	file_state_proto_msgTypes[3].OneofWrappers = []any{}
+	file_processors_delivery_state_proto_msgTypes[1].OneofWrappers = []any{}
+	file_processors_delivery_state_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_delivery_state_proto_rawDesc), len(file_processors_delivery_state_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_state_proto_goTypes,
-		DependencyIndexes: file_state_proto_depIdxs,
-		EnumInfos:         file_state_proto_enumTypes,
-		MessageInfos:      file_state_proto_msgTypes,
+		GoTypes:           file_processors_delivery_state_proto_goTypes,
+		DependencyIndexes: file_processors_delivery_state_proto_depIdxs,
+		EnumInfos:         file_processors_delivery_state_proto_enumTypes,
+		MessageInfos:      file_processors_delivery_state_proto_msgTypes,
 	}.Build()
-	File_state_proto = out.File
-	file_state_proto_goTypes = nil
-	file_state_proto_depIdxs = nil
+	File_processors_delivery_state_proto = out.File
+	file_processors_delivery_state_proto_goTypes = nil
+	file_processors_delivery_state_proto_depIdxs = nil
 }

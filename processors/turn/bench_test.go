@@ -15,7 +15,8 @@ func BenchmarkTransition(b *testing.B) {
 	for _, size := range []int{0, 10 << 10, 100 << 10} {
 		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
 			p := newPlay(b)
-			bind := &binding{p.topics, p.rules}
+			bind := p.bind
+			bind.rules = p.rules
 			step := func(topic, value string) Enriched {
 				e, ok := p.event(topic, []byte(value))
 				require.True(b, ok)

@@ -21,7 +21,7 @@ func FuzzAnyBytesOnAnyInput(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		p := newPlay(t)
-		b := &binding{p.topics, p.rules}
+		b := p.bind
 		deliver := func(value []byte) {
 			for _, topic := range append(inputs, "session-control") {
 				for _, v := range [][]byte{value, nil} {

@@ -81,8 +81,8 @@ func lengthOf(parts []*Part) (length int) {
 }
 
 // load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
-// what the row says. read is nil where the table takes no parts.
-func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error)) error {
+// what the row says. read is nil where the table takes no parts; known are the fields of a state that was kept, or nil.
+func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error), known *[4][]byte) error {
 	a.has, a.next = read != nil, s.NextPart
 	for i, f := range s.bigFields() {
 		l := &a.fields[i]
@@ -90,7 +90,9 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 		if !l.loaded {
 			continue
 		}
-		if len(l.parts) > 0 {
+		if known != nil && i != history {
+			*f.inline, *f.parts = known[i], nil
+		} else if len(l.parts) > 0 {
 			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
 			for _, p := range l.parts {
 				if read == nil {
@@ -113,18 +115,24 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 }
 
 // store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
-// ahead of the row, and the numbers of those that are to go behind it. A nil state is a row that goes.
-func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32) {
+// ahead of the row, and the numbers of those that are to go behind it; whole are the fields as they were, but for the
+// history. A nil state is a row that goes.
+func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole [4][]byte) {
 	if s == nil {
 		for _, l := range a.fields {
 			for _, p := range l.parts {
 				gone = append(gone, p.Number)
 			}
 		}
-		return nil, gone
+		return nil, gone, whole
+	}
+	for i, f := range s.bigFields() {
+		if i != history {
+			whole[i] = *f.inline
+		}
 	}
 	if !a.has {
-		return nil, nil
+		return nil, nil, whole
 	}
 	defer func() {
 		if s.partsSize() > 0 { // an older build would take it for a session without a past
@@ -163,7 +171,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32) {
 		}
 		*f.parts, *f.inline = kept, rest
 	}
-	return write, gone
+	return write, gone, whole
 }
 
 // keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and what

@@ -21,9 +21,9 @@ type parted struct {
 func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
 	s, a := &State{}, apart{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }))
+	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }, nil))
 	change(s)
-	write, gone := a.store(s, now.UnixMilli())
+	write, gone, _ := a.store(s, now.UnixMilli())
 	for _, n := range write {
 		require.NotContains(t, p.parts, n.number, "a part is written once")
 		p.parts[n.number] = bytes.Clone(n.value)
@@ -49,7 +49,7 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 func (p *parted) whole(t require.TestingT) *State {
 	s, a := &State{}, apart{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, true, func(n uint32) ([]byte, error) { return p.parts[n], nil }))
+	require.NoError(t, a.load(s, true, func(n uint32) ([]byte, error) { return p.parts[n], nil }, nil))
 	return s
 }
 
@@ -130,6 +130,6 @@ func TestMissingPartMakesTheRowUnreadable(t *testing.T) {
 	var s State
 	var a apart
 	require.NoError(t, proto.Unmarshal(p.row, &s))
-	require.ErrorIs(t, a.load(&s, true, func(uint32) ([]byte, error) { return nil, nil }), errBroken)
-	require.ErrorIs(t, a.load(&s, true, nil), ErrRowVersion, "under a plain goka.NewProcessor")
+	require.ErrorIs(t, a.load(&s, true, func(uint32) ([]byte, error) { return nil, nil }, nil), errBroken)
+	require.ErrorIs(t, a.load(&s, true, nil, nil), ErrRowVersion, "under a plain goka.NewProcessor")
 }

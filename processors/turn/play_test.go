@@ -27,6 +27,7 @@ type play struct {
 	rules  Rules
 	key    string
 	now    time.Time
+	bind   *binding // one that goes on: it keeps states
 	row    []byte
 	parts  map[uint32][]byte
 	// partsOf are the parts that were there with each row.
@@ -44,6 +45,7 @@ func newPlay(t tb, change ...func(*Rules)) *play {
 		f(&p.rules)
 	}
 	require.NoError(t, p.rules.validate())
+	p.bind = &binding{p.topics, p.rules, newRecent()}
 	return p
 }
 
@@ -133,19 +135,40 @@ func (p *play) repeat(e Event) effects { return p.apply(e) }
 
 func (p *play) apply(e Event) effects {
 	p.tb.Helper()
-	bind := &binding{p.topics, p.rules}
-	out, a, err := bind.decide(p.found(), e, p.now, false)
-	require.NoError(p.tb, err)
-	if out.Starved {
-		require.Equal(p.tb, Outcome{Starved: true}, out)
-		out, a, err = bind.decide(p.found(), e, p.now, true)
+	fresh, apartFresh := p.decide(&binding{p.topics, p.rules, newRecent()}, e)
+	p.bind.rules = p.rules
+	out, a := p.decide(p.bind, e)
+	require.Equal(p.tb, fresh.Effects, out.Effects, "a state that was kept is as good as its row")
+	require.Equal(p.tb, fresh.Changed, out.Changed)
+	var want []byte
+	if fresh.State != nil {
+		apartFresh.store(fresh.State, p.now.UnixMilli())
+		var err error
+		want, err = EncodeState(fresh.State)
 		require.NoError(p.tb, err)
 	}
+	defer func() {
+		if fresh.Changed {
+			require.Equal(p.tb, want, p.row)
+		}
+	}()
 	if _, deadline := e.(DeadlineCame); !deadline {
 		p.past = append(p.past, e)
 	}
 	p.keep(out, a)
 	return out.Effects
+}
+
+func (p *play) decide(b *binding, e Event) (Outcome, apart) {
+	p.tb.Helper()
+	out, a, err := b.decide(p.found(), e, p.now, false)
+	require.NoError(p.tb, err)
+	if out.Starved {
+		require.Equal(p.tb, Outcome{Starved: true}, out)
+		out, a, err = b.decide(p.found(), e, p.now, true)
+		require.NoError(p.tb, err)
+	}
+	return out, a
 }
 
 // keep takes over a row and checks what must be true of every row.
@@ -156,7 +179,7 @@ func (p *play) keep(out Outcome, a apart) {
 		return
 	}
 	p.row = nil
-	write, gone := a.store(out.State, p.now.UnixMilli())
+	write, gone, whole := a.store(out.State, p.now.UnixMilli())
 	for _, n := range write {
 		require.NotContains(p.tb, p.parts, n.number, "a part is written once")
 		p.parts[n.number] = n.value
@@ -179,6 +202,7 @@ func (p *play) keep(out Outcome, a apart) {
 	require.NoError(p.tb, err)
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
+	p.bind.recent.keep(p.key, written{raw, out.State, whole})
 	ms, ok := deadlineOf(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
@@ -197,7 +221,7 @@ func (p *play) found() found {
 			if p.row == nil {
 				return nil
 			}
-			return TableCodec().Unmarshal(p.row)
+			return storedRow(p.row)
 		},
 		part: func(n uint32) ([]byte, error) { return p.parts[n], nil },
 	}
@@ -212,7 +236,7 @@ func (p *play) state() *State {
 	s, err := DecodeState(p.row)
 	require.NoError(p.tb, err)
 	var a apart
-	require.NoError(p.tb, a.load(s, true, p.found().part))
+	require.NoError(p.tb, a.load(s, true, p.found().part, nil))
 	return s
 }
 

@@ -24,7 +24,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{catalog, rules}
+	b := &binding{catalog, rules, newRecent()}
 	edges := processors.Edges(catalog.Group(),
 		processors.Input(catalog.MessageInput, b.onMessage,
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID })),
@@ -48,6 +48,7 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 type binding struct {
 	topics topics.Catalog
 	rules  Rules
+	recent *recent
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
@@ -164,25 +165,40 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	if d.changed = out.Changed; !d.changed {
 		return d, nil
 	}
-	d.parts, d.gone = a.store(out.State, now.UnixMilli())
-	if out.State != nil {
-		d.row, err = EncodeState(out.State)
+	var w written
+	d.parts, d.gone, w.whole = a.store(out.State, now.UnixMilli())
+	if out.State == nil {
+		return d, nil
 	}
-	return d, err
+	if d.row, err = EncodeState(out.State); err != nil {
+		return done{}, err
+	}
+	w.row, w.state = d.row, out.State
+	b.recent.keep(e.session(), w)
+	return d, nil
 }
 
 // decide applies an event. The history is loaded where it must be, or is likely to be needed: most results of tools come
 // before the last one of their step, and need none.
 func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
-	state, err := StateOf(r.row())
-	if err != nil {
-		return Outcome{}, a, err
+	var state *State
+	var known *[4][]byte
+	row := r.row()
+	if raw, ok := row.(storedRow); ok {
+		if w, ok := b.recent.take(e.session(), raw); ok {
+			state, known = w.state, &w.whole
+		}
+	}
+	if state == nil {
+		if state, err = StateOf(row); err != nil {
+			return Outcome{}, a, err
+		}
 	}
 	if state != nil {
 		withHistory = withHistory || needsHistory(state, e)
-		err = a.load(state, withHistory, r.part)
+		err = a.load(state, withHistory, r.part, known)
 	} else {
-		a.load(&State{}, true, r.part)
+		err = a.load(&State{}, true, r.part, nil)
 	}
 	if err != nil {
 		return Outcome{}, a, err

@@ -91,7 +91,7 @@ func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
 // fits checks that what is written is within the limit, as it goes over the wire.
 func fits(t tb, p *play, out effects) {
 	t.Helper()
-	b := &binding{p.topics, p.rules}
+	b := &binding{p.topics, p.rules, newRecent()}
 	d, err := b.encode(out)
 	require.NoError(t, err)
 	for _, e := range d.emits {

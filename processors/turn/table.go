@@ -24,6 +24,17 @@ func (r rows) Encode(value any) ([]byte, error) {
 	return r.Codec.Encode(value)
 }
 
+// Decode leaves the row as it is: its state may be at hand.
+func (rows) Decode(raw []byte) (any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	return storedRow(raw), nil
+}
+
+// storedRow is a row that StateOf decodes.
+type storedRow []byte
+
 func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
 
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
@@ -46,6 +57,8 @@ func StateOf(row any) (*State, error) {
 		return nil, nil
 	case codec.Decoded[*State]:
 		return v.Value, v.Err
+	case storedRow:
+		return DecodeState(v)
 	default:
 		return nil, fmt.Errorf("%w: got %T, want the row of a turn's table", codec.ErrType, row)
 	}

@@ -65,10 +65,11 @@ func (s *session) keepOwn(r topics.ThinkResponse) {
 
 // sharedLength is how many bytes two texts begin with in common.
 func sharedLength(a, b []byte) int {
-	const chunk = 4096
 	n, least := 0, min(len(a), len(b))
-	for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
-		n += chunk
+	for chunk := 4096; chunk > 1; chunk /= 8 {
+		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
+			n += chunk
+		}
 	}
 	for n < least && a[n] == b[n] {
 		n++

@@ -42,6 +42,16 @@ type Item struct {
 	// ID is zero in streams that do not number their events; the door numbers them.
 	ID    EventID
 	Event fold.Event
+
+	partial bool // another event with the same id follows
+}
+
+// shown is the id that the event's frame has: whoever has seen it has all up to there.
+func (i Item) shown() EventID {
+	if i.partial {
+		return EventID{}
+	}
+	return i.ID
 }
 
 // Resumer is an Agent whose turns can be read again.

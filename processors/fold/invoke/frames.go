@@ -42,7 +42,7 @@ func (f *sse) event(dst []byte, item Item, muted bool) []byte {
 	if muted {
 		return dst
 	}
-	return frame(dst, item.ID, item.Event.Wrapped())
+	return frame(dst, item.shown(), item.Event.Wrapped())
 }
 
 func (*sse) keepalive(dst []byte) []byte { return append(dst, comment...) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
@@ -235,4 +236,28 @@ func TestBatchIsBounded(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, a.status)
 	require.Equal(t, "the turn is too large for a batch", textAt(t, a.body, "status", "message"))
 	require.Equal(t, http.StatusOK, s.invoke(`{}`, "Accept", "application/x-ndjson").status)
+}
+
+// A character that a producer cut in two is whole in every form; a half that stays alone is U+FFFD.
+func TestHalvesOfCharactersAreMadeWhole(t *testing.T) {
+	s := newSite(t, newBuffered(t, scripted(t, `{"type":"message_start","data":{"id":"m"}}
+		{"type":"message_delta","data":{"id":"m","delta":"a\ud83d"}}
+		{"type":"message_delta","data":{"id":"m","delta":"\ude42b\ud83d"}}
+		{"type":"message_end","data":{"id":"m"}}
+		{"type":"message","data":{"text":"\ude42"}}`)))
+	batch := s.invoke(question)
+	require.Equal(t, "a🙂b\ufffd", textAt(t, string(elementsOf(at(t, batch.body, "data", "outputs", "messages"))[0]), "content"))
+	frames := s.invoke(question, "Accept", "text/event-stream")
+	require.Contains(t, frames.body, `"delta": "\ud83d\ude42b"`)
+	require.True(t, jsontext.Value(eventFrames(frames.body)[2]).IsValid(), "no reader is too strict for it")
+	require.Equal(t, compacted(at(t, batch.body, "data", "outputs")),
+		compacted(folded(t, eventFrames(frames.body)).AppendEnvelope(nil)))
+	vercel := s.invoke(question, "Accept", "text/event-stream", HeaderFormat, "vercel")
+	require.Contains(t, vercel.body, `"delta": "\ud83d\ude42b"`)
+	for part := range strings.SplitSeq(vercel.body, "\n\n") {
+		_, data, _ := strings.Cut(part, "data: ")
+		if strings.HasPrefix(data, "{") {
+			require.True(t, jsontext.Value(data).IsValid(), data)
+		}
+	}
 }

@@ -225,3 +225,31 @@ func (g golden) script() *script {
 
 // kind is an answer's status and media type.
 func (g got) kind() string { return strconv.Itoa(g.status) + " " + g.header.Get("Content-Type") }
+
+// attempts is a stream of two attempts at a turn.
+type attempts struct {
+	played
+	first, second []fold.Event
+	switched      bool
+	n             uint64
+}
+
+func (a *attempts) Next(context.Context) (Item, error) {
+	switch {
+	case len(a.first) > 0:
+		e := a.first[0]
+		a.first, a.n = a.first[1:], a.n+1
+		return Item{ID: EventID{"t", 1, a.n}, Event: e}, nil
+	case !a.switched:
+		a.switched, a.n = true, 0
+		return Item{}, &Superseded{By: EventID{Turn: "t", Attempt: 2}}
+	case len(a.second) > 0:
+		e := a.second[0]
+		a.second, a.n = a.second[1:], a.n+1
+		return Item{ID: EventID{"t", 2, a.n}, Event: e}, nil
+	}
+	return Item{}, io.EOF
+}
+
+func (*attempts) End() fold.End { return fold.End{} }
+func (*attempts) Close() error  { return nil }

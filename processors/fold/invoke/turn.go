@@ -11,10 +11,12 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
-// turn is the one source that batches and streams are made of: an agent's stream, numbered, and ended by the done event
-// that its terminal result asks for.
+// turn is the one source that batches and streams are made of: an agent's stream, numbered, with characters that were
+// cut in two made whole, and ended by the done event that its terminal result asks for.
 type turn struct {
 	stream Stream
+	mender fold.Mender
+	queue  []Item
 	at     EventID        // the last event's
 	reason jsontext.Value // the last done event's; nil for none
 	end    fold.End
@@ -31,35 +33,58 @@ func newTurn(s Stream, fallback string) *turn {
 
 // next is the next event that has a type. io.EOF, and everything else but *Superseded, is the end.
 func (t *turn) next(ctx context.Context) (Item, error) {
-	for {
+	for len(t.queue) == 0 {
 		if t.ended {
 			return Item{}, io.EOF
 		}
 		item, err := t.stream.Next(ctx)
 		switch {
 		case err == io.EOF:
-			t.ended = true
-			t.end = t.stream.End()
-			if !t.corrects() {
-				return Item{}, io.EOF
-			}
-			item = Item{Event: fold.Done(t.end.StopReason)}
+			t.finish()
 		case err != nil:
 			t.superseded(err)
 			return Item{}, err
+		default:
+			t.take(item)
 		}
-		if item.ID == (EventID{}) {
-			item.ID = t.at
-			item.ID.Seq++
-		}
-		t.at = item.ID
-		switch item.Event.Type {
-		case "":
-			continue
-		case "done":
-			t.reason, _ = item.Event.Field("stopReason")
-		}
-		return item, nil
+	}
+	item := t.queue[0]
+	t.queue = t.queue[1:]
+	return item, nil
+}
+
+// take numbers an event and puts what can be sent on into the queue.
+func (t *turn) take(item Item) {
+	if item.ID == (EventID{}) {
+		item.ID = t.at
+		item.ID.Seq++
+	}
+	t.at = item.ID
+	switch item.Event.Type {
+	case "":
+		return
+	case "done":
+		t.reason, _ = item.Event.Field("stopReason")
+	}
+	t.push(t.at, t.mender.Append(nil, item.Event), false)
+}
+
+// push puts events of one number into the queue; the last stands for all unless there is more to come.
+func (t *turn) push(id EventID, events []fold.Event, more bool) {
+	for i, e := range events {
+		t.queue = append(t.queue, Item{ID: id, Event: e, partial: more || i < len(events)-1})
+	}
+}
+
+// finish puts what is left of the turn into the queue.
+func (t *turn) finish() {
+	t.ended = true
+	t.end = t.stream.End()
+	behind := t.at
+	behind.Seq++
+	t.push(behind, t.mender.Flush(nil), true)
+	if t.corrects() {
+		t.take(Item{Event: fold.Done(t.end.StopReason)})
 	}
 }
 
@@ -67,7 +92,7 @@ func (t *turn) next(ctx context.Context) (Item, error) {
 func (t *turn) superseded(err error) {
 	var s *Superseded
 	if errors.As(err, &s) {
-		t.at, t.reason = s.By, nil
+		t.at, t.reason, t.mender = s.By, nil, fold.Mender{}
 	}
 }
 

@@ -27,7 +27,7 @@ func (f *vercelForm) event(dst []byte, item Item, muted bool) []byte {
 	if muted {
 		return dst
 	}
-	return frames(dst, item.ID, parts)
+	return frames(dst, item.shown(), parts)
 }
 
 func (*vercelForm) keepalive(dst []byte) []byte { return append(dst, comment...) }

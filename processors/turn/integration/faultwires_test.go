@@ -37,18 +37,22 @@ func wires() []fault {
 		{key: kmsg.Heartbeat, only: both, long: true},
 		{key: kmsg.Fetch, only: both, long: true},
 	} {
+		every, nth := "7th", int32(7)
+		if r.key == kmsg.OffsetCommit { // there is but one a cut
+			every, nth = "3rd", 3
+		}
 		rows = append(rows, fault{
-			name: fmt.Sprintf("connection lost before every 7th answer to %s", r.key.Name()), only: r.only, long: r.long,
-			play: func(f *field) { answersLost(f, r.key) },
+			name: fmt.Sprintf("connection lost before every %s answer to %s", every, r.key.Name()), only: r.only, long: r.long,
+			play: func(f *field) { answersLost(f, r.key, nth) },
 		})
 	}
 	return rows
 }
 
-func answersLost(f *field, key kmsg.Key) {
+func answersLost(f *field, key kmsg.Key, nth int32) {
 	var seen, lost atomic.Int32
 	_, addrs := newTap(f, f.brokers, func(r request) verdict {
-		if r.Key == key && r.answered && seen.Add(1)%7 == 0 {
+		if r.Key == key && r.answered && seen.Add(1)%nth == 0 {
 			lost.Add(1)
 			return cutOff
 		}
@@ -57,7 +61,8 @@ func answersLost(f *field, key kmsg.Key) {
 	f.start("a", func(c *config) { c.brokers = addrs })
 	f.ask()
 	f.answered(10)
-	require.Eventually(f, func() bool { return int(lost.Load()) >= rounds }, time.Minute, poll)
+	require.Eventually(f, func() bool { return int(lost.Load()) >= rounds }, time.Minute, poll,
+		"%s: %v answers seen, %v lost", key.Name(), &seen, &lost)
 	f.answered(10)
 	f.figure("%d answers lost", lost.Load())
 }

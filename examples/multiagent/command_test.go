@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+)
+
+// buffer is what a program writes while a test reads it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// play runs the command with processes of its own.
+func play(ctx context.Context, args ...string) (code int, out, errs *buffer) {
+	out, errs = new(buffer), new(buffer)
+	return command(ctx, args, out, errs), out, errs
+}
+
+func TestQuestionIsAnsweredByTwoAgents(t *testing.T) {
+	setenv(t)
+	code, out, errs := play(t.Context(), "-timeout", "90s", "-session", "demo")
+	require.Zero(t, code, "%s%s", out, errs)
+	require.Empty(t, errs.String())
+	require.Contains(t, out.String(), "answer        17 * 23 is 391; 2 + 40 is 42; 9 - 4 is 5.\n")
+	require.NotContains(t, out.String(), "bearer")
+
+	// Every record on the way is shown, causes before what they cause.
+	rest := out.String()
+	for _, record := range []string{
+		`orchestrator-message-input +demo +user: What is`,
+		`orchestrator-think-request-response +demo +asks for delegate_task, delegate_task, delegate_task`,
+		`orchestrator-tool-use +demo +delegate_task {"task":"Work out 17 \* 23\."}`,
+		`  worker-reply-to +demo--call-\w+-\d +the answer is for orchestrator`,
+		`  worker-message-input +demo--call-\w+-\d +user: Work out`,
+		`  worker-think-request-response +demo--call-\w+-\d +says: `,
+		`  worker-message-output +demo--call-\w+-\d +\d+ . \d+ is`,
+		`  worker-deliveries +demo--call-\w+-\d +attempt 1, to http/orchestrator`,
+		`orchestrator-tool-use-result +demo +delegate_task success {"result":"`,
+		`orchestrator-enriched-message-input +demo +tool input, 2 messages of history`,
+		`orchestrator-message-output +demo +17 \* 23 is 391`,
+	} {
+		at := regexp.MustCompile(`\d\d:\d\d:\d\d\.\d{3}  ` + record).FindStringIndex(rest)
+		require.NotNil(t, at, "%s in\n%s", record, out)
+		rest = rest[at[1]:]
+	}
+}
+
+func TestRunsAgainstAKafkaThatIsThere(t *testing.T) {
+	setenv(t)
+	broker, err := embedded.Start()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, broker.Close()) }()
+	args := []string{"-timeout", "90s", "-brokers", strings.Join(broker.Addrs(), ",")}
+	code, out, errs := play(t.Context(), append(args, "-session", "one")...)
+	require.Zero(t, code, "%s%s", out, errs)
+	// What is there from another run is not this one's.
+	code, out, errs = play(t.Context(), append(args, "-session", "two", "-question", "3 * 3", "-expect", "^3 . 3 is 8")...)
+	require.Equal(t, 1, code)
+	require.NotContains(t, out.String(), "391")
+	require.Contains(t, errs.String(), "not the expected answer")
+	code, _, errs = play(t.Context(), append(args, "-session", "three", "-question", "1 / 0")...)
+	require.Zero(t, code, errs)
+}
+
+func TestTimeIsBounded(t *testing.T) {
+	setenv(t)
+	code, _, errs := play(t.Context(), "-timeout", "1ms")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs.String(), "no answer within 1ms")
+}
+
+func TestInterruptStopsAllProcesses(t *testing.T) {
+	setenv(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out, errs, done := new(buffer), new(buffer), make(chan int, 1)
+	go func() { done <- command(ctx, []string{"-timeout", "90s"}, out, errs) }()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "worker  ") }, patience, time.Millisecond)
+	interrupt()
+	require.Equal(t, 1, <-done, "which waits for every child")
+	require.Contains(t, errs.String(), "canceled")
+}
+
+func TestChildThatFailsStopsAll(t *testing.T) {
+	setenv(t)
+	t.Setenv("THINK_TIMEOUT_MS", "soon")
+	code, _, errs := play(t.Context(), "-timeout", "90s")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs.String(), "orchestrator ended by itself: exit status 1")
+	require.Contains(t, errs.String(), `orchestrator: multiagent agent: turn: bad environment variable: THINK_TIMEOUT_MS`)
+}
+
+func TestCommandLineIsChecked(t *testing.T) {
+	setenv(t)
+	for _, args := range [][]string{{"-no-such"}, {"question"}, {"-question", " "}, {"-expect", "("}} {
+		code, _, errs := play(t.Context(), args...)
+		require.Equal(t, 2, code, args)
+		require.NotEmpty(t, errs.String())
+	}
+	code, _, _ := play(t.Context(), "-h")
+	require.Zero(t, code)
+	code, _, _ = play(t.Context(), "agent", "-no-such")
+	require.Equal(t, 1, code)
+}
+
+// The whole example with the real model's worker, against an API on loopback.
+func TestRealModelTakesTheScriptsPlace(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		content, stop := `[{"type":"text","text":"It is 42."}]`, "end_turn"
+		switch body := string(raw); {
+		case strings.Contains(body, `"tool_result"`):
+			content = `[{"type":"text","text":"The colleague says: it is 42."}]`
+			if !strings.Contains(body, `It is 42.`) || !strings.Contains(body, `"is_error":false`) {
+				content = `[{"type":"text","text":"Nobody told me."}]`
+			}
+		case strings.Contains(body, `"tools"`):
+			content, stop = `[{"type":"tool_use","id":"toolu_1","name":"delegate_task","input":{"task":"6 * 7"}}]`, "tool_use"
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":`+content+
+			`,"stop_reason":"`+stop+`","usage":{"input_tokens":10,"output_tokens":5}}`)
+	}))
+	defer api.Close()
+	const key = "sk-test-0123456789"
+	setenv(t, "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+api.URL)
+	code, out, errs := play(t.Context(), "-timeout", "90s", "-v", "-question", "What is 6 * 7?",
+		"-expect", `^The colleague says: it is 42\.$`)
+	require.Zero(t, code, "%s%s", out, errs)
+	require.Contains(t, out.String(), "--toolu_1 ")
+	require.NotContains(t, out.String()+errs.String(), key, "not even in the logs of everything")
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/consume"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// door is a chat door that answers as it is told, the last answer again and again.
+type door struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers []int
+	bodies  []string
+	keys    []string
+}
+
+func newDoor(t *testing.T, answers ...int) *door {
+	t.Helper()
+	d := &door{answers: answers}
+	d.Server = httptest.NewServer(d)
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.bodies, d.keys = append(d.bodies, string(body)), append(d.keys, r.Header.Get("Idempotency-Key"))
+	status := d.answers[0]
+	if len(d.answers) > 1 {
+		d.answers = d.answers[1:]
+	}
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+}
+
+// published is what a worker wrote.
+type published struct {
+	mu      sync.Mutex
+	records []processors.Outbound
+}
+
+func (p *published) Publish(_ context.Context, records ...processors.Outbound) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records = append(p.records, records...)
+	return nil
+}
+
+// dispatch has one call dispatched to a door, and returns the result that was written, "" where the call is pending.
+func dispatch(t *testing.T, chat, input string) string {
+	t.Helper()
+	d := dispatcher{agent: orchestrator, chat: chat, callback: "back", logger: zap.NewNop()}
+	asks := &http.Client{Transport: &http.Transport{}}
+	defer asks.CloseIdleConnections()
+	to := new(published)
+	w, err := tools.New(orchestrator, to, map[string]tools.Func{
+		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
+	}, tools.WithTokens(secret, time.Hour))
+	require.NoError(t, err)
+	require.NoError(t, w.Handle(t.Context(), processors.Inbound{
+		Topic: "orchestrator-tool-use", Timestamp: time.Now(), Key: []byte("s"),
+		Value:   []byte(`{"tool_use_id":"call-1","name":"delegate_task","input":` + input + `,"total_tools":1}`),
+		Headers: []consume.Header{{Name: topics.HeaderID, Value: []byte("turn/1/tool-use/0")}},
+	}))
+	if len(to.records) == 0 {
+		return ""
+	}
+	require.Len(t, to.records, 1)
+	catalog, err := topics.For(orchestrator)
+	require.NoError(t, err)
+	in := catalog.ToolUseResult.Codec().Unmarshal(to.records[0].Value)
+	require.NoError(t, in.Err)
+	return *in.Value.Status + " " + string(in.Value.Result)
+}
+
+func TestTaskIsAskedAsAQuestionWithARoute(t *testing.T) {
+	d := newDoor(t, http.StatusOK)
+	require.Empty(t, dispatch(t, d.URL, `{"task":"Dig \"here\"."}`))
+	require.Equal(t, []string{"turn/1/tool-use/0"}, d.keys)
+	before, rest, _ := strings.Cut(d.bodies[0], `"bearerToken":"`)
+	require.Equal(t, `{"session_id":"s--call-1","content":"Dig \"here\".","reply":{"callbackService":"back",`, before)
+	callback, after, _ := strings.Cut(rest, `"`)
+	require.Equal(t, `}}`, after)
+	claims, err := token.NewVerifier(secret).For(orchestrator).Verify(callback, time.Now())
+	require.NoError(t, err)
+	require.Equal(t, []string{"s", "call-1", delegateTask}, []string{claims.SessionID, claims.ToolUseID, *claims.Name})
+}
+
+func TestDoorThatIsAwayIsAskedAgain(t *testing.T) {
+	d := newDoor(t, http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusOK)
+	begun := time.Now()
+	require.Empty(t, dispatch(t, d.URL, `{"task":"Dig."}`))
+	require.GreaterOrEqual(t, time.Since(begun), time.Second, "as long as it asks for")
+	require.Equal(t, []string{"turn/1/tool-use/0", "turn/1/tool-use/0", "turn/1/tool-use/0"}, d.keys)
+	require.Equal(t, d.bodies[0], d.bodies[2], "the same token, too")
+}
+
+func TestTaskThatCannotBeHandedOverIsAnErrorResult(t *testing.T) {
+	const refused = `error {"error":"the task could not be handed over: status 400","reason":"tool_failed"}`
+	d := newDoor(t, http.StatusBadRequest)
+	require.Equal(t, refused, dispatch(t, d.URL, `{"task":"Dig."}`))
+	require.Len(t, d.keys, 1, "it would be refused again")
+	for _, input := range []string{`{}`, `{"task":" "}`, `{"task":7}`, `null`} {
+		require.Equal(t, `error {"error":"the input has no task","reason":"tool_failed"}`, dispatch(t, d.URL, input), input)
+	}
+	require.Len(t, d.keys, 1)
+	got := dispatch(t, "http://\x7f", `{"task":"Dig."}`)
+	require.Equal(t, `error {"error":"the task could not be handed over","reason":"tool_failed"}`, got)
+}

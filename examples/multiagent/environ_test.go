@@ -1,0 +1,128 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/examples/multiagent/claude"
+)
+
+// setenv is an environment with these variables and no others of ours.
+func setenv(t *testing.T, variables ...string) {
+	t.Helper()
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // children would wait for a second
+	for _, name := range []string{
+		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "ANTHROPIC_API_KEY",
+		"ALLOWED_HOST_MAPPING", "BIND_HOST", "PORT", "KAFKA_STATE_DIR",
+	} {
+		t.Setenv(name, "")
+	}
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+}
+
+func TestAgentIsWhatTheEnvironmentSays(t *testing.T) {
+	dir := t.TempDir()
+	setenv(t, "AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS=a:1,b:2", "ALLOWED_HOST_MAPPING=harbor:http://harbor:8000",
+		"TOOL_CALLBACK_SECRET=x", "PORT=0", "KAFKA_STATE_DIR="+dir)
+	a, listener, err := agentFrom(zap.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	require.True(t, listener.Addr().(*net.TCPAddr).IP.IsLoopback(), "anyone may chat")
+	require.Equal(t, "pilot", a.name)
+	require.Equal(t, []string{"a:1", "b:2"}, a.brokers)
+	require.True(t, a.services.Known("harbor"))
+	require.Equal(t, []string{"x"}, a.secrets)
+	require.Len(t, a.group("pilot-streams"), 1, filepath.Join(dir, "pilot-streams"))
+}
+
+func TestBadEnvironmentIsRefusedByName(t *testing.T) {
+	setenv(t, "ALLOWED_HOST_MAPPING=harbor", "THINK_TIMEOUT_MS=x", "REPLY_RETRY_MAX_MS=x", "KAFKA_ACKS=0")
+	_, _, err := agentFrom(zap.NewNop())
+	for _, name := range []string{
+		"AGENT_NAME", "host mapping", "THINK_TIMEOUT_MS", "REPLY_RETRY_MAX_MS", "acks",
+	} {
+		require.ErrorContains(t, err, name)
+	}
+
+	setenv(t, "TARGET_CHAT_URL=somewhere", "TOKEN_TTL_SEC=0")
+	_, err = dispatcherFrom(zap.NewNop())
+	for _, name := range []string{
+		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "acks",
+	} {
+		require.ErrorContains(t, err, name)
+	}
+	_, _, err = thinkerFrom(zap.NewNop())
+	require.ErrorContains(t, err, "AGENT_NAME")
+}
+
+func TestDispatcherIsWhatTheEnvironmentSays(t *testing.T) {
+	setenv(t, "AGENT_NAME=pilot", "TARGET_CHAT_URL=http://worker:8000/api/chat", "CALLBACK_SERVICE=pilot",
+		"TOOL_CALLBACK_SECRET=x", "TOKEN_TTL_SEC=60")
+	d, err := dispatcherFrom(zap.NewNop())
+	require.NoError(t, err)
+	require.Equal(t, time.Minute, d.tokenTTL)
+}
+
+func TestKeyChoosesARealModel(t *testing.T) {
+	of := func(variables map[string]string) func(string) string {
+		return func(n string) string { return variables[n] }
+	}
+	m, done, err := chosenModel(worker, of(nil))
+	require.NoError(t, err)
+	done()
+	r, err := m.Think(t.Context(), step("user", `"1 + 1"`))
+	require.NoError(t, err)
+	require.Equal(t, "1 + 1 is 2", r.Blocks[0].Text)
+
+	m, done, err = chosenModel(orchestrator, of(map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "m"}))
+	require.NoError(t, err)
+	done()
+	require.IsType(t, &claude.Model{}, m)
+
+	_, _, err = chosenModel("pilot", of(nil))
+	require.ErrorContains(t, err, "pilot")
+	_, _, err = chosenModel(worker, of(map[string]string{"ANTHROPIC_API_KEY": "k", "INPUT_TOKEN_PRICE": "much"}))
+	require.ErrorContains(t, err, "INPUT_TOKEN_PRICE")
+}
+
+func TestPricesAreTheEnvironmentsOrTheDefaultModels(t *testing.T) {
+	for name, c := range map[string]struct {
+		model, input, output string
+		want                 *claude.Prices
+	}{
+		"default model": {"", "", "", &claude.Prices{Input: 1, Output: 5}},
+		"by its name":   {claude.DefaultName, "", "", &claude.Prices{Input: 1, Output: 5}},
+		"another":       {"m", "", "", nil},
+		"half":          {"m", "1", "", nil},
+		"both":          {"m", "3", "15", &claude.Prices{Input: 3, Output: 15}},
+	} {
+		got, err := pricesOf(c.model, func(n string) string {
+			return map[string]string{"INPUT_TOKEN_PRICE": c.input, "OUTPUT_TOKEN_PRICE": c.output}[n]
+		})
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestQuestionIsAskedWithoutCurlToo(t *testing.T) {
+	for _, path := range []string{os.Getenv("PATH"), ""} {
+		t.Setenv("PATH", path)
+		d := newDoor(t, http.StatusOK, http.StatusBadRequest)
+		_, err := ask(t.Context(), d.URL, `{"session_id":"s"}`)
+		require.NoError(t, err)
+		_, err = ask(t.Context(), d.URL, `{"session_id":"s"}`)
+		require.Error(t, err)
+		require.Equal(t, []string{`{"session_id":"s"}`, `{"session_id":"s"}`}, d.bodies)
+	}
+}

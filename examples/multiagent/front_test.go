@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// front stands before the orchestrator's doors where it is called back: it can be down, or busy.
+type front struct {
+	t       *testing.T
+	address string
+
+	mu     sync.Mutex
+	server *http.Server
+	served chan struct{} // closed when the server has ended
+	to     *httputil.ReverseProxy
+	busy   int // how many callbacks are answered with 429 and Retry-After: 1
+	came   []callback
+}
+
+// callback is a request that came.
+type callback struct {
+	path, body string
+	header     http.Header
+	at         time.Time
+	status     int
+}
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	f := &front{t: t, address: listener.Addr().String()}
+	f.serve(listener)
+	t.Cleanup(f.stop)
+	return f
+}
+
+func (f *front) serve(listener net.Listener) {
+	server, served := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}, make(chan struct{})
+	f.mu.Lock()
+	f.server, f.served = server, served
+	f.mu.Unlock()
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // it ends when it is closed
+	}()
+}
+
+// pass says what is behind.
+func (f *front) pass(to string) {
+	u, err := url.Parse(to)
+	require.NoError(f.t, err)
+	transport := &http.Transport{}
+	f.t.Cleanup(transport.CloseIdleConnections)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.to = &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(u) },
+		Transport: transport,
+	}
+}
+
+// stop takes it down: whoever calls finds nobody.
+func (f *front) stop() {
+	f.mu.Lock()
+	server, served := f.server, f.served
+	f.mu.Unlock()
+	_ = server.Close() // what it closes may be closed
+	<-served
+}
+
+// restart listens again where it did.
+func (f *front) restart() {
+	f.t.Helper()
+	var listener net.Listener
+	require.Eventually(f.t, func() bool {
+		var err error
+		listener, err = net.Listen("tcp", f.address)
+		return err == nil
+	}, patience, 5*time.Millisecond)
+	f.serve(listener)
+}
+
+func (f *front) refuse(times int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.busy = times
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	c := callback{path: r.URL.Path, body: string(body), header: r.Header.Clone(), at: time.Now()}
+	f.mu.Lock()
+	to := f.to
+	if f.busy > 0 {
+		f.busy--
+		c.status = http.StatusTooManyRequests
+	}
+	f.mu.Unlock()
+	if c.status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(c.status)
+	} else {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		noted := &statusNoted{ResponseWriter: w}
+		to.ServeHTTP(noted, r)
+		c.status = noted.status
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.came = append(f.came, c)
+}
+
+// callbacks are those that came so far, and were answered.
+func (f *front) callbacks() []callback {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]callback(nil), f.came...)
+}
+
+// await waits for so many callbacks: those there are.
+func (f *front) await(n int) []callback {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, patience, time.Millisecond)
+	require.Len(f.t, f.callbacks(), n)
+	return f.callbacks()
+}
+
+type statusNoted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusNoted) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// addDeliveries has outputs delivered to the services of ALLOWED_HOST_MAPPING: two groups that decide, and a sink that
+// makes the attempts.
+func (p *pipeline) addDeliveries(work *stage) error {
+	deliveries, err := delivery.Graph(p.agent, p.delivery...)
+	if err != nil {
+		return err
+	}
+	routes, err := delivery.RoutesGraph(p.agent, p.delivery...)
+	if err != nil {
+		return err
+	}
+	if err := p.add(deliveries, "deliveries"); err != nil {
+		return err
+	}
+	if err := p.add(routes, "routes"); err != nil {
+		return err
+	}
+	p.calls = sink.NewHTTP(p.services)
+	options := []sink.Option{sink.WithTransport(topics.KindHTTP, p.calls), sink.WithLogger(p.logger)}
+	if p.screen != nil {
+		options = append(options, sink.WithTransport(topics.KindWebSocket, p.screen))
+	}
+	s, err := sink.New(p.agent, p.to, options...)
+	if err != nil {
+		return err
+	}
+	*work = append(*work, func(ctx context.Context) error { return s.Run(ctx, p.kafka.Brokers, p.kafka.Options...) })
+	return nil
+}

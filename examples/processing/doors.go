@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+)
+
+// openDoors takes messages and callbacks at PORT, from when the turn runs, since before its topics may be missing, and
+// the WebSocket sees what comes of them.
+func (p *pipeline) openDoors(entrances *stage) error {
+	doors, err := turn.NewDoors(p.agent, p.to, turn.WithCallbackSecrets(p.secrets...),
+		turn.WithCallbackServices(p.services.Known), turn.WithDoorLogger(p.logger))
+	if err != nil {
+		return err
+	}
+	return p.listen(entrances, "doors", p.doors, doors, p.runs)
+}
+
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = time.Minute
+	// closing is longer than a request may wait for the brokers.
+	closing = 35 * time.Second
+)
+
+// listen binds an address now, and has it served in a stage, once begin returns. It is closed when the requests that
+// came in are answered.
+func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin func(context.Context)) error {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	p.logger.Info(name, zap.Stringer("addr", listener.Addr()))
+	p.listeners = append(p.listeners, listener)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
+	*in = append(*in, func(ctx context.Context) error {
+		if begin != nil {
+			begin(ctx)
+		}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		select {
+		case err := <-served:
+			return fmt.Errorf("%s: %w", name, err)
+		case <-ctx.Done():
+		}
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		err := server.Shutdown(patience)
+		if serving := <-served; !errors.Is(serving, http.ErrServerClosed) {
+			err = errors.Join(err, serving)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", name, err), server.Close())
+		}
+		return nil
+	})
+	return nil
+}
+
+// runs waits until the turn and the WebSocket run, or ctx ends.
+func (p *pipeline) runs(ctx context.Context) {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for p.groups[0].Health().State != processors.Running {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	if p.screen != nil {
+		select {
+		case <-p.screen.Ready():
+		case <-ctx.Done():
+		}
+	}
+}

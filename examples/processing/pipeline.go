@@ -1,0 +1,129 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/delivery/websocket"
+	"github.com/turntable-streams/turntable/processors/turn"
+)
+
+// pipeline is all that runs.
+type pipeline struct {
+	settings
+	logger *zap.Logger
+	groups []*processors.Processor // the turn's is the first
+	to     *processors.Publisher
+	screen *websocket.Server // nil where it is off
+	calls  *sink.HTTP        // nil where deliveries are off
+	stages []stage
+
+	listeners []net.Listener // those of servers that never came to serve are closed here
+}
+
+// build makes what the settings switch on, and binds the ports. Whatever comes of it is to be closed.
+func build(s settings, logger *zap.Logger) (*pipeline, error) {
+	p := &pipeline{settings: s, logger: logger}
+	var err error
+	if p.to, err = processors.NewPublisher(s.kafka.Brokers, s.kafka.Options...); err != nil {
+		return nil, err
+	}
+	if err := p.build(); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+func (p *pipeline) build() error {
+	graph, err := turn.Graph(p.agent, p.turn...)
+	if err != nil {
+		return err
+	}
+	if err := p.add(graph, ""); err != nil {
+		return err
+	}
+	var entrances, work, shown stage
+	if p.websocket != "" {
+		if err := p.openWebSocket(&entrances, &shown); err != nil {
+			return fmt.Errorf("WS_PORT: %w", err)
+		}
+	}
+	if p.deliveries {
+		if err := p.addDeliveries(&work); err != nil {
+			return err
+		}
+	}
+	for _, g := range p.groups {
+		work = append(work, g.Run)
+	}
+	if p.doors != "" {
+		if err := p.openDoors(&entrances); err != nil {
+			return fmt.Errorf("PORT: %w", err)
+		}
+	}
+	if p.health != "" {
+		if err := p.openHealth(&shown); err != nil {
+			return fmt.Errorf("HEALTH_ADDR: %w", err)
+		}
+	}
+	// Nothing comes in any more; what is in is worked on; who watches sees what came of it.
+	p.stages = []stage{entrances, work, shown}
+	return nil
+}
+
+// add makes the processor of a group. Each group has a directory of its own: the turn's is KAFKA_STATE_DIR, as it
+// always was, the others' are below it.
+func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string) error {
+	options := append([]processors.Option{}, p.kafka.Options...)
+	options = append(options, processors.WithTopics(p.catalog), processors.WithTick(p.tick),
+		processors.WithLogger(p.logger))
+	if dir := variable("KAFKA_STATE_DIR"); dir != "" && subdirectory != "" {
+		options = append(options, processors.WithStorage(processors.LevelDB(filepath.Join(dir, subdirectory))))
+	}
+	if p.guarantee != "" {
+		options = append(options, processors.WithGuarantee(p.guarantee))
+	}
+	if id := derivedInstance(); id != "" {
+		options = append(options, processors.WithInstance(id))
+	}
+	group, err := processors.New(p.kafka.Brokers, graph, options...)
+	if err != nil {
+		return err
+	}
+	p.groups = append(p.groups, group)
+	return nil
+}
+
+// close ends what is left when nothing runs any more.
+func (p *pipeline) close() error {
+	for _, l := range p.listeners {
+		_ = l.Close() // most are closed
+	}
+	if p.calls != nil {
+		p.calls.Close()
+	}
+	return p.to.Close()
+}
+
+// derivedInstance makes a static member of a process that keeps its tables: killed and started again it goes on at once,
+// where a dynamic member would wait out the session of its former life. Host and state directory name one process at a
+// time, since the directory is locked. Without a directory nothing tells two processes of a host apart.
+func derivedInstance() string {
+	dir, err := filepath.Abs(os.Getenv("KAFKA_STATE_DIR"))
+	host, unnamed := os.Hostname()
+	if err != nil || unnamed != nil || variable("KAFKA_STATE_DIR") == "" || os.Getenv("KAFKA_GROUP_INSTANCE_ID") != "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(host + "\x00" + dir))
+	return host + "-" + hex.EncodeToString(sum[:4])
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// settings are what the environment says.
+type settings struct {
+	agent     string
+	catalog   topics.Catalog
+	kafka     processors.Environment
+	guarantee processors.Guarantee // empty: that of KAFKA_PROCESSING_GUARANTEE, or the default
+	tick      time.Duration
+	turn      []turn.Option
+	health    string // an address; empty: off
+
+	// Of what replaces chat-api. Each is off where its variable is not set.
+	doors      string   // PORT, as an address
+	websocket  string   // WS_PORT, as an address
+	secrets    []string // TOOL_CALLBACK_SECRET, and the one before it
+	deliveries bool     // ALLOWED_HOST_MAPPING
+	services   sink.Services
+	delivery   []delivery.Option
+}
+
+// readSettings reads the environment. Its error names every variable that is wrong.
+func readSettings(logger *zap.Logger) (settings, error) {
+	var s settings
+	var errs []error
+	check := func(err error) { errs = append(errs, err) }
+	var err error
+
+	s.kafka, err = processors.FromEnviron(os.Environ())
+	check(err)
+	s.turn, err = turn.OptionsFromEnv(os.LookupEnv)
+	check(err)
+	s.tick, err = milliseconds("TOOL_AGG_PUNCTUATE_INTERVAL_MS", 250*time.Millisecond)
+	check(err)
+	s.guarantee, err = chosenGuarantee()
+	check(err)
+	ttl, err := milliseconds("REPLY_TO_STATE_TTL_MS", topics.DefaultRouteTTL)
+	check(err)
+	check(refuseMemoir(logger))
+	check(s.readChat())
+
+	catalog := []topics.CatalogOption{topics.WithRouteTTL(ttl)}
+	if s.deliveries {
+		catalog = append(catalog, topics.WithDeliveries())
+		s.turn = append(s.turn, turn.WithDelivery())
+	}
+	s.agent, s.health = os.Getenv("AGENT_NAME"), variable("HEALTH_ADDR")
+	if s.catalog, err = topics.For(s.agent, catalog...); err != nil {
+		check(fmt.Errorf("AGENT_NAME: %w", err))
+	}
+	return s, errors.Join(errs...)
+}
+
+// readChat reads what chat-api had.
+func (s *settings) readChat() error {
+	var errs []error
+	check := func(err error) { errs = append(errs, err) }
+	var err error
+	s.doors, err = address("PORT")
+	check(err)
+	s.websocket, err = address("WS_PORT")
+	check(err)
+	if s.doors != "" && s.doors == s.websocket && !strings.HasSuffix(s.doors, ":0") {
+		check(fmt.Errorf("PORT and WS_PORT are both %q, want two", variable("PORT")))
+	}
+	s.services, err = sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
+	if err != nil {
+		check(fmt.Errorf("ALLOWED_HOST_MAPPING: %w", err))
+	}
+	s.deliveries = variable("ALLOWED_HOST_MAPPING") != ""
+	s.delivery, err = delivery.OptionsFromEnv(os.LookupEnv)
+	check(err)
+
+	current, previous := os.Getenv("TOOL_CALLBACK_SECRET"), os.Getenv("TOOL_CALLBACK_SECRET_PREVIOUS")
+	set := func(secret string) bool { return strings.TrimSpace(secret) != "" }
+	switch {
+	case set(previous) && !set(current):
+		check(errors.New("TOOL_CALLBACK_SECRET_PREVIOUS is set and TOOL_CALLBACK_SECRET is not"))
+	case set(current) && s.doors == "":
+		check(errors.New("TOOL_CALLBACK_SECRET is set and PORT is not: no tool could call back"))
+	}
+	s.secrets = slices.DeleteFunc([]string{current, previous}, func(secret string) bool { return !set(secret) })
+	return errors.Join(errs...)
+}
+
+// announce says what is switched on, and what has no effect.
+func (s *settings) announce(logger *zap.Logger) {
+	on := []string{"turn"}
+	for name, is := range map[string]bool{
+		"chat and tool callbacks": s.doors != "", "websocket": s.websocket != "", "deliveries": s.deliveries,
+		"health": s.health != "",
+	} {
+		if is {
+			on = append(on, name)
+		}
+	}
+	slices.Sort(on)
+	logger.Info("starting", zap.String("group", string(s.catalog.Group())), zap.Strings("brokers", s.kafka.Brokers),
+		zap.Strings("applied", s.kafka.Applied), zap.Strings("on", on), zap.Strings("services", s.services.Names()))
+	if len(s.kafka.Ignored) > 0 {
+		logger.Warn("KAFKA_ variables without effect", zap.Strings("names", s.kafka.Ignored))
+	}
+	if without := s.withoutEffect(); len(without) > 0 {
+		logger.Warn("variables without effect", zap.Strings("names", without))
+	}
+	logger.Info("open turns and histories of FlightDeck's application are not taken over: drain it first")
+}
+
+func (s *settings) withoutEffect() (names []string) {
+	// Every WebSocket reads everything, and the sink's group is the agent's.
+	unused := []string{"OUTPUT_CONSUMER_GROUP", "PIPELINE_CONSUMER_GROUP"}
+	if !s.deliveries {
+		unused = append(unused, "REPLY_RETRY_MAX_MS")
+	}
+	for _, name := range unused {
+		if variable(name) != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// chosenGuarantee reads PROCESSING_GUARANTEE; a blank one counts as unset.
+func chosenGuarantee() (processors.Guarantee, error) {
+	switch text := variable("PROCESSING_GUARANTEE"); text {
+	case "", "at_least_once", "exactly_once", "exactly_once_v2":
+		return processors.Guarantee(text), nil
+	default:
+		return "", fmt.Errorf("PROCESSING_GUARANTEE=%q, want at_least_once or exactly_once", text)
+	}
+}
+
+var errMemoir = errors.New("MEMOIR_ENABLED=true: there is no memoir here yet; run with MEMOIR_ENABLED=false")
+
+// refuseMemoir reads MEMOIR_ENABLED as FlightDeck does, where only "true" enables; its default was true.
+func refuseMemoir(logger *zap.Logger) error {
+	value, set := os.LookupEnv("MEMOIR_ENABLED")
+	if strings.EqualFold(value, "true") {
+		return errMemoir
+	}
+	if !set {
+		logger.Info("MEMOIR_ENABLED is not set and counts as false")
+	}
+	return nil
+}
+
+// variable is what a variable says; a blank one counts as unset.
+func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
+
+// milliseconds reads a duration.
+func milliseconds(name string, unset time.Duration) (time.Duration, error) {
+	text := variable(name)
+	if text == "" {
+		return unset, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if limit := int64(366 * 24 * time.Hour / time.Millisecond); err != nil || ms < 1 || ms > limit {
+		return unset, fmt.Errorf("%s=%q, want a whole number from 1 to %d", name, text, limit)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// address reads a port, of all interfaces as in FlightDeck, or host:port. Port 0 is any that is free.
+func address(name string) (string, error) {
+	text := variable(name)
+	if text == "" {
+		return "", nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = "", text
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("%s=%q, want a port, or host:port", name, text)
+	}
+	return net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,285 @@
+package cut
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/IBM/sarama"
+)
+
+// rows are the callbacks and the unsent table rows of one partition.
+//
+// A row goes as soon as it may, where none went within the linger before it. Others are held, and replaced by newer ones
+// of their key, until the next sweep or the cut: under load a linger costs one batch, and a session one row in it, while
+// a row that comes alone is never behind.
+type rows struct {
+	partition int32
+	call      *call           // whose callback runs, or ran last
+	busy      bool            // a row went since the last sweep
+	held      map[string]*row // by key
+	order     []*row          // the held ones
+	waiting   []*row          // for outputs, in order
+	sending   int             // taken by the sender, not yet in Sarama's channel
+	// leaving counts the deletions of a key that are on their way. Nothing that is sent ahead of rows may overtake them.
+	leaving map[string]int
+	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
+	// hold what the failed record did, and prove outputs that are not there.
+	err error
+}
+
+// call is what is known of the outputs of one callback, and of the parts of its row.
+type call struct {
+	pending int
+}
+
+// row is a row of the table that was not sent, a part of one, or deletions of parts of one that was.
+type row struct {
+	key  string
+	msg  *sarama.ProducerMessage   // nil for deletions alone
+	gone []*sarama.ProducerMessage // deletions of its parts, behind it
+	// calls are the callbacks whose effects the row holds: its own, and those whose rows it has replaced.
+	calls []*call
+	rows  *rows
+}
+
+// free reports whether the outputs of its callbacks are acknowledged.
+func (w *row) free() bool {
+	w.calls = slices.DeleteFunc(w.calls, func(c *call) bool { return c.pending == 0 })
+	return len(w.calls) == 0
+}
+
+func newRows(partition int32) *rows {
+	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
+}
+
+// idle reports whether all that may go has gone.
+func (r *rows) idle() bool { return len(r.waiting) == 0 && r.sending == 0 }
+
+// releaseLocked has what is held sent when its outputs are acknowledged.
+func (p *Producer) releaseLocked(r *rows) {
+	if len(r.order) == 0 {
+		return
+	}
+	r.waiting = append(r.waiting, r.order...)
+	clear(r.held)
+	r.order = nil
+	p.advanceLocked(r)
+}
+
+func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
+	e := msg.Metadata.(*emitted)
+	p.mu.Lock()
+	e.rows, e.leaves = r, msg.Value == nil
+	if e.leaves {
+		r.leaving[key]++
+	}
+	if w := r.held[key]; w != nil {
+		replaced := w.msg.Metadata.(*emitted)
+		e.batch = replaced.batch
+		p.leftLocked(replaced)
+		w.msg, w.calls = msg, append(w.calls, r.call)
+		p.mu.Unlock()
+		return
+	}
+	e.batch = p.batch
+	e.batch.left++
+	w := &row{key: key, msg: msg, calls: []*call{r.call}, rows: r}
+	if r.busy {
+		r.held[key] = w
+		r.order = append(r.order, w)
+		p.mu.Unlock()
+		return
+	}
+	r.busy = true
+	p.armLocked()
+	if r.call.pending == 0 && r.err == nil && r.idle() {
+		p.mu.Unlock()
+		p.async.Input() <- msg
+		return
+	}
+	r.waiting = append(r.waiting, w)
+	p.advanceLocked(r)
+	p.mu.Unlock()
+}
+
+var errEnded = errors.New("cut: the producer has ended")
+
+// EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
+// output is; without one behind it. A part that is not written keeps the row from being written. It waits for a deletion
+// of the same part or of the row: a part with a number that was used before must not be found by a row before it.
+func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
+	if !p.opts.Lease.Held() {
+		return ErrLease
+	}
+	e := &emitted{key: key, leaves: value == nil}
+	msg := &sarama.ProducerMessage{Topic: p.opts.Table, Key: sarama.StringEncoder(key), Metadata: e}
+	whole, _, _ := strings.Cut(key, "\x00")
+	p.mu.Lock()
+	r := p.rows[partition]
+	e.rows = r
+	if value == nil {
+		e.batch = p.batch
+		e.batch.left++
+		r.leaving[key]++
+		if w := r.held[whole]; w != nil {
+			w.gone = append(w.gone, msg)
+		} else {
+			r.waiting = append(r.waiting, &row{
+				key: whole, gone: []*sarama.ProducerMessage{msg}, calls: []*call{r.call}, rows: r,
+			})
+			p.advanceLocked(r)
+		}
+		p.mu.Unlock()
+		return nil
+	}
+	for r.leaving[key] > 0 || r.leaving[whole] > 0 {
+		p.releaseLocked(r)
+		if r.err != nil || p.ended {
+			p.mu.Unlock()
+			return errors.Join(r.err, errEnded)
+		}
+		p.moved.Wait()
+	}
+	msg.Value = sarama.ByteEncoder(value)
+	r.call.pending++
+	e.call, e.batch = r.call, p.batch
+	e.batch.left++
+	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
+	direct := r.idle()
+	if !direct {
+		r.waiting = append(r.waiting, &row{key: whole, msg: msg, rows: r})
+		p.advanceLocked(r)
+	}
+	p.mu.Unlock()
+	if direct {
+		p.async.Input() <- msg
+	}
+	return nil
+}
+
+// settleLocked counts an acknowledged or refused row or part out of its cut.
+func (p *Producer) settleLocked(e *emitted, err error) {
+	p.leftLocked(e)
+	b := e.batch
+	b.left--
+	switch {
+	case err != nil:
+		b.end(err)
+	case b.left == 0 && b.sealed:
+		b.end(nil)
+	}
+}
+
+// leftLocked is called when a deletion is over, or was replaced.
+func (p *Producer) leftLocked(e *emitted) {
+	if !e.leaves {
+		return
+	}
+	if e.rows.leaving[e.key]--; e.rows.leaving[e.key] == 0 {
+		delete(e.rows.leaving, e.key)
+	}
+	p.moved.Broadcast()
+}
+
+// refuseLocked keeps the first reason for which rows are not written any more; r may be nil.
+func (p *Producer) refuseLocked(r *rows, err error) {
+	if r != nil && r.err == nil {
+		r.err = err
+		p.moved.Broadcast()
+	}
+}
+
+// advanceLocked hands the sender what has become free to go.
+func (p *Producer) advanceLocked(r *rows) {
+	n := 0
+	for _, w := range r.waiting {
+		if !w.free() {
+			break
+		}
+		n++
+		r.sending++
+		p.ready = append(p.ready, w)
+	}
+	if n == 0 {
+		return
+	}
+	r.waiting = append([]*row(nil), r.waiting[n:]...)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Producer) send() {
+	for {
+		select {
+		case <-p.wake:
+		case <-p.stop:
+			return
+		}
+		p.mu.Lock()
+		ready := p.ready
+		p.ready = nil
+		p.mu.Unlock()
+		for _, w := range ready {
+			p.sendRow(w)
+		}
+	}
+}
+
+func (p *Producer) sendRow(w *row) {
+	p.mu.Lock()
+	err := w.rows.err
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("cut: table row is not written, an output before it was not: %w", err)
+	case !p.opts.Lease.Held():
+		err = ErrLease
+	default:
+		if w.msg != nil {
+			p.async.Input() <- w.msg
+		}
+		for _, msg := range w.gone {
+			p.async.Input() <- msg
+		}
+	}
+	p.mu.Lock()
+	w.rows.sending--
+	if err != nil {
+		p.refuseRowLocked(w, err)
+	}
+	p.mu.Unlock()
+	if err != nil {
+		p.opts.Failed(err)
+		p.opts.Broken(err)
+	}
+}
+
+func (p *Producer) refuseRowLocked(w *row, err error) {
+	if w.msg != nil {
+		p.settleLocked(w.msg.Metadata.(*emitted), err)
+	}
+	for _, msg := range w.gone {
+		p.settleLocked(msg.Metadata.(*emitted), err)
+	}
+}
+
+// abandon ends the cuts whose rows were not written when the producer closed.
+func (p *Producer) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.ready
+	p.ready = nil
+	for _, r := range p.rows {
+		left = append(left, r.waiting...)
+		left = append(left, r.order...)
+		r.waiting, r.order = nil, nil
+		clear(r.held)
+	}
+	for _, w := range left {
+		p.refuseRowLocked(w, sarama.ErrShuttingDown)
+	}
+}

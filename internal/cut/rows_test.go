@@ -1,0 +1,224 @@
+package cut
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+// line is a Sarama producer whose records are acknowledged by the test.
+type line struct {
+	sarama.AsyncProducer
+	in     chan *sarama.ProducerMessage
+	done   chan *sarama.ProducerMessage
+	errs   chan *sarama.ProducerError
+	offset int64
+}
+
+func (l *line) Input() chan<- *sarama.ProducerMessage     { return l.in }
+func (l *line) Successes() <-chan *sarama.ProducerMessage { return l.done }
+func (l *line) Errors() <-chan *sarama.ProducerError      { return l.errs }
+func (l *line) TxnStatus() sarama.ProducerTxnStatusFlag   { return 0 }
+
+func (l *line) AsyncClose() {
+	close(l.done)
+	close(l.errs)
+}
+
+// next is the record that was sent next.
+func (l *line) next(t *testing.T) *sarama.ProducerMessage {
+	t.Helper()
+	select {
+	case m := <-l.in:
+		m.Offset, l.offset = l.offset, l.offset+1
+		return m
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing is sent")
+		return nil
+	}
+}
+
+func (l *line) nothing(t *testing.T) {
+	t.Helper()
+	require.Never(t, func() bool { return len(l.in) > 0 }, 50*time.Millisecond, 5*time.Millisecond)
+}
+
+func text(m *sarama.ProducerMessage) string {
+	if m.Value == nil {
+		return ""
+	}
+	b, _ := m.Value.Encode()
+	return string(b)
+}
+
+type lined struct {
+	*Producer
+	*line
+	stored []int64
+}
+
+func onLine(t *testing.T, o ProducerOptions) *lined {
+	t.Helper()
+	l := &line{
+		in: make(chan *sarama.ProducerMessage, 100), done: make(chan *sarama.ProducerMessage), errs: make(chan *sarama.ProducerError),
+	}
+	s := &lined{line: l}
+	o.Table, o.Failed, o.Broken = "table", func(error) {}, func(error) {}
+	o.Stored = func(_ int32, offset int64, _ bool) error {
+		s.stored = append(s.stored, offset)
+		return nil
+	}
+	s.Producer = NewProducer(l, o)
+	t.Cleanup(func() { require.NoError(t, s.Producer.Close()) })
+	return s
+}
+
+// callback writes outputs and, where row is not "-", a row.
+func (s *lined) callback(key, row string, outputs ...string) {
+	s.Begin(0)
+	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
+	for _, o := range outputs {
+		s.EmitWithHeaders("out", key, []byte(o), h)
+	}
+	switch row {
+	case "-":
+	case "":
+		s.EmitWithHeaders("table", key, nil, h)
+	default:
+		s.EmitWithHeaders("table", key, []byte(row), h)
+	}
+}
+
+func (s *lined) ack(m *sarama.ProducerMessage) { s.line.done <- m }
+
+func ended(t *testing.T, rows Settling) {
+	t.Helper()
+	select {
+	case <-rows.Done():
+		require.NoError(t, rows.Err())
+	case <-time.After(10 * time.Second):
+		t.Fatal("the rows are not settled")
+	}
+}
+
+func TestRowsThatComeTogetherGoWithTheCut(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a1")
+	s.callback("a", "a2")
+	s.callback("b", "b1")
+	s.callback("a", "a3")
+	first := s.next(t)
+	require.Equal(t, "a1", text(first), "one that comes alone is not behind")
+	s.nothing(t)
+	rows := s.Seal()
+	s.callback("a", "a4") // of the next cut, and yet behind
+	for _, want := range []string{"a3", "b1", "a4"} {
+		m := s.next(t)
+		require.Equal(t, want, text(m))
+		if want != "a4" {
+			s.ack(m)
+		}
+	}
+	select {
+	case <-rows.Done():
+		t.Fatal("the cut's first row is not acknowledged")
+	default:
+	}
+	s.ack(first)
+	ended(t, rows)
+}
+
+func TestHeldRowsGoAfterTheLinger(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true, Linger: 5 * time.Millisecond})
+	for _, row := range []string{"1", "2", "3"} {
+		s.callback("a", row)
+	}
+	require.Equal(t, "1", text(s.next(t)))
+	require.Equal(t, "3", text(s.next(t)))
+	s.nothing(t)
+	s.callback("a", "4")
+	require.Equal(t, "4", text(s.next(t)))
+}
+
+// R1 for a row that has taken the place of another: it holds what that one's callback did too.
+func TestRowWaitsForTheOutputsOfThoseItReplaced(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a0")
+	require.Equal(t, "a0", text(s.next(t)))
+	s.callback("a", "a1", "slow")
+	s.callback("a", "a2", "quick")
+	slow, quick := s.next(t), s.next(t)
+	s.Seal()
+	s.ack(quick)
+	s.nothing(t)
+	s.ack(slow)
+	require.Equal(t, "a2", text(s.next(t)))
+}
+
+// A part that is sent ahead of rows of the cut before would be below the offset that cut's local store is taken for.
+func TestPartsOfACutAreNotAheadOfTheRowsBeforeIt(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a1", "slow")
+	slow := s.next(t)
+	s.Seal()
+	s.Begin(0)
+	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 1), []byte("part")))
+	s.nothing(t)
+	s.ack(slow)
+	require.Equal(t, "a1", text(s.next(t)))
+	require.Equal(t, "part", text(s.next(t)))
+}
+
+// A number that is used again must not be found by the row before it.
+func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
+	for name, delete := range map[string]func(*lined){
+		"row": func(s *lined) { s.callback("a", "") },
+		"part": func(s *lined) {
+			s.callback("a", "a2")
+			require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := onLine(t, ProducerOptions{})
+			s.callback("a", "a1")
+			s.ack(s.next(t))
+			delete(s)
+			s.Begin(0)
+			set := make(chan error, 1)
+			go func() { set <- s.EmitPart(0, callback.PartKey("a", 1), []byte("new")) }()
+			gone := s.next(t)
+			if name == "part" {
+				require.Equal(t, "a2", text(gone))
+				s.ack(gone)
+				gone = s.next(t)
+			}
+			require.Empty(t, text(gone))
+			s.nothing(t)
+			s.ack(gone)
+			require.NoError(t, <-set)
+			require.Equal(t, "new", text(s.next(t)))
+		})
+	}
+}
+
+// What is deleted and written again between two cuts is written; its old parts go.
+func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
+	s := onLine(t, ProducerOptions{})
+	s.callback("b", "b1")
+	require.Equal(t, "b1", text(s.next(t)))
+	s.callback("a", "")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	s.callback("a", "a2")
+	rows := s.Seal()
+	require.Equal(t, "a2", text(s.next(t)))
+	m := s.next(t)
+	key, _ := m.Key.Encode()
+	require.Equal(t, callback.PartKey("a", 1), string(key))
+	require.Empty(t, text(m))
+	require.Empty(t, rows.Err())
+}

@@ -1,0 +1,55 @@
+package acp
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
+)
+
+// replies are the words for what a user can answer.
+var replies = map[string]string{
+	"allow_once": "once", "allow_always": "always", "reject_once": "reject", "reject_always": "reject",
+}
+
+// Permission translates the params of session/request_permission into a request for a user's approval. id names the
+// request; empty, it is the call's id.
+func (b *Bridge) Permission(id string, params jsontext.Value) ([]fold.Event, error) {
+	if !valid(params) {
+		return nil, fold.ErrSyntax
+	}
+	call := bridge.Get(params, "toolCall")
+	callID := bridge.Get(call, "toolCallId")
+	if id == "" {
+		id = bridge.String(callID)
+	}
+	var available []string
+	for _, option := range bridge.Elements(bridge.Get(params, "options")) {
+		if reply := replies[bridge.String(bridge.Get(option, "kind"))]; reply != "" && !slices.Contains(available, reply) {
+			available = append(available, reply)
+		}
+	}
+	list := []byte{'['}
+	for i, reply := range available {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, bridge.Text(reply)...)
+	}
+	payload := bridge.Fields{}.Value("toolCallId", callID).Value("toolCall", call).
+		Value("availableReplies", append(list, ']')).Value("options", bridge.Get(params, "options"))
+	b.turn.Close()
+	b.turn.Emit("interaction_request",
+		bridge.Fields{}.Text("id", id).Text("kind", "user_approval").Value("payload", payload.Object()))
+	return b.turn.Take()
+}
+
+// Decision is the user's answer to a request, as it was sent to the agent.
+func (b *Bridge) Decision(id, toolCallID string, approved bool) ([]fold.Event, error) {
+	payload := bridge.Fields{}.Flag("approved", approved).Text("toolCallId", toolCallID)
+	b.turn.Emit("interaction_response",
+		bridge.Fields{}.Text("id", id).Text("kind", "user_approval").Value("payload", payload.Object()))
+	return b.turn.Take()
+}

@@ -1,0 +1,117 @@
+// Package anthropic turns the streaming events of Anthropic's Messages API into canonical events. It reads the JSON of
+// the SSE data lines and needs no SDK.
+package anthropic
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
+)
+
+// Bridge translates one turn, which can be several messages of the API: while a message stops for its tools, the turn
+// goes on with their results and the next message. The zero value is ready. It is not safe for concurrent use.
+type Bridge struct {
+	turn   bridge.Turn
+	blocks map[string]*block // by index, of the message that streams
+	stop   string
+	// Tokens of the messages before, and of this one.
+	before, now tokens
+}
+
+type tokens struct{ input, output int64 }
+
+// events says what each kind of streaming event becomes. All others become nothing.
+var events = map[string]func(*Bridge, jsontext.Value){
+	"message_start":       (*Bridge).messageStart,
+	"content_block_start": (*Bridge).blockStart,
+	"content_block_delta": (*Bridge).blockDelta,
+	"content_block_stop":  (*Bridge).blockStop,
+	"message_delta":       (*Bridge).messageDelta,
+	"message_stop":        (*Bridge).messageStop,
+	"error":               (*Bridge).failure,
+}
+
+// Event translates the data of one streaming event. It fails with fold.ErrSyntax for what is no JSON, and with
+// fold.ErrDepth, next to the events it could make.
+func (b *Bridge) Event(data jsontext.Value) ([]fold.Event, error) {
+	if !valid(data) {
+		return nil, fold.ErrSyntax
+	}
+	if translate := events[bridge.String(bridge.Get(data, "type"))]; translate != nil {
+		translate(b, data)
+	}
+	return b.turn.Take()
+}
+
+// ToolResult adds the result of a tool that the caller ran between two messages: any JSON value.
+func (b *Bridge) ToolResult(id string, output jsontext.Value, isError bool) ([]fold.Event, error) {
+	if !valid(output) {
+		return nil, fold.ErrSyntax
+	}
+	b.turn.Result(id, output, isError)
+	return b.turn.Take()
+}
+
+func (b *Bridge) messageStart(data jsontext.Value) {
+	b.turn.Close()
+	b.blocks = map[string]*block{}
+	b.before.input += b.now.input
+	b.before.output += b.now.output
+	b.now, b.stop = tokens{}, ""
+	b.count(bridge.Get(data, "message", "usage"))
+}
+
+func (b *Bridge) messageDelta(data jsontext.Value) {
+	if reason := bridge.String(bridge.Get(data, "delta", "stop_reason")); reason != "" {
+		b.stop = reason
+	}
+	b.count(bridge.Get(data, "usage"))
+}
+
+// count takes a message's counts, which are totals of the message. What came from a cache was input too.
+func (b *Bridge) count(usage jsontext.Value) {
+	input, known := int64(0), false
+	for _, key := range []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
+		if n, ok := number(bridge.Get(usage, key)); ok {
+			input, known = input+n, known || key == "input_tokens"
+		}
+	}
+	if known {
+		b.now.input = input
+	}
+	if n, ok := number(bridge.Get(usage, "output_tokens")); ok {
+		b.now.output = n
+	}
+}
+
+// messageStop ends the turn unless it goes on with another message.
+func (b *Bridge) messageStop(jsontext.Value) {
+	b.turn.Close()
+	input, output := b.before.input+b.now.input, b.before.output+b.now.output
+	b.turn.Usage(integer(input), integer(output), integer(input+output), nil)
+	if b.stop != "tool_use" && b.stop != "pause_turn" {
+		b.turn.Done(b.stop)
+	}
+}
+
+func (b *Bridge) failure(data jsontext.Value) {
+	message := bridge.String(bridge.Get(data, "error", "message"))
+	if message == "" {
+		message = bridge.String(bridge.Get(data, "error", "type"))
+	}
+	b.turn.Fail(message)
+}
+
+func number(v jsontext.Value) (int64, bool) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	return n, err == nil && n >= 0
+}
+
+func integer(n int64) jsontext.Value { return strconv.AppendInt(nil, n, 10) }
+
+func valid(v jsontext.Value) bool {
+	return v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}

@@ -1,0 +1,72 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
+)
+
+// block is a content block that streams.
+type block struct {
+	id    string         // of a tool call, else empty
+	name  jsontext.Value // of a tool call
+	input strings.Builder
+}
+
+func (b *Bridge) blockStart(data jsontext.Value) {
+	content := bridge.Get(data, "content_block")
+	kind := bridge.String(bridge.Get(content, "type"))
+	open := &block{}
+	if b.blocks == nil {
+		b.blocks = map[string]*block{}
+	}
+	b.blocks[string(bridge.Get(data, "index"))] = open
+	b.turn.Close()
+	switch {
+	case kind == "text":
+		b.turn.Text(bridge.Get(content, "text"))
+	case kind == "thinking":
+		b.turn.Thought(bridge.Get(content, "thinking"))
+	case strings.HasSuffix(kind, "tool_use"): // the client's, the server's, those of MCP
+		if open.id = bridge.String(bridge.Get(content, "id")); open.id != "" {
+			open.name = bridge.Get(content, "name").Clone()
+			b.turn.Call(open.id, open.name, bridge.Get(content, "input"))
+		}
+	case strings.HasSuffix(kind, "tool_result"): // of a tool that the server ran
+		result := bridge.Get(content, "content")
+		failed := strings.HasSuffix(bridge.String(bridge.Get(result, "type")), "_error") ||
+			string(bridge.Get(content, "is_error")) == "true"
+		b.turn.Result(bridge.String(bridge.Get(content, "tool_use_id")), result, failed)
+	}
+}
+
+func (b *Bridge) blockDelta(data jsontext.Value) {
+	delta := bridge.Get(data, "delta")
+	switch bridge.String(bridge.Get(delta, "type")) {
+	case "text_delta":
+		b.turn.Text(bridge.Get(delta, "text"))
+	case "thinking_delta":
+		b.turn.Thought(bridge.Get(delta, "thinking"))
+	case "input_json_delta":
+		if open := b.blocks[string(bridge.Get(data, "index"))]; open != nil {
+			open.input.WriteString(bridge.String(bridge.Get(delta, "partial_json")))
+		}
+	}
+}
+
+// blockStop refreshes a call with its whole input. One that was cut off (the message ran out of tokens) is no JSON: the
+// call keeps what it was announced with.
+func (b *Bridge) blockStop(data jsontext.Value) {
+	index := string(bridge.Get(data, "index"))
+	open := b.blocks[index]
+	delete(b.blocks, index)
+	b.turn.Close()
+	if open == nil || open.id == "" {
+		return
+	}
+	if input := jsontext.Value(open.input.String()); valid(input) {
+		b.turn.Call(open.id, open.name, input)
+	}
+}

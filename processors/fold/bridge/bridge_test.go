@@ -1,0 +1,118 @@
+package bridge_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/bridge"
+)
+
+func taken(t *testing.T, turn *bridge.Turn) string {
+	t.Helper()
+	events, err := turn.Take()
+	require.NoError(t, err)
+	var lines []string
+	for _, e := range events {
+		lines = append(lines, string(e.Data()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestBlocksNeverOverlap(t *testing.T) {
+	var turn bridge.Turn
+	turn.Thought(jsontext.Value(`"hm"`))
+	turn.Text(jsontext.Value(`"a"`))
+	turn.Text(jsontext.Value(`""`))
+	turn.Text(nil)
+	turn.Text(jsontext.Value(`5`))
+	turn.Text(jsontext.Value(`"b\ud83d"`))
+	turn.Call("t", jsontext.Value(`"n"`), jsontext.Value(`{}`))
+	turn.Text(jsontext.Value(`"c"`))
+	turn.Done("")
+	require.Equal(t, strings.Join([]string{
+		`{"type":"thought_start","id":"reason-0"}`,
+		`{"type":"thought_delta","id":"reason-0","delta":"hm"}`,
+		`{"type":"thought_end","id":"reason-0"}`,
+		`{"type":"message_start","id":"msg-1"}`,
+		`{"type":"message_delta","id":"msg-1","delta":"a"}`,
+		`{"type":"message_delta","id":"msg-1","delta":"b\ud83d"}`,
+		`{"type":"message_end","id":"msg-1"}`,
+		`{"type":"tool_call","id":"t","name":"n","input":{}}`,
+		`{"type":"message_start","id":"msg-2"}`,
+		`{"type":"message_delta","id":"msg-2","delta":"c"}`,
+		`{"type":"message_end","id":"msg-2"}`,
+		`{"type":"done"}`,
+	}, "\n"), taken(t, &turn))
+}
+
+func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
+	var turn bridge.Turn
+	turn.Call("t", jsontext.Value(`"first"`), nil)
+	for _, input := range []string{``, `null`, `{ }`, `{"a":1}`, `{"a":1}`, `{}`} {
+		turn.Call("t", jsontext.Value(`"later"`), jsontext.Value(input))
+	}
+	turn.Result("t", jsontext.Value(`{"rows":1.0}`), true)
+	turn.Result("t", jsontext.Value(`"again"`), false)
+	turn.Result("orphan", nil, false)
+	require.Equal(t, strings.Join([]string{
+		`{"type":"tool_call","id":"t","name":"first"}`,
+		`{"type":"tool_call","id":"t","name":"first","input":{"a":1}}`,
+		`{"type":"tool_result","id":"t","output":"{\"rows\":1.0}","data":{"rows":1.0},"isError":true}`,
+		`{"type":"tool_result","id":"orphan","isError":false}`,
+	}, "\n"), taken(t, &turn))
+}
+
+func TestWhatNestsTooDeepIsNamed(t *testing.T) {
+	var turn bridge.Turn
+	turn.Call("t", nil, jsontext.Value(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))
+	turn.Done("end_turn")
+	events, err := turn.Take()
+	require.ErrorIs(t, err, fold.ErrDepth)
+	require.Len(t, events, 1)
+}
+
+func TestReadersTakeAnything(t *testing.T) {
+	for _, v := range []string{``, `null`, `5`, `[]`, `{}`, `[null,1]`, `"x"`} {
+		value := jsontext.Value(v)
+		require.Nil(t, bridge.Get(value, "a", "b"))
+		require.Equal(t, v == `"x"`, bridge.String(value) == "x")
+		require.Equal(t, v == `[null,1]`, len(bridge.Elements(value)) == 1)
+	}
+}
+
+func ExampleTurn() {
+	var turn bridge.Turn
+	turn.Text(bridge.Text("Let me look."))
+	turn.Call("t1", bridge.Text("search"), jsontext.Value(`{"q":"France"}`))
+	turn.Result("t1", bridge.Text("Paris"), false)
+	turn.Done("end_turn")
+	events, err := turn.Take()
+	if err != nil {
+		panic(err)
+	}
+	batch, err := fold.Fold(events)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(events), "events,", len(batch.Messages), "messages, then", batch.StopReason)
+	// Output:
+	// 6 events, 3 messages, then "end_turn"
+}
+
+func ExampleFields() {
+	fmt.Println(bridge.Fields{}.Text("id", "a").Value("n", jsontext.Value("1.0")).Flag("ok", true).Object())
+	// Output:
+	// {"id":"a","n":1.0,"ok":true}
+}
+
+func ExampleGet() {
+	update := jsontext.Value(`{"content":{"type":"text","text":"hi"},"list":[null,1]}`)
+	fmt.Println(bridge.String(bridge.Get(update, "content", "text")), bridge.Elements(bridge.Get(update, "list")))
+	// Output:
+	// hi [1]
+}

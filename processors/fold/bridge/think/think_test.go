@@ -1,0 +1,85 @@
+package think_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/bridge/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func data(t *testing.T) func([]fold.Event, error) string {
+	return func(events []fold.Event, err error) string {
+		t.Helper()
+		require.NoError(t, err)
+		var lines []string
+		for _, e := range events {
+			lines = append(lines, string(e.Data()))
+		}
+		return strings.Join(lines, "\n")
+	}
+}
+
+func TestResponsesAndResultsBecomeATurn(t *testing.T) {
+	var b think.Bridge
+	require.Equal(t, `{"type":"thought","text":"hm"}
+{"type":"message","text":"Let me look."}
+{"type":"tool_call","id":"a","name":"berth","input":{"at":"18:00","n":9007199254740993}}
+{"type":"tool_call","id":"b","name":"tide","input":{}}
+{"type":"usage","input":10,"output":2,"total":12}`, data(t)(b.Response(topics.ThinkResponse{
+		LastInputResponse: topics.Raw(`[null,{"role":"user","content":"no"},{"role":"assistant","content":[` +
+			`{"type":"thinking","thinking":"hm"},{"type":"text","text":"Let me look."},{"type":"text","text":""},` +
+			`{"type":"tool_use","id":"a","name":"berth","input":{"at":"18:00","n":9007199254740993}},{"type":"of_tomorrow"},7]}]`),
+		ToolUses: []topics.ToolUseItem{
+			{ToolUseID: ptr("a"), Name: ptr("berth"), Input: topics.Raw(`{"at":"18:00"}`)},
+			{ToolUseID: ptr("b"), Name: ptr("tide"), Input: topics.Raw(`{}`)},
+			{Name: ptr("nameless")},
+		},
+		ThinkInputTokens: 10, ThinkOutputTokens: 2,
+	})))
+	require.Equal(t, `{"type":"tool_result","id":"a","output":"{\"berth\":\"N4\"}","data":{"berth":"N4"},"isError":false}
+{"type":"tool_result","id":"b","isError":true}`, data(t)(b.Results(topics.ToolResults{Results: []topics.ToolUseResult{
+		{ToolUseID: ptr("a"), Result: topics.Raw(`{"berth":"N4"}`), Status: ptr("success")},
+		{ToolUseID: ptr("b"), Status: ptr("error")},
+		{ToolUseID: ptr("a"), Result: topics.Raw(`"again"`)},
+		{},
+	}})))
+	require.Equal(t, `{"type":"message","text":"N4."}
+{"type":"message","text":"Anything else?"}
+{"type":"usage","input":30,"output":5,"total":35}
+{"type":"done","stopReason":"end_turn"}`, data(t)(b.Response(topics.ThinkResponse{
+		LastInputResponse: topics.Raw(`[{"role":"assistant","content":"N4."},{"role":"assistant","content":["Anything else?"]}]`),
+		ThinkInputTokens:  20, ThinkOutputTokens: 3, EndTurn: true,
+	})))
+}
+
+func TestFailuresEndTheTurn(t *testing.T) {
+	var b think.Bridge
+	require.Equal(t, "{\"type\":\"error\",\"message\":\"quota\"}\n{\"type\":\"done\"}",
+		data(t)(b.Failure(topics.ThinkFailure{Reason: ptr("quota")})))
+	require.Contains(t, data(t)(b.Failure(topics.ThinkFailure{})), "think step failed")
+}
+
+func ExampleBridge() {
+	var b think.Bridge
+	events, err := b.Response(topics.ThinkResponse{
+		LastInputResponse: topics.Raw(`[{"role":"assistant","content":"Berth N4 is free."}]`),
+		EndTurn:           true,
+	})
+	if err != nil {
+		panic(err)
+	}
+	batch, err := fold.Fold(events)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s\n", batch.AppendEnvelope(nil))
+	// Output:
+	// {"messages":[{"role":"assistant","content":"Berth N4 is free."}],"stop_reason":"end_turn"}
+}

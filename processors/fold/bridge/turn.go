@@ -1,0 +1,161 @@
+// Package bridge writes the canonical events of a turn for bridges from other vocabularies, and keeps the order that the
+// vocabulary promises: one block open at a time, a call closes it, a result comes once and after its call. The bridges
+// themselves are packages of their own, so that nobody links what is not used.
+package bridge
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+)
+
+// Turn collects the events of one turn. Values are JSON and go into the events byte for byte; nil is left out. The zero
+// value is ready. It is not safe for concurrent use.
+type Turn struct {
+	events []fold.Event
+	err    error
+	blocks int
+	open   *kind
+	id     string
+	calls  map[string]*call
+}
+
+type call struct {
+	name, input jsontext.Value
+	settled     bool
+}
+
+// kind is a kind of block.
+type kind struct{ prefix, start, delta, end string }
+
+var (
+	messageBlock = kind{"msg-", "message_start", "message_delta", "message_end"}
+	thoughtBlock = kind{"reason-", "thought_start", "thought_delta", "thought_end"}
+)
+
+// Text adds a piece of the assistant's text, a JSON string, to the open block or opens one. An empty piece is nothing.
+func (t *Turn) Text(piece jsontext.Value) { t.piece(&messageBlock, piece) }
+
+// Thought adds a piece of its reasoning.
+func (t *Turn) Thought(piece jsontext.Value) { t.piece(&thoughtBlock, piece) }
+
+func (t *Turn) piece(k *kind, piece jsontext.Value) {
+	if piece.Kind() != '"' || len(piece) == len(`""`) {
+		return
+	}
+	if t.open != k {
+		t.Close()
+		t.open, t.id = k, k.prefix+strconv.Itoa(t.blocks)
+		t.blocks++
+		t.Emit(k.start, Fields{}.Text("id", t.id))
+	}
+	t.Emit(k.delta, Fields{}.Text("id", t.id).Value("delta", piece))
+}
+
+// Close closes the open block, if there is one: what follows begins a new message.
+func (t *Turn) Close() {
+	if t.open != nil {
+		t.Emit(t.open.end, Fields{}.Text("id", t.id))
+		t.open = nil
+	}
+}
+
+// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}) and it differs from
+// what was said last. A refresh keeps the first name.
+func (t *Turn) Call(id string, name, input jsontext.Value) {
+	if c := t.calls[id]; c != nil {
+		if empty(input) || bytes.Equal(c.input, input) {
+			return
+		}
+		name, c.input = c.name, bytes.Clone(input)
+	} else {
+		if t.calls == nil {
+			t.calls = map[string]*call{}
+		}
+		t.calls[id] = &call{name: bytes.Clone(name), input: bytes.Clone(input)}
+	}
+	t.Close()
+	t.Emit("tool_call", Fields{}.Text("id", id).Value("name", name).Value("input", input))
+}
+
+// Called reports whether a call was announced.
+func (t *Turn) Called(id string) bool { return t.calls[id] != nil }
+
+// Result closes a call, once; what comes again for it is left out. An output that is no string is the text of its JSON,
+// and beside that the structured data of the result.
+func (t *Turn) Result(id string, output jsontext.Value, isError bool) {
+	if c := t.calls[id]; c != nil {
+		if c.settled {
+			return
+		}
+		c.settled = true
+	}
+	var data jsontext.Value
+	if k := output.Kind(); k != '"' && k != 'n' && len(output) > 0 {
+		data, output = output, Text(string(output))
+	}
+	t.Emit("tool_result", Fields{}.Text("id", id).Value("output", output).Value("data", data).Flag("isError", isError))
+}
+
+// Usage says what the turn used so far; nil is left out.
+func (t *Turn) Usage(input, output, total, cost jsontext.Value) {
+	f := Fields{}.Value("input", input).Value("output", output).Value("total", total).Value("cost", cost)
+	if len(f) > 0 {
+		t.Emit("usage", f)
+	}
+}
+
+// Data is an event of no meaning to a batch: a plan, a status.
+func (t *Turn) Data(name string, data jsontext.Value) {
+	t.Emit("data", Fields{}.Text("name", name).Value("data", data))
+}
+
+// File is a file that the assistant shows.
+func (t *Turn) File(url, mediaType string) {
+	t.Emit("file", Fields{}.Text("url", url).Text("mediaType", mediaType))
+}
+
+// Fail ends the turn with an error.
+func (t *Turn) Fail(message string) {
+	t.Close()
+	t.Emit("error", Fields{}.Text("message", message))
+	t.Emit("done", nil)
+}
+
+// Done ends the turn, with a stop reason if it is not empty.
+func (t *Turn) Done(stopReason string) {
+	t.Close()
+	var f Fields
+	if stopReason != "" {
+		f = f.Text("stopReason", stopReason)
+	}
+	t.Emit("done", f)
+}
+
+// Emit adds any event.
+func (t *Turn) Emit(kind string, fields Fields) {
+	data := append(Fields{}.Text("type", kind), fields...)
+	e, err := fold.NewEvent(kind, data.Object())
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	if err == nil {
+		t.events = append(t.events, e)
+	}
+}
+
+// Take returns the events since the last Take; they are the caller's. An event that could not be made (it nests deeper
+// than fold.MaxDepth) is missing, and the error says so.
+func (t *Turn) Take() ([]fold.Event, error) {
+	events, err := t.events, t.err
+	t.events, t.err = nil, nil
+	return events, err
+}
+
+func empty(v jsontext.Value) bool {
+	v = bytes.TrimSpace(v)
+	return len(v) == 0 || v[0] == 'n' || v[0] == '{' && len(bytes.TrimSpace(v[1:len(v)-1])) == 0
+}

@@ -1,0 +1,356 @@
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// broker is a broker with an agent's topics, and a publisher.
+type broker struct {
+	t       testing.TB
+	addrs   []string
+	catalog topics.Catalog
+	to      *processors.Publisher
+}
+
+func newBroker(t testing.TB) *broker {
+	t.Helper()
+	b, err := embedded.Start(embedded.WithPartitions(3))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	catalog, err := topics.For("pilot", topics.WithEvents())
+	require.NoError(t, err)
+	admin, err := sarama.NewClusterAdmin(b.Addrs(), kafka.Config())
+	require.NoError(t, err)
+	require.NoError(t, topics.Ensure(t.Context(), admin, catalog))
+	require.NoError(t, admin.Close())
+	to, err := processors.NewPublisher(b.Addrs())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, to.Close()) })
+	return &broker{t, b.Addrs(), catalog, to}
+}
+
+// pipeline is a door's agent over the broker, ready.
+func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
+	b.t.Helper()
+	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		require.NoError(b.t, <-ended)
+	})
+	<-p.Ready()
+	return p
+}
+
+// asks hands over every message that comes in, read by a consumer of its own.
+func (b *broker) asks() <-chan topics.Message {
+	b.t.Helper()
+	asked := make(chan topics.Message, 10)
+	f, err := processors.NewFollower(b.addrs, []string{b.catalog.MessageInput.Name()}, func(r processors.Inbound) {
+		asked <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
+	})
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		require.NoError(b.t, <-ended)
+	})
+	<-f.Ready()
+	return asked
+}
+
+func requestOf(m topics.Message) string {
+	id, _ := text(member(jsontext.Value(m.Metadata), "request_id"))
+	return id
+}
+
+func (b *broker) write(events ...topics.AgentEvent) {
+	b.t.Helper()
+	for _, e := range events {
+		out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
+		require.NoError(b.t, err)
+		require.NoError(b.t, b.to.Publish(b.t.Context(), out))
+	}
+}
+
+// records are a turn's events as records, with a terminal one.
+func records(session, turn string, attempt int64, events []fold.Event, result topics.AgentResult) []topics.AgentEvent {
+	var list []topics.AgentEvent
+	for i, e := range events {
+		list = append(list, topics.AgentEvent{
+			SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(i + 1), Event: topics.Raw(e.Wrapped()),
+		})
+	}
+	return append(list, topics.AgentEvent{
+		SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(len(events) + 1), Result: &result,
+	})
+}
+
+// answering plays a turn for every message.
+func (b *broker) answering(play func(m topics.Message) []topics.AgentEvent) {
+	asked := b.asks()
+	done := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case m := <-asked:
+				for _, e := range play(m) {
+					out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
+					if err == nil {
+						err = b.to.Publish(ctx, out)
+					}
+					if err != nil {
+						b.t.Error(err)
+					}
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	b.t.Cleanup(func() { stop(); <-done })
+}
+
+var endTurn = "end_turn"
+
+func TestPipelineAnswersInEveryForm(t *testing.T) {
+	b := newBroker(t)
+	plain, err := fold.DecodeEvent(jsontext.Value(`{"type":"message","text":"flat"}`))
+	require.NoError(t, err)
+	events := append(scripted(t, hello).events, plain)
+	b.answering(func(m topics.Message) []topics.AgentEvent {
+		list := records(*m.SessionID, requestOf(m), 1, events, topics.AgentResult{OK: true, StopReason: &endTurn})
+		noise := records(*m.SessionID, "another turn", 1, events, topics.AgentResult{OK: true})
+		user := topics.AgentEvent{
+			SessionID: *m.SessionID, TurnID: requestOf(m), Attempt: 1, Author: topics.AuthorUser,
+			Event: topics.Raw(`{"type":"message","data":{"text":"mine"}}`),
+		}
+		// Out of order, repeated, and beside another turn of the session.
+		return append(append([]topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}, noise...), list[4:]...)
+	})
+	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	batch := s.invoke(question)
+	require.Equal(t, http.StatusOK, batch.status, batch.body)
+	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant","content":"flat"}],"stop_reason":"end_turn"}`,
+		string(at(t, batch.body, "data", "outputs")))
+	for _, accept := range []string{"application/x-ndjson", "text/event-stream"} {
+		a := s.invoke(question, "Accept", accept)
+		lines := eventLines(a.body)
+		if accept == "text/event-stream" {
+			lines = eventFrames(a.body)
+			turn := a.header.Get(HeaderTurn)
+			require.True(t, strings.HasPrefix(a.body, "id: "+turn+".1.1\n"), a.body)
+			require.Contains(t, a.body, "id: "+turn+".1.7\ndata: {\"type\": \"done\", \"data\": {\"stopReason\": \"end_turn\"}}\n")
+		}
+		f := folded(t, lines)
+		require.Equal(t, string(at(t, batch.body, "data", "outputs")), string(f.AppendEnvelope(nil)))
+	}
+}
+
+func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
+	b := newBroker(t)
+	b.answering(func(m topics.Message) []topics.AgentEvent {
+		return records(*m.SessionID, requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
+	})
+	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	whole := s.invoke(question, "Accept", "text/event-stream")
+	turn := whole.header.Get(HeaderTurn)
+	_, rest, ok := strings.Cut(whole.body, "id: "+turn+".1.3\n")
+	require.True(t, ok)
+	_, rest, _ = strings.Cut(rest, "\n\n")
+
+	other := serve(t, must(New(b.pipeline()))) // another process
+	again := other.invoke(`{"session_id":"s-1"}`, "Accept", "text/event-stream", HeaderLastEvent, turn+".1.3")
+	require.Equal(t, rest, again.body)
+	require.Equal(t, http.StatusGone, other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "nobody.1.3").status)
+	require.Equal(t, http.StatusGone, other.invoke(`{"session_id":"s-2"}`, HeaderLastEvent, turn+".1.3").status)
+
+	// Where a newer attempt is there by now, what the client has is void.
+	ends := topics.AgentResult{OK: true}
+	b.write(records("s-1", "retried", 1, scripted(t, hello).events, ends)[:3]...)
+	b.write(records("s-1", "retried", 2, scripted(t, `{"type":"message","data":{"text":"again"}}`).events, ends)...)
+	again = other.invoke(`{"session_id":"s-1"}`, "Accept", "application/x-ndjson", HeaderLastEvent, "retried.1.2")
+	require.Contains(t, again.body, `"resume": "retried.2.0"`)
+	again = other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "retried.2.0")
+	require.Equal(t, "again", textAt(t, string(elementsOf(at(t, again.body, "data", "outputs", "messages"))[0]), "content"))
+}
+
+func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
+	b := newBroker(t)
+	asked := b.asks()
+	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
+	first := make(chan got)
+	go func() { first <- s.invoke(question, "Idempotency-Key", "k") }()
+	m := <-asked
+	b.write(records("s-1", requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})...)
+	a := <-first
+	again := s.invoke(question, "Idempotency-Key", "k")
+	require.Equal(t, string(at(t, a.body, "data")), string(at(t, again.body, "data")))
+	repeated := <-asked
+	require.Equal(t, requestOf(m), requestOf(repeated), "the turn drops it by that")
+	require.NotEqual(t, requestOf(m), derived("pilot", "s-2", "k"))
+}
+
+func TestPipelineFailures(t *testing.T) {
+	b := newBroker(t)
+	now := clock.NewFake(noon)
+	var text string
+	b.answering(func(m topics.Message) []topics.AgentEvent {
+		turn, events := requestOf(m), scripted(t, hello).events
+		switch text = string(m.Content); text {
+		case `"fails"`:
+			return records("s-1", turn, 1, events[:2], topics.AgentResult{Error: &text})
+		case `"gap"`:
+			list := records("s-1", turn, 1, events, topics.AgentResult{OK: true})
+			return append(list[:1], list[len(list)-1])
+		case `"refused"`:
+			requested, status := turn, "error"
+			out, err := processors.OutboundOf(b.catalog.MessageOutput, "s-1", topics.Output{
+				SessionID: m.SessionID, RequestID: &requested, Status: &status,
+				Error: &topics.OutputError{Code: "busy", Message: "a turn is running"},
+			}, "")
+			require.NoError(t, err)
+			require.NoError(t, b.to.Publish(context.Background(), out))
+			return nil
+		case `"by its request"`:
+			list := records("s-1", "a name of its own", 1, events, topics.AgentResult{OK: true})
+			list[0].Request = topics.Raw(`{"latest_input":{"metadata":{"request_id":"` + turn + `"}}}`)
+			return list
+		}
+		return records("s-1", turn, 1, events, topics.AgentResult{OK: true})[:len(events)]
+	})
+	s := serve(t, must(New(b.pipeline(WithPipelineClock(now)), WithRandom(&counting{}))))
+	ask := func(content string, headers ...string) got {
+		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"user","content":"`+content+`"}]}}}`, headers...)
+	}
+	require.Equal(t, `"fails"`, textAt(t, ask("fails").body, "status", "message"))
+	require.Contains(t, ask("gap", "Accept", "application/x-ndjson").body, `"reason": "gap"`)
+	refused := ask("refused")
+	require.Equal(t, http.StatusBadGateway, refused.status)
+	require.Equal(t, "a turn is running", textAt(t, refused.body, "status", "message"))
+	require.Equal(t, http.StatusOK, ask("by its request").status)
+
+	// No terminal record: a done event ends the turn after a while.
+	answered := make(chan got)
+	go func() { answered <- ask("no end") }()
+	var done got
+	require.Eventually(t, func() bool {
+		now.Advance(5 * time.Second)
+		select {
+		case done = <-answered:
+			return true
+		default:
+			return false
+		}
+	}, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, http.StatusOK, done.status)
+
+	require.Equal(t, http.StatusUnprocessableEntity, s.invoke(`{"session_id":"s-1"}`).status, "no message")
+}
+
+func TestSilentTurnIsGivenUp(t *testing.T) {
+	b := newBroker(t)
+	now := clock.NewFake(noon)
+	s := serve(t, must(New(b.pipeline(WithPipelineClock(now), WithSilence(time.Minute)), WithRandom(&counting{}))))
+	answered := make(chan got)
+	go func() { answered <- s.invoke(question) }()
+	require.NoError(t, now.WaitTickers(t.Context(), 1))
+	now.Advance(time.Minute)
+	require.Equal(t, http.StatusGatewayTimeout, (<-answered).status)
+}
+
+func TestPipelineNeedsItsReader(t *testing.T) {
+	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.Publisher{})
+	require.NoError(t, err)
+	s := newSite(t, p)
+	require.Equal(t, http.StatusServiceUnavailable, s.invoke(question).status)
+	_, err = NewPipeline("", []string{"localhost:1"}, &processors.Publisher{})
+	require.ErrorIs(t, err, ErrDoor)
+	_, err = NewPipeline("pilot", nil, &processors.Publisher{})
+	require.ErrorIs(t, err, ErrDoor)
+	_, err = NewPipeline("pilot", []string{"localhost:1"}, nil)
+	require.ErrorIs(t, err, ErrDoor)
+}
+
+func TestSlowRequestIsCutOffAndNobodyElse(t *testing.T) {
+	h := &hub{limit: 10, sessions: map[string]map[*inbox]struct{}{}}
+	box := h.open("s")
+	box.put(letter{offset: 1}, 6, h.limit)
+	box.put(letter{offset: 2}, 6, h.limit)
+	l, ok, err := box.take()
+	require.True(t, ok)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), l.offset)
+	_, _, err = box.take()
+	require.ErrorIs(t, err, errSlow)
+	h.close("s", box)
+	require.Empty(t, h.sessions)
+}
+
+func TestSequencePutsRecordsInOrder(t *testing.T) {
+	event := func(attempt, seq int64) topics.AgentEvent {
+		return topics.AgentEvent{Attempt: attempt, Seq: seq, Event: topics.Raw("{}")}
+	}
+	var s sequence
+	var got []int64
+	for _, seq := range []int64{2, 2, 1, 1, 4, 3, 2, 5} {
+		ready, err := s.add(event(1, seq))
+		require.NoError(t, err)
+		for _, e := range ready {
+			got = append(got, e.Seq)
+		}
+	}
+	require.Equal(t, []int64{1, 2, 3, 4, 5}, got)
+	require.Zero(t, s.bytes)
+	_, err := s.add(event(2, 1))
+	require.ErrorIs(t, err, errAttempt)
+	s.restart(2)
+	ready, err := s.add(event(1, 6))
+	require.NoError(t, err)
+	require.Empty(t, ready, "an older attempt")
+	for i := range int64(heldRecords) {
+		_, err = s.add(event(2, i+2))
+		require.NoError(t, err)
+	}
+	_, err = s.add(event(2, heldRecords+2))
+	require.ErrorIs(t, err, errGap)
+}
+
+func must(d *Door, err error) *Door {
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// counting is randomness that differs from request to request.
+type counting struct{ n byte }
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.n++
+	copy(p, bytes.Repeat([]byte{c.n}, len(p)))
+	return len(p), nil
+}

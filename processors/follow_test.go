@@ -1,0 +1,111 @@
+package processors_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// follow runs a follower of the field's topics; what it handles comes out of the channel.
+func follow(t *testing.T, f *field) (*processors.Follower, <-chan processors.Inbound) {
+	t.Helper()
+	handled := make(chan processors.Inbound, 100)
+	follower, err := processors.NewFollower(f.addrs, []string{"answers"}, func(r processors.Inbound) { handled <- r })
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	select {
+	case <-follower.Ready():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the follower does not get ready")
+	}
+	return follower, handled
+}
+
+func publish(t *testing.T, p *processors.Publisher, key string, values ...string) {
+	t.Helper()
+	for _, v := range values {
+		out := processors.Outbound{Topic: "answers", Key: key, Value: []byte(v)}
+		require.NoError(t, p.Publish(t.Context(), out))
+	}
+}
+
+func TestFollowerReadsWhatIsWrittenSinceItRuns(t *testing.T) {
+	f := newField(t, 4)
+	p := newPublisher(t, f.addrs)
+	publish(t, p, "s", "before")
+	first, handled := follow(t, f)
+	_, handledToo := follow(t, f)
+	publish(t, p, "s", "a", "b")
+	for _, want := range []string{"a", "b"} {
+		require.Equal(t, want, string((<-handled).Value))
+		require.Equal(t, want, string((<-handledToo).Value), "every follower reads everything")
+	}
+	require.NotNil(t, first)
+}
+
+func TestReplayEndsWhereFollowingGoesOn(t *testing.T) {
+	f := newField(t, 4)
+	p := newPublisher(t, f.addrs)
+	follower, handled := follow(t, f)
+	publish(t, p, "s", "a", "b")
+	for i := range 10 {
+		publish(t, p, fmt.Sprint("other-", i), "x")
+	}
+	publish(t, p, "s", "c")
+	for range 13 {
+		<-handled
+	}
+	var got []string
+	all := func(r processors.Inbound) bool { got = append(got, string(r.Value)); return true }
+	next, err := follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), all)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, got)
+	publish(t, p, "s", "d")
+	require.Equal(t, next, (<-handled).Offset)
+
+	got = nil
+	_, err = follower.Replay(t.Context(), "answers", "s", time.Now().Add(time.Hour), all)
+	require.NoError(t, err)
+	require.Empty(t, got)
+	_, err = follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), func(r processors.Inbound) bool {
+		got = append(got, string(r.Value))
+		return len(got) < 2
+	})
+	require.NoError(t, err)
+	require.Equal(t, "a b", strings.Join(got, " "))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = follower.Replay(ctx, "answers", "s", time.UnixMilli(0), all)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestFollowerRefusesWhatItCannotDo(t *testing.T) {
+	ignore := func(processors.Inbound) {}
+	_, err := processors.NewFollower(nil, []string{"a"}, ignore)
+	require.ErrorIs(t, err, processors.ErrConfig)
+	_, err = processors.NewFollower([]string{"localhost:1"}, nil, ignore)
+	require.ErrorIs(t, err, processors.ErrConfig)
+	_, err = processors.NewFollower([]string{"localhost:1"}, []string{"a"}, nil)
+	require.ErrorIs(t, err, processors.ErrConfig)
+
+	f, err := processors.NewFollower([]string{"localhost:1"}, []string{"a"}, ignore)
+	require.NoError(t, err)
+	_, err = f.Replay(t.Context(), "a", "s", time.Now(), func(processors.Inbound) bool { return true })
+	require.ErrorIs(t, err, processors.ErrNotFollowing)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, f.Run(ctx))
+}
