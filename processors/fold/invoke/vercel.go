@@ -12,14 +12,14 @@ import (
 // projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
 // the ai package, and none refers to a part that was not made: its reader would stop there. It is pure.
 type projection struct {
-	messages, thoughts int               // whole ones so far
+	messages, thoughts int              // whole ones so far
 	open               map[ident]bool   // text blocks by id
 	thinking           map[ident]bool   // reasoning blocks by id
 	names              map[ident]string // of calls whose input was shown
-	usage              object            // of the last usage event; nil for none
-	reason             *string           // the last that a done event named
-	content, failed    bool              // something was shown; a failure was
-	parts              []jsontext.Value  // of the event at hand
+	usage              object           // of the last usage event; nil for none
+	reason             *string          // the last that a done event named
+	content, failed    bool             // something was shown; a failure was
+	parts              []jsontext.Value // of the event at hand
 }
 
 func newProjection() *projection {
