@@ -81,10 +81,16 @@ func onLine(t *testing.T, o ProducerOptions) *lined {
 // callback writes outputs and, where row is not "-", a row.
 func (s *lined) callback(key, row string, outputs ...string) {
 	s.Begin(0)
-	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
 	for _, o := range outputs {
-		s.EmitWithHeaders("out", key, []byte(o), h)
+		s.EmitWithHeaders("out", key, []byte(o), fromPartition0)
 	}
+	s.emitRow(key, row)
+}
+
+var fromPartition0 = goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
+
+func (s *lined) emitRow(key, row string) {
+	h := fromPartition0
 	switch row {
 	case "-":
 	case "":
@@ -221,4 +227,89 @@ func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 	require.Equal(t, callback.PartKey("a", 1), string(key))
 	require.Empty(t, text(m))
 	require.Empty(t, rows.Err())
+}
+
+// The row that no longer names a part is there before the part goes: what is in between finds the row before it, which
+// names it. So it is for a deletion that comes before its row in the callback, and one that comes behind it.
+func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
+	for name, held := range map[string]bool{"held": true, "at once": false} {
+		for _, order := range []string{"before", "behind"} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				s := onLine(t, ProducerOptions{Ordered: true})
+				if held {
+					s.callback("a", "a1")
+					s.ack(s.next(t))
+					s.callback("a", "a2") // held, and names the part
+				}
+				s.Begin(0)
+				if order == "before" {
+					require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+					s.sweep()
+					if held {
+						m := s.next(t)
+						require.Equal(t, "a2", text(m))
+						s.ack(m)
+					}
+					s.nothing(t)
+				}
+				s.emitRow("a", "a3")
+				if order == "behind" {
+					require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+				}
+				rows := s.Seal()
+				m := s.next(t)
+				require.Equal(t, "a3", text(m))
+				s.nothing(t)
+				s.ack(m)
+				m = s.next(t)
+				require.Empty(t, text(m))
+				s.ack(m)
+				ended(t, rows)
+			})
+		}
+	}
+}
+
+// A part that a refused row no longer names is still named by the row before it.
+func TestPartOfARefusedRowStays(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.Begin(0)
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	s.emitRow("a", "a2")
+	rows := s.Seal()
+	s.line.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrNotEnoughReplicas}
+	<-rows.Done()
+	require.ErrorIs(t, rows.Err(), sarama.ErrNotEnoughReplicas)
+	s.nothing(t)
+}
+
+// What waits for a deletion learns that it will not be sent.
+func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
+	lease := NewLease(time.Hour, time.Now)
+	lease.Renew(time.Now())
+	s := onLine(t, ProducerOptions{Ordered: true, Lease: lease})
+	s.callback("a", "", "out")
+	out := s.next(t)
+	s.Begin(0)
+	set := make(chan error, 1)
+	go func() { set <- s.EmitPart(0, callback.PartKey("a", 1), []byte("new")) }()
+	s.nothing(t)
+	lease.Drop()
+	s.ack(out)
+	select {
+	case err := <-set:
+		require.ErrorIs(t, err, ErrLease)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for what never comes")
+	}
+}
+
+// A callback that forgets its row does not hold up the cut.
+func TestDeletionOfAPartWithoutARowGoesWithTheCut(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.Begin(0)
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	rows := s.Seal()
+	s.ack(s.next(t))
+	ended(t, rows)
 }
