@@ -34,7 +34,6 @@ func (p *Producer) Seal() Settling {
 	b := p.batch
 	p.batch, b.sealed = newBatch(), true
 	for _, r := range p.rows {
-		p.strayLocked(r)
 		p.releaseLocked(r)
 		r.busy = false
 	}

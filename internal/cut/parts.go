@@ -10,8 +10,8 @@ import (
 var errEnded = errors.New("cut: the producer has ended")
 
 // EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
-// output is; without one behind it, whichever of the two comes first. A part that is not written keeps the row from being
-// written, and a row that is not written keeps its parts. It waits for a deletion of the same part or of the row: a part
+// output is; without one behind it, and behind the row's acknowledgement. A part that is not written keeps the row from being
+// written, and a row that is not written keeps the parts of the one before it. It waits for a deletion of the same part or of the row: a part
 // with a number that was used before must not be found by a row before it.
 func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
@@ -67,17 +67,14 @@ func (r *rows) errOr(err error) error {
 	return err
 }
 
-// deleteLocked puts the deletion of a part behind the row of the callback that runs.
+// deleteLocked puts the deletion of a part behind the row that the callback has written.
 func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage) {
-	switch w := r.held[key]; {
-	case !r.call.written:
-		r.call.gone = append(r.call.gone, msg)
-	case w != nil:
+	if w := r.held[key]; w != nil {
 		w.gone = append(w.gone, msg)
-	default:
-		r.queue(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
-		p.advanceLocked(r)
+		return
 	}
+	r.queue(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
+	p.advanceLocked(r)
 }
 
 // deletions go when the row in front of them is acknowledged. Handed over together, the row might be refused and they be
@@ -88,15 +85,4 @@ func (r *rows) deletions(gone []*sarama.ProducerMessage, written *call) *row {
 		w.calls = []*call{written}
 	}
 	return w
-}
-
-// strayLocked lets deletions go whose callback has ended without a row, which it should not.
-func (p *Producer) strayLocked(r *rows) {
-	if r.call == nil || len(r.call.gone) == 0 {
-		return
-	}
-	gone := r.call.gone
-	r.call.gone = nil
-	r.queue(r.deletions(gone, nil))
-	p.advanceLocked(r)
 }

@@ -53,7 +53,6 @@ func (p *Producer) Begin(partition int32) {
 		r = newRows(partition)
 		p.rows[partition] = r
 	}
-	p.strayLocked(r)
 	r.call = &call{}
 }
 

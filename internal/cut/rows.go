@@ -30,9 +30,7 @@ type rows struct {
 // call is what is known of the outputs of one callback, and of the parts of its row; or of a row that was sent.
 type call struct {
 	pending int
-	written bool                    // it has written its row
-	row     *call                   // whether that is acknowledged; nil: nobody asks
-	gone    []*sarama.ProducerMessage // deletions of parts, which wait for the row
+	row     *call // the row it has written, for deletions of parts; nil: they need not wait for it
 }
 
 // row is a row of the table that was not sent, a part of one, or deletions of parts of one that was.
@@ -89,19 +87,18 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	if p.opts.Ordered {
 		e.call = &call{pending: 1}
 	}
-	gone := r.call.gone
-	r.call.written, r.call.row, r.call.gone = true, e.call, nil
+	r.call.row = e.call
 	if w := r.held[key]; w != nil {
 		replaced := w.msg.Metadata.(*emitted)
 		e.batch = replaced.batch
 		p.leftLocked(replaced)
-		w.msg, w.calls, w.gone = msg, append(w.calls, r.call), append(w.gone, gone...)
+		w.msg, w.calls = msg, append(w.calls, r.call)
 		p.mu.Unlock()
 		return
 	}
 	e.batch = p.batch
 	e.batch.left++
-	w := &row{msg: msg, gone: gone, calls: []*call{r.call}, rows: r}
+	w := &row{msg: msg, calls: []*call{r.call}, rows: r}
 	if r.busy {
 		r.held[key] = w
 		r.order = append(r.order, w)
@@ -110,7 +107,7 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	}
 	r.busy = true
 	p.armLocked()
-	if r.call.pending == 0 && r.err == nil && len(gone) == 0 && r.idle() {
+	if r.call.pending == 0 && r.err == nil && r.idle() {
 		p.mu.Unlock()
 		p.async.Input() <- msg
 		return
@@ -238,9 +235,6 @@ func (p *Producer) refuseRowLocked(w *row, err error) {
 func (p *Producer) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.rows {
-		p.strayLocked(r)
-	}
 	left := p.ready
 	p.ready = nil
 	for _, r := range p.rows {

@@ -81,16 +81,10 @@ func onLine(t *testing.T, o ProducerOptions) *lined {
 // callback writes outputs and, where row is not "-", a row.
 func (s *lined) callback(key, row string, outputs ...string) {
 	s.Begin(0)
+	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
 	for _, o := range outputs {
-		s.EmitWithHeaders("out", key, []byte(o), fromPartition0)
+		s.EmitWithHeaders("out", key, []byte(o), h)
 	}
-	s.emitRow(key, row)
-}
-
-var fromPartition0 = goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
-
-func (s *lined) emitRow(key, row string) {
-	h := fromPartition0
 	switch row {
 	case "-":
 	case "":
@@ -229,53 +223,35 @@ func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 	require.Empty(t, rows.Err())
 }
 
-// The row that no longer names a part is there before the part goes: what is in between finds the row before it, which
-// names it. So it is for a deletion that comes before its row in the callback, and one that comes behind it.
+// The row that no longer names a part is there before the part goes: the row before it names the part.
 func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
-	for name, held := range map[string]bool{"held": true, "at once": false} {
-		for _, order := range []string{"before", "behind"} {
-			t.Run(name+" "+order, func(t *testing.T) {
-				s := onLine(t, ProducerOptions{Ordered: true})
-				if held {
-					s.callback("a", "a1")
-					s.ack(s.next(t))
-					s.callback("a", "a2") // held, and names the part
-				}
-				s.Begin(0)
-				if order == "before" {
-					require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
-					s.sweep()
-					if held {
-						m := s.next(t)
-						require.Equal(t, "a2", text(m))
-						s.ack(m)
-					}
-					s.nothing(t)
-				}
-				s.emitRow("a", "a3")
-				if order == "behind" {
-					require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
-				}
-				rows := s.Seal()
-				m := s.next(t)
-				require.Equal(t, "a3", text(m))
-				s.nothing(t)
-				s.ack(m)
-				m = s.next(t)
-				require.Empty(t, text(m))
-				s.ack(m)
-				ended(t, rows)
-			})
-		}
+	for name, before := range map[string]string{"held": "a1", "at once": "-"} {
+		t.Run(name, func(t *testing.T) {
+			s := onLine(t, ProducerOptions{Ordered: true})
+			s.callback("a", before)
+			if before != "-" {
+				s.ack(s.next(t))
+			}
+			s.callback("a", "a2")
+			require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+			rows := s.Seal()
+			m := s.next(t)
+			require.Equal(t, "a2", text(m))
+			s.nothing(t)
+			s.ack(m)
+			m = s.next(t)
+			require.Empty(t, text(m))
+			s.ack(m)
+			ended(t, rows)
+		})
 	}
 }
 
 // A part that a refused row no longer names is still named by the row before it.
 func TestPartOfARefusedRowStays(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
-	s.Begin(0)
+	s.callback("a", "a2")
 	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
-	s.emitRow("a", "a2")
 	rows := s.Seal()
 	s.line.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrNotEnoughReplicas}
 	<-rows.Done()
@@ -302,14 +278,4 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("it waits for what never comes")
 	}
-}
-
-// A callback that forgets its row does not hold up the cut.
-func TestDeletionOfAPartWithoutARowGoesWithTheCut(t *testing.T) {
-	s := onLine(t, ProducerOptions{Ordered: true})
-	s.Begin(0)
-	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
-	rows := s.Seal()
-	s.ack(s.next(t))
-	ended(t, rows)
 }

@@ -167,7 +167,8 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			if s.NextPart == 0 {
 				s.NextPart = uint32(now / 1000)
 			}
-			write = append(write, newPart{s.NextPart, content})
+			// The store keeps a part, and it must not keep the response of megabytes that an event came in.
+			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
 			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
 			s.NextPart++
