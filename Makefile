@@ -55,6 +55,11 @@ test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first ti
 test-kafka-cluster: ## the faults of a Kafka of three brokers
 	$(GO) test -race -count 1 -timeout 10m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
 
+.PHONY: test-node
+test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20)
+	$(GO) build -o bin/ ./examples/invoke
+	cd examples/invoke && npm ci --no-audit --no-fund && npm test
+
 .PHONY: bench
 bench: ## the benchmarks (BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
