@@ -85,7 +85,8 @@ func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
 	require.NoError(t, got.Compact())
 	require.Equal(t, outputs(t, batch), string(got))
 
-	frames, header := ask(t, strings.Replace(url, "/invoke", "/agent/v0/invoke", 1), question, "Accept", "text/event-stream")
+	mounted := strings.Replace(url, "/invoke", "/agent/v0/invoke", 1)
+	frames, header := ask(t, mounted, question, "Accept", "text/event-stream")
 	last := header.Get("X-Ag-Turn-Id") + ".1.5"
 	_, rest, ok := strings.Cut(frames, "id: "+last+"\n")
 	require.True(t, ok)
