@@ -19,6 +19,10 @@ help: ## list the targets
 run: ## ask the topology example a question, then those on standard input
 	@$(GO) run ./examples/topology
 
+.PHONY: multiagent
+multiagent: ## two agents as processes of their own, one of which calls the other as a tool, over HTTP
+	@$(GO) run ./examples/multiagent $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
@@ -50,6 +54,11 @@ test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first ti
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## the faults of a Kafka of three brokers
 	$(GO) test -race -count 1 -timeout 10m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
+
+.PHONY: test-node
+test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20)
+	$(GO) build -o bin/ ./examples/invoke
+	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 
 .PHONY: bench
 bench: ## the benchmarks (BENCHTIME=1s); fails where one allocates more than its baseline

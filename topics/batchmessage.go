@@ -24,6 +24,8 @@ const (
 	ReasonTooManyTurns = "too_many_turns"
 	// ReasonCancelled: a session control, or the run itself, cancelled it.
 	ReasonCancelled = "cancelled"
+	// ReasonInternal: kept events could not be read again. The batch is what came before them.
+	ReasonInternal = "internal"
 )
 
 // BatchMessage is the value of {agent}-batch-messages: a folded turn, one record a turn. Its first three fields are
@@ -39,16 +41,16 @@ type BatchMessage struct {
 	// State is how the turn ended, Reason why it is not complete; nil where it is.
 	State  string
 	Reason *string
-	// Seq is that of the last record that the batch is folded from.
+	// Seq is that of the last record that was taken in order. Where Reason is too_large the last ones may be missing.
 	Seq int64
 
 	// What the messages do not say.
-	PendingInteractions Raw // an array of those that nobody has answered, or nil for none
-	ToolResults         Raw // an array of {message, denied, data, render}, or nil for none
+	PendingInteractions Raw // an array of those that nobody has answered
+	ToolResults         Raw // an array of {message, denied, data, render}, for the results that have any of it
 	Error               *string
 	Usage               Raw // an object, or nil
-	// Malformed counts the events that were left out.
-	Malformed int64
+	// MalformedEvents counts the events that were left out.
+	MalformedEvents int64
 }
 
 var batchMessageWire = wire[BatchMessage]{depth: MaxDepth, read: readBatchMessage, write: writeBatchMessage}
@@ -82,8 +84,8 @@ func readBatchMessage(c *cursor, b *BatchMessage) error {
 			b.Error, err = c.text()
 		case "usage":
 			b.Usage, err = c.document()
-		case "malformed":
-			b.Malformed, err = c.integer(64)
+		case "malformed_events":
+			b.MalformedEvents, err = c.integer(64)
 		default:
 			err = c.skip()
 		}
@@ -104,13 +106,15 @@ func readBatchMessage(c *cursor, b *BatchMessage) error {
 }
 
 func writeBatchMessage(w *writer, b BatchMessage) {
-	messages := b.Messages
-	if messages == nil {
-		messages = Raw("[]")
+	array := func(name string, v Raw) {
+		if v == nil {
+			v = Raw("[]")
+		}
+		w.raw(name, v)
 	}
-	w.grow(messages, b.PendingInteraction, b.PendingInteractions, b.ToolResults)
+	w.grow(b.Messages, b.PendingInteraction, b.PendingInteractions, b.ToolResults)
 	w.open()
-	w.raw("messages", messages)
+	array("messages", b.Messages)
 	w.raw("stop_reason", b.StopReason)
 	w.raw("pending_interaction", b.PendingInteraction)
 	w.word("session_id", b.SessionID)
@@ -119,10 +123,10 @@ func writeBatchMessage(w *writer, b BatchMessage) {
 	w.word("state", b.State)
 	w.text("reason", b.Reason)
 	w.integer("seq", b.Seq)
-	w.raw("pending_interactions", b.PendingInteractions)
-	w.raw("tool_results", b.ToolResults)
+	array("pending_interactions", b.PendingInteractions)
+	array("tool_results", b.ToolResults)
 	w.text("error", b.Error)
 	w.raw("usage", b.Usage)
-	w.integer("malformed", b.Malformed)
+	w.integer("malformed_events", b.MalformedEvents)
 	w.close()
 }

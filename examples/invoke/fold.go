@@ -56,7 +56,9 @@ func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
 	for {
 		line, readErr := r.ReadBytes('\n')
 		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
-			if _, err := w.Write(append(foldLine(line, opts), '\n')); err != nil {
+			// Between its tokens JSON may have carriage returns, which some readers take for the end of a line.
+			answer := bytes.ReplaceAll(foldLine(line, opts), []byte{'\r'}, []byte{' '})
+			if _, err := w.Write(append(answer, '\n')); err != nil {
 				return err
 			}
 		}

@@ -70,6 +70,8 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 		`{"id":{"a":1.0},"events":[],"stop_reason":null} `,
 		`{"id":2,"events":[]} {}`,
 		`{"events":[],"stop_reason":"end_turn"}`,
+		"{\"id\":[1,\r2],\"events\":{}}",
+		"{\"id\":3,\"events\":[{\"type\":\"message\",\"text\":\"\r\"}]}",
 	}, "\n")))
 	require.Equal(t, []string{
 		`{"id":1,"error":"the line is no JSON object in UTF-8"}`,
@@ -78,9 +80,13 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 		`{"id":"x","error":"the turn has no events"}`,
 		`{"id":"y","error":"fold: the events are no JSON array"}`,
 		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":{"a":1.0},"batch":{"messages":[],"stop_reason":null,"pending_interaction":null},"trimmed":[],"assistant_text":""}`,
+		`{"id":{"a":1.0},"batch":{"messages":[],"stop_reason":null,"pending_interaction":null},"trimmed":[],` +
+			`"assistant_text":""}`,
 		`{"id":2,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":null,"batch":{"messages":[],"stop_reason":"end_turn","pending_interaction":null},"trimmed":[],"assistant_text":""}`,
+		`{"id":null,"batch":{"messages":[],"stop_reason":"end_turn","pending_interaction":null},"trimmed":[],` +
+			`"assistant_text":""}`,
+		`{"id":[1, 2],"error":"fold: the events are no JSON array"}`,
+		`{"id":3,"error":"the line is no JSON object in UTF-8"}`,
 	}, got)
 }
 

@@ -61,8 +61,7 @@ func roundTrip(t *testing.T, s *stage) {
 		require.NotContains(t, string(r.Value), "bearerToken", "the token is the delivery's alone")
 	}
 	// And the orchestrator's tool was answered as any asynchronous tool.
-	came := s.front.callbacks()[before:]
-	require.Len(t, came, 3)
+	came := s.front.await(before + 3)[before:]
 	keys := map[string]bool{}
 	for _, c := range came {
 		require.Equal(t, turn.ToolResponsePath, c.path)
@@ -132,9 +131,10 @@ func twoUsers(t *testing.T, s *stage) {
 }
 
 func duplicate(t *testing.T, s *stage) {
+	before := len(s.front.callbacks())
 	s.ask("duplicate", "delegate: say once")
 	first := s.outputs("duplicate", 1)[0]
-	came := s.front.callbacks()
+	came := s.front.await(before + 1)
 	last := came[len(came)-1]
 	require.Contains(t, last.body, "once")
 	require.Equal(t, http.StatusAccepted, s.send(last, true), "its door remembers the key, and writes nothing")
@@ -150,20 +150,16 @@ func duplicate(t *testing.T, s *stage) {
 
 func silent(t *testing.T, s *stage) {
 	s.drainBegun()
-	s.ask("silent", "delegate: hang | say fine")
-	for s.nextBegun() != "hang" {
-	}
-	s.await(s.orchestrator.ToolUseResult.Name(), "silent", 1) // the other's
+	s.ask("silent", "delegate: hang")
+	require.Equal(t, "hang", s.nextBegun())
 	s.passTime("silent", 1)
 	got := results(t, s.outputs("silent", 1)[0])
 	require.Equal(t, "error", got[0].Status)
 	require.Contains(t, string(got[0].Result), `"reason":"timeout"`)
-	require.Equal(t, "success", got[1].Status)
 
 	s.release["hang"] <- "at last"
 	s.awaitDeadLetter("silent", "turn: ")
-	receipts := s.await(s.worker.DeliveryReceipts.Name(), "silent", 4) // of both attempts, and the final ones
-	require.Len(t, receipts, 4, "the door takes it: whether it is late the turn decides")
+	require.Equal(t, 1, s.finals("silent", topics.OutcomeDelivered), "whether it is late the turn decides, not its door")
 	s.ask("silent", "delegate: say on")
 	require.Contains(t, s.outputs("silent", 2)[1].Content, `{"result":"on"}`)
 }
@@ -183,8 +179,7 @@ func busy(t *testing.T, s *stage) {
 	before := len(s.front.callbacks())
 	s.ask("busy", "delegate: say later")
 	require.Contains(t, s.outputs("busy", 1)[0].Content, `{"result":"later"}`)
-	came := s.front.callbacks()[before:]
-	require.Len(t, came, 2)
+	came := s.front.await(before + 2)[before:]
 	require.Equal(t, http.StatusTooManyRequests, came[0].status)
 	require.GreaterOrEqual(t, came[1].at.Sub(came[0].at), time.Second)
 	require.Equal(t, came[0].header.Get("Idempotency-Key"), came[1].header.Get("Idempotency-Key"))
@@ -192,7 +187,8 @@ func busy(t *testing.T, s *stage) {
 	require.Equal(t, []int64{429, 1000}, []int64{first.Status, first.RetryAfterMS})
 }
 
-// A service that stays down: the delivery is dead, with every attempt's reason, and the caller's deadline ends the call.
+// A service that stays down: the delivery is dead, with every attempt's reason, and the caller's deadline ends the
+// call.
 func TestCallbackThatCannotBeDeliveredEndsWithTheCallersDeadline(t *testing.T) {
 	s := newStage(t, processors.AtLeastOnce, quick(400*time.Millisecond))
 	s.front.stop()

@@ -124,11 +124,19 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.came = append(f.came, c)
 }
 
-// callbacks are those that came so far about a tool call.
+// callbacks are those that came so far, and were answered.
 func (f *front) callbacks() []callback {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]callback(nil), f.came...)
+}
+
+// await waits for so many callbacks: those there are.
+func (f *front) await(n int) []callback {
+	f.t.Helper()
+	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, patience, time.Millisecond)
+	require.Len(f.t, f.callbacks(), n)
+	return f.callbacks()
 }
 
 type statusNoted struct {

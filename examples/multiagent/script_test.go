@@ -48,7 +48,7 @@ func TestOrchestratorDelegatesEverySum(t *testing.T) {
 func TestOrchestratorPutsResultsTogether(t *testing.T) {
 	for results, want := range map[string]string{
 		`[{"name":"d","result":{"result":"1 + 1 is 2."},"status":"success"},` +
-			`{"name":"d","result":{"error":"no answer","reason":"timeout"},"status":"error"}]`: "1 + 1 is 2; d failed (no answer).",
+			`{"name":"d","result":{"error":"late","reason":"timeout"},"status":"error"}]`: "1 + 1 is 2; d failed (late).",
 		`[{"name":"d","result":{"error":{"code":"x","message":"gone"}},"status":"error"}]`: "d failed (gone).",
 		`7`: "nobody told me anything.",
 	} {

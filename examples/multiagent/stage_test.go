@@ -41,7 +41,6 @@ type stage struct {
 	clock   *clock.Fake
 	front   *front
 	chat    string // the orchestrator's door
-	rounds  int
 
 	orchestrator, worker topics.Catalog
 	begun                chan string            // tasks that the worker's model was asked
@@ -194,15 +193,16 @@ func (s *stage) outputs(session string, n int) []topics.Output {
 // ask posts a question to the orchestrator's door.
 func (s *stage) ask(session, content string) {
 	s.t.Helper()
-	s.rounds++
-	body, err := json.Marshal(map[string]string{"session_id": session, "content": content, "user_id": "user of " + session})
+	body, err := json.Marshal(map[string]string{
+		"session_id": session, "content": content, "user_id": "user of " + session,
+	})
 	require.NoError(s.t, err)
 	answer, err := askByHand(s.t.Context(), s.chat, string(body))
 	require.NoError(s.t, err, answer)
 }
 
-// asking is the orchestrator's model: the example's, or where it is asked to delegate: one that does just that, and says
-// what came of it.
+// asking is the orchestrator's model: the example's, or where it is asked to delegate: one that does just that, and
+// says what came of it.
 func asking(ctx context.Context, s think.Step) (think.Reply, error) {
 	var last string
 	for _, m := range s.Messages {

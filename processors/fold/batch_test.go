@@ -59,7 +59,8 @@ func TestPendingAreAllUnansweredRequests(t *testing.T) {
 	b, err := f.Batch(End{})
 	require.NoError(t, err)
 	require.Nil(t, b.PendingInteraction)
-	require.Equal(t, `[{"id":"r2","payload":{"toolCallId":"t2","toolCall":{"title":"b"}},"tool":"b"},{"id":null,"tool":null}]`,
+	require.Equal(t, `[{"id":"r2","payload":{"toolCallId":"t2","toolCall":{"title":"b"}},"tool":"b"},{"id":null,`+
+		`"tool":null}]`,
 		string(AppendMessages(nil, b.Pending)))
 }
 
@@ -126,7 +127,8 @@ func TestBatchIsNotChangedByLaterEvents(t *testing.T) {
 func TestFolderKeepsNothingOfItsInput(t *testing.T) {
 	raw := []byte(`[{"type":"message_start","id":"a"},{"type":"message_delta","id":"a","delta":"x"},` +
 		`{"type":"tool_call","id":"t","name":"n","input":{"k":1}},{"type":"interaction_request","id":"r"},` +
-		`{"type":"tool_result","id":"t","output":"o","data":{}},{"type":"usage","input":1},{"type":"error","message":"m"},` +
+		`{"type":"tool_result","id":"t","output":"o","data":{}},{"type":"usage","input":1},{"type":"error",` +
+		`"message":"m"},` +
 		`{"type":"done","stopReason":"paused"}]`)
 	f := NewFolder()
 	require.NoError(t, f.AddJSON(raw))

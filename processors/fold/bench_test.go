@@ -71,7 +71,8 @@ func BenchmarkFoldTools(b *testing.B) {
 		id := strconv.Itoa(i)
 		raws = append(raws,
 			jsontext.Value(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search","input":{}}}`),
-			jsontext.Value(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search","input":{"q":"x"}}}`),
+			jsontext.Value(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search",`+
+				`"input":{"q":"x"}}}`),
 			jsontext.Value(`{"type":"tool_result","data":{"type":"tool_result","id":"t`+id+`","output":"found"}}`))
 	}
 	b.ReportAllocs()

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,21 +11,24 @@ import (
 
 func TestEventsKeepTheirBytes(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{"type":"done","data":{ "stopReason" : 1.50 }}`:      "",
-		`{"data":{},"type":"usage","x":1}`:                    "",
-		`{"type":"usage", "input":1e2}`:                       `{"type":"usage","data":{"type":"usage", "input":1e2}}`,
-		`{"type":"tool_result","output":"o","data":{"id":1}}`: `{"type":"tool_result","data":{"type":"tool_result","output":"o","data":{"id":1}}}`,
-		`{"type":"data","name":"n","data":1}`:                 `{"type":"data","data":{"type":"data","name":"n","data":1}}`,
-		`{"type":"data","data":{"name":"n"}}`:                 "",
-		`{"type":"tool_result","data":{"id":1}}`:              "",
-		`{"type":5,"x":1}`:                                    `{"type":"5","data":{"type":5,"x":1}}`,
-		`{"type":true}`:                                       `{"type":"True","data":{"type":true}}`,
-		`{"type":1.0}`:                                        `{"type":"1.0","data":{"type":1.0}}`,
-		`{"type":1e16}`:                                       `{"type":"1e+16","data":{"type":1e16}}`,
-		`{"type":1e400}`:                                      `{"type":"inf","data":{"type":1e400}}`,
-		`{"type":[1]}`:                                        `{"type":"[1]","data":{"type":[1]}}`,
-		`{"type":"message_delta","id":"a","delta":"\ud83d","x":"\ud83d"}`: `{"type":"message_delta","data":{"type":"message_delta","id":"a","delta":"\ud83d","x":"\ufffd"}}`,
-		`{"type":"message","data":{"text":"\ud83d\ude42\udc00"}}`:         `{"type":"message","data":{"text":"\ud83d\ude42\ufffd"}}`,
+		`{"type":"done","data":{ "stopReason" : 1.50 }}`: "",
+		`{"data":{},"type":"usage","x":1}`:               "",
+		`{"type":"usage", "input":1e2}`:                  `{"type":"usage","data":{"type":"usage", "input":1e2}}`,
+		`{"type":"tool_result","output":"o","data":{"id":1}}`: `{"type":"tool_result","data":{"type":"tool_result",` +
+			`"output":"o","data":{"id":1}}}`,
+		`{"type":"data","name":"n","data":1}`:    `{"type":"data","data":{"type":"data","name":"n","data":1}}`,
+		`{"type":"data","data":{"name":"n"}}`:    "",
+		`{"type":"tool_result","data":{"id":1}}`: "",
+		`{"type":5,"x":1}`:                       `{"type":"5","data":{"type":5,"x":1}}`,
+		`{"type":true}`:                          `{"type":"True","data":{"type":true}}`,
+		`{"type":1.0}`:                           `{"type":"1.0","data":{"type":1.0}}`,
+		`{"type":1e16}`:                          `{"type":"1e+16","data":{"type":1e16}}`,
+		`{"type":1e400}`:                         `{"type":"inf","data":{"type":1e400}}`,
+		`{"type":[1]}`:                           `{"type":"[1]","data":{"type":[1]}}`,
+		`{"type":"message_delta","id":"a","delta":"\ud83d","x":"\ud83d"}`: `{"type":"message_delta",` +
+			`"data":{"type":"message_delta","id":"a","delta":"\ud83d","x":"\ufffd"}}`,
+		`{"type":"message","data":{"text":"\ud83d\ude42\udc00"}}`: `{"type":"message",` +
+			`"data":{"text":"\ud83d\ude42\ufffd"}}`,
 	} {
 		e, err := DecodeEvent(jsontext.Value(" " + raw + "\n"))
 		require.NoError(t, err)
@@ -63,7 +67,8 @@ func TestBadEventsAreRefusedByName(t *testing.T) {
 }
 
 func TestDoneCarriesNothingButItsReason(t *testing.T) {
-	require.Equal(t, `{"type":"done","data":{"stopReason":"end_turn"}}`, string(Done(jsontext.Value(`"end_turn"`)).Wrapped()))
+	require.Equal(t, `{"type":"done","data":{"stopReason":"end_turn"}}`,
+		string(Done(jsontext.Value(`"end_turn"`)).Wrapped()))
 	require.Equal(t, `{"type":"done","data":{"stopReason":null}}`, string(Done(nil).Wrapped()))
 	require.Equal(t, `{"type":"done","data":{}}`, string(Done(jsontext.Value(`}`)).Wrapped()))
 }
@@ -99,7 +104,8 @@ func TestMenderHoldsHalvesBack(t *testing.T) {
 		sent(`{"type":"message_delta","data":{"delta":"hi \ud83d","id":"a","x":1}}`))
 	require.Empty(t, sent(`{"type":"message_delta","data":{"id":"b","delta":"\ud83d"}}`))
 	require.Equal(t, []string{`{"type":"done","data":{}}`}, sent(`{"type":"done","data":{}}`))
-	require.Equal(t, []string{`{"type":"message_delta","data":{"type":"message_delta","id":"a","delta":"\ud83d\ude42!\ufffd"}}`},
+	require.Equal(t, []string{`{"type":"message_delta","data":{"type":"message_delta","id":"a",` +
+		`"delta":"\ud83d\ude42!\ufffd"}}`},
 		sent(`{"type":"message_delta","id":"a","delta":"\ude42!\ude42"}`))
 	require.Equal(t, []string{
 		`{"type":"message_delta","data":{"id":"b","delta":"\ufffd"}}`, `{"type":"message_end","data":{"id":"b"}}`,
@@ -109,10 +115,20 @@ func TestMenderHoldsHalvesBack(t *testing.T) {
 	require.Empty(t, sent(`{"type":"message_delta","data":{"id":"a","delta":"\uDBFF"}}`))
 	require.Len(t, m.Flush(nil), 1)
 	require.Empty(t, m.Flush(nil))
+
+	var events []Event
+	for i := range 3 * maxHeld {
+		e := mustEvent(t, "message_delta", fmt.Sprintf(`{"id":%d,"delta":"\ud83d"}`, i))
+		events = m.Append(events, e)
+		require.LessOrEqual(t, len(m.held), maxHeld)
+	}
+	require.Len(t, m.Flush(events), 3*maxHeld)
 }
 
 func TestLogsRefuseDamage(t *testing.T) {
-	for _, l := range []string{"z", "s", "s\xff", "s\x05\"a\"", "s\x04a\"b", "d\x04\"a\"\x02\"", "c\x03[]\x00\x00", "m\x03\"\xff"} {
+	for _, l := range []string{
+		"z", "s", "s\xff", "s\x05\"a\"", "s\x04a\"b", "d\x04\"a\"\x02\"", "c\x03[]\x00\x00", "m\x03\"\xff",
+	} {
 		require.ErrorIs(t, NewFolder().AddLog(Log(l)), ErrLog, "%q", l)
 	}
 	e, err := DecodeEvent(jsontext.Value(`{"type":"done"}`))

@@ -2,6 +2,7 @@ package fold_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -171,14 +172,25 @@ func ExampleDecodeEvent() {
 	// done true {"type":"done","data":{"type":"done","stopReason":null}}
 }
 
-func ExampleBatch_AppendRecord() {
+func ExampleBatch_AppendRecordFields() {
 	batch, err := fold.FoldJSON(jsontext.Value(`[{"type":"usage","input":12,"output":3},{"type":"done"}]`), nil)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s\n", batch.AppendRecordFields([]byte(`"turn_id":"t",`)))
+	record := string(batch.AppendRecordFields([]byte(`{"turn_id":"t",`))) + "}"
+	fmt.Println(strings.ReplaceAll(record, `,"`, ",\n\""))
 	// Output:
-	// "turn_id":"t","messages":[],"stop_reason":null,"pending_interaction":null,"state":"complete","pending_interactions":[],"tool_results":[],"error":null,"usage":{"input":12,"output":3},"malformed_events":0
+	// {"turn_id":"t",
+	// "messages":[],
+	// "stop_reason":null,
+	// "pending_interaction":null,
+	// "state":"complete",
+	// "pending_interactions":[],
+	// "tool_results":[],
+	// "error":null,
+	// "usage":{"input":12,
+	// "output":3},
+	// "malformed_events":0}
 }
 
 func ExampleMender() {

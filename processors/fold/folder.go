@@ -16,7 +16,8 @@ type Folder struct {
 	open     map[string]int // key of an open block's id -> index of its message
 	calls    map[string]int // key of a call's id -> index of its message
 	requests []request
-	key      []byte // scratch
+	awaited  map[string][]int // key of an answer -> the requests that wait for it
+	key      []byte           // scratch
 
 	// The block that the last delta went to: nearly always the next one's too.
 	lastID jsontext.Value
@@ -33,7 +34,7 @@ type Folder struct {
 
 // NewFolder returns the fold of no events.
 func NewFolder(opts ...Option) *Folder {
-	f := &Folder{open: map[string]int{}, calls: map[string]int{}, last: -1}
+	f := &Folder{open: map[string]int{}, calls: map[string]int{}, awaited: map[string][]int{}, last: -1}
 	for _, opt := range opts {
 		opt(&f.settings)
 	}
@@ -175,7 +176,7 @@ func (f *Folder) result(o op) {
 	}
 	f.append(m)
 	if !isNull(m.id) && hashable(m.id) {
-		f.answerCall(f.keyOf(m.id))
+		f.answer('r', m.id)
 	}
 }
 

@@ -9,15 +9,13 @@ import (
 // request is an interaction request: a human or a browser shall answer.
 type request struct {
 	data     jsontext.Value // nil where the event had none; no object only with Strict
-	id       string         // key of its id, empty for none
-	call     string         // key of the tool call it is about, empty for none
 	answered bool
 }
 
 func (f *Folder) interaction(o op) error {
 	if o.kind == opResponse {
 		if !isNull(o.f[0]) && hashable(o.f[0]) {
-			f.answer(f.keyOf(o.f[0]))
+			f.answer('p', o.f[0])
 		}
 		return nil
 	}
@@ -26,31 +24,36 @@ func (f *Folder) interaction(o op) error {
 		return f.refuse("data is no object")
 	}
 	r := request{data: bytes.Clone(data), answered: len(o.f[1]) > 0}
-	if id := lookup(data, "id"); !isNull(id) && hashable(id) {
-		r.id = f.keyOf(id)
-	}
-	if call := lookup(lookup(data, "payload"), "toolCallId"); !isNull(call) && hashable(call) {
-		r.call = f.keyOf(call)
-	}
+	f.await('p', lookup(data, "id"))
+	f.await('r', lookup(lookup(data, "payload"), "toolCallId"))
 	f.size += len(data) + messageSize
 	f.requests = append(f.requests, r)
 	return nil
 }
 
-func (f *Folder) answer(id string) {
-	for i := range f.requests {
-		if f.requests[i].id == id {
-			f.requests[i].answered = true
-		}
+// await notes which answer the next request waits for: a response (p) or a tool result (r) with an id.
+func (f *Folder) await(by byte, id jsontext.Value) {
+	if isNull(id) || !hashable(id) {
+		return
 	}
+	key := f.answerKey(by, id)
+	f.awaited[key] = append(f.awaited[key], len(f.requests))
 }
 
-func (f *Folder) answerCall(call string) {
-	for i := range f.requests {
-		if f.requests[i].call == call {
-			f.requests[i].answered = true
-		}
+func (f *Folder) answer(by byte, id jsontext.Value) {
+	if len(f.awaited) == 0 {
+		return
 	}
+	key := f.answerKey(by, id)
+	for _, i := range f.awaited[key] {
+		f.requests[i].answered = true
+	}
+	delete(f.awaited, key)
+}
+
+func (f *Folder) answerKey(by byte, id jsontext.Value) string {
+	f.key = appendKey(append(f.key[:0], by), id)
+	return string(f.key)
 }
 
 // pending is the request as a batch names it: its data, and the tool's name unless it says one itself.

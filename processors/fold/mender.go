@@ -7,10 +7,13 @@ import (
 )
 
 // Mender makes a stream's deltas whole before they are sent on: a producer that cuts a text between the halves of a
-// surrogate pair writes what no strict reader takes. It holds the half at the end of a delta back until the block's next
-// one, and puts it before that; a half that stays alone becomes U+FFFD, as it does in a batch. The events it gives fold
-// as those it got. The zero value is ready. It is not safe for concurrent use.
+// surrogate pair writes what no strict reader takes. It holds the half at the end of a delta back until the block's
+// next one, and puts it before that; a half that stays alone becomes U+FFFD, as it does in a batch. The events it gives
+// fold as those it got, unless more than 64 blocks wait at once: then it gives the oldest up. The zero value is ready.
+// It is not safe for concurrent use.
 type Mender struct{ held []heldHalf }
+
+const maxHeld = 64
 
 type heldHalf struct {
 	key   string // of the block
@@ -71,6 +74,9 @@ func (m *Mender) delta(dst []Event, e Event) []Event {
 	}
 	text = append(text, e.delta[1:len(e.delta)-1]...)
 	if n := trailingHalf(text); n > 0 {
+		if len(m.held) == maxHeld {
+			dst = m.release(dst, m.held[0].key)
+		}
 		m.held = append(m.held, heldHalf{key: key, id: e.id, delta: e, half: slices.Clone(text[n:])})
 		if text = text[:n]; n == 1 {
 			return dst

@@ -103,7 +103,7 @@ func deltaOp(e Event) op {
 	case !hashable(e.id):
 		return bad("id is an array or object")
 	case e.delta == nil:
-		return op{kind: opDelta, f: [6]jsontext.Value{e.id, jsontext.Value{}}}
+		return op{kind: opDelta, f: [6]jsontext.Value{e.id, {}}}
 	case !isString(e.delta):
 		return op{kind: opNoDelta, f: [6]jsontext.Value{e.id}}
 	}

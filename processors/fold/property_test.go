@@ -199,8 +199,8 @@ func TestCanonicalFormFoldsAlike(t *testing.T) {
 	})
 }
 
-// TestOrderedDeliveryFoldsAlike has a reader that drops what it had and waits for what is missing fold a stream that was
-// shuffled and repeated: it is the fold of the ordered one, or a gap stays open.
+// TestOrderedDeliveryFoldsAlike has a reader that drops what it had and waits for what is missing fold a stream that
+// was shuffled and repeated: it is the fold of the ordered one, or a gap stays open.
 func TestOrderedDeliveryFoldsAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)

@@ -1,6 +1,6 @@
-// Package bridge writes the canonical events of a turn for bridges from other vocabularies, and keeps the order that the
-// vocabulary promises: one block open at a time, a call closes it, a result comes once and after its call. The bridges
-// themselves are packages of their own, so that nobody links what is not used.
+// Package bridge writes the canonical events of a turn for bridges from other vocabularies, and keeps the order that
+// the vocabulary promises: one block open at a time, a call closes it, a result comes once and after its call. The
+// bridges themselves are packages of their own, so that nobody links what is not used.
 package bridge
 
 import (
@@ -63,8 +63,8 @@ func (t *Turn) Close() {
 	}
 }
 
-// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}) and it differs from
-// what was said last. A refresh keeps the first name.
+// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}) and it differs
+// from what was said last. A refresh keeps the first name.
 func (t *Turn) Call(id string, name, input jsontext.Value) {
 	if c := t.calls[id]; c != nil {
 		if empty(input) || bytes.Equal(c.input, input) {

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,7 +118,11 @@ func (c *call) invalid(status int, text string) {
 func (c *call) json(status int, body object) {
 	raw := respace(nil, body.value(), false)
 	c.w.Header().Set("Content-Type", string(JSON))
-	c.deadline()
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(raw) // the client may have gone, and nobody else can be told
+	for chunk := range slices.Chunk(raw, fullBuffer) {
+		c.deadline()
+		if _, err := c.w.Write(chunk); err != nil {
+			return // the client has gone, and nobody else can be told
+		}
+	}
 }

@@ -58,7 +58,7 @@ func (c *call) admit() bool {
 	case method == http.MethodPost:
 	case method == http.MethodGet && c.door.resumer != nil && last != "":
 	default:
-		c.w.Header().Set("Allow", "POST")
+		c.w.Header().Set("Allow", http.MethodPost)
 		c.detail(http.StatusMethodNotAllowed, "Method Not Allowed")
 		return false
 	}

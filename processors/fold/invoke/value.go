@@ -2,6 +2,8 @@ package invoke
 
 import (
 	"bytes"
+	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -46,33 +48,60 @@ func truthy(v jsontext.Value) bool {
 	return false
 }
 
-// idText is an id as a text, which is what the ai package wants: a text as it is, a number or a boolean by its JSON.
-func idText(v jsontext.Value) (id string, ok bool) {
+// ident is an id as fold compares it: texts and numbers apart, and numbers and booleans that Python takes for equal (1,
+// 1.0 and true) as one. The ai package wants its text.
+type ident struct {
+	text   string
+	number bool
+}
+
+func idOf(v jsontext.Value) (id ident, ok bool) {
 	switch v.Kind() {
 	case '"':
-		return text(v)
-	case '0', 't', 'f':
-		return string(v), true
+		s, _ := text(v)
+		return ident{text: s}, true
+	case 't':
+		return ident{"1", true}, true
+	case 'f':
+		return ident{"0", true}, true
+	case '0':
+		return ident{numberText(string(v)), true}, true
 	}
-	return "", false
+	return ident{}, false
+}
+
+// numberText is a number's shortest text: integers are exact, all else is a float64, as Python has it.
+func numberText(s string) string {
+	if strings.Trim(s, "-0123456789") == "" {
+		if strings.Trim(s, "-0") == "" {
+			return "0"
+		}
+		return s
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != math.Trunc(f) {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	whole, _ := big.NewFloat(f).Int(nil)
+	return whole.String()
 }
 
 // blockID is the id of a block. Blocks without one, or with null, are one block, as in fold.
-func blockID(e fold.Event) (id string, ok bool) {
+func blockID(e fold.Event) (id ident, ok bool) {
 	value, ok := e.Field("id")
 	if !ok || value.Kind() == 'n' {
-		return "block", true
+		return ident{"block", true}, true
 	}
-	return idText(value)
+	return idOf(value)
 }
 
-func firstID(values ...jsontext.Value) (string, bool) {
+func firstID(values ...jsontext.Value) (ident, bool) {
 	for _, v := range values {
-		if id, ok := idText(v); ok {
+		if id, ok := idOf(v); ok {
 			return id, true
 		}
 	}
-	return "", false
+	return ident{}, false
 }
 
 // toolName is a name, empty for what is none.

@@ -12,18 +12,18 @@ import (
 // projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
 // the ai package, and none refers to a part that was not made: its reader would stop there. It is pure.
 type projection struct {
-	messages, thoughts int               // whole ones so far
-	open               map[string]bool   // text blocks by id
-	thinking           map[string]bool   // reasoning blocks by id
-	names              map[string]string // of calls whose input was shown
-	usage              object            // of the last usage event; nil for none
-	reason             *string           // the last that a done event named
-	content, failed    bool              // something was shown; a failure was
-	parts              []jsontext.Value  // of the event at hand
+	messages, thoughts int              // whole ones so far
+	open               map[ident]bool   // text blocks by id
+	thinking           map[ident]bool   // reasoning blocks by id
+	names              map[ident]string // of calls whose input was shown
+	usage              object           // of the last usage event; nil for none
+	reason             *string          // the last that a done event named
+	content, failed    bool             // something was shown; a failure was
+	parts              []jsontext.Value // of the event at hand
 }
 
 func newProjection() *projection {
-	return &projection{open: map[string]bool{}, thinking: map[string]bool{}, names: map[string]string{}}
+	return &projection{open: map[ident]bool{}, thinking: map[ident]bool{}, names: map[ident]string{}}
 }
 
 // event returns the parts of the next event, which are valid until the one after it.
@@ -82,33 +82,33 @@ func (p *projection) thought(e fold.Event) {
 	p.whole("reasoning", numbered("reasoning", p.thoughts), value)
 }
 
-func (p *projection) blockStart(e fold.Event, kind string, open map[string]bool) {
+func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	if !ok {
 		return
 	}
 	open[id] = true
-	p.add(part(kind+"-start").text("id", id))
+	p.add(part(kind+"-start").text("id", id.text))
 }
 
 // blockDelta passes a delta on, unless its block is not open or it is no text: fold drops it too.
-func (p *projection) blockDelta(e fold.Event, kind string, open map[string]bool) {
+func (p *projection) blockDelta(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	delta, there := e.Field("delta")
 	if !ok || !open[id] || !there || delta.Kind() != '"' {
 		return
 	}
-	p.add(part(kind+"-delta").text("id", id).with("delta", delta))
+	p.add(part(kind+"-delta").text("id", id.text).with("delta", delta))
 	p.content = p.content || kind == "text"
 }
 
-func (p *projection) blockEnd(e fold.Event, kind string, open map[string]bool) {
+func (p *projection) blockEnd(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	if !ok || !open[id] {
 		return
 	}
 	delete(open, id)
-	p.add(part(kind+"-end").text("id", id))
+	p.add(part(kind+"-end").text("id", id.text))
 }
 
 func (p *projection) dataPart(e fold.Event) {

@@ -337,3 +337,18 @@ func TestPartsConform(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsThatFoldTakesForEqualAreOne(t *testing.T) {
+	for value, want := range map[string]string{
+		`"a"`: "a", `""`: "", "1": "1", "1.0": "1", "true": "1", "10e-1": "1", "0": "0", "-0.0": "0", "false": "0", "1.50": "1.5",
+		"9007199254740993": "9007199254740993", "9007199254740993.0": "9007199254740992", "1e400": "+Inf",
+	} {
+		got, ok := idOf(jsontext.Value(value))
+		require.True(t, ok)
+		require.Equal(t, ident{want, value[0] != '"'}, got, value)
+	}
+	for _, value := range []string{"", "null", "{}", "[]"} {
+		_, ok := idOf(jsontext.Value(value))
+		require.False(t, ok, value)
+	}
+}

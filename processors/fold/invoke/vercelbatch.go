@@ -11,9 +11,9 @@ import (
 // continuation is the id that the last of the assistant's messages gets.
 func uiMessages(messages []jsontext.Value, scope, continuation string) []jsontext.Value {
 	var list []uiMessage
-	calls := map[string]int{}
+	calls := map[ident]int{}
 	for _, m := range messages {
-		id, named := idText(member(m, "tool_call_id"))
+		id, named := idOf(member(m, "tool_call_id"))
 		_, call := field(m, "input")
 		_, result := field(m, "is_error")
 		switch {
@@ -21,12 +21,12 @@ func uiMessages(messages []jsontext.Value, scope, continuation string) []jsontex
 			if named {
 				calls[id] = len(list)
 			}
-			list = append(list, callMessage(m, id))
+			list = append(list, callMessage(m, id.text))
 		case result:
 			at, known := calls[id]
 			if !named || !known {
 				at = len(list)
-				list = append(list, uiMessage{role: "assistant", tool: &toolPart{name: unknownTool, id: id, input: null}})
+				list = append(list, uiMessage{role: "assistant", tool: &toolPart{name: unknownTool, id: id.text, input: null}})
 			}
 			list[at].tool.settle(m)
 		default:

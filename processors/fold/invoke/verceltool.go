@@ -13,7 +13,7 @@ const unknownTool = "unknown_tool"
 
 func (p *projection) toolCall(e fold.Event) {
 	value, _ := e.Field("id")
-	id, ok := idText(value)
+	id, ok := idOf(value)
 	if !ok {
 		return
 	}
@@ -26,7 +26,7 @@ func (p *projection) toolCall(e fold.Event) {
 }
 
 // input shows a call's input: the first time with the call itself. The first name that is known of it is kept.
-func (p *projection) input(id, name string, args jsontext.Value) {
+func (p *projection) input(id ident, name string, args jsontext.Value) {
 	known, shown := p.names[id]
 	if known == "" {
 		known = name
@@ -36,19 +36,19 @@ func (p *projection) input(id, name string, args jsontext.Value) {
 		known = unknownTool
 	}
 	if !shown {
-		p.add(part("tool-input-start").text("toolCallId", id).text("toolName", known))
+		p.add(part("tool-input-start").text("toolCallId", id.text).text("toolName", known))
 	}
-	p.add(part("tool-input-available").text("toolCallId", id).text("toolName", known).with("input", args))
+	p.add(part("tool-input-available").text("toolCallId", id.text).text("toolName", known).with("input", args))
 	p.content = true
 }
 
-func (p *projection) render(id string, render jsontext.Value) {
-	p.add(part("data-render").with("data", newObject().text("toolCallId", id).with("render", render).value()))
+func (p *projection) render(id ident, render jsontext.Value) {
+	p.add(part("data-render").with("data", newObject().text("toolCallId", id.text).with("render", render).value()))
 }
 
 func (p *projection) toolResult(e fold.Event) {
 	value, _ := e.Field("id")
-	id, ok := idText(value)
+	id, ok := idOf(value)
 	if _, shown := p.names[id]; !ok || !shown {
 		return
 	}
@@ -60,14 +60,14 @@ func (p *projection) toolResult(e fold.Event) {
 	failed, _ := e.Field("isError")
 	switch {
 	case truthy(denied):
-		p.add(part("tool-output-denied").text("toolCallId", id))
+		p.add(part("tool-output-denied").text("toolCallId", id.text))
 	case truthy(failed):
-		p.add(part("tool-output-error").text("toolCallId", id).with("errorText", asText(output)))
+		p.add(part("tool-output-error").text("toolCallId", id.text).with("errorText", asText(output)))
 	default:
 		if data, ok := e.Field("data"); ok && data.Kind() != 'n' {
 			output = data
 		}
-		p.add(part("tool-output-available").text("toolCallId", id).with("output", output))
+		p.add(part("tool-output-available").text("toolCallId", id.text).with("output", output))
 	}
 	p.content = true
 	if render, _ := e.Field("render"); render.Kind() == '{' {
@@ -78,7 +78,8 @@ func (p *projection) toolResult(e fold.Event) {
 func (p *projection) interaction(e fold.Event) {
 	kind, _ := e.Field("kind")
 	value, _ := e.Field("id")
-	id, _ := idText(value)
+	request, _ := idOf(value)
+	id := request.text
 	payload, ok := e.Field("payload")
 	if !ok {
 		payload = null
@@ -122,13 +123,13 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 		p.input(id, name, args)
 	}
 	if manifest := member(payload, "manifest"); manifest != nil {
-		data := newObject().text("toolCallId", id).text("approvalId", request).with("manifest", manifest)
-		p.add(part("data-approval-manifest").text("id", id).with("data", data.value()))
+		data := newObject().text("toolCallId", id.text).text("approvalId", request).with("manifest", manifest)
+		p.add(part("data-approval-manifest").text("id", id.text).with("data", data.value()))
 	}
 	if request == "" {
-		request = id
+		request = id.text
 	}
-	p.add(part("tool-approval-request").text("approvalId", request).text("toolCallId", id))
+	p.add(part("tool-approval-request").text("approvalId", request).text("toolCallId", id.text))
 	p.content = true
 }
 

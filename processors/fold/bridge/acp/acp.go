@@ -63,7 +63,8 @@ func (b *Bridge) Answer(result jsontext.Value) ([]fold.Event, error) {
 	}
 	b.turn.Close()
 	usage := bridge.Get(result, "usage")
-	b.turn.Usage(bridge.Get(usage, "inputTokens"), bridge.Get(usage, "outputTokens"), bridge.Get(usage, "totalTokens"), nil)
+	b.turn.Usage(bridge.Get(usage, "inputTokens"), bridge.Get(usage, "outputTokens"),
+		bridge.Get(usage, "totalTokens"), nil)
 	b.turn.Done(bridge.String(bridge.Get(result, "stopReason")))
 	return b.turn.Take()
 }

@@ -58,7 +58,8 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 			[]string{
 				`{"sessionUpdate":"agent_message_chunk","content":{"type":"image","data":"QQ==","mimeType":"image/png"}}`,
 				`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource_link","uri":"file:///a","name":"a"}}`,
-				`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"file:///b","text":"x","mimeType":"text/plain"}}}`,
+				`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"file:///b",` +
+					`"text":"x","mimeType":"text/plain"}}}`,
 			},
 			[]string{
 				`{"type":"file","url":"data:image/png;base64,QQ==","mediaType":"image/png"}`,
@@ -71,8 +72,10 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 				opened,
 				`{"sessionUpdate":"tool_call_update","toolCallId":"t","title":"Run ls -l","rawInput":{"n":9007199254740993}}`,
 				`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"in_progress","rawInput":{"n":9007199254740993}}`,
-				`{"sessionUpdate":"tool_call_update","toolCallId":"t","content":[{"type":"content","content":{"type":"text","text":"a"}},` +
-					`{"type":"content","content":{"type":"resource","resource":{"uri":"u","text":"b"}}},{"type":"terminal","terminalId":"x"}]}`,
+				`{"sessionUpdate":"tool_call_update","toolCallId":"t","content":[{"type":"content","content":{"type":"text",` +
+					`"text":"a"}},` +
+					`{"type":"content","content":{"type":"resource","resource":{"uri":"u","text":"b"}}},{"type":"terminal",` +
+					`"terminalId":"x"}]}`,
 				`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}`,
 				`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}`,
 			},
@@ -83,7 +86,8 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 			},
 		},
 		"an update of an unknown call announces it": {
-			[]string{`{"sessionUpdate":"tool_call_update","toolCallId":"t","kind":"edit","status":"failed","rawOutput":{"code":1}}`},
+			[]string{`{"sessionUpdate":"tool_call_update","toolCallId":"t","kind":"edit","status":"failed",` +
+				`"rawOutput":{"code":1}}`},
 			[]string{
 				`{"type":"tool_call","id":"t","name":"edit"}`,
 				`{"type":"tool_result","id":"t","output":"{\"code\":1}","data":{"code":1},"isError":true}`,
@@ -91,7 +95,8 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 		},
 		"a call without a name or output": {
 			[]string{`{"sessionUpdate":"tool_call","toolCallId":"t","status":"completed"}`, `{"sessionUpdate":"tool_call"}`},
-			[]string{`{"type":"tool_call","id":"t","name":"tool"}`, `{"type":"tool_result","id":"t","output":"","isError":false}`},
+			[]string{`{"type":"tool_call","id":"t","name":"tool"}`, `{"type":"tool_result","id":"t","output":"",` +
+				`"isError":false}`},
 		},
 		"plans and the context": {
 			[]string{
@@ -109,7 +114,8 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 				`{"sessionUpdate":"available_commands_update","availableCommands":[]}`,
 				`{"sessionUpdate":"current_mode_update","currentModeId":"x"}`,
 				`{"sessionUpdate":"of_tomorrow"}`, `{}`, `null`, `[]`, `{"sessionUpdate":5}`,
-				`{"sessionUpdate":"agent_message_chunk"}`, `{"sessionUpdate":"agent_message_chunk","content":{"type":"hologram"}}`,
+				`{"sessionUpdate":"agent_message_chunk"}`, `{"sessionUpdate":"agent_message_chunk",` +
+					`"content":{"type":"hologram"}}`,
 			},
 			nil,
 		},
@@ -131,7 +137,8 @@ func TestAnswersEndTheTurn(t *testing.T) {
 	var b acp.Bridge
 	_, err := b.Notification(sdk.SessionNotification{SessionId: "s", Update: sdk.UpdateAgentMessageText("hi")})
 	require.NoError(t, err)
-	events, err := b.Answer(jsontext.Value(`{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3}}`))
+	events, err := b.Answer(jsontext.Value(`{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,` +
+		`"totalTokens":3}}`))
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"message_end","id":"msg-0"}
 {"type":"usage","input":1,"output":2,"total":3}
@@ -162,7 +169,8 @@ func TestPermissionsAreRequests(t *testing.T) {
 	require.Equal(t, `{"type":"interaction_request","id":"t","kind":"user_approval","payload":{"toolCallId":"t",`+
 		`"toolCall":{"toolCallId":"t","title":"Run rm"},"availableReplies":["once","reject"],`+
 		`"options":[{"optionId":"1","name":"Yes","kind":"allow_once"},{"optionId":"2","name":"No","kind":"reject_once"},`+
-		`{"optionId":"3","name":"Never","kind":"reject_always"},{"optionId":"4","name":"?","kind":"new"}]},"tool":"Run rm"}`,
+		`{"optionId":"3","name":"Never","kind":"reject_always"},{"optionId":"4","name":"?","kind":"new"}]},`+
+		`"tool":"Run rm"}`,
 		string(batch.PendingInteraction))
 	batch, err = fold.Fold(append(events, answered...))
 	require.NoError(t, err)
@@ -181,7 +189,8 @@ func TestNoJSONIsRefused(t *testing.T) {
 }
 
 func FuzzUpdate(f *testing.F) {
-	f.Add([]byte(`{"update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"failed","content":[{"content":{}}]}}`))
+	f.Add([]byte(`{"update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"failed",` +
+		`"content":[{"content":{}}]}}`))
 	f.Add([]byte(`{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"image"}}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
 		var b acp.Bridge

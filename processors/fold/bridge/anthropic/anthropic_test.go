@@ -37,7 +37,8 @@ func TestTextAndThinkingStream(t *testing.T) {
 {"type":"usage","input":17,"output":9,"total":26}
 {"type":"done","stopReason":"end_turn"}`, translate(
 		t, &b,
-		`{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":7,"output_tokens":1}}}`,
+		`{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":10,`+
+			`"cache_read_input_tokens":7,"output_tokens":1}}}`,
 		`{"type":"ping"}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`,
@@ -62,7 +63,8 @@ func TestToolsSpanMessages(t *testing.T) {
 		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"tu","name":"search","input":{}}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\": \"a\\n"}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"b\", \"n\": 9007199254740993}"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta",`+
+			`"partial_json":"b\", \"n\": 9007199254740993}"}}`,
 		`{"type":"content_block_stop","index":0}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`,
 		`{"type":"message_stop"}`,
@@ -90,10 +92,12 @@ func TestServerToolsAndCutInputs(t *testing.T) {
 {"type":"tool_result","id":"s","output":"{\"type\":\"web_search_tool_result_error\"}","data":{"type":"web_search_tool_result_error"},"isError":true}`,
 		translate(
 			t, &b,
-			`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s",`+
+				`"name":"web_search","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"ca"}}`,
 			`{"type":"content_block_stop","index":0}`,
-			`{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"s","content":{"type":"web_search_tool_result_error"}}}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"s",`+
+				`"content":{"type":"web_search_tool_result_error"}}}`,
 			`{"type":"content_block_stop","index":1}`,
 		))
 }
@@ -128,7 +132,8 @@ func TestUnknownKindsAreNothing(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	f.Add([]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","input":{"a":1}}}`))
+	f.Add([]byte(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t",` +
+		`"input":{"a":1}}}`))
 	f.Add([]byte(`{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var b anthropic.Bridge

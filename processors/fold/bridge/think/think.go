@@ -10,8 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn: its think-responses and the results between them, in order. The zero value is ready. It is
-// not safe for concurrent use.
+// Bridge translates one turn: its think-responses and the results between them, in order. The zero value is ready. It
+// is not safe for concurrent use.
 type Bridge struct {
 	turn          bridge.Turn
 	input, output int64

@@ -35,7 +35,8 @@ func TestResponsesAndResultsBecomeATurn(t *testing.T) {
 {"type":"usage","input":10,"output":2,"total":12}`, data(t)(b.Response(topics.ThinkResponse{
 		LastInputResponse: topics.Raw(`[null,{"role":"user","content":"no"},{"role":"assistant","content":[` +
 			`{"type":"thinking","thinking":"hm"},{"type":"text","text":"Let me look."},{"type":"text","text":""},` +
-			`{"type":"tool_use","id":"a","name":"berth","input":{"at":"18:00","n":9007199254740993}},{"type":"of_tomorrow"},7]}]`),
+			`{"type":"tool_use","id":"a","name":"berth","input":{"at":"18:00",` +
+			`"n":9007199254740993}},{"type":"of_tomorrow"},7]}]`),
 		ToolUses: []topics.ToolUseItem{
 			{ToolUseID: ptr("a"), Name: ptr("berth"), Input: topics.Raw(`{"at":"18:00"}`)},
 			{ToolUseID: ptr("b"), Name: ptr("tide"), Input: topics.Raw(`{}`)},
@@ -54,8 +55,9 @@ func TestResponsesAndResultsBecomeATurn(t *testing.T) {
 {"type":"message","text":"Anything else?"}
 {"type":"usage","input":30,"output":5,"total":35}
 {"type":"done","stopReason":"end_turn"}`, data(t)(b.Response(topics.ThinkResponse{
-		LastInputResponse: topics.Raw(`[{"role":"assistant","content":"N4."},{"role":"assistant","content":["Anything else?"]}]`),
-		ThinkInputTokens:  20, ThinkOutputTokens: 3, EndTurn: true,
+		LastInputResponse: topics.Raw(`[{"role":"assistant","content":"N4."},{"role":"assistant",` +
+			`"content":["Anything else?"]}]`),
+		ThinkInputTokens: 20, ThinkOutputTokens: 3, EndTurn: true,
 	})))
 }
 

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// player is a model that plays a script: it writes the events of a turn to {agent}-agent-events as it goes.
+type player struct {
+	topics topics.Catalog
+	to     *processors.Publisher
+	pace   time.Duration
+	turns  map[string]turnLine // by id; nil: the built-in script
+}
+
+// scriptLine is what the agent does when nobody names a turn: it says something, looks something up, and says more.
+const scriptLine = `{"id":"script","stop_reason":"end_turn","events":[
+	{"type":"message_start","id":"msg-0"},
+	{"type":"message_delta","id":"msg-0","delta":"Let me "},
+	{"type":"message_delta","id":"msg-0","delta":"look."},
+	{"type":"message_end","id":"msg-0"},
+	{"type":"tool_call","id":"call-1","name":"berth_lookup","input":{"at":"18:00"}},
+	{"type":"tool_result","id":"call-1","output":"N4","isError":false},
+	{"type":"message_start","id":"msg-1"},
+	{"type":"message_delta","id":"msg-1","delta":"Berth "},
+	{"type":"message_delta","id":"msg-1","delta":"N4 is "},
+	{"type":"message_delta","id":"msg-1","delta":"free at 18:00."},
+	{"type":"message_end","id":"msg-1"},
+	{"type":"usage","input":21,"output":9,"total":30},
+	{"type":"done"}]}`
+
+func newPlayer(s settings) (*player, error) {
+	p := &player{pace: s.pace}
+	if s.turns == "" {
+		return p, nil
+	}
+	file, err := os.ReadFile(s.turns)
+	if err != nil {
+		return nil, err
+	}
+	p.turns = map[string]turnLine{}
+	for line := range bytes.Lines(file) {
+		var t turnLine
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if err := t.read(line); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.turns, err)
+		}
+		p.turns[plain(t.id)] = t
+	}
+	return p, nil
+}
+
+// errNoTurn says that a message names no turn of the file.
+var errNoTurn = errors.New("no turn has this id")
+
+// Think implements think.Model. A step that is asked again writes the same records again, which readers drop.
+func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error) {
+	request, _ := topics.Lookup(step.Input().Metadata, "request_id")
+	w := writing{player: p, session: step.SessionID, turn: plain(jsontext.Value(request))}
+	t, ok := p.turns[plain(jsontext.Value(step.Input().Content))]
+	if p.turns == nil {
+		ok = true
+		if err := t.read([]byte(scriptLine)); err != nil {
+			return think.Reply{}, err
+		}
+	}
+	if !ok {
+		text := errNoTurn.Error()
+		return think.Reply{}, errors.Join(errNoTurn, w.write(ctx, topics.AgentEvent{Result: &topics.AgentResult{Error: &text}}))
+	}
+	events, err := topics.Elements(topics.Raw(t.events))
+	if err != nil {
+		return think.Reply{}, err
+	}
+	f := fold.NewFolder()
+	for _, raw := range events {
+		if raw == nil {
+			raw = topics.Raw("null")
+		}
+		if err := w.write(ctx, topics.AgentEvent{Event: raw}); err != nil {
+			return think.Reply{}, err
+		}
+		if e, err := fold.DecodeEvent(jsontext.Value(raw)); err == nil {
+			if err := f.Add(e); err != nil {
+				return think.Reply{}, err
+			}
+		}
+	}
+	if err := w.write(ctx, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: reason(t.stopReason)}}); err != nil {
+		return think.Reply{}, err
+	}
+	text, err := f.AssistantText()
+	return think.Say(text), err
+}
+
+// plain is a JSON text's value; what is none is empty.
+func plain(v jsontext.Value) string {
+	if v.Kind() != '"' {
+		return ""
+	}
+	s, _ := jsontext.AppendUnquote(nil, v) // the error reports what was replaced
+	return string(s)
+}
+
+func reason(v jsontext.Value) *string {
+	if v.Kind() != '"' {
+		return nil
+	}
+	s := plain(v)
+	return &s
+}
+
+// writing is a turn's records, in order.
+type writing struct {
+	*player
+	session, turn string
+	seq           int64
+}
+
+func (w *writing) write(ctx context.Context, e topics.AgentEvent) error {
+	if w.seq++; w.seq > 1 && w.pace > 0 {
+		timer := time.NewTimer(w.pace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	e.SessionID, e.TurnID, e.Attempt, e.Seq = w.session, w.turn, 1, w.seq
+	out, err := processors.OutboundOf(w.topics.AgentEvents, w.session, e, fmt.Sprintf("%s/1/%d", w.turn, w.seq))
+	if err != nil {
+		return err
+	}
+	return w.to.Publish(ctx, out)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// agent is the name that the topics begin with.
+const agent = "pilot"
+
+// serve runs the pipeline and its door until ctx ends.
+func serve(ctx context.Context, s settings, out io.Writer) error {
+	play, err := newPlayer(s)
+	if err != nil {
+		return err
+	}
+	if s.brokers == nil {
+		broker, err := embedded.Start(embedded.WithPartitions(3))
+		if err != nil {
+			return err
+		}
+		defer broker.Close()
+		s.brokers = broker.Addrs()
+	}
+	listener, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	publisher, err := processors.NewPublisher(s.brokers)
+	if err != nil {
+		return err
+	}
+	defer publisher.Close()
+	play.to = publisher
+
+	// The pipeline: a message opens a turn, the turn asks the model, and the model, a script here, says what it does.
+	catalog, err := topics.For(agent, topics.WithEvents())
+	if err != nil {
+		return err
+	}
+	play.topics = catalog
+	graph, err := turn.Graph(agent)
+	if err != nil {
+		return err
+	}
+	processor, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))
+	if err != nil {
+		return err
+	}
+	worker, err := think.New(agent, publisher, play)
+	if err != nil {
+		return err
+	}
+	// The door: a request becomes a message, and the turn's events the answer.
+	pipeline, err := invoke.NewPipeline(agent, s.brokers, publisher)
+	if err != nil {
+		return err
+	}
+	door, err := invoke.New(pipeline)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/invoke", door)
+	mux.Handle("/agent/v0/invoke", door)
+	server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second}
+
+	group, ctx := errgroup.WithContext(ctx)
+	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does
+	group.Go(func() error { return processor.Run(ctx) })
+	group.Go(func() error { return worker.Run(ctx, s.brokers) })
+	group.Go(func() error { return pipeline.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-pipeline.Ready():
+			fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
+		case <-ctx.Done():
+			return nil
+		}
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		return server.Shutdown(ctx)
+	})
+	return group.Wait()
+}

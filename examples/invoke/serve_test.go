@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// started is the service, as a command, and its address.
+func started(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	out, in := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- command(ctx, append([]string{"serve", "-addr", "127.0.0.1:0"}, args...), nil, in, os.Stderr)
+		_ = in.Close()
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+		require.Zero(t, <-ended)
+	})
+	return strings.TrimSpace(strings.TrimPrefix(line, "invoke: "))
+}
+
+func ask(t *testing.T, url, content string, headers ...string) (body string, header http.Header) {
+	t.Helper()
+	message := `{"session_id":"demo","data":{"inputs":{"messages":[{"role":"user","content":"` + content + `"}]}}}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode, "%s", raw)
+	return string(raw), resp.Header
+}
+
+func outputs(t *testing.T, body string) string {
+	t.Helper()
+	data, ok := topics.Lookup(topics.Raw(body), "data")
+	require.True(t, ok, body)
+	value, ok := topics.Lookup(data, "outputs")
+	require.True(t, ok, body)
+	return string(value)
+}
+
+func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
+	url := started(t, "-pace", "1ms")
+	const question = "Which berth is free?"
+	batch, _ := ask(t, url, question)
+	require.Contains(t, outputs(t, batch), `"content":"Berth N4 is free at 18:00."`)
+
+	lines, _ := ask(t, url, question, "Accept", "application/x-ndjson")
+	f := fold.NewFolder()
+	for line := range strings.Lines(lines) {
+		e, err := fold.DecodeEvent(jsontext.Value(line))
+		require.NoError(t, err)
+		require.NoError(t, f.Add(e))
+	}
+	folded, err := f.Batch(fold.End{})
+	require.NoError(t, err)
+	got := jsontext.Value(folded.AppendEnvelope(nil))
+	require.NoError(t, got.Compact())
+	require.Equal(t, outputs(t, batch), string(got))
+
+	frames, header := ask(t, strings.Replace(url, "/invoke", "/agent/v0/invoke", 1), question, "Accept", "text/event-stream")
+	last := header.Get("X-Ag-Turn-Id") + ".1.5"
+	_, rest, ok := strings.Cut(frames, "id: "+last+"\n")
+	require.True(t, ok)
+	_, rest, _ = strings.Cut(rest, "\n\n")
+	again, _ := ask(t, url, question, "Accept", "text/event-stream", "Last-Event-ID", last)
+	require.Equal(t, rest, again)
+
+	parts, _ := ask(t, url, question, "Accept", "text/event-stream", "x-ag-messages-format", "vercel")
+	require.True(t, strings.HasSuffix(parts, "data: [DONE]\n\n"))
+}
+
+func TestServiceSaysWhatItPlays(t *testing.T) {
+	url := started(t, "-pace", "0", "-turns", corpus)
+	batch, _ := ask(t, url, "text-block")
+	require.Contains(t, outputs(t, batch), `"content":"Hello"`)
+	lines, _ := ask(t, url, "no such turn", "Accept", "application/x-ndjson")
+	require.Contains(t, lines, "no turn has this id")
+}
+
+func TestCommandLine(t *testing.T) {
+	var out, errs bytes.Buffer
+	run := func(args ...string) int { return command(t.Context(), args, strings.NewReader(""), &out, &errs) }
+	require.Zero(t, run("-h"))
+	require.Contains(t, errs.String(), "usage: invoke")
+	require.Equal(t, 2, run("serve", "x"))
+	require.Equal(t, 2, run("-nonsense"))
+	require.Equal(t, 1, run("serve", "-turns", filepath.Join(t.TempDir(), "none")))
+	require.Zero(t, run("fold"))
+}

@@ -1,0 +1,203 @@
+package fold
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// authorAgent may be written out.
+const authorAgent = "agent"
+
+func (a Arrived) apply(s *session) {
+	e := a.Event
+	switch {
+	case a.Tombstone:
+		s.refuse(reasonTombstone)
+		return
+	case len(e.TurnID) > maxTurnID:
+		s.refuse(reasonTurnID)
+		return
+	case e.Seq == 0: // a user's, outside the numbering
+		return
+	}
+	t := s.find(e.TurnID)
+	if t == nil {
+		if attempt, closed := s.closedAttempt(e.TurnID); closed {
+			if e.Attempt > attempt {
+				s.refuse(reasonClosed)
+			}
+			return
+		}
+		t = s.begin(e.TurnID, e.Attempt)
+	}
+	if uint64(e.Attempt) < t.Attempt || uint64(e.Attempt) == t.Attempt && s.repeats(t, e) {
+		return
+	}
+	if uint64(e.Attempt) > t.Attempt {
+		s.restart(t, e.Attempt)
+	}
+	s.changed, t.TouchedMs = true, s.nowMS()
+	s.keepRequest(t, e.Request)
+	switch {
+	case e.Result != nil:
+		s.end(t, uint64(e.Seq), *e.Result)
+	case uint64(e.Seq) == t.Seq+1:
+		if s.take(t, e) {
+			s.release(t)
+		}
+	default:
+		s.hold(t, e)
+	}
+}
+
+// repeats reports whether a record was taken or held before.
+func (s *session) repeats(t *Turn, e topics.AgentEvent) bool {
+	seq := uint64(e.Seq)
+	if e.Result != nil {
+		if seq <= t.Seq {
+			s.refuse(reasonTaken)
+		}
+		return seq <= t.Seq
+	}
+	_, held := t.place(seq)
+	return seq <= t.Seq || held
+}
+
+// place is where a held record of that seq stands, or would.
+func (t *Turn) place(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(t.Held, seq, func(h *Held, seq uint64) int {
+		switch {
+		case h.Seq < seq:
+			return -1
+		case h.Seq > seq:
+			return 1
+		default:
+			return 0
+		}
+	})
+}
+
+// eventOf reads what a record has to fold; ok is false where that is nothing, and refused says that it should be
+// something. The seq of a refused record counts as taken: nothing else is lost with it.
+func (s *session) eventOf(e topics.AgentEvent) (event Event, ok, refused bool) {
+	switch {
+	case e.Author != "" && e.Author != authorAgent:
+		return Event{}, false, false
+	case len(e.Event) > s.rules.eventLimit():
+		s.refuse(reasonEventSize)
+		return Event{}, false, true
+	}
+	event, err := DecodeEvent([]byte(e.Event))
+	if err != nil {
+		s.refuse(reasonNotEvent)
+		return Event{}, false, true
+	}
+	return event, true, false
+}
+
+// take takes the next record in order. It returns false where the turn was closed.
+func (s *session) take(t *Turn, e topics.AgentEvent) bool {
+	event, ok, refused := s.eventOf(e)
+	if refused {
+		t.Refused++
+	}
+	if ok && !s.fold(t, event) {
+		return false
+	}
+	t.Seq++
+	return true
+}
+
+// hold keeps a record that came ahead of a missing one.
+func (s *session) hold(t *Turn, e topics.AgentEvent) {
+	event, ok, refused := s.eventOf(e)
+	h := &Held{Seq: uint64(e.Seq), Refused: refused}
+	if ok {
+		raw := event.Wrapped()
+		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
+			h.Part, h.Size = s.number(), uint64(len(raw))
+			s.write(h.Part, raw)
+		}
+	}
+	if ok && h.Part == 0 || len(t.Held) >= s.rules.WindowCount {
+		s.close(t, gap)
+		return
+	}
+	if len(t.Held) == 0 {
+		t.GapMs = s.nowMS()
+	}
+	at, _ := t.place(h.Seq)
+	t.Held = slices.Insert(t.Held, at, h)
+	t.HeldSize += h.Size
+}
+
+// release takes what was held for the record that just came.
+func (s *session) release(t *Turn) {
+	if len(t.Held) == 0 || t.Held[0].Seq != t.Seq+1 {
+		return
+	}
+	for len(t.Held) > 0 && t.Held[0].Seq == t.Seq+1 {
+		h := t.Held[0]
+		if h.Part != 0 {
+			raw, ok := s.read(h.Part)
+			if !ok {
+				s.close(t, broken)
+				return
+			}
+			event, err := DecodeEvent(raw)
+			if err != nil {
+				s.close(t, broken)
+				return
+			}
+			if !s.fold(t, event) {
+				return
+			}
+			s.drop(h.Part)
+		}
+		if h.Refused {
+			t.Refused++
+		}
+		t.Held, t.HeldSize = t.Held[1:], t.HeldSize-h.Size
+		t.Seq++
+	}
+	t.GapMs = 0
+	if len(t.Held) > 0 {
+		t.GapMs = s.nowMS()
+	}
+}
+
+// fold appends the next event to the turn. It returns false where that closed the turn: with the event as the reason
+// that came late, or without it where there is no room.
+func (s *session) fold(t *Turn, e Event) bool {
+	tail := Log(slices.Clone(t.Tail)).Append(e)
+	if int(t.PartsSize)+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
+		s.close(t, tooLarge)
+		return false
+	}
+	if t.Tail = tail; len(tail) > tailLimit {
+		s.write(s.numberOf(t), tail)
+		t.PartsSize, t.Tail = t.PartsSize+uint64(len(tail)), nil
+	}
+	if e.Type != "done" {
+		return true
+	}
+	// The first one may be corrected by a second one, which names the reason; a repeat of the first does not.
+	if reason, ok := e.Field("stopReason"); t.Done && ok && string(reason) != "null" {
+		t.Seq++
+		s.close(t, byEvents)
+		return false
+	}
+	t.Done = true
+	return true
+}
+
+// end closes the turn as its terminal record says, if all that comes before it has come.
+func (s *session) end(t *Turn, seq uint64, r topics.AgentResult) {
+	if seq != t.Seq+1 {
+		s.close(t, gap)
+		return
+	}
+	t.Seq = seq
+	s.close(t, byResult(r))
+}

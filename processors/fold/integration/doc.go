@@ -1,0 +1,3 @@
+// Package integration holds the tests of package fold's group against a broker: kills, both guarantees, what a turn costs
+// in the changelog. There is nothing in it to import.
+package integration

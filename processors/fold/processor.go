@@ -1,0 +1,118 @@
+package fold
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Graph folds an agent's event stream, for processors.New: its inputs, its table and its outputs, in the group
+// "{agent}-fold-streams". The catalog given to processors.WithTopics is one with topics.WithEvents.
+func Graph(agent string, opts ...GroupOption) (*goka.GroupGraph, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("fold: %w", err)
+	}
+	rules, err := rulesOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	b := &binding{catalog, rules}
+	edges := processors.Edges(catalog.FoldGroup(),
+		processors.Input(catalog.AgentEvents, b.onEvent,
+			processors.KeyedBy(func(e topics.AgentEvent) *string { return &e.SessionID })),
+		processors.Input(catalog.SessionControl, b.onControl),
+	)
+	edges = append(edges, goka.Persist(rows{TableCodec(), b.onDeadline}), output(catalog.BatchMessages))
+	if rules.ThinkResponses {
+		edges = append(edges, output(catalog.ThinkRequestResponse), output(catalog.ThinkDLQ))
+	}
+	return goka.DefineGroup(catalog.FoldGroup(), edges...), nil
+}
+
+func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
+
+// binding performs what the transition says.
+type binding struct {
+	topics topics.Catalog
+	rules  Rules
+}
+
+func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEvent]) error {
+	return b.apply(c, Arrived{c.Key(), in.Tombstone(), in.Value})
+}
+
+func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
+	return b.apply(c, Controlled{c.Key(), c.CauseID(), in.Tombstone(), in.Value})
+}
+
+func (b *binding) onDeadline(c *processors.Context) error {
+	return b.apply(c, DeadlineCame{c.Key()})
+}
+
+// apply applies an input to its session's row. A row that this build cannot read stops the processor: a newer build
+// wrote it, and what this one would write over it would be lost. One whose bytes are no row stays as it is.
+func (b *binding) apply(c *processors.Context, in Input) error {
+	row, err := RowOf(c.Value())
+	if errors.Is(err, ErrRowVersion) {
+		return err
+	}
+	if err != nil {
+		return c.DeadLetter(reasonBroken)
+	}
+	parts, rules := Parts(c.Part), b.rules
+	if !c.HasParts() {
+		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
+	}
+	out, err := Apply(row, in, parts, c.Now(), rules)
+	if err != nil {
+		return err
+	}
+	for _, effect := range out.Effects {
+		if err := b.perform(c, effect); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !out.Changed:
+		return nil
+	case out.Row == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.Row)
+	}
+}
+
+func (b *binding) perform(c *processors.Context, effect Effect) error {
+	switch e := effect.(type) {
+	case Emit:
+		return b.emit(c, e)
+	case DeadLetter:
+		return c.DeadLetter(e.Reason)
+	case PartWritten:
+		return c.SetPart(e.Number, e.Value)
+	case PartGone:
+		return c.DeletePart(e.Number)
+	default:
+		return fmt.Errorf("fold: nothing performs %T", effect)
+	}
+}
+
+func (b *binding) emit(c *processors.Context, e Emit) error {
+	id := goka.Headers{topics.HeaderID: []byte(e.ID)}
+	switch v := e.Value.(type) {
+	case Folded:
+		return processors.Emit(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), id)
+	case Thought:
+		return processors.Emit(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), id)
+	case Unthought:
+		return processors.Emit(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), id)
+	default:
+		return fmt.Errorf("fold: no topic for %T", e.Value)
+	}
+}
