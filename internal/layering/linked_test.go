@@ -33,6 +33,23 @@ func TestCapabilityLinksNothingForTests(t *testing.T) {
 	}
 }
 
+// A program in which two Protobuf files have one name does not start.
+func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
+	generated, err := filepath.Glob(filepath.Join(root(t), "processors/*/*.pb.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, generated)
+	by := map[string]string{}
+	for _, file := range generated {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, name, found := strings.Cut(string(text), "\n// source: ")
+		require.True(t, found, file)
+		name, _, _ = strings.Cut(name, "\n")
+		require.Empty(t, by[name], "%s and %s", by[name], file)
+		by[name] = file
+	}
+}
+
 // A program of somebody else's, in a module that knows this one only.
 const program = `package main
 

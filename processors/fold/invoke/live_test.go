@@ -188,5 +188,6 @@ func TestTooManyRequestsAreTurnedAway(t *testing.T) {
 	require.Equal(t, "1", a.header.Get("Retry-After"))
 	close(agent.items)
 	r.rest()
-	require.Eventually(t, func() bool { return s.invoke(question).status == http.StatusOK }, 5*time.Second, time.Millisecond)
+	let := func() bool { return s.invoke(question).status == http.StatusOK }
+	require.Eventually(t, let, 5*time.Second, time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,12 +150,14 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 			Event: topics.Raw(`{"type":"message","data":{"text":"mine"}}`),
 		}
 		// Out of order, repeated, and beside another turn of the session.
-		return append(append([]topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}, noise...), list[4:]...)
+		mixed := []topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}
+		return slices.Concat(mixed, noise, list[4:])
 	})
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
 	batch := s.invoke(question)
 	require.Equal(t, http.StatusOK, batch.status, batch.body)
-	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant","content":"flat"}],"stop_reason":"end_turn"}`,
+	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant",`+
+		`"content":"flat"}],"stop_reason":"end_turn"}`,
 		string(at(t, batch.body, "data", "outputs")))
 	for _, accept := range []string{"application/x-ndjson", "text/event-stream"} {
 		a := s.invoke(question, "Accept", accept)
@@ -163,7 +166,8 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 			lines = eventFrames(a.body)
 			turn := a.header.Get(HeaderTurn)
 			require.True(t, strings.HasPrefix(a.body, "id: "+turn+".1.1\n"), a.body)
-			require.Contains(t, a.body, "id: "+turn+".1.7\ndata: {\"type\": \"done\", \"data\": {\"stopReason\": \"end_turn\"}}\n")
+			require.Contains(t, a.body, "id: "+turn+".1.7\n"+
+				`data: {"type": "done", "data": {"stopReason": "end_turn"}}`+"\n")
 		}
 		f := folded(t, lines)
 		require.Equal(t, string(at(t, batch.body, "data", "outputs")), string(f.AppendEnvelope(nil)))
@@ -195,7 +199,7 @@ func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
 	again = other.invoke(`{"session_id":"s-1"}`, "Accept", "application/x-ndjson", HeaderLastEvent, "retried.1.2")
 	require.Contains(t, again.body, `"resume": "retried.2.0"`)
 	again = other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "retried.2.0")
-	require.Equal(t, "again", textAt(t, string(elementsOf(at(t, again.body, "data", "outputs", "messages"))[0]), "content"))
+	require.Equal(t, "again", said(t, again.body))
 }
 
 func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
@@ -244,7 +248,8 @@ func TestPipelineFailures(t *testing.T) {
 	})
 	s := serve(t, must(New(b.pipeline(WithPipelineClock(now)), WithRandom(&counting{}))))
 	ask := func(content string, headers ...string) got {
-		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"user","content":"`+content+`"}]}}}`, headers...)
+		message := `{"role":"user","content":"` + content + `"}`
+		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[`+message+`]}}}`, headers...)
 	}
 	require.Equal(t, `"fails"`, textAt(t, ask("fails").body, "status", "message"))
 	require.Contains(t, ask("gap", "Accept", "application/x-ndjson").body, `"reason": "gap"`)
