@@ -106,7 +106,9 @@ func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
 		_ = out.Close()
 	}()
 	r := bufio.NewReader(answers)
-	for _, piece := range []string{"{\"id\":1,\"events\":[]}\n", "{\"id\":2,\"events\":[]}\n\n{\"id\"", ":3,\"events\":[]}\r\n{"} {
+	for _, piece := range []string{
+		"{\"id\":1,\"events\":[]}\n", "{\"id\":2,\"events\":[]}\n\n{\"id\"", ":3,\"events\":[]}\r\n{",
+	} {
 		_, err := io.WriteString(ask, piece)
 		require.NoError(t, err)
 		answer, err := r.ReadString('\n')
