@@ -62,3 +62,28 @@ func ExampleApply() {
 	// remembered: 1
 	// next deadline: 2026-09-22T14:13:20Z
 }
+
+// What a terminal record says wins over the events.
+func ExampleEndOf() {
+	reason := "end_turn"
+	folder := fold.NewFolder()
+	for _, raw := range []string{`{"type":"message","data":{"text":"Berth N4."}}`, `{"type":"done","data":{}}`} {
+		event, err := fold.DecodeEvent([]byte(raw))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := folder.Add(event); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	batch, err := folder.Batch(fold.EndOf(topics.AgentResult{OK: true, StopReason: &reason}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(batch.State, string(batch.AppendJSON(nil)))
+	// Output:
+	// complete {"messages":[{"role":"assistant","content":"Berth N4."}],"stop_reason":"end_turn","pending_interaction":null}
+}

@@ -87,13 +87,15 @@ func beSink(brokers []string, mapping string) error {
 		return err
 	}
 	s, err := sink.New("pilot", to,
-		sink.WithTransport(topics.KindHTTP, sink.NewHTTP(services, sink.WithTimeout(timeout))))
+		sink.WithTransport(topics.KindHTTP, sink.NewHTTP(services, sink.WithTimeout(timeout))),
+		sink.WithDrain(time.Second))
 	if err != nil {
 		return err
 	}
-	// The brokers wait for a dead member for as long as its session.
+	// The brokers wait for a dead member for as long as its session; kfake, where another one joins before that has
+	// ended, for as long as a rebalance may take.
 	return s.Run(context.Background(), brokers, processors.WithProperties(map[string]string{
-		"session.timeout.ms": "1000", "heartbeat.interval.ms": "100",
+		"session.timeout.ms": "1000", "heartbeat.interval.ms": "100", "max.poll.interval.ms": "8000",
 	}))
 }
 

@@ -359,3 +359,40 @@ func (c *counting) Read(p []byte) (int, error) {
 	copy(p, bytes.Repeat([]byte{c.n}, len(p)))
 	return len(p), nil
 }
+
+func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
+	b := newBroker(t)
+	asked := b.asks()
+	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)), WithLookback(time.Minute), WithGrace(time.Second),
+		WithWaitingBytes(1<<20), WithKafka(processors.WithMaxRecordBytes(1<<20)),
+		WithMessage(func(r Request) (topics.Message, error) {
+			if len(r.Data) > 100 {
+				return topics.Message{}, &Error{Status: http.StatusTeapot, Type: "https://x", Text: "too much"}
+			}
+			return topics.Message{
+				Content: topics.Raw(r.Data), Metadata: topics.Raw(`{"request_id":"mine","locale":"de"}`),
+			}, nil
+		}))
+	r := Request{SessionID: "s-1", Data: jsontext.Value(`{"n":1.0}`), Trace: Trace{TraceID: "t", SpanID: "u"}}
+	s, err := p.Invoke(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	m := <-asked
+	require.Equal(t, `{"n":1.0}`, string(m.Content))
+	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string(m.Metadata))
+	require.Equal(t, "2026-09-21T14:13:20.120Z", *m.Timestamp)
+
+	r.Data = jsontext.Value(`"` + strings.Repeat("x", 100) + `"`)
+	_, err = p.Invoke(t.Context(), r)
+	require.Equal(t, http.StatusTeapot, told(err).Status)
+	require.Empty(t, p.hub.sessions, "nobody waits")
+}
+
+func TestMessageThatIsTooLargeIsRefused(t *testing.T) {
+	b := newBroker(t)
+	s := newSite(t, b.pipeline(), WithBodyLimit(4<<20))
+	a := s.invoke(`{"data":{"inputs":{"messages":[{"content":"` + strings.Repeat("x", 2<<20) + `"}]}}}`)
+	require.Equal(t, http.StatusRequestEntityTooLarge, a.status)
+	a = s.invoke(`{"data":{"inputs":{"messages":[{"content":null}]}}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+}
