@@ -61,8 +61,21 @@ test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 
 .PHONY: bench
-bench: ## the benchmarks (BENCHTIME=1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./...
+bench: ## the benchmarks (BENCHTIME=1s); fails where one allocates more than its baseline
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./... | \
+		$(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt
+
+GUARDED = ./codec ./topics ./processors/turn ./processors/fold
+GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' internal/allocs/baseline.txt | \
+	sort -u | tr '\n' '|' | sed 's/|$$//; s/.*/^(&)$$/')' -benchmem -benchtime 300x $(GUARDED)
+
+.PHONY: bench-guard
+bench-guard: ## fails where a hot path allocates more than a tenth more often than internal/allocs/baseline.txt says
+	@$(GUARD) | $(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt
+
+.PHONY: bench-baseline
+bench-baseline: ## takes the allocations of now for that baseline
+	@$(GUARD) | $(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt -write
 
 .PHONY: load
 load: ## what a turn costs on a real Kafka, beside the floor (LOAD="-sweep all -json FILE"; needs Java 17)

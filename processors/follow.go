@@ -33,7 +33,8 @@ type Follower struct {
 	readyOnce sync.Once
 
 	mu     sync.Mutex
-	client sarama.Client // nil while there is no connection
+	client sarama.Client   // of replays; nil while there is none
+	over   context.Context // ends with it
 	usage  sync.WaitGroup
 }
 
@@ -57,8 +58,9 @@ func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option)
 // Ready is closed when Run reads every partition: records that are written from then on are handled.
 func (f *Follower) Ready() <-chan struct{} { return f.ready }
 
-// Run reads from the ends that the topics have when it begins until ctx ends, and then returns nil. It waits for brokers
-// that are away and topics that are missing, and goes on behind the last record that was handled. It is called once.
+// Run reads from the ends that the topics have when it begins until ctx ends, and then returns nil. It waits for
+// brokers that are away and topics that are missing, and goes on behind the last record that was handled. It is called
+// once.
 func (f *Follower) Run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second
@@ -94,7 +96,7 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	if err != nil {
 		return fmt.Errorf("processors: connect: %w", err)
 	}
-	defer f.disconnect(client)
+	defer f.close(client)
 	if err := f.locate(client, at); err != nil {
 		return err
 	}
@@ -123,8 +125,18 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 			}
 		})
 	}
+	// A broker answers a connection's requests one after another: behind the fetches that wait for news, a replay would
+	// wait too.
+	conf := kafka.Copy(f.conf)
+	conf.Consumer.MaxWaitTime = replayWait
+	asking, err := sarama.NewClient(f.brokers, conf)
+	if err != nil {
+		cancel(err)
+		return fmt.Errorf("processors: connect: %w", err)
+	}
+	f.connect(inner, asking)
+	defer f.disconnect(asking)
 	connected()
-	f.connect(client)
 	f.readyOnce.Do(func() { close(f.ready) })
 	<-inner.Done()
 	return context.Cause(inner)
@@ -187,18 +199,22 @@ func inboundOf(m *sarama.ConsumerMessage) Inbound {
 	return r
 }
 
-func (f *Follower) connect(client sarama.Client) {
+func (f *Follower) connect(ctx context.Context, client sarama.Client) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.client = client
+	f.client, f.over = client, ctx
 }
 
-// disconnect closes a client when nobody replays by it any more.
+// disconnect closes the client of replays when nobody uses it any more.
 func (f *Follower) disconnect(client sarama.Client) {
 	f.mu.Lock()
-	f.client = nil
+	f.client, f.over = nil, nil
 	f.mu.Unlock()
 	f.usage.Wait()
+	f.close(client)
+}
+
+func (f *Follower) close(client sarama.Client) {
 	if err := client.Close(); err != nil && !errors.Is(err, sarama.ErrClosedClient) {
 		f.logger.Warn("follower: close", zap.Error(err))
 	}

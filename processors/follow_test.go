@@ -68,7 +68,7 @@ func TestReplayEndsWhereFollowingGoesOn(t *testing.T) {
 		<-handled
 	}
 	var got []string
-	all := func(r processors.Inbound) bool { got = append(got, string(r.Value)); return true }
+	all := func(_ context.Context, r processors.Inbound) bool { got = append(got, string(r.Value)); return true }
 	next, err := follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), all)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c"}, got)
@@ -79,10 +79,11 @@ func TestReplayEndsWhereFollowingGoesOn(t *testing.T) {
 	_, err = follower.Replay(t.Context(), "answers", "s", time.Now().Add(time.Hour), all)
 	require.NoError(t, err)
 	require.Empty(t, got)
-	_, err = follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), func(r processors.Inbound) bool {
+	two := func(_ context.Context, r processors.Inbound) bool {
 		got = append(got, string(r.Value))
 		return len(got) < 2
-	})
+	}
+	_, err = follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), two)
 	require.NoError(t, err)
 	require.Equal(t, "a b", strings.Join(got, " "))
 
@@ -90,6 +91,25 @@ func TestReplayEndsWhereFollowingGoesOn(t *testing.T) {
 	cancel()
 	_, err = follower.Replay(ctx, "answers", "s", time.UnixMilli(0), all)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestReplayEndsWithItsFollower(t *testing.T) {
+	f := newField(t, 1)
+	publish(t, newPublisher(t, f.addrs), "s", "a", "b")
+	follower, err := processors.NewFollower(f.addrs, []string{"answers"}, func(processors.Inbound) {})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Run(ctx) }()
+	<-follower.Ready()
+	slow := func(ctx context.Context, _ processors.Inbound) bool {
+		stop()
+		<-ctx.Done()
+		return true
+	}
+	_, err = follower.Replay(t.Context(), "answers", "s", time.UnixMilli(0), slow)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, <-ended)
 }
 
 func TestFollowerRefusesWhatItCannotDo(t *testing.T) {
@@ -103,7 +123,7 @@ func TestFollowerRefusesWhatItCannotDo(t *testing.T) {
 
 	f, err := processors.NewFollower([]string{"localhost:1"}, []string{"a"}, ignore)
 	require.NoError(t, err)
-	_, err = f.Replay(t.Context(), "a", "s", time.Now(), func(processors.Inbound) bool { return true })
+	_, err = f.Replay(t.Context(), "a", "s", time.Now(), func(context.Context, processors.Inbound) bool { return true })
 	require.ErrorIs(t, err, processors.ErrNotFollowing)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -89,6 +89,23 @@ func WithTick(period time.Duration) Option {
 	}
 }
 
+// maxCommitInterval is below any drain, and far below the transaction timeout.
+const maxCommitInterval = 2 * time.Second
+
+// WithCommitInterval sets the least time between two commits, up to 2 s. At least once the default is 100 ms; offsets are
+// committed, and the local store written, so long after a record at least. Table rows wait a tenth of it for newer ones of
+// their key. Exactly once the default is none: each moment with nothing in flight ends a transaction. A longer interval
+// costs latency there, since nothing is visible before the commit, and saves transactions and table rows: it is for
+// groups that fold many small records into few.
+func WithCommitInterval(d time.Duration) Option {
+	return func(o *options) {
+		if d <= 0 || d > maxCommitInterval {
+			o.refuse("WithCommitInterval: %s, want more than 0 and at most %s", d, maxCommitInterval)
+		}
+		o.unit.CommitInterval = d
+	}
+}
+
 // WithTLS has all connections encrypted. The configuration is copied.
 func WithTLS(c *tls.Config) Option {
 	return func(o *options) {

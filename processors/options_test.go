@@ -20,7 +20,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 	catalog, err := topics.For("pilot")
 	require.NoError(t, err)
 	_, err = processors.New([]string{" "}, graphOf(nil, codec.String()),
-		processors.WithTick(0), processors.WithClock(nil), processors.WithLogger(nil), processors.WithTLS(nil),
+		processors.WithTick(0), processors.WithCommitInterval(0), processors.WithClock(nil), processors.WithLogger(nil), processors.WithTLS(nil),
 		processors.WithStorage(processors.LevelDB("")), processors.WithPartitions(0), processors.WithReplication(0),
 		processors.WithDeadLetters(""), processors.WithMaxRecordBytes(1), processors.WithInstance(""),
 		processors.WithRestartLimit(0), processors.WithRestartBackoff(time.Second, time.Millisecond),
@@ -28,7 +28,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		processors.WithTopics(catalog))
 	require.ErrorIs(t, err, processors.ErrConfig)
 	for _, name := range []string{
-		"brokers", "WithTick", "WithClock", "WithLogger", "WithTLS", "WithStorage", "WithPartitions", "WithReplication",
+		"brokers", "WithTick", "WithCommitInterval", "WithClock", "WithLogger", "WithTLS", "WithStorage", "WithPartitions", "WithReplication",
 		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithRestartLimit", "WithRestartBackoff", "GSSAPI",
 		"acks", "WithTopics",
 	} {

@@ -15,18 +15,25 @@ import (
 // openTransaction is how long a replay waits for a transaction that is open at the end of what it reads.
 const openTransaction = 10 * time.Second
 
+// replayWait is how long the fetch that is out when a replay ends may hold it up.
+const replayWait = 10 * time.Millisecond
+
 // Replay hands over the committed records of a key that a topic has when Replay is called, from a time on, in order,
 // until take returns false. It returns the offset behind the last record that it looked at. Whoever began to take what
 // Run handles before Replay was called, and leaves out what stands before that offset, misses nothing and gets nothing
-// twice. It reads the key's whole partition from that time on, and needs Run to be running: ErrNotFollowing.
+// twice. It reads the key's whole partition from that time on, needs Run to be running, else it fails with
+// ErrNotFollowing, and ends with it. The context that take gets ends with both.
 func (f *Follower) Replay(
-	ctx context.Context, topic, key string, since time.Time, take func(Inbound) (more bool),
+	ctx context.Context, topic, key string, since time.Time, take func(context.Context, Inbound) (more bool),
 ) (next int64, err error) {
-	client, err := f.use()
+	client, over, err := f.use()
 	if err != nil {
 		return 0, err
 	}
 	defer f.usage.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(over, cancel)()
 	partitions, err := client.Partitions(topic)
 	if err != nil {
 		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
@@ -72,7 +79,7 @@ func (f *Follower) Replay(
 			if m.Offset >= end {
 				return end, nil
 			}
-			if string(m.Key) == key && !take(inboundOf(m)) {
+			if string(m.Key) == key && !take(ctx, inboundOf(m)) {
 				return m.Offset + 1, nil
 			}
 			if m.Offset == end-1 {
@@ -85,12 +92,12 @@ func (f *Follower) Replay(
 }
 
 // use is the connection, kept open until usage.Done.
-func (f *Follower) use() (sarama.Client, error) {
+func (f *Follower) use() (sarama.Client, context.Context, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.client == nil {
-		return nil, ErrNotFollowing
+		return nil, nil, ErrNotFollowing
 	}
 	f.usage.Add(1)
-	return f.client, nil
+	return f.client, f.over, nil
 }

@@ -47,7 +47,7 @@ func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 			b.processes = append(b.processes, &process{name: "kafka", pid: pid})
 		}
 	default:
-		p, err := startChild(ctx, "broker", childSpec{Kind: kindBroker})
+		p, err := startChild(ctx, "broker", childSpec{Kind: kindBroker}, readyWait)
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,17 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	}
 	t.Partitions = int(count)
 	defer func() { err = errors.Join(err, t.end()) }()
-	if err := t.start(ctx); err != nil {
+	var fresh, again time.Duration
+	if t.Stored > 0 && t.subject == subjectOurs {
+		t.note.begin(t.label()+fmt.Sprintf(", %d stored sessions", t.Stored), phase{})
+		if err := t.fill(ctx); err != nil {
+			return nil, err
+		}
+		if fresh, again, err = t.recover(ctx); err != nil {
+			return nil, err
+		}
+		t.note.clear()
+	} else if err := t.start(ctx); err != nil {
 		return nil, err
 	}
 	from, err := t.brokers.ends(ctx, t.names.Enriched, t.names.ToolUse, t.names.MessageOutput)
@@ -97,6 +107,9 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	if more > dead && !t.repeats {
 		b.faults.some("dead letters", int(more-dead))
 	}
+	if fresh > 0 {
+		r.Recovered, r.Restarted = seconds(fresh), seconds(again)
+	}
 	r.Repeats, r.RepeatsOf, r.Broken = b.faults.repeatCount(), b.faults.repeats, b.faults.counts
 	return r, b.faults.err(t.repeats)
 }
@@ -121,6 +134,10 @@ func (t *trial) start(ctx context.Context) error {
 		return err
 	}
 	t.dir = dir
+	return t.startAll(ctx)
+}
+
+func (t *trial) startAll(ctx context.Context) error {
 	for i := range t.Instances {
 		p, err := t.startOne(ctx, i)
 		if err != nil {
@@ -151,7 +168,16 @@ func (t *trial) startOne(ctx context.Context, i int) (*process, error) {
 	if t.Guarantee == string(processors.ExactlyOnce) || t.Instances > 1 {
 		c.Instance = instance
 	}
-	return startChild(ctx, name, c)
+	wait := readyWait
+	if t.Stored > 0 {
+		wait = storedWait
+	}
+	return startChild(ctx, name, c, wait)
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
 }
 
 func (t *trial) end() error {

@@ -34,7 +34,7 @@ const (
 )
 
 // startChild starts this program as a child and waits until it is ready.
-func startChild(ctx context.Context, name string, c childSpec) (*process, error) {
+func startChild(ctx context.Context, name string, c childSpec, wait time.Duration) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func startChild(ctx context.Context, name string, c childSpec) (*process, error)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := p.answer(ctx)
+	answer, err := p.answer(ctx, wait)
 	words := strings.Fields(answer)
 	if err == nil && (len(words) == 0 || words[0] != "ready") {
 		err = fmt.Errorf("bench: %s says %q", name, answer)
@@ -98,8 +98,8 @@ func start(name string, cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-func (p *process) answer(ctx context.Context) (string, error) {
-	ctx, stop := context.WithTimeout(ctx, readyWait)
+func (p *process) answer(ctx context.Context, wait time.Duration) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()
 	select {
 	case line := <-p.answers:
@@ -125,7 +125,7 @@ func (p *process) order(ctx context.Context, line string) error {
 	if _, err := fmt.Fprintln(p.orders, line); err != nil {
 		return fmt.Errorf("bench: %s: %w", p.name, err)
 	}
-	answer, err := p.answer(ctx)
+	answer, err := p.answer(ctx, readyWait)
 	if err == nil && answer != "done" {
 		err = fmt.Errorf("bench: %s: %s", p.name, answer)
 	}

@@ -83,7 +83,16 @@ func (r *report) table(out io.Writer) error {
 	for _, one := range r.Results {
 		fmt.Fprintln(w, strings.Join(one.cells(), "\t"))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, one := range r.Results {
+		if one.Recovered != nil {
+			fmt.Fprintf(out, "%d stored sessions (%s): recovered in %.1f s, restarted with the store in %.1f s\n",
+				one.Stored, one.Guarantee, *one.Recovered, *one.Restarted)
+		}
+	}
+	return nil
 }
 
 func (r *result) cells() []string {

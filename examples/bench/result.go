@@ -23,6 +23,11 @@ type result struct {
 	Logs    map[string]float64 `json:"log_bytes_per_turn_by_topic,omitempty"`
 	Records float64            `json:"player_bytes_per_turn"`
 
+	// Recovered and Restarted are from the process's start until it runs with the stored sessions: read from the table's
+	// log, and found on disk.
+	Recovered *float64 `json:"recovered_seconds,omitempty"`
+	Restarted *float64 `json:"restarted_seconds,omitempty"`
+
 	Repeats   int            `json:"repeats"`
 	RepeatsOf map[string]int `json:"repeats_by_record,omitempty"`
 	Broken    map[string]int `json:"broken,omitempty"`

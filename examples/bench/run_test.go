@@ -93,6 +93,18 @@ func TestAnOpenLoopKeepsItsPaceWithSeveralInstances(t *testing.T) {
 	require.Nil(t, r.Alone)
 }
 
+func TestStoredSessionsAreRecovered(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.json")
+	args := append(append([]string{}, small...), "-stored", "500", "-alone", "0", "-json", file)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), args, &out, io.Discard))
+	r := reportOf(t, file).Results[0]
+	require.Positive(t, *r.Recovered)
+	require.Positive(t, *r.Restarted)
+	require.Equal(t, 500, r.Stored)
+	require.Contains(t, out.String(), "500 stored sessions (at_least_once): recovered in")
+}
+
 func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
@@ -119,7 +131,7 @@ func TestAProcessThatRunsAlreadyIsMeasuredAndLeftAlone(t *testing.T) {
 	defer func() { require.NoError(t, b.end()) }()
 	_, err = b.topics(t.Context(), "stranger", 3)
 	require.NoError(t, err)
-	p, err := startChild(t.Context(), "stranger", childSpec{Kind: kindFloor, Agent: "stranger", Brokers: b.addrs})
+	p, err := startChild(t.Context(), "stranger", childSpec{Kind: kindFloor, Agent: "stranger", Brokers: b.addrs}, readyWait)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.end()) }()
 
@@ -149,7 +161,7 @@ func TestAProcessorThatDoesNothingBreaksAPromise(t *testing.T) {
 }
 
 func TestAChildEndsWithItsParent(t *testing.T) {
-	p, err := startChild(t.Context(), "broker", childSpec{Kind: kindBroker})
+	p, err := startChild(t.Context(), "broker", childSpec{Kind: kindBroker}, readyWait)
 	require.NoError(t, err)
 	require.NoError(t, p.orders.Close())
 	select {
@@ -167,7 +179,7 @@ func TestAChildThatDoesNotEndIsKilled(t *testing.T) {
 	}
 	p, err := startCommand("deaf", `sh -c 'trap "" TERM; echo up; while :; do sleep 1; done'`)
 	require.NoError(t, err)
-	line, err := p.answer(t.Context())
+	line, err := p.answer(t.Context(), readyWait)
 	require.NoError(t, err)
 	require.Equal(t, "up", line)
 	require.ErrorContains(t, p.endWithin(100*time.Millisecond), "did not end")

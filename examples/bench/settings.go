@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ type scenario struct {
 	Rate        float64 `json:"rate,omitzero"`
 	Guarantee   string  `json:"guarantee"`
 	Storage     string  `json:"storage"`
+	Stored      int     `json:"stored_sessions,omitzero"`
 }
 
 func parse(args []string, notes io.Writer) (settings, error) {
@@ -67,6 +69,8 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	f.Float64Var(&s.one.Rate, "rate", 0, "turns a second that begin, whatever ends; 0: -concurrency says")
 	f.StringVar(&s.one.Guarantee, "guarantee", string(processors.AtLeastOnce), "at_least_once, exactly_once or both")
 	f.StringVar(&s.one.Storage, "storage", "leveldb", "leveldb or memory")
+	f.IntVar(&s.one.Stored, "stored", 0, "sessions that the table has beside those that are played; "+
+		"the time to recover them is measured")
 	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: -duration says")
 	f.DurationVar(&s.duration, "duration", 10*time.Second, "how long turns begin that are measured")
 	f.IntVar(&s.warmup, "warmup", 2000, "turns ahead of those that are measured")
@@ -74,7 +78,8 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	f.DurationVar(&s.stall, "timeout", time.Minute, "how long nothing may come while turns are open")
 	f.BoolVar(&s.repeats, "repeats", false, "repeats break no promise")
 	f.BoolVar(&s.floor, "floor", false, "measure the floor too, and print ratios to it")
-	f.StringVar(&s.sweep, "sweep", "", "table: three histories, both guarantees, the floor; all: each dimension too")
+	f.StringVar(&s.sweep, "sweep", "", "table: three histories, both guarantees, the floor; growth: stored sessions and instances; "+
+		"all: each dimension too")
 	f.StringVar(&s.json, "json", "", "file to write the figures to")
 	f.StringVar(&s.pprof, "pprof", "", "directory for CPU and allocation profiles of the measured phase")
 	if err := f.Parse(args); err != nil {
@@ -110,6 +115,7 @@ func (s settings) check(rest []string) error {
 	wrong(o.Tools < 0, "-tools %d", o.Tools)
 	wrong(o.Concurrency < 1 || o.Sessions < o.Concurrency, "-concurrency %d: from 1 to -sessions", o.Concurrency)
 	wrong(o.Sessions > 9_999_999, "-sessions %d: at most 9999999", o.Sessions)
+	wrong(o.Stored < 0 || o.Stored > 9_999_999, "-stored %d: from 0 to 9999999", o.Stored)
 	wrong(o.Rate < 0, "-rate %v", o.Rate)
 	wrong(o.Guarantee != string(processors.AtLeastOnce) && o.Guarantee != string(processors.ExactlyOnce),
 		"-guarantee %s: at_least_once, exactly_once or both", o.Guarantee)
@@ -117,7 +123,7 @@ func (s settings) check(rest []string) error {
 	wrong(s.turns < 0 || s.warmup < 0 || s.alone < 0, "-turns, -warmup and -alone are not negative")
 	wrong(s.turns == 0 && s.duration <= 0, "-turns or -duration")
 	wrong(s.stall <= 0, "-timeout %v", s.stall)
-	wrong(s.sweep != "" && s.sweep != "table" && s.sweep != "all", "-sweep %s: table or all", s.sweep)
+	wrong(!slices.Contains([]string{"", "table", "growth", "all"}, s.sweep), "-sweep %s: table, growth or all", s.sweep)
 	wrong(s.kafka && len(s.brokers) > 0, "-kafka starts a broker, -brokers names one")
 	wrong(s.pid != 0 && s.command != "", "-pid and -command are two processors")
 	wrong(s.pid != 0 && (len(s.brokers) == 0 || s.agent == ""), "-pid needs -brokers and -agent")

@@ -16,6 +16,8 @@ func (s settings) steps() []step {
 	switch s.sweep {
 	case "table":
 		return s.table()
+	case "growth":
+		return s.growth()
 	case "all":
 		return append(s.table(), s.dimensions()...)
 	}
@@ -52,6 +54,21 @@ func (s settings) table() []step {
 		out = append(out, step{
 			scenario: at, subjects: []string{subjectFloor, subjectBare, s.subject()}, guarantees: bothGuarantees,
 		})
+	}
+	return out
+}
+
+// growth is what more of everything costs: a table of a million, and a second instance for the same partitions.
+func (s settings) growth() []step {
+	var out []step
+	for _, change := range []func(*scenario){
+		func(*scenario) {},
+		func(at *scenario) { at.Stored = 1_000_000 },
+		func(at *scenario) { at.Instances, at.Partitions = 2, max(at.Partitions, 2) },
+	} {
+		at := s.one
+		change(&at)
+		out = append(out, step{scenario: at, subjects: []string{s.subject()}, guarantees: []string{at.Guarantee}})
 	}
 	return out
 }

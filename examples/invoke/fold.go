@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,8 +63,8 @@ func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
 				return err
 			}
 		}
-		// Whoever waits for an answer before asking again gets it.
-		if r.Buffered() == 0 || readErr != nil {
+		// Whoever waits for an answer before asking again, or before ending what was begun, gets it.
+		if ahead, _ := r.Peek(r.Buffered()); bytes.IndexByte(ahead, '\n') < 0 {
 			if err := w.Flush(); err != nil {
 				return err
 			}
@@ -100,10 +101,36 @@ func foldLine(line []byte, opts []fold.Option) []byte {
 type turnLine struct{ id, events, stopReason jsontext.Value }
 
 func (t *turnLine) read(line []byte) error {
-	t.id = jsontext.Value("null")
-	if !utf8.Valid(line) {
+	err := t.decode(line)
+	switch {
+	case !utf8.Valid(line):
+		if !utf8.Valid(t.id) {
+			t.id = jsontext.Value("null")
+		}
 		return errLine
+	case err == errLine && (bytes.Contains(line, []byte("NaN")) || bytes.Contains(line, []byte("Infinity"))):
+		// Only its id is still of use.
+		if t.decode(replaceConstants(line)) == nil {
+			return errNumber
+		}
 	}
+	return err
+}
+
+// constants finds what Python writes for numbers that JSON does not have, and skips strings.
+var constants = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|NaN|-?Infinity`)
+
+func replaceConstants(line []byte) []byte {
+	return constants.ReplaceAllFunc(line, func(token []byte) []byte {
+		if token[0] == '"' {
+			return token
+		}
+		return []byte("null")
+	})
+}
+
+func (t *turnLine) decode(line []byte) error {
+	*t = turnLine{id: jsontext.Value("null")}
 	d := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
 		return errLine
@@ -155,6 +182,7 @@ func (t *turnLine) fold(opts []fold.Option) (fold.Batch, string, error) {
 }
 
 var (
+	errNumber = errors.New("the line has NaN or an infinity, which JSON does not have")
 	errLine   = errors.New("the line is no JSON object in UTF-8")
 	errEvents = errors.New("the turn has no events")
 )

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -72,9 +73,12 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 		`{"events":[],"stop_reason":"end_turn"}`,
 		"{\"id\":[1,\r2],\"events\":{}}",
 		"{\"id\":3,\"events\":[{\"type\":\"message\",\"text\":\"\r\"}]}",
+		`{"events":["NaN\"",-Infinity],"id":"NaN","stop_reason":null}`,
+		`{"events":[NaN]],"id":4}`,
+		"{\"events\":[\"\xff\"],\"id\":5}",
 	}, "\n")))
 	require.Equal(t, []string{
-		`{"id":1,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":1,"error":"the line has NaN or an infinity, which JSON does not have"}`,
 		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
 		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
 		`{"id":"x","error":"the turn has no events"}`,
@@ -87,7 +91,35 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 			`"assistant_text":""}`,
 		`{"id":[1, 2],"error":"fold: the events are no JSON array"}`,
 		`{"id":3,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":"NaN","error":"the line has NaN or an infinity, which JSON does not have"}`,
+		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":5,"error":"the line is no JSON object in UTF-8"}`,
 	}, got)
+}
+
+func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- runFold(in, out, nil)
+		_ = out.Close()
+	}()
+	r := bufio.NewReader(answers)
+	for _, piece := range []string{
+		"{\"id\":1,\"events\":[]}\n", "{\"id\":2,\"events\":[]}\n\n{\"id\"", ":3,\"events\":[]}\r\n{",
+	} {
+		_, err := io.WriteString(ask, piece)
+		require.NoError(t, err)
+		answer, err := r.ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, answer, `"batch":`)
+	}
+	require.NoError(t, ask.Close())
+	answer, err := r.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, answer, `"error":`)
+	require.Zero(t, <-done)
 }
 
 func TestFilterTakesLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {

@@ -67,7 +67,8 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "listen on this `address`; the door is open to whoever reaches it")
-	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
+	brokers := flags.String("brokers", "",
+		"bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
 	flags.StringVar(&s.turns, "turns", "", "play the turns of this `file`, one a line, that a message names by its id")
 	flags.DurationVar(&s.pace, "pace", 20*time.Millisecond, "`time` between two events")
 	if err := flags.Parse(args); err != nil {

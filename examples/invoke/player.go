@@ -79,7 +79,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 	}
 	if !ok {
 		text := errNoTurn.Error()
-		return think.Reply{}, errors.Join(errNoTurn, w.write(ctx, topics.AgentEvent{Result: &topics.AgentResult{Error: &text}}))
+		return think.Reply{}, errors.Join(errNoTurn, w.end(ctx, topics.AgentResult{Error: &text}))
 	}
 	events, err := topics.Elements(topics.Raw(t.events))
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 			}
 		}
 	}
-	if err := w.write(ctx, topics.AgentEvent{Result: &topics.AgentResult{OK: true, StopReason: reason(t.stopReason)}}); err != nil {
+	if err := w.end(ctx, topics.AgentResult{OK: true, StopReason: reason(t.stopReason)}); err != nil {
 		return think.Reply{}, err
 	}
 	text, err := f.AssistantText()
@@ -128,6 +128,11 @@ type writing struct {
 	*player
 	session, turn string
 	seq           int64
+}
+
+// end writes the terminal record.
+func (w *writing) end(ctx context.Context, r topics.AgentResult) error {
+	return w.write(ctx, topics.AgentEvent{Result: &r})
 }
 
 func (w *writing) write(ctx context.Context, e topics.AgentEvent) error {

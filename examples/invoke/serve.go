@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -58,7 +59,15 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	processor, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))
+	turns, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))
+	if err != nil {
+		return err
+	}
+	// The same events fold into batch messages on a topic, for whoever does not ask by HTTP.
+	if graph, err = fold.Graph(agent); err != nil {
+		return err
+	}
+	batches, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))
 	if err != nil {
 		return err
 	}
@@ -82,7 +91,8 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does
-	group.Go(func() error { return processor.Run(ctx) })
+	group.Go(func() error { return turns.Run(ctx) })
+	group.Go(func() error { return batches.Run(ctx) })
 	group.Go(func() error { return worker.Run(ctx, s.brokers) })
 	group.Go(func() error { return pipeline.Run(ctx) })
 	group.Go(func() error {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -85,7 +87,8 @@ func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
 	require.NoError(t, got.Compact())
 	require.Equal(t, outputs(t, batch), string(got))
 
-	frames, header := ask(t, strings.Replace(url, "/invoke", "/agent/v0/invoke", 1), question, "Accept", "text/event-stream")
+	mounted := strings.Replace(url, "/invoke", "/agent/v0/invoke", 1)
+	frames, header := ask(t, mounted, question, "Accept", "text/event-stream")
 	last := header.Get("X-Ag-Turn-Id") + ".1.5"
 	_, rest, ok := strings.Cut(frames, "id: "+last+"\n")
 	require.True(t, ok)
@@ -95,6 +98,32 @@ func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
 
 	parts, _ := ask(t, url, question, "Accept", "text/event-stream", "x-ag-messages-format", "vercel")
 	require.True(t, strings.HasSuffix(parts, "data: [DONE]\n\n"))
+}
+
+// The door and the group fold the same events: what a request is answered with is what stands on the topic.
+func TestDoorAndTopicSayTheSame(t *testing.T) {
+	broker, err := embedded.Start(embedded.WithPartitions(3))
+	require.NoError(t, err)
+	defer broker.Close()
+	t.Run("service", func(t *testing.T) {
+		url := started(t, "-pace", "0", "-brokers", strings.Join(broker.Addrs(), ","))
+		batch, header := ask(t, url, "Which berth is free?")
+		client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...), kgo.ConsumeTopics("pilot-batch-messages"),
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		require.NoError(t, err)
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		records := client.PollRecords(ctx, 1).Records()
+		require.Len(t, records, 1)
+		turn, _ := topics.Lookup(topics.Raw(records[0].Value), "turn_id")
+		require.Equal(t, `"`+header.Get("X-Ag-Turn-Id")+`"`, string(turn))
+		for _, name := range []string{"messages", "stop_reason"} {
+			want, _ := topics.Lookup(topics.Raw(outputs(t, batch)), name)
+			got, _ := topics.Lookup(topics.Raw(records[0].Value), name)
+			require.Equal(t, string(want), string(got))
+		}
+	})
 }
 
 func TestServiceSaysWhatItPlays(t *testing.T) {

@@ -138,9 +138,9 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 		"PORT and WS_PORT":               {"AGENT_NAME=a", "PORT=8000", "WS_PORT=8000"},
 		"PORT: listen":                   {"AGENT_NAME=a", "PORT=nowhere.invalid:80"},
 		`ALLOWED_HOST_MAPPING: sink: bad host mapping: entry 1 ("harbor")`: {"AGENT_NAME=a", "ALLOWED_HOST_MAPPING=harbor:x"},
-		"REPLY_RETRY_MAX_MS":           {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
-		"PORT is not: no tool":         {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret"},
-		"TOOL_CALLBACK_SECRET is not":  {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
+		"REPLY_RETRY_MAX_MS":          {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
+		"PORT is not: no tool":        {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret"},
+		"TOOL_CALLBACK_SECRET is not": {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

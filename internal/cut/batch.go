@@ -35,7 +35,6 @@ func (p *Producer) Seal() Settling {
 	p.batch, b.sealed = newBatch(), true
 	for _, r := range p.rows {
 		p.releaseLocked(r)
-		r.busy = false
 	}
 	if b.left == 0 {
 		b.end(nil)

@@ -34,13 +34,7 @@ func (p *Producer) sweep() {
 	if p.ended {
 		return
 	}
-	more := false
 	for _, r := range p.rows {
-		r.busy = len(r.order) > 0
-		more = more || r.busy
 		p.releaseLocked(r)
-	}
-	if more {
-		p.armLocked()
 	}
 }

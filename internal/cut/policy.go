@@ -27,11 +27,23 @@ func AtLeastOncePolicy() Policy {
 	return Policy{
 		Every:      100 * time.Millisecond,
 		Force:      time.Second,
-		Linger:     10 * time.Millisecond,
+		Linger:     100 * time.Millisecond / lingers,
 		Drain:      5 * time.Second,
 		MaxRecords: 10_000,
 		MaxBytes:   64 << 20,
 	}
+}
+
+// lingers is how many times rows are written in the age of a cut.
+const lingers = 10
+
+// With returns the policy with another least age of a cut.
+func (p Policy) With(every time.Duration) Policy {
+	p.Every = every
+	if p.Linger > 0 {
+		p.Linger = every / lingers
+	}
+	return p
 }
 
 // ExactlyOncePolicy is the default of the transactional closer: a cut at each moment with nothing in flight, after 10 ms

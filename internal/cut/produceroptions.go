@@ -8,8 +8,7 @@ type ProducerOptions struct {
 	Lease *Lease // may be nil
 	// Ordered puts rows behind the outputs of their callback: at least once needs it, a transaction does not.
 	Ordered bool
-	// Linger is how long a row waits, for newer ones of its key and for others to go with, where the partition's last
-	// row was sent less than this ago. Zero: until the cut.
+	// Linger is how long a row waits, for newer ones of its key and for others to go with. Zero: until the cut.
 	Linger time.Duration
 	// Stored, if any, is told the changelog offset of each row that is acknowledged, which the local store has; sealed
 	// says that it is of a cut that was made. It is called under the producer's lock.

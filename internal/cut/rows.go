@@ -9,13 +9,12 @@ import (
 
 // rows are the callbacks and the unsent table rows of one partition.
 //
-// A row goes as soon as it may, where none went within the linger before it. Others are held, and replaced by newer ones
-// of their key, until the next sweep or the cut: under load a linger costs one batch, and a session one row in it, while
-// a row that comes alone is never behind.
+// A row is held, and replaced by newer ones of its key, until a linger has passed or the cut is made: so a linger costs
+// one batch of rows, and a session one row in it. Nor does a row hold up the outputs behind it, which would wait until
+// its request is answered: one request is in flight.
 type rows struct {
 	partition int32
 	call      *call           // whose callback runs, or ran last
-	busy      bool            // a row went since the last sweep
 	held      map[string]*row // by key
 	order     []*row          // the held ones
 	waiting   []*row          // for outputs, in order
@@ -99,21 +98,9 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	e.batch = p.batch
 	e.batch.left++
 	w := &row{msg: msg, calls: []*call{r.call}, rows: r}
-	if r.busy {
-		r.held[key] = w
-		r.order = append(r.order, w)
-		p.mu.Unlock()
-		return
-	}
-	r.busy = true
+	r.held[key] = w
+	r.order = append(r.order, w)
 	p.armLocked()
-	if r.call.pending == 0 && r.err == nil && r.idle() {
-		p.mu.Unlock()
-		p.async.Input() <- msg
-		return
-	}
-	r.queue(w)
-	p.advanceLocked(r)
 	p.mu.Unlock()
 }
 

@@ -112,24 +112,20 @@ func TestRowsThatComeTogetherGoWithTheCut(t *testing.T) {
 	s.callback("a", "a2")
 	s.callback("b", "b1")
 	s.callback("a", "a3")
-	first := s.next(t)
-	require.Equal(t, "a1", text(first), "one that comes alone is not behind")
 	s.nothing(t)
 	rows := s.Seal()
-	s.callback("a", "a4") // of the next cut, and yet behind
-	for _, want := range []string{"a3", "b1", "a4"} {
-		m := s.next(t)
-		require.Equal(t, want, text(m))
-		if want != "a4" {
-			s.ack(m)
-		}
-	}
+	s.callback("a", "a4") // of the next cut
+	a, b := s.next(t), s.next(t)
+	require.Equal(t, "a3", text(a))
+	require.Equal(t, "b1", text(b))
+	s.nothing(t)
+	s.ack(a)
 	select {
 	case <-rows.Done():
-		t.Fatal("the cut's first row is not acknowledged")
+		t.Fatal("a row of the cut is not acknowledged")
 	default:
 	}
-	s.ack(first)
+	s.ack(b)
 	ended(t, rows)
 }
 
@@ -138,7 +134,6 @@ func TestHeldRowsGoAfterTheLinger(t *testing.T) {
 	for _, row := range []string{"1", "2", "3"} {
 		s.callback("a", row)
 	}
-	require.Equal(t, "1", text(s.next(t)))
 	require.Equal(t, "3", text(s.next(t)))
 	s.nothing(t)
 	s.callback("a", "4")
@@ -148,8 +143,6 @@ func TestHeldRowsGoAfterTheLinger(t *testing.T) {
 // R1 for a row that has taken the place of another: it holds what that one's callback did too.
 func TestRowWaitsForTheOutputsOfThoseItReplaced(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
-	s.callback("a", "a0")
-	require.Equal(t, "a0", text(s.next(t)))
 	s.callback("a", "a1", "slow")
 	s.callback("a", "a2", "quick")
 	slow, quick := s.next(t), s.next(t)
@@ -186,6 +179,7 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := onLine(t, ProducerOptions{})
 			s.callback("a", "a1")
+			s.Seal()
 			s.ack(s.next(t))
 			delete(s)
 			s.Begin(0)
@@ -209,8 +203,6 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 // What is deleted and written again between two cuts is written; its old parts go.
 func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 	s := onLine(t, ProducerOptions{})
-	s.callback("b", "b1")
-	require.Equal(t, "b1", text(s.next(t)))
 	s.callback("a", "")
 	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
 	s.callback("a", "a2")

@@ -21,11 +21,32 @@ func requireUnlinked(t *testing.T, listing []byte) {
 	}
 }
 
+// Those that users import.
+var linked = []string{
+	"processors", "processors/turn", "processors/turn/token", "processors/turn/tools",
+	"processors/delivery", "processors/delivery/sink", "processors/delivery/websocket",
+}
+
 func TestCapabilityLinksNothingForTests(t *testing.T) {
-	for _, p := range packages(t) {
-		if name := p.name(); name == "processors" || name == "processors/turn" {
-			requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
-		}
+	for _, name := range linked {
+		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
+	}
+}
+
+// A program in which two Protobuf files have one name does not start.
+func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
+	generated, err := filepath.Glob(filepath.Join(root(t), "processors/*/*.pb.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, generated)
+	by := map[string]string{}
+	for _, file := range generated {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, name, found := strings.Cut(string(text), "\n// source: ")
+		require.True(t, found, file)
+		name, _, _ = strings.Cut(name, "\n")
+		require.Empty(t, by[name], "%s and %s", by[name], file)
+		by[name] = file
 	}
 }
 

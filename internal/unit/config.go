@@ -43,6 +43,8 @@ type Config struct {
 	// TransactionTimeout is how long a dead instance's transaction can keep its outputs from read-committed readers; the
 	// session timeout.
 	TransactionTimeout time.Duration
+	// CommitInterval is the least age of a cut; that of the guarantee's policy.
+	CommitInterval time.Duration
 	// Policy says when cuts are made; cut.AtLeastOncePolicy or cut.ExactlyOncePolicy.
 	Policy  cut.Policy
 	Restart Restart
@@ -135,6 +137,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.Policy = cut.ExactlyOncePolicy()
 	default:
 		c.Policy = cut.AtLeastOncePolicy()
+	}
+	if c.CommitInterval > 0 {
+		c.Policy = c.Policy.With(c.CommitInterval)
 	}
 	if c.Restart.Initial <= 0 {
 		c.Restart.Initial = defaultRestartInitial

@@ -33,7 +33,9 @@ func (es effects) answers() (responses []topics.ThinkResponse, failures []topics
 
 func asking(t tester, request string, result topics.AgentResult) (*play, effects) {
 	p := newPlay(t, thinking)
-	p.handle(streamRecord(t, topics.AgentEvent{TurnID: "t", Seq: 1, Request: topics.Raw(request), Event: topics.Raw(startEvent("m"))}))
+	p.handle(streamRecord(t, topics.AgentEvent{
+		TurnID: "t", Seq: 1, Request: topics.Raw(request), Event: topics.Raw(startEvent("m")),
+	}))
 	p.handle(eventRecord(t, "t", 2, deltaEvent("m", "Hello")))
 	p.handle(eventRecord(t, "t", 3, `{"type":"tool_call","data":{"id":"c","name":"n","input":{}}}`))
 	p.handle(eventRecord(t, "t", 4, `{"type":"message","data":{"text":"there"}}`))
@@ -109,6 +111,8 @@ func TestAnswerThatFitsIntoNoRecordIsAFailure(t *testing.T) {
 
 func TestRequestsAreKeptOnlyWhereTheyAreNeeded(t *testing.T) {
 	p := newPlay(t)
-	p.handle(streamRecord(t, topics.AgentEvent{TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m"))}))
+	p.handle(streamRecord(t, topics.AgentEvent{
+		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
+	}))
 	require.Empty(t, p.parts)
 }

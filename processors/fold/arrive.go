@@ -6,9 +6,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// authorAgent may be written out.
-const authorAgent = "agent"
-
 func (a Arrived) apply(s *session) {
 	e := a.Event
 	switch {
@@ -82,7 +79,7 @@ func (t *Turn) place(seq uint64) (int, bool) {
 // something. The seq of a refused record counts as taken: nothing else is lost with it.
 func (s *session) eventOf(e topics.AgentEvent) (event Event, ok, refused bool) {
 	switch {
-	case e.Author != "" && e.Author != authorAgent:
+	case e.Author == topics.AuthorUser:
 		return Event{}, false, false
 	case len(e.Event) > s.rules.eventLimit():
 		s.refuse(reasonEventSize)

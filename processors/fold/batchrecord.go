@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxError bounds the text of a failure, which stands beside the batch.
-	maxError = 16 << 10
+	maxError = 4 << 10
 	// envelope bounds what stands around the big parts of a record: field names, numbers, the id header, its frame.
 	envelope = 2 << 10
 	// escaped is what a byte of text takes in JSON, at most.

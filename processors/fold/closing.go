@@ -32,19 +32,23 @@ var (
 const stopCancelled = "cancelled"
 
 // byResult is the ending that a terminal record says.
-func byResult(r topics.AgentResult) ending {
-	e := ending{end: End{State: Complete}, usage: r.Usage}
+func byResult(r topics.AgentResult) ending { return ending{end: EndOf(r), usage: r.Usage} }
+
+// EndOf is the end of a turn as its terminal record says: failed where the run was not ok, cancelled where that is its
+// stop reason, else complete, whatever errors the events tell of.
+func EndOf(r topics.AgentResult) End {
+	e := End{State: Complete}
 	if r.StopReason != nil {
-		e.end.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason)
+		e.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason) // what is no UTF-8 is repaired
 	}
 	switch {
 	case !r.OK:
-		e.end.State = Failed
+		e.State = Failed
 	case r.StopReason != nil && *r.StopReason == stopCancelled:
-		e.end.State = Cancelled
+		e.State = Cancelled
 	}
 	if r.Error != nil {
-		e.end.Error = *r.Error
+		e.Error = *r.Error
 	}
 	return e
 }

@@ -74,7 +74,7 @@ func (e *Event) restoreDelta(raw jsontext.Value) {
 // read finds the type and the data of a valid object, and tells its encoding.
 func (e *Event) read() {
 	var kind, data jsontext.Value
-	var wrapped, resultFields, dataFields bool
+	var wrapped, beside, resultFields, dataFields bool
 	for name, value := range members(e.raw) {
 		switch name {
 		case "type":
@@ -82,12 +82,16 @@ func (e *Event) read() {
 		case "data":
 			wrapped, data = true, value
 		case "output", "isError", "denied", "render":
-			resultFields = true
+			beside, resultFields = true, true
 		case "name":
-			dataFields = true
+			beside, dataFields = true, true
+		default:
+			beside = true
 		}
 	}
 	e.Type = typeName(kind)
+	// A request of nothing but its type is one whose data is missing, not a flat one without fields: a pause shows which.
+	wrapped = wrapped || e.Type == "interaction_request" && !beside
 	e.flat = !wrapped || e.Type == "tool_result" && resultFields || e.Type == "data" && dataFields
 	switch {
 	case e.flat:

@@ -19,6 +19,7 @@ func TestEventsKeepTheirBytes(t *testing.T) {
 		`{"type":"data","name":"n","data":1}`:    `{"type":"data","data":{"type":"data","name":"n","data":1}}`,
 		`{"type":"data","data":{"name":"n"}}`:    "",
 		`{"type":"tool_result","data":{"id":1}}`: "",
+		`{"type":"interaction_request"}`:         "",
 		`{"type":5,"x":1}`:                       `{"type":"5","data":{"type":5,"x":1}}`,
 		`{"type":true}`:                          `{"type":"True","data":{"type":true}}`,
 		`{"type":1.0}`:                           `{"type":"1.0","data":{"type":1.0}}`,

@@ -2,8 +2,10 @@ package fold_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The graph is a plain Goka graph; processors.New runs it.
@@ -23,4 +25,65 @@ func ExampleGraph() {
 	// out: harbor-batch-messages
 	// out: harbor-think-request-response
 	// out: harbor-think-dlq
+}
+
+// The transition needs no broker: records in, effects out.
+func ExampleApply() {
+	now := time.UnixMilli(1_790_000_000_000)
+	stored := map[uint32][]byte{}
+	parts := func(number uint32) ([]byte, error) { return stored[number], nil }
+	reason := "end_turn"
+	var row *fold.Row
+	for i, e := range []topics.AgentEvent{
+		{Event: topics.Raw(`{"type":"message_start","data":{"id":"msg-0"}}`)},
+		{Event: topics.Raw(`{"type":"message_delta","data":{"id":"msg-0","delta":"Berth N4."}}`)},
+		{Result: &topics.AgentResult{OK: true, StopReason: &reason}},
+	} {
+		e.SessionID, e.TurnID, e.Attempt, e.Seq = "harbor-s19", "t-7", 1, int64(i+1)
+		out, err := fold.Apply(row, fold.Arrived{Session: e.SessionID, Event: e}, parts, now, fold.DefaultRules())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		row = out.Row
+		for _, effect := range out.Effects {
+			switch v := effect.(type) {
+			case fold.Emit:
+				batch := v.Value.(fold.Folded)
+				fmt.Println(batch.State, batch.Messages, batch.StopReason)
+			case fold.PartWritten:
+				stored[v.Number] = v.Value
+			}
+		}
+	}
+	fmt.Print(fold.Describe(row))
+	// Output:
+	// complete [{"role":"assistant","content":"Berth N4."}] "end_turn"
+	// remembered: 1
+	// next deadline: 2026-09-22T14:13:20Z
+}
+
+// What a terminal record says wins over the events.
+func ExampleEndOf() {
+	reason := "end_turn"
+	folder := fold.NewFolder()
+	for _, raw := range []string{`{"type":"message","data":{"text":"Berth N4."}}`, `{"type":"done","data":{}}`} {
+		event, err := fold.DecodeEvent([]byte(raw))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := folder.Add(event); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	batch, err := folder.Batch(fold.EndOf(topics.AgentResult{OK: true, StopReason: &reason}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(batch.State, string(batch.AppendJSON(nil)))
+	// Output:
+	// complete {"messages":[{"role":"assistant","content":"Berth N4."}],"stop_reason":"end_turn","pending_interaction":null}
 }

@@ -1,3 +1,33 @@
+// # The group
+//
+// The other half folds the stream on Kafka, in the group "{agent}-fold-streams", with all topics keyed by session:
+//
+//	agent-events ----+    one session's row     +--> batch-messages
+//	session-control -+--> (row, input, now) ----+--> think-request-response, think-dlq (WithThinkResponses)
+//	deadlines -------+     -> (row, effects)    +--> fold-streams-dlq
+//
+// Records are named by turn, attempt and seq, which counts them from 1 without holes. Repeats are dropped; what comes
+// ahead of a missing record is held in a bounded window; a newer attempt drops the older one; records of a user count
+// and are not folded. So a turn's events are folded once each and in their order, or the batch says "gap" and is what
+// came before it.
+//
+// # How a turn ends
+//
+// With its terminal record: an envelope with a result in place of an event. Its stop reason wins. Instead of one, a
+// second done event that names a reason ends the turn at once, and any done event after a grace. A turn whose producer
+// has vanished expires. Every turn gives exactly one batch, with a state (complete, failed, expired, cancelled) and,
+// where it is not complete, a reason (topics.ReasonGap and its like) and what came before. Its turntable.id is derived
+// from session and turn: at least once, a crash may repeat it, under the same id. What comes of the turn after that
+// changes nothing, for as long as closed turns are remembered; a newer attempt is dead-lettered.
+//
+// A poison record of the stream goes to the dead letters; its seq is then missing, and its turn ends with a gap. An event
+// that is no object, or too large, goes there too, and counts as taken.
+//
+// # What it costs
+//
+// An event that was taken is kept as a Log. The row, of which every cut writes one, has its last bytes only; the others
+// stand in parts of the row, which are written once and read once, when the turn ends: the batch is the fold of them. So
+// what a turn writes grows with its text. Everything is bounded: turns, windows, bytes, what is remembered.
 package fold
 
 import (
@@ -66,6 +96,9 @@ func (b *binding) apply(c *processors.Context, in Input) error {
 		return c.DeadLetter(reasonBroken)
 	}
 	parts, rules := Parts(c.Part), b.rules
+	if limit := c.MaxRecordBytes(); limit > 0 {
+		rules.RecordLimit = min(rules.RecordLimit, limit) // what is larger would be refused at every attempt
+	}
 	if !c.HasParts() {
 		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
 	}

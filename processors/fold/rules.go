@@ -36,8 +36,9 @@ type Rules struct {
 }
 
 const (
-	// tailLimit is how many bytes of a turn's events stand in the row, at most: they are written with every event.
-	tailLimit = 512
+	// tailLimit is how many bytes of a turn's events stand in the row, at most: they are written with every row, of which
+	// a cut has one. A part costs some 40 bytes besides its own.
+	tailLimit = 256
 	// recordMargin is what parts and turns stay below the limit of a record: key, frame, a tail.
 	recordMargin = 64 << 10
 	// rowReserve is what a row has besides the events of its turns, where no part of it stands apart.
@@ -62,7 +63,7 @@ func DefaultRules() Rules {
 }
 
 // eventLimit is how large an event may be: it must fit into a part.
-func (r Rules) eventLimit() int { return r.RecordLimit - recordMargin }
+func (r Rules) eventLimit() int { return max(r.RecordLimit-recordMargin, r.RecordLimit/2) }
 
 // validate names the first rule that is out of range.
 func (r Rules) validate() error {

@@ -168,7 +168,8 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	if record == nil {
 		return nil
 	}
-	effects := []Effect{DeadLetter{Reason: reason}}
+	_, route := event.(RouteGiven)
+	effects := []Effect{DeadLetter{Reason: reason, Bare: route && !record.tombstone()}}
 	e, ok := event.(MessageArrived)
 	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
 		return effects

@@ -102,10 +102,10 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 				if err != nil {
 					return err
 				}
-				if len(value) != int(p.Length) {
+				if len(value) < int(p.Length) {
 					return fmt.Errorf("%w: part %d has %d bytes, the row says %d", errBroken, p.Number, len(value), p.Length)
 				}
-				whole = append(whole, value...)
+				whole = append(whole, value[:p.Length]...)
 			}
 			*f.inline, *f.parts = append(whole, *f.inline...), nil
 		}
@@ -167,7 +167,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			if s.NextPart == 0 {
 				s.NextPart = uint32(now / 1000)
 			}
-			// The store keeps a part, and it must not keep the response of megabytes that an event came in.
+			// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
 			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
 			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
@@ -180,18 +180,24 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 
 // keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and what
 // follows them; left are the numbers of the others. A part whose first entries are gone is kept: what was dropped is
-// dropped again when it is met.
+// dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a model that
+// forgets its last turn must not cost the whole history.
 func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)
 	end := 0
 	for _, p := range l.parts {
+		start := end
 		end += int(p.Length)
-		if end <= dropped || end > common {
+		switch {
+		case end > dropped && end <= common:
+			kept, rest = append(kept, p), value[end-dropped:]
+		case end > common && 2*(common-start) > int(p.Length):
+			front := &Part{Number: p.Number, Length: uint32(common - start)}
+			kept, rest = append(kept, front), value[common-dropped:]
+		default:
 			left = append(left, p.Number)
-			continue
 		}
-		kept, rest = append(kept, p), value[end-dropped:]
 	}
 	if len(kept) == 0 {
 		rest = value
@@ -226,7 +232,7 @@ func (l laid) of(p *Part) []byte {
 	at := 0
 	for _, q := range l.parts {
 		if q.Number == p.Number {
-			return bytes.Clone(l.value[at : at+int(q.Length)])
+			return bytes.Clone(l.value[at : at+int(p.Length)])
 		}
 		at += int(q.Length)
 	}

@@ -72,6 +72,11 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 				want.History = append(bytes.Clone(want.History[:len(want.History)-1]), more...)
 				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
 			},
+			"shorten": func(t *rapid.T) {
+				end := rapid.IntRange(1, len(want.History)-1).Draw(t, "end")
+				want.History = append(bytes.Clone(want.History[:end]), ']')
+				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
+			},
 			"replace": func(t *rapid.T) {
 				want.History = []byte("[" + strings.Repeat("z", rapid.IntRange(0, 10_000).Draw(t, "size")) + "]")
 				p.change(t, true, now, func(s *State) { s.History = bytes.Clone(want.History) })
@@ -126,6 +131,22 @@ func TestHistoryIsNotWrittenWithEveryAnswer(t *testing.T) {
 	}
 	require.Less(t, written/turns, 6<<10, "of a history of 100 to 200 KB")
 	require.Equal(t, history, string(p.whole(t).History))
+}
+
+// A model that forgets what its last turn added does not cost the history before it.
+func TestHistoryWhoseEndChangesIsNotWrittenAnew(t *testing.T) {
+	p := &parted{parts: map[uint32][]byte{}}
+	now := time.UnixMilli(1_790_000_000_000)
+	past := "[" + strings.Repeat("x", 100<<10)
+	p.change(t, true, now, func(s *State) { s.History = []byte(past + strings.Repeat("y", 2000) + "]") })
+	for _, end := range []string{"z", "q", "z"} {
+		history := past + strings.Repeat(end, 2000) + "]"
+		written := p.change(t, true, now, func(s *State) { s.History = []byte(history) })
+		require.Less(t, written, 8<<10)
+		require.Equal(t, history, string(p.whole(t).History))
+	}
+	p.change(t, true, now, func(s *State) { s.History = []byte(past[:30<<10] + "]") })
+	require.Equal(t, past[:30<<10]+"]", string(p.whole(t).History))
 }
 
 func TestMissingPartMakesTheRowUnreadable(t *testing.T) {

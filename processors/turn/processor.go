@@ -297,7 +297,12 @@ func (b *binding) perform(c *processors.Context, d done) error {
 
 func deadLetter(c *processors.Context, l DeadLetter) error {
 	h := l.Held
-	if h == nil {
+	switch {
+	case l.Bare:
+		letter := c.Letter(l.Reason)
+		letter.Value, letter.Headers = nil, nil
+		return c.DeadLetterOther(letter)
+	case h == nil:
 		return c.DeadLetter(l.Reason)
 	}
 	headers := make(goka.Headers, len(h.Headers))

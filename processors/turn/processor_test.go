@@ -199,3 +199,23 @@ func TestDefectAtADeadlineGivesTheTurnUp(t *testing.T) {
 	require.Nil(t, state.Turn)
 	require.NotNil(t, state.History)
 }
+
+// D-20: a dead letter outlives the token's route, and is for people's eyes.
+func TestRefusedRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
+	b := start(t)
+	routes := processortest.In(b.Driver, b.topics.ReplyTo)
+	routes.PipeRaw("s1", []byte(`{"bearerToken":"s3cret","callbackService":"`+strings.Repeat("x", 80<<10)+`"}`))
+	for range 100 {
+		routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"}`))
+	}
+	letters := b.letters.Drain()
+	require.Greater(t, len(letters), 2)
+	for _, l := range letters {
+		require.Empty(t, l.Value)
+		require.Equal(t, "s1", l.Key)
+		require.Contains(t, string(l.Headers[topics.HeaderErrorReason]), "route")
+		for _, header := range l.Headers {
+			require.NotContains(t, string(header), "s3cret")
+		}
+	}
+}

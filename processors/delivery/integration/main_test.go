@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -8,4 +9,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+func TestMain(m *testing.M) {
+	if part := os.Getenv(childPart); part != "" {
+		beChild(part)
+	}
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+}

@@ -181,6 +181,13 @@ func (r *rig) ended() map[topics.Outcome]int {
 	return count
 }
 
+// endings is how many deliveries have a final receipt.
+func (r *rig) endings() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.finals)
+}
+
 func (r *rig) await(n int) map[topics.Outcome]int {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

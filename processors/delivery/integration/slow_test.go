@@ -74,11 +74,22 @@ func TestReceiverThatNeverAnswersDelaysNobodyElse(t *testing.T) {
 	require.Less(t, beside, silence/2)
 }
 
+// BenchmarkSlowReceiver takes the medians of three rounds: a p99 of 1,000 is the tenth slowest, which a busy machine
+// makes by itself.
 func BenchmarkSlowReceiver(b *testing.B) {
 	for range b.N {
-		alone, beside := healthyP99(b, 1000, 0), healthyP99(b, 1000, 100)
-		b.ReportMetric(float64(alone.Microseconds())/1000, "alone-p99-ms")
-		b.ReportMetric(float64(beside.Microseconds())/1000, "beside-p99-ms")
+		var alone, beside []time.Duration
+		for range 3 {
+			alone = append(alone, healthyP99(b, 1000, 0))
+			beside = append(beside, healthyP99(b, 1000, 100))
+		}
+		b.ReportMetric(median(alone), "alone-p99-ms")
+		b.ReportMetric(median(beside), "beside-p99-ms")
 	}
 	b.ReportMetric(0, "ns/op")
+}
+
+func median(times []time.Duration) (ms float64) {
+	slices.Sort(times)
+	return float64(times[len(times)/2].Microseconds()) / 1000
 }

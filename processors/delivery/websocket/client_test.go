@@ -51,7 +51,9 @@ func TestNewSubscriptionTakesThePlaceOfTheOldOne(t *testing.T) {
 func TestWhatIsNoSubscriptionIsIgnored(t *testing.T) {
 	s := newSite(t)
 	b := s.open().subscribe("a")
-	for _, frame := range []string{"", "{", `{"type":"subscribe"}`, `{"type":"subscribe","session_id":" "}`, `{"type":"x"}`} {
+	for _, frame := range []string{
+		"", "{", `{"type":"subscribe"}`, `{"type":"subscribe","session_id":" "}`, `{"type":"x"}`,
+	} {
 		b.send(frame)
 	}
 	require.NoError(t, b.Write(t.Context(), ws.MessageBinary, []byte(`{"type":"subscribe","session_id":"b"}`)))

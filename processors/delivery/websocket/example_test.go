@@ -54,7 +54,11 @@ func Example() {
 	}
 	<-server.Ready()
 	_, frame, err := browser.Read(ctx)
-	fmt.Println(string(frame), err)
+	if err != nil {
+		panic(err)
+	}
+	kind, _ := topics.Lookup(frame, "type")
+	fmt.Println(topics.Text(kind))
 
 	to, err := processors.NewPublisher(broker.Addrs())
 	if err != nil {
@@ -77,7 +81,7 @@ func Example() {
 	stop()
 	fmt.Println(<-running, to.Close())
 	// Output:
-	// {"type":"resumed","data":{"session_id":"s","complete":false,"replayed":0,"reason":"last_event_id is none of this session"}} <nil>
+	// resumed
 	// pipeline_event ""
 	// chat_response "Berth N4 is free."
 	// <nil>

@@ -24,7 +24,7 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 		events        []string
 		chats         []string
 	}{
-		"message":    {"message-input", `{"role" : "user"}`, nil, []string{event("message-input", `,"value":{"role" : "user"}`)}, nil},
+		"message":    {"message-input", `{"a" : 1}`, nil, []string{event("message-input", `,"value":{"a" : 1}`)}, nil},
 		"enriched":   {"enriched-message-input", `[1]`, nil, []string{event("enriched-message-input", `,"value":[1]`)}, nil},
 		"context":    {"session-context", `null`, nil, []string{event("session-context", `,"value":null`)}, nil},
 		"tool use":   {"tool-use", `"x"`, nil, []string{event("tool-use", `,"value":"x"`)}, nil},
@@ -41,7 +41,9 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 			nil,
 		},
 		"result without latency": {
-			"tool-use-result", `{"latency_ms":null}`, nil, []string{event("tool-use-result", `,"value":{"latency_ms":null}`)}, nil,
+			"tool-use-result", `{"latency_ms":null}`, nil,
+			[]string{event("tool-use-result", `,"value":{"latency_ms":null}`)},
+			nil,
 		},
 		"latency of another topic": {
 			"tool-use", `{"latency_ms":212}`, nil, []string{event("tool-use", `,"value":{"latency_ms":212}`)}, nil,
@@ -64,7 +66,9 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 			nil,
 		},
 		"think without cost": {
-			"think-request-response", `{"cost":"a"}`, nil, []string{event("think-request-response", `,"value":{"cost":"a"}`)}, nil,
+			"think-request-response", `{"cost":"a"}`, nil,
+			[]string{event("think-request-response", `,"value":{"cost":"a"}`)},
+			nil,
 		},
 		"output": {
 			"message-output", `{"content":"N4 \"now\"","cost":0.0022,"timestamp":"t"}`, nil,
@@ -146,7 +150,8 @@ func TestAnswerThatIsWrittenAgainIsShownOnce(t *testing.T) {
 	for range 5 {
 		kinds = append(kinds, b.next().kind)
 	}
-	require.Equal(t, []string{"pipeline_event", "chat_response", "pipeline_event", "pipeline_event", "chat_response"}, kinds)
+	const event, chat = "pipeline_event", "chat_response"
+	require.Equal(t, []string{event, chat, event, event, chat}, kinds)
 }
 
 func TestWholeSecondsHaveNoFraction(t *testing.T) {

@@ -164,8 +164,8 @@ func WithReplay(replay Replay) Option {
 	}
 }
 
-// WithClock sets the clock by which it is judged how long a client was away (default: the system's). Pings and writes do
-// not go by it.
+// WithClock sets the clock by which it is judged how long a client was away (default: the system's). Pings and writes
+// do not go by it.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {

@@ -27,7 +27,7 @@ const (
 type follower interface {
 	Ready() <-chan struct{}
 	Replay(ctx context.Context, topic, key string, since time.Time,
-		take func(processors.Inbound) (more bool)) (next int64, err error)
+		take func(context.Context, processors.Inbound) (more bool)) (next int64, err error)
 }
 
 // resume gives a client that comes back what it missed, and then what comes.
@@ -120,7 +120,7 @@ func (b *back) read(ctx context.Context, from follower, f feed, topic string) {
 		return
 	}
 	since := time.UnixMilli(max(b.last.born, b.last.at-acrossFeeds.Milliseconds()))
-	next, err := from.Replay(ctx, topic, b.sub.session, since, func(r processors.Inbound) bool {
+	next, err := from.Replay(ctx, topic, b.sub.session, since, func(_ context.Context, r processors.Inbound) bool {
 		return b.seen(f, r) || b.keep(f, show(f, b.sub.session, r))
 	})
 	switch {

@@ -29,7 +29,8 @@ func (s *shelf) Ready() <-chan struct{} {
 	return c
 }
 
-func (s *shelf) Replay(ctx context.Context, topic, key string, since time.Time, take func(processors.Inbound) bool,
+func (s *shelf) Replay(
+	ctx context.Context, topic, key string, since time.Time, take func(context.Context, processors.Inbound) bool,
 ) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +39,7 @@ func (s *shelf) Replay(ctx context.Context, topic, key string, since time.Time, 
 		return 0, s.err
 	}
 	for _, r := range s.records {
-		if r.Topic == topic && string(r.Key) == key && !r.Timestamp.Before(since) && !take(r) {
+		if r.Topic == topic && string(r.Key) == key && !r.Timestamp.Before(since) && !take(ctx, r) {
 			return r.Offset + 1, nil
 		}
 	}

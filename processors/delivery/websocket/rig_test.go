@@ -1,7 +1,6 @@
 package websocket
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -173,5 +172,3 @@ func later(d time.Duration) func(*processors.Inbound) {
 }
 
 func null(r *processors.Inbound) { r.Value = nil }
-
-func contains(text, part string) bool { return bytes.Contains([]byte(text), []byte(part)) }

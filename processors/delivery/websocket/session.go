@@ -63,8 +63,8 @@ func (s *session) since(id string) (frames []*frame, ok bool) {
 	return frames, true
 }
 
-// stamp makes the frames of a record that a session is shown: place is what their ids have in common, seen are the marks
-// before the record, and after it when stamp returns. An answer whose output was shown before is left out.
+// stamp makes the frames of a record that a session is shown: place is what their ids have in common, seen are the
+// marks before the record, and after it when stamp returns. An answer whose output was shown before is left out.
 func (r shown) stamp(session string, place eventID, seen *marks, answered bool) []*frame {
 	before := *seen
 	seen[r.feed] = mark{r.partition, r.offset + 1}

@@ -65,7 +65,8 @@ func TestEventIDsAreReadBack(t *testing.T) {
 
 func FuzzSubscribe(f *testing.F) {
 	for _, seed := range []string{
-		`{"type":"subscribe","session_id":"s"}`, `{"type":"subscribe","session_id":"s","last_event_id":"3/0/z/e~0.1.0.3:2:10"}`,
+		`{"type":"subscribe","session_id":"s"}`,
+		`{"type":"subscribe","session_id":"s","last_event_id":"3/0/z/e~0.1.0.3:2:10"}`,
 		`{"type":"subscribe","session_id":"\ud83d"}`, `[[[[`, `{"type":"subscribe","session_id":"a","session_id":"b"}`,
 	} {
 		f.Add([]byte(seed))

@@ -58,6 +58,7 @@ func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
 	}
 	turn.Result("t", jsontext.Value(`{"rows":1.0}`), true)
 	turn.Result("t", jsontext.Value(`"again"`), false)
+	turn.Call("t", jsontext.Value(`"late"`), jsontext.Value(`{"a":2}`))
 	turn.Result("orphan", nil, false)
 	require.Equal(t, strings.Join([]string{
 		`{"type":"tool_call","id":"t","name":"first"}`,

@@ -63,11 +63,11 @@ func (t *Turn) Close() {
 	}
 }
 
-// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}) and it differs
-// from what was said last. A refresh keeps the first name.
+// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}), it differs from
+// what was said last, and the call has no result yet. A refresh keeps the first name.
 func (t *Turn) Call(id string, name, input jsontext.Value) {
 	if c := t.calls[id]; c != nil {
-		if empty(input) || bytes.Equal(c.input, input) {
+		if c.settled || empty(input) || bytes.Equal(c.input, input) {
 			return
 		}
 		name, c.input = c.name, bytes.Clone(input)

@@ -28,7 +28,7 @@ func size(t *testing.T, name string, usual int) int {
 // 200 turns of 200 records, of 20 sessions, alternate; the processor is killed at random times meanwhile.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 8)
+		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 6)
 		const sessions = 20
 		r := newRig(t, guarantee, 4)
 		g := r.run()
@@ -64,9 +64,11 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 			require.Eventually(t, func() bool { return r.closed() >= turns*i/(kills+1) }, patience, time.Millisecond)
 			pause := time.NewTimer(time.Duration(killed.IntN(300)) * time.Millisecond)
 			<-pause.C
+			began := time.Now()
 			g.Kill()
 			g.stop()
 			g = r.run()
+			t.Logf("killed with %d turns closed, works again after %v", r.closed(), time.Since(began))
 		}
 		<-sent
 		r.await(turns)

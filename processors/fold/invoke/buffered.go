@@ -2,16 +2,13 @@ package invoke
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
 )
 
 // Buffered is an agent whose runs do not end with the client: their events are kept in this process, so that a client
@@ -223,107 +220,3 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 
 // eventCost is what an event holds beside its data.
 const eventCost = 160
-
-// recording is a turn's events so far.
-type recording struct {
-	key turnKey
-
-	mu      sync.Mutex
-	events  []fold.Event
-	size    int
-	changed chan struct{} // closed and replaced when something was added
-	done    bool
-	err     error // what the run ended with; io.EOF
-	end     fold.End
-	at      time.Time
-}
-
-func (r *recording) add(e fold.Event, size int) (held int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.events = append(r.events, e)
-	r.size += size
-	r.announce()
-	return r.size
-}
-
-func (r *recording) announce() {
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-func (r *recording) close(err error, s Stream, now time.Time) {
-	var end fold.End
-	if errors.Is(err, io.EOF) {
-		end = s.End()
-	}
-	if e := s.Close(); e != nil && errors.Is(err, io.EOF) {
-		err = e
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done, r.err, r.end, r.at = true, err, end, now
-	r.announce()
-}
-
-func (r *recording) ended() (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.at, r.done
-}
-
-func (r *recording) held() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.size
-}
-
-// playback reads a recording from its beginning.
-type playback struct {
-	rec  *recording
-	next int
-}
-
-// TurnID implements Named.
-func (p *playback) TurnID() string { return p.rec.key.turn }
-
-// Next implements Stream.
-func (p *playback) Next(ctx context.Context) (Item, error) {
-	for {
-		item, wait, err := p.look()
-		if wait == nil {
-			return item, err
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return Item{}, ctx.Err()
-		}
-	}
-}
-
-// look is the next event, or the end, or what to wait for.
-func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
-	r := p.rec
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case p.next < len(r.events):
-		p.next++
-		id := EventID{Turn: r.key.turn, Attempt: 1, Seq: uint64(p.next)}
-		return Item{ID: id, Event: r.events[p.next-1]}, nil, nil
-	case r.done:
-		return Item{}, nil, r.err
-	}
-	return Item{}, r.changed, nil
-}
-
-// End implements Stream.
-func (p *playback) End() fold.End {
-	p.rec.mu.Lock()
-	defer p.rec.mu.Unlock()
-	return p.rec.end
-}
-
-// Close implements Stream.
-func (*playback) Close() error { return nil }

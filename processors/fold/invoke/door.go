@@ -24,7 +24,8 @@ type Door struct {
 	mu         sync.Mutex // over rules.random
 }
 
-// New makes the door of an agent. Without WithAuthenticate it is open to whoever reaches it, which is logged once, here.
+// New makes the door of an agent. Without WithAuthenticate it is open to whoever reaches it, which is logged once,
+// here.
 func New(agent Agent, opts ...Option) (*Door, error) {
 	r, err := newRules(opts)
 	if agent == nil {

@@ -28,9 +28,8 @@ type letter struct {
 
 // handle is called by the reader.
 func (h *hub) handle(r processors.Inbound) {
-	key := string(r.Key)
 	h.mu.RLock()
-	waiting := len(h.sessions[key])
+	waiting := len(h.sessions[string(r.Key)])
 	h.mu.RUnlock()
 	if waiting == 0 {
 		return
@@ -41,7 +40,7 @@ func (h *hub) handle(r processors.Inbound) {
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for box := range h.sessions[key] {
+	for box := range h.sessions[string(r.Key)] {
 		box.put(l, len(r.Value), h.limit)
 	}
 }
@@ -151,7 +150,7 @@ func (h *hub) replay(
 			r.err = ctx.Err()
 			return
 		}
-		take := func(in processors.Inbound) bool {
+		take := func(ctx context.Context, in processors.Inbound) bool {
 			l, ok := h.read(in)
 			if !ok {
 				return true

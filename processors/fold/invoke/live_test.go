@@ -123,6 +123,19 @@ func TestSilenceIsBroken(t *testing.T) {
 	}
 }
 
+func TestVercelStreamKeepsAlive(t *testing.T) {
+	agent, now := newLive(), clock.NewFake(noon)
+	s := newSite(t, agent, WithClock(now))
+	r := s.read(t, "Accept", "text/event-stream", HeaderFormat, "vercel")
+	require.NoError(t, now.WaitTickers(t.Context(), 1))
+	now.Advance(15 * time.Second)
+	for r.line() != ": keepalive\n" {
+		continue // start and start-step
+	}
+	close(agent.items)
+	require.True(t, strings.HasSuffix(r.rest(), "data: [DONE]\n\n"))
+}
+
 func TestKeepalivesCanBeOff(t *testing.T) {
 	now := clock.NewFake(noon)
 	agent := newLive()
@@ -188,5 +201,6 @@ func TestTooManyRequestsAreTurnedAway(t *testing.T) {
 	require.Equal(t, "1", a.header.Get("Retry-After"))
 	close(agent.items)
 	r.rest()
-	require.Eventually(t, func() bool { return s.invoke(question).status == http.StatusOK }, 5*time.Second, time.Millisecond)
+	let := func() bool { return s.invoke(question).status == http.StatusOK }
+	require.Eventually(t, let, 5*time.Second, time.Millisecond)
 }

@@ -99,7 +99,8 @@ func TestRefusalOfAMediaType(t *testing.T) {
 	require.Empty(t, a.header.Get(HeaderSession))
 	require.Empty(t, a.header.Get(headerVersion))
 	a = s.invoke(`{"flags":{"stream":true}}`, "Accept", "application/json", HeaderFormat, "vercel")
-	require.Equal(t, `["application/jsonl","application/x-ndjson","text/event-stream"]`, string(at(t, a.body, "supported")))
+	require.Equal(t, `["application/jsonl","application/x-ndjson","text/event-stream"]`,
+		string(at(t, a.body, "supported")))
 	require.Empty(t, a.header.Get(HeaderFormat))
 	a = s.invoke(`{"flags":{"stream":true,"trim":true}}`, "Accept", "application/json", HeaderTranscript, "last")
 	require.Equal(t, http.StatusNotAcceptable, a.status, "trim rescues nothing")

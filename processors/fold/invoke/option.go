@@ -62,8 +62,8 @@ type Authenticate func(r *http.Request) (Caller, error)
 // WithAuthenticate sets who may come in (default: anyone).
 func WithAuthenticate(a Authenticate) Option { return func(r *rules) { r.authenticate = a } }
 
-// WithResolve sets what a request goes through before the agent, unless its flag resolve is false: it may fetch what the
-// request only names. Default: nothing.
+// WithResolve sets what a request goes through before the agent, unless its flag resolve is false: it may fetch what
+// the request only names. Default: nothing.
 func WithResolve(resolve func(context.Context, Request) (Request, error)) Option {
 	return func(r *rules) { r.resolve = resolve }
 }

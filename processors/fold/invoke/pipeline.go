@@ -232,5 +232,9 @@ func lastMessage(r Request) (topics.Message, error) {
 
 // instant is a time as the pipeline's records have it.
 func instant(t time.Time) string {
-	return t.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.999Z07:00")
+	t = t.UTC().Truncate(time.Millisecond)
+	if t.Nanosecond() == 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format("2006-01-02T15:04:05.000Z")
 }

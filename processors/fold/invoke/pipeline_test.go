@@ -1,140 +1,21 @@
 package invoke
 
 import (
-	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/embedded"
-	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-// broker is a broker with an agent's topics, and a publisher.
-type broker struct {
-	t       testing.TB
-	addrs   []string
-	catalog topics.Catalog
-	to      *processors.Publisher
-}
-
-func newBroker(t testing.TB) *broker {
-	t.Helper()
-	b, err := embedded.Start(embedded.WithPartitions(3))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	catalog, err := topics.For("pilot", topics.WithEvents())
-	require.NoError(t, err)
-	admin, err := sarama.NewClusterAdmin(b.Addrs(), kafka.Config())
-	require.NoError(t, err)
-	require.NoError(t, topics.Ensure(t.Context(), admin, catalog))
-	require.NoError(t, admin.Close())
-	to, err := processors.NewPublisher(b.Addrs())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, to.Close()) })
-	return &broker{t, b.Addrs(), catalog, to}
-}
-
-// pipeline is a door's agent over the broker, ready.
-func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
-	b.t.Helper()
-	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
-	require.NoError(b.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-	b.t.Cleanup(func() {
-		stop()
-		require.NoError(b.t, <-ended)
-	})
-	<-p.Ready()
-	return p
-}
-
-// asks hands over every message that comes in, read by a consumer of its own.
-func (b *broker) asks() <-chan topics.Message {
-	b.t.Helper()
-	asked := make(chan topics.Message, 10)
-	f, err := processors.NewFollower(b.addrs, []string{b.catalog.MessageInput.Name()}, func(r processors.Inbound) {
-		asked <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
-	})
-	require.NoError(b.t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	b.t.Cleanup(func() {
-		stop()
-		require.NoError(b.t, <-ended)
-	})
-	<-f.Ready()
-	return asked
-}
-
-func requestOf(m topics.Message) string {
-	id, _ := text(member(jsontext.Value(m.Metadata), "request_id"))
-	return id
-}
-
-func (b *broker) write(events ...topics.AgentEvent) {
-	b.t.Helper()
-	for _, e := range events {
-		out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
-		require.NoError(b.t, err)
-		require.NoError(b.t, b.to.Publish(b.t.Context(), out))
-	}
-}
-
-// records are a turn's events as records, with a terminal one.
-func records(session, turn string, attempt int64, events []fold.Event, result topics.AgentResult) []topics.AgentEvent {
-	var list []topics.AgentEvent
-	for i, e := range events {
-		list = append(list, topics.AgentEvent{
-			SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(i + 1), Event: topics.Raw(e.Wrapped()),
-		})
-	}
-	return append(list, topics.AgentEvent{
-		SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(len(events) + 1), Result: &result,
-	})
-}
-
-// answering plays a turn for every message.
-func (b *broker) answering(play func(m topics.Message) []topics.AgentEvent) {
-	asked := b.asks()
-	done := make(chan struct{})
-	ctx, stop := context.WithCancel(context.Background())
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case m := <-asked:
-				for _, e := range play(m) {
-					out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
-					if err == nil {
-						err = b.to.Publish(ctx, out)
-					}
-					if err != nil {
-						b.t.Error(err)
-					}
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	b.t.Cleanup(func() { stop(); <-done })
-}
-
-var endTurn = "end_turn"
 
 func TestPipelineAnswersInEveryForm(t *testing.T) {
 	b := newBroker(t)
@@ -149,12 +30,14 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 			Event: topics.Raw(`{"type":"message","data":{"text":"mine"}}`),
 		}
 		// Out of order, repeated, and beside another turn of the session.
-		return append(append([]topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}, noise...), list[4:]...)
+		mixed := []topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}
+		return slices.Concat(mixed, noise, list[4:])
 	})
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
 	batch := s.invoke(question)
 	require.Equal(t, http.StatusOK, batch.status, batch.body)
-	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant","content":"flat"}],"stop_reason":"end_turn"}`,
+	require.Equal(t, `{"messages":[{"role":"assistant","content":"Hello, wörld"},{"role":"assistant",`+
+		`"content":"flat"}],"stop_reason":"end_turn"}`,
 		string(at(t, batch.body, "data", "outputs")))
 	for _, accept := range []string{"application/x-ndjson", "text/event-stream"} {
 		a := s.invoke(question, "Accept", accept)
@@ -163,7 +46,8 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 			lines = eventFrames(a.body)
 			turn := a.header.Get(HeaderTurn)
 			require.True(t, strings.HasPrefix(a.body, "id: "+turn+".1.1\n"), a.body)
-			require.Contains(t, a.body, "id: "+turn+".1.7\ndata: {\"type\": \"done\", \"data\": {\"stopReason\": \"end_turn\"}}\n")
+			require.Contains(t, a.body, "id: "+turn+".1.7\n"+
+				`data: {"type": "done", "data": {"stopReason": "end_turn"}}`+"\n")
 		}
 		f := folded(t, lines)
 		require.Equal(t, string(at(t, batch.body, "data", "outputs")), string(f.AppendEnvelope(nil)))
@@ -195,7 +79,7 @@ func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
 	again = other.invoke(`{"session_id":"s-1"}`, "Accept", "application/x-ndjson", HeaderLastEvent, "retried.1.2")
 	require.Contains(t, again.body, `"resume": "retried.2.0"`)
 	again = other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "retried.2.0")
-	require.Equal(t, "again", textAt(t, string(elementsOf(at(t, again.body, "data", "outputs", "messages"))[0]), "content"))
+	require.Equal(t, "again", said(t, again.body))
 }
 
 func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
@@ -244,7 +128,8 @@ func TestPipelineFailures(t *testing.T) {
 	})
 	s := serve(t, must(New(b.pipeline(WithPipelineClock(now)), WithRandom(&counting{}))))
 	ask := func(content string, headers ...string) got {
-		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"user","content":"`+content+`"}]}}}`, headers...)
+		message := `{"role":"user","content":"` + content + `"}`
+		return s.invoke(`{"session_id":"s-1","data":{"inputs":{"messages":[`+message+`]}}}`, headers...)
 	}
 	require.Equal(t, `"fails"`, textAt(t, ask("fails").body, "status", "message"))
 	require.Contains(t, ask("gap", "Accept", "application/x-ndjson").body, `"reason": "gap"`)
@@ -339,18 +224,39 @@ func TestSequencePutsRecordsInOrder(t *testing.T) {
 	require.ErrorIs(t, err, errGap)
 }
 
-func must(d *Door, err error) *Door {
-	if err != nil {
-		panic(err)
-	}
-	return d
+func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
+	b := newBroker(t)
+	asked := b.asks()
+	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)), WithLookback(time.Minute), WithGrace(time.Second),
+		WithWaitingBytes(1<<20), WithKafka(processors.WithMaxRecordBytes(1<<20)),
+		WithMessage(func(r Request) (topics.Message, error) {
+			if len(r.Data) > 100 {
+				return topics.Message{}, &Error{Status: http.StatusTeapot, Type: "https://x", Text: "too much"}
+			}
+			return topics.Message{
+				Content: topics.Raw(r.Data), Metadata: topics.Raw(`{"request_id":"mine","locale":"de"}`),
+			}, nil
+		}))
+	r := Request{SessionID: "s-1", Data: jsontext.Value(`{"n":1.0}`), Trace: Trace{TraceID: "t", SpanID: "u"}}
+	s, err := p.Invoke(t.Context(), r)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	m := <-asked
+	require.Equal(t, `{"n":1.0}`, string(m.Content))
+	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string(m.Metadata))
+	require.Equal(t, "2026-09-21T14:13:20.120Z", *m.Timestamp)
+
+	r.Data = jsontext.Value(`"` + strings.Repeat("x", 100) + `"`)
+	_, err = p.Invoke(t.Context(), r)
+	require.Equal(t, http.StatusTeapot, told(err).Status)
+	require.Empty(t, p.hub.sessions, "nobody waits")
 }
 
-// counting is randomness that differs from request to request.
-type counting struct{ n byte }
-
-func (c *counting) Read(p []byte) (int, error) {
-	c.n++
-	copy(p, bytes.Repeat([]byte{c.n}, len(p)))
-	return len(p), nil
+func TestMessageThatIsTooLargeIsRefused(t *testing.T) {
+	b := newBroker(t)
+	s := newSite(t, b.pipeline(), WithBodyLimit(4<<20))
+	a := s.invoke(`{"data":{"inputs":{"messages":[{"content":"` + strings.Repeat("x", 2<<20) + `"}]}}}`)
+	require.Equal(t, http.StatusRequestEntityTooLarge, a.status)
+	a = s.invoke(`{"data":{"inputs":{"messages":[{"content":null}]}}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 }

@@ -33,13 +33,8 @@ type pipelineStream struct {
 	end      fold.End
 }
 
-// TurnID implements Named.
-func (s *pipelineStream) TurnID() string {
-	if s.turn != "" {
-		return s.turn
-	}
-	return s.request
-}
+// TurnID implements Named. A turn that has a name of its own is found by its request's, too.
+func (s *pipelineStream) TurnID() string { return s.request }
 
 // replayFrom has the turn's events of the past read before the live ones.
 func (s *pipelineStream) replayFrom(ctx context.Context, since time.Time) {

@@ -103,7 +103,8 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		require.NotContains(t, a.body, "xxx")
 	}
 	require.Equal(t, http.StatusUnsupportedMediaType, s.invoke(`{}`, "Content-Type", "text/plain").status)
-	require.Equal(t, http.StatusOK, s.invoke(`{"a":"\ud83d","a":1}`, "Content-Type", "application/json; charset=utf-8").status)
+	require.Equal(t, http.StatusOK,
+		s.invoke(`{"a":"\ud83d","a":1}`, "Content-Type", "application/json; charset=utf-8").status)
 	require.Equal(t, `{"detail":[{"loc":["body","flags","stream"],"msg":"want a boolean","type":"value_error"}]}`,
 		s.invoke(`{"flags":{"stream":null}}`).body)
 
@@ -116,7 +117,8 @@ func TestBodiesThatAreRefused(t *testing.T) {
 func TestRequestsAreWhatWasSent(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent)
-	const data = `{"inputs":{"messages":[{"role":"user", "content":"é \u00e9"},null], "n":1000000000000000000000000000007}}`
+	const data = `{"inputs":{"messages":[{"role":"user", "content":"é \u00e9"},null], ` +
+		`"n":1000000000000000000000000000007}}`
 	s.invoke(`{"data":`+data+`,"session_id":"s-1"}`, "Idempotency-Key", "k")
 	r := agent.asked[0]
 	require.Equal(t, data, string(r.Data))
@@ -141,7 +143,8 @@ func TestAuthenticate(t *testing.T) {
 	}))
 	require.Equal(t, got{401, `{"detail":"Unauthorized"}`, nil}, bare(s.invoke(`{}`)))
 	require.Equal(t, got{429, `{"detail":"slower, please"}`, nil}, bare(s.invoke(`{}`, "Authorization", "slow")))
-	require.Equal(t, got{403, `{"detail":"Forbidden"}`, nil}, bare(s.invoke(`{"session_id":"theirs"}`, "Authorization", "x")))
+	forbidden := s.invoke(`{"session_id":"theirs"}`, "Authorization", "x")
+	require.Equal(t, got{403, `{"detail":"Forbidden"}`, nil}, bare(forbidden))
 	require.Empty(t, agent.asked)
 	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"mine"}`, "Authorization", "x").status)
 	require.Equal(t, "u", agent.asked[0].Caller.UserID)

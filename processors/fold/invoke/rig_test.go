@@ -176,6 +176,14 @@ func textAt(t testing.TB, body string, path ...string) string {
 	return s
 }
 
+// said is the content of a batch's first message.
+func said(t testing.TB, body string) string {
+	t.Helper()
+	messages := elementsOf(at(t, body, "data", "outputs", "messages"))
+	require.NotEmpty(t, messages, body)
+	return textAt(t, string(messages[0]), "content")
+}
+
 // golden is a line of the corpus; its README says what the fields mean.
 type golden struct {
 	ID         string           `json:"id"`
@@ -228,7 +236,6 @@ func (g got) kind() string { return strconv.Itoa(g.status) + " " + g.header.Get(
 
 // attempts is a stream of two attempts at a turn.
 type attempts struct {
-	played
 	first, second []fold.Event
 	switched      bool
 	n             uint64

@@ -37,24 +37,24 @@ type step struct {
 // stream answers with the events as they come. After the client has gone nothing is written any more, and the agent's
 // context has ended.
 func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) {
+	f := c.framing()
+	c.streamHead(t)
+	c.begun = true
 	steps := make(chan step, ahead)
-	go c.pump(ctx, t, steps)
+	go c.pump(ctx, t, steps) // the turn is its from here on
 	defer func() {
 		cancel()
 		for range steps { // until the pump has ended
 		}
 		c.close(t)
 	}()
-	f := c.framing()
-	c.streamHead(t)
-	c.begun = true
 	out := &writer{call: c, buffer: f.begin(nil)}
 	quiet := newSilence(c.door.rules.clock, c.door.rules.keepalive)
 	defer quiet.stop()
 	for out.flush() {
 		select {
-		case s := <-steps:
-			if !c.take(f, s, steps, out) {
+		case s, ok := <-steps:
+			if !ok || !c.take(f, s, steps, out) {
 				return
 			}
 			quiet.broken()
@@ -83,8 +83,12 @@ func (c *call) take(f framing, s step, steps <-chan step, out *writer) bool {
 		if len(out.buffer) > fullBuffer {
 			return true
 		}
+		var ok bool
 		select {
-		case s = <-steps:
+		case s, ok = <-steps:
+			if !ok {
+				return false // the client has gone
+			}
 		default:
 			return true
 		}

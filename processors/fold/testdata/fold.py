@@ -84,6 +84,8 @@ def fields(event):
     """R50: the object that the event's fields are in."""
     kind = event.get("type")
     flat = "data" not in event
+    if kind == "interaction_request" and len(event) == 1:
+        return {}  # its data is missing
     flat = flat or kind == "tool_result" and any(k in event for k in ("output", "isError", "denied", "render"))
     flat = flat or kind == "data" and "name" in event
     data = event if flat else event["data"]

@@ -21,7 +21,10 @@ type Bridge struct {
 	before, now tokens
 }
 
-type tokens struct{ input, output int64 }
+// tokens are counts; what was written to a cache or came from it was input too.
+type tokens struct{ input, written, cached, output int64 }
+
+func (t tokens) in() int64 { return t.input + t.written + t.cached }
 
 // events says what each kind of streaming event becomes. All others become nothing.
 var events = map[string]func(*Bridge, jsontext.Value){
@@ -58,7 +61,7 @@ func (b *Bridge) ToolResult(id string, output jsontext.Value, isError bool) ([]f
 func (b *Bridge) messageStart(data jsontext.Value) {
 	b.turn.Close()
 	b.blocks = map[string]*block{}
-	b.before.input += b.now.input
+	b.before.input += b.now.in()
 	b.before.output += b.now.output
 	b.now, b.stop = tokens{}, ""
 	b.count(bridge.Get(data, "message", "usage"))
@@ -71,26 +74,22 @@ func (b *Bridge) messageDelta(data jsontext.Value) {
 	b.count(bridge.Get(data, "usage"))
 }
 
-// count takes a message's counts, which are totals of the message. What came from a cache was input too.
+// count takes a message's counts, which are totals of the message; what is not named again stays.
 func (b *Bridge) count(usage jsontext.Value) {
-	input, known := int64(0), false
-	for _, key := range []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"} {
+	for key, held := range map[string]*int64{
+		"input_tokens": &b.now.input, "cache_creation_input_tokens": &b.now.written,
+		"cache_read_input_tokens": &b.now.cached, "output_tokens": &b.now.output,
+	} {
 		if n, ok := number(bridge.Get(usage, key)); ok {
-			input, known = input+n, known || key == "input_tokens"
+			*held = n
 		}
-	}
-	if known {
-		b.now.input = input
-	}
-	if n, ok := number(bridge.Get(usage, "output_tokens")); ok {
-		b.now.output = n
 	}
 }
 
 // messageStop ends the turn unless it goes on with another message.
 func (b *Bridge) messageStop(jsontext.Value) {
 	b.turn.Close()
-	input, output := b.before.input+b.now.input, b.before.output+b.now.output
+	input, output := b.before.input+b.now.in(), b.before.output+b.now.output
 	b.turn.Usage(integer(input), integer(output), integer(input+output), nil)
 	if b.stop != "tool_use" && b.stop != "pause_turn" {
 		b.turn.Done(b.stop)

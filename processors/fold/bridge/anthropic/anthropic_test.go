@@ -48,7 +48,8 @@ func TestTextAndThinkingStream(t *testing.T) {
 		`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Hi \ud83d"}}`,
 		`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"\ude42"}}`,
 		`{"type":"content_block_stop","index":1}`,
-		`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":9}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":10,`+
+			`"cache_read_input_tokens":null,"output_tokens":9}}`,
 		`{"type":"message_stop"}`,
 	))
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// storedWait is how long a processor may read its table.
+const storedWait = 10 * time.Minute
+
+// fill writes the rows of sessions that nobody talks to any more into the group's table, as the processor would have.
+func (t *trial) fill(ctx context.Context) error {
+	catalog, err := topics.For(t.agent)
+	if err != nil {
+		return err
+	}
+	table := catalog.Table()
+	compact := "compact"
+	created, err := t.brokers.admin.CreateTopic(ctx, int32(t.Partitions), -1, map[string]*string{"cleanup.policy": &compact}, table)
+	if err = errors.Join(err, created.Err); err != nil {
+		return fmt.Errorf("bench: create %s: %w", table, err)
+	}
+	c, err := kgo.NewClient(kgo.SeedBrokers(t.brokers.addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(50_000))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	row, err := turn.EncodeState(storedRow())
+	if err != nil {
+		return err
+	}
+	var failed error // by the client's only goroutine for promises
+	for i := range t.Stored {
+		key := fmt.Sprintf("stored-%07d", i)
+		c.Produce(ctx, &kgo.Record{
+			Topic: table, Partition: codec.PartitionOf(key, int32(t.Partitions)), Key: []byte(key), Value: row,
+		}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	if err := errors.Join(c.Flush(ctx), failed); err != nil {
+		return fmt.Errorf("bench: fill %s: %w", table, err)
+	}
+	return nil
+}
+
+// storedRow is what a short conversation leaves.
+func storedRow() *turn.State {
+	message := `{"role":"user","content":"` + strings.Repeat("berth nine ", 20) + `"}`
+	return &turn.State{
+		Version: 1, TouchedMs: time.Now().UnixMilli(), History: []byte("[" + message + "," + message + "]"), HistoryLength: 2,
+		Causes: make([]byte, 5*24), Calls: make([]byte, 4*24),
+	}
+}
+
+// recover measures how long the processor reads its table, without a store and with one, and leaves it running.
+func (t *trial) recover(ctx context.Context) (fresh, again time.Duration, err error) {
+	began := time.Now()
+	if err := t.start(ctx); err != nil {
+		return 0, 0, err
+	}
+	fresh = time.Since(began)
+	for _, p := range t.processes {
+		if err := p.end(); err != nil {
+			return 0, 0, err
+		}
+	}
+	t.processes = nil
+	began = time.Now()
+	err = t.startAll(ctx)
+	return fresh, time.Since(began), err
+}

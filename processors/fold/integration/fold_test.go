@@ -1,0 +1,101 @@
+package integration
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// sendRaw writes a record, in the partition of any key.
+func (r *rig) sendRaw(key, partitionOf string, value []byte) {
+	r.producer.Produce(context.Background(), &kgo.Record{
+		Topic: r.topics.AgentEvents.Name(), Key: []byte(key), Value: value,
+		Partition: codec.PartitionOf(partitionOf, r.partitions),
+	}, nil)
+}
+
+// states are the batches' states and reasons, by turn.
+func (r *rig) states() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	states := map[string]string{}
+	for _, list := range r.batches {
+		reason := ""
+		if list[0].Reason != nil {
+			reason = " " + *list[0].Reason
+		}
+		states[list[0].TurnID] = list[0].State + reason
+	}
+	return states
+}
+
+func TestTurnsEndWhateverComes(t *testing.T) {
+	both(t, func(t *testing.T, guarantee processors.Guarantee) {
+		r := newRig(t, guarantee, 4, fold.WithGrace(100*time.Millisecond), fold.WithSilence(time.Second),
+			fold.WithWindow(100, 10_000, 500*time.Millisecond), fold.WithTurnLimit(20_000))
+		g := r.run()
+		r.watch()
+		good := turnOf("session-1", "good", 100)
+		r.send(good[:50]...)
+		for _, poison := range []string{"{", "{}", `{"session_id":"session-1","turn_id":"good","attempt":1}`} {
+			r.sendRaw("session-1", "session-1", []byte(poison))
+		}
+		// Under another key, and to another partition: both come to their session, by the loop.
+		moved, err := r.topics.AgentEvents.Codec().Marshal(good[50])
+		require.NoError(t, err)
+		r.sendRaw("session-2", "session-2", moved)
+		moved, err = r.topics.AgentEvents.Codec().Marshal(good[51])
+		require.NoError(t, err)
+		r.sendRaw("session-1", "session-3", moved)
+		require.NoError(t, r.producer.Flush(t.Context()))
+		r.send(good[52:99]...)
+		// The last record of the good turn comes when those that went astray are there.
+		require.Eventually(t, func() bool {
+			value, err := g.Get("session-1")
+			require.NoError(t, err)
+			row, err := fold.RowOf(value)
+			require.NoError(t, err)
+			return row != nil && len(row.Open) == 1 && row.Open[0].Seq == 99
+		}, patience, time.Millisecond)
+		r.send(good[99])
+
+		gap := turnOf("session-2", "gap", 50)
+		r.send(append(gap[:20:20], gap[21:40]...)...)
+		r.send(turnOf("session-3", "large", 2000)...)
+		r.send(turnOf("session-3", "silent", 30)[:29]...)
+		huge := strings.Repeat("x", 990_000) // larger than an event may be, not than a record
+		r.send(topics.AgentEvent{
+			SessionID: "session-4", TurnID: "huge", Attempt: 1, Seq: 1,
+			Event: topics.Raw(`{"type":"message","data":{"text":"` + huge + `"}}`),
+		}, topics.AgentEvent{
+			SessionID: "session-4", TurnID: "huge", Attempt: 1, Seq: 2, Event: topics.Raw(`{"type":"done","data":{}}`),
+		})
+		r.await(5)
+		g.stop()
+		require.Equal(t, map[string]string{
+			"good": "complete", "gap": "failed gap", "large": "failed too_large", "silent": "expired silence",
+			"huge": "complete",
+		}, r.states())
+		require.Eventually(t, func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.letters == 4
+		}, patience, 5*time.Millisecond)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, list := range r.batches {
+			if list[0].TurnID == "good" {
+				require.Equal(t, folded(t, good), threeFields(list[0]))
+			}
+		}
+	})
+}

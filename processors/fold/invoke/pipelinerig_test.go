@@ -1,0 +1,149 @@
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// broker is a broker with an agent's topics, and a publisher.
+type broker struct {
+	t       testing.TB
+	addrs   []string
+	catalog topics.Catalog
+	to      *processors.Publisher
+}
+
+func newBroker(t testing.TB) *broker {
+	t.Helper()
+	b, err := embedded.Start(embedded.WithPartitions(3))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	catalog, err := topics.For("pilot", topics.WithEvents())
+	require.NoError(t, err)
+	admin, err := sarama.NewClusterAdmin(b.Addrs(), kafka.Config())
+	require.NoError(t, err)
+	require.NoError(t, topics.Ensure(t.Context(), admin, catalog))
+	require.NoError(t, admin.Close())
+	to, err := processors.NewPublisher(b.Addrs())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, to.Close()) })
+	return &broker{t, b.Addrs(), catalog, to}
+}
+
+// pipeline is a door's agent over the broker, ready.
+func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
+	b.t.Helper()
+	p, err := NewPipeline("pilot", b.addrs, b.to, opts...)
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		require.NoError(b.t, <-ended)
+	})
+	<-p.Ready()
+	return p
+}
+
+// asks hands over every message that comes in, read by a consumer of its own.
+func (b *broker) asks() <-chan topics.Message {
+	b.t.Helper()
+	asked := make(chan topics.Message, 10)
+	f, err := processors.NewFollower(b.addrs, []string{b.catalog.MessageInput.Name()}, func(r processors.Inbound) {
+		asked <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
+	})
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		require.NoError(b.t, <-ended)
+	})
+	<-f.Ready()
+	return asked
+}
+
+func requestOf(m topics.Message) string {
+	id, _ := text(member(jsontext.Value(m.Metadata), "request_id"))
+	return id
+}
+
+func (b *broker) write(events ...topics.AgentEvent) {
+	b.t.Helper()
+	for _, e := range events {
+		out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
+		require.NoError(b.t, err)
+		require.NoError(b.t, b.to.Publish(b.t.Context(), out))
+	}
+}
+
+// records are a turn's events as records, with a terminal one.
+func records(session, turn string, attempt int64, events []fold.Event, result topics.AgentResult) []topics.AgentEvent {
+	var list []topics.AgentEvent
+	for i, e := range events {
+		list = append(list, topics.AgentEvent{
+			SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(i + 1), Event: topics.Raw(e.Wrapped()),
+		})
+	}
+	return append(list, topics.AgentEvent{
+		SessionID: session, TurnID: turn, Attempt: attempt, Seq: int64(len(events) + 1), Result: &result,
+	})
+}
+
+// answering plays a turn for every message.
+func (b *broker) answering(play func(m topics.Message) []topics.AgentEvent) {
+	asked := b.asks()
+	done := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case m := <-asked:
+				for _, e := range play(m) {
+					out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
+					if err == nil {
+						err = b.to.Publish(ctx, out)
+					}
+					if err != nil {
+						b.t.Error(err)
+					}
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	b.t.Cleanup(func() { stop(); <-done })
+}
+
+var endTurn = "end_turn"
+
+func must(d *Door, err error) *Door {
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// counting is randomness that differs from request to request.
+type counting struct{ n byte }
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.n++
+	copy(p, bytes.Repeat([]byte{c.n}, len(p)))
+	return len(p), nil
+}
