@@ -63,6 +63,7 @@ func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 		return
 	}
 	in := sources[r.topic]
+	r.confidential = in != nil && in.confidential()
 	switch err := checkSession(ctx.Key()); {
 	case in == nil:
 		deadLetter(ctx, r, StageRoute, errNoInput)

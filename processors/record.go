@@ -26,6 +26,8 @@ type record struct {
 	nullKey   bool   // the key was a Kafka null, not an empty string
 	headers   goka.Headers
 	raw       []byte // nil is a tombstone
+
+	confidential bool // its value and headers are nobody else's
 }
 
 func recordOf(ctx goka.Context, raw []byte) *record {
