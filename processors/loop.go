@@ -64,7 +64,7 @@ func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 	}
 	in := sources[r.topic]
 	r.confidential = in != nil && in.confidential()
-	switch err := checkSession(ctx.Key()); {
+	switch err := CheckSession(ctx.Key()); {
 	case in == nil:
 		deadLetter(ctx, r, StageRoute, errNoInput)
 	case err != nil:

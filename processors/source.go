@@ -113,7 +113,7 @@ func (in *input[T]) receive(ctx goka.Context, msg any) {
 		return
 	}
 	session := in.sessionOf(r, d)
-	if err := checkSession(session); err != nil {
+	if err := CheckSession(session); err != nil {
 		deadLetter(ctx, r, StageSession, err)
 		return
 	}
