@@ -23,7 +23,9 @@ import (
 // and is written once by this process, and with the same turntable.id by any other.
 func (d *Doors) ToolResponse() http.Handler { return http.HandlerFunc(d.serveToolResponse) }
 
-func (d *Doors) serveToolResponse(w http.ResponseWriter, r *http.Request) { d.toolResponse(w, r).write(w) }
+func (d *Doors) serveToolResponse(w http.ResponseWriter, r *http.Request) {
+	d.toolResponse(w, r).write(w)
+}
 
 func (d *Doors) toolResponse(w http.ResponseWriter, r *http.Request) answer {
 	if r.Method != http.MethodPost {
