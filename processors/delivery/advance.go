@@ -89,13 +89,26 @@ func (s *session) attempt(d *Delivery) {
 func (s *session) send(d *Delivery) {
 	notBefore := d.DueMs
 	d.Attempt++
-	d.Phase, d.DueMs, d.EmittedMs = Phase_PHASE_IN_FLIGHT, s.after(s.rules.Lease), s.nowMS()
+	d.Phase, d.DueMs, d.EmittedMs = Phase_PHASE_IN_FLIGHT, s.after(s.lease(d)), s.nowMS()
 	d.Lost, d.HeldBack = false, false
 	s.emit(d, "attempt", d.Attempt, Attempted(topics.Delivery{
 		DeliveryID: d.Id, SessionID: s.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs,
 	}))
+}
+
+// longestLease is how many times the lease of an attempt may grow.
+const longestLease = 15
+
+// lease is how long the receipt of the next attempt is waited for: the longer, the more attempts before it were lost in
+// a row. So a sink that is away for a day costs a delivery no more attempts than it has.
+func (s *session) lease(d *Delivery) time.Duration {
+	lost := uint32(0)
+	for i := len(d.Failures); i > 0 && d.Failures[i-1].Reason == reasonLost; i-- {
+		lost++
+	}
+	return backoff(s.rules.Lease, longestLease*s.rules.Lease, lost+1)
 }
 
 // lose takes up a delivery whose attempt had no receipt in time: its sink is gone. That it was lost costs an attempt,

@@ -43,7 +43,8 @@ func WithUnrouted(d topics.Destination) Option {
 }
 
 // WithLease sets how long the receipt of an attempt is waited for before another is made (default 1 minute): longer
-// than a sink's deadline and the time records wait for it.
+// than a sink's deadline and the time records wait for it. It doubles with every attempt that is lost in a row, up to 15
+// times as long.
 func WithLease(d time.Duration) Option {
 	return func(o *options) { o.rules.Lease = d }
 }

@@ -29,7 +29,11 @@ func (e Reported) apply(s *session) {
 	case topics.OutcomeDelivered:
 		s.deliver(d, r)
 	case topics.OutcomeDeferred:
-		s.deferFor(d, d.EmittedMs)
+		since := d.EmittedMs
+		if d.Lost { // that time does not count already
+			since = s.nowMS()
+		}
+		s.deferFor(d, since)
 	case topics.OutcomeRefused:
 		s.fail(d, reasonOf(r), r.Status)
 		s.bury(d, reasonRefused+clip(reasonOf(r)))

@@ -172,11 +172,33 @@ func TestAttemptWhoseSinkDiedIsTakenUpAfterItsLease(t *testing.T) {
 func TestSinkThatIsGoneForLongCostsNoBudget(t *testing.T) {
 	p := newPlay(t)
 	p.handle(p.outputOf("t1", harbor))
-	es := p.until(time.Hour + time.Second)
+	es := p.until(23 * time.Hour)
 	require.Empty(t, of[Ended](es))
-	require.Len(t, of[Attempted](es), 60)
-	all := p.until(2 * time.Hour)
-	require.Equal(t, reasonAttempts, the[Buried](t, all).Reason, "it costs attempts")
+	attempts := of[Attempted](es)
+	require.Less(t, len(attempts), p.rules.Default.Attempts)
+	first, last := attempts[0], attempts[len(attempts)-1]
+	require.Equal(t, p.rules.Lease.Milliseconds()*2, first.LeaseUntilMS-first.NotBeforeMS, "longer after each loss")
+	require.Equal(t, p.rules.Lease.Milliseconds()*15, last.LeaseUntilMS-last.NotBeforeMS)
+	require.Len(t, of[Ended](p.handle(p.receiptOf(topics.Delivery(last), topics.OutcomeDelivered))), 1)
+}
+
+func TestAttemptsThatAreLostAreCounted(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.Default.Attempts = 3 })
+	p.handle(p.outputOf("t1", harbor))
+	es := p.until(time.Hour)
+	require.Len(t, of[Attempted](es), 2)
+	require.Equal(t, reasonAttempts, the[Buried](t, es).Reason)
+}
+
+func TestTimeThatAnAttemptWasLostForIsCountedOnce(t *testing.T) {
+	p := newPlay(t)
+	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
+	start := p.now
+	p.gates["http/harbor"] = Gate{OpenUntilMS: p.now.Add(100 * time.Second).UnixMilli()}
+	require.Empty(t, p.until(time.Minute), "lost, and held back")
+	require.Empty(t, p.handle(p.receiptOf(a, topics.OutcomeDeferred)))
+	d := p.state().Open[0]
+	require.LessOrEqual(t, d.CreditMs, d.DueMs-start.UnixMilli())
 }
 
 func TestReceiptAfterTheLeaseCountsWhileNothingElseWasTried(t *testing.T) {
