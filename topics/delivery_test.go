@@ -22,7 +22,9 @@ func TestDescriptorCarriesARouteIDInPlaceOfItsToken(t *testing.T) {
 	require.Nil(t, WithoutToken(Raw(`[]`), "r1"))
 	require.Equal(t, "secret", TokenOf(Raw(`{"bearerToken":"secret"}`)))
 	require.Equal(t, "harbor", ServiceOf(Raw(`{"callbackService":"harbor"}`)))
-	require.Empty(t, ServiceOf(Raw(`{"callbackService":null}`)))
+	for _, none := range []string{"null", "{}", `["harbor"]`} {
+		require.Empty(t, ServiceOf(Raw(`{"callbackService":`+none+`}`)), none)
+	}
 }
 
 func TestRouteIDTellsSessionsAndCausesApart(t *testing.T) {

@@ -77,9 +77,12 @@ func TokenOf(descriptor Raw) string { return member(descriptor, memberToken) }
 // ServiceOf is the service that a reply descriptor names, empty where it names none.
 func ServiceOf(descriptor Raw) string { return member(descriptor, "callbackService") }
 
-// member is the text form of an object's own member.
+// member is the text form of an object's own member, as Java's asText has it: that of an object or an array is empty.
 func member(object Raw, name string) string {
 	value, _ := Lookup(object, name)
+	if len(value) > 0 && (value[0] == '{' || value[0] == '[') {
+		return ""
+	}
 	if text := TextOf(value); text != nil {
 		return *text
 	}

@@ -86,7 +86,7 @@ func (s *settings) readChat() error {
 	if err != nil {
 		check(fmt.Errorf("ALLOWED_HOST_MAPPING: %w", err))
 	}
-	s.deliveries = variable("ALLOWED_HOST_MAPPING") != ""
+	s.deliveries = len(s.services.Names()) > 0
 	s.delivery, err = delivery.OptionsFromEnv(os.LookupEnv)
 	check(err)
 

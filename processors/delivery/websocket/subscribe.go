@@ -20,7 +20,8 @@ type subscription struct {
 const maxFrameDepth = 16
 
 // parseSubscription reads a client's frame. ok is false for what is to be ignored: other types, no session, no JSON. A
-// member counts where it is a text; of several with one name the last.
+// session that is a number or a boolean is its text, as at the chat door; of several members with one name the last
+// counts.
 func parseSubscription(frame []byte) (s subscription, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(frame), jsontext.AllowDuplicateNames(true))
 	whole, err := d.ReadValue()
@@ -29,7 +30,7 @@ func parseSubscription(frame []byte) (s subscription, ok bool) {
 	}
 	word := func(name string) string {
 		value, _ := topics.Lookup(topics.Raw(whole), name)
-		if len(value) == 0 || value[0] != '"' {
+		if len(value) == 0 || strings.IndexByte("{[n", value[0]) >= 0 || value[0] != '"' && name != "session_id" {
 			return ""
 		}
 		return *topics.TextOf(value)

@@ -15,6 +15,8 @@ func TestOnlySubscriptionsAreHeard(t *testing.T) {
 		`{"type":"subscribe","session_id":"s","last_event_id":"e"}`:        {"s", "e"},
 		`{"type":"subscribe","session_id":"s","last_event_id":7}`:          {"s", ""},
 		`{"type":"subscribe","session_id":"a","session_id":"b"}`:           {"b", ""},
+		`{"type":"subscribe","session_id":7}`:                              {"7", ""},
+		`{"type":"subscribe","session_id":true}`:                           {"true", ""},
 		`{"type":"subscribe","session_id":"s","last_event_id":null} trail`: {"s", ""},
 	} {
 		got, ok := parseSubscription([]byte(frame))
@@ -24,7 +26,7 @@ func TestOnlySubscriptionsAreHeard(t *testing.T) {
 	for _, frame := range []string{
 		``, `{`, `null`, `[]`, `"subscribe"`, `{"type":"subscribe"}`, `{"type":"subscribe","session_id":""}`,
 		`{"type":"subscribe","session_id":" "}`, `{"type":"subscribe","session_id":null}`,
-		`{"type":"subscribe","session_id":7}`, `{"type":"subscribe","session_id":{"a":1}}`,
+		`{"type":"subscribe","session_id":[7]}`, `{"type":"subscribe","session_id":{"a":1}}`,
 		`{"type":"unsubscribe","session_id":"s"}`, `{"session_id":"s"}`, `{"Type":"subscribe","session_id":"s"}`,
 		`{"type":"subscribe","session_id":"s","x":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`,
 		"{\"type\":\"subscribe\",\"session_id\":\"\xff\"}",
