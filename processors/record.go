@@ -26,6 +26,8 @@ type record struct {
 	nullKey   bool   // the key was a Kafka null, not an empty string
 	headers   goka.Headers
 	raw       []byte // nil is a tombstone
+
+	confidential bool // its value and headers are nobody else's
 }
 
 func recordOf(ctx goka.Context, raw []byte) *record {
@@ -83,7 +85,9 @@ var (
 	errSessionReserved = errors.New("session id is reserved")
 )
 
-func checkSession(id string) error {
+// CheckSession says what is wrong with a session id, without quoting it. Records of such a session go to the dead-letter
+// topic: who lets sessions in refuses it first.
+func CheckSession(id string) error {
 	switch {
 	case id == "":
 		return errSessionMissing

@@ -76,13 +76,14 @@ func (f *Follower) Replay(
 				errs.Wait()
 				return 0, fmt.Errorf("processors: replay %s/%d: the partition ended: %w", topic, partition, failed)
 			}
-			if m.Offset >= end {
+			switch {
+			case m.Offset >= end:
 				return end, nil
-			}
-			if string(m.Key) == key && !take(ctx, inboundOf(m)) {
+			case string(m.Key) == key && !take(ctx, inboundOf(m)):
 				return m.Offset + 1, nil
-			}
-			if m.Offset == end-1 {
+			case ctx.Err() != nil: // what was taken last may have been cut short
+				return 0, ctx.Err()
+			case m.Offset == end-1:
 				return end, nil
 			}
 		case <-ctx.Done():

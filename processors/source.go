@@ -28,6 +28,7 @@ type Source struct{ in source }
 
 type source interface {
 	name() string
+	confidential() bool
 	// edge is the input edge. bind gives each callback its context.
 	edge(bind binder) goka.Edge
 	// rerouted takes a record that came through the loop topic.
@@ -42,6 +43,13 @@ type EdgeOption[T any] func(*input[T])
 // for tombstones, the record's key is the session id.
 func KeyedBy[T any](session func(value T) *string) EdgeOption[T] {
 	return func(in *input[T]) { in.session = session }
+}
+
+// Confidential keeps what a topic's records say out of the dead-letter topic, whose readers may be others: of a record
+// that goes there only key, coordinates and reason do, and the size of its value as error.truncated. For topics whose
+// records hold secrets.
+func Confidential[T any]() EdgeOption[T] {
+	return func(in *input[T]) { in.secret = true }
 }
 
 // Input binds a topic to its handler. The handler gets the values and tombstones of records that have a session id and
@@ -80,9 +88,11 @@ type input[T any] struct {
 	topic   topics.Topic[T]
 	handler Handler[T]
 	session func(T) *string // nil: the key
+	secret  bool
 }
 
-func (in *input[T]) name() string { return in.topic.Name() }
+func (in *input[T]) name() string       { return in.topic.Name() }
+func (in *input[T]) confidential() bool { return in.secret }
 
 func (in *input[T]) edge(bind binder) goka.Edge {
 	return goka.Input(in.topic.Stream(), in.topic.Codec(), func(ctx goka.Context, msg any) {
@@ -94,6 +104,7 @@ func (in *input[T]) edge(bind binder) goka.Edge {
 func (in *input[T]) receive(ctx goka.Context, msg any) {
 	d, ok := decoded[T](msg)
 	r := recordOf(ctx, d.Raw)
+	r.confidential = in.secret
 	if !ok {
 		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
 	}
@@ -102,7 +113,7 @@ func (in *input[T]) receive(ctx goka.Context, msg any) {
 		return
 	}
 	session := in.sessionOf(r, d)
-	if err := checkSession(session); err != nil {
+	if err := CheckSession(session); err != nil {
 		deadLetter(ctx, r, StageSession, err)
 		return
 	}

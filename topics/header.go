@@ -13,6 +13,6 @@ const (
 	HeaderErrorSourceOffset    = "error.source.offset"
 	// HeaderErrorGroup names the group that dead-lettered it.
 	HeaderErrorGroup = "error.group"
-	// HeaderErrorTruncated is present where the value was cut to fit; its text is the original length in bytes.
+	// HeaderErrorTruncated is present where the value was cut to fit, or withheld; its text is the original length in bytes.
 	HeaderErrorTruncated = "error.truncated"
 )

@@ -21,7 +21,7 @@ func (s *session) Context() context.Context { return s.series.Context() }
 // Commit does nothing: offsets are committed at a cut only.
 func (s *session) Commit() {}
 
-// MarkOffset is called when a record's emits and its table row are acknowledged.
+// MarkOffset is called when a record's outputs are acknowledged; its table row is waited for by the cut.
 func (s *session) MarkOffset(string, int32, int64, string) { s.series.Release() }
 
 // MarkMessage implements sarama.ConsumerGroupSession.

@@ -23,7 +23,7 @@ func (s *Series) Run(revoked context.Context) error {
 		case <-revoked.Done():
 			return s.drain()
 		case j := <-s.jobs:
-			s.close(revoked, j)
+			s.close(revoked, j, s.policy.Drain)
 		case <-s.timer.C:
 			s.age()
 		}
@@ -58,9 +58,10 @@ func (s *Series) age() {
 }
 
 // close ends one cut while the series runs.
-func (s *Series) close(ctx context.Context, j job) {
+func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	began := time.Now()
-	err := s.settle(ctx, j.rows)
+	err := s.settle(ctx, j.rows, grace)
+	s.settled()
 	if err == nil {
 		err = s.closer.Close(ctx, j.offsets, s.member())
 	}
@@ -102,8 +103,8 @@ func (s *Series) close(ctx context.Context, j job) {
 }
 
 // settle waits for the rows of a cut: offsets must not be ahead of them, nor may the local store be. Once ctx has ended
-// it waits for as long as a drain takes.
-func (s *Series) settle(ctx context.Context, rows Settling) error {
+// it waits for grace.
+func (s *Series) settle(ctx context.Context, rows Settling, grace time.Duration) error {
 	if rows == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (s *Series) settle(ctx context.Context, rows Settling) error {
 		return s.Err()
 	case <-ctx.Done():
 	}
-	limit := time.NewTimer(s.policy.Drain)
+	limit := time.NewTimer(grace)
 	defer limit.Stop()
 	select {
 	case <-rows.Done():
@@ -123,6 +124,16 @@ func (s *Series) settle(ctx context.Context, rows Settling) error {
 		return s.Err()
 	case <-limit.C:
 		return ErrDrain
+	}
+}
+
+// settled opens a gate that was shut for the rows of a cut.
+func (s *Series) settled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settling = false
+	if s.shut && s.inflight == 0 && s.closer.Background() {
+		s.openLocked()
 	}
 }
 
@@ -165,14 +176,13 @@ func (s *Series) drain() error {
 
 	select {
 	case j := <-s.jobs: // a cut that was made and is not closed yet
-		s.close(ctx, j)
+		s.close(ctx, j, 0)
 	default:
 	}
 	if busy {
 		select {
 		case <-s.quiet:
 		case <-s.failed:
-			return s.Err()
 		case <-limit.C:
 			s.Fail(ErrDrain)
 			return s.Err()
@@ -181,17 +191,22 @@ func (s *Series) drain() error {
 
 	s.mu.Lock()
 	offsets, begun := s.offsets, s.begun
+	failed = s.err
+	if failed != nil { // maybe in the moment in which it became quiet: what comes after the failure is not committed
+		s.mu.Unlock()
+		return failed
+	}
 	s.offsets, s.begun = map[Partition]int64{}, false
 	s.mu.Unlock()
 	if !begun {
-		return s.Err()
+		return nil
 	}
 	background := s.closer.Background()
 	rows := s.sealRows()
 	if background {
 		s.sealLayers()
 	}
-	err := s.settle(ctx, rows)
+	err := s.settle(ctx, rows, 0)
 	if err == nil {
 		err = s.closer.Close(ctx, offsets, s.member())
 	}

@@ -97,7 +97,7 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 type emitted struct {
 	finish goka.PromiseFinisher // nil for rows and parts
 	key    string
-	call   *call // of what a row waits for
+	call   *call // counts it: of what a row waits for, or of a row, for the deletions behind it
 	rows   *rows
 	batch  *batch // of rows and parts
 	// leaves is set for a deletion of a row or a part.

@@ -1,10 +1,8 @@
 package cut
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/IBM/sarama"
 )
@@ -28,16 +26,16 @@ type rows struct {
 	err error
 }
 
-// call is what is known of the outputs of one callback, and of the parts of its row.
+// call is what is known of the outputs of one callback, and of the parts of its row; or of a row that was sent.
 type call struct {
 	pending int
+	row     *call // the row it has written, for deletions of parts; nil: they need not wait for it
 }
 
 // row is a row of the table that was not sent, a part of one, or deletions of parts of one that was.
 type row struct {
-	key  string
 	msg  *sarama.ProducerMessage   // nil for deletions alone
-	gone []*sarama.ProducerMessage // deletions of its parts, behind it
+	gone []*sarama.ProducerMessage // deletions of its parts, behind it: what precedes it in the changelog names them
 	// calls are the callbacks whose effects the row holds: its own, and those whose rows it has replaced.
 	calls []*call
 	rows  *rows
@@ -61,10 +59,21 @@ func (p *Producer) releaseLocked(r *rows) {
 	if len(r.order) == 0 {
 		return
 	}
-	r.waiting = append(r.waiting, r.order...)
+	for _, w := range r.order {
+		r.queue(w)
+	}
 	clear(r.held)
 	r.order = nil
 	p.advanceLocked(r)
+}
+
+// queue puts a row behind what waits, and the deletions of its parts behind the row.
+func (r *rows) queue(w *row) {
+	r.waiting = append(r.waiting, w)
+	if w.msg != nil && len(w.gone) > 0 {
+		r.waiting = append(r.waiting, r.deletions(w.gone, w.msg.Metadata.(*emitted).call))
+		w.gone = nil
+	}
 }
 
 func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
@@ -74,6 +83,10 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	if e.leaves {
 		r.leaving[key]++
 	}
+	if p.opts.Ordered {
+		e.call = &call{pending: 1}
+	}
+	r.call.row = e.call
 	if w := r.held[key]; w != nil {
 		replaced := w.msg.Metadata.(*emitted)
 		e.batch = replaced.batch
@@ -84,66 +97,11 @@ func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
 	}
 	e.batch = p.batch
 	e.batch.left++
-	w := &row{key: key, msg: msg, calls: []*call{r.call}, rows: r}
+	w := &row{msg: msg, calls: []*call{r.call}, rows: r}
 	r.held[key] = w
 	r.order = append(r.order, w)
 	p.armLocked()
 	p.mu.Unlock()
-}
-
-var errEnded = errors.New("cut: the producer has ended")
-
-// EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
-// output is; without one behind it. A part that is not written keeps the row from being written. It waits for a deletion
-// of the same part or of the row: a part with a number that was used before must not be found by a row before it.
-func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
-	if !p.opts.Lease.Held() {
-		return ErrLease
-	}
-	e := &emitted{key: key, leaves: value == nil}
-	msg := &sarama.ProducerMessage{Topic: p.opts.Table, Key: sarama.StringEncoder(key), Metadata: e}
-	whole, _, _ := strings.Cut(key, "\x00")
-	p.mu.Lock()
-	r := p.rows[partition]
-	e.rows = r
-	if value == nil {
-		e.batch = p.batch
-		e.batch.left++
-		r.leaving[key]++
-		if w := r.held[whole]; w != nil {
-			w.gone = append(w.gone, msg)
-		} else {
-			r.waiting = append(r.waiting, &row{
-				key: whole, gone: []*sarama.ProducerMessage{msg}, calls: []*call{r.call}, rows: r,
-			})
-			p.advanceLocked(r)
-		}
-		p.mu.Unlock()
-		return nil
-	}
-	for r.leaving[key] > 0 || r.leaving[whole] > 0 {
-		p.releaseLocked(r)
-		if r.err != nil || p.ended {
-			p.mu.Unlock()
-			return errors.Join(r.err, errEnded)
-		}
-		p.moved.Wait()
-	}
-	msg.Value = sarama.ByteEncoder(value)
-	r.call.pending++
-	e.call, e.batch = r.call, p.batch
-	e.batch.left++
-	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
-	direct := r.idle()
-	if !direct {
-		r.waiting = append(r.waiting, &row{key: whole, msg: msg, rows: r})
-		p.advanceLocked(r)
-	}
-	p.mu.Unlock()
-	if direct {
-		p.async.Input() <- msg
-	}
-	return nil
 }
 
 // settleLocked counts an acknowledged or refused row or part out of its cut.
@@ -236,7 +194,9 @@ func (p *Producer) sendRow(w *row) {
 	p.mu.Lock()
 	w.rows.sending--
 	if err != nil {
+		p.refuseLocked(w.rows, err)
 		p.refuseRowLocked(w, err)
+		p.advanceLocked(w.rows) // what waited for it is refused too
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -247,7 +207,11 @@ func (p *Producer) sendRow(w *row) {
 
 func (p *Producer) refuseRowLocked(w *row, err error) {
 	if w.msg != nil {
-		p.settleLocked(w.msg.Metadata.(*emitted), err)
+		e := w.msg.Metadata.(*emitted)
+		if e.call != nil {
+			e.call.pending--
+		}
+		p.settleLocked(e, err)
 	}
 	for _, msg := range w.gone {
 		p.settleLocked(msg.Metadata.(*emitted), err)

@@ -214,3 +214,57 @@ func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 	require.Empty(t, text(m))
 	require.Empty(t, rows.Err())
 }
+
+// The row that no longer names a part is there before the part goes: the row before it names the part.
+func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
+	for name, sweep := range map[string]func(*lined){"held": func(*lined) {}, "sent": func(s *lined) { s.sweep() }} {
+		t.Run(name, func(t *testing.T) {
+			s := onLine(t, ProducerOptions{Ordered: true})
+			s.callback("a", "a2")
+			sweep(s)
+			require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+			rows := s.Seal()
+			m := s.next(t)
+			require.Equal(t, "a2", text(m))
+			s.nothing(t)
+			s.ack(m)
+			m = s.next(t)
+			require.Empty(t, text(m))
+			s.ack(m)
+			ended(t, rows)
+		})
+	}
+}
+
+// A part that a refused row no longer names is still named by the row before it.
+func TestPartOfARefusedRowStays(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a2")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	rows := s.Seal()
+	s.line.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrNotEnoughReplicas}
+	<-rows.Done()
+	require.ErrorIs(t, rows.Err(), sarama.ErrNotEnoughReplicas)
+	s.nothing(t)
+}
+
+// What waits for a deletion learns that it will not be sent.
+func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
+	lease := NewLease(time.Hour, time.Now)
+	lease.Renew(time.Now())
+	s := onLine(t, ProducerOptions{Ordered: true, Lease: lease})
+	s.callback("a", "", "out")
+	out := s.next(t)
+	s.Begin(0)
+	set := make(chan error, 1)
+	go func() { set <- s.EmitPart(0, callback.PartKey("a", 1), []byte("new")) }()
+	s.nothing(t)
+	lease.Drop()
+	s.ack(out)
+	select {
+	case err := <-set:
+		require.ErrorIs(t, err, ErrLease)
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for what never comes")
+	}
+}

@@ -48,7 +48,9 @@ type Series struct {
 	bytes    int
 	started  time.Time
 	offsets  map[Partition]int64
-	work     int // handed out since the last cut
+	settling bool // rows of the last cut are not acknowledged
+	work     int  // handed out since the last cut
+	weight   int  // and its bytes
 	behind   int64
 	cuts     int64
 }
@@ -98,13 +100,20 @@ func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	s.handed++
 	s.work++
 	s.bytes += size
+	s.weight += size
 	if p.Topic != "" {
 		s.offsets[p] = next
 	}
-	if s.handed >= s.policy.MaxRecords || s.bytes >= s.policy.MaxBytes {
+	if s.handed >= s.policy.MaxRecords || s.bytes >= s.policy.MaxBytes || s.laden() {
 		s.shut = true
 	}
 	return true
+}
+
+// laden reports whether no more rows may gather behind those of the last cut, which a broker that hangs keeps; s.mu is
+// held. Callbacks do not wait for rows, so that what is in flight does not bound them.
+func (s *Series) laden() bool {
+	return s.settling && (s.work >= s.policy.MaxRecords || s.weight >= s.policy.MaxBytes)
 }
 
 // Behind tells how many records a claim is behind; the most in a cut counts.
@@ -171,7 +180,7 @@ func (s *Series) quietLocked() {
 		}
 	case s.begun && !s.closing && (s.shut || time.Since(s.started) >= s.policy.Every):
 		s.cutLocked()
-	case s.shut && !s.closing, s.shut && s.closer.Background():
+	case s.shut && !s.closing, s.shut && s.closer.Background() && !s.laden():
 		s.openLocked()
 	}
 }
@@ -185,8 +194,9 @@ func (s *Series) openLocked() {
 func (s *Series) cutLocked() {
 	j := job{offsets: s.offsets, rows: s.sealRows(), made: Made{Records: s.work, Age: time.Since(s.started)}}
 	s.offsets = make(map[Partition]int64, len(j.offsets))
-	s.begun, s.closing, s.work, s.behind = false, true, 0, 0
+	s.begun, s.closing, s.work, s.weight, s.behind = false, true, 0, 0, 0
 	if s.closer.Background() {
+		s.settling = j.rows != nil
 		s.sealLayers()
 		s.openLocked()
 	} else {

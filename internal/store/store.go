@@ -146,10 +146,10 @@ func (s *Store) Get(key string) (value []byte, err error) {
 }
 
 // Set writes a value; nil deletes the key. A recovered store keeps the value, which must not be changed any more. Before
-// that it copies it: what is read from a changelog is a piece of a large response.
+// that, and opened WithThrough, it copies it: what is read from a changelog is a piece of a large response.
 func (s *Store) Set(key string, value []byte) error {
 	s.mu.RLock()
-	keep := s.recovered
+	keep := !s.committed()
 	s.mu.RUnlock()
 	if !keep {
 		value = copied(value)

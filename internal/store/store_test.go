@@ -283,3 +283,24 @@ func TestBuilderNamesThePathByTopicAndPartition(t *testing.T) {
 	require.Empty(t, s.Path())
 	require.NoError(t, s.Close())
 }
+
+// A joined table and a view are read from a changelog for as long as they live: a row in memory that is a piece of a
+// response would keep all of it.
+func TestRowsOfAChangelogAreCopied(t *testing.T) {
+	for name, opts := range map[string][]store.Option{"recovering": nil, "through": {store.WithThrough()}} {
+		t.Run(name, func(t *testing.T) {
+			s := store.InMemory(opts...)
+			if opts != nil {
+				require.NoError(t, s.MarkRecovered())
+			}
+			response := []byte("row and much more")
+			require.NoError(t, s.Set("k", response[:3]))
+			require.NoError(t, s.SetOffset(1))
+			copy(response, "xxx")
+			got, err := s.Get("k")
+			require.NoError(t, err)
+			require.Equal(t, "row", string(got))
+			require.NoError(t, s.Close())
+		})
+	}
+}

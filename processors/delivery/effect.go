@@ -19,12 +19,8 @@ type Emit struct {
 	Value Value
 }
 
-// DeadLetter sends the record that is being applied to the group's dead-letter topic, or where Bare is true only its
-// coordinates: its value holds a secret.
-type DeadLetter struct {
-	Reason string
-	Bare   bool
-}
+// DeadLetter sends the record that is being applied to the group's dead-letter topic.
+type DeadLetter struct{ Reason string }
 
 func (Emit) effect()       {}
 func (DeadLetter) effect() {}

@@ -25,7 +25,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := &binding{catalog, rules}
 	edges := processors.Edges(catalog.DeliveryGroup(),
 		processors.Input(catalog.MessageOutput, b.onOutput),
-		processors.Input(catalog.ReplyTo, b.onRoute),
+		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.DeliveryReceipts, b.onReceipt),
 		processors.Input(catalog.DeliveryControl, b.onControl),
 	)
@@ -154,7 +154,7 @@ func (b *binding) routes(c *processors.Context) Routes {
 func (b *binding) perform(c *processors.Context, effect Effect) error {
 	e, ok := effect.(Emit)
 	if !ok {
-		return deadLetter(c, effect.(DeadLetter))
+		return c.DeadLetter(effect.(DeadLetter).Reason)
 	}
 	id := goka.Headers{topics.HeaderID: []byte(e.ID)}
 	switch v := e.Value.(type) {
@@ -169,13 +169,4 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 	default:
 		return fmt.Errorf("delivery: no topic for %T", e.Value)
 	}
-}
-
-func deadLetter(c *processors.Context, l DeadLetter) error {
-	if !l.Bare {
-		return c.DeadLetter(l.Reason)
-	}
-	letter := c.Letter(l.Reason)
-	letter.Value, letter.Headers = nil, nil
-	return c.DeadLetterOther(letter)
 }

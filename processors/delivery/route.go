@@ -36,23 +36,18 @@ func (e RouteGiven) apply(s *session) {
 	}
 	switch {
 	case len(e.Route.Raw) > maxToken:
-		s.refuseBare(reasonRouteSize)
+		s.refuse(reasonRouteSize)
 		return
 	case len(s.row.Routes) >= maxRoutes:
-		s.refuseBare(reasonManyRoutes)
+		s.refuse(reasonManyRoutes)
 		return
 	}
 	s.row.Routes = append(s.row.Routes, &ReplyRoute{Id: id, Token: token, ExpiresMs: s.after(s.rules.RouteTTL)})
 	s.changed = true
 	if !s.makeRoom() {
 		s.row.Routes = s.row.Routes[:len(s.row.Routes)-1]
-		s.refuseBare(reasonRouteRoom)
+		s.refuse(reasonRouteRoom)
 	}
-}
-
-// refuseBare dead-letters where the record stands, not what it says: that is a secret.
-func (s *session) refuseBare(reason string) {
-	s.effects = append(s.effects, DeadLetter{Reason: reason, Bare: true})
 }
 
 // awaitRoute gives a delivery the token of its route, or lets it wait for the route.

@@ -279,9 +279,9 @@ func TestTooManyRoutesAreRefusedWithoutTheirTokens(t *testing.T) {
 		require.Empty(t, p.handle(e))
 	}
 	e, _ := p.routeOf(harbor)
-	require.Equal(t, effects{DeadLetter{Reason: reasonManyRoutes, Bare: true}}, p.handle(e))
+	require.Equal(t, effects{DeadLetter{Reason: reasonManyRoutes}}, p.handle(e))
 	e, _ = p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxToken) + `"}`)
-	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize, Bare: true}}, p.handle(e))
+	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize}}, p.handle(e))
 	p.until(24 * time.Hour)
 	require.Empty(t, p.state().GetRoutes(), "they expire")
 }

@@ -127,6 +127,7 @@ func (s *session) hold(t *Turn, e topics.AgentEvent) {
 	at, _ := t.place(h.Seq)
 	t.Held = slices.Insert(t.Held, at, h)
 	t.HeldSize += h.Size
+	s.shrink(0)
 }
 
 // release takes what was held for the record that just came.

@@ -19,6 +19,9 @@ func (d DeadlineCame) apply(s *session) {
 		}
 		s.changed, s.erased = true, true
 	}
+	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
+	// the row was written.
+	s.changed = true
 }
 
 // deadline is the earliest open deadline. Every row has one: it goes when all that it remembers is forgotten.

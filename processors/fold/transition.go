@@ -1,9 +1,6 @@
 package fold
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Outcome is what an input brought about.
 type Outcome struct {
@@ -24,7 +21,7 @@ type Parts func(number uint32) ([]byte, error)
 // arguments, what parts says included: equal ones give equal outcomes. An error is that of parts; nothing happened.
 //
 // An input that was applied before changes nothing. It has no effects either, but for refused records, whose dead
-// letter is written again.
+// letter is written again. A deadline that came too early writes the row as it is, which sets the deadline again.
 func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome, error) {
 	s := &session{row: row, key: in.session(), parts: parts, now: now, rules: rules}
 	if s.row == nil {
@@ -73,9 +70,9 @@ func (s *session) find(id string) *Turn {
 // begin opens a turn.
 func (s *session) begin(id string, attempt int64) *Turn {
 	if len(s.row.Open) >= s.rules.OpenLimit {
-		quiet := slices.MinFunc(s.row.Open, func(a, b *Turn) int { return int(a.TouchedMs - b.TouchedMs) })
-		s.close(quiet, tooManyTurns)
+		s.close(s.quietest(), tooManyTurns)
 	}
+	s.shrink(turnCost)
 	t := &Turn{Id: id, Attempt: uint64(attempt)}
 	s.row.Open = append(s.row.Open, t)
 	return t

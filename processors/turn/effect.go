@@ -24,8 +24,6 @@ type DeadLetter struct {
 	// Held is the record where it is one that was held in the row; nil is the record that is being applied.
 	Held   *Held
 	Reason string
-	// Bare leaves the record's value and headers out: where it came from is enough, and what it says is a secret.
-	Bare bool
 }
 
 func (Emit) effect()       {}
@@ -70,9 +68,4 @@ func (s *session) emit(turn string, step uint32, v Value, index int) {
 // refuse sends the record that is being applied to the dead-letter topic.
 func (s *session) refuse(reason string) {
 	s.effects = append(s.effects, DeadLetter{Reason: reason})
-}
-
-// refuseRoute refuses a reply route without what it says, which holds a bearer token (D-20).
-func (s *session) refuseRoute(reason string) {
-	s.effects = append(s.effects, DeadLetter{Reason: reason, Bare: true})
 }

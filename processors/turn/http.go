@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,7 +47,6 @@ type Doors struct {
 	tokens token.Verifier
 	rules  doorRules
 	once   *once.Memory[fingerprint, answered]
-	mux    *http.ServeMux
 }
 
 // NewDoors makes the doors of an agent. Without WithAuthenticate anyone may chat, without WithCallbackSecrets nobody
@@ -73,13 +73,11 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 	}
 	d := &Doors{
 		topics: catalog, to: to, tokens: token.NewVerifier(rules.secrets...), rules: rules,
-		once: once.New[fingerprint, answered](rules.window, rules.remembered, rules.clock), mux: http.NewServeMux(),
+		once: once.New[fingerprint, answered](rules.window, rules.remembered, rules.clock),
 	}
 	if rules.bound {
 		d.tokens = d.tokens.For(agent)
 	}
-	d.mux.Handle(ChatPath, d.Chat())
-	d.mux.Handle(ToolResponsePath, d.ToolResponse())
 	if rules.authenticate == nil {
 		rules.logger.Warn("chat door is open: whoever reaches it may write to every session", zap.String("agent", agent))
 	}
@@ -89,8 +87,18 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 	return d, nil
 }
 
-// ServeHTTP implements http.Handler for both paths; others are not found.
-func (d *Doors) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler for both paths, and as in FlightDeck for all that begin with one of them; others
+// are not found.
+func (d *Doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, ChatPath):
+		d.serveChat(w, r)
+	case strings.HasPrefix(r.URL.Path, ToolResponsePath):
+		d.serveToolResponse(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
 
 // publish writes records for a request. A client that goes away does not stop it: what it asked for is half done.
 func (d *Doors) publish(r *http.Request, records ...processors.Outbound) error {

@@ -23,14 +23,14 @@ const defaultUser = "user_42"
 // drops them for as long as it remembers requests (WithRemembered). So a repeat is never a second turn within the
 // shorter of both times. Give a key or a request_id with every reply: the route is bound to the message by it. Without
 // one, a route whose message could not be written waits for the session's next message.
-func (d *Doors) Chat() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", d.rules.origin)
-		h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-		h.Set("Access-Control-Allow-Headers", d.rules.allowed)
-		d.chat(w, r).write(w)
-	})
+func (d *Doors) Chat() http.Handler { return http.HandlerFunc(d.serveChat) }
+
+func (d *Doors) serveChat(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", d.rules.origin)
+	h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", d.rules.allowed)
+	d.chat(w, r).write(w)
 }
 
 func (d *Doors) chat(w http.ResponseWriter, r *http.Request) answer {
@@ -119,9 +119,11 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 	if !isNull(request) {
 		q.request = strings.TrimSpace(textForm(request))
 	}
+	// What no processor takes must not be accepted here.
+	if err := processors.CheckSession(q.session); err != nil {
+		return q, err.Error()
+	}
 	switch {
-	case strings.ContainsRune(q.session, 0):
-		return q, "session_id must not contain NUL"
 	case !isNull(request) && (request[0] == '{' || request[0] == '[') || len(q.request) > maxID:
 		return q, "'request_id' is not usable"
 	case len(q.reply) > maxDescriptor-len(q.request)-len(`,"request_id":""`):

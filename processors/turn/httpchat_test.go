@@ -66,7 +66,14 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 		"other case":     {"", `{"SESSION_ID":"s","content":"hi"}`, 400, noSession, nil},
 		"NUL in session": {
 			"", `{"session_id":"s\u0000","content":"hi"}`, 400,
-			failed("session_id must not contain NUL"), nil,
+			failed("session id contains NUL"), nil,
+		},
+		"session long": {
+			"", `{"session_id":"` + strings.Repeat("s", 1025) + `","content":"hi"}`, 400,
+			failed("session id is longer than 1024 bytes"), nil,
+		},
+		"session reserved": {
+			"", `{"session_id":"__offset","content":"hi"}`, 400, failed("session id is reserved"), nil,
 		},
 		"plain":          {"", `{"session_id":"s","content":"hi"}`, 200, ok, plain},
 		"text after it":  {"", `{"session_id":"s","content":"hi"} and so on`, 200, ok, plain},
@@ -171,9 +178,18 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 	}
 }
 
+func TestPathsBeginAsThoseOfTheContract(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/api/chat/", "/api/chatX", "/api/chat/y?z"} {
+		require.Equal(t, 200, s.ask(asked{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
+	}
+	require.Len(t, s.paper.lines(), 3)
+	require.Equal(t, 401, s.ask(asked{path: turn.ToolResponsePath + "/"}).status)
+}
+
 func TestOtherPathsAreNotFound(t *testing.T) {
 	s := newSite(t)
-	for _, path := range []string{"/", "/api/chatX", "/api/chat/y", "/api/tools"} {
+	for _, path := range []string{"/", "/api", "/api/Chat", "//api/chat", "/api//chat", "/api/tools"} {
 		require.Equal(t, 404, s.ask(asked{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
 	}
 	require.Empty(t, s.paper.lines())

@@ -21,8 +21,10 @@ import (
 //
 // An Idempotency-Key counts for the call that the token names: the same request gives the same answer within the window
 // and is written once by this process, and with the same turntable.id by any other.
-func (d *Doors) ToolResponse() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.toolResponse(w, r).write(w) })
+func (d *Doors) ToolResponse() http.Handler { return http.HandlerFunc(d.serveToolResponse) }
+
+func (d *Doors) serveToolResponse(w http.ResponseWriter, r *http.Request) {
+	d.toolResponse(w, r).write(w)
 }
 
 func (d *Doors) toolResponse(w http.ResponseWriter, r *http.Request) answer {

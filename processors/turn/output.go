@@ -168,8 +168,7 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	if record == nil {
 		return nil
 	}
-	_, route := event.(RouteGiven)
-	effects := []Effect{DeadLetter{Reason: reason, Bare: route && !record.tombstone()}}
+	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
 	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
 		return effects

@@ -115,8 +115,8 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 }
 
 // store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
-// ahead of the row, and the numbers of those that are to go behind it; whole are the fields as they were, but for the
-// history. A nil state is a row that goes.
+// ahead of the row, and the numbers of those that are to go behind it; whole are the fields as the row will be found with
+// them, but for the history. A nil state is a row that goes.
 func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole [4][]byte) {
 	if s == nil {
 		for _, l := range a.fields {
@@ -126,12 +126,12 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 		}
 		return nil, gone, whole
 	}
-	for i, f := range s.bigFields() {
-		if i != history {
-			whole[i] = *f.inline
-		}
-	}
 	if !a.has {
+		for i, f := range s.bigFields() {
+			if i != history {
+				whole[i] = *f.inline
+			}
+		}
 		return nil, nil, whole
 	}
 	defer func() {
@@ -153,6 +153,9 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 		}
 		kept, rest, left := l.keep(*f.inline, f.entry)
 		gone = append(gone, left...)
+		if i != history {
+			whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
+		}
 		if len(rest) > f.limit {
 			// Parts that are not much larger than what comes after them become one with it: so there are few of them,
 			// each about twice the next, and a byte is written a few times in all.
@@ -164,7 +167,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			if s.NextPart == 0 {
 				s.NextPart = uint32(now / 1000)
 			}
-			// A copy: it would keep the whole conversation in memory until it is written.
+			// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
 			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
 			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
@@ -200,6 +203,15 @@ func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []u
 		rest = value
 	}
 	return kept, rest, left
+}
+
+// behind is a value with what is before it in the first part that is kept: n bytes, which were dropped.
+func (l laid) behind(n int, value []byte) []byte {
+	if n == 0 {
+		return value
+	}
+	at := l.dropped(value, memorySize)
+	return append(l.value[at-n:at:at], value...)
 }
 
 // dropped is how many bytes of the old value are gone from the front of a new one: all where nothing is left of it.

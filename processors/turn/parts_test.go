@@ -15,15 +15,17 @@ import (
 type parted struct {
 	row   []byte
 	parts map[uint32][]byte
+	known *[4][]byte // of the row, where it was kept
 }
 
 // change loads the row, changes it, and writes it as the binding does.
 func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
 	s, a := &State{}, apart{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }, nil))
+	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }, p.known))
 	change(s)
-	write, gone, _ := a.store(s, now.UnixMilli())
+	write, gone, whole := a.store(s, now.UnixMilli())
+	p.known = &whole
 	for _, n := range write {
 		require.NotContains(t, p.parts, n.number, "a part is written once")
 		p.parts[n.number] = bytes.Clone(n.value)
@@ -100,12 +102,16 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 					s.History = bytes.Clone(want.History)
 				})
 			},
+			"lose what was kept": func(*rapid.T) { p.known = nil },
 			"": func(t *rapid.T) {
 				got := p.whole(t)
 				require.Equal(t, string(want.History), string(got.History))
 				require.True(t, bytes.HasSuffix(got.Causes, want.Causes))
 				require.Zero(t, len(got.Causes)%memorySize)
 				require.LessOrEqual(t, len(got.Causes), 3*300*memorySize)
+				if p.known != nil {
+					require.Equal(t, string(got.Causes), string(p.known[causes]), "kept is what would be read")
+				}
 			},
 		})
 	})

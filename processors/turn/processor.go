@@ -32,7 +32,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.ThinkDLQ, b.onThinkFailure),
 		processors.Input(catalog.ToolUseResult, b.onToolResult),
 		processors.Input(catalog.ToolUseDLQ, b.onToolFailure),
-		processors.Input(catalog.ReplyTo, b.onRoute),
+		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
 	return goka.DefineGroup(catalog.Group(), append(edges,
@@ -297,12 +297,7 @@ func (b *binding) perform(c *processors.Context, d done) error {
 
 func deadLetter(c *processors.Context, l DeadLetter) error {
 	h := l.Held
-	switch {
-	case l.Bare:
-		letter := c.Letter(l.Reason)
-		letter.Value, letter.Headers = nil, nil
-		return c.DeadLetterOther(letter)
-	case h == nil:
+	if h == nil {
 		return c.DeadLetter(l.Reason)
 	}
 	headers := make(goka.Headers, len(h.Headers))

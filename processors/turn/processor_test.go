@@ -208,12 +208,12 @@ func TestRefusedRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
 	for range 100 {
 		routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"}`))
 	}
+	routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"`)) // unreadable
 	letters := b.letters.Drain()
-	require.Greater(t, len(letters), 2)
+	require.Greater(t, len(letters), 3)
 	for _, l := range letters {
 		require.Empty(t, l.Value)
 		require.Equal(t, "s1", l.Key)
-		require.Contains(t, string(l.Headers[topics.HeaderErrorReason]), "route")
 		for _, header := range l.Headers {
 			require.NotContains(t, string(header), "s3cret")
 		}

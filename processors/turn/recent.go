@@ -76,19 +76,17 @@ func (r *recent) keep(session string, w written) {
 func (s *State) own() {
 	s.History = bytes.Clone(s.History)
 	for _, w := range s.Waiting {
-		w.Input = bytes.Clone(w.Input)
+		w.own()
 	}
 	for _, r := range s.Routes {
-		r.ReplyTo = bytes.Clone(r.ReplyTo)
+		r.own()
 	}
 	t := s.Turn
 	if t == nil {
 		return
 	}
 	t.Tail = bytes.Clone(t.Tail)
-	if t.Message != nil {
-		t.Message.Input = bytes.Clone(t.Message.Input)
-	}
+	t.Message.own()
 	for _, c := range t.Calls {
 		if c.Result != nil {
 			c.Result.Result = bytes.Clone(c.Result.Result)
@@ -99,5 +97,18 @@ func (s *State) own() {
 		for _, header := range h.Headers {
 			header.Value = bytes.Clone(header.Value)
 		}
+	}
+}
+
+func (a *Accepted) own() {
+	if a != nil {
+		a.Input = bytes.Clone(a.Input)
+		a.Route.own()
+	}
+}
+
+func (r *ReplyRoute) own() {
+	if r != nil {
+		r.ReplyTo = bytes.Clone(r.ReplyTo)
 	}
 }

@@ -16,7 +16,7 @@ func (e RouteGiven) apply(s *session) {
 	case e.tombstone():
 		s.withdrawRoute()
 	case len(e.Route.Raw) > maxDescriptor || e.Route.RequestID != nil && len(*e.Route.RequestID) > maxID:
-		s.refuseRoute(reasonRouteSize)
+		s.refuse(reasonRouteSize)
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
@@ -52,7 +52,7 @@ func (s *session) addRoute(r *ReplyRoute) {
 		kept = slices.DeleteFunc(slices.Clone(kept), same)
 	}
 	if len(kept) >= maxRoutes {
-		s.refuseRoute(reasonTooManyRoute)
+		s.refuse(reasonTooManyRoute)
 		return
 	}
 	before := s.row.Routes
@@ -64,7 +64,7 @@ func (s *session) addRoute(r *ReplyRoute) {
 func (s *session) keepRoute(undo func()) {
 	if !s.fits() {
 		undo()
-		s.refuseRoute(reasonNoRoom)
+		s.refuse(reasonNoRoom)
 		return
 	}
 	s.changed = true

@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: state.proto
+// source: processors/turn/state.proto
 
 // The row of the group table of package turn. Field numbers are for ever; unknown fields survive a rewrite.
 
@@ -68,7 +68,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_turn_state_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -80,7 +80,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[0]
+	mi := &file_processors_turn_state_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -93,7 +93,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{0}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *State) GetVersion() uint32 {
@@ -247,7 +247,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_turn_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -259,7 +259,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[1]
+	mi := &file_processors_turn_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -272,7 +272,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{1}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Part) GetNumber() uint32 {
@@ -307,7 +307,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_turn_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +319,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[2]
+	mi := &file_processors_turn_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +332,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{2}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Accepted) GetTurnId() string {
@@ -407,7 +407,7 @@ type OpenTurn struct {
 
 func (x *OpenTurn) Reset() {
 	*x = OpenTurn{}
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_turn_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +419,7 @@ func (x *OpenTurn) String() string {
 func (*OpenTurn) ProtoMessage() {}
 
 func (x *OpenTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[3]
+	mi := &file_processors_turn_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +432,7 @@ func (x *OpenTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenTurn.ProtoReflect.Descriptor instead.
 func (*OpenTurn) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{3}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OpenTurn) GetMessage() *Accepted {
@@ -532,7 +532,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +544,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +557,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Call) GetToolUseId() string {
@@ -600,7 +600,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +612,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +625,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Result) GetSessionId() string {
@@ -712,7 +712,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +724,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +737,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{6}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Held) GetToolUseId() string {
@@ -815,7 +815,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +827,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +840,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{7}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Header) GetName() []byte {
@@ -871,7 +871,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +883,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +896,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{8}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ReplyRoute) GetRequestId() string {
@@ -927,11 +927,11 @@ func (x *ReplyRoute) GetExpiresMs() int64 {
 	return 0
 }
 
-var File_state_proto protoreflect.FileDescriptor
+var File_processors_turn_state_proto protoreflect.FileDescriptor
 
-const file_state_proto_rawDesc = "" +
+const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\vstate.proto\x12\x11turntable.turn.v1\"\xa4\x06\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xa4\x06\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1042,19 +1042,19 @@ const file_state_proto_rawDesc = "" +
 	"\v_request_idB8Z6github.com/turntable-streams/turntable/processors/turnb\x06proto3"
 
 var (
-	file_state_proto_rawDescOnce sync.Once
-	file_state_proto_rawDescData []byte
+	file_processors_turn_state_proto_rawDescOnce sync.Once
+	file_processors_turn_state_proto_rawDescData []byte
 )
 
-func file_state_proto_rawDescGZIP() []byte {
-	file_state_proto_rawDescOnce.Do(func() {
-		file_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)))
+func file_processors_turn_state_proto_rawDescGZIP() []byte {
+	file_processors_turn_state_proto_rawDescOnce.Do(func() {
+		file_processors_turn_state_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)))
 	})
-	return file_state_proto_rawDescData
+	return file_processors_turn_state_proto_rawDescData
 }
 
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
-var file_state_proto_goTypes = []any{
+var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_processors_turn_state_proto_goTypes = []any{
 	(*State)(nil),      // 0: turntable.turn.v1.State
 	(*Part)(nil),       // 1: turntable.turn.v1.Part
 	(*Accepted)(nil),   // 2: turntable.turn.v1.Accepted
@@ -1065,7 +1065,7 @@ var file_state_proto_goTypes = []any{
 	(*Header)(nil),     // 7: turntable.turn.v1.Header
 	(*ReplyRoute)(nil), // 8: turntable.turn.v1.ReplyRoute
 }
-var file_state_proto_depIdxs = []int32{
+var file_processors_turn_state_proto_depIdxs = []int32{
 	3,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
 	2,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
 	8,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
@@ -1087,32 +1087,32 @@ var file_state_proto_depIdxs = []int32{
 	0,  // [0:14] is the sub-list for field type_name
 }
 
-func init() { file_state_proto_init() }
-func file_state_proto_init() {
-	if File_state_proto != nil {
+func init() { file_processors_turn_state_proto_init() }
+func file_processors_turn_state_proto_init() {
+	if File_processors_turn_state_proto != nil {
 		return
 	}
-	file_state_proto_msgTypes[0].OneofWrappers = []any{}
-	file_state_proto_msgTypes[2].OneofWrappers = []any{}
-	file_state_proto_msgTypes[3].OneofWrappers = []any{}
-	file_state_proto_msgTypes[4].OneofWrappers = []any{}
-	file_state_proto_msgTypes[5].OneofWrappers = []any{}
-	file_state_proto_msgTypes[8].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[0].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[2].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[3].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[4].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[5].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_state_proto_goTypes,
-		DependencyIndexes: file_state_proto_depIdxs,
-		MessageInfos:      file_state_proto_msgTypes,
+		GoTypes:           file_processors_turn_state_proto_goTypes,
+		DependencyIndexes: file_processors_turn_state_proto_depIdxs,
+		MessageInfos:      file_processors_turn_state_proto_msgTypes,
 	}.Build()
-	File_state_proto = out.File
-	file_state_proto_goTypes = nil
-	file_state_proto_depIdxs = nil
+	File_processors_turn_state_proto = out.File
+	file_processors_turn_state_proto_goTypes = nil
+	file_processors_turn_state_proto_depIdxs = nil
 }

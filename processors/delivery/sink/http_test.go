@@ -191,4 +191,9 @@ func TestErrorOutputIsAFailureOfTheCallback(t *testing.T) {
 	require.Equal(t, `{"result":"late","status":"error","error":{"code":"think_timeout","message":"late"}}`,
 		string(sink.CallbackBody(d)))
 	require.Equal(t, `{"result":""}`, string(sink.CallbackBody(topics.Delivery{})))
+	for content, want := range map[string]string{`7`: `"7"`, `null`: `""`, `{"a":1}`: `""`, `"a\"b"`: `"a\"b"`} {
+		require.Equal(t, `{"result":`+want+`}`, string(sink.CallbackBody(topics.Delivery{
+			Body: topics.Raw(`{"content":` + content + `}`),
+		})), content)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -55,6 +56,9 @@ var errURL = errors.New("url is not http(s)://host[:port][/path]")
 
 func checkBase(base string) error {
 	u, err := url.Parse(base)
+	if err == nil && u.Port() != "" {
+		_, err = strconv.ParseUint(u.Port(), 10, 16)
+	}
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", u.Opaque != "":
 		return errURL

@@ -40,7 +40,7 @@ func TestMappingIsReadByTheContract(t *testing.T) {
 
 func TestBadMappingIsRefusedWithoutItsURL(t *testing.T) {
 	for _, mapping := range []string{
-		"plain", ":http://h", "a:", "a: ", "http://h", "a:ftp://h", "a:h", "a:h:80", "a:http://", "a:http:///path", "a://h",
+		"plain", ":http://h", "a:", "a: ", "http://h", "a:ftp://h", "a:h", "a:h:80", "a:http://", "a:http://h:99999", "a:http:///path", "a://h",
 		"a:http://user:secret@h", "a:http://h?secret=1", "a:http://h#secret", "a:http://h/%zz", "a:http://h?", "a:http://h#",
 		"a:http://h\x00", "a:http://:80", "a:mailto:x",
 	} {

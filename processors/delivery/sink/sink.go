@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
@@ -134,7 +136,7 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 		}
 	}
 	receipt := topics.Receipt{
-		Outcome: topics.OutcomeFailed, Reason: &f.Reason, Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
+		Outcome: topics.OutcomeFailed, Reason: text(clip(f.Reason)), Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
 	}
 	if f.Final {
 		receipt.Outcome = topics.OutcomeRefused
@@ -176,6 +178,21 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 		return fmt.Errorf("sink: receipt: %w", err)
 	}
 	return nil
+}
+
+// maxReason bounds the reason of a receipt, in bytes: a receipt that is refused for its size would come again for ever.
+const maxReason = 256
+
+func clip(reason string) string {
+	reason = strings.ToValidUTF8(reason, "?")
+	if len(reason) <= maxReason {
+		return reason
+	}
+	cut := maxReason
+	for !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	return reason[:cut]
 }
 
 func text(s string) *string { return &s }

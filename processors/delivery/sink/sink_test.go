@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,16 @@ func newSink(t *testing.T, to *paper, f sink.Func, opts ...sink.Option) *sink.Si
 	}, opts...)...)
 	require.NoError(t, err)
 	return s
+}
+
+func TestReasonsAreBounded(t *testing.T) {
+	to := &paper{}
+	long := "\xff" + strings.Repeat("ü", 1<<20)
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { return &sink.Failure{Reason: long} })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+	reason := *to.all()[0].Reason
+	require.LessOrEqual(t, len(reason), 256)
+	require.True(t, strings.HasPrefix(reason, "?ü") && strings.HasSuffix(reason, "ü"))
 }
 
 func TestEveryAttemptHasAReceipt(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -50,13 +51,13 @@ func Log(l *zap.Logger) Transport {
 	})
 }
 
-// CallbackBody is what a callback says of a delivery: {"result": content}. Of an output that is an error it says that
+// CallbackBody is what a callback says of a delivery: {"result": content}, always a text. Of an output that is an error it says that
 // too, with status and error as the output has them, which a tool callback of ours makes an error result of;
 // FlightDeck's keeps them as part of the result.
 func CallbackBody(d topics.Delivery) topics.Raw {
 	content, _ := topics.Lookup(d.Body, "content")
-	if content == nil {
-		content = topics.Raw(`""`)
+	if len(content) == 0 || content[0] != '"' {
+		content, _ = jsontext.AppendQuote(nil, topics.Text(content)) // what is no UTF-8 is replaced
 	}
 	body := append(topics.Raw(`{"result":`), content...)
 	status, _ := topics.Lookup(d.Body, "status")

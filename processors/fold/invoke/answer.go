@@ -59,6 +59,13 @@ func (c *call) vercelHead() {
 	c.w.Header().Set(headerFormatVersion, "v1")
 }
 
+// turnHead names the turn, as far as the agent has and a header can.
+func (c *call) turnHead(t *turn) {
+	if t.named && t.at.printable() {
+		c.w.Header().Set(HeaderTurn, t.at.Turn)
+	}
+}
+
 // fail answers with a failure before anything was streamed.
 func (c *call) fail(e Error) {
 	c.head()

@@ -25,9 +25,7 @@ func (c *call) batch(ctx context.Context, t *turn) {
 	if c.vercel {
 		folded.Messages = uiMessages(folded.Messages, c.trace.TraceID, c.continuation)
 	}
-	if o := t.outcome(io.EOF); o.at.Seq > 0 {
-		c.w.Header().Set(HeaderTurn, o.at.Turn)
-	}
+	c.turnHead(t)
 	c.succeed(folded.AppendEnvelope(nil))
 }
 
@@ -46,7 +44,7 @@ func (c *call) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 			if folder.Size() > c.door.rules.batchLimit {
 				return fold.Batch{}, errTooLarge
 			}
-		case errors.As(err, &superseded):
+		case errors.As(err, &superseded) && ctx.Err() == nil:
 			folder = fold.NewFolder(c.door.rules.fold...)
 		case errors.Is(err, io.EOF):
 			if o := t.outcome(err); o.err != nil {

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -93,7 +94,7 @@ var (
 // Invoke implements Agent. The run goes on when ctx ends.
 func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 	rec := &recording{
-		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, changed: make(chan struct{}),
+		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, changed: make(chan struct{}), attempt: 1,
 	}
 	if err := b.enter(rec); err != nil {
 		return nil, err
@@ -102,19 +103,25 @@ func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 	// What the caller's context carries stays; its end does not.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(b.ctx, cancel)
+	began := false
+	defer func() { // also where the agent panics
+		if !began {
+			unlink()
+			cancel()
+			b.leave(rec)
+		}
+	}()
 	stream, err := b.agent.Invoke(run, r)
 	if err != nil {
-		unlink()
-		cancel()
-		b.leave(rec)
 		return nil, err
 	}
+	began = true
 	b.runs.Go(func() {
 		defer cancel()
 		defer unlink()
 		b.record(run, stream, rec)
 	})
-	return &playback{rec: rec}, nil
+	return &playback{rec: rec, attempt: 1}, nil
 }
 
 // Resume implements Resumer.
@@ -123,10 +130,10 @@ func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, e
 	defer b.mu.Unlock()
 	b.forget()
 	rec := b.turns[turnKey{r.SessionID, last.Turn}]
-	if rec == nil || last.Attempt != 1 {
+	if rec == nil || last.Attempt < 1 || last.Attempt > rec.attempts() {
 		return nil, ErrGone
 	}
-	return &playback{rec: rec}, nil
+	return &playback{rec: rec, attempt: last.Attempt}, nil
 }
 
 // enter makes room for a turn.
@@ -200,7 +207,16 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 	}()
 	for {
 		var item Item
-		if item, err = s.Next(ctx); err != nil {
+		item, err = s.Next(ctx)
+		var superseded *Superseded
+		switch {
+		case errors.As(err, &superseded) && ctx.Err() == nil:
+			freed := rec.restart()
+			b.mu.Lock()
+			b.bytes -= freed
+			b.mu.Unlock()
+			continue
+		case err != nil:
 			return
 		}
 		size := len(item.Event.Data()) + eventCost

@@ -15,8 +15,8 @@ var ErrDoor = errors.New("invoke: bad configuration")
 
 // Error is a failure that the client is told of. All other errors are logged and told as a failure, no more.
 type Error struct {
-	// Status is the HTTP status that it has before anything was streamed; 500 where it is 0. Without a Type, 401, 403
-	// and 429 become 424: they are not the client's.
+	// Status is the HTTP status that it has before anything was streamed; 500 where it is none of 400 to 599. Without a
+	// Type, 401, 403 and 429 become 424: they are not the client's.
 	Status int
 	// Type is a URL that names the kind of failure; empty for the one of unknown failures.
 	Type string
@@ -84,8 +84,8 @@ func told(err error) Error {
 	case errors.As(err, &known):
 		e := *known
 		e.Text = Sanitize(e.Text)
-		if e.Status == 0 {
-			e.Status = http.StatusInternalServerError
+		if e.Status < 400 || e.Status > 599 {
+			e.Status = http.StatusInternalServerError // what is no failure's would tell of a success
 		}
 		if e.Type == "" {
 			e.Type = TypeUnknown

@@ -26,18 +26,19 @@ func readFlags(body jsontext.Value, h http.Header) (flags, error) {
 	if ok && raw.Kind() != '{' && raw.Kind() != 'n' {
 		return f, fmt.Errorf("flags: want an object")
 	}
-	for name, to := range map[string]**bool{
-		"stream": &f.stream, "trim": &f.trim, "force": &f.force, "resolve": &f.resolve,
-	} {
-		value, ok := field(raw, name)
+	for _, known := range []struct {
+		name string
+		to   **bool
+	}{{"stream", &f.stream}, {"trim", &f.trim}, {"force", &f.force}, {"resolve", &f.resolve}} {
+		value, ok := field(raw, known.name)
 		if !ok {
 			continue
 		}
 		flag, ok := truth(value)
 		if !ok {
-			return f, fmt.Errorf("flags.%s: want a boolean", name)
+			return f, fmt.Errorf("flags.%s: want a boolean", known.name)
 		}
-		*to = &flag
+		*known.to = &flag
 	}
 	fill := func(to **bool, header string, values map[string]bool) {
 		value, ok := values[strings.ToLower(strings.TrimSpace(h.Get(header)))]

@@ -135,8 +135,8 @@ func WithCORS(origin string, headers ...string) Option {
 		}
 		r.origin = origin
 		r.allowed = strings.Join(append([]string{
-			"Content-Type", "Last-Event-ID", HeaderSession, HeaderTranscript, HeaderControl, HeaderEmbeds, HeaderFormat,
-			headerParent, headerBaggage,
+			"Content-Type", HeaderLastEvent, headerIdempotency, HeaderSession, HeaderTranscript, HeaderControl,
+			HeaderEmbeds, HeaderFormat, HeaderTrace, HeaderSpan, headerParent, headerBaggage,
 		}, headers...), ", ")
 	}
 }

@@ -159,6 +159,11 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 
 // Resume implements Resumer.
 func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream, error) {
+	select {
+	case <-p.follower.Ready():
+	default:
+		return nil, errStarting
+	}
 	s := p.open(r.SessionID, last.Turn)
 	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
 	s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback))

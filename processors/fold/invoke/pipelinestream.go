@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,6 +24,10 @@ type pipelineStream struct {
 	past     *replay            // nil when there is none, or no more
 	forget   context.CancelFunc // ends past
 	from     int64              // live events before it are past ones
+
+	nameless []topics.AgentEvent // the latest of turns that may turn out to be this one
+	bytes    int                 // of these
+	found    []topics.AgentEvent // those that did
 
 	sequence sequence
 	ready    []topics.AgentEvent
@@ -45,7 +50,7 @@ func (s *pipelineStream) replayFrom(ctx context.Context, since time.Time) {
 
 // prime waits until the turn was found, or is known not to be there: an error where it has to be.
 func (s *pipelineStream) prime(ctx context.Context, must bool) error {
-	for len(s.ready) == 0 && s.held == nil && !s.sequence.open() && s.past != nil {
+	for len(s.ready) == 0 && s.held == nil && !s.sequence.open() && (s.past != nil || len(s.found) > 0) {
 		if err := s.step(ctx); err != nil {
 			return err
 		}
@@ -106,23 +111,22 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: event}, true
 }
 
+// endOf is the end that the batch on the topic has. What a run that was ok says of an error is no failure of it.
 func endOf(r topics.AgentResult) fold.End {
-	end := fold.End{State: fold.Complete}
-	if r.StopReason != nil {
-		end.StopReason = quote(*r.StopReason)
-	}
+	end := fold.EndOf(r)
 	if r.OK {
-		return end
-	}
-	end.State, end.Error = fold.Failed, runText
-	if r.Error != nil {
-		end.Error = *r.Error
+		end.Error = ""
 	}
 	return end
 }
 
 // step waits for the next record and takes it. io.EOF is the end of a turn without a terminal record.
 func (s *pipelineStream) step(ctx context.Context) error {
+	if len(s.found) > 0 {
+		e := s.found[0]
+		s.found = s.found[1:]
+		return s.take(e)
+	}
 	if s.past != nil {
 		return s.stepBack(ctx)
 	}
@@ -155,6 +159,9 @@ func (s *pipelineStream) stepBack(ctx context.Context) error {
 		past := s.past
 		s.past, s.from = nil, past.next
 		s.forget()
+		if errors.Is(past.err, processors.ErrNotFollowing) {
+			return errStarting // the brokers are away
+		}
 		return past.err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -171,7 +178,12 @@ func (s *pipelineStream) refused(o topics.Output) error {
 
 // take puts a record of the turn into its place.
 func (s *pipelineStream) take(e topics.AgentEvent) error {
-	if !s.owns(e) {
+	switch owned := s.owns(e); {
+	case !owned:
+		s.wonder(e)
+		return nil
+	case s.turn == "":
+		s.name(e)
 		return nil
 	}
 	s.touched = s.pipeline.rules.clock.Now()
@@ -180,11 +192,32 @@ func (s *pipelineStream) take(e topics.AgentEvent) error {
 		s.held = &e
 		return nil
 	}
-	if len(ready) > 0 && s.turn == "" {
-		s.turn = e.TurnID
-	}
 	s.ready = append(s.ready, ready...)
 	return err
+}
+
+// wonder keeps a record of a turn that has a name of its own, until one of that turn says whose it is: the record that
+// does may come late.
+func (s *pipelineStream) wonder(e topics.AgentEvent) {
+	if s.turn != "" {
+		return
+	}
+	s.nameless, s.bytes = append(s.nameless, e), s.bytes+sizeOf(e)
+	for len(s.nameless) > heldRecords || s.bytes > heldBytes {
+		s.bytes -= sizeOf(s.nameless[0])
+		s.nameless = s.nameless[1:]
+	}
+}
+
+// name finds the turn, by one of its records. What came of it before is taken before that.
+func (s *pipelineStream) name(e topics.AgentEvent) {
+	s.turn = e.TurnID
+	for _, before := range s.nameless {
+		if before.TurnID == s.turn {
+			s.found = append(s.found, before)
+		}
+	}
+	s.found, s.nameless, s.bytes = append(s.found, e), nil, 0
 }
 
 // owns reports whether a record is of the turn that is waited for.

@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type recording struct {
 	key turnKey
 
 	mu      sync.Mutex
+	attempt uint64 // from 1
 	events  []fold.Event
 	size    int
 	changed chan struct{} // closed and replaced when something was added
@@ -33,23 +35,42 @@ func (r *recording) add(e fold.Event, size int) (held int) {
 	return r.size
 }
 
+// restart drops what the attempt before has recorded, and says how much that was.
+func (r *recording) restart() (freed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	freed, r.attempt, r.events, r.size = r.size, r.attempt+1, nil, 0
+	r.announce()
+	return freed
+}
+
 func (r *recording) announce() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
 func (r *recording) close(err error, s Stream, now time.Time) {
-	var end fold.End
+	end, err := endAndClose(err, s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done, r.err, r.end, r.at = true, err, end, now
+	r.announce()
+}
+
+// endAndClose is the end of a run, whose stream it gives up.
+func endAndClose(err error, s Stream) (end fold.End, ended error) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			ended = fmt.Errorf("%w: %T", errPanic, thrown)
+		}
+	}()
 	if errors.Is(err, io.EOF) {
 		end = s.End()
 	}
 	if e := s.Close(); e != nil && errors.Is(err, io.EOF) {
 		err = e
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.done, r.err, r.end, r.at = true, err, end, now
-	r.announce()
+	return end, err
 }
 
 func (r *recording) ended() (time.Time, bool) {
@@ -58,16 +79,23 @@ func (r *recording) ended() (time.Time, bool) {
 	return r.at, r.done
 }
 
+func (r *recording) attempts() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attempt
+}
+
 func (r *recording) held() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.size
 }
 
-// playback reads a recording from its beginning.
+// playback reads a recording from the beginning of an attempt.
 type playback struct {
-	rec  *recording
-	next int
+	rec     *recording
+	attempt uint64
+	next    int
 }
 
 // TurnID implements Named.
@@ -94,9 +122,12 @@ func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case p.attempt != r.attempt:
+		p.attempt, p.next = r.attempt, 0
+		return Item{}, nil, &Superseded{By: EventID{Turn: r.key.turn, Attempt: r.attempt}}
 	case p.next < len(r.events):
 		p.next++
-		id := EventID{Turn: r.key.turn, Attempt: 1, Seq: uint64(p.next)}
+		id := EventID{Turn: r.key.turn, Attempt: p.attempt, Seq: uint64(p.next)}
 		return Item{ID: id, Event: r.events[p.next-1]}, nil, nil
 	case r.done:
 		return Item{}, nil, r.err

@@ -106,7 +106,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusOK,
 		s.invoke(`{"a":"\ud83d","a":1}`, "Content-Type", "application/json; charset=utf-8").status)
 	require.Equal(t, `{"detail":[{"loc":["body","flags","stream"],"msg":"want a boolean","type":"value_error"}]}`,
-		s.invoke(`{"flags":{"stream":null}}`).body)
+		s.invoke(`{"flags":{"trim":3,"resolve":3,"force":3,"stream":null}}`).body)
 
 	get := read(t, s.send(http.MethodGet, "/invoke", ""))
 	require.Equal(t, http.StatusMethodNotAllowed, get.status)
@@ -164,6 +164,8 @@ func TestCORSIsOffUnlessAskedFor(t *testing.T) {
 	a := read(t, s.send(http.MethodOptions, "/invoke", ""))
 	require.Equal(t, http.StatusNoContent, a.status)
 	require.Equal(t, "https://chat.example", a.header.Get("Access-Control-Allow-Origin"))
-	require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), "Authorization")
+	for _, name := range []string{"Authorization", headerIdempotency, HeaderTrace, HeaderSpan} {
+		require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), name)
+	}
 	require.Contains(t, s.invoke(`{}`).header.Get("Access-Control-Expose-Headers"), HeaderTrace)
 }

@@ -55,7 +55,7 @@ func (s *sequence) add(e topics.AgentEvent) ([]topics.AgentEvent, error) {
 		}
 		s.seq++
 		delete(s.held, s.seq)
-		s.bytes -= len(next.Event)
+		s.bytes -= sizeOf(next)
 		ready = append(ready, next)
 	}
 	return ready, s.gap()
@@ -66,12 +66,15 @@ func (s *sequence) hold(e topics.AgentEvent) error {
 		s.held = map[int64]topics.AgentEvent{}
 	}
 	s.held[e.Seq] = e
-	s.bytes += len(e.Event)
+	s.bytes += sizeOf(e)
 	if e.Result != nil {
 		s.final = e.Seq
 	}
 	return s.gap()
 }
+
+// sizeOf is how many bytes a record keeps in memory, or nearly so.
+func sizeOf(e topics.AgentEvent) int { return len(e.Event) + len(e.Request) + eventCost }
 
 // gap is errGap where what is missing cannot be waited for: at the terminal record, or with a full window.
 func (s *sequence) gap() error {

@@ -11,6 +11,9 @@ import (
 // HeaderLastEvent names the last event that a client has; the answer goes on behind it.
 const HeaderLastEvent = "Last-Event-ID"
 
+// headerIdempotency makes a repeated request the same turn, where the agent can tell.
+const headerIdempotency = "Idempotency-Key"
+
 // serve decides what can be decided before anything runs, and then runs it.
 func (c *call) serve() {
 	c.accept, c.vercel = ParseAccept(c.r.Header.Values("Accept")...), vercel(c.r.Header)
@@ -38,10 +41,11 @@ func (c *call) serve() {
 		return
 	}
 	turn := newTurn(stream, c.request.Trace.TraceID)
-	if c.answer.Streams() {
-		c.stream(ctx, cancel, turn)
-	} else {
+	switch {
+	case !c.answer.Streams():
 		c.batch(ctx, turn)
+	case !c.stream(ctx, cancel, turn):
+		panic(http.ErrAbortHandler) // a transfer that ended well would say that the stream is whole
 	}
 }
 
@@ -58,7 +62,11 @@ func (c *call) admit() bool {
 	case method == http.MethodPost:
 	case method == http.MethodGet && c.door.resumer != nil && last != "":
 	default:
-		c.w.Header().Set("Allow", http.MethodPost)
+		allowed := http.MethodPost
+		if c.door.resumer != nil {
+			allowed = "GET, POST"
+		}
+		c.w.Header().Set("Allow", allowed)
 		c.detail(http.StatusMethodNotAllowed, "Method Not Allowed")
 		return false
 	}
@@ -120,7 +128,7 @@ func (c *call) read() bool {
 	}
 	c.request = Request{
 		SessionID: c.session, Caller: c.caller, Body: body, Data: member(body, "data"), Trace: c.trace,
-		IdempotencyKey: c.r.Header.Get("Idempotency-Key"),
+		IdempotencyKey: c.r.Header.Get(headerIdempotency),
 	}
 	return true
 }
@@ -150,7 +158,9 @@ func (c *call) begin(ctx context.Context) (stream Stream, err error) {
 // failed answers an error of the agent, or of what stands before it.
 func (c *call) failed(err error) {
 	if c.r.Context().Err() != nil {
-		return // nobody is there
+		// Where the server stops, its client is still there, and would take an empty answer for a success.
+		c.fail(told(errClosed))
+		return
 	}
 	var known *Error
 	if !errors.As(err, &known) && !errors.Is(err, ErrGone) {

@@ -34,9 +34,9 @@ type step struct {
 	done *outcome
 }
 
-// stream answers with the events as they come. After the client has gone nothing is written any more, and the agent's
-// context has ended.
-func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) {
+// stream answers with the events as they come, and reports whether it came to their end. After the client has gone
+// nothing is written any more, and the agent's context has ended.
+func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) (whole bool) {
 	f := c.framing()
 	c.streamHead(t)
 	c.begun = true
@@ -54,8 +54,11 @@ func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) {
 	for out.flush() {
 		select {
 		case s, ok := <-steps:
-			if !ok || !c.take(f, s, steps, out) {
-				return
+			switch {
+			case !ok:
+				return false
+			case !c.take(f, s, steps, out):
+				return out.whole
 			}
 			quiet.broken()
 		case <-quiet.c():
@@ -64,9 +67,10 @@ func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) {
 				quiet.broken()
 			}
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return false
 }
 
 // take gathers an event and those that are there behind it; false after the last.
@@ -75,7 +79,7 @@ func (c *call) take(f framing, s step, steps <-chan step, out *writer) bool {
 		if s.done != nil {
 			c.report(s.done.err)
 			out.buffer = f.end(out.buffer, *s.done)
-			out.flush()
+			out.whole = out.flush()
 			return false
 		}
 		has := c.resumes && s.item.ID.Attempt == c.last.Attempt && s.item.ID.Seq <= c.last.Seq
@@ -139,9 +143,7 @@ func (c *call) pump(ctx context.Context, t *turn, steps chan<- step) {
 func (c *call) streamHead(t *turn) {
 	c.head()
 	h := c.w.Header()
-	if named, ok := t.stream.(Named); ok {
-		h.Set(HeaderTurn, named.TurnID())
-	}
+	c.turnHead(t)
 	h.Set("Content-Type", string(NDJSON))
 	if c.answer == SSE {
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -174,6 +176,7 @@ func (c *call) framing() framing {
 type writer struct {
 	call   *call
 	buffer []byte
+	whole  bool // the end was written
 }
 
 // flush writes what was gathered and pushes it out; false where the client takes no more.

@@ -1,7 +1,6 @@
 package invoke
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +17,7 @@ type turn struct {
 	mender fold.Mender
 	queue  []Item
 	at     EventID        // the last event's
+	named  bool           // the agent has said what turn it is
 	reason jsontext.Value // the last done event's; nil for none
 	end    fold.End
 	ended  bool
@@ -26,7 +26,7 @@ type turn struct {
 func newTurn(s Stream, fallback string) *turn {
 	t := &turn{stream: s, at: EventID{Turn: fallback, Attempt: 1}}
 	if named, ok := s.(Named); ok {
-		t.at.Turn = named.TurnID()
+		t.at.Turn, t.named = named.TurnID(), true
 	}
 	return t
 }
@@ -58,6 +58,8 @@ func (t *turn) take(item Item) {
 	if item.ID == (EventID{}) {
 		item.ID = t.at
 		item.ID.Seq++
+	} else {
+		t.named = true
 	}
 	t.at = item.ID
 	switch item.Event.Type {
@@ -106,6 +108,16 @@ func (t *turn) corrects() bool {
 	return !ok || want != got
 }
 
+// cancelled reports whether the turn's stop reason, that of its end or else of its last done event, says so.
+func (t *turn) cancelled() bool {
+	reason := t.end.StopReason
+	if reason.Kind() != '"' {
+		reason = t.reason
+	}
+	stop, _ := text(reason)
+	return stop == "cancelled"
+}
+
 // failure is the error that a turn ended with, nil for none.
 func failure(end fold.End) *Error {
 	switch {
@@ -121,13 +133,14 @@ func failure(end fold.End) *Error {
 
 // outcome is how a stream ends.
 type outcome struct {
-	end fold.End
-	err error // nil for a turn that did not fail
-	at  EventID
+	end       fold.End
+	err       error // nil for a turn that did not fail
+	at        EventID
+	cancelled bool // so says its stop reason
 }
 
 func (t *turn) outcome(err error) outcome {
-	o := outcome{end: t.end, err: err, at: t.at}
+	o := outcome{end: t.end, err: err, at: t.at, cancelled: t.cancelled()}
 	if errors.Is(err, io.EOF) {
 		o.err = nil
 		if failed := failure(t.end); failed != nil {
@@ -144,7 +157,7 @@ func (o outcome) state() fold.State {
 		return o.end.State
 	case o.err != nil:
 		return fold.Failed
-	case bytes.Equal(o.end.StopReason, []byte(`"cancelled"`)):
+	case o.cancelled:
 		return fold.Cancelled
 	}
 	return fold.Complete

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
@@ -16,7 +18,7 @@ import (
 // What does not fit beside the headers goes without its history, and at last without its input: the reason is what must
 // not be lost.
 func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.EnrichedMessage, cause error) error {
-	reason := cause.Error()
+	reason := clip(cause.Error())
 	w.rules.logger.Warn("step has failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	headers := goka.Headers{
@@ -42,4 +44,19 @@ func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.Enric
 		err = w.publish(ctx, short)
 	}
 	return err
+}
+
+// maxReason bounds the reason of a failure, in bytes: beside a larger one nothing might fit into a record.
+const maxReason = 4 << 10
+
+func clip(reason string) string {
+	reason = strings.ToValidUTF8(reason, "?")
+	if len(reason) <= maxReason {
+		return reason
+	}
+	cut := maxReason
+	for !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	return reason[:cut]
 }

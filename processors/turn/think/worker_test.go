@@ -153,6 +153,16 @@ func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 	}
 }
 
+func TestReasonOfAFailureIsBounded(t *testing.T) {
+	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
+		return think.Reply{}, errors.New("\xff" + strings.Repeat("ü", 1<<20))
+	})
+	b.handle(record(question))
+	_, reason := b.failure()
+	require.LessOrEqual(t, len(reason), 4<<10)
+	require.True(t, strings.HasPrefix(reason, "?ü") && strings.HasSuffix(reason, "ü"))
+}
+
 func TestModelThatOverrunsItsDeadlineHasFailed(t *testing.T) {
 	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
 		<-ctx.Done()
