@@ -61,22 +61,33 @@ type Group struct {
 	member atomic.Pointer[Member]  // of the last generation
 	fatal  atomic.Pointer[error]
 	end    atomic.Pointer[context.CancelFunc] // of Sarama's session
+
+	stopping context.Context // ended by Stop
+	stop     context.CancelFunc
+	left     chan struct{} // closed when Consume has returned
 }
 
 // NewGroup wraps g. Close closes it.
-func NewGroup(g sarama.ConsumerGroup, o Options) *Group { return &Group{ConsumerGroup: g, opts: o} }
+func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
+	w := &Group{ConsumerGroup: g, opts: o, left: make(chan struct{})}
+	w.stopping, w.stop = context.WithCancel(context.Background())
+	return w
+}
 
 // rejoinPause keeps a member that cannot join from asking in a tight loop.
 const rejoinPause = 100 * time.Millisecond
 
 // Consume implements sarama.ConsumerGroup: it joins, serves a generation and joins again at once, where Goka would sleep
-// for five seconds. It returns nil when ctx has ended and everything is drained, else why the unit must stop.
+// for five seconds. It returns nil when ctx has ended, or after Stop, and everything is drained; else why the unit must
+// stop. It is called once.
 func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerGroupHandler) error {
 	if t := g.opts.Timers; t != nil {
 		topics = slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return topic == t.Topic })
 	}
+	defer close(g.left)
 	serving, end := context.WithCancel(ctx)
 	defer end()
+	defer context.AfterFunc(g.stopping, end)()
 	g.end.Store(&end)
 	if fatal := g.fatal.Load(); fatal != nil {
 		return *fatal
@@ -87,7 +98,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 			return *fatal
 		}
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, g.stopping.Err() != nil:
 			return nil
 		case err == nil:
 			continue
@@ -99,12 +110,20 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 			if g.opts.Unstable != nil && errors.Is(err, sarama.ErrUnstableOffsetCommit) {
 				g.opts.Unstable()
 			}
-			if !pause(ctx, rejoinPause) {
-				return nil
-			}
+			pause(serving, rejoinPause)
 		default:
 			return fmt.Errorf("cut: group %s: %w", g.opts.Name, err)
 		}
+	}
+}
+
+// Stop has Consume drain and return, and returns when it has. Goka's own context must not end before: it closes the
+// tables that callbacks look up in.
+func (g *Group) Stop(done <-chan struct{}) {
+	g.stop()
+	select {
+	case <-g.left:
+	case <-done:
 	}
 }
 

@@ -33,8 +33,9 @@ type TopicManager struct {
 	Stored func(topic string, partition int32) int64
 	// Ended, if not nil, is told where Goka will stop reading a partition, or why it cannot begin.
 	Ended func(topic string, partition int32, end int64, err error)
-	// Session is the context of the running generation: a wait must not outlive it.
-	Session func() context.Context
+	// Context is for how long a table is needed, that of the running generation for one of its own partitions: a wait
+	// must not outlive it. nil: it may.
+	Context func(topic string) context.Context
 }
 
 var _ goka.TopicManager = (*TopicManager)(nil)
@@ -144,8 +145,8 @@ func (m *TopicManager) GetOffset(topic string, partition int32, at int64) (int64
 		return m.Client.GetOffset(topic, partition, at)
 	}
 	ctx := context.Background()
-	if m.Session != nil {
-		ctx = m.Session()
+	if m.Context != nil {
+		ctx = m.Context(topic)
 	}
 	var fence func()
 	if m.Fence != nil {

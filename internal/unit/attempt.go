@@ -34,6 +34,7 @@ type run struct {
 	processor  *goka.Processor
 	partitions atomic.Int32
 	visiting   sync.Mutex
+	life       context.Context // of the processor: Goka's
 
 	mu        sync.Mutex
 	cause     error // of the first failed callback: Goka flattens it to text
@@ -85,7 +86,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	}
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
-		Limit: transactionLimit, Session: r.session, Ended: r.ended,
+		Limit: transactionLimit, Context: r.needed, Ended: r.ended,
 	}
 	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID)
 	r.topics.Stored = r.tables.stored
@@ -124,8 +125,9 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	}()
 
-	running, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	r.life = running
 	ended := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -134,8 +136,18 @@ func (r *run) serve(ctx context.Context) error {
 			if g := r.currentGroup(); g != nil {
 				g.Fail(cut.ErrKilled)
 			}
-			cancel()
 		case <-ended:
+		}
+	})
+	watch.Go(func() {
+		defer cancel()
+		select {
+		case <-u.kill:
+		case <-ctx.Done():
+		case <-ended:
+		}
+		if g := r.currentGroup(); g != nil {
+			g.Stop(ended)
 		}
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
@@ -162,6 +174,17 @@ func (u *Unit) firstInput() string {
 		}
 	}
 	return ""
+}
+
+// needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
+// generations: one that ends while such a table is read would fail them all.
+func (r *run) needed(topic string) context.Context {
+	for _, e := range r.unit.cfg.Graph.LookupTables() {
+		if e.Topic() == topic {
+			return r.life
+		}
+	}
+	return r.session()
 }
 
 func (r *run) session() context.Context {
