@@ -57,10 +57,17 @@ func TestREADMENamesEveryOptionAndNoOther(t *testing.T) {
 }
 
 func TestREADMENamesEveryVariable(t *testing.T) {
-	program, err := os.ReadFile(filepath.Join(root, "examples/processing/main.go"))
+	files, err := filepath.Glob(filepath.Join(root, "examples/processing/*.go"))
 	require.NoError(t, err)
-	names := append(turn.EnvironmentNames(),
-		regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)+\b`).FindAllString(string(program), -1)...)
+	names := turn.EnvironmentNames()
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		program, err := os.ReadFile(file)
+		require.NoError(t, err)
+		names = append(names, regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)+\b`).FindAllString(string(program), -1)...)
+	}
 	for _, name := range names {
 		if name != "KAFKA_" {
 			require.Contains(t, readme(t), "`"+name, name)
