@@ -142,7 +142,8 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	return context.Cause(inner)
 }
 
-// locate sets the ends of partitions that have not been read yet, and leaves the others but for what is gone.
+// locate sets the ends of partitions that have not been read yet, and leaves the others but for what is gone. A topic
+// that was made anew is read from its beginning.
 func (f *Follower) locate(client sarama.Client, at positions) error {
 	for _, topic := range f.topics {
 		partitions, err := client.Partitions(topic)
@@ -150,16 +151,23 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 			return fmt.Errorf("processors: partitions of %s: %w", topic, err)
 		}
 		for _, partition := range partitions {
-			p, asked := place{topic, partition}, sarama.OffsetNewest
-			known, ok := at[p]
-			if ok {
-				asked = sarama.OffsetOldest
-			}
-			offset, err := client.GetOffset(topic, partition, asked)
+			newest, err := client.GetOffset(topic, partition, sarama.OffsetNewest)
 			if err != nil {
 				return fmt.Errorf("processors: offset of %s/%d: %w", topic, partition, err)
 			}
-			at[p] = max(offset, known)
+			p := place{topic, partition}
+			known, ok := at[p]
+			if !ok {
+				at[p] = newest
+				continue
+			}
+			oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+			if err != nil {
+				return fmt.Errorf("processors: offset of %s/%d: %w", topic, partition, err)
+			}
+			if at[p] = max(oldest, known); known > newest { // it is another topic of that name
+				at[p] = oldest
+			}
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -53,6 +54,28 @@ func TestFollowerReadsWhatIsWrittenSinceItRuns(t *testing.T) {
 		require.Equal(t, want, string((<-handledToo).Value), "every follower reads everything")
 	}
 	require.NotNil(t, first)
+}
+
+func TestFollowerReadsATopicThatIsMadeAnewFromItsBeginning(t *testing.T) {
+	f := newField(t, 1)
+	p := newPublisher(t, f.addrs)
+	_, handled := follow(t, f)
+	publish(t, p, "s", "a", "b", "c")
+	for range 3 {
+		<-handled
+	}
+	admin := kadm.NewClient(f.client)
+	_, err := admin.DeleteTopics(t.Context(), "answers")
+	require.NoError(t, err)
+	_, err = admin.CreateTopics(t.Context(), 1, 1, nil, "answers")
+	require.NoError(t, err)
+	publish(t, newPublisher(t, f.addrs), "s", "anew")
+	select {
+	case r := <-handled:
+		require.Equal(t, "anew", string(r.Value))
+	case <-time.After(patience):
+		t.Fatal("nothing is read any more")
+	}
 }
 
 func TestReplayEndsWhereFollowingGoesOn(t *testing.T) {
