@@ -30,6 +30,9 @@ func tableLogs() []fault {
 // notARow is the value of a row that was not committed; it cannot be read as one.
 const notARow = "\xff not a row"
 
+// stranger is the transactional id of a writer outside the group. Rows of the matrix run at once, on one Kafka.
+func (f *field) stranger() string { return "stranger-of-" + f.agent }
+
 // write writes rows to the table in a transaction that stays open.
 func (f *field) write(id string, timeout time.Duration, rows ...*kgo.Record) *kgo.Client {
 	f.Helper()
@@ -71,7 +74,7 @@ func (f *field) logEndsIn(end kgo.TransactionEndTry) {
 	for _, kept := range []bool{true, false} {
 		f.answered(5)
 		require.NoError(f, i.stop())
-		client := f.write("stranger", time.Minute, f.lastRows(end == kgo.TryAbort)...)
+		client := f.write(f.stranger(), time.Minute, f.lastRows(end == kgo.TryAbort)...)
 		require.NoError(f, client.EndTransaction(f.ctx, end))
 		client.Close()
 		if !kept {
@@ -91,7 +94,7 @@ func nothingButMarkers(f *field) {
 			Topic: f.changelog(), Partition: p, Key: []byte("load-1"), Value: []byte(notARow),
 		})
 	}
-	client := f.write("stranger", time.Minute, rows...)
+	client := f.write(f.stranger(), time.Minute, rows...)
 	require.NoError(f, client.EndTransaction(f.ctx, kgo.TryAbort))
 	client.Close()
 	f.ask()
@@ -110,7 +113,7 @@ func openOfDeadOwner(f *field) {
 // openOfStranger: nobody but its owner may end it. Its timeout does.
 func openOfStranger(f *field) {
 	const timeout = 3 * time.Second
-	took := f.startBehindOpen("stranger", timeout)
+	took := f.startBehindOpen(f.stranger(), timeout)
 	f.figure("taken up after %s, transaction timeout %s", took, timeout)
 }
 

@@ -28,7 +28,7 @@ func giveUp(c *config) { c.child.GiveUp = true }
 func fullDisk(f *field) {
 	i := f.start("a", giveUp, func(c *config) { c.child.FileLimit = 64 << 10 })
 	f.ask()
-	i.refuses(f.T, "local store", "file too large")
+	i.refuses(f.T, "file too large")
 	f.start("a")
 	f.answered(10)
 	f.figure("it ends: %q", "file too large")
