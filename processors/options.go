@@ -171,6 +171,17 @@ func WithReplication(n int16) Option {
 // any case.
 func WithTopics(c topics.Catalog) Option { return func(o *options) { o.catalog = &c } }
 
+// WithPredecessor names a consumer group whose work this one goes on with: where this one has no committed offsets, each
+// input starts at those of the predecessor, else at its oldest record. The predecessor must have stopped.
+func WithPredecessor(group string) Option {
+	return func(o *options) {
+		if group == "" {
+			o.refuse("WithPredecessor: empty name")
+		}
+		o.unit.Predecessor = group
+	}
+}
+
 // WithDeadLetters names the group's dead-letter topic; the default is "{group}-dlq".
 func WithDeadLetters(topic string) Option {
 	return func(o *options) {

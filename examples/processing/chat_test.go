@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
@@ -43,12 +44,14 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	}))
 	defer harbor.Close()
 
+	deliveredBefore(ctx, t, broker.Addrs(), "berths")
+
 	p := launch(ctx, t,
 		"AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS="+strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR="+t.TempDir(),
 		"PROCESSING_GUARANTEE="+guarantee, "HEALTH_ADDR=127.0.0.1:0", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=20",
 		"PORT=127.0.0.1:0", "WS_PORT=127.0.0.1:0", "ALLOWED_HOST_MAPPING=harbor:"+harbor.URL,
 		"TOOL_CALLBACK_SECRET=the new secret", "TOOL_CALLBACK_SECRET_PREVIOUS=the old secret",
-		"PIPELINE_CONSUMER_GROUP=mine", "REPLY_RETRY_MAX_MS=60000",
+		"PIPELINE_CONSUMER_GROUP=mine", "OUTPUT_CONSUMER_GROUP=berths", "REPLY_RETRY_MAX_MS=60000",
 	)
 	lines := bufio.NewScanner(p.logs)
 	require.Equal(t, []string{"chat and tool callbacks", "deliveries", "health", "turn", "websocket"},
@@ -108,6 +111,27 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	}
 	require.NoError(t, <-drained)
 	require.NoError(t, p.Wait(), "SIGTERM ends it with 0")
+}
+
+// deliveredBefore leaves an output on its topic that chat-api has delivered, as its consumer group says: whoever goes on
+// for it must not deliver it again.
+func deliveredBefore(ctx context.Context, t *testing.T, brokers []string, group string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	require.NoError(t, err)
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	_, err = admin.CreateTopic(ctx, 2, 1, nil, "pilot-message-output")
+	require.NoError(t, err)
+	record, err := client.ProduceSync(ctx, &kgo.Record{
+		Topic: "pilot-message-output", Key: []byte("old"), Value: []byte(`{"session_id":"old","content":"Delivered.",` +
+			`"input_tokens":0,"output_tokens":0,"source_agent":"agent-1","timestamp":"2026-06-20T08:15:23Z",` +
+			`"reply_to":{"callbackService":"harbor","bearerToken":"old"}}`),
+	}).First()
+	require.NoError(t, err)
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(record.Topic, record.Partition, record.Offset+1, -1)
+	require.NoError(t, admin.CommitAllOffsets(ctx, group, offsets))
 }
 
 // model answers every step: with a tool call where it is asked for one.

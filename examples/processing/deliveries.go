@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
@@ -19,7 +20,8 @@ func (p *pipeline) addDeliveries(work *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := p.add(deliveries, "deliveries"); err != nil {
+	// What chat-api has delivered is not delivered again.
+	if err := p.add(deliveries, "deliveries", processors.WithPredecessor(p.chatGroup)); err != nil {
 		return err
 	}
 	if err := p.add(routes, "routes"); err != nil {

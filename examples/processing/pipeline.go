@@ -83,8 +83,8 @@ func (p *pipeline) build() error {
 
 // add makes the processor of a group. Each group has a directory of its own: the turn's is KAFKA_STATE_DIR, as it
 // always was, the others' are below it.
-func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string) error {
-	options := append([]processors.Option{}, p.kafka.Options...)
+func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string, more ...processors.Option) error {
+	options := append(append([]processors.Option{}, p.kafka.Options...), more...)
 	options = append(options, processors.WithTopics(p.catalog), processors.WithTick(p.tick),
 		processors.WithLogger(p.logger))
 	if dir := variable("KAFKA_STATE_DIR"); dir != "" && subdirectory != "" {

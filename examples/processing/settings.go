@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -36,6 +37,7 @@ type settings struct {
 	deliveries bool     // ALLOWED_HOST_MAPPING
 	services   sink.Services
 	delivery   []delivery.Option
+	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's, where deliveries go on
 }
 
 // readSettings reads the environment. Its error names every variable that is wrong.
@@ -89,6 +91,7 @@ func (s *settings) readChat() error {
 	s.deliveries = len(s.services.Names()) > 0
 	s.delivery, err = delivery.OptionsFromEnv(os.LookupEnv)
 	check(err)
+	s.chatGroup = cmp.Or(variable("OUTPUT_CONSUMER_GROUP"), "chat-api-output-group")
 
 	current, previous := os.Getenv("TOOL_CALLBACK_SECRET"), os.Getenv("TOOL_CALLBACK_SECRET_PREVIOUS")
 	set := func(secret string) bool { return strings.TrimSpace(secret) != "" }
@@ -126,10 +129,9 @@ func (s *settings) announce(logger *zap.Logger) {
 }
 
 func (s *settings) withoutEffect() (names []string) {
-	// Every WebSocket reads everything, and the sink's group is the agent's.
-	unused := []string{"OUTPUT_CONSUMER_GROUP", "PIPELINE_CONSUMER_GROUP"}
+	unused := []string{"PIPELINE_CONSUMER_GROUP"} // every WebSocket reads everything
 	if !s.deliveries {
-		unused = append(unused, "REPLY_RETRY_MAX_MS")
+		unused = append(unused, "OUTPUT_CONSUMER_GROUP", "REPLY_RETRY_MAX_MS")
 	}
 	for _, name := range unused {
 		if variable(name) != "" {

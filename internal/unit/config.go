@@ -23,6 +23,8 @@ type Config struct {
 	Graph *goka.GroupGraph
 	// Instance is the static identity (group.instance.id), unique in the group; empty for a dynamic member.
 	Instance string
+	// Predecessor is a group whose committed offsets this one starts at, where it has none of its own; empty for none.
+	Predecessor string
 	// KeepMembership leaves a static member in the group at Stop, for a quick restart.
 	KeepMembership bool
 	// Sarama returns a configuration of its own at every call; the unit changes it.

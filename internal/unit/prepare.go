@@ -55,8 +55,9 @@ func (r *run) prepareDeadLetters(partitions int) error {
 // startNewInputs commits the newest offset for inputs that the group never had, where it has committed offsets of
 // others (R16): a group that takes over from an older application must not read what was never meant for it. For a group
 // without any offset it commits the oldest of every input, before anything is read: from then on an input without an
-// offset is one that the group never had, however early its first life ends. It is left undone while the group has
-// members: the coordinator takes such commits for an empty group only.
+// offset is one that the group never had, however early its first life ends. Where a predecessor has committed offsets,
+// it starts there. It is left undone while the group has members: the coordinator takes such commits for an empty group
+// only.
 func (r *run) startNewInputs() error {
 	u := r.unit
 	fail := func(err error) error { return fmt.Errorf("unit: group %s: committed offsets: %w", u.group, err) }
@@ -64,11 +65,8 @@ func (r *run) startNewInputs() error {
 	if err != nil {
 		return fail(err)
 	}
-	committed, err := admin.ListConsumerGroupOffsets(u.group, nil)
-	switch {
-	case errors.Is(err, sarama.ErrGroupIDNotFound):
-		committed = &sarama.OffsetFetchResponse{}
-	case err != nil:
+	committed, err := offsetsOf(admin, u.group)
+	if err != nil {
 		return fail(err)
 	}
 	has := map[string]bool{}
@@ -80,9 +78,12 @@ func (r *run) startNewInputs() error {
 			has[topic] = has[topic] || b.Offset >= 0
 		}
 	}
-	at := sarama.OffsetNewest
+	at, before := sarama.OffsetNewest, &sarama.OffsetFetchResponse{}
 	if len(has) == 0 {
 		at = sarama.OffsetOldest
+		if before, err = offsetsOf(admin, u.cfg.Predecessor); err != nil {
+			return fail(err)
+		}
 	}
 	req := &sarama.OffsetCommitRequest{
 		Version: 2, ConsumerGroup: u.group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
@@ -100,6 +101,15 @@ func (r *run) startNewInputs() error {
 			offset, err := r.client.GetOffset(in.Topic(), p, at)
 			if err != nil {
 				return fail(err)
+			}
+			end, err := r.client.GetOffset(in.Topic(), p, sarama.OffsetNewest)
+			if err != nil {
+				return fail(err)
+			}
+			if b := before.GetBlock(in.Topic(), p); b != nil && b.Offset > offset && b.Offset <= end {
+				offset = b.Offset
+				u.cfg.Logger.Info("an input starts where the predecessor stopped", zap.String("topic", in.Topic()),
+					zap.Int32("partition", p), zap.Int64("offset", offset), zap.String("predecessor", u.cfg.Predecessor))
 			}
 			req.AddBlock(in.Topic(), p, offset, 0, "")
 			started++
@@ -129,4 +139,16 @@ func (r *run) startNewInputs() error {
 		}
 	}
 	return nil
+}
+
+// offsetsOf are the committed offsets of a group; none where it is not there, or has no name.
+func offsetsOf(admin sarama.ClusterAdmin, group string) (*sarama.OffsetFetchResponse, error) {
+	if group == "" {
+		return &sarama.OffsetFetchResponse{}, nil
+	}
+	committed, err := admin.ListConsumerGroupOffsets(group, nil)
+	if errors.Is(err, sarama.ErrGroupIDNotFound) {
+		return &sarama.OffsetFetchResponse{}, nil
+	}
+	return committed, err
 }

@@ -94,6 +94,45 @@ func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
 	}
 }
 
+// R16: a group that takes the place of another one does not do its work again.
+func TestNewGroupStartsWhereItsPredecessorStopped(t *testing.T) {
+	t.Parallel()
+	_, brokers := oneEach(t, "early", "late", "out")
+	put(t, brokers, keyed("early", "k", "done"), keyed("early", "k", "1"), keyed("late", "k", "2"))
+	admin := kadm.NewClient(dial(t, brokers))
+	before := kadm.Offsets{}
+	before.AddOffset("early", 0, 1, -1)
+	before.AddOffset("out", 0, 7, -1) // no input
+	require.NoError(t, admin.CommitAllOffsets(t.Context(), "older", before))
+	config := unit.Config{Brokers: brokers, Graph: forwarding("early", "late"), Predecessor: "older"}
+	first := run(t, config)
+	require.ElementsMatch(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
+	first.stop()
+	require.NoError(t, first.wait(t))
+
+	// From then on its own offsets count.
+	put(t, brokers, keyed("early", "k", "3"))
+	run(t, config)
+	require.ElementsMatch(t, []string{"1", "2", "3"}, values(take(t, brokers, "out", 3)))
+}
+
+func TestPredecessorWithoutOffsetsIsNone(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"older", "nobody"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, brokers := oneEach(t, "early", "late", "out")
+			put(t, brokers, keyed("early", "k", "1"))
+			admin := kadm.NewClient(dial(t, brokers))
+			gone := kadm.Offsets{}
+			gone.AddOffset("early", 0, 100, -1) // of a topic that was made anew
+			require.NoError(t, admin.CommitAllOffsets(t.Context(), "older", gone))
+			run(t, unit.Config{Brokers: brokers, Graph: forwarding("early", "late"), Predecessor: name})
+			require.Equal(t, []string{"1"}, values(take(t, brokers, "out", 1)))
+		})
+	}
+}
+
 // R16: an input that the first life of the group did not come to reading, before it was killed, is not one that the
 // group never had.
 func TestInputOfAFirstLifeThatEndedEarlyIsReadFromItsStart(t *testing.T) {
