@@ -107,7 +107,9 @@ func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
 	}()
 	r := bufio.NewReader(answers)
 	for _, piece := range []string{
-		"{\"id\":1,\"events\":[]}\n", "{\"id\":2,\"events\":[]}\n\n{\"id\"", ":3,\"events\":[]}\r\n{",
+		"{\"id\":1,\"events\":[]}\n",
+		"{\"id\":2,\"events\":[]}\n\n{\"id\"",
+		":3,\"events\":[]}\r\n{",
 	} {
 		_, err := io.WriteString(ask, piece)
 		require.NoError(t, err)

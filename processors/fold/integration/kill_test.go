@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -25,10 +26,11 @@ func size(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// 200 turns of 200 records, of 20 sessions, alternate; the processor is killed at random times meanwhile.
+// 200 turns of 200 records, half of them under each guarantee, two at a time of each of 20 sessions; the processor is
+// killed at random times meanwhile, none of them when all is done.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 6)
+		turns, records, kills := size(t, "TURNTABLE_TURNS", 100), 200, size(t, "TURNTABLE_KILLS", 6)
 		const sessions = 20
 		r := newRig(t, guarantee, 4)
 		g := r.run()
@@ -42,33 +44,27 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 		}
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
-		sent := make(chan struct{})
+		sent, dead := make(chan struct{}), make(chan struct{}, kills)
 		go func() {
 			defer close(sent)
-			const side = 2 * sessions // so many turns at a time, two of each session
-			for first := 0; first < turns; first += side {
-				for seq := range records {
-					for _, stream := range streams[first:min(first+side, turns)] {
-						r.send(stream[seq])
-						if seq%31 == 30 { // redelivered
-							r.send(stream[seq-random.IntN(30) : seq+1]...)
-						}
-					}
-				}
-			}
+			r.interleave(t.Context(), streams, rand.New(rand.NewPCG(seed, 0)), dead, kills)
 		}()
-		killed := rand.New(rand.NewPCG(seed, 1))
+		random := rand.New(rand.NewPCG(seed, 1))
+		began := time.Now()
 		for i := range kills {
-			// At a random time, which is one at which some of the turns are closed.
 			require.Eventually(t, func() bool { return r.closed() >= turns*i/(kills+1) }, patience, time.Millisecond)
-			pause := time.NewTimer(time.Duration(killed.IntN(300)) * time.Millisecond)
+			// At a random time, as far away as the next turns take: that depends on the machine.
+			pause := time.NewTimer(time.Duration(random.Float64() * float64(min(time.Since(began), 300*time.Millisecond))))
 			<-pause.C
-			began := time.Now()
+			began = time.Now()
+			closed := r.closed()
+			require.Less(t, closed, turns)
 			g.Kill()
 			g.stop()
+			dead <- struct{}{}
 			g = r.run()
-			t.Logf("killed with %d turns closed, works again after %v", r.closed(), time.Since(began))
+			t.Logf("killed with %d turns closed, works again after %v", closed, time.Since(began))
+			began = time.Now()
 		}
 		<-sent
 		r.await(turns)
@@ -92,4 +88,32 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 		}
 		t.Logf("%d turns of %d records, %d kills, %d repeats", turns, records, kills, repeats)
 	})
+}
+
+// interleave sends the streams, each some records behind the one before it, so that they end one after another. Before
+// a turn ends it waits for the kills that belong before that.
+func (r *rig) interleave(
+	ctx context.Context, streams [][]topics.AgentEvent, random *rand.Rand, dead <-chan struct{}, kills int,
+) {
+	const behind = 5
+	killed, ended := 0, 0
+	for step := 0; ended < len(streams); step++ {
+		for i := ended; i < len(streams) && i*behind <= step; i++ {
+			stream, seq := streams[i], step-i*behind
+			if seq == len(stream)-1 {
+				for ; killed < i*(kills+1)/len(streams); killed++ {
+					select {
+					case <-dead:
+					case <-ctx.Done():
+						return
+					}
+				}
+				ended = i + 1
+			}
+			r.send(stream[seq])
+			if seq%67 == 66 { // redelivered
+				r.send(stream[seq-random.IntN(30) : seq+1]...)
+			}
+		}
+	}
 }
