@@ -13,10 +13,11 @@ const (
 // rowLimit is how large the row may become without what stands in parts of it: a row that fits into no record would stop
 // the processor, at every attempt.
 func (s *session) rowLimit() int {
+	limit := max(s.rules.RecordLimit-sessionCost, s.rules.RecordLimit/2)
 	if s.parts == nil {
-		return rowReserve - sessionCost
+		return min(limit, rowReserve-sessionCost)
 	}
-	return s.rules.RecordLimit - sessionCost
+	return limit
 }
 
 // shrink closes turns as long as the row could outgrow a record with so many bytes more: of those that hold records the

@@ -110,6 +110,9 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 	if !ok {
 		return
 	}
+	if request == "" {
+		request = id.text
+	}
 	name := approvalName(call)
 	if name == "" {
 		name = toolName(member(payload, "toolName"))
@@ -125,9 +128,6 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 	if manifest := member(payload, "manifest"); manifest != nil {
 		data := newObject().text("toolCallId", id.text).text("approvalId", request).with("manifest", manifest)
 		p.add(part("data-approval-manifest").text("id", id.text).with("data", data.value()))
-	}
-	if request == "" {
-		request = id.text
 	}
 	p.add(part("tool-approval-request").text("approvalId", request).text("toolCallId", id.text))
 	p.content = true
