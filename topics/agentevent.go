@@ -1,6 +1,11 @@
 package topics
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
 
 // AuthorUser is the author of records that are not the agent's: they are not folded.
 const AuthorUser = "user"
@@ -70,9 +75,9 @@ func readAgentEvent(c *cursor, e *AgentEvent) error {
 		case "turn_id":
 			e.TurnID, err = c.word()
 		case "attempt":
-			e.Attempt, err = c.integer(64)
+			e.Attempt, err = c.ordinal()
 		case "seq":
-			e.Seq, err = c.integer(64)
+			e.Seq, err = c.ordinal()
 		case "author":
 			e.Author, err = c.word()
 		case "request":
@@ -111,6 +116,27 @@ func readAgentResult(c *cursor) (*AgentResult, error) {
 		return err
 	})
 	return r, err
+}
+
+// ordinal reads a whole number. One that is cut at its point would be another record's.
+func (c *cursor) ordinal() (int64, error) {
+	const exact = 1 << 53 // what a double tells apart
+	k, s, err := c.scalar("integer")
+	if err != nil || s == "" {
+		return 0, err
+	}
+	if k == '0' && strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
+			return 0, fmt.Errorf("%w: got number that is no whole one", ErrType)
+		}
+		return int64(f), nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: got %s that is no 64 bit integer", ErrType, kindName(k))
+	}
+	return n, nil
 }
 
 // plainText reads a string; nil for null. A stop reason that is none is an error, not its literal.

@@ -22,8 +22,25 @@ func TestEventsThatNameNoPlaceInAStreamArePoison(t *testing.T) {
 		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"event":{},"result":{"ok":true}}`,
 		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":{"ok":true,"stopReason":["paused"]}}`,
 		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":[]}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1.5,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1.5,"seq":1,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":9.007199254740993e15,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1e400,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":9223372036854775808,"event":{}}`,
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":true,"event":{}}`,
 	} {
 		poison(t, c, record, ErrType)
+	}
+}
+
+func TestWholeNumbersArePlacesHoweverTheyAreWritten(t *testing.T) {
+	for written, seq := range map[string]int64{
+		"7": 7, "7.0": 7, "0.7e1": 7, `"7"`: 7, "9223372036854775807": 9223372036854775807,
+	} {
+		d := harbor(t).AgentEvents.Codec().Unmarshal([]byte(
+			`{"session_id":"s","turn_id":"t","attempt":1,"seq":` + written + `,"event":{}}`))
+		require.NoError(t, d.Err)
+		require.Equal(t, seq, d.Value.Seq)
 	}
 }
 
