@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -146,4 +147,24 @@ func TestPoisonIsDeadLetteredAndStopsNothing(t *testing.T) {
 	require.Len(t, processortest.OutRaw(b.Driver, "quay-delivery-routes-dlq").Drain(), 1)
 	b.ask("s1")
 	b.attempts.Next()
+}
+
+// D-20: a dead letter outlives the token's route, and is for people's eyes.
+func TestDeadLettersOfRoutesHoldNoToken(t *testing.T) {
+	b := newBench(t)
+	for _, route := range []string{
+		`{"callbackService":"harbor","bearerToken":"` + secret + `"`, // unreadable
+		`{"callbackService":"harbor","bearerToken":"` + secret + strings.Repeat("x", 80<<10) + `"}`,
+	} {
+		b.replies.PipeRaw("s1", []byte(route))
+	}
+	letters := b.letters.Drain()
+	require.Len(t, letters, 2)
+	for _, l := range letters {
+		require.Empty(t, l.Value)
+		require.NotEmpty(t, l.Headers[topics.HeaderErrorTruncated])
+		for _, header := range l.Headers {
+			require.NotContains(t, string(header), secret)
+		}
+	}
 }
