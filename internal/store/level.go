@@ -54,7 +54,7 @@ func options(strict opt.Strict) *opt.Options {
 		// decoded by whoever asks.
 		Compression: opt.NoCompression,
 		// There is a database a partition: LevelDB's own sizes would make a processor of sixteen hold 250 MB.
-		WriteBuffer:        1 << 20,
+		WriteBuffer:        2 << 20,
 		BlockCacheCapacity: 2 << 20,
 	}
 }

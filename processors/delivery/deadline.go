@@ -3,6 +3,13 @@ package delivery
 import "slices"
 
 func (d DeadlineCame) apply(s *session) {
+	d.end(s)
+	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
+	// the row was written.
+	s.changed = s.changed || s.row.DeadlineMs != 0
+}
+
+func (DeadlineCame) end(s *session) {
 	s.expireRoutes()
 	n := len(s.row.Dead)
 	s.row.Dead = slices.DeleteFunc(s.row.Dead, func(d *Delivery) bool { return d.DueMs <= s.nowMS() })

@@ -1,6 +1,13 @@
 package turn
 
 func (d DeadlineCame) apply(s *session) {
+	d.end(s)
+	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
+	// the row was written.
+	s.changed = s.changed || s.row.DeadlineMs != 0
+}
+
+func (DeadlineCame) end(s *session) {
 	if turn := s.row.Turn; turn != nil && turn.DeadlineMs <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		if s.thinking() {
