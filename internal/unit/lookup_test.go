@@ -24,18 +24,19 @@ func TestStopLeavesCallbacksTheirLookupTables(t *testing.T) {
 			_, brokers := oneEach(t, "in", "out", "other-table")
 			send(t, brokers, "other-table", "k", "there")
 			entered, leave, found := make(chan struct{}), make(chan struct{}), make(chan bool, 1)
-			u := run(t, unit.Config{Brokers: brokers, Graph: goka.DefineGroup("g",
-				goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
-					close(entered)
-					<-leave
-					all := true
-					for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
-						v, _ := ctx.Lookup("other-table", "k").(codec.Decoded[string])
-						all = all && v.Value == "there"
-					}
-					found <- all
-				}),
-				goka.Lookup("other-table", codec.String())),
+			u := run(t, unit.Config{
+				Brokers: brokers, Graph: goka.DefineGroup("g",
+					goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
+						close(entered)
+						<-leave
+						all := true
+						for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+							v, _ := ctx.Lookup("other-table", "k").(codec.Decoded[string])
+							all = all && v.Value == "there"
+						}
+						found <- all
+					}),
+					goka.Lookup("other-table", codec.String())),
 			})
 			send(t, brokers, "in", "k", "x")
 			<-entered
