@@ -30,7 +30,7 @@ func size(t *testing.T, name string, usual int) int {
 // killed at random times meanwhile, none of them when all is done.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		turns, records, kills := size(t, "TURNTABLE_TURNS", 100), 200, size(t, "TURNTABLE_KILLS", 6)
+		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 6)
 		const sessions = 20
 		r := newRig(t, guarantee, 4)
 		g := r.run()
