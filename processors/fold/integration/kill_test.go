@@ -26,7 +26,7 @@ func size(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// 200 turns of 200 records, half of them under each guarantee, two at a time of each of 20 sessions; the processor is
+// 200 turns of 200 records under each guarantee, two at a time of each of 20 sessions; the processor is
 // killed at random times meanwhile, none of them when all is done.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
