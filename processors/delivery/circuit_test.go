@@ -100,7 +100,7 @@ func TestCircuitRowIsBounded(t *testing.T) {
 				r.Sink, r.AtMS = &sink, now.UnixMilli()
 			}), now, DefaultRules().Breaker)
 			require.LessOrEqual(t, len(c.Loads), maxSinks)
-			raw, err := encode(c)
+			raw, err := layout.Encode(c)
 			require.NoError(t, err)
 			require.Less(t, len(raw), 8<<10)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -119,7 +120,7 @@ func (p *play) handle(e Event) effects {
 		require.NoError(p.tb, err)
 		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
 		p.row = raw
-		at, ok := deadlineOf(raw)
+		at, ok := row.Deadline(raw)
 		require.True(p.tb, ok, "every row goes one day")
 		if _, timer := e.(DeadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
@@ -140,7 +141,7 @@ func (p *play) state() *State {
 // next moves the clock to the next deadline and fires it; false where there is none.
 func (p *play) next() (effects, bool) {
 	p.tb.Helper()
-	at, ok := deadlineOf(p.row)
+	at, ok := row.Deadline(p.row)
 	if !ok {
 		return nil, false
 	}
@@ -153,7 +154,7 @@ func (p *play) until(d time.Duration) (all effects) {
 	p.tb.Helper()
 	end := p.now.Add(d)
 	for {
-		at, ok := deadlineOf(p.row)
+		at, ok := row.Deadline(p.row)
 		if !ok || at > end.UnixMilli() {
 			p.now = end
 			return all

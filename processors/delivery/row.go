@@ -2,10 +2,8 @@ package delivery
 
 import (
 	"errors"
-	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
+	"github.com/turntable-streams/turntable/internal/row"
 )
 
 // rowVersion is the format of the rows this build writes. It grows when an older build could not keep a promise with a
@@ -15,55 +13,17 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("delivery: row has a newer format")
 
-// fieldDeadline is the number of State.deadline_ms.
-const fieldDeadline = 2
-
-// versioned is a row of either table.
-type versioned interface {
-	proto.Message
-	GetVersion() uint32
-}
+var layout = row.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeState writes a row.
-func EncodeState(s *State) ([]byte, error) { return encode(s) }
+func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 
 // DecodeState reads a row. It refuses one of a newer format.
-func DecodeState(raw []byte) (*State, error) { return decode(raw, &State{}) }
+func DecodeState(raw []byte) (*State, error) { return decoded(raw, &State{}) }
 
-func encode(row versioned) ([]byte, error) {
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(row)
-	if err != nil {
-		return nil, fmt.Errorf("delivery: encode row: %w", err)
+func decoded[M row.Message](raw []byte, empty M) (none M, err error) {
+	if err := layout.Decode(raw, empty); err != nil {
+		return none, err
 	}
-	return raw, nil
-}
-
-func decode[T versioned](raw []byte, row T) (none T, err error) {
-	if err := proto.Unmarshal(raw, row); err != nil {
-		return none, fmt.Errorf("delivery: decode row: %w", err)
-	}
-	if v := row.GetVersion(); v > rowVersion {
-		return none, fmt.Errorf("%w: %d, this build reads up to %d", ErrRowVersion, v, rowVersion)
-	}
-	return row, nil
-}
-
-// deadlineOf reads the earliest deadline of an encoded row; ok is false where it has none, or is no row.
-func deadlineOf(raw []byte) (ms int64, ok bool) {
-	for len(raw) > 0 {
-		field, kind, n := protowire.ConsumeTag(raw)
-		if n < 0 {
-			return 0, false
-		}
-		raw = raw[n:]
-		if field == fieldDeadline && kind == protowire.VarintType {
-			v, n := protowire.ConsumeVarint(raw)
-			return int64(v), n >= 0 && v != 0
-		}
-		if n = protowire.ConsumeFieldValue(field, kind, raw); n < 0 {
-			return 0, false
-		}
-		raw = raw[n:]
-	}
-	return 0, false
+	return empty, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -24,7 +25,7 @@ func (r rows) Encode(value any) ([]byte, error) {
 	return r.Codec.Encode(value)
 }
 
-func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
+func (rows) Deadline(raw []byte) (ms int64, ok bool) { return row.Deadline(raw) }
 
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)
@@ -48,8 +49,8 @@ func CircuitCodec() codec.Codec[*Circuit] { return codec.Of[*Circuit](circuitFor
 
 type circuitFormat struct{}
 
-func (circuitFormat) Marshal(c *Circuit) ([]byte, error)     { return encode(c) }
-func (circuitFormat) Unmarshal(raw []byte) (*Circuit, error) { return decode(raw, &Circuit{}) }
+func (circuitFormat) Marshal(c *Circuit) ([]byte, error)     { return layout.Encode(c) }
+func (circuitFormat) Unmarshal(raw []byte) (*Circuit, error) { return decoded(raw, &Circuit{}) }
 
 // CircuitOf is the state of a route in what the routes' table yields. Nil is a route of which nothing is known: its
 // circuit is closed.

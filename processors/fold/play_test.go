@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -163,7 +164,7 @@ func (p *play) perform(in Input, out Outcome) {
 		require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
 		p.row = raw
 		p.written += len(raw)
-		at, ok := deadlineOf(raw)
+		at, ok := row.Deadline(raw)
 		require.True(p.tb, ok, "every row goes one day")
 		if _, timer := in.(DeadlineCame); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
@@ -220,7 +221,7 @@ func (p *play) until(d time.Duration) (all effects) {
 	p.tb.Helper()
 	end := p.now.Add(d)
 	for {
-		at, ok := deadlineOf(p.row)
+		at, ok := row.Deadline(p.row)
 		if !ok || at > end.UnixMilli() {
 			p.now = end
 			return all

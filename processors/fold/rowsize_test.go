@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +46,7 @@ func TestRowOfManyHeldRecordsStaysARecord(t *testing.T) {
 func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
-	was, _ := deadlineOf(p.row)
+	was, _ := row.Deadline(p.row)
 	p.rules.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
 	out := p.decide(DeadlineCame{Session: "s"})

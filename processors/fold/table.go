@@ -6,6 +6,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -17,7 +18,7 @@ type rows struct {
 
 var _ processors.Timed = rows{}
 
-func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
+func (rows) Deadline(raw []byte) (ms int64, ok bool) { return row.Deadline(raw) }
 
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/row"
 )
 
 // BenchmarkTransition measures records a second through the transition alone, rows and records decoded and encoded as
@@ -74,7 +76,7 @@ func BenchmarkDeadline(b *testing.B) {
 	p.ask("two")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := deadlineOf(p.row); !ok {
+		if _, ok := row.Deadline(p.row); !ok {
 			b.Fatal("no deadline")
 		}
 	}

@@ -2,11 +2,10 @@ package turn
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/environ"
 )
 
 // ErrEnvironment is wrapped by every error about the environment.
@@ -19,54 +18,24 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	TOOL_AGG_TOMBSTONE_TTL_MS  how long finished ids are remembered
 //	REPLY_TO_STATE_TTL_MS      route TTL
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
-func EnvironmentNames() []string {
-	names := make([]string, len(variables))
-	for i, v := range variables {
-		names[i] = v.name
-	}
-	return names
-}
-
-type variable struct {
-	name     string
-	min, max int64
-	option   func(int64) Option
-}
-
-const maxMS = math.MaxInt64 / int64(time.Millisecond) / 2 // half: it is added to the time
+func EnvironmentNames() []string { return environ.Names(variables) }
 
 func duration(with func(time.Duration) Option) func(int64) Option {
 	return func(ms int64) Option { return with(time.Duration(ms) * time.Millisecond) }
 }
 
-var variables = []variable{
-	{"THINK_TIMEOUT_MS", 1, maxMS, duration(WithThinkTimeout)},
-	{"ASYNC_TOOL_TIMEOUT_MS", 1, maxMS, duration(WithToolTimeout)},
-	{"TOOL_AGG_TOMBSTONE_TTL_MS", 1, maxMS, duration(func(d time.Duration) Option {
+var variables = []environ.Variable[Option]{
+	{Name: "THINK_TIMEOUT_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithThinkTimeout)},
+	{Name: "ASYNC_TOOL_TIMEOUT_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithToolTimeout)},
+	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: environ.MaxMS, Option: duration(func(d time.Duration) Option {
 		return func(o *options) { o.rules.RememberFor = d }
 	})},
-	{"REPLY_TO_STATE_TTL_MS", 1, maxMS, duration(WithRouteTTL)},
-	{"KAFKA_MAX_REQUEST_SIZE", minRecord, math.MaxInt32, func(n int64) Option { return WithRecordLimit(int(n)) }},
+	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithRouteTTL)},
+	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 
 // OptionsFromEnv reads the options that the environment sets. lookup is os.LookupEnv, or a map in a test. A blank
 // variable counts as unset. All bad values are named in one error.
 func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
-	var opts []Option
-	var errs []error
-	for _, v := range variables {
-		text, _ := lookup(v.name)
-		text = strings.TrimSpace(text)
-		if text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < v.min || n > v.max {
-			errs = append(errs, fmt.Errorf("%w: %s=%q, want a whole number from %d to %d",
-				ErrEnvironment, v.name, text, v.min, v.max))
-			continue
-		}
-		opts = append(opts, v.option(n))
-	}
-	return opts, errors.Join(errs...)
+	return environ.Options(variables, lookup, ErrEnvironment)
 }

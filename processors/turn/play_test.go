@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -124,7 +125,7 @@ func (p *play) tombstone(topic string, opts ...recordOption) effects {
 func (p *play) wait(d time.Duration) effects {
 	p.tb.Helper()
 	p.now = p.now.Add(d)
-	if ms, ok := deadlineOf(p.row); !ok || ms > p.now.UnixMilli() {
+	if ms, ok := row.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
 		return nil
 	}
 	return p.apply(DeadlineCame{p.key})
@@ -203,7 +204,7 @@ func (p *play) keep(out Outcome, a apart) {
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.bind.recent.keep(p.key, written{raw, out.State, whole})
-	ms, ok := deadlineOf(raw)
+	ms, ok := row.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {

@@ -48,7 +48,7 @@ func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	}
 	// Another writer may put the field last.
 	late := protowire.AppendVarint(protowire.AppendTag(protowire.AppendBytes(
-		protowire.AppendTag(nil, 3, protowire.BytesType), []byte("[]")), fieldDeadline, protowire.VarintType), 5)
+		protowire.AppendTag(nil, 3, protowire.BytesType), []byte("[]")), 2, protowire.VarintType), 5)
 	ms, ok = rows{}.Deadline(late)
 	require.True(t, ok)
 	require.Equal(t, int64(5), ms)

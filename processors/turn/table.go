@@ -6,6 +6,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -35,7 +36,7 @@ func (rows) Decode(raw []byte) (any, error) {
 // storedRow is a row that StateOf decodes.
 type storedRow []byte
 
-func (rows) Deadline(row []byte) (ms int64, ok bool) { return deadlineOf(row) }
+func (rows) Deadline(raw []byte) (ms int64, ok bool) { return row.Deadline(raw) }
 
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)

@@ -10,10 +10,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/topics"
@@ -165,15 +165,8 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 		return err
 	}
 	// Brokers that are away are waited for: to begin anew would repeat every attempt that is on its way.
-	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.to.Publish(ctx, out)
-		if errors.Is(err, processors.ErrPublisherClosed) || errors.Is(err, processors.ErrTooLarge) {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
-		InitialInterval: 100 * time.Millisecond, MaxInterval: 5 * time.Second, Multiplier: 2, RandomizationFactor: 0.2,
-	}), backoff.WithMaxElapsedTime(0))
+	err = retry.Until(ctx, func() error { return s.to.Publish(ctx, out) }, nil,
+		processors.ErrTooLarge, processors.ErrPublisherClosed)
 	if err != nil {
 		return fmt.Errorf("sink: receipt: %w", err)
 	}

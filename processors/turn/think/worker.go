@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/once"
+	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
@@ -146,16 +145,7 @@ func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
 
 // publish tries until the brokers have the record, or trying is of no use.
 func (w *Worker) publish(ctx context.Context, out processors.Outbound) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := w.to.Publish(ctx, out)
-		if errors.Is(err, processors.ErrTooLarge) || errors.Is(err, processors.ErrPublisherClosed) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
+	return retry.Until(ctx, func() error { return w.to.Publish(ctx, out) }, func(err error) {
 		w.rules.logger.Warn("record is not written yet", zap.String("topic", out.Topic), zap.Error(err))
-	}))
-	return err
+	}, processors.ErrTooLarge, processors.ErrPublisherClosed)
 }
