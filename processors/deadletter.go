@@ -5,12 +5,12 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -94,18 +94,10 @@ func (l Letter) output(ctx goka.Context) output {
 
 // cleanReason makes a text fit for a header that people read in terminals.
 func cleanReason(reason string) string {
-	reason = strings.Map(func(r rune) rune {
+	return clip.Text(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(reason, "?"))
-	if len(reason) <= maxReason {
-		return reason
-	}
-	end := maxReason
-	for !utf8.RuneStart(reason[end]) {
-		end--
-	}
-	return reason[:end]
+	}, strings.ToValidUTF8(reason, "?")), maxReason)
 }

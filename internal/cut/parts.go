@@ -10,9 +10,9 @@ import (
 var errEnded = errors.New("cut: the producer has ended")
 
 // EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
-// output is; without one behind it, and behind the row's acknowledgement. A part that is not written keeps the row from being
-// written, and a row that is not written keeps the parts of the one before it. It waits for a deletion of the same part or of the row: a part
-// with a number that was used before must not be found by a row before it.
+// output is; without one behind it, and behind the row's acknowledgement. A part that is not written keeps the row from
+// being written, and a row that is not written keeps the parts of the one before it. It waits for a deletion of the same
+// part or of the row: a part with a number that was used before must not be found by a row before it.
 func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -168,7 +169,7 @@ func (s *session) spent(d *Delivery) bool {
 
 func (s *session) fail(d *Delivery, reason string, status int64) {
 	d.Failures = append(d.Failures, &Failure{
-		Attempt: d.Attempt, Reason: clip(reason), Status: int32(status), AtMs: s.nowMS(),
+		Attempt: d.Attempt, Reason: clipped(reason), Status: int32(status), AtMs: s.nowMS(),
 	})
 }
 
@@ -189,7 +190,7 @@ func backoff(initial, longest time.Duration, n uint32) time.Duration {
 
 // jitter is a part of a wait, drawn from what the delivery is: the same at every repeat.
 func (s *session) jitter(d *Delivery, what string, upper time.Duration) time.Duration {
-	drawn := digestOf(ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
+	drawn := digests.Of(ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
 	fraction := float64(binary.BigEndian.Uint64(drawn[:])>>11) / float64(1<<53)
 	return time.Duration(math.Round(fraction * float64(upper)))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,7 +59,7 @@ func turnOf(r *Record) string {
 		turn = first
 	}
 	if len(turn) > maxTurn {
-		d := digestOf(ofTurn, turn)
+		d := digests.Of(ofTurn, turn)
 		return hex.EncodeToString(d[:])
 	}
 	return turn
@@ -67,7 +68,7 @@ func turnOf(r *Record) string {
 // known reports whether a delivery was opened before.
 func (s *session) known(id string) bool {
 	dead := slices.ContainsFunc(s.row.Dead, func(d *Delivery) bool { return d.Id == id })
-	return dead || s.find(id) != nil || s.remembers(digestOf(ofEnded, id))
+	return dead || s.find(id) != nil || s.remembers(digests.Of(ofEnded, id))
 }
 
 // open takes a delivery in, or buries it where there is no room for it.

@@ -36,7 +36,7 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 	case r.Outcome != topics.OutcomeFailed, r.Status == statusTooMany, reasonOf(r) == ReasonInterrupted:
 	default:
 		c.Failures++
-		c.Reason = clip(reasonOf(r))
+		c.Reason = clipped(reasonOf(r))
 		if b.Failures > 0 && c.Failures >= uint32(b.Failures) && c.OpenUntilMs <= now.UnixMilli() {
 			c.Opened++
 			c.OpenUntilMs = now.Add(backoff(b.Open, b.Longest, c.Opened)).UnixMilli()
@@ -56,7 +56,7 @@ func (c *Circuit) load(r topics.Receipt, now time.Time) {
 	if r.Sink == nil {
 		return
 	}
-	sink := clip(*r.Sink)
+	sink := clipped(*r.Sink)
 	old := now.Add(-loadFor).UnixMilli()
 	newer := slices.ContainsFunc(c.Loads, func(l *Load) bool { return l.Sink == sink && l.AtMs > r.AtMS })
 	c.Loads = slices.DeleteFunc(c.Loads, func(l *Load) bool { return l.AtMs <= old || l.Sink == sink && !newer })

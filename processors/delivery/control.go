@@ -1,6 +1,10 @@
 package delivery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+)
 
 // apply has a dead delivery tried again: with the same id, so that a receiver that took it before drops it, with
 // attempts that count on, and with a new budget.
@@ -9,7 +13,7 @@ func (e Controlled) apply(s *session) {
 		s.refuse(reasonTombstone)
 		return
 	}
-	cause := digestOf(ofControl, e.Cause)
+	cause := digests.Of(ofControl, e.Cause)
 	if s.remembers(cause) {
 		return
 	}
@@ -22,7 +26,7 @@ func (e Controlled) apply(s *session) {
 	s.row.Dead = slices.Delete(s.row.Dead, i, i+1)
 	s.remember(cause)
 	s.changed = true
-	waited := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !s.remembers(digestOf(ofRoute, d.RouteId))
+	waited := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !s.remembers(digests.Of(ofRoute, d.RouteId))
 	d.Phase, d.DueMs, d.ExpiresMs = Phase_PHASE_PENDING, s.nowMS(), s.after(s.rules.TTL)
 	d.StartedMs, d.CreditMs, d.Deferrals, d.Failures = 0, 0, 0, nil
 	d.Lost, d.HeldBack = false, false

@@ -2,20 +2,21 @@ package delivery
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // What a session remembers of its past is kept as digests with the time they were taken, packed end to end in one byte
 // field.
 const (
-	digestSize = 16
+	digestSize = digests.Size
 	memorySize = digestSize + 8
 )
 
-type digest [digestSize]byte
+type digest = digests.Digest
 
 // The domains of digests: equal texts of different domains have different digests.
 const (
@@ -27,21 +28,9 @@ const (
 	ofJitter   = "jitter"
 )
 
-func digestOf(domain string, parts ...string) digest {
-	h := sha256.New()
-	var length [8]byte
-	h.Write([]byte(domain))
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
-	}
-	return digest(h.Sum(nil)[:digestSize])
-}
-
 // deliveryID names a delivery by what is delivered and where to.
 func deliveryID(session, turn, route string) string {
-	d := digestOf(ofDelivery, session, turn, route)
+	d := digests.Of(ofDelivery, session, turn, route)
 	return hex.EncodeToString(d[:])
 }
 

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/turntable-streams/turntable/internal/clip"
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -36,7 +38,7 @@ func (e Reported) apply(s *session) {
 		s.deferFor(d, since)
 	case topics.OutcomeRefused:
 		s.fail(d, reasonOf(r), r.Status)
-		s.bury(d, reasonRefused+clip(reasonOf(r)))
+		s.bury(d, reasonRefused+clipped(reasonOf(r)))
 	default: // failed, and what a newer sink may call it
 		s.fail(d, reasonOf(r), r.Status)
 		asked := time.Duration(min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds())) * time.Millisecond
@@ -51,22 +53,14 @@ func reasonOf(r topics.Receipt) string {
 	return *r.Reason
 }
 
-// clip bounds foreign text, and keeps it printable.
-func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
+// clipped bounds foreign text, and keeps it printable.
+func clipped(text string) string {
+	return clip.Text(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return '?'
 		}
 		return r
-	}, text)
-	if len(text) <= maxReason {
-		return text
-	}
-	cut := maxReason
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
+	}, text), maxReason)
 }
 
 // deliver ends a delivery well. Its reply route is used up: FlightDeck's readers of reply-to see a tombstone, unless
@@ -113,7 +107,7 @@ func (s *session) conclude(d *Delivery, r topics.Receipt) {
 	r.Final, r.AtMS = true, s.nowMS()
 	s.emit(d, "final", d.Round, Ended(r))
 	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *Delivery) bool { return o == d })
-	if ended := digestOf(ofEnded, d.Id); !s.remembers(ended) {
+	if ended := digests.Of(ofEnded, d.Id); !s.remembers(ended) {
 		s.remember(ended)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -14,7 +15,7 @@ func (e RouteGiven) apply(s *session) {
 		return
 	}
 	id := topics.RouteID(s.key, e.Cause)
-	used := digestOf(ofRoute, id)
+	used := digests.Of(ofRoute, id)
 	if s.remembers(used) || slices.ContainsFunc(s.row.Routes, func(r *ReplyRoute) bool { return r.Id == id }) {
 		return
 	}
@@ -56,7 +57,7 @@ func (s *session) awaitRoute(d *Delivery) {
 		if r.Id == d.RouteId {
 			d.Token = r.Token
 			s.row.Routes = slices.Delete(s.row.Routes, i, i+1)
-			s.remember(digestOf(ofRoute, d.RouteId))
+			s.remember(digests.Of(ofRoute, d.RouteId))
 			s.changed = true
 			return
 		}

@@ -2,8 +2,8 @@ package fold
 
 import (
 	"strings"
-	"unicode/utf8"
 
+	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -37,15 +37,5 @@ func appendResults(dst []byte, results []Result) []byte {
 	return append(dst, ']')
 }
 
-// clip bounds foreign text.
-func clip(text string) string {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	if len(text) <= maxError {
-		return text
-	}
-	cut := maxError
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
-}
+// clipped bounds foreign text.
+func clipped(text string) string { return clip.Marked(strings.ToValidUTF8(text, "\ufffd"), maxError) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -70,12 +71,12 @@ func (s *session) close(t *Turn, e ending) {
 	}
 	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *Turn) bool { return o == t })
 	s.changed, s.row.TouchedMs = true, s.nowMS()
-	s.remember(digestOf(ofTurn, t.Id), t.Attempt)
+	s.remember(digests.Of(ofTurn, t.Id), t.Attempt)
 }
 
 // recordID names a record that a turn brings about. Turn ids are unique in their session only.
 func recordID(session, turn, kind string) string {
-	d := digestOf(ofRecord, session, turn)
+	d := digests.Of(ofRecord, session, turn)
 	return hex.EncodeToString(d[:]) + "/0/" + kind + "/0"
 }
 
@@ -132,7 +133,7 @@ func (s *session) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
 		Usage: topics.Raw(batch.Usage), MalformedEvents: int64(batch.Malformed) + int64(t.Refused),
 	}
 	if batch.Failed {
-		text := clip(batch.Error)
+		text := clipped(batch.Error)
 		b.Error = &text
 	}
 	if reason := e.reasonOf(batch.State); reason != "" {

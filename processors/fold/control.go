@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,7 +14,7 @@ func (c Controlled) apply(s *session) {
 	if c.Tombstone || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
 		return
 	}
-	cause := digestOf(ofControl, c.Cause)
+	cause := digests.Of(ofControl, c.Cause)
 	if _, repeated := s.remembers(cause); repeated || s.err != nil {
 		return
 	}

@@ -2,21 +2,22 @@ package fold
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // Turns that have their batch are remembered as digests, each with the time it was closed and its attempt, packed end to
 // end in pages. A page is a part of the row. The last one is written anew with every turn that is closed; the row,
 // which is written with every event, only names them.
 const (
-	digestSize  = 16
+	digestSize  = digests.Size
 	entrySize   = digestSize + 8 + 8
 	pageEntries = 64
 )
 
-type digest [digestSize]byte
+type digest = digests.Digest
 
 // The domains of digests: equal texts of different domains have different digests.
 const (
@@ -24,18 +25,6 @@ const (
 	ofControl = "control"
 	ofRecord  = "record"
 )
-
-func digestOf(domain string, parts ...string) digest {
-	h := sha256.New()
-	var length [8]byte
-	h.Write([]byte(domain))
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
-	}
-	return digest(h.Sum(nil)[:digestSize])
-}
 
 // remember appends a digest, and drops pages that are too old or too many.
 func (s *session) remember(d digest, attempt uint64) {
@@ -93,7 +82,7 @@ func (s *session) remembers(d digest) (attempt uint64, ok bool) {
 
 // closedAttempt is the attempt of a turn that has its batch.
 func (s *session) closedAttempt(turn string) (int64, bool) {
-	attempt, ok := s.remembers(digestOf(ofTurn, turn))
+	attempt, ok := s.remembers(digests.Of(ofTurn, turn))
 	return int64(attempt), ok
 }
 

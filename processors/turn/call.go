@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -112,7 +113,7 @@ func (s *session) openCall(id string) *Call {
 func (s *session) end(c *Call, r *Result) {
 	s.changed = true
 	c.Result = r
-	s.rememberCall(digestOf(ofCall, c.GetToolUseId()))
+	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
 // timeOutCalls ends the calls that are still open.

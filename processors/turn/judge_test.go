@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,7 +20,7 @@ func summary(asked Enriched) string {
 		m, _ := topics.DecodeMessage(raw)
 		said = append(said, *m.Role+"="+string(m.Content))
 	}
-	d := digestOf("summary", said...)
+	d := digests.Of("summary", said...)
 	return hex.EncodeToString(d[:4]) + " of " + strconv.Itoa(len(said))
 }
 

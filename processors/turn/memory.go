@@ -2,20 +2,21 @@ package turn
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // What a session remembers of its past is kept as digests with the time they were taken, packed end to end in one byte
 // field a kind: a thousand of them cost one allocation to read, not a thousand.
 const (
-	digestSize = 16
+	digestSize = digests.Size
 	memorySize = digestSize + 8
 )
 
-type digest [digestSize]byte
+type digest = digests.Digest
 
 // The domains of digests: equal texts of different domains have different digests.
 const (
@@ -27,21 +28,9 @@ const (
 	ofResult   = "result"
 )
 
-func digestOf[T ~string | ~[]byte](domain string, parts ...T) digest {
-	h := sha256.New()
-	var length [8]byte
-	h.Write([]byte(domain))
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
-	}
-	return digest(h.Sum(nil)[:digestSize])
-}
-
 // turnID names the turn of the message that a cause brought (R20).
 func turnID(session, cause string) string {
-	d := digestOf(ofTurn, session, cause)
+	d := digests.Of(ofTurn, session, cause)
 	return hex.EncodeToString(d[:])
 }
 
@@ -86,12 +75,12 @@ func (s *session) knowsCause(d digest) bool {
 }
 
 func (s *session) rememberRequest(id string) {
-	d := digestOf(ofRequest, id)
+	d := digests.Of(ofRequest, id)
 	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
 func (s *session) knowsRequest(id string) bool {
-	return remembers(s.row.Requests, digestOf(ofRequest, id), s.now, s.rules.RememberFor)
+	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
 }
 
 // rememberCall remembers that a call ended. Up to two digests a call: that of its id, that of its result's bytes.

@@ -3,8 +3,8 @@ package turn
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,23 +26,13 @@ func queueFull(text string) failure { return failure{topics.CodeQueueFull, text}
 // withReason adds what somebody else said about it, bounded.
 func (f failure) withReason(reason *string) failure {
 	if !blank(reason) {
-		f.text += ": " + clip(*reason)
+		f.text += ": " + clipped(*reason)
 	}
 	return f
 }
 
-// clip bounds foreign text.
-func clip(text string) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= maxReason {
-		return text
-	}
-	cut := maxReason
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
-}
+// clipped bounds foreign text.
+func clipped(text string) string { return clip.Marked(text, maxReason) }
 
 // output ends a message: the one output it gets, on the route of its request.
 func (s *session) output(a *Accepted, o topics.Output) {

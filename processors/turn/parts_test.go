@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 // A table of one row and its parts.
@@ -86,7 +88,7 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 				withHistory := rapid.Bool().Draw(t, "with history")
 				for range rapid.IntRange(1, 40).Draw(t, "count") {
 					n++
-					d := digestOf(ofCause, string(rune(n)))
+					d := digests.Of(ofCause, string(rune(n)))
 					want.Causes = remember(want.Causes, d, now, time.Hour, 300)
 					p.change(t, withHistory, now, func(s *State) { s.Causes = remember(s.Causes, d, now, time.Hour, 300) })
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -17,7 +18,7 @@ func (e ToolAnswered) apply(s *session) {
 		s.refuse(reasonNoToolUseID)
 		return
 	}
-	same := digestOf(ofResult, e.Value)
+	same := digests.Of(ofResult, e.Value)
 	if s.knowsCall(same) {
 		s.refuse(reasonSameResult)
 		return
@@ -45,7 +46,7 @@ func (e ToolFailed) apply(s *session) {
 	}
 	text := "the tool failed"
 	if reason := e.headerText(topics.HeaderErrorReason); !blank(&reason) {
-		text = clip(reason)
+		text = clipped(reason)
 	}
 	call := s.openCall(*id)
 	if call == nil {
@@ -77,7 +78,7 @@ func (s *session) early(from *Record, id string, h *Held) {
 		}
 	}
 	switch {
-	case s.knowsCall(digestOf(ofCall, id)):
+	case s.knowsCall(digests.Of(ofCall, id)):
 		refuse(reasonCallEnded)
 		return
 	case !s.thinking():

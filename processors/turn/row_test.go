@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/digests"
 )
 
 func TestUnknownFieldsOfARowSurvive(t *testing.T) {
@@ -80,15 +81,15 @@ func TestMemoryIsBoundedInTimeAndCount(t *testing.T) {
 	var memory []byte
 	now := time.UnixMilli(1000)
 	for i := range 10 {
-		memory = remember(memory, digestOf(ofCall, string(rune('a'+i))), now, time.Second, 3)
+		memory = remember(memory, digests.Of(ofCall, string(rune('a'+i))), now, time.Second, 3)
 	}
 	require.Len(t, memory, 3*memorySize)
-	require.False(t, remembers(memory, digestOf(ofCall, "a"), now, time.Second))
-	require.True(t, remembers(memory, digestOf(ofCall, "j"), now, time.Second))
-	require.False(t, remembers(memory, digestOf(ofResult, "j"), now, time.Second), "domains are apart")
+	require.False(t, remembers(memory, digests.Of(ofCall, "a"), now, time.Second))
+	require.True(t, remembers(memory, digests.Of(ofCall, "j"), now, time.Second))
+	require.False(t, remembers(memory, digests.Of(ofResult, "j"), now, time.Second), "domains are apart")
 	later := now.Add(time.Second)
-	require.False(t, remembers(memory, digestOf(ofCall, "j"), later, time.Second))
-	require.Len(t, remember(memory, digestOf(ofCall, "k"), later, time.Second, 3), memorySize)
+	require.False(t, remembers(memory, digests.Of(ofCall, "j"), later, time.Second))
+	require.Len(t, remember(memory, digests.Of(ofCall, "k"), later, time.Second, 3), memorySize)
 }
 
 func TestRowOverALoweredBudgetIsLeftAlone(t *testing.T) {
@@ -107,7 +108,7 @@ func TestMemoryGivesWayBeforeTheRowIsRefused(t *testing.T) {
 	p.respond(p.ask("one"), saying("x"))
 	s := p.state()
 	for i := range 1000 {
-		s.Causes = remember(s.Causes, digestOf(ofCause, string(rune(i))), p.now, time.Hour, 1000)
+		s.Causes = remember(s.Causes, digests.Of(ofCause, string(rune(i))), p.now, time.Hour, 1000)
 	}
 	p.row, _ = EncodeState(s)
 	p.rules.RowLimit = len(p.row)

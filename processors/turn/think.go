@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,7 +14,7 @@ func (e ThinkResponded) apply(s *session) {
 		s.forgetConversation()
 		return
 	}
-	same := digestOf(ofResponse, e.Value)
+	same := digests.Of(ofResponse, e.Value)
 	switch {
 	case r.Known == 0:
 		s.refuse(reasonNoFields)

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +36,7 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 	record := event.record()
 	var cause digest
 	if record != nil {
-		cause = digestOf(ofCause, record.Topic, record.Cause)
+		cause = digests.Of(ofCause, record.Topic, record.Cause)
 		if s.knowsCause(cause) {
 			return Outcome{}
 		}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
@@ -136,7 +135,7 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 		}
 	}
 	receipt := topics.Receipt{
-		Outcome: topics.OutcomeFailed, Reason: text(clip(f.Reason)), Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
+		Outcome: topics.OutcomeFailed, Reason: text(clipped(f.Reason)), Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
 	}
 	if f.Final {
 		receipt.Outcome = topics.OutcomeRefused
@@ -176,16 +175,6 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 // maxReason bounds the reason of a receipt, in bytes: a receipt that is refused for its size would come again for ever.
 const maxReason = 256
 
-func clip(reason string) string {
-	reason = strings.ToValidUTF8(reason, "?")
-	if len(reason) <= maxReason {
-		return reason
-	}
-	cut := maxReason
-	for !utf8.RuneStart(reason[cut]) {
-		cut--
-	}
-	return reason[:cut]
-}
+func clipped(reason string) string { return clip.Text(reason, maxReason) }
 
 func text(s string) *string { return &s }

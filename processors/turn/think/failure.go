@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -18,7 +17,7 @@ import (
 // What does not fit beside the headers goes without its history, and at last without its input: the reason is what must
 // not be lost.
 func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.EnrichedMessage, cause error) error {
-	reason := clip(cause.Error())
+	reason := clipped(cause.Error())
 	w.rules.logger.Warn("step has failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	headers := goka.Headers{
@@ -49,14 +48,4 @@ func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.Enric
 // maxReason bounds the reason of a failure, in bytes: beside a larger one nothing might fit into a record.
 const maxReason = 4 << 10
 
-func clip(reason string) string {
-	reason = strings.ToValidUTF8(reason, "?")
-	if len(reason) <= maxReason {
-		return reason
-	}
-	cut := maxReason
-	for !utf8.RuneStart(reason[cut]) {
-		cut--
-	}
-	return reason[:cut]
-}
+func clipped(reason string) string { return clip.Text(reason, maxReason) }
