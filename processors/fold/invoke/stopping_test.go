@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +30,10 @@ func TestServerThatStopsDoesNotAnswer(t *testing.T) {
 			stop()
 		}()
 		resp, err := server.Client().Do(r)
+		if errors.Is(err, io.EOF) && accept != "application/json" { // cut before its head had gone out
+			<-agent.closed
+			continue
+		}
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, resp.Body.Close())
