@@ -132,7 +132,8 @@ func (c *Context) HasParts() (has bool) {
 	return has
 }
 
-// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it.
+// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it, and
+// must not change it.
 func (c *Context) Part(n uint32) (value []byte, err error) {
 	err = c.runtime(func(r callback.Runtime) error {
 		value, err = r.Part(n)
