@@ -8,6 +8,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Producer is Goka's producer over a Sarama producer. Outputs go at once. Table rows are not waited for by the callback
@@ -63,27 +64,23 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 
 // EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
-	promise, finish := goka.NewPromiseWithFinisher()
-	e := &emitted{finish: finish, key: key}
-	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: e}
-	if value != nil {
-		msg.Value = sarama.ByteEncoder(value)
-	}
+	msg := newMessage(topic, key, value)
+	e := msg.Metadata.(*emitted)
 	r := p.takePrivate(msg, headers)
 	if !p.opts.Lease.Held() {
 		p.mu.Lock()
 		p.refuseLocked(r, ErrLease)
 		p.mu.Unlock()
 		p.opts.Failed(ErrLease)
-		return finish(nil, ErrLease)
+		return finished(ErrLease)
 	}
-	switch {
-	case r == nil:
-	case topic == p.opts.Table:
-		e.finish = nil
+	if r != nil && topic == p.opts.Table {
 		p.emitRow(r, key, msg)
-		return finish(nil, nil)
-	case p.opts.Ordered:
+		return r.kept
+	}
+	promise, finish := goka.NewPromiseWithFinisher()
+	e.finish = finish
+	if r != nil && p.opts.Ordered {
 		p.mu.Lock()
 		r.call.pending++
 		e.call, e.rows = r.call, r
@@ -91,6 +88,26 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	}
 	p.async.Input() <- msg
 	return promise
+}
+
+func finished(err error) *goka.Promise {
+	promise, finish := goka.NewPromiseWithFinisher()
+	finish(nil, err)
+	return promise
+}
+
+// newMessage makes a record and what is known of it, in one piece.
+func newMessage(topic, key string, value []byte) *sarama.ProducerMessage {
+	m := &struct {
+		sarama.ProducerMessage
+		emitted
+	}{}
+	m.emitted.key = key
+	m.Topic, m.Key, m.Metadata = topic, sarama.StringEncoder(key), &m.emitted
+	if value != nil {
+		m.Value = sarama.ByteEncoder(value)
+	}
+	return &m.ProducerMessage
 }
 
 // emitted is the metadata of a message in flight.
@@ -104,6 +121,9 @@ type emitted struct {
 	leaves bool
 }
 
+// headerID is the name of the header that nearly all outputs have.
+var headerID = []byte(topics.HeaderID)
+
 // takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
 func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers) (r *rows) {
 	for name, value := range headers {
@@ -114,6 +134,8 @@ func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers
 			p.mu.Lock()
 			r = p.rows[callback.Partition(value)]
 			p.mu.Unlock()
+		case topics.HeaderID:
+			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: headerID, Value: value})
 		default:
 			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
 		}
@@ -139,13 +161,11 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
 		p.opts.Failed(err)
 	}
-	if e.batch != nil && err == nil && p.opts.Stored != nil {
-		p.mu.Lock() // no cut may be made in between
-		err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
-		p.mu.Unlock()
-	}
 	if e.rows != nil {
 		p.mu.Lock()
+		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
+			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
+		}
 		if e.call != nil {
 			e.call.pending--
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
 )
 
 // rows are the callbacks and the unsent table rows of one partition.
@@ -24,6 +25,8 @@ type rows struct {
 	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
 	// hold what the failed record did, and prove outputs that are not there.
 	err error
+	// kept is the promise of every row. It is the partition's own, since Goka calls back under a promise's lock.
+	kept *goka.Promise
 }
 
 // call is what is known of the outputs of one callback, and of the parts of its row; or of a row that was sent.
@@ -48,7 +51,7 @@ func (w *row) free() bool {
 }
 
 func newRows(partition int32) *rows {
-	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
+	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}, kept: finished(nil)}
 }
 
 // idle reports whether all that may go has gone.
@@ -150,7 +153,9 @@ func (p *Producer) advanceLocked(r *rows) {
 	if n == 0 {
 		return
 	}
-	r.waiting = append([]*row(nil), r.waiting[n:]...)
+	left := copy(r.waiting, r.waiting[n:])
+	clear(r.waiting[left:])
+	r.waiting = r.waiting[:left]
 	select {
 	case p.wake <- struct{}{}:
 	default:
