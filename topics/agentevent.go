@@ -121,10 +121,11 @@ func readAgentResult(c *cursor) (*AgentResult, error) {
 // ordinal reads a whole number. One that is cut at its point would be another record's.
 func (c *cursor) ordinal() (int64, error) {
 	const exact = 1 << 53 // what a double tells apart
-	k, s, err := c.scalar("integer")
-	if err != nil || s == "" {
+	k, b, err := c.scalar("integer")
+	if err != nil || len(b) == 0 {
 		return 0, err
 	}
+	s := string(b)
 	if k == '0' && strings.ContainsAny(s, ".eE") {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {

@@ -4,41 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/turntable-streams/turntable/codec"
 )
 
-// cursor reads one JSON value front to back, in a single validating pass. What it hands out aliases raw.
+// cursor reads one JSON value front to back, in a single validating pass. The Raws that it hands out alias raw, the
+// texts do not.
 type cursor struct {
 	dec *jsontext.Decoder
+	in  bytes.Buffer // what dec reads: raw
 	raw []byte
-}
-
-// read runs body over the first value of raw and checks that it is UTF-8 and nests no deeper than depth. What follows
-// the value is not looked at.
-func read(raw []byte, depth int, body func(*cursor) error) error {
-	if len(raw) == 0 {
-		return ErrEmpty
-	}
-	// Lone surrogate escapes are common (a text cut in the middle of an emoji) and Java takes them, so the decoder is
-	// told to let them pass; bytes that are no UTF-8 are found below.
-	c := &cursor{raw: raw, dec: jsontext.NewDecoder(bytes.NewBuffer(raw),
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	err := body(c)
-	value := raw[:c.dec.InputOffset()]
-	if errors.Is(err, ErrSyntax) {
-		value = raw
-	}
-	switch {
-	case !utf8.Valid(value):
-		return ErrUTF8
-	case codec.Deeper(value, depth):
-		return ErrDepth
-	}
-	return err
+	// texts makes the strings that are handed out.
+	texts texts
+	// lenient has texts pass that are no UTF-8, and faults found token by token.
+	lenient bool
 }
 
 // record reads a top-level object.
@@ -111,12 +90,17 @@ func (c *cursor) name() ([]byte, error) {
 	if err != nil {
 		return nil, c.failed()
 	}
+	return unquoted(v), nil
+}
+
+// unquoted is the text of a string. Without escapes it is the string's own bytes.
+func unquoted(v []byte) []byte {
 	if bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : len(v)-1], nil
+		return v[1 : len(v)-1]
 	}
-	// The error reports replaced surrogates, which no name of ours has.
-	name, _ := jsontext.AppendUnquote(nil, v)
-	return name, nil
+	// The error reports surrogates that were replaced.
+	text, _ := jsontext.AppendUnquote(nil, v)
+	return text
 }
 
 func (c *cursor) token() (jsontext.Token, error) {
@@ -127,8 +111,14 @@ func (c *cursor) token() (jsontext.Token, error) {
 	return t, nil
 }
 
-func (c *cursor) skip() error {
-	if err := c.dec.SkipValue(); err != nil {
+// skip passes a value. To skip it token by token says better where it breaks, to read it whole is faster.
+func (c *cursor) skip() (err error) {
+	if c.lenient {
+		err = c.dec.SkipValue()
+	} else {
+		_, err = c.dec.ReadValue()
+	}
+	if err != nil {
 		return c.failed()
 	}
 	return nil

@@ -27,6 +27,7 @@ func readFailure(c *cursor, f *ThinkFailure) error {
 
 func latestInput(enriched []byte) (input Raw) {
 	err := read(enriched, MaxDepth, func(c *cursor) error {
+		input = nil
 		return c.record(func(name []byte) (err error) {
 			if string(name) == "latest_input" {
 				input, err = c.document()

@@ -49,6 +49,7 @@ func DecodeMessage(raw Raw) (Message, error) {
 	}
 	var m Message
 	err := read(raw, MaxDepth, func(c *cursor) error {
+		m = Message{}
 		return c.record(func(name []byte) error {
 			switch n := string(name); n {
 			case "sessionId":

@@ -15,6 +15,7 @@ func Elements(array Raw) ([]Raw, error) {
 	}
 	var list []Raw
 	err := read(array, MaxDepth, func(c *cursor) error {
+		list = nil
 		_, err := c.array(func() error {
 			v, err := c.value()
 			list = append(list, v)
@@ -91,6 +92,7 @@ func Lookup(object Raw, key string) (value Raw, ok bool) {
 		return nil, false
 	}
 	err := read(object, MaxDepth, func(c *cursor) error {
+		value, ok = nil, false
 		return c.object(func(name []byte) (err error) {
 			if string(name) != key {
 				return c.skip()

@@ -52,12 +52,11 @@ func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, null
 			nulls++
 			return c.skip()
 		}
-		var v T
-		if err := element(c, &v); err != nil {
-			return err
+		if cap(list) == 0 {
+			list = make([]T, 0, 2) // a model seldom calls more tools at once
 		}
-		list = append(list, v)
-		return nil
+		list = append(list, *new(T))
+		return element(c, &list[len(list)-1])
 	}, nil)
 	if err != nil || null {
 		return nil, 0, err

@@ -52,8 +52,9 @@ func WithoutReplyTo(output Raw) Raw {
 // without is an object that is still open, without members of those names.
 func without(object Raw, names ...string) (*writer, error) {
 	w := &writer{b: make([]byte, 0, len(object)+64)}
-	w.open()
 	err := read(object, MaxDepth, func(c *cursor) error {
+		w.b = w.b[:0]
+		w.open()
 		return c.object(func(name []byte) error {
 			if slices.Contains(names, string(name)) {
 				return c.skip()

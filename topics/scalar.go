@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -13,33 +14,32 @@ import (
 
 // text reads a string; a number or a boolean by its literal; nil for null.
 func (c *cursor) text() (*string, error) {
-	k := c.dec.PeekKind()
-	if k == '{' || k == '[' {
-		return nil, mismatch(k, "string")
-	}
-	t, err := c.token()
+	k, b, err := c.literal("string")
 	if err != nil || k == 'n' {
 		return nil, err
 	}
-	s := t.String()
-	return &s, nil
+	return c.texts.pointer(b, c.left()), nil
 }
 
 // word is text where null is an empty string.
 func (c *cursor) word() (string, error) {
-	s, err := c.text()
-	if s == nil {
+	k, b, err := c.literal("string")
+	if err != nil || k == 'n' {
 		return "", err
 	}
-	return *s, err
+	return c.texts.word(b, c.left()), nil
 }
+
+// left is how many bytes the cursor has not read yet.
+func (c *cursor) left() int { return len(c.raw) - int(c.dec.InputOffset()) }
 
 // integer reads a number of so many bits, cut at its point, or a text that is an integer; 0 for null and blank text.
 func (c *cursor) integer(bits int) (int64, error) {
-	k, s, err := c.scalar("integer")
-	if err != nil || s == "" {
+	k, b, err := c.scalar("integer")
+	if err != nil || len(b) == 0 {
 		return 0, err
 	}
+	s := string(b)
 	if k == 't' || k == 'f' {
 		return 0, mismatch(k, "integer")
 	}
@@ -63,10 +63,11 @@ func (c *cursor) integer(bits int) (int64, error) {
 // double reads a number or a text that is one; nil for null, for blank text and for what is not finite: a cost that is
 // no number would spoil every sum after it.
 func (c *cursor) double() (*float64, error) {
-	k, s, err := c.scalar("number")
-	if err != nil || s == "" {
+	k, b, err := c.scalar("number")
+	if err != nil || len(b) == 0 {
 		return nil, err
 	}
+	s := string(b)
 	switch {
 	case k == 't' || k == 'f':
 		return nil, mismatch(k, "number")
@@ -87,15 +88,15 @@ func (c *cursor) double() (*float64, error) {
 
 // boolean reads a boolean, a text that is one, or a number (all but zero are true); false for null and blank text.
 func (c *cursor) boolean() (bool, error) {
-	k, s, err := c.scalar("boolean")
+	k, b, err := c.scalar("boolean")
 	if err != nil {
 		return false, err
 	}
 	if k == '0' {
-		f, _ := strconv.ParseFloat(s, 64)
+		f, _ := strconv.ParseFloat(string(b), 64)
 		return f != 0, nil
 	}
-	switch s {
+	switch string(b) {
 	case "true", "True", "TRUE":
 		return true, nil
 	case "false", "False", "FALSE", "":
@@ -105,20 +106,28 @@ func (c *cursor) boolean() (bool, error) {
 }
 
 // scalar reads a scalar's literal, trimmed; empty for null, for blank text and for the text null.
-func (c *cursor) scalar(want string) (jsontext.Kind, string, error) {
+func (c *cursor) scalar(want string) (jsontext.Kind, []byte, error) {
+	k, b, err := c.literal(want)
+	if b = bytes.TrimSpace(b); string(b) == "null" {
+		b = nil
+	}
+	return k, b, err
+}
+
+// literal reads a scalar: a string's text, of any other its JSON. It may alias the record.
+func (c *cursor) literal(want string) (jsontext.Kind, []byte, error) {
 	k := c.dec.PeekKind()
 	if k == '{' || k == '[' {
-		return k, "", mismatch(k, want)
+		return k, nil, mismatch(k, want)
 	}
-	t, err := c.token()
-	if err != nil || k == 'n' {
-		return k, "", err
+	v, err := c.dec.ReadValue()
+	if err != nil {
+		return k, nil, c.failed()
 	}
-	s := strings.TrimSpace(t.String())
-	if s == "null" {
-		s = ""
+	if k == '"' {
+		v = unquoted(v)
 	}
-	return k, s, nil
+	return k, v, nil
 }
 
 // document reads an object without decoding it; nil for null.

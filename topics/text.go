@@ -11,6 +11,7 @@ func Text(content Raw) string {
 	}
 	var text string
 	err := read(content, MaxDepth, func(c *cursor) (err error) {
+		text = ""
 		switch c.dec.PeekKind() {
 		case '[':
 			var blocks []string

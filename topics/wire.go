@@ -19,9 +19,12 @@ func (f wire[T]) Marshal(v T) ([]byte, error) {
 
 // Unmarshal yields a value that aliases raw.
 func (f wire[T]) Unmarshal(raw []byte) (v T, err error) {
-	err = read(raw, f.depth, func(c *cursor) error { return f.read(c, &v) })
+	var none T
+	err = read(raw, f.depth, func(c *cursor) error {
+		v = none
+		return f.read(c, &v)
+	})
 	if err != nil {
-		var none T
 		return none, err
 	}
 	return v, nil
