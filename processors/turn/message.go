@@ -36,7 +36,7 @@ func (e MessageArrived) apply(s *session) {
 		s.reject(a, failure{topics.CodeInvalidMessage, wrong})
 	case turn == nil:
 		a.Input = topics.EncodeMessage(m)
-		s.open(a)
+		s.open(a, &m)
 	case s.rules.Policy == Reject:
 		s.reject(a, failure{topics.CodeBusy, "another message of this session is being answered"})
 	case len(s.row.Waiting) >= s.rules.QueueLimit:

@@ -139,8 +139,11 @@ func boundedID(id *string) *string {
 
 // timestamp is now as the records have it: ISO-8601 in UTC with milliseconds.
 func (s *session) timestamp() *string {
-	t := instant(s.now)
-	return &t
+	if s.instant == nil {
+		t := instant(s.now)
+		s.instant = &t
+	}
+	return s.instant
 }
 
 func instant(t time.Time) string {

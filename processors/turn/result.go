@@ -26,7 +26,7 @@ func (e ToolAnswered) apply(s *session) {
 	r := resultOf(e.Result)
 	call := s.openCall(*id)
 	if call == nil {
-		s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Digest: same[:]})
+		s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Digest: bytes.Clone(same[:])})
 		return
 	}
 	s.endWith(call, r, same)

@@ -79,6 +79,7 @@ type session struct {
 	erased  bool // the row must go
 	purging bool // the session ends: no turn begins
 	starved bool // the history was asked for and is not loaded
+	instant *string // now in text, once it was needed
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
