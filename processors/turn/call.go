@@ -71,9 +71,9 @@ func (s *session) unusable(item topics.ToolUseItem) *Result {
 
 // synthesise is the result of a call that has none of its own.
 func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
-	status := statusError
+	session, status := s.key, statusError
 	return &Result{
-		SessionId: &s.key,
+		SessionId: &session, // the row's own
 		ToolUseId: id,
 		Name:      name,
 		Result:    errorResult(text, reason),

@@ -163,7 +163,7 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	}
 	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
-	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
+	if !ok || e.tombstone() || e.byTurn() {
 		return effects
 	}
 	a, _ := accept(e)

@@ -173,6 +173,9 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			rest = rest[len(rest)-f.rest:]
 			s.NextPart++
 		}
+		if i == history && len(kept) > 0 {
+			rest = bytes.Clone(rest) // the row's own: the whole may be large
+		}
 		*f.parts, *f.inline = kept, rest
 	}
 	return write, gone, whole

@@ -185,6 +185,9 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 	var known *[4][]byte
 	row := r.row()
 	if raw, ok := row.(storedRow); ok {
+		if ours(e) && b.recent.has(e.session(), raw) {
+			return Outcome{}, a, nil // the state stays where it is
+		}
 		if w, ok := b.recent.take(e.session(), raw); ok {
 			state, known = w.state, &w.whole
 		}
@@ -204,6 +207,12 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 		return Outcome{}, a, err
 	}
 	return Apply(state, e, now, b.rules), a, nil
+}
+
+// ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).
+func ours(e Event) bool {
+	m, ok := e.(MessageArrived)
+	return ok && !m.tombstone() && m.byTurn() && m.Own
 }
 
 func needsHistory(s *State, e Event) bool {

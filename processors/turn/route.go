@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"iter"
 	"math"
 	"slices"
@@ -21,7 +22,7 @@ func (e RouteGiven) apply(s *session) {
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
-			ReplyTo:     e.descriptor(s),
+			ReplyTo:     bytes.Clone(e.descriptor(s)), // the row's own: it outlives the record
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
 		})
