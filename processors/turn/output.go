@@ -139,8 +139,11 @@ func boundedID(id *string) *string {
 
 // timestamp is now as the records have it: ISO-8601 in UTC with milliseconds.
 func (s *session) timestamp() *string {
-	t := instant(s.now)
-	return &t
+	if s.instant == nil {
+		t := instant(s.now)
+		s.instant = &t
+	}
+	return s.instant
 }
 
 func instant(t time.Time) string {
@@ -160,7 +163,7 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	}
 	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
-	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
+	if !ok || e.tombstone() || e.byTurn() {
 		return effects
 	}
 	a, _ := accept(e)

@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
@@ -169,9 +170,12 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			}
 			// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
 			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
-			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
+			kept = append(slices.Clip(kept), &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
 			s.NextPart++
+		}
+		if i == history && len(kept) > 0 {
+			rest = bytes.Clone(rest) // the row's own: the whole may be large
 		}
 		*f.parts, *f.inline = kept, rest
 	}
@@ -185,13 +189,16 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)
-	end := 0
-	for _, p := range l.parts {
+	first, end := 0, 0
+	for i, p := range l.parts {
 		start := end
 		end += int(p.Length)
 		switch {
-		case end > dropped && end <= common:
-			kept, rest = append(kept, p), value[end-dropped:]
+		case end > dropped && end <= common: // all of these stand side by side
+			if len(kept) == 0 {
+				first = i
+			}
+			kept, rest = l.parts[first:i+1:i+1], value[end-dropped:]
 		case end > common && 2*(common-start) > int(p.Length):
 			front := &Part{Number: p.Number, Length: uint32(common - start)}
 			kept, rest = append(kept, front), value[common-dropped:]

@@ -185,6 +185,9 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 	var known *[4][]byte
 	row := r.row()
 	if raw, ok := row.(storedRow); ok {
+		if ours(e) && b.recent.has(e.session(), raw) {
+			return Outcome{}, a, nil // the state stays where it is
+		}
 		if w, ok := b.recent.take(e.session(), raw); ok {
 			state, known = w.state, &w.whole
 		}
@@ -204,6 +207,12 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 		return Outcome{}, a, err
 	}
 	return Apply(state, e, now, b.rules), a, nil
+}
+
+// ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).
+func ours(e Event) bool {
+	m, ok := e.(MessageArrived)
+	return ok && !m.tombstone() && m.byTurn() && m.Own
 }
 
 func needsHistory(s *State, e Event) bool {
@@ -226,6 +235,9 @@ func openCalls(t *OpenTurn) (open int) {
 }
 
 func (b *binding) encode(effects []Effect) (d done, err error) {
+	if len(effects) > 0 {
+		d.emits = make([]emit, 0, len(effects))
+	}
 	for _, effect := range effects {
 		switch v := effect.(type) {
 		case Emit:
@@ -274,23 +286,28 @@ var errEncoded = errors.New("turn: encoded already")
 
 func (b *binding) perform(c *processors.Context, d done) error {
 	var errs []error
+	try := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, e := range d.emits {
-		errs = append(errs, c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
+		try(c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
 	}
 	for _, l := range d.letters {
-		errs = append(errs, deadLetter(c, l))
+		try(deadLetter(c, l))
 	}
 	for _, p := range d.parts {
-		errs = append(errs, c.SetPart(p.number, p.value))
+		try(c.SetPart(p.number, p.value))
 	}
 	for _, n := range d.gone {
-		errs = append(errs, c.DeletePart(n))
+		try(c.DeletePart(n))
 	}
 	switch {
 	case d.changed && d.row == nil:
-		errs = append(errs, c.Delete())
+		try(c.Delete())
 	case d.changed:
-		errs = append(errs, c.SetValue(d.row))
+		try(c.SetValue(d.row))
 	}
 	return errors.Join(errs...)
 }

@@ -12,11 +12,11 @@ import (
 // was written with it: another instance, a crash or an operator may have been there in between.
 type recent struct {
 	mu     sync.Mutex
-	states *simplelru.LRU[string, written]
+	states *simplelru.LRU[string, *written]
 	size   int
 }
 
-// written is a state and the row that it was written as.
+// written is a state and the row that it was written as. The zero value is one that was taken.
 type written struct {
 	row   []byte
 	state *State
@@ -33,17 +33,27 @@ const (
 
 func newRecent() *recent {
 	r := &recent{}
-	r.states, _ = simplelru.NewLRU(1<<20, func(_ string, w written) { r.size -= w.size() }) // its only error is a size of 0
+	r.states, _ = simplelru.NewLRU(1<<20, func(_ string, w *written) { r.size -= w.size() }) // its only error is a size of 0
 	return r
 }
 
-func (w written) size() int {
+func (w *written) size() int {
 	size := 2*len(w.row) + recentEntry
 	for _, b := range w.whole {
 		size += cap(b)
 	}
 	return size
 }
+
+// has reports whether the state of a session is here and is the one of this row.
+func (r *recent) has(session string, row []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ok := r.states.Get(session)
+	return ok && w.isOf(row)
+}
+
+func (w *written) isOf(row []byte) bool { return w.state != nil && bytes.Equal(w.row, row) }
 
 // take gives the state of a session away, if it is the one of this row.
 func (r *recent) take(session string, row []byte) (written, bool) {
@@ -53,62 +63,34 @@ func (r *recent) take(session string, row []byte) (written, bool) {
 	if !ok {
 		return written{}, false
 	}
-	r.states.Remove(session)
-	return w, bytes.Equal(w.row, row)
+	taken := *w
+	r.replace(w, written{}) // its place stays: mostly it is kept again at once
+	return taken, taken.isOf(row)
 }
 
-// keep takes a state over. It may not share memory with the event that changed it, which came in a response of megabytes.
+// keep takes a state over. The state has memory of its own, no larger than what it says: nothing in it is a part of the
+// event that changed it, which may have come in a response of megabytes.
 func (r *recent) keep(session string, w written) {
-	if len(w.row) > recentRow {
-		return
-	}
-	w.state.own()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states.Remove(session)
-	r.states.Add(session, w)
-	for r.size += w.size(); r.size > recentSize; {
+	if len(w.row) > recentRow {
+		r.states.Remove(session)
+		return
+	}
+	if at, ok := r.states.Get(session); ok {
+		r.replace(at, w)
+	} else {
+		at = &written{}
+		r.states.Add(session, at)
+		r.size += at.size()
+		r.replace(at, w)
+	}
+	for r.size > recentSize {
 		r.states.RemoveOldest()
 	}
 }
 
-// own copies the fields that may be parts of an event.
-func (s *State) own() {
-	s.History = bytes.Clone(s.History)
-	for _, w := range s.Waiting {
-		w.own()
-	}
-	for _, r := range s.Routes {
-		r.own()
-	}
-	t := s.Turn
-	if t == nil {
-		return
-	}
-	t.Tail = bytes.Clone(t.Tail)
-	t.Message.own()
-	for _, c := range t.Calls {
-		if c.Result != nil {
-			c.Result.Result = bytes.Clone(c.Result.Result)
-		}
-	}
-	for _, h := range t.Held {
-		h.Value = bytes.Clone(h.Value)
-		for _, header := range h.Headers {
-			header.Value = bytes.Clone(header.Value)
-		}
-	}
-}
-
-func (a *Accepted) own() {
-	if a != nil {
-		a.Input = bytes.Clone(a.Input)
-		a.Route.own()
-	}
-}
-
-func (r *ReplyRoute) own() {
-	if r != nil {
-		r.ReplyTo = bytes.Clone(r.ReplyTo)
-	}
+func (r *recent) replace(at *written, w written) {
+	r.size += w.size() - at.size()
+	*at = w
 }

@@ -13,12 +13,12 @@ const stepSize = digestSize + 4
 
 // inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which
 // it was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
-func inputDigest(m topics.Message) []byte {
+func inputDigest(m topics.Message) digest {
 	if m.Role != nil && *m.Role == roleTool {
 		m.Timestamp = nil
 	}
 	d := topics.DigestOf(m)
-	return d[:digestSize:digestSize]
+	return digest(d[:digestSize])
 }
 
 // rememberStep remembers the open step, if there is one, as closed.
@@ -48,7 +48,7 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 		return false
 	}
 	d := inputDigest(m)
-	open := bytes.Equal(d, s.row.Turn.Input)
+	open := bytes.Equal(d[:], s.row.Turn.Input)
 	if open && (compaction || previous == nil) {
 		return false
 	}
@@ -58,7 +58,7 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 	closed, sameLength := false, false
 	length := messages(previous)
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
-		if bytes.Equal(steps[:digestSize], d) {
+		if digest(steps[:digestSize]) == d {
 			closed = true
 			sameLength = sameLength || binary.BigEndian.Uint32(steps[digestSize:]) == length
 		}
@@ -73,13 +73,17 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 // given, as it was: another input is another step's. No input names none.
 func (s *session) asked(input topics.Raw) bool {
 	m, err := topics.DecodeMessage(input)
-	return err != nil || bytes.Equal(inputDigest(m), s.row.Turn.Input)
+	if err != nil {
+		return true
+	}
+	d := inputDigest(m)
+	return bytes.Equal(d[:], s.row.Turn.Input)
 }
 
 // namesWaiting reports whether a digest is that of a message that waits for its turn.
-func (s *session) namesWaiting(d []byte) bool {
+func (s *session) namesWaiting(d digest) bool {
 	for _, a := range s.row.Waiting {
-		if m, err := topics.DecodeMessage(a.Input); err == nil && bytes.Equal(inputDigest(m), d) {
+		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
 			return true
 		}
 	}

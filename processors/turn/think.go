@@ -60,7 +60,11 @@ func (s *session) keepOwn(r topics.ThinkResponse) {
 	turn := s.row.Turn
 	whole, length := conversation(r)
 	shared := sharedLength(whole, s.stored())
-	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), whole[shared:], length
+	tail := whole
+	if shared > 0 {
+		tail = bytes.Clone(whole[shared:]) // the row's own: the whole may be large
+	}
+	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
 	turn.UserId = s.row.UserId
 }
 
