@@ -91,9 +91,13 @@ func (o output) perform(ctx goka.Context) {
 	if o.rejected != nil {
 		settingsOf(ctx).onDeadLetter(o.rejected)
 	}
-	if len(o.headers) == 0 {
+	runtime, ok := ctx.(callback.Runtime)
+	switch {
+	case len(o.headers) == 0:
 		ctx.Emit(o.stream, o.key, o.value)
-		return
+	case ok:
+		runtime.EmitWithHeaders(o.stream, o.key, o.value, o.headers)
+	default:
+		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
 	}
-	ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
 }

@@ -17,8 +17,9 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease
 	}
-	e := &emitted{key: key, leaves: value == nil}
-	msg := &sarama.ProducerMessage{Topic: p.opts.Table, Key: sarama.StringEncoder(key), Metadata: e}
+	e := newEmitted(p.opts.Table, key, value, nil)
+	e.leaves = value == nil
+	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")
 	p.mu.Lock()
 	r := p.rows[partition]
@@ -43,7 +44,6 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 		defer p.mu.Unlock()
 		return r.err
 	}
-	msg.Value = sarama.ByteEncoder(value)
 	r.call.pending++
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
