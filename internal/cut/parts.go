@@ -17,9 +17,9 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease
 	}
-	msg := newMessage(p.opts.Table, key, value)
-	e := msg.Metadata.(*emitted)
+	e := newEmitted(p.opts.Table, key, value, nil)
 	e.leaves = value == nil
+	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")
 	p.mu.Lock()
 	r := p.rows[partition]

@@ -8,7 +8,6 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/callback"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // Producer is Goka's producer over a Sarama producer. Outputs go at once. Table rows are not waited for by the callback
@@ -64,83 +63,63 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 
 // EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
-	msg := newMessage(topic, key, value)
-	e := msg.Metadata.(*emitted)
-	r := p.takePrivate(msg, headers)
-	if !p.opts.Lease.Held() {
-		p.mu.Lock()
-		p.refuseLocked(r, ErrLease)
-		p.mu.Unlock()
-		p.opts.Failed(ErrLease)
-		return finished(ErrLease)
-	}
-	if r != nil && topic == p.opts.Table {
-		p.emitRow(r, key, msg)
-		return r.kept
-	}
 	promise, finish := goka.NewPromiseWithFinisher()
-	e.finish = finish
+	partition := callback.Partition(headers[callback.HeaderPartition])
+	if topic == p.opts.Table && p.of(partition) != nil {
+		return finish(nil, p.EmitRow(partition, key, value, headers))
+	}
+	p.EmitOutput(partition, topic, key, value, headers, func(err error) { finish(nil, err) })
+	return promise
+}
+
+// EmitOutput sends an output of the callback that runs on a partition, if any does. done is called once, by whichever
+// goroutine learns what has become of it.
+func (p *Producer) EmitOutput(
+	partition int32, topic, key string, value []byte, headers goka.Headers, done func(error),
+) {
+	r := p.of(partition)
+	if err := p.mayEmit(r); err != nil {
+		done(err)
+		return
+	}
+	e := newEmitted(topic, key, value, headers)
+	e.done = done
 	if r != nil && p.opts.Ordered {
 		p.mu.Lock()
 		r.call.pending++
 		e.call, e.rows = r.call, r
 		p.mu.Unlock()
 	}
-	p.async.Input() <- msg
-	return promise
+	p.async.Input() <- &e.msg
 }
 
-func finished(err error) *goka.Promise {
-	promise, finish := goka.NewPromiseWithFinisher()
-	finish(nil, err)
-	return promise
-}
-
-// newMessage makes a record and what is known of it, in one piece.
-func newMessage(topic, key string, value []byte) *sarama.ProducerMessage {
-	m := &struct {
-		sarama.ProducerMessage
-		emitted
-	}{}
-	m.emitted.key = key
-	m.Topic, m.Key, m.Metadata = topic, sarama.StringEncoder(key), &m.emitted
-	if value != nil {
-		m.Value = sarama.ByteEncoder(value)
+// EmitRow takes the table row of the callback that runs on a partition; nil removes it.
+func (p *Producer) EmitRow(partition int32, key string, value []byte, headers goka.Headers) error {
+	r := p.of(partition)
+	if err := p.mayEmit(r); err != nil {
+		return err
 	}
-	return &m.ProducerMessage
+	p.emitRow(r, key, &newEmitted(p.opts.Table, key, value, headers).msg)
+	return nil
 }
 
-// emitted is the metadata of a message in flight.
-type emitted struct {
-	finish goka.PromiseFinisher // nil for rows and parts
-	key    string
-	call   *call // counts it: of what a row waits for, or of a row, for the deletions behind it
-	rows   *rows
-	batch  *batch // of rows and parts
-	// leaves is set for a deletion of a row or a part.
-	leaves bool
+// of are the rows of a partition on which callbacks have run, else nil.
+func (p *Producer) of(partition int32) *rows {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rows[partition]
 }
 
-// headerID is the name of the header that nearly all outputs have.
-var headerID = []byte(topics.HeaderID)
-
-// takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
-func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers) (r *rows) {
-	for name, value := range headers {
-		switch name {
-		case callback.HeaderNullKey:
-			msg.Key = nil
-		case callback.HeaderPartition:
-			p.mu.Lock()
-			r = p.rows[callback.Partition(value)]
-			p.mu.Unlock()
-		case topics.HeaderID:
-			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: headerID, Value: value})
-		default:
-			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
-		}
+// mayEmit returns ErrLease where the lease is not held, and has no row of the partition written any more.
+func (p *Producer) mayEmit(r *rows) error {
+	if p.opts.Lease.Held() {
+		return nil
 	}
-	return r
+	p.mu.Lock()
+	p.refuseLocked(r, ErrLease)
+	p.mu.Unlock()
+	p.opts.Failed(ErrLease)
+	return ErrLease
 }
 
 func (p *Producer) successes() {
@@ -179,12 +158,10 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		p.mu.Unlock()
 	}
 	switch {
-	case e.finish == nil && err != nil:
+	case e.done != nil:
+		e.done(err)
+	case err != nil:
 		p.opts.Broken(err)
-	case e.finish != nil && err != nil:
-		e.finish(nil, err)
-	case e.finish != nil:
-		e.finish(msg, nil)
 	}
 }
 

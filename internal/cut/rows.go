@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/IBM/sarama"
-	"github.com/lovoo/goka"
 )
 
 // rows are the callbacks and the unsent table rows of one partition.
@@ -25,8 +24,6 @@ type rows struct {
 	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
 	// hold what the failed record did, and prove outputs that are not there.
 	err error
-	// kept is the promise of every row. It is the partition's own, since Goka calls back under a promise's lock.
-	kept *goka.Promise
 }
 
 // call is what is known of the outputs of one callback, and of the parts of its row; or of a row that was sent.
@@ -51,7 +48,7 @@ func (w *row) free() bool {
 }
 
 func newRows(partition int32) *rows {
-	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}, kept: finished(nil)}
+	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
 // idle reports whether all that may go has gone.
