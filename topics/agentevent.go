@@ -159,7 +159,7 @@ func (c *cursor) anyText() (*string, error) {
 }
 
 func writeAgentEvent(w *writer, e AgentEvent) {
-	w.grow(e.Event, e.Request)
+	w.grow(len(e.Event) + len(e.Request))
 	w.open()
 	w.word("session_id", e.SessionID)
 	w.word("turn_id", e.TurnID)

@@ -112,7 +112,7 @@ func writeBatchMessage(w *writer, b BatchMessage) {
 		}
 		w.raw(name, v)
 	}
-	w.grow(b.Messages, b.PendingInteraction, b.PendingInteractions, b.ToolResults)
+	w.grow(len(b.Messages) + len(b.PendingInteraction) + len(b.PendingInteractions) + len(b.ToolResults))
 	w.open()
 	array("messages", b.Messages)
 	w.raw("stop_reason", b.StopReason)

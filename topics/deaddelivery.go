@@ -66,7 +66,7 @@ func readDeliveryFailure(c *cursor, f *DeliveryFailure) error {
 
 func writeDeadDelivery(w *writer, d DeadDelivery) {
 	d.Delivery.Token = nil
-	w.grow(d.Delivery.Body)
+	w.grow(len(d.Delivery.Body))
 	w.open()
 	w.name("delivery")
 	writeDelivery(w, d.Delivery)

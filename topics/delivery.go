@@ -95,7 +95,7 @@ func readDelivery(c *cursor, d *Delivery) error {
 }
 
 func writeDelivery(w *writer, d Delivery) {
-	w.grow(d.Body)
+	w.grow(len(d.Body))
 	w.open()
 	w.word("delivery_id", d.DeliveryID)
 	w.word("session_id", d.SessionID)

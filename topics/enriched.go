@@ -28,7 +28,7 @@ func readEnriched(c *cursor, m *EnrichedMessage) error {
 }
 
 func writeEnriched(w *writer, m EnrichedMessage) {
-	w.grow(m.History, m.LatestInput)
+	w.grow(len(m.History) + len(m.LatestInput))
 	history := m.History
 	if history == nil {
 		history = Raw("[]")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,32 +22,60 @@ type Digest [sha256.Size]byte
 // DigestOf is the digest of what tells one message from another (R21): role, timestamp and content, by value. So a
 // message that went through a worker which wrote its JSON anew keeps its digest.
 func DigestOf(m Message) Digest {
+	content := canonical(m.Content)
+	head := appendPart(make([]byte, 0, 128), m.Role)
+	head = appendPart(head, m.Timestamp)
+	head = binary.BigEndian.AppendUint64(head, uint64(len(content)))
 	h := sha256.New()
-	for _, part := range [][]byte{appendPointer(nil, m.Role), appendPointer(nil, m.Timestamp), canonical(m.Content)} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		_, _ = h.Write(length[:])
-		_, _ = h.Write(part)
-	}
-	return Digest(h.Sum(nil))
+	_, _ = h.Write(head)
+	_, _ = h.Write(content)
+	return Digest(h.Sum(head[:0]))
 }
 
-// appendPointer tells nil from an empty text.
-func appendPointer(b []byte, s *string) []byte {
+// appendPart appends a text after its length. A byte before it tells it from none.
+func appendPart(b []byte, s *string) []byte {
 	if s == nil {
-		return b
+		return binary.BigEndian.AppendUint64(b, 0)
 	}
+	b = binary.BigEndian.AppendUint64(b, uint64(1+len(*s)))
 	return append(append(b, '"'), *s...)
 }
 
 // canonical is the one form of all equal values: sorted members, no spacing, least escapes, numbers as the doubles they
 // are (integers that a double cannot hold keep their digits).
+//
+// It may be v itself.
 func canonical(v Raw) []byte {
-	c := jsontext.Value(appendRaw(nil, v))
-	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawFloats(true),
+	if isCanonicalText(v) {
+		return v
+	}
+	if v == nil {
+		return []byte("null")
+	}
+	c, err := jsontext.AppendFormat(nil, v, jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawFloats(true),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return v
 	}
 	return c
+}
+
+// isCanonicalText reports whether v is a string in its one form, as most contents are: no control characters, and of the
+// escapes only those without which it would be none. It may say no of one that is.
+func isCanonicalText(v Raw) bool {
+	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
+		return false
+	}
+	text := v[1 : len(v)-1]
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c < ' ' || c == '"':
+			return false
+		case c == '\\':
+			if i++; i == len(text) || strings.IndexByte(`"\bfnrt`, text[i]) < 0 {
+				return false
+			}
+		}
+	}
+	return utf8.Valid(text)
 }

@@ -49,9 +49,7 @@ func writeFailure(w *writer, f ThinkFailure) {
 	if f.LatestInput == nil {
 		w.b = append(w.b, "null"...)
 	} else {
-		original := writer{}
-		writeEnriched(&original, EnrichedMessage{LatestInput: f.LatestInput})
-		w.b, _ = jsontext.AppendQuote(w.b, original.b)
+		w.b, _ = jsontext.AppendQuote(w.b, encode(EnrichedMessage{LatestInput: f.LatestInput}, writeEnriched))
 	}
 	w.text("error", f.Reason)
 	w.close()

@@ -127,6 +127,9 @@ func readRaw(c *cursor, r *Raw) (err error) {
 	return err
 }
 
-func writeRaw(w *writer, r Raw) { w.b = appendRaw(w.b, r) }
+func writeRaw(w *writer, r Raw) {
+	w.grow(len(r))
+	w.b = appendRaw(w.b, r)
+}
 
 var _ codec.Format[Raw] = rawWire

@@ -29,7 +29,7 @@ func (m *Message) member(c *cursor, name string) (err error) {
 }
 
 func writeMessage(w *writer, m Message) {
-	w.grow(m.Content, m.Metadata)
+	w.grow(len(m.Content) + len(m.Metadata))
 	w.open()
 	w.text("session_id", m.SessionID)
 	w.text("user_id", m.UserID)
@@ -69,9 +69,7 @@ func DecodeMessage(raw Raw) (Message, error) {
 
 // EncodeMessage writes a message for use inside another record.
 func EncodeMessage(m Message) Raw {
-	var w writer
-	writeMessage(&w, m)
-	return Raw(w.b)
+	return encode(m, writeMessage)
 }
 
 // Messages ranges over the messages of an array, in order, without its null elements. It ends after the first error,

@@ -62,7 +62,7 @@ func readOutputError(c *cursor) (*OutputError, error) {
 
 // writeOutput leaves null fields out, as FlightDeck does for this record only.
 func writeOutput(w *writer, o Output) {
-	w.grow(o.ReplyTo)
+	w.grow(len(o.Content) + len(o.ReplyTo))
 	w.open()
 	w.present("session_id", o.SessionID)
 	w.present("user_id", o.UserID)

@@ -65,11 +65,11 @@ func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, null
 }
 
 func writeToolResults(w *writer, t ToolResults) {
-	raws := make([]Raw, len(t.Results))
-	for i, r := range t.Results {
-		raws[i] = r.Result
+	n := 0
+	for _, r := range t.Results {
+		n += len(r.Result)
 	}
-	w.grow(raws...)
+	w.grow(n)
 	w.open()
 	w.text("session_id", t.SessionID)
 	w.text("user_id", t.UserID)

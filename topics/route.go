@@ -28,6 +28,7 @@ func readRoute(c *cursor, r *Route) error {
 // writeRoute writes the descriptor's own bytes; of a route that was built here, its fields.
 func writeRoute(w *writer, r Route) {
 	if r.Raw != nil {
+		w.grow(len(r.Raw))
 		w.b = append(w.b, r.Raw...)
 		return
 	}

@@ -31,15 +31,15 @@ func (t *texts) word(b []byte, left int) string {
 
 // pointer is word with a place for it. A long text gets one of its own: what shares a place with it would keep it.
 func (t *texts) pointer(b []byte, left int) *string {
-	text := t.word(b, left)
 	if len(b) > longestShared {
-		return &text
+		long := string(b)
+		return &long
 	}
 	if len(t.heads) == 0 {
 		const shortest = len(`"a":"",`)
 		t.heads = make([]string, min(1+left/shortest, headsTogether))
 	}
 	head := &t.heads[0]
-	*head, t.heads = text, t.heads[1:]
+	*head, t.heads = t.word(b, left), t.heads[1:]
 	return head
 }

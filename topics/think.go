@@ -63,7 +63,7 @@ func (t *ThinkResponse) member(c *cursor, name string) (err error) {
 }
 
 func writeThink(w *writer, t ThinkResponse) {
-	w.grow(t.PreviousMessages, t.LastInputMessage, t.LastInputResponse)
+	w.grow(len(t.PreviousMessages) + len(t.LastInputMessage) + len(t.LastInputResponse))
 	w.open()
 	w.text("session_id", t.SessionID)
 	w.text("user_id", t.UserID)

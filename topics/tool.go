@@ -52,7 +52,7 @@ func (t *ToolUseItem) member(c *cursor, name string) (err error) {
 }
 
 func writeToolUse(w *writer, t ToolUseItem) {
-	w.grow(t.Input)
+	w.grow(len(t.Input))
 	w.open()
 	w.text("tool_use_id", t.ToolUseID)
 	w.text("tool_id", t.ToolID)
@@ -103,7 +103,7 @@ func WrapResult(value Raw) Raw {
 }
 
 func writeToolResult(w *writer, t ToolUseResult) {
-	w.grow(t.Result)
+	w.grow(len(t.Result))
 	w.open()
 	w.text("session_id", t.SessionID)
 	w.text("tool_use_id", t.ToolUseID)
@@ -119,7 +119,5 @@ func writeToolResult(w *writer, t ToolUseResult) {
 
 // EncodeToolResult writes a tool result for use inside another record, such as the metadata of a tool message.
 func EncodeToolResult(t ToolUseResult) Raw {
-	var w writer
-	writeToolResult(&w, t)
-	return Raw(w.b)
+	return encode(t, writeToolResult)
 }

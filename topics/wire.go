@@ -11,11 +11,7 @@ type wire[T any] struct {
 }
 
 // Marshal never fails.
-func (f wire[T]) Marshal(v T) ([]byte, error) {
-	var w writer
-	f.write(&w, v)
-	return w.b, nil
-}
+func (f wire[T]) Marshal(v T) ([]byte, error) { return encode(v, f.write), nil }
 
 // Unmarshal yields a value that aliases raw.
 func (f wire[T]) Unmarshal(raw []byte) (v T, err error) {

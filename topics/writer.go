@@ -5,21 +5,53 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // writer appends JSON as FlightDeck's Java services write it (contract 1.0.1): compact, fields in the order of the
 // calls, absent ones as null, no escaping beyond what JSON asks for.
-type writer struct{ b []byte }
+type writer struct {
+	b []byte
+	// draft is memory that small records are written to, to be copied when their size is known.
+	draft []byte
+	// large is true when the record is written to memory of its own.
+	large bool
+}
 
-// grow makes room: the estimate is the raw values' length plus enough for the rest.
-func (w *writer) grow(raws ...Raw) {
-	n := 512
-	for _, r := range raws {
-		n += len(r)
+// largest is how large a draft grows: beyond it, it costs less to guess a record's size than to copy it.
+const largest = 4 << 10
+
+var writers = sync.Pool{New: func() any { return &writer{draft: make([]byte, 0, 1<<10)} }}
+
+// encode returns what write writes of v.
+func encode[T any](v T, write func(*writer, T)) []byte {
+	w := writers.Get().(*writer)
+	w.b = w.draft
+	write(w, v)
+	record := w.b
+	if !w.large {
+		record = append([]byte(nil), w.b...) // nothing stays nil
 	}
-	w.b = slices.Grow(w.b, n)
+	// What has no estimate may have made the draft larger than it may stay.
+	if !w.large && cap(w.b) <= 2*largest {
+		w.draft = w.b[:0]
+	}
+	w.b, w.large = nil, false
+	writers.Put(w)
+	return record
+}
+
+// grow makes room for n bytes and the small fields beside them.
+func (w *writer) grow(n int) {
+	switch {
+	case w.large:
+		w.b = slices.Grow(w.b, n+512)
+	case n > largest:
+		w.b = append(make([]byte, 0, len(w.b)+n+512), w.b...)
+		w.large = true
+	}
 }
 
 func (w *writer) open()  { w.next(); w.b = append(w.b, '{') }
