@@ -26,6 +26,7 @@ func BenchmarkBinding(b *testing.B) {
 		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
 			d := newDock(b, size)
 			b.ReportAllocs()
+			d.reads = 0
 			for n := 0; b.Loop(); n++ {
 				if n%benchAtOnce == 0 {
 					b.StopTimer()
@@ -34,6 +35,7 @@ func BenchmarkBinding(b *testing.B) {
 				}
 				d.turn()
 			}
+			b.ReportMetric(float64(d.reads)/float64(b.N), "parts-read/op")
 		})
 	}
 }
@@ -46,6 +48,7 @@ type dock struct {
 	rows    map[string]berth
 	events  []Event // one event of each turn, then the next of each
 	next    int
+	reads   int // of parts
 }
 
 type berth struct {
@@ -140,7 +143,10 @@ func (d *dock) apply() {
 			}
 			return storedRow(at.row)
 		},
-		part: func(n uint32) ([]byte, error) { return at.parts[n], nil },
+		part: func(n uint32) ([]byte, error) {
+			d.reads++
+			return at.parts[n], nil
+		},
 	}, e, d.now)
 	if err != nil || !done.changed && !e.record().Own {
 		d.b.Fatal("nothing happened", err)

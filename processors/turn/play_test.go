@@ -203,7 +203,7 @@ func (p *play) keep(out Outcome, a apart) {
 	require.NoError(p.tb, err)
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
-	p.bind.recent.keep(p.key, written{raw, out.State, whole})
+	p.bind.recent.keep(p.key, written{row: raw, state: out.State, whole: whole})
 	ms, ok := row.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)

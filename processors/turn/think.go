@@ -71,6 +71,9 @@ func (s *session) keepOwn(r topics.ThinkResponse) {
 // sharedLength is how many bytes two texts begin with in common.
 func sharedLength(a, b []byte) int {
 	n, least := 0, min(len(a), len(b))
+	if least > 0 && &a[0] == &b[0] {
+		return least // the same memory: mostly nothing has changed
+	}
 	for chunk := 4096; chunk > 1; chunk /= 8 {
 		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
 			n += chunk
