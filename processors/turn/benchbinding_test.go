@@ -45,19 +45,25 @@ type dock struct {
 	*play
 	b       *testing.B
 	history string
-	rows    map[string]berth
+	rows    map[string]table
 	events  []Event // one event of each turn, then the next of each
 	next    int
 	reads   int // of parts
 }
 
-type berth struct {
-	row   []byte
-	parts map[uint32][]byte
+// counted is a table that counts the parts that are read.
+type counted struct {
+	table
+	reads *int
+}
+
+func (c counted) Part(n uint32) ([]byte, error) {
+	*c.reads++
+	return c.table.Part(n)
 }
 
 func newDock(b *testing.B, size int) *dock {
-	d := &dock{play: newPlay(b), b: b, rows: map[string]berth{}}
+	d := &dock{play: newPlay(b), b: b, rows: map[string]table{}}
 	if size > 0 {
 		one := `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`
 		d.history = one + strings.Repeat(","+one, size/len(one)-1)
@@ -70,7 +76,7 @@ func newDock(b *testing.B, size int) *dock {
 	}
 	first := d.rows[d.key]
 	for n := range benchSessions {
-		d.rows[sessionName(n)] = berth{bytes.Clone(first.row), maps.Clone(first.parts)}
+		d.rows[sessionName(n)] = table{bytes.Clone(first.row), maps.Clone(first.parts)}
 	}
 	for n := range benchSessions {
 		if n%benchAtOnce == 0 {
@@ -136,26 +142,15 @@ func (d *dock) apply() {
 	e := d.events[d.next]
 	d.next++
 	at := d.rows[e.session()]
-	done, err := d.bind.attempt(found{
-		row: func() any {
-			if at.row == nil {
-				return nil
-			}
-			return storedRow(at.row)
-		},
-		part: func(n uint32) ([]byte, error) {
-			d.reads++
-			return at.parts[n], nil
-		},
-	}, e, d.now)
+	if at.parts == nil {
+		at.parts = map[uint32][]byte{}
+	}
+	done, err := d.bind.attempt(counted{at, &d.reads}, e, d.now)
 	if err != nil || !done.changed && !e.record().Own {
 		d.b.Fatal("nothing happened", err)
 	}
 	if !done.changed {
 		return
-	}
-	if at.parts == nil {
-		at.parts = map[uint32][]byte{}
 	}
 	for _, p := range done.parts {
 		at.parts[p.number] = p.value

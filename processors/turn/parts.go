@@ -82,10 +82,10 @@ func lengthOf(parts []*Part) (length int) {
 }
 
 // load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
-// what the row says. read is nil where the table takes no parts; known are the fields of a state that was kept, or nil.
+// what the row says. known are the fields of a state that was kept, or nil.
 // A history that is not needed stays apart even where it is known: outcomes do not depend on what is kept.
-func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error), known *[4][]byte) error {
-	a.has, a.next = read != nil, s.NextPart
+func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) error {
+	a.has, a.next = from.HasParts(), s.NextPart
 	for i, f := range s.bigFields() {
 		l := &a.fields[i]
 		l.parts, l.loaded = *f.parts, i != history || withHistory || len(*f.parts) == 0
@@ -100,10 +100,10 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 		} else if len(l.parts) > 0 {
 			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
 			for _, p := range l.parts {
-				if read == nil {
+				if !a.has {
 					return errNoParts
 				}
-				value, err := read(p.Number)
+				value, err := from.Part(p.Number)
 				if err != nil {
 					return err
 				}
@@ -217,6 +217,9 @@ func (l laid) behind(n int, value []byte) []byte {
 		return value
 	}
 	at := l.dropped(value, memorySize)
+	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
+		return l.value[at-n : at+len(value)]
+	}
 	return append(l.value[at-n:at:at], value...)
 }
 
