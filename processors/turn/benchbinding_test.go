@@ -26,7 +26,7 @@ func BenchmarkBinding(b *testing.B) {
 		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
 			d := newDock(b, size)
 			b.ReportAllocs()
-			d.reads = 0
+			d.at.reads = 0
 			for n := 0; b.Loop(); n++ {
 				if n%benchAtOnce == 0 {
 					b.StopTimer()
@@ -35,7 +35,7 @@ func BenchmarkBinding(b *testing.B) {
 				}
 				d.turn()
 			}
-			b.ReportMetric(float64(d.reads)/float64(b.N), "parts-read/op")
+			b.ReportMetric(float64(d.at.reads)/float64(b.N), "parts-read/op")
 		})
 	}
 }
@@ -48,17 +48,17 @@ type dock struct {
 	rows    map[string]table
 	events  []Event // one event of each turn, then the next of each
 	next    int
-	reads   int // of parts
+	at      counted
 }
 
 // counted is a table that counts the parts that are read.
 type counted struct {
 	table
-	reads *int
+	reads int
 }
 
-func (c counted) Part(n uint32) ([]byte, error) {
-	*c.reads++
+func (c *counted) Part(n uint32) ([]byte, error) {
+	c.reads++
 	return c.table.Part(n)
 }
 
@@ -114,7 +114,9 @@ func (d *dock) script(sessions ...string) {
 		return `{"session_id":"s1","user_id":"mira","total_session_cost":0.5,"think_cost":0.1,"previous_messages":[` +
 			d.history + `],"last_input_message":` + input + `,`
 	}
-	result := func(id string) string { return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.") }
+	result := func(id string) string {
+		return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.")
+	}
 	add("message-input", question)
 	add("think-request-response", func(turn string) string {
 		return asked(question(turn)) + calling(turn+"a", turn+"b") + `}`
@@ -145,7 +147,8 @@ func (d *dock) apply() {
 	if at.parts == nil {
 		at.parts = map[uint32][]byte{}
 	}
-	done, err := d.bind.attempt(counted{at, &d.reads}, e, d.now)
+	d.at.table = at
+	done, err := d.bind.attempt(&d.at, e, d.now)
 	if err != nil || !done.changed && !e.record().Own {
 		d.b.Fatal("nothing happened", err)
 	}
