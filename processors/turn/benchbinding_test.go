@@ -26,6 +26,7 @@ func BenchmarkBinding(b *testing.B) {
 		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
 			d := newDock(b, size)
 			b.ReportAllocs()
+			d.at.reads = 0
 			for n := 0; b.Loop(); n++ {
 				if n%benchAtOnce == 0 {
 					b.StopTimer()
@@ -34,6 +35,7 @@ func BenchmarkBinding(b *testing.B) {
 				}
 				d.turn()
 			}
+			b.ReportMetric(float64(d.at.reads)/float64(b.N), "parts-read/op")
 		})
 	}
 }
@@ -43,18 +45,25 @@ type dock struct {
 	*play
 	b       *testing.B
 	history string
-	rows    map[string]berth
+	rows    map[string]table
 	events  []Event // one event of each turn, then the next of each
 	next    int
+	at      counted
 }
 
-type berth struct {
-	row   []byte
-	parts map[uint32][]byte
+// counted is a table that counts the parts that are read.
+type counted struct {
+	table
+	reads int
+}
+
+func (c *counted) Part(n uint32) ([]byte, error) {
+	c.reads++
+	return c.table.Part(n)
 }
 
 func newDock(b *testing.B, size int) *dock {
-	d := &dock{play: newPlay(b), b: b, rows: map[string]berth{}}
+	d := &dock{play: newPlay(b), b: b, rows: map[string]table{}}
 	if size > 0 {
 		one := `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`
 		d.history = one + strings.Repeat(","+one, size/len(one)-1)
@@ -67,7 +76,7 @@ func newDock(b *testing.B, size int) *dock {
 	}
 	first := d.rows[d.key]
 	for n := range benchSessions {
-		d.rows[sessionName(n)] = berth{bytes.Clone(first.row), maps.Clone(first.parts)}
+		d.rows[sessionName(n)] = table{bytes.Clone(first.row), maps.Clone(first.parts)}
 	}
 	for n := range benchSessions {
 		if n%benchAtOnce == 0 {
@@ -105,7 +114,9 @@ func (d *dock) script(sessions ...string) {
 		return `{"session_id":"s1","user_id":"mira","total_session_cost":0.5,"think_cost":0.1,"previous_messages":[` +
 			d.history + `],"last_input_message":` + input + `,`
 	}
-	result := func(id string) string { return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.") }
+	result := func(id string) string {
+		return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.")
+	}
 	add("message-input", question)
 	add("think-request-response", func(turn string) string {
 		return asked(question(turn)) + calling(turn+"a", turn+"b") + `}`
@@ -133,23 +144,16 @@ func (d *dock) apply() {
 	e := d.events[d.next]
 	d.next++
 	at := d.rows[e.session()]
-	done, err := d.bind.attempt(found{
-		row: func() any {
-			if at.row == nil {
-				return nil
-			}
-			return storedRow(at.row)
-		},
-		part: func(n uint32) ([]byte, error) { return at.parts[n], nil },
-	}, e, d.now)
+	if at.parts == nil {
+		at.parts = map[uint32][]byte{}
+	}
+	d.at.table = at
+	done, err := d.bind.attempt(&d.at, e, d.now)
 	if err != nil || !done.changed && !e.record().Own {
 		d.b.Fatal("nothing happened", err)
 	}
 	if !done.changed {
 		return
-	}
-	if at.parts == nil {
-		at.parts = map[uint32][]byte{}
 	}
 	for _, p := range done.parts {
 		at.parts[p.number] = p.value

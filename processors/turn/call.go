@@ -9,8 +9,8 @@ import (
 )
 
 // call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result
-// at once.
-func (s *session) call(r topics.ThinkResponse) {
+// at once. previous is how many PreviousMessages the response has.
+func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	items := slices.Clone(r.ToolUses)
 	for range r.NullToolUses {
 		items = append(items, topics.ToolUseItem{}) // null is an item without anything
@@ -21,7 +21,7 @@ func (s *session) call(r topics.ThinkResponse) {
 		return
 	}
 	turn := s.row.Turn
-	s.keepOwn(r)
+	s.keepOwn(r, previous)
 	turn.Calls = make([]*Call, 0, len(items))
 	for i := range items {
 		item := &items[i]

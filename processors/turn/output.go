@@ -72,8 +72,9 @@ func errorOutput(f failure) topics.Output {
 	}
 }
 
-// answer ends the open turn with what its last response says, and keeps the conversation.
-func (s *session) answer(r topics.ThinkResponse) {
+// answer ends the open turn with what its last response says, and keeps the conversation. previous is how many
+// PreviousMessages the response has.
+func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 	o := topics.Output{
 		UserID:       boundedID(r.UserID),
 		InputTokens:  r.ThinkInputTokens,
@@ -105,7 +106,7 @@ func (s *session) answer(r topics.ThinkResponse) {
 		return
 	}
 	kept, keptLength := s.stored(), s.row.HistoryLength
-	s.row.History, s.row.HistoryLength = conversation(r)
+	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
 	if !s.makeRoom() {
 		s.row.History, s.row.HistoryLength = kept, keptLength
@@ -123,10 +124,14 @@ func agentName(v topics.Raw) string {
 	return "null"
 }
 
-// conversation is what a response leaves behind: all that the model was given, and all that it said (R22).
-func conversation(r topics.ThinkResponse) (topics.Raw, uint32) {
-	whole := topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse)
-	return whole, messages(whole)
+// conversation is what a response leaves behind: all that the model was given, and all that it said (R22). previous is
+// how many PreviousMessages there are: they are most of it, and counted already.
+func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, length uint32) {
+	length = previous + messages(r.LastInputResponse)
+	if r.LastInputMessage != nil {
+		length++
+	}
+	return topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse), length
 }
 
 // boundedID is an id that came inside a foreign record; one that is too long counts as absent.

@@ -21,7 +21,7 @@ type apart struct {
 // laid is how a field was found: the parts it begins with, and its whole value where it was loaded.
 type laid struct {
 	parts  []*Part
-	value  []byte
+	value  []byte // also of a history that is known but was not asked for
 	loaded bool
 }
 
@@ -82,24 +82,28 @@ func lengthOf(parts []*Part) (length int) {
 }
 
 // load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
-// what the row says. read is nil where the table takes no parts; known are the fields of a state that was kept, or nil.
-func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error), known *[4][]byte) error {
-	a.has, a.next = read != nil, s.NextPart
+// what the row says. known are the fields of a state that was kept, or nil.
+// A history that is not needed stays apart even where it is known: outcomes do not depend on what is kept.
+func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) error {
+	a.has, a.next = from.HasParts(), s.NextPart
 	for i, f := range s.bigFields() {
 		l := &a.fields[i]
 		l.parts, l.loaded = *f.parts, i != history || withHistory || len(*f.parts) == 0
 		if !l.loaded {
+			if known != nil {
+				l.value = known[i]
+			}
 			continue
 		}
-		if known != nil && i != history {
+		if known != nil && (i != history || known[i] != nil) {
 			*f.inline, *f.parts = known[i], nil
 		} else if len(l.parts) > 0 {
 			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
 			for _, p := range l.parts {
-				if read == nil {
+				if !a.has {
 					return errNoParts
 				}
-				value, err := read(p.Number)
+				value, err := from.Part(p.Number)
 				if err != nil {
 					return err
 				}
@@ -117,7 +121,7 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 
 // store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
 // ahead of the row, and the numbers of those that are to go behind it; whole are the fields as the row will be found with
-// them, but for the history. A nil state is a row that goes.
+// them, the history only where it is known. A nil state is a row that goes.
 func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole [4][]byte) {
 	if s == nil {
 		for _, l := range a.fields {
@@ -129,9 +133,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 	}
 	if !a.has {
 		for i, f := range s.bigFields() {
-			if i != history {
-				whole[i] = *f.inline
-			}
+			whole[i] = *f.inline
 		}
 		return nil, nil, whole
 	}
@@ -149,14 +151,14 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 				for _, p := range l.parts {
 					gone = append(gone, p.Number)
 				}
+			} else {
+				whole[i] = l.value
 			}
 			continue
 		}
 		kept, rest, left := l.keep(*f.inline, f.entry)
 		gone = append(gone, left...)
-		if i != history {
-			whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
-		}
+		whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
 		if len(rest) > f.limit {
 			// Parts that are not much larger than what comes after them become one with it: so there are few of them,
 			// each about twice the next, and a byte is written a few times in all.
@@ -173,9 +175,6 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			kept = append(slices.Clip(kept), &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
 			s.NextPart++
-		}
-		if i == history && len(kept) > 0 {
-			rest = bytes.Clone(rest) // the row's own: the whole may be large
 		}
 		*f.parts, *f.inline = kept, rest
 	}
@@ -218,6 +217,9 @@ func (l laid) behind(n int, value []byte) []byte {
 		return value
 	}
 	at := l.dropped(value, memorySize)
+	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
+		return l.value[at-n : at+len(value)]
+	}
 	return append(l.value[at-n:at:at], value...)
 }
 

@@ -60,15 +60,15 @@ func (b *binding) onThinkResponse(c *processors.Context, in codec.Decoded[topics
 }
 
 func (b *binding) onThinkFailure(c *processors.Context, in codec.Decoded[topics.ThinkFailure]) error {
-	return b.apply(c, ThinkFailed{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ThinkFailed{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolResult(c *processors.Context, in codec.Decoded[topics.ToolUseResult]) error {
-	return b.apply(c, ToolAnswered{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ToolAnswered{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolFailure(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, ToolFailed{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ToolFailed{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
@@ -88,22 +88,24 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 		Session: c.Key(), Cause: c.CauseID(), At: c.Timestamp(), Value: raw,
 		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(),
 	}
+	_, r.Own = c.Headers()[topics.HeaderID]
+	return r
+}
+
+// withHeaders is the record of an event that may be held, or that its headers say more of.
+func withHeaders(c *processors.Context, raw []byte) *Record {
+	r := recordOf(c, raw)
 	for name, value := range c.Headers() {
 		r.Headers = append(r.Headers, &Header{Name: []byte(name), Value: value})
 	}
 	slices.SortFunc(r.Headers, func(a, b *Header) int { return slices.Compare(a.Name, b.Name) })
-	_, r.Own = c.Headers()[topics.HeaderID]
 	return r
 }
 
 // apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer
 // build wrote it, and what this one would write over it would be lost.
 func (b *binding) apply(c *processors.Context, e Event) error {
-	r := found{row: c.Value}
-	if c.HasParts() {
-		r.part = c.Part
-	}
-	d, err := b.attempt(r, e, c.Now())
+	d, err := b.attempt(c, e, c.Now())
 	switch {
 	case errors.Is(err, ErrRowVersion):
 		return err
@@ -113,10 +115,11 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	return b.perform(c, d)
 }
 
-// found is a row as the table has it.
-type found struct {
-	row  func() any
-	part func(number uint32) ([]byte, error) // nil: there are none
+// found is where a row is found: a *processors.Context.
+type found interface {
+	Value() any
+	HasParts() bool
+	Part(number uint32) ([]byte, error)
 }
 
 // done is an outcome in bytes.
@@ -183,7 +186,7 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *[4][]byte
-	row := r.row()
+	row := r.Value()
 	if raw, ok := row.(storedRow); ok {
 		if ours(e) && b.recent.has(e.session(), raw) {
 			return Outcome{}, a, nil // the state stays where it is
@@ -199,9 +202,9 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 	}
 	if state != nil {
 		withHistory = withHistory || needsHistory(state, e)
-		err = a.load(state, withHistory, r.part, known)
+		err = a.load(state, withHistory, r, known)
 	} else {
-		err = a.load(&State{}, true, r.part, nil)
+		err = a.load(&State{}, true, r, nil)
 	}
 	if err != nil {
 		return Outcome{}, a, err

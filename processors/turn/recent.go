@@ -10,17 +10,23 @@ import (
 // recent keeps the states of the sessions that had an event last, as they were written, so that the next event need not
 // decode the row again and read its parts. What it has counts only where the table's row is byte for byte the one that
 // was written with it: another instance, a crash or an operator may have been there in between.
+//
+// Histories that stand apart have room of their own: a session in a turn, whose history is wanted again at once, takes
+// none of the states of those that are between two turns.
 type recent struct {
-	mu     sync.Mutex
-	states *simplelru.LRU[string, *written]
-	size   int
+	mu        sync.Mutex
+	states    *simplelru.LRU[string, *written]
+	histories *simplelru.LRU[string, *written] // those of states that know theirs
+	size      int
+	apart     int // bytes of the histories
 }
 
 // written is a state and the row that it was written as. The zero value is one that was taken.
 type written struct {
 	row   []byte
 	state *State
-	whole [4][]byte // its big fields but the history, whole
+	whole [4][]byte // its big fields, whole; a history that stands apart may be missing
+	apart int       // bytes of the history, where it stands apart and is here
 }
 
 const (
@@ -29,17 +35,28 @@ const (
 	recentRow  = 16 << 10
 	// recentEntry is what a state costs beside its bytes, which it has about twice.
 	recentEntry = 2 << 10
+	// recentHistories bounds the histories, in bytes.
+	recentHistories = 16 << 20
+	// recentSessions is out of reach: the bounds are sizes.
+	recentSessions = 1 << 20
 )
 
 func newRecent() *recent {
 	r := &recent{}
-	r.states, _ = simplelru.NewLRU(1<<20, func(_ string, w *written) { r.size -= w.size() }) // its only error is a size of 0
+	// The only error is that of a size of 0.
+	r.histories, _ = simplelru.NewLRU[string, *written](recentSessions, nil)
+	r.states, _ = simplelru.NewLRU(recentSessions, func(session string, w *written) {
+		r.histories.Remove(session)
+		r.replace(w, written{})
+		r.size -= w.size()
+	})
 	return r
 }
 
+// size is what a state takes, but for its history that stands apart.
 func (w *written) size() int {
 	size := 2*len(w.row) + recentEntry
-	for _, b := range w.whole {
+	for _, b := range w.whole[history+1:] {
 		size += cap(b)
 	}
 	return size
@@ -69,7 +86,8 @@ func (r *recent) take(session string, row []byte) (written, bool) {
 }
 
 // keep takes a state over. The state has memory of its own, no larger than what it says: nothing in it is a part of the
-// event that changed it, which may have come in a response of megabytes.
+// event that changed it, which may have come in a response of megabytes. Only the end of a history that stands apart is
+// a part of the whole.
 func (r *recent) keep(session string, w written) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,13 +95,21 @@ func (r *recent) keep(session string, w written) {
 		r.states.Remove(session)
 		return
 	}
-	if at, ok := r.states.Get(session); ok {
-		r.replace(at, w)
-	} else {
+	at, ok := r.states.Get(session)
+	if !ok {
 		at = &written{}
 		r.states.Add(session, at)
 		r.size += at.size()
-		r.replace(at, w)
+	}
+	if len(w.state.HistoryParts) > 0 {
+		w.apart = cap(w.whole[history])
+	}
+	if r.replace(at, w); w.apart > 0 {
+		r.histories.Add(session, at)
+	}
+	for r.apart > recentHistories {
+		_, oldest, _ := r.histories.RemoveOldest()
+		r.forgetHistory(oldest)
 	}
 	for r.size > recentSize {
 		r.states.RemoveOldest()
@@ -92,5 +118,16 @@ func (r *recent) keep(session string, w written) {
 
 func (r *recent) replace(at *written, w written) {
 	r.size += w.size() - at.size()
+	r.apart += w.apart - at.apart
 	*at = w
+}
+
+func (r *recent) forgetHistory(w *written) {
+	if w.apart == 0 { // it was taken
+		return
+	}
+	less := *w
+	less.whole[history], less.apart = nil, 0
+	less.state.History = bytes.Clone(less.state.History)
+	r.replace(w, less)
 }

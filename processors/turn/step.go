@@ -38,25 +38,24 @@ func (s *session) rememberStep() {
 
 // namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
 // or altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
-// length of the history that it echoes decides; workers that compact have another length.
+// length of the history that it echoes decides; workers that compact have another length, and any counts.
 //
 // After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
 // still to come: its input is a message that waits, or it had more history than the open step has.
-func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction bool) bool {
+func (s *session) namesAnother(echo topics.Raw, length uint32, anyLength bool) bool {
 	m, err := topics.DecodeMessage(echo)
 	if err != nil {
 		return false
 	}
 	d := inputDigest(m)
 	open := bytes.Equal(d[:], s.row.Turn.Input)
-	if open && (compaction || previous == nil) {
+	if open && anyLength {
 		return false
 	}
 	if !open && s.namesWaiting(d) {
 		return true
 	}
 	closed, sameLength := false, false
-	length := messages(previous)
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
 		if digest(steps[:digestSize]) == d {
 			closed = true

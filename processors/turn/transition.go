@@ -75,10 +75,10 @@ type session struct {
 	now     time.Time
 	rules   Rules
 	effects []Effect
-	changed bool // the row must be written
-	erased  bool // the row must go
-	purging bool // the session ends: no turn begins
-	starved bool // the history was asked for and is not loaded
+	changed bool    // the row must be written
+	erased  bool    // the row must go
+	purging bool    // the session ends: no turn begins
+	starved bool    // the history was asked for and is not loaded
 	instant *string // now in text, once it was needed
 }
 
