@@ -43,6 +43,10 @@ func (c *cursor) integer(bits int) (int64, error) {
 	if k == 't' || k == 'f' {
 		return 0, mismatch(k, "integer")
 	}
+	n, err := strconv.ParseInt(s, 10, bits)
+	if err == nil {
+		return n, nil
+	}
 	if k == '0' && strings.ContainsAny(s, ".eE") {
 		f, err := strconv.ParseFloat(s, 64)
 		f = math.Trunc(f)
@@ -53,11 +57,7 @@ func (c *cursor) integer(bits int) (int64, error) {
 		}
 		return int64(f), nil
 	}
-	n, err := strconv.ParseInt(s, 10, bits)
-	if err != nil {
-		return 0, fmt.Errorf("%w: got %s that is no %d bit integer", ErrType, kindName(k), bits)
-	}
-	return n, nil
+	return 0, fmt.Errorf("%w: got %s that is no %d bit integer", ErrType, kindName(k), bits)
 }
 
 // double reads a number or a text that is one; nil for null, for blank text and for what is not finite: a cost that is
@@ -73,7 +73,7 @@ func (c *cursor) double() (*float64, error) {
 		return nil, mismatch(k, "number")
 	case s == "NaN", s == "Infinity", s == "-Infinity", s == "INF", s == "-INF":
 		return nil, nil
-	case strings.Trim(s, "0123456789+-.eE") != "":
+	case k == '"' && strings.Trim(s, "0123456789+-.eE") != "":
 		return nil, fmt.Errorf("%w: got text that is no number", ErrType)
 	}
 	f, err := strconv.ParseFloat(s, 64)
