@@ -48,7 +48,7 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
 	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
-	direct := r.idle()
+	direct := r.idle(p.batch)
 	if !direct {
 		r.waiting = append(r.waiting, &row{msg: msg, rows: r})
 		p.advanceLocked(r)
@@ -73,7 +73,7 @@ func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage
 		w.gone = append(w.gone, msg)
 		return
 	}
-	r.queue(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
+	r.behind = append(r.behind, r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
 	p.advanceLocked(r)
 }
 

@@ -35,7 +35,7 @@ type Producer struct {
 func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	p := &Producer{
 		async: async, opts: o,
-		rows: map[int32]*rows{}, batch: newBatch(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		rows: map[int32]*rows{}, batch: newBatch(0), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	p.moved = sync.NewCond(&p.mu)
 	p.acks.Go(p.successes)
