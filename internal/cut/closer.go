@@ -38,9 +38,8 @@ type Closer interface {
 type Layer interface {
 	// Seal sets the open layer apart as the cut's. It is quick: nothing is in flight meanwhile.
 	Seal() bool
-	// Flush writes what was sealed, in one batch with its changelog offset. FlushDue may leave it to a later flush.
+	// Flush writes what was sealed since the last flush, in one batch with its changelog offset.
 	Flush() error
-	FlushDue() error
 }
 
 // Table is who writes the rows of the group table.

@@ -16,6 +16,7 @@ func (s *Series) Run(revoked context.Context) error {
 	defer close(s.done)
 	defer s.cancel()
 	defer s.timer.Stop()
+	defer s.late.Stop()
 	for {
 		select {
 		case <-s.failed:
@@ -26,6 +27,8 @@ func (s *Series) Run(revoked context.Context) error {
 			s.close(revoked, j, s.policy.Drain)
 		case <-s.timer.C:
 			s.age()
+		case <-s.late.C:
+			s.flushLate()
 		}
 	}
 }
@@ -90,7 +93,30 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	s.mu.Unlock()
 
 	// Written while the next cut is open; the next close waits for it.
-	if err := s.flush(Layer.FlushDue); err != nil {
+	if wait := s.policy.Flush - time.Since(s.flushed); wait > 0 {
+		s.late.Reset(wait)
+		s.closed(nil)
+		return
+	}
+	s.closed(s.flush())
+}
+
+// flushLate writes the cuts that were closed too soon after a flush. No other may be sealed meanwhile: its rows are not
+// known to be written.
+func (s *Series) flushLate() {
+	s.mu.Lock()
+	if s.closing || s.sealed { // who closes it flushes
+		s.mu.Unlock()
+		return
+	}
+	s.closing = true
+	s.mu.Unlock()
+	s.closed(s.flush())
+}
+
+// closed lets the next cut be made, unless the local store could not be written.
+func (s *Series) closed(err error) {
+	if err != nil {
 		s.Fail(err)
 		return
 	}
@@ -148,9 +174,10 @@ func (s *Series) keepLocked(offsets map[Partition]int64) {
 	}
 }
 
-func (s *Series) flush(write func(Layer) error) error {
+func (s *Series) flush() error {
+	s.flushed = time.Now()
 	for _, l := range s.layers() {
-		if err := write(l); err != nil {
+		if err := l.Flush(); err != nil {
 			return fmt.Errorf("cut: local store: %w", err)
 		}
 	}
@@ -224,7 +251,7 @@ func (s *Series) drain() error {
 
 // flushAll leaves nothing to be read from the changelog by who comes next.
 func (s *Series) flushAll() error {
-	if err := s.flush(Layer.Flush); err != nil {
+	if err := s.flush(); err != nil {
 		s.Fail(err)
 	}
 	return s.Err()

@@ -15,6 +15,9 @@ type Policy struct {
 	Lagging time.Duration
 	// Linger is how long a table row may wait for others (ProducerOptions.Linger).
 	Linger time.Duration
+	// Flush is the least time between two writes of the local store. What a crash finds missing there is read from the
+	// changelog. Zero: it is written with each cut.
+	Flush time.Duration
 	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
 	Drain time.Duration
 	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done.
@@ -54,6 +57,7 @@ func ExactlyOncePolicy() Policy {
 		Force:      10 * time.Millisecond,
 		Backlog:    2000,
 		Lagging:    100 * time.Millisecond,
+		Flush:      100 * time.Millisecond,
 		Drain:      5 * time.Second,
 		MaxRecords: 10_000,
 		MaxBytes:   64 << 20,

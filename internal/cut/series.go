@@ -36,6 +36,9 @@ type Series struct {
 	quiet  chan struct{}
 	timer  *time.Timer
 
+	late    *time.Timer // of a flush
+	flushed time.Time   // when the local store was written last; Run's
+
 	mu       sync.Mutex
 	turn     *sync.Cond // gate opened, or sealed
 	err      error      // why the series failed
@@ -69,10 +72,11 @@ func NewSeries(c Closer, p Policy, member func() Member, layers func() []Layer, 
 		closer: c, policy: p, member: member, layers: layers, made: made, log: log,
 		failed: make(chan struct{}), done: make(chan struct{}),
 		jobs: make(chan job, 1), quiet: make(chan struct{}, 1),
-		timer:   time.NewTimer(time.Hour),
+		timer: time.NewTimer(time.Hour), late: time.NewTimer(time.Hour),
 		offsets: map[Partition]int64{},
 	}
 	s.timer.Stop()
+	s.late.Stop()
 	s.turn = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

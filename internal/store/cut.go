@@ -20,12 +20,10 @@ func (s *Store) Seal() bool {
 	case s.closed || s.committed():
 		return false
 	case s.sealed == nil:
-		s.cuts = 1
 		return s.swap()
 	case s.flushing || s.open.empty():
 		return false
 	}
-	s.cuts++
 	s.sealed.take(s.open)
 	if len(s.open.rows) <= recycledRows {
 		s.open.reset()
@@ -56,27 +54,6 @@ func (s *Store) SetSealedOffset(offset int64) error {
 // Flush writes the sealed cuts to the base as one batch. It may run beside every other method, and writes nothing where
 // nothing is sealed. After an error the cuts are still sealed and Flush may be called again.
 func (s *Store) Flush() error { return s.alive(s.flush) }
-
-// FlushDue is Flush once it is worth it: of the rows of many small cuts only the last of each key is written, and what a
-// crash finds missing it reads from the changelog. A store in memory is flushed at once, which costs nothing.
-func (s *Store) FlushDue() error {
-	return s.alive(func() error {
-		s.mu.RLock()
-		due := s.sealed != nil && (s.path == "" || s.cuts >= dueCuts || s.sealed.bytes >= dueBytes)
-		s.mu.RUnlock()
-		if !due {
-			return nil
-		}
-		return s.flush()
-	})
-}
-
-const (
-	// dueCuts and dueBytes are how many cuts, and how many bytes of rows, wait for a flush at most. Cuts come every 10 ms
-	// where each is a transaction.
-	dueCuts  = 50
-	dueBytes = 1 << 20
-)
 
 // Discard forgets what was written since the last Seal, its offset and its deadlines included. It does nothing before
 // MarkRecovered and in a store opened WithThrough, whose writes are committed.

@@ -26,7 +26,6 @@ func (s state) clone() state { return state{maps.Clone(s.rows), s.offset} }
 type model struct {
 	flushed state
 	sealed  *state
-	cuts    int // that are sealed
 	now     state
 	touched map[string]bool // keys written since the last seal
 	dirty   bool            // touched, or an offset was set
@@ -39,7 +38,7 @@ func (m *model) committed() bool { return m.through || !m.recovered }
 
 // start is what a process that starts again finds.
 func (m *model) start() {
-	m.now, m.sealed, m.cuts, m.recovered = m.flushed.clone(), nil, 0, false
+	m.now, m.sealed, m.recovered = m.flushed.clone(), nil, false
 	m.touched, m.dirty, m.armed = map[string]bool{}, false, map[string]int64{}
 	for k := range m.now.rows {
 		m.arm(k)
@@ -62,7 +61,6 @@ func (m *model) flush() {
 	if m.sealed != nil {
 		m.flushed, m.sealed = *m.sealed, nil
 	}
-	m.cuts = 0
 }
 
 // settle writes what is committed by definition.
@@ -158,18 +156,11 @@ func compare(t *rapid.T, path string) {
 			if want {
 				cut := m.now.clone()
 				m.sealed, m.touched, m.dirty = &cut, map[string]bool{}, false
-				m.cuts++
 			}
 		},
 		"flush": func(t *rapid.T) {
 			require.NoError(t, s.Flush())
 			m.flush()
-		},
-		"flush due": func(t *rapid.T) {
-			require.NoError(t, s.FlushDue())
-			if path == "" || m.cuts >= store.DueCuts {
-				m.flush()
-			}
 		},
 		"discard": func(t *rapid.T) {
 			require.NoError(t, s.Discard())

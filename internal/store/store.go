@@ -16,7 +16,6 @@ type Layered interface {
 	storage.Storage
 	Seal() bool
 	Flush() error
-	FlushDue() error
 	Discard() error
 }
 
@@ -41,7 +40,6 @@ type Store struct {
 	recovered bool
 	open      *layer
 	sealed    *layer // of cuts that are not in the base; nil: there are none
-	cuts      int    // how many
 	flushing  bool   // sealed is being written
 	spare     *layer // an empty one, or nil
 	flushed   int64  // offset of the base

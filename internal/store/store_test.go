@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,28 +93,6 @@ func TestSealWaitsForAFlushThatRuns(t *testing.T) {
 		require.NoError(t, s.Flush())
 		require.Equal(t, map[string]string{"a": "1", "b": "2"}, rows(t, s))
 	})
-}
-
-func TestFlushThatIsNotDueLeavesCutsToALaterOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "table.0")
-	s := recovered(t, opened(t, path))
-	for n := range store.DueCuts {
-		set(t, s, "a", fmt.Sprint(n), int64(n))
-		require.True(t, s.Seal())
-		require.EqualValues(t, -3, s.FlushedOffset(), "after %d cuts", n)
-		require.NoError(t, s.FlushDue())
-	}
-	require.EqualValues(t, store.DueCuts-1, s.FlushedOffset())
-	set(t, s, "b", strings.Repeat("b", store.DueBytes), 100)
-	require.True(t, s.Seal())
-	require.NoError(t, s.FlushDue())
-	require.EqualValues(t, 100, s.FlushedOffset())
-	set(t, s, "c", "3", 101)
-	require.True(t, s.Seal())
-	require.NoError(t, s.FlushDue())
-	require.EqualValues(t, 100, s.FlushedOffset())
-	require.NoError(t, s.Flush())
-	require.EqualValues(t, 101, s.FlushedOffset())
 }
 
 func TestDiscardGoesBackToTheLastSeal(t *testing.T) {
