@@ -35,20 +35,23 @@ func causeID(r *record) string {
 		number(int64(len(r.raw)))
 		h.Write(r.raw)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	var sum [sha256.Size]byte
+	var id [2 * sha256.Size]byte
+	return string(hex.AppendEncode(id[:0], h.Sum(sum[:0])))
 }
 
 // headerID is the record's own id. What cannot be one of ours, and could not be passed on as a header or printed,
 // counts as absent.
 func headerID(headers goka.Headers) (string, bool) {
-	id := headers[topics.HeaderID]
-	if len(id) == 0 || len(id) > maxCauseID || !utf8.Valid(id) {
+	raw := headers[topics.HeaderID]
+	if len(raw) == 0 || len(raw) > maxCauseID || !utf8.Valid(raw) {
 		return "", false
 	}
-	for _, r := range string(id) {
+	id := string(raw)
+	for _, r := range id {
 		if !unicode.IsPrint(r) {
 			return "", false
 		}
 	}
-	return string(id), true
+	return id, true
 }

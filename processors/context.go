@@ -19,7 +19,7 @@ import (
 // It is meant for the callback's goroutine. After the callback has returned its methods return ErrReturned, Value nil
 // and Now the zero time, and touch nothing; the record's coordinates stay readable.
 type Context struct {
-	record *record
+	record record
 	key    string
 
 	mu      sync.Mutex
@@ -28,8 +28,9 @@ type Context struct {
 	thrown  any // by Goka, from within a call of the handler's
 }
 
-func newContext(ctx goka.Context, r *record, key string) *Context {
-	return &Context{record: r, key: key, ctx: ctx}
+// newContext is the context of a record, which belongs to its own key until it is known to belong to another.
+func newContext(ctx goka.Context, raw []byte) *Context {
+	return &Context{record: recordOf(ctx, raw), key: ctx.Key(), ctx: ctx}
 }
 
 // Key is the session id: the key of the table row. It is the record's key, except where the record was written under
@@ -57,7 +58,7 @@ func (c *Context) Headers() goka.Headers { return c.record.headers }
 // CauseID names the record as a cause: its turntable.id header, else a hash of topic, partition, offset, timestamp and
 // value. It is the same at every replay; ids of what the record brings about are derived from it. For a deadline it is
 // of no use: derive ids from the row.
-func (c *Context) CauseID() string { return causeID(c.record) }
+func (c *Context) CauseID() string { return causeID(&c.record) }
 
 // Letter is the record as a dead letter, for a handler that keeps it in the table and may give it up later.
 func (c *Context) Letter(reason string) Letter { return c.record.letter(reason) }
@@ -132,7 +133,8 @@ func (c *Context) HasParts() (has bool) {
 	return has
 }
 
-// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it.
+// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it, and
+// must not change it.
 func (c *Context) Part(n uint32) (value []byte, err error) {
 	err = c.runtime(func(r callback.Runtime) error {
 		value, err = r.Part(n)

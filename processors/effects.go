@@ -32,6 +32,7 @@ var errEncoded = errors.New("processors: already encoded")
 // were asked for: a row that is found after a crash proves that its outputs are in Kafka.
 type effects struct {
 	outputs  []output
+	few      [2]output // room for as many outputs as most callbacks have
 	parts    []part
 	row      any // nil: the row is removed
 	written  bool
@@ -52,7 +53,12 @@ type output struct {
 	rejected *RecordError // of a dead letter
 }
 
-func (e *effects) emit(out output) { e.outputs = append(e.outputs, out) }
+func (e *effects) emit(out output) {
+	if e.outputs == nil {
+		e.outputs = e.few[:0]
+	}
+	e.outputs = append(e.outputs, out)
+}
 
 func (e *effects) writeRow(row any) error {
 	if e.written {
@@ -91,9 +97,13 @@ func (o output) perform(ctx goka.Context) {
 	if o.rejected != nil {
 		settingsOf(ctx).onDeadLetter(o.rejected)
 	}
-	if len(o.headers) == 0 {
+	runtime, ok := ctx.(callback.Runtime)
+	switch {
+	case len(o.headers) == 0:
 		ctx.Emit(o.stream, o.key, o.value)
-		return
+	case ok:
+		runtime.EmitWithHeaders(o.stream, o.key, o.value, o.headers)
+	default:
+		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
 	}
-	ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(o.headers))
 }

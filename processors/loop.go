@@ -53,15 +53,17 @@ func loopEdge(inputs []Source, bind binder) goka.Edge {
 
 func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 	d, ok := decoded[[]byte](msg)
-	arrived := recordOf(ctx, d.Raw)
+	c := newContext(ctx, d.Raw)
+	r := &c.record
 	if !ok {
-		fail(ctx, arrived.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
+		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
 	}
-	r, err := arrived.origin()
+	origin, err := r.origin()
 	if err != nil {
-		deadLetter(ctx, arrived, StageRoute, err)
+		deadLetter(ctx, r, StageRoute, err)
 		return
 	}
+	c.record = origin
 	in := sources[r.topic]
 	r.confidential = in != nil && in.confidential()
 	switch err := CheckSession(ctx.Key()); {
@@ -72,7 +74,7 @@ func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 	case !callback.Owns(ctx, ctx.Key()):
 		deadLetter(ctx, r, StageRoute, errNotOwned)
 	default:
-		in.rerouted(ctx, r)
+		in.rerouted(ctx, c)
 	}
 }
 
@@ -100,13 +102,13 @@ func reroute(ctx goka.Context, r *record, session string) {
 }
 
 // origin is a record of the loop topic as it was written first.
-func (r *record) origin() (*record, error) {
+func (r *record) origin() (record, error) {
 	topic, named := r.headers[loopTopic]
 	partition, err1 := strconv.ParseInt(string(r.headers[loopPartition]), 10, 32)
 	offset, err2 := strconv.ParseInt(string(r.headers[loopOffset]), 10, 64)
 	ms, err3 := strconv.ParseInt(string(r.headers[loopTimestamp]), 10, 64)
 	if !named || err1 != nil || err2 != nil || err3 != nil {
-		return nil, errNoSource
+		return record{}, errNoSource
 	}
 	key, keyed := r.headers[loopKey]
 	own := make(goka.Headers, len(r.headers))
@@ -115,7 +117,7 @@ func (r *record) origin() (*record, error) {
 			own[name] = value
 		}
 	}
-	return &record{
+	return record{
 		group: r.group, topic: string(topic), partition: int32(partition), offset: offset,
 		timestamp: time.UnixMilli(ms), key: string(key), nullKey: !keyed, headers: own, raw: r.raw,
 	}, nil

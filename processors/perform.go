@@ -7,8 +7,8 @@ import (
 )
 
 // perform runs a handler and then, where it returned nil, its effects.
-func perform(ctx goka.Context, r *record, key string, stage Stage, h func(*Context) error) {
-	c := newContext(ctx, r, key)
+func perform(c *Context, stage Stage, h func(*Context) error) {
+	ctx, r := c.ctx, &c.record
 	panicked, err := run(c, h)
 	c.end()
 	switch {

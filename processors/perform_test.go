@@ -44,7 +44,7 @@ func (c *plainContext) Emit(goka.Stream, string, any, ...goka.ContextOption) { c
 func TestHandlerErrorFailsAndPanics(t *testing.T) {
 	ctx, cause := &plainContext{}, errors.New("disk is full")
 	thrown := thrownBy(func() {
-		perform(ctx, recordOf(ctx, []byte("x")), "s-1", StageHandle, func(c *Context) error {
+		perform(newContext(ctx, []byte("x")), StageHandle, func(c *Context) error {
 			require.NoError(t, c.Emit("answers", "s-1", "x", nil))
 			return cause
 		})
@@ -70,7 +70,7 @@ func TestPanicOfGokaIsLeftToGoka(t *testing.T) {
 			return nil
 		},
 	} {
-		thrown := thrownBy(func() { perform(ctx, recordOf(ctx, nil), "s-1", StageHandle, h) })
+		thrown := thrownBy(func() { perform(newContext(ctx, nil), StageHandle, h) })
 		require.Equal(t, "goka: table is gone", thrown, name)
 	}
 	require.Zero(t, ctx.emitted)

@@ -30,11 +30,11 @@ type record struct {
 	confidential bool // its value and headers are nobody else's
 }
 
-func recordOf(ctx goka.Context, raw []byte) *record {
+func recordOf(ctx goka.Context, raw []byte) record {
 	headers := ctx.Headers()
 	_, null := headers[callback.HeaderNullKey]
 	null = null && ctx.Key() == ""
-	return &record{
+	return record{
 		group:     ctx.Group(),
 		topic:     string(ctx.Topic()),
 		partition: ctx.Partition(),

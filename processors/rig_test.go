@@ -129,6 +129,10 @@ type runtimeContext struct {
 func (c runtimeContext) Now() time.Time     { return c.now }
 func (c runtimeContext) Owns(k string) bool { return c.owns(k) }
 
+func (c runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
+	c.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers))
+}
+
 func (runtimeContext) Part(uint32) ([]byte, error) { return nil, nil }
 
 func (c runtimeContext) SetPart(n uint32, value []byte) {

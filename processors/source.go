@@ -32,7 +32,7 @@ type source interface {
 	// edge is the input edge. bind gives each callback its context.
 	edge(bind binder) goka.Edge
 	// rerouted takes a record that came through the loop topic.
-	rerouted(ctx goka.Context, r *record)
+	rerouted(ctx goka.Context, c *Context)
 }
 
 // EdgeOption configures an Input of T.
@@ -103,7 +103,8 @@ func (in *input[T]) edge(bind binder) goka.Edge {
 // receive is the callback of the input edge.
 func (in *input[T]) receive(ctx goka.Context, msg any) {
 	d, ok := decoded[T](msg)
-	r := recordOf(ctx, d.Raw)
+	c := newContext(ctx, d.Raw)
+	r := &c.record
 	r.confidential = in.secret
 	if !ok {
 		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
@@ -121,20 +122,20 @@ func (in *input[T]) receive(ctx goka.Context, msg any) {
 		reroute(ctx, r, session)
 		return
 	}
-	in.handle(ctx, r, session, d)
+	in.handle(c, d)
 }
 
-func (in *input[T]) rerouted(ctx goka.Context, r *record) {
-	d := in.topic.Codec().Unmarshal(r.raw)
+func (in *input[T]) rerouted(ctx goka.Context, c *Context) {
+	d := in.topic.Codec().Unmarshal(c.record.raw)
 	if d.Err != nil { // it was no poison to the version that sent it here
-		deadLetter(ctx, r, StageDecode, d.Err)
+		deadLetter(ctx, &c.record, StageDecode, d.Err)
 		return
 	}
-	in.handle(ctx, r, ctx.Key(), d)
+	in.handle(c, d)
 }
 
-func (in *input[T]) handle(ctx goka.Context, r *record, session string, d codec.Decoded[T]) {
-	perform(ctx, r, session, StageHandle, func(c *Context) error { return in.handler(c, d) })
+func (in *input[T]) handle(c *Context, d codec.Decoded[T]) {
+	perform(c, StageHandle, func(c *Context) error { return in.handler(c, d) })
 }
 
 func (in *input[T]) sessionOf(r *record, d codec.Decoded[T]) string {

@@ -42,6 +42,7 @@ const (
 	kindProcessor = "processor"
 	kindFloor     = "floor"
 	kindBareFloor = "bare floor"
+	kindGoka      = "goka"
 	kindBroker    = "broker"
 )
 
@@ -67,6 +68,8 @@ func child(orders string, in io.Reader, out io.Writer) error {
 		return runProcessor(ctx, c, ready)
 	case kindFloor, kindBareFloor:
 		return runFloor(ctx, c, sync.OnceFunc(func() { ready() }))
+	case kindGoka:
+		return runGoka(ctx, c, func() { ready() })
 	case kindBroker:
 		b, err := embedded.Start()
 		if err != nil {

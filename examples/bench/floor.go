@@ -15,14 +15,14 @@ import (
 // offsets every five seconds whatever was written, and forgets everything when it ends. It reads records as JSON, with
 // raw values where it only passes on; a floor below it finds fields by their place, which only works with this player.
 
-// plainLoop answers the records of an agent from one goroutine.
+// plainLoop answers the records of an agent from one goroutine. write sends a record.
 type plainLoop struct {
 	read     reader
 	names    wiretest.Names
-	client   *kgo.Client
 	sessions map[string]*plainSession
 	failed   chan error
 	clock    stamp
+	write    func(topic string, key, value []byte)
 }
 
 // plainSession is a session's history and its open calls.
@@ -31,6 +31,12 @@ type plainSession struct {
 	total         int
 	calls         int
 	content, list []byte // of the tool message
+}
+
+func newPlainLoop(names wiretest.Names) *plainLoop {
+	return &plainLoop{
+		read: byJSON{}, names: names, sessions: map[string]*plainSession{}, failed: make(chan error, 1),
+	}
 }
 
 // runFloor runs until ctx ends. It calls ready when it has its partitions.
@@ -46,11 +52,17 @@ func runFloor(ctx context.Context, c childSpec, ready func()) error {
 		return fmt.Errorf("bench: floor: %w", err)
 	}
 	defer client.Close()
-	l := &plainLoop{
-		read: byJSON{}, names: names, client: client, sessions: map[string]*plainSession{}, failed: make(chan error, 1),
-	}
+	l := newPlainLoop(names)
 	if c.Kind == kindBareFloor {
 		l.read = byPlace{}
+	}
+	l.write = func(topic string, key, value []byte) {
+		client.Produce(context.Background(), &kgo.Record{Topic: topic, Key: key, Value: value},
+			func(_ *kgo.Record, err error) {
+				if err != nil {
+					l.fail(err)
+				}
+			})
 	}
 	for {
 		f := client.PollFetches(ctx)
@@ -58,7 +70,7 @@ func runFloor(ctx context.Context, c childSpec, ready func()) error {
 			return nil
 		}
 		now := l.clock.at(time.Now())
-		f.EachRecord(func(r *kgo.Record) { l.answer(r, now) })
+		f.EachRecord(func(r *kgo.Record) { l.answer(r.Topic, r.Key, r.Value, now) })
 		select {
 		case err := <-l.failed:
 			return fmt.Errorf("bench: floor: %w", err)
@@ -67,19 +79,19 @@ func runFloor(ctx context.Context, c childSpec, ready func()) error {
 	}
 }
 
-func (l *plainLoop) answer(r *kgo.Record, now string) {
-	s := l.sessions[string(r.Key)]
+func (l *plainLoop) answer(topic string, key, value []byte, now string) {
+	s := l.sessions[string(key)]
 	if s == nil {
 		s = &plainSession{}
-		l.sessions[string(r.Key)] = s
+		l.sessions[string(key)] = s
 	}
-	switch r.Topic {
+	switch topic {
 	case l.names.MessageInput:
-		l.ask(r.Key, s, r.Value, now)
+		l.ask(key, s, value, now)
 	case l.names.Think:
-		l.thought(r.Key, s, r.Value, now)
+		l.thought(key, s, value, now)
 	default:
-		l.result(r.Key, s, r.Value, now)
+		l.result(key, s, value, now)
 	}
 }
 
@@ -97,7 +109,7 @@ func (l *plainLoop) ask(key []byte, s *plainSession, latest []byte, now string) 
 	v = append(v, `,"memoir_context":null,"timestamp":"`...)
 	v = append(v, now...)
 	v = append(v, `"}`...)
-	l.send(l.names.Enriched, key, v)
+	l.write(l.names.Enriched, key, v)
 }
 
 // thought takes the history a response leaves, and hands out its calls or its answer.
@@ -116,7 +128,7 @@ func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now strin
 	if len(t.uses) > 0 {
 		s.total, s.calls, s.content, s.list = len(t.uses), len(t.uses), nil, nil
 		for _, item := range t.uses {
-			l.send(l.names.ToolUse, key, item)
+			l.write(l.names.ToolUse, key, item)
 		}
 		return
 	}
@@ -130,7 +142,7 @@ func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now strin
 	v = append(v, `,"input_tokens":311,"output_tokens":58,"cost":0.0063,"source_agent":"agent-1","timestamp":"`...)
 	v = append(v, now...)
 	v = append(v, `"}`...)
-	l.send(l.names.MessageOutput, key, v)
+	l.write(l.names.MessageOutput, key, v)
 }
 
 // result collects a call's result; with the last one the model is asked again.
@@ -152,15 +164,6 @@ func (l *plainLoop) result(key []byte, s *plainSession, value []byte, now string
 	m = appendToolMessage(m, key, s.content, s.list, s.total, now)
 	s.content, s.list = nil, nil
 	l.ask(key, s, m, now)
-}
-
-func (l *plainLoop) send(topic string, key, value []byte) {
-	l.client.Produce(context.Background(), &kgo.Record{Topic: topic, Key: key, Value: value},
-		func(_ *kgo.Record, err error) {
-			if err != nil {
-				l.fail(err)
-			}
-		})
 }
 
 func (l *plainLoop) fail(err error) {

@@ -19,6 +19,7 @@ const (
 	subjectOurs    = "turntable"
 	subjectFloor   = kindFloor
 	subjectBare    = kindBareFloor
+	subjectGoka    = kindGoka
 	subjectForeign = "command"
 	subjectPID     = "pid"
 )
@@ -121,7 +122,10 @@ func (t *trial) deadLetters() []string {
 
 func (t *trial) isFloor() bool { return isFloor(t.subject) }
 
-func isFloor(subject string) bool { return subject == subjectFloor || subject == subjectBare }
+// isFloor reports whether a subject keeps nothing: its guarantee and storage are of no interest.
+func isFloor(subject string) bool {
+	return subject == subjectFloor || subject == subjectBare || subject == subjectGoka
+}
 
 func (t *trial) start(ctx context.Context) error {
 	if t.subject == subjectPID {

@@ -42,7 +42,7 @@ func TestARunMeasuresBothGuaranteesBesideTheFloor(t *testing.T) {
 	r := reportOf(t, file)
 	require.Equal(t, "embedded broker", r.Broker)
 	require.Equal(t, runtime.NumCPU(), r.Machine.CPUs)
-	require.Len(t, r.Results, 4)
+	require.Len(t, r.Results, 5)
 	var who []string
 	for _, one := range r.Results {
 		who = append(who, strings.TrimSpace(one.Subject+" "+one.Guarantee))
@@ -63,7 +63,7 @@ func TestARunMeasuresBothGuaranteesBesideTheFloor(t *testing.T) {
 			require.LessOrEqual(t, *one.Resident, *one.ResidentPeak)
 		}
 	}
-	require.Equal(t, []string{"floor", "bare floor", "turntable at_least_once", "turntable exactly_once"}, who)
+	require.Equal(t, []string{"floor", "bare floor", "goka", "turntable at_least_once", "turntable exactly_once"}, who)
 	require.Nil(t, r.Results[0].Ratio)
 	for _, one := range r.Results[1:] {
 		require.Positive(t, one.Ratio.PerSecond)
@@ -74,7 +74,7 @@ func TestARunMeasuresBothGuaranteesBesideTheFloor(t *testing.T) {
 
 	written, err := filepath.Glob(filepath.Join(profiles, "*", "cpu.pprof"))
 	require.NoError(t, err)
-	require.Len(t, written, 4)
+	require.Len(t, written, 5)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	require.Empty(t, left, "stores")

@@ -47,7 +47,7 @@ func TestSweepChangesOneThingAtATime(t *testing.T) {
 	require.Equal(t, []int{0, 10 << 10, 100 << 10}, []int{table[0].History, table[1].History, table[2].History})
 	require.Equal(t, 2000, table[2].Sessions)
 	for _, st := range table {
-		require.Equal(t, []string{subjectFloor, subjectBare, subjectOurs}, st.subjects)
+		require.Equal(t, []string{subjectFloor, subjectBare, subjectGoka, subjectOurs}, st.subjects)
 		require.Equal(t, bothGuarantees, st.guarantees)
 	}
 	var changed []scenario

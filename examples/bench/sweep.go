@@ -26,7 +26,7 @@ func (s settings) steps() []step {
 		one.guarantees = bothGuarantees
 	}
 	if s.floor {
-		one.subjects = append([]string{subjectFloor, subjectBare}, one.subjects...)
+		one.subjects = append([]string{subjectFloor, subjectBare, subjectGoka}, one.subjects...)
 	}
 	return []step{one}
 }
@@ -42,7 +42,7 @@ func (s settings) subject() string {
 	}
 }
 
-// table is what the README shows: three histories, both guarantees, the floor.
+// table is what the README shows: three histories, both guarantees, the floor and stock Goka.
 func (s settings) table() []step {
 	var out []step
 	for _, history := range []int{0, 10 << 10, 100 << 10} {
@@ -52,7 +52,8 @@ func (s settings) table() []step {
 			at.Sessions = max(at.Sessions, 2000)
 		}
 		out = append(out, step{
-			scenario: at, subjects: []string{subjectFloor, subjectBare, s.subject()}, guarantees: bothGuarantees,
+			scenario: at, guarantees: bothGuarantees,
+			subjects: []string{subjectFloor, subjectBare, subjectGoka, s.subject()},
 		})
 	}
 	return out

@@ -29,6 +29,8 @@ type Runtime interface {
 	Now() time.Time
 	// Owns reports whether a key hashes to the callback's partition.
 	Owns(key string) bool
+	// EmitWithHeaders is Emit with headers, which nobody may change any more. They may be private ones.
+	EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers)
 	// Part is part n of the row of the callback's key, nil where there is none. The caller may keep it.
 	Part(n uint32) ([]byte, error)
 	// SetPart writes part n, which it keeps, in the changelog ahead of the row that the callback writes after it. A nil

@@ -2,13 +2,14 @@ package cut
 
 // batch are the rows and parts of one cut.
 type batch struct {
+	cut    int64 // its number
 	left   int
 	sealed bool
 	err    error
 	done   chan struct{}
 }
 
-func newBatch() *batch { return &batch{done: make(chan struct{})} }
+func newBatch(cut int64) *batch { return &batch{cut: cut, done: make(chan struct{})} }
 
 // Done is closed when all of them are acknowledged, or one is refused.
 func (b *batch) Done() <-chan struct{} { return b.done }
@@ -32,7 +33,7 @@ func (p *Producer) Seal() Settling {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.batch
-	p.batch, b.sealed = newBatch(), true
+	p.batch, b.sealed = newBatch(b.cut+1), true
 	for _, r := range p.rows {
 		p.releaseLocked(r)
 	}

@@ -2,6 +2,7 @@ package cut
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -15,11 +16,13 @@ import (
 type gokaContext = goka.Context
 
 // callbackContext is what a callback gets instead of Goka's context.
+//
+// Outputs and rows go to the producer without Goka's: for each of them it copies the headers three times, and would need
+// one for what the producer must know. Goka counts them by DeferCommit. What is wrong with one is left to Goka to say.
 type callbackContext struct {
 	gokaContext
-	wrap     Wrap
+	wrap     *Wrap
 	producer *Producer
-	header   goka.ContextOption
 }
 
 var _ callback.Runtime = (*callbackContext)(nil)
@@ -29,6 +32,7 @@ type Wrap struct {
 	Clock clock.Clock
 	// Partitions is the number of partitions of the group's inputs.
 	Partitions func() int32
+	Edges      Edges
 	// Rows are the store of the group table's partition, nil where it is not open.
 	Rows func(partition int32) Rows
 	// Failed keeps the cause of a failure, which Goka flattens to text.
@@ -45,14 +49,9 @@ type Rows interface {
 var errNoTable = errors.New("cut: the group has no table that is open")
 
 // Context is called in the partition's goroutine before each callback.
-func (w Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
+func (w *Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
 	p.Begin(ctx.Partition())
-	return &callbackContext{
-		gokaContext: ctx, wrap: w, producer: p,
-		header: goka.WithCtxEmitHeaders(goka.Headers{
-			callback.HeaderPartition: callback.PartitionHeader(ctx.Partition()),
-		}),
-	}
+	return &callbackContext{gokaContext: ctx, wrap: w, producer: p}
 }
 
 func (c *callbackContext) Now() time.Time { return c.wrap.Clock.Now() }
@@ -88,20 +87,64 @@ func (c *callbackContext) SetPart(n uint32, value []byte) {
 	}
 }
 
+// Emit implements goka.Context. Only Goka can read options.
 func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options ...goka.ContextOption) {
-	c.gokaContext.Emit(topic, key, value, append(options, c.header)...)
+	if len(options) == 0 {
+		c.EmitWithHeaders(topic, key, value, nil)
+		return
+	}
+	c.gokaContext.Emit(topic, key, value, append(options, c.marker())...)
+}
+
+// EmitWithHeaders implements callback.Runtime.
+func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
+	raw, ok := c.wrap.Edges.encode(topic, value)
+	if !ok {
+		c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
+		return
+	}
+	done := c.DeferCommit()
+	c.producer.EmitOutput(c.Partition(), string(topic), key, raw, headers, func(err error) {
+		if err != nil {
+			err = fmt.Errorf("error emitting to %s: %v", topic, err) // as Goka puts it; Failed has the cause
+		}
+		done(err)
+	})
 }
 
 func (c *callbackContext) Loopback(key string, value any, options ...goka.ContextOption) {
-	c.gokaContext.Loopback(key, value, append(options, c.header)...)
+	c.gokaContext.Loopback(key, value, append(options, c.marker())...)
 }
 
 func (c *callbackContext) SetValue(value any, options ...goka.ContextOption) {
-	c.gokaContext.SetValue(value, append(options, c.header)...)
+	rows := c.wrap.Rows(c.Partition())
+	if len(options) > 0 || value == nil || rows == nil || c.wrap.Edges.table == nil {
+		c.gokaContext.SetValue(value, append(options, c.marker())...)
+		return
+	}
+	raw, err := c.wrap.Edges.table.Encode(value)
+	if err != nil {
+		c.gokaContext.SetValue(value, c.marker())
+		return
+	}
+	key := c.Key()
+	if err := rows.Set(key, raw); err != nil {
+		c.Fail(fmt.Errorf("error storing value: %w", err))
+	}
+	if err := c.producer.EmitRow(c.Partition(), key, raw, nil); err != nil {
+		c.DeferCommit()(err)
+	}
 }
 
 func (c *callbackContext) Delete(options ...goka.ContextOption) {
-	c.gokaContext.Delete(append(options, c.header)...)
+	c.gokaContext.Delete(append(options, c.marker())...)
+}
+
+// marker tells the producer, by way of Goka, whose callback emits.
+func (c *callbackContext) marker() goka.ContextOption {
+	return goka.WithCtxEmitHeaders(goka.Headers{
+		callback.HeaderPartition: callback.PartitionHeader(c.Partition()),
+	})
 }
 
 // Fail never returns. Goka's does while it shuts down, and the failed record would be marked done.

@@ -17,8 +17,9 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease
 	}
-	e := &emitted{key: key, leaves: value == nil}
-	msg := &sarama.ProducerMessage{Topic: p.opts.Table, Key: sarama.StringEncoder(key), Metadata: e}
+	e := newEmitted(p.opts.Table, key, value, nil)
+	e.leaves = value == nil
+	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")
 	p.mu.Lock()
 	r := p.rows[partition]
@@ -43,12 +44,11 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 		defer p.mu.Unlock()
 		return r.err
 	}
-	msg.Value = sarama.ByteEncoder(value)
 	r.call.pending++
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
 	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
-	direct := r.idle()
+	direct := r.idle(p.batch)
 	if !direct {
 		r.waiting = append(r.waiting, &row{msg: msg, rows: r})
 		p.advanceLocked(r)
@@ -73,7 +73,7 @@ func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage
 		w.gone = append(w.gone, msg)
 		return
 	}
-	r.queue(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
+	r.behind = append(r.behind, r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
 	p.advanceLocked(r)
 }
 

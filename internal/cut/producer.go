@@ -35,7 +35,7 @@ type Producer struct {
 func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	p := &Producer{
 		async: async, opts: o,
-		rows: map[int32]*rows{}, batch: newBatch(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		rows: map[int32]*rows{}, batch: newBatch(0), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	p.moved = sync.NewCond(&p.mu)
 	p.acks.Go(p.successes)
@@ -64,61 +64,62 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 // EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
-	e := &emitted{finish: finish, key: key}
-	msg := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key), Metadata: e}
-	if value != nil {
-		msg.Value = sarama.ByteEncoder(value)
+	partition := callback.Partition(headers[callback.HeaderPartition])
+	if topic == p.opts.Table && p.of(partition) != nil {
+		return finish(nil, p.EmitRow(partition, key, value, headers))
 	}
-	r := p.takePrivate(msg, headers)
-	if !p.opts.Lease.Held() {
-		p.mu.Lock()
-		p.refuseLocked(r, ErrLease)
-		p.mu.Unlock()
-		p.opts.Failed(ErrLease)
-		return finish(nil, ErrLease)
+	p.EmitOutput(partition, topic, key, value, headers, func(err error) { finish(nil, err) })
+	return promise
+}
+
+// EmitOutput sends an output of the callback that runs on a partition, if any does. done is called once, by whichever
+// goroutine learns what has become of it.
+func (p *Producer) EmitOutput(
+	partition int32, topic, key string, value []byte, headers goka.Headers, done func(error),
+) {
+	r := p.of(partition)
+	if err := p.mayEmit(r); err != nil {
+		done(err)
+		return
 	}
-	switch {
-	case r == nil:
-	case topic == p.opts.Table:
-		e.finish = nil
-		p.emitRow(r, key, msg)
-		return finish(nil, nil)
-	case p.opts.Ordered:
+	e := newEmitted(topic, key, value, headers)
+	e.done = done
+	if r != nil && p.opts.Ordered {
 		p.mu.Lock()
 		r.call.pending++
 		e.call, e.rows = r.call, r
 		p.mu.Unlock()
 	}
-	p.async.Input() <- msg
-	return promise
+	p.async.Input() <- &e.msg
 }
 
-// emitted is the metadata of a message in flight.
-type emitted struct {
-	finish goka.PromiseFinisher // nil for rows and parts
-	key    string
-	call   *call // counts it: of what a row waits for, or of a row, for the deletions behind it
-	rows   *rows
-	batch  *batch // of rows and parts
-	// leaves is set for a deletion of a row or a part.
-	leaves bool
-}
-
-// takePrivate sets the headers that go to the broker and returns the partition whose callback emits, if any.
-func (p *Producer) takePrivate(msg *sarama.ProducerMessage, headers goka.Headers) (r *rows) {
-	for name, value := range headers {
-		switch name {
-		case callback.HeaderNullKey:
-			msg.Key = nil
-		case callback.HeaderPartition:
-			p.mu.Lock()
-			r = p.rows[callback.Partition(value)]
-			p.mu.Unlock()
-		default:
-			msg.Headers = append(msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
-		}
+// EmitRow takes the table row of the callback that runs on a partition; nil removes it.
+func (p *Producer) EmitRow(partition int32, key string, value []byte, headers goka.Headers) error {
+	r := p.of(partition)
+	if err := p.mayEmit(r); err != nil {
+		return err
 	}
-	return r
+	p.emitRow(r, key, &newEmitted(p.opts.Table, key, value, headers).msg)
+	return nil
+}
+
+// of are the rows of a partition on which callbacks have run, else nil.
+func (p *Producer) of(partition int32) *rows {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rows[partition]
+}
+
+// mayEmit returns ErrLease where the lease is not held, and has no row of the partition written any more.
+func (p *Producer) mayEmit(r *rows) error {
+	if p.opts.Lease.Held() {
+		return nil
+	}
+	p.mu.Lock()
+	p.refuseLocked(r, ErrLease)
+	p.mu.Unlock()
+	p.opts.Failed(ErrLease)
+	return ErrLease
 }
 
 func (p *Producer) successes() {
@@ -139,13 +140,11 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
 		p.opts.Failed(err)
 	}
-	if e.batch != nil && err == nil && p.opts.Stored != nil {
-		p.mu.Lock() // no cut may be made in between
-		err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
-		p.mu.Unlock()
-	}
 	if e.rows != nil {
 		p.mu.Lock()
+		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
+			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
+		}
 		if e.call != nil {
 			e.call.pending--
 		}
@@ -159,12 +158,10 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		p.mu.Unlock()
 	}
 	switch {
-	case e.finish == nil && err != nil:
+	case e.done != nil:
+		e.done(err)
+	case err != nil:
 		p.opts.Broken(err)
-	case e.finish != nil && err != nil:
-		e.finish(nil, err)
-	case e.finish != nil:
-		e.finish(msg, nil)
 	}
 }
 

@@ -18,6 +18,7 @@ type rows struct {
 	held      map[string]*row // by key
 	order     []*row          // the held ones
 	waiting   []*row          // for outputs, in order
+	behind    []*row          // deletions, which wait for the rows in front of them, in order
 	sending   int             // taken by the sender, not yet in Sarama's channel
 	// leaving counts the deletions of a key that are on their way. Nothing that is sent ahead of rows may overtake them.
 	leaving map[string]int
@@ -51,8 +52,19 @@ func newRows(partition int32) *rows {
 	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
-// idle reports whether all that may go has gone.
-func (r *rows) idle() bool { return len(r.waiting) == 0 && r.sending == 0 }
+// idle reports whether all that must go ahead of a record of a batch has gone: what waits, and deletions of cuts before.
+func (r *rows) idle(b *batch) bool {
+	return len(r.waiting) == 0 && r.sending == 0 && (len(r.behind) == 0 || r.behind[0].cut() == b.cut)
+}
+
+// cut is the number of the cut that a row belongs to.
+func (w *row) cut() int64 {
+	msg := w.msg
+	if msg == nil {
+		msg = w.gone[0]
+	}
+	return msg.Metadata.(*emitted).batch.cut
+}
 
 // releaseLocked has what is held sent when its outputs are acknowledged.
 func (p *Producer) releaseLocked(r *rows) {
@@ -70,8 +82,8 @@ func (p *Producer) releaseLocked(r *rows) {
 // queue puts a row behind what waits, and the deletions of its parts behind the row.
 func (r *rows) queue(w *row) {
 	r.waiting = append(r.waiting, w)
-	if w.msg != nil && len(w.gone) > 0 {
-		r.waiting = append(r.waiting, r.deletions(w.gone, w.msg.Metadata.(*emitted).call))
+	if len(w.gone) > 0 {
+		r.behind = append(r.behind, r.deletions(w.gone, w.msg.Metadata.(*emitted).call))
 		w.gone = nil
 	}
 }
@@ -138,23 +150,41 @@ func (p *Producer) refuseLocked(r *rows, err error) {
 
 // advanceLocked hands the sender what has become free to go.
 func (p *Producer) advanceLocked(r *rows) {
-	n := 0
-	for _, w := range r.waiting {
-		if !w.free() {
-			break
-		}
-		n++
-		r.sending++
-		p.ready = append(p.ready, w)
+	moved := false
+	for again := true; again; {
+		rows := p.freeLocked(&r.waiting, r.behind)
+		deletions := p.freeLocked(&r.behind, r.waiting)
+		r.sending += rows + deletions
+		again = rows+deletions > 0
+		moved = moved || again
 	}
-	if n == 0 {
+	if !moved {
 		return
 	}
-	r.waiting = append([]*row(nil), r.waiting[n:]...)
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
+}
+
+// freeLocked hands the sender the front of a queue as far as it is free. A deletion waits until its row is acknowledged,
+// and rows behind it need not: a request each would be all that a partition gets done. But what belongs to a cut goes
+// ahead of what belongs to later ones, from the other queue too: the offset of a cut's last record is that up to which
+// the local store is said to have everything.
+func (p *Producer) freeLocked(queue *[]*row, other []*row) (n int) {
+	for _, w := range *queue {
+		if !w.free() || len(other) > 0 && other[0].cut() < w.cut() {
+			break
+		}
+		n++
+		p.ready = append(p.ready, w)
+	}
+	if n > 0 {
+		left := copy(*queue, (*queue)[n:])
+		clear((*queue)[left:])
+		*queue = (*queue)[:left]
+	}
+	return n
 }
 
 func (p *Producer) send() {
@@ -226,8 +256,9 @@ func (p *Producer) abandon() {
 	p.ready = nil
 	for _, r := range p.rows {
 		left = append(left, r.waiting...)
+		left = append(left, r.behind...)
 		left = append(left, r.order...)
-		r.waiting, r.order = nil, nil
+		r.waiting, r.behind, r.order = nil, nil, nil
 		clear(r.held)
 	}
 	for _, w := range left {

@@ -268,3 +268,46 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 		t.Fatal("it waits for what never comes")
 	}
 }
+
+// A deletion waits for an answer. The rows behind it do not: a partition would get no more of them done than one a
+// request.
+func TestRowsDoNotWaitForTheDeletionsInFrontOfThem(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a2")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	s.callback("b", "b2")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 1), nil))
+	rows := s.Seal()
+	a, b := s.next(t), s.next(t)
+	require.Equal(t, "a2", text(a))
+	require.Equal(t, "b2", text(b))
+	s.nothing(t)
+	for _, row := range []*sarama.ProducerMessage{a, b} {
+		s.ack(row)
+		gone := s.next(t)
+		require.Empty(t, text(gone))
+		s.ack(gone)
+	}
+	ended(t, rows)
+}
+
+// What the local store has of a cut is said to reach up to the offset of its last record: nothing of the next one may be
+// below it.
+func TestRowsOfACutAreNotAheadOfTheDeletionsBeforeIt(t *testing.T) {
+	s := onLine(t, ProducerOptions{Ordered: true})
+	s.callback("a", "a2")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	s.Seal()
+	s.callback("b", "b2")
+	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 7), []byte("part")))
+	s.Seal()
+	a := s.next(t)
+	require.Equal(t, "a2", text(a))
+	s.nothing(t)
+	s.ack(a)
+	require.Empty(t, text(s.next(t)))
+	part := s.next(t)
+	require.Equal(t, "part", text(part))
+	s.ack(part)
+	require.Equal(t, "b2", text(s.next(t)))
+}

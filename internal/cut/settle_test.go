@@ -19,7 +19,7 @@ func (h *heldTable) Seal() Settling {
 }
 
 func settledBatch() *batch {
-	b := newBatch()
+	b := newBatch(0)
 	b.end(nil)
 	return b
 }
@@ -36,7 +36,7 @@ func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 	gone, end := context.WithCancel(t.Context())
 	end()
 	for range 20 { // the cut and the revocation are met in any order
-		refused := newBatch()
+		refused := newBatch(0)
 		refused.end(errFake)
 		c, layer := newFakeCloser(true), &fakeLayer{}
 		s := seriesOver(&heldTable{[]*batch{refused, settledBatch()}}, c, layer,
@@ -78,7 +78,7 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 
 // Rows that a broker does not acknowledge must not gather without a bound: nobody waits for them but the cut.
 func TestGateShutsBehindRowsThatDoNotSettle(t *testing.T) {
-	hung := newBatch()
+	hung := newBatch(1)
 	c := newFakeCloser(true)
 	s := seriesOver(&heldTable{[]*batch{hung, settledBatch(), settledBatch()}}, c, &fakeLayer{},
 		Policy{Force: time.Hour, Drain: time.Second, MaxRecords: 3, MaxBytes: 1000})

@@ -1,7 +1,10 @@
 package digests_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +27,19 @@ func TestListsAndDomainsAreToldApart(t *testing.T) {
 func TestDigestsStayWhatTheyAre(t *testing.T) {
 	d := digests.Of("turn", "s1", "offset-1")
 	require.Equal(t, "640bea9aa272d08e7b725de582322274", hex.EncodeToString(d[:]))
+}
+
+// However long the texts are: they are hashed with their lengths ahead of them, in one piece or one by one.
+func TestDigestsOfAnyLengthAreMadeTheSameWay(t *testing.T) {
+	for length := 900; length < 1100; length++ {
+		long := strings.Repeat("x", length)
+		whole := []byte("domain")
+		for _, part := range []string{"y", long} {
+			whole = binary.BigEndian.AppendUint64(whole, uint64(len(part)))
+			whole = append(whole, part...)
+		}
+		sum := sha256.Sum256(whole)
+		require.Equal(t, digests.Digest(sum[:digests.Size]), digests.Of("domain", "y", long))
+		require.Equal(t, digests.Digest(sum[:digests.Size]), digests.Of("domain", []byte("y"), []byte(long)))
+	}
 }

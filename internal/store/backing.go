@@ -8,7 +8,7 @@ import (
 
 // backing holds the state of the last flushed cut. It is safe for concurrent use.
 type backing interface {
-	// get returns a copy of a key's value; ok is false where there is none.
+	// get returns a key's value, which nobody may change; ok is false where there is none.
 	get(key string) (value []byte, ok bool, err error)
 	has(key string) (bool, error)
 	// write applies a layer, its offset included, all or nothing. One call at a time; it keeps the values, not the rest.
@@ -43,7 +43,7 @@ func (m *memory) get(key string) ([]byte, bool, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	v, ok := m.rows[key]
-	return copied(v), ok, nil
+	return v, ok, nil
 }
 
 func (m *memory) has(key string) (bool, error) {

@@ -88,6 +88,9 @@ func (s *Store) MarkRecovered() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.recovered = true
+		if s.path != "" && !s.through && s.clean == nil {
+			s.clean = newClean()
+		}
 		return nil
 	})
 }
@@ -159,6 +162,9 @@ func (s *Store) flush() error {
 	defer s.mu.Unlock()
 	s.flushed = max(s.flushed, l.offset)
 	s.sealed = nil
+	if s.clean != nil {
+		s.clean.written(l)
+	}
 	if len(l.rows) <= recycledRows {
 		l.reset()
 		s.spare = l

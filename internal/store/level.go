@@ -43,8 +43,12 @@ type level struct {
 	batch leveldb.Batch
 }
 
-// keptBatch is how many bytes of a batch are kept for the next one.
-const keptBatch = 256 << 10
+const (
+	// keptBatch is how many bytes of a batch are kept for the next one.
+	keptBatch = 256 << 10
+	// batchEntry is what a row costs in a batch beside its bytes, the row of its deadline included but for its key.
+	batchEntry = 96
+)
 
 func options(strict opt.Strict) *opt.Options {
 	return &opt.Options{
@@ -116,12 +120,14 @@ func (l *level) has(key string) (bool, error) {
 func (l *level) write(from *layer) error {
 	var key, due []byte
 	batch := &l.batch // copies what it is given
-	defer func() {
-		if len(batch.Dump()) > keptBatch {
-			*batch = leveldb.Batch{}
+	if size := from.bytes + len(from.rows)*batchEntry; size > keptBatch {
+		batch = &leveldb.Batch{}
+		if err := batch.Load(make([]byte, 0, size)); err != nil { // else it would grow, and copy, again and again
+			return l.named("write", err)
 		}
-		batch.Reset()
-	}()
+	} else {
+		defer batch.Reset()
+	}
 	for k, r := range from.rows {
 		key = append(append(key[:0], rowSpace), k...)
 		if r.value == nil {

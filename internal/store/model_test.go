@@ -99,6 +99,9 @@ func compare(t *rapid.T, path string) {
 	if m.through {
 		opts = append(opts, store.WithThrough())
 	}
+	if rapid.Bool().Draw(t, "shared") {
+		opts = append(opts, store.WithShared())
+	}
 	open := func() *store.Store {
 		if path == "" {
 			return store.InMemory(opts...)

@@ -20,6 +20,10 @@ func WithDeadline(deadline func(row []byte) (ms int64, ok bool)) Option {
 	return func(s *Store) { s.deadline = deadline }
 }
 
+// WithShared has Get give out the values themselves, which nobody may change: for tables whose codec leaves the bytes it
+// decodes as they are.
+func WithShared() Option { return func(s *Store) { s.shared = true } }
+
 // Builder returns the constructor of the stores of one instance, each a LevelDB at "{dir}/{topic}.{partition}". Two
 // instances must not share dir. An empty dir gives stores in memory, which start empty.
 func Builder(dir string, opts ...Option) func(topic string, partition int32) (*Store, error) {

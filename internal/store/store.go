@@ -22,10 +22,12 @@ type Layered interface {
 var _ Layered = (*Store)(nil)
 
 // Store is a storage.Storage with a layer. It is safe for concurrent use. Keys may be any bytes. A nil value is a
-// deletion, as it is in the changelog; a value of no bytes is a value. Get and the iterators give copies.
+// deletion, as it is in the changelog; a value of no bytes is a value. The iterators give copies, and so does Get, but
+// where the store is WithShared.
 type Store struct {
 	path     string // "" in memory
 	through  bool
+	shared   bool
 	deadline func([]byte) (int64, bool)
 	due      *timer.Index
 	base     backing
@@ -40,6 +42,7 @@ type Store struct {
 	sealed    *layer // nil: no cut is being written
 	spare     *layer // an empty one, or nil
 	flushed   int64  // offset of the base
+	clean     *clean // nil: the base is in memory, or the store is not recovered, or has no layers
 
 	writing sync.Mutex // one writer of the base at a time
 
@@ -80,7 +83,8 @@ func (s *Store) Reopen() (*Store, error) {
 	}
 	s.base = nil
 	again := newStore("", nil)
-	again.through, again.deadline, again.base, again.flushed = s.through, s.deadline, base, base.last
+	again.through, again.shared, again.deadline = s.through, s.shared, s.deadline
+	again.base, again.flushed = base, base.last
 	if again.deadline == nil {
 		return again, nil
 	}
@@ -122,7 +126,10 @@ func (s *Store) Open() error { return s.alive(func() error { return nil }) }
 // Has reports whether a key has a value.
 func (s *Store) Has(key string) (has bool, err error) {
 	err = s.alive(func() error {
-		if r, ok := s.layered(key); ok {
+		s.mu.RLock()
+		r, ok := s.layered(key)
+		s.mu.RUnlock()
+		if ok {
 			has = r.value != nil
 			return nil
 		}
@@ -132,16 +139,44 @@ func (s *Store) Has(key string) (has bool, err error) {
 	return has, err
 }
 
-// Get returns a copy of a key's value, or nil where it has none.
-func (s *Store) Get(key string) (value []byte, err error) {
-	err = s.alive(func() error {
-		if r, ok := s.layered(key); ok {
-			value = copied(r.value)
-			return nil
-		}
-		value, _, err = s.base.get(key)
-		return err
-	})
+// Get returns a key's value, or nil where it has none: a copy, but where the store is WithShared.
+func (s *Store) Get(key string) ([]byte, error) {
+	s.life.RLock()
+	defer s.life.RUnlock()
+	if s.closed {
+		return nil, s.named(ErrClosed)
+	}
+	value, err := s.find(key)
+	if !s.shared {
+		value = copied(value)
+	}
+	return value, err
+}
+
+// find looks a key up, in the layers first. What it returns is not the caller's own.
+func (s *Store) find(key string) ([]byte, error) {
+	s.mu.Lock()
+	if r, ok := s.layered(key); ok {
+		s.mu.Unlock()
+		return r.value, nil
+	}
+	if s.clean == nil {
+		s.mu.Unlock()
+		value, _, err := s.base.get(key)
+		return value, err
+	}
+	value, ok := s.clean.get(key)
+	writes := s.clean.writes
+	s.mu.Unlock()
+	if ok {
+		return value, nil
+	}
+	value, ok, err := s.base.get(key)
+	if ok {
+		s.mu.Lock()
+		s.clean.read(key, value, writes)
+		s.mu.Unlock()
+	}
 	return value, err
 }
 
@@ -223,10 +258,8 @@ func (s *Store) index(key string, r row) {
 	}
 }
 
-// layered looks a key up in the layers.
+// layered looks a key up in the layers; s.mu is held.
 func (s *Store) layered(key string) (row, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	r, ok := s.open.rows[key]
 	if !ok && s.sealed != nil {
 		r, ok = s.sealed.rows[key]

@@ -266,7 +266,10 @@ func (r *run) options() []goka.ProcessorOption {
 		}),
 		goka.WithConsumerGroupBuilder(r.buildGroup),
 		func() goka.ProcessorOption {
-			wrap := cut.Wrap{Clock: u.cfg.Clock, Partitions: r.partitions.Load, Rows: r.tables.rows, Failed: r.failed}
+			wrap := &cut.Wrap{
+				Clock: u.cfg.Clock, Partitions: r.partitions.Load, Edges: cut.EdgesOf(u.cfg.Graph),
+				Rows: r.tables.rows, Failed: r.failed,
+			}
 			return goka.WithContextWrapper(func(ctx goka.Context) goka.Context {
 				return wrap.Context(ctx, r.producer)
 			})

@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/lovoo/goka/storage"
 
+	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/timer"
@@ -48,10 +49,16 @@ func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, erro
 		open: map[int32]*store.Store{}, reading: map[int32]*reading{}, kept: map[int32]kept{},
 	}
 	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
-	t.table = store.Builder(cfg.StorageDir)
+	var own []store.Option
 	if timed != nil {
-		t.table = store.Builder(cfg.StorageDir, store.WithDeadline(timed.Deadline))
+		own = append(own, store.WithDeadline(timed.Deadline))
 	}
+	if edge := cfg.Graph.GroupTable(); edge != nil {
+		if _, frozen := edge.Codec().(callback.Frozen); frozen {
+			own = append(own, store.WithShared())
+		}
+	}
+	t.table = store.Builder(cfg.StorageDir, own...)
 	return t
 }
 

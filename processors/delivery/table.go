@@ -6,6 +6,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/row"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -16,7 +17,13 @@ type rows struct {
 	onDeadline func(c *processors.Context) error
 }
 
-var _ processors.Timed = rows{}
+var (
+	_ processors.Timed = rows{}
+	_ callback.Frozen  = rows{}
+)
+
+// FrozenRows implements callback.Frozen.
+func (rows) FrozenRows() {}
 
 func (r rows) Encode(value any) ([]byte, error) {
 	if raw, ok := value.([]byte); ok {

@@ -27,6 +27,10 @@ func (c *runtimeContext) Now() time.Time { return c.runner.driver.Now() }
 // Owns is true: there is one partition.
 func (c *runtimeContext) Owns(string) bool { return true }
 
+func (c *runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
+	c.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers))
+}
+
 func (c *runtimeContext) Part(n uint32) ([]byte, error) {
 	if c.runner.rows == nil {
 		return nil, errNoTable

@@ -37,7 +37,7 @@ func abandon(state *State, key string, now time.Time) Outcome {
 		return Outcome{}
 	}
 	s := &session{row: state, key: key, now: now}
-	for _, a := range s.unfinished() {
+	for a := range s.unfinished() {
 		if a == nil {
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result
-// at once.
-func (s *session) call(r topics.ThinkResponse) {
+// at once. previous is how many PreviousMessages the response has.
+func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	items := slices.Clone(r.ToolUses)
 	for range r.NullToolUses {
 		items = append(items, topics.ToolUseItem{}) // null is an item without anything
@@ -21,17 +21,12 @@ func (s *session) call(r topics.ThinkResponse) {
 		return
 	}
 	turn := s.row.Turn
-	s.keepOwn(r)
-	turn.Calls = make([]*Call, len(items))
-	wrong := make([]*Result, len(items))
-	taken := make(map[string]bool, len(items))
-	for i, item := range items {
-		turn.Calls[i] = &Call{ToolUseId: item.ToolUseID, Name: item.Name}
-		items[i].TotalTools = total
-		if wrong[i] = s.unusable(items[i], taken); wrong[i] == nil {
-			taken[*item.ToolUseID] = true
-		}
-		turn.Calls[i].Result = wrong[i]
+	s.keepOwn(r, previous)
+	turn.Calls = make([]*Call, 0, len(items))
+	for i := range items {
+		item := &items[i]
+		item.TotalTools = total
+		turn.Calls = append(turn.Calls, &Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
 	}
 	turn.DeadlineMs = s.after(s.rules.ToolTimeout)
 	if !s.makeRoom() {
@@ -44,7 +39,7 @@ func (s *session) call(r topics.ThinkResponse) {
 	for i, item := range items {
 		switch {
 		case s.sizeOfItem(item) > s.rules.RecordLimit:
-		case wrong[i] != nil:
+		case turn.Calls[i].Result != nil:
 			s.emit(turn.Message.TurnId, turn.Step, Refused(item), i)
 		default:
 			s.emit(turn.Message.TurnId, turn.Step, Called(item), i)
@@ -54,8 +49,8 @@ func (s *session) call(r topics.ThinkResponse) {
 	s.completeStep()
 }
 
-// unusable is the result of an item that is no call, nil for a call.
-func (s *session) unusable(item topics.ToolUseItem, taken map[string]bool) *Result {
+// unusable is the result of an item that is no call, nil for a call. The items ahead of it are calls already.
+func (s *session) unusable(item topics.ToolUseItem) *Result {
 	text, reason := "", "invalid_tool_call"
 	switch {
 	case blank(item.ToolUseID):
@@ -64,7 +59,7 @@ func (s *session) unusable(item topics.ToolUseItem, taken map[string]bool) *Resu
 		text = "the tool call has no name"
 	case len(*item.ToolUseID) > maxID, len(*item.Name) > maxID:
 		text = fmt.Sprintf("the tool call's tool_use_id or name is longer than %d bytes", maxID)
-	case taken[*item.ToolUseID]:
+	case s.openCall(*item.ToolUseID) != nil:
 		text = "the tool_use_id is that of another call of the same response"
 	case s.sizeOfItem(item) > s.rules.RecordLimit:
 		text, reason = "the tool call does not fit into a record", "too_large"
@@ -76,9 +71,9 @@ func (s *session) unusable(item topics.ToolUseItem, taken map[string]bool) *Resu
 
 // synthesise is the result of a call that has none of its own.
 func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
-	status := statusError
+	session, status := s.key, statusError
 	return &Result{
-		SessionId: &s.key,
+		SessionId: &session, // the row's own
 		ToolUseId: id,
 		Name:      name,
 		Result:    errorResult(text, reason),
@@ -140,11 +135,10 @@ func (s *session) completeStep() {
 			return
 		}
 	}
-	history, _ := s.history()
-	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + len(history)
+	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
 	short, fits := s.fitResults(s.rules.RecordLimit - around)
-	message := s.emitResults(short)
-	if fits && s.think(topics.EncodeMessage(topics.Message(message))) {
+	message := topics.Message(s.emitResults(short))
+	if fits && s.think(topics.EncodeMessage(message), &message) {
 		return
 	}
 	turn.Calls = nil

@@ -44,7 +44,7 @@ func (s *session) deadline() int64 {
 	for _, r := range s.row.Routes {
 		add(r.ExpiresMs)
 	}
-	for _, a := range s.unfinished() {
+	for a := range s.unfinished() {
 		if a.Route != nil {
 			add(a.Route.ExpiresMs)
 		}

@@ -61,7 +61,13 @@ func outputID(turn string, step uint32, v Value, index int) string {
 	return turn + "/" + strconv.FormatUint(uint64(step), 10) + "/" + v.kind() + "/" + strconv.Itoa(index)
 }
 
+// mostEffects is how many effects nearly all events have at most.
+const mostEffects = 3
+
 func (s *session) emit(turn string, step uint32, v Value, index int) {
+	if s.effects == nil {
+		s.effects = make([]Effect, 0, mostEffects)
+	}
 	s.effects = append(s.effects, Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v})
 }
 

@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"time"
@@ -31,7 +30,8 @@ const (
 // turnID names the turn of the message that a cause brought (R20).
 func turnID(session, cause string) string {
 	d := digests.Of(ofTurn, session, cause)
-	return hex.EncodeToString(d[:])
+	var text [2 * digestSize]byte
+	return string(hex.AppendEncode(text[:0], d[:]))
 }
 
 // remember appends a digest and drops what is too old or too much.
@@ -47,7 +47,7 @@ func remember(memory []byte, d digest, now time.Time, keep time.Duration, count 
 // remembers reports whether a digest is in memory and not too old.
 func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool {
 	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if bytes.Equal(memory[:digestSize], d[:]) && !forgotten(memory, now, keep) {
+		if digest(memory[:digestSize]) == d && !forgotten(memory, now, keep) {
 			return true
 		}
 	}

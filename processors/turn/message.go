@@ -14,7 +14,7 @@ func (e MessageArrived) apply(s *session) {
 	case e.tombstone():
 		s.refuse(reasonTombstone)
 		return
-	case m.Role != nil && *m.Role == roleTool:
+	case e.byTurn():
 		// Ours was enriched when it was written; it is on the topic for its readers (R24).
 		if !e.Own {
 			s.refuse(reasonForeignTool)
@@ -36,7 +36,7 @@ func (e MessageArrived) apply(s *session) {
 		s.reject(a, failure{topics.CodeInvalidMessage, wrong})
 	case turn == nil:
 		a.Input = topics.EncodeMessage(m)
-		s.open(a)
+		s.open(a, &m)
 	case s.rules.Policy == Reject:
 		s.reject(a, failure{topics.CodeBusy, "another message of this session is being answered"})
 	case len(s.row.Waiting) >= s.rules.QueueLimit:
@@ -47,6 +47,9 @@ func (e MessageArrived) apply(s *session) {
 		s.makeRoom()
 	}
 }
+
+// byTurn reports whether a message is, or says that it is, a tool message of the turn.
+func (e MessageArrived) byTurn() bool { return e.Message.Role != nil && *e.Message.Role == roleTool }
 
 // accept makes of a message what its output will need, and says what is wrong with it.
 func accept(e MessageArrived) (a *Accepted, wrong string) {

@@ -72,8 +72,9 @@ func errorOutput(f failure) topics.Output {
 	}
 }
 
-// answer ends the open turn with what its last response says, and keeps the conversation.
-func (s *session) answer(r topics.ThinkResponse) {
+// answer ends the open turn with what its last response says, and keeps the conversation. previous is how many
+// PreviousMessages the response has.
+func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 	o := topics.Output{
 		UserID:       boundedID(r.UserID),
 		InputTokens:  r.ThinkInputTokens,
@@ -105,7 +106,7 @@ func (s *session) answer(r topics.ThinkResponse) {
 		return
 	}
 	kept, keptLength := s.stored(), s.row.HistoryLength
-	s.row.History, s.row.HistoryLength = conversation(r)
+	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
 	if !s.makeRoom() {
 		s.row.History, s.row.HistoryLength = kept, keptLength
@@ -123,10 +124,14 @@ func agentName(v topics.Raw) string {
 	return "null"
 }
 
-// conversation is what a response leaves behind: all that the model was given, and all that it said (R22).
-func conversation(r topics.ThinkResponse) (topics.Raw, uint32) {
-	whole := topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse)
-	return whole, messages(whole)
+// conversation is what a response leaves behind: all that the model was given, and all that it said (R22). previous is
+// how many PreviousMessages there are: they are most of it, and counted already.
+func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, length uint32) {
+	length = previous + messages(r.LastInputResponse)
+	if r.LastInputMessage != nil {
+		length++
+	}
+	return topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse), length
 }
 
 // boundedID is an id that came inside a foreign record; one that is too long counts as absent.
@@ -139,8 +144,11 @@ func boundedID(id *string) *string {
 
 // timestamp is now as the records have it: ISO-8601 in UTC with milliseconds.
 func (s *session) timestamp() *string {
-	t := instant(s.now)
-	return &t
+	if s.instant == nil {
+		t := instant(s.now)
+		s.instant = &t
+	}
+	return s.instant
 }
 
 func instant(t time.Time) string {
@@ -160,7 +168,7 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	}
 	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
-	if !ok || e.tombstone() || e.Message.Role != nil && *e.Message.Role == roleTool {
+	if !ok || e.tombstone() || e.byTurn() {
 		return effects
 	}
 	a, _ := accept(e)

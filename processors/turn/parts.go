@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
@@ -20,7 +21,7 @@ type apart struct {
 // laid is how a field was found: the parts it begins with, and its whole value where it was loaded.
 type laid struct {
 	parts  []*Part
-	value  []byte
+	value  []byte // also of a history that is known but was not asked for
 	loaded bool
 }
 
@@ -81,24 +82,28 @@ func lengthOf(parts []*Part) (length int) {
 }
 
 // load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
-// what the row says. read is nil where the table takes no parts; known are the fields of a state that was kept, or nil.
-func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, error), known *[4][]byte) error {
-	a.has, a.next = read != nil, s.NextPart
+// what the row says. known are the fields of a state that was kept, or nil.
+// A history that is not needed stays apart even where it is known: outcomes do not depend on what is kept.
+func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) error {
+	a.has, a.next = from.HasParts(), s.NextPart
 	for i, f := range s.bigFields() {
 		l := &a.fields[i]
 		l.parts, l.loaded = *f.parts, i != history || withHistory || len(*f.parts) == 0
 		if !l.loaded {
+			if known != nil {
+				l.value = known[i]
+			}
 			continue
 		}
-		if known != nil && i != history {
+		if known != nil && (i != history || known[i] != nil) {
 			*f.inline, *f.parts = known[i], nil
 		} else if len(l.parts) > 0 {
 			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
 			for _, p := range l.parts {
-				if read == nil {
+				if !a.has {
 					return errNoParts
 				}
-				value, err := read(p.Number)
+				value, err := from.Part(p.Number)
 				if err != nil {
 					return err
 				}
@@ -116,7 +121,7 @@ func (a *apart) load(s *State, withHistory bool, read func(uint32) ([]byte, erro
 
 // store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
 // ahead of the row, and the numbers of those that are to go behind it; whole are the fields as the row will be found with
-// them, but for the history. A nil state is a row that goes.
+// them, the history only where it is known. A nil state is a row that goes.
 func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole [4][]byte) {
 	if s == nil {
 		for _, l := range a.fields {
@@ -128,9 +133,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 	}
 	if !a.has {
 		for i, f := range s.bigFields() {
-			if i != history {
-				whole[i] = *f.inline
-			}
+			whole[i] = *f.inline
 		}
 		return nil, nil, whole
 	}
@@ -148,14 +151,14 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 				for _, p := range l.parts {
 					gone = append(gone, p.Number)
 				}
+			} else {
+				whole[i] = l.value
 			}
 			continue
 		}
 		kept, rest, left := l.keep(*f.inline, f.entry)
 		gone = append(gone, left...)
-		if i != history {
-			whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
-		}
+		whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
 		if len(rest) > f.limit {
 			// Parts that are not much larger than what comes after them become one with it: so there are few of them,
 			// each about twice the next, and a byte is written a few times in all.
@@ -169,7 +172,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			}
 			// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
 			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
-			kept = append(kept, &Part{Number: s.NextPart, Length: uint32(len(content))})
+			kept = append(slices.Clip(kept), &Part{Number: s.NextPart, Length: uint32(len(content))})
 			rest = rest[len(rest)-f.rest:]
 			s.NextPart++
 		}
@@ -185,13 +188,16 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)
-	end := 0
-	for _, p := range l.parts {
+	first, end := 0, 0
+	for i, p := range l.parts {
 		start := end
 		end += int(p.Length)
 		switch {
-		case end > dropped && end <= common:
-			kept, rest = append(kept, p), value[end-dropped:]
+		case end > dropped && end <= common: // all of these stand side by side
+			if len(kept) == 0 {
+				first = i
+			}
+			kept, rest = l.parts[first:i+1:i+1], value[end-dropped:]
 		case end > common && 2*(common-start) > int(p.Length):
 			front := &Part{Number: p.Number, Length: uint32(common - start)}
 			kept, rest = append(kept, front), value[common-dropped:]
@@ -211,6 +217,9 @@ func (l laid) behind(n int, value []byte) []byte {
 		return value
 	}
 	at := l.dropped(value, memorySize)
+	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
+		return l.value[at-n : at+len(value)]
+	}
 	return append(l.value[at-n:at:at], value...)
 }
 

@@ -24,7 +24,7 @@ type parted struct {
 func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
 	s, a := &State{}, apart{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, withHistory, func(n uint32) ([]byte, error) { return p.parts[n], nil }, p.known))
+	require.NoError(t, a.load(s, withHistory, table{parts: p.parts}, p.known))
 	change(s)
 	write, gone, whole := a.store(s, now.UnixMilli())
 	p.known = &whole
@@ -53,7 +53,7 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 func (p *parted) whole(t require.TestingT) *State {
 	s, a := &State{}, apart{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, true, func(n uint32) ([]byte, error) { return p.parts[n], nil }, nil))
+	require.NoError(t, a.load(s, true, table{parts: p.parts}, nil))
 	return s
 }
 
@@ -159,6 +159,6 @@ func TestMissingPartMakesTheRowUnreadable(t *testing.T) {
 	var s State
 	var a apart
 	require.NoError(t, proto.Unmarshal(p.row, &s))
-	require.ErrorIs(t, a.load(&s, true, func(uint32) ([]byte, error) { return nil, nil }, nil), errBroken)
-	require.ErrorIs(t, a.load(&s, true, nil, nil), ErrRowVersion, "under a plain goka.NewProcessor")
+	require.ErrorIs(t, a.load(&s, true, table{parts: map[uint32][]byte{}}, nil), errBroken)
+	require.ErrorIs(t, a.load(&s, true, table{}, nil), ErrRowVersion, "under a plain goka.NewProcessor")
 }

@@ -203,7 +203,7 @@ func (p *play) keep(out Outcome, a apart) {
 	require.NoError(p.tb, err)
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
-	p.bind.recent.keep(p.key, written{raw, out.State, whole})
+	p.bind.recent.keep(p.key, written{row: raw, state: out.State, whole: whole})
 	ms, ok := row.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
@@ -216,17 +216,24 @@ func (p *play) keep(out Outcome, a apart) {
 }
 
 // found is the row as the table has it.
-func (p *play) found() found {
-	return found{
-		row: func() any {
-			if p.row == nil {
-				return nil
-			}
-			return storedRow(p.row)
-		},
-		part: func(n uint32) ([]byte, error) { return p.parts[n], nil },
-	}
+func (p *play) found() found { return table{p.row, p.parts} }
+
+// table is a row and its parts; a table without the map takes no parts.
+type table struct {
+	row   []byte
+	parts map[uint32][]byte
 }
+
+func (t table) Value() any {
+	if t.row == nil {
+		return nil
+	}
+	return storedRow(t.row)
+}
+
+func (t table) HasParts() bool { return t.parts != nil }
+
+func (t table) Part(n uint32) ([]byte, error) { return t.parts[n], nil }
 
 // state is the row with its parts.
 func (p *play) state() *State {
@@ -237,7 +244,7 @@ func (p *play) state() *State {
 	s, err := DecodeState(p.row)
 	require.NoError(p.tb, err)
 	var a apart
-	require.NoError(p.tb, a.load(s, true, p.found().part, nil))
+	require.NoError(p.tb, a.load(s, true, p.found(), nil))
 	return s
 }
 

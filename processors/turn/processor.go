@@ -60,15 +60,15 @@ func (b *binding) onThinkResponse(c *processors.Context, in codec.Decoded[topics
 }
 
 func (b *binding) onThinkFailure(c *processors.Context, in codec.Decoded[topics.ThinkFailure]) error {
-	return b.apply(c, ThinkFailed{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ThinkFailed{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolResult(c *processors.Context, in codec.Decoded[topics.ToolUseResult]) error {
-	return b.apply(c, ToolAnswered{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ToolAnswered{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolFailure(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, ToolFailed{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ToolFailed{withHeaders(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
@@ -88,22 +88,24 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 		Session: c.Key(), Cause: c.CauseID(), At: c.Timestamp(), Value: raw,
 		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(),
 	}
+	_, r.Own = c.Headers()[topics.HeaderID]
+	return r
+}
+
+// withHeaders is the record of an event that may be held, or that its headers say more of.
+func withHeaders(c *processors.Context, raw []byte) *Record {
+	r := recordOf(c, raw)
 	for name, value := range c.Headers() {
 		r.Headers = append(r.Headers, &Header{Name: []byte(name), Value: value})
 	}
 	slices.SortFunc(r.Headers, func(a, b *Header) int { return slices.Compare(a.Name, b.Name) })
-	_, r.Own = c.Headers()[topics.HeaderID]
 	return r
 }
 
 // apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer
 // build wrote it, and what this one would write over it would be lost.
 func (b *binding) apply(c *processors.Context, e Event) error {
-	r := found{row: c.Value}
-	if c.HasParts() {
-		r.part = c.Part
-	}
-	d, err := b.attempt(r, e, c.Now())
+	d, err := b.attempt(c, e, c.Now())
 	switch {
 	case errors.Is(err, ErrRowVersion):
 		return err
@@ -113,10 +115,11 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	return b.perform(c, d)
 }
 
-// found is a row as the table has it.
-type found struct {
-	row  func() any
-	part func(number uint32) ([]byte, error) // nil: there are none
+// found is where a row is found: a *processors.Context.
+type found interface {
+	Value() any
+	HasParts() bool
+	Part(number uint32) ([]byte, error)
 }
 
 // done is an outcome in bytes.
@@ -183,8 +186,11 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *[4][]byte
-	row := r.row()
+	row := r.Value()
 	if raw, ok := row.(storedRow); ok {
+		if ours(e) && b.recent.has(e.session(), raw) {
+			return Outcome{}, a, nil // the state stays where it is
+		}
 		if w, ok := b.recent.take(e.session(), raw); ok {
 			state, known = w.state, &w.whole
 		}
@@ -196,14 +202,20 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 	}
 	if state != nil {
 		withHistory = withHistory || needsHistory(state, e)
-		err = a.load(state, withHistory, r.part, known)
+		err = a.load(state, withHistory, r, known)
 	} else {
-		err = a.load(&State{}, true, r.part, nil)
+		err = a.load(&State{}, true, r, nil)
 	}
 	if err != nil {
 		return Outcome{}, a, err
 	}
 	return Apply(state, e, now, b.rules), a, nil
+}
+
+// ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).
+func ours(e Event) bool {
+	m, ok := e.(MessageArrived)
+	return ok && !m.tombstone() && m.byTurn() && m.Own
 }
 
 func needsHistory(s *State, e Event) bool {
@@ -226,6 +238,9 @@ func openCalls(t *OpenTurn) (open int) {
 }
 
 func (b *binding) encode(effects []Effect) (d done, err error) {
+	if len(effects) > 0 {
+		d.emits = make([]emit, 0, len(effects))
+	}
 	for _, effect := range effects {
 		switch v := effect.(type) {
 		case Emit:
@@ -274,23 +289,28 @@ var errEncoded = errors.New("turn: encoded already")
 
 func (b *binding) perform(c *processors.Context, d done) error {
 	var errs []error
+	try := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for _, e := range d.emits {
-		errs = append(errs, c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
+		try(c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
 	}
 	for _, l := range d.letters {
-		errs = append(errs, deadLetter(c, l))
+		try(deadLetter(c, l))
 	}
 	for _, p := range d.parts {
-		errs = append(errs, c.SetPart(p.number, p.value))
+		try(c.SetPart(p.number, p.value))
 	}
 	for _, n := range d.gone {
-		errs = append(errs, c.DeletePart(n))
+		try(c.DeletePart(n))
 	}
 	switch {
 	case d.changed && d.row == nil:
-		errs = append(errs, c.Delete())
+		try(c.Delete())
 	case d.changed:
-		errs = append(errs, c.SetValue(d.row))
+		try(c.SetValue(d.row))
 	}
 	return errors.Join(errs...)
 }

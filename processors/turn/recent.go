@@ -10,17 +10,23 @@ import (
 // recent keeps the states of the sessions that had an event last, as they were written, so that the next event need not
 // decode the row again and read its parts. What it has counts only where the table's row is byte for byte the one that
 // was written with it: another instance, a crash or an operator may have been there in between.
+//
+// Histories that stand apart have room of their own: a session in a turn, whose history is wanted again at once, takes
+// none of the states of those that are between two turns.
 type recent struct {
-	mu     sync.Mutex
-	states *simplelru.LRU[string, written]
-	size   int
+	mu        sync.Mutex
+	states    *simplelru.LRU[string, *written]
+	histories *simplelru.LRU[string, *written] // those of states that know theirs
+	size      int
+	apart     int // bytes of the histories
 }
 
-// written is a state and the row that it was written as.
+// written is a state and the row that it was written as. The zero value is one that was taken.
 type written struct {
 	row   []byte
 	state *State
-	whole [4][]byte // its big fields but the history, whole
+	whole [4][]byte // its big fields, whole; a history that stands apart may be missing
+	apart int       // bytes of the history, where it stands apart and is here
 }
 
 const (
@@ -29,21 +35,42 @@ const (
 	recentRow  = 16 << 10
 	// recentEntry is what a state costs beside its bytes, which it has about twice.
 	recentEntry = 2 << 10
+	// recentHistories bounds the histories, in bytes.
+	recentHistories = 16 << 20
+	// recentSessions is out of reach: the bounds are sizes.
+	recentSessions = 1 << 20
 )
 
 func newRecent() *recent {
 	r := &recent{}
-	r.states, _ = simplelru.NewLRU(1<<20, func(_ string, w written) { r.size -= w.size() }) // its only error is a size of 0
+	// The only error is that of a size of 0.
+	r.histories, _ = simplelru.NewLRU[string, *written](recentSessions, nil)
+	r.states, _ = simplelru.NewLRU(recentSessions, func(session string, w *written) {
+		r.histories.Remove(session)
+		r.replace(w, written{})
+		r.size -= w.size()
+	})
 	return r
 }
 
-func (w written) size() int {
+// size is what a state takes, but for its history that stands apart.
+func (w *written) size() int {
 	size := 2*len(w.row) + recentEntry
-	for _, b := range w.whole {
+	for _, b := range w.whole[history+1:] {
 		size += cap(b)
 	}
 	return size
 }
+
+// has reports whether the state of a session is here and is the one of this row.
+func (r *recent) has(session string, row []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ok := r.states.Get(session)
+	return ok && w.isOf(row)
+}
+
+func (w *written) isOf(row []byte) bool { return w.state != nil && bytes.Equal(w.row, row) }
 
 // take gives the state of a session away, if it is the one of this row.
 func (r *recent) take(session string, row []byte) (written, bool) {
@@ -53,62 +80,54 @@ func (r *recent) take(session string, row []byte) (written, bool) {
 	if !ok {
 		return written{}, false
 	}
-	r.states.Remove(session)
-	return w, bytes.Equal(w.row, row)
+	taken := *w
+	r.replace(w, written{}) // its place stays: mostly it is kept again at once
+	return taken, taken.isOf(row)
 }
 
-// keep takes a state over. It may not share memory with the event that changed it, which came in a response of megabytes.
+// keep takes a state over. The state has memory of its own, no larger than what it says: nothing in it is a part of the
+// event that changed it, which may have come in a response of megabytes. Only the end of a history that stands apart is
+// a part of the whole.
 func (r *recent) keep(session string, w written) {
-	if len(w.row) > recentRow {
-		return
-	}
-	w.state.own()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states.Remove(session)
-	r.states.Add(session, w)
-	for r.size += w.size(); r.size > recentSize; {
+	if len(w.row) > recentRow {
+		r.states.Remove(session)
+		return
+	}
+	at, ok := r.states.Get(session)
+	if !ok {
+		at = &written{}
+		r.states.Add(session, at)
+		r.size += at.size()
+	}
+	if len(w.state.HistoryParts) > 0 {
+		w.apart = cap(w.whole[history])
+	}
+	if r.replace(at, w); w.apart > 0 {
+		r.histories.Add(session, at)
+	}
+	for r.apart > recentHistories {
+		_, oldest, _ := r.histories.RemoveOldest()
+		r.forgetHistory(oldest)
+	}
+	for r.size > recentSize {
 		r.states.RemoveOldest()
 	}
 }
 
-// own copies the fields that may be parts of an event.
-func (s *State) own() {
-	s.History = bytes.Clone(s.History)
-	for _, w := range s.Waiting {
-		w.own()
-	}
-	for _, r := range s.Routes {
-		r.own()
-	}
-	t := s.Turn
-	if t == nil {
+func (r *recent) replace(at *written, w written) {
+	r.size += w.size() - at.size()
+	r.apart += w.apart - at.apart
+	*at = w
+}
+
+func (r *recent) forgetHistory(w *written) {
+	if w.apart == 0 { // it was taken
 		return
 	}
-	t.Tail = bytes.Clone(t.Tail)
-	t.Message.own()
-	for _, c := range t.Calls {
-		if c.Result != nil {
-			c.Result.Result = bytes.Clone(c.Result.Result)
-		}
-	}
-	for _, h := range t.Held {
-		h.Value = bytes.Clone(h.Value)
-		for _, header := range h.Headers {
-			header.Value = bytes.Clone(header.Value)
-		}
-	}
-}
-
-func (a *Accepted) own() {
-	if a != nil {
-		a.Input = bytes.Clone(a.Input)
-		a.Route.own()
-	}
-}
-
-func (r *ReplyRoute) own() {
-	if r != nil {
-		r.ReplyTo = bytes.Clone(r.ReplyTo)
-	}
+	less := *w
+	less.whole[history], less.apart = nil, 0
+	less.state.History = bytes.Clone(less.state.History)
+	r.replace(w, less)
 }

@@ -1,8 +1,10 @@
 package turn
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -34,4 +36,48 @@ func TestKeptStatesAreTheirRowsAndShareNothingWithEvents(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Histories that stand apart have a bound of their own: where there are more, the states stay without them.
+func TestKeptHistoriesAreBounded(t *testing.T) {
+	const sessions, size = 100, recentHistories / 50
+	r := newRecent()
+	row := func(n int) []byte { return fmt.Append(nil, "row ", n) }
+	for range 3 {
+		for n := range sessions {
+			whole := make([]byte, size)
+			s := &State{HistoryParts: []*Part{{Number: 1, Length: size - 1}}, History: whole[size-1:]}
+			r.keep(fmt.Sprint(n), written{row: row(n), state: s, whole: [4][]byte{history: whole}})
+			require.LessOrEqual(t, r.apart, recentHistories)
+		}
+	}
+	for n := range sessions {
+		require.True(t, r.has(fmt.Sprint(n), row(n)))
+		require.False(t, r.has(fmt.Sprint(n), []byte("another")))
+		w, ok := r.take(fmt.Sprint(n), row(n))
+		require.True(t, ok)
+		require.Len(t, w.state.History, 1)
+		if n < sessions-50 {
+			require.Nil(t, w.whole[history])
+			require.Less(t, cap(w.state.History), 100, "the end does not keep the whole in memory")
+		} else {
+			require.Len(t, w.whole[history], size)
+		}
+		require.False(t, r.has(fmt.Sprint(n), row(n)))
+	}
+	require.Zero(t, r.apart)
+	require.Equal(t, sessions*recentEntry, r.size)
+}
+
+func TestKeptStatesAreBounded(t *testing.T) {
+	r := newRecent()
+	for n := range 10_000 {
+		r.keep(fmt.Sprint(n), written{row: make([]byte, recentRow), state: &State{}})
+		require.LessOrEqual(t, r.size, recentSize)
+	}
+	require.NotZero(t, r.states.Len())
+	for r.states.Len() > 0 {
+		r.states.RemoveOldest()
+	}
+	require.Zero(t, r.size)
 }

@@ -26,7 +26,7 @@ func (e ToolAnswered) apply(s *session) {
 	r := resultOf(e.Result)
 	call := s.openCall(*id)
 	if call == nil {
-		s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Digest: same[:]})
+		s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Digest: bytes.Clone(same[:])})
 		return
 	}
 	s.endWith(call, r, same)
@@ -95,7 +95,7 @@ func (s *session) early(from *Record, id string, h *Held) {
 		return
 	}
 	h.Topic, h.Partition, h.Offset = from.Topic, from.Partition, from.Offset
-	h.Value, h.Headers = from.Value, from.Headers
+	h.Value, h.Headers = bytes.Clone(from.Value), cloneHeaders(from.Headers) // the row's own: it outlives the record
 	turn.Held = append(turn.Held, h)
 	if !s.fits() {
 		turn.Held = turn.Held[:len(turn.Held)-1]
@@ -103,6 +103,13 @@ func (s *session) early(from *Record, id string, h *Held) {
 		return
 	}
 	s.changed = true
+}
+
+func cloneHeaders(headers []*Header) (clones []*Header) {
+	for _, h := range headers {
+		clones = append(clones, &Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+	}
+	return clones
 }
 
 // claimHeld ends the calls whose results came before them.

@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"bytes"
+	"iter"
 	"math"
 	"slices"
 
@@ -20,7 +22,7 @@ func (e RouteGiven) apply(s *session) {
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
-			ReplyTo:     e.descriptor(s),
+			ReplyTo:     bytes.Clone(e.descriptor(s)), // the row's own: it outlives the record
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
 		})
@@ -38,7 +40,7 @@ func (e RouteGiven) descriptor(s *session) topics.Raw {
 // addRoute keeps a route: with the message it serves where that is known already, else until that comes.
 func (s *session) addRoute(r *ReplyRoute) {
 	if r.RequestId == nil {
-		for _, a := range s.unfinished() {
+		for a := range s.unfinished() {
 			if a.RequestId == nil && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
 				a.Route = r
 				s.keepRoute(func() { a.Route = nil })
@@ -125,7 +127,7 @@ func (s *session) withdrawRoute() {
 	older := func(r *ReplyRoute) bool {
 		return s.live(r) != nil && r.RequestId == nil && (oldest == nil || r.ExpiresMs < oldest.ExpiresMs)
 	}
-	for _, a := range s.unfinished() {
+	for a := range s.unfinished() {
 		if older(a.Route) {
 			oldest, drop = a.Route, func() { a.Route = nil }
 		}
@@ -148,12 +150,17 @@ func (s *session) live(r *ReplyRoute) *ReplyRoute {
 }
 
 // unfinished are the messages that have no output yet, in the order in which they came.
-func (s *session) unfinished() []*Accepted {
-	var list []*Accepted
-	if s.row.Turn != nil {
-		list = append(list, s.row.Turn.Message)
+func (s *session) unfinished() iter.Seq[*Accepted] {
+	return func(yield func(*Accepted) bool) {
+		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
+			return
+		}
+		for _, a := range s.row.Waiting {
+			if !yield(a) {
+				return
+			}
+		}
 	}
-	return append(list, s.row.Waiting...)
 }
 
 // expireRoutes drops the routes whose time has come.
@@ -161,7 +168,7 @@ func (s *session) expireRoutes() {
 	n := len(s.row.Routes)
 	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *ReplyRoute) bool { return s.live(r) == nil })
 	s.changed = s.changed || len(s.row.Routes) != n
-	for _, a := range s.unfinished() {
+	for a := range s.unfinished() {
 		if a.Route != nil && s.live(a.Route) == nil {
 			a.Route, s.changed = nil, true
 		}

@@ -13,12 +13,12 @@ const stepSize = digestSize + 4
 
 // inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which
 // it was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
-func inputDigest(m topics.Message) []byte {
+func inputDigest(m topics.Message) digest {
 	if m.Role != nil && *m.Role == roleTool {
 		m.Timestamp = nil
 	}
 	d := topics.DigestOf(m)
-	return d[:digestSize:digestSize]
+	return digest(d[:digestSize])
 }
 
 // rememberStep remembers the open step, if there is one, as closed.
@@ -38,27 +38,26 @@ func (s *session) rememberStep() {
 
 // namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
 // or altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
-// length of the history that it echoes decides; workers that compact have another length.
+// length of the history that it echoes decides; workers that compact have another length, and any counts.
 //
 // After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
 // still to come: its input is a message that waits, or it had more history than the open step has.
-func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction bool) bool {
+func (s *session) namesAnother(echo topics.Raw, length uint32, anyLength bool) bool {
 	m, err := topics.DecodeMessage(echo)
 	if err != nil {
 		return false
 	}
 	d := inputDigest(m)
-	open := bytes.Equal(d, s.row.Turn.Input)
-	if open && (compaction || previous == nil) {
+	open := bytes.Equal(d[:], s.row.Turn.Input)
+	if open && anyLength {
 		return false
 	}
 	if !open && s.namesWaiting(d) {
 		return true
 	}
 	closed, sameLength := false, false
-	length := messages(previous)
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
-		if bytes.Equal(steps[:digestSize], d) {
+		if digest(steps[:digestSize]) == d {
 			closed = true
 			sameLength = sameLength || binary.BigEndian.Uint32(steps[digestSize:]) == length
 		}
@@ -73,13 +72,17 @@ func (s *session) namesAnother(echo topics.Raw, previous topics.Raw, compaction 
 // given, as it was: another input is another step's. No input names none.
 func (s *session) asked(input topics.Raw) bool {
 	m, err := topics.DecodeMessage(input)
-	return err != nil || bytes.Equal(inputDigest(m), s.row.Turn.Input)
+	if err != nil {
+		return true
+	}
+	d := inputDigest(m)
+	return bytes.Equal(d[:], s.row.Turn.Input)
 }
 
 // namesWaiting reports whether a digest is that of a message that waits for its turn.
-func (s *session) namesWaiting(d []byte) bool {
+func (s *session) namesWaiting(d digest) bool {
 	for _, a := range s.row.Waiting {
-		if m, err := topics.DecodeMessage(a.Input); err == nil && bytes.Equal(inputDigest(m), d) {
+		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
 			return true
 		}
 	}

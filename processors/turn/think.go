@@ -14,7 +14,7 @@ func (e ThinkResponded) apply(s *session) {
 		s.forgetConversation()
 		return
 	}
-	same := digests.Of(ofResponse, e.Value)
+	same, previous := digests.Of(ofResponse, e.Value), messages(r.PreviousMessages)
 	switch {
 	case r.Known == 0:
 		s.refuse(reasonNoFields)
@@ -25,7 +25,7 @@ func (e ThinkResponded) apply(s *session) {
 	case !s.thinking():
 		s.refuse(reasonNoStep)
 		return
-	case s.namesAnother(echoOf(r), r.PreviousMessages, r.Compaction):
+	case s.namesAnother(echoOf(r), previous, r.Compaction || r.PreviousMessages == nil):
 		s.refuse(reasonOtherStep)
 		return
 	}
@@ -35,9 +35,9 @@ func (e ThinkResponded) apply(s *session) {
 	s.row.UserId = boundedID(r.UserID)
 	switch {
 	case len(r.ToolUses)+r.NullToolUses > 0:
-		s.call(r)
+		s.call(r, previous)
 	case r.EndTurn:
-		s.answer(r)
+		s.answer(r, previous)
 	}
 	// Neither tools nor an end is no answer: the step waits on, until its deadline.
 }
@@ -56,17 +56,24 @@ func (s *session) forgetConversation() {
 
 // keepOwn keeps the conversation after a response that did not end the turn. Most of it stands in the session's history
 // already.
-func (s *session) keepOwn(r topics.ThinkResponse) {
+func (s *session) keepOwn(r topics.ThinkResponse, previous uint32) {
 	turn := s.row.Turn
-	whole, length := conversation(r)
+	whole, length := conversation(r, previous)
 	shared := sharedLength(whole, s.stored())
-	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), whole[shared:], length
+	tail := whole
+	if shared > 0 {
+		tail = bytes.Clone(whole[shared:]) // the row's own: the whole may be large
+	}
+	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
 	turn.UserId = s.row.UserId
 }
 
 // sharedLength is how many bytes two texts begin with in common.
 func sharedLength(a, b []byte) int {
 	n, least := 0, min(len(a), len(b))
+	if least > 0 && &a[0] == &b[0] {
+		return least // the same memory: mostly nothing has changed
+	}
 	for chunk := 4096; chunk > 1; chunk /= 8 {
 		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
 			n += chunk

@@ -68,7 +68,9 @@ func (s *session) tooLargeResult(c *Call, size int) *Result {
 func (s *session) buildToolMessage(short bool) ToolMessage {
 	turn := s.row.Turn
 	role := roleTool
-	content, metadata := []byte{'['}, []byte(`{"tool_results":[`)
+	contentSize, metadataSize := sizesOf(turn.Calls)
+	content := append(make([]byte, 0, envelope/2+contentSize), '[')
+	metadata := append(make([]byte, 0, envelope/2+metadataSize), `{"tool_results":[`...)
 	for i, c := range turn.Calls {
 		if i > 0 {
 			content, metadata = append(content, ','), append(metadata, ',')

@@ -75,10 +75,11 @@ type session struct {
 	now     time.Time
 	rules   Rules
 	effects []Effect
-	changed bool // the row must be written
-	erased  bool // the row must go
-	purging bool // the session ends: no turn begins
-	starved bool // the history was asked for and is not loaded
+	changed bool    // the row must be written
+	erased  bool    // the row must go
+	purging bool    // the session ends: no turn begins
+	starved bool    // the history was asked for and is not loaded
+	instant *string // now in text, once it was needed
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
@@ -95,11 +96,15 @@ func (s *session) stored() topics.Raw {
 	return s.row.History
 }
 
-// size is the row's, with what of it stands apart.
-func (s *session) size() int { return proto.Size(s.row) + s.row.partsSize() }
+// within reports whether the row, with what of it stands apart, has no more than so many bytes.
+func (s *session) within(limit int) bool {
+	apart := s.row.partsSize()
+	// Nearly all rows are far below any limit: these need not be measured exactly.
+	return s.row.bound()+apart <= limit || proto.Size(s.row)+apart <= limit
+}
 
 // fits reports whether the row is within its budget.
-func (s *session) fits() bool { return s.size() <= s.rules.RowLimit-rowReserve }
+func (s *session) fits() bool { return s.within(s.rules.RowLimit - rowReserve) }
 
 // rowReserve is kept for what every event adds to the row: memories, a deadline.
 const rowReserve = 256
@@ -125,11 +130,10 @@ func (s *session) makeRoom() bool {
 
 // trim is the last resort for a row over its budget: it forgets the older half of what it remembers.
 func (s *session) trim() bool {
-	over := func() bool { return s.size() > s.rules.RowLimit }
-	for over() && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
+	for !s.within(s.rules.RowLimit) && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
 		s.row.Causes = forgetHalf(s.row.Causes)
 		s.row.Requests = forgetHalf(s.row.Requests)
 		s.row.Calls = forgetHalf(s.row.Calls)
 	}
-	return !over()
+	return s.within(s.rules.RowLimit)
 }

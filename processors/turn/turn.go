@@ -6,19 +6,19 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// open starts the turn of an accepted message.
-func (s *session) open(a *Accepted) {
+// open starts the turn of an accepted message; read is the message where it is at hand, else nil.
+func (s *session) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
 	s.row.Turn = &OpenTurn{Message: a}
-	if !s.think(input) {
+	if !s.think(input, read) {
 		s.fail(tooLarge("the session's history and the message do not fit into a record"))
 	}
 }
 
 // think opens the next think step of the open turn. It reports false, and does nothing, where the model cannot be asked
-// because the record would be too large.
-func (s *session) think(input topics.Raw) bool {
+// because the record would be too large. read is what the input says where that is at hand, else nil.
+func (s *session) think(input topics.Raw, read *topics.Message) bool {
 	turn := s.row.Turn
 	history, length := s.history()
 	record := Enriched{
@@ -32,13 +32,17 @@ func (s *session) think(input topics.Raw) bool {
 	if s.sizeOfEnriched(record) > s.rules.RecordLimit {
 		return false
 	}
-	message, err := topics.DecodeMessage(input)
-	if err != nil {
-		return false // we wrote it ourselves
+	if read == nil {
+		message, err := topics.DecodeMessage(input)
+		if err != nil {
+			return false // we wrote it ourselves
+		}
+		read = &message
 	}
+	asked := inputDigest(*read)
 	turn.Step++
 	turn.Calls = nil
-	turn.Input = inputDigest(message)
+	turn.Input = asked[:]
 	turn.InputHistoryLength = length
 	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
@@ -58,6 +62,15 @@ func (s *session) history() (topics.Raw, uint32) {
 	whole := make(topics.Raw, 0, int(turn.Shared)+len(turn.Tail))
 	whole = append(whole, stored[:turn.Shared]...)
 	return append(whole, turn.Tail...), turn.HistoryLength
+}
+
+// historySize is the length of history in bytes.
+func (s *session) historySize() int {
+	stored := len(s.stored())
+	if turn := s.row.Turn; turn != nil && turn.Responded {
+		return int(turn.Shared) + len(turn.Tail)
+	}
+	return stored
 }
 
 // user is who a turn's records name: the message's user, else that of the last think-response.
@@ -88,7 +101,7 @@ func (s *session) next() {
 	}
 	first := s.row.Waiting[0]
 	s.row.Waiting = s.row.Waiting[1:]
-	s.open(first)
+	s.open(first, nil)
 }
 
 // giveUp sends a held record to the dead-letter topic; a tool worker's error that no call claims goes in silence (R12).

@@ -1,0 +1,162 @@
+package cut
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/callback"
+)
+
+// left is Goka's context. It notes what is left to it, and what it is told by DeferCommit.
+type left struct {
+	gokaContext
+	topics []string
+	rows   []any
+	open   int
+	ended  chan error
+}
+
+func (c *left) Partition() int32 { return 0 }
+func (c *left) Key() string      { return "k" }
+func (c *left) Fail(error)       {}
+
+func (c *left) Emit(topic goka.Stream, _ string, _ any, options ...goka.ContextOption) {
+	apply(options)
+	c.topics = append(c.topics, string(topic))
+}
+
+func (c *left) SetValue(row any, options ...goka.ContextOption) {
+	apply(options)
+	c.rows = append(c.rows, row)
+}
+
+func (c *left) DeferCommit() func(error) {
+	c.open++
+	return func(err error) { c.ended <- err }
+}
+
+// memory is a store of rows.
+type memory map[string]string
+
+func (m memory) Get(key string) ([]byte, error) { return []byte(m[key]), nil }
+func (m memory) Delete(key string) error        { delete(m, key); return nil }
+
+func (m memory) Set(key string, value []byte) error {
+	if string(value) == "full" {
+		return errFull
+	}
+	m[key] = string(value)
+	return nil
+}
+
+var errFull = errors.New("full")
+
+func wrapped(t *testing.T, o ProducerOptions, edges ...goka.Edge) (*lined, *left, memory, callback.Runtime) {
+	t.Helper()
+	s, inGoka, rows := onLine(t, o), &left{ended: make(chan error, 10)}, memory{}
+	edges = append(edges, goka.Output("out", codec.String()), goka.Persist(codec.String()))
+	w := &Wrap{
+		Edges: EdgesOf(goka.DefineGroup("g", edges...)), Failed: func(error) {},
+		Rows: func(int32) Rows { return rows },
+	}
+	return s, inGoka, rows, w.Context(inGoka, s.Producer).(callback.Runtime)
+}
+
+func (c *left) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		return err
+	case <-time.After(10 * time.Second):
+		t.Fatal("Goka is not told")
+		return nil
+	}
+}
+
+func TestOutputsAndRowsGoToTheProducer(t *testing.T) {
+	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{Ordered: true})
+	headers := goka.Headers{"id": []byte("1"), callback.HeaderNullKey: nil}
+	ctx.EmitWithHeaders("out", "u", "first", headers)
+	ctx.Emit("out", "u", "")
+	ctx.Emit("out", "u", nil)
+	ctx.SetValue("row")
+	require.Equal(t, memory{"k": "row"}, rows)
+	require.Len(t, headers, 2)
+
+	first, empty, tombstone := s.next(t), s.next(t), s.next(t)
+	require.Equal(t, []sarama.RecordHeader{{Key: []byte("id"), Value: []byte("1")}}, first.Headers)
+	require.Nil(t, first.Key)
+	require.Equal(t, "first", text(first))
+	key, err := empty.Key.Encode()
+	require.NoError(t, err)
+	require.Equal(t, "u", string(key))
+	require.Empty(t, empty.Headers)
+	require.NotNil(t, empty.Value)
+	require.Nil(t, tombstone.Value)
+
+	settled := s.Seal()
+	s.nothing(t) // the outputs are not acknowledged
+	for _, m := range []*sarama.ProducerMessage{first, empty, tombstone} {
+		s.ack(m)
+		require.NoError(t, inGoka.end(t))
+	}
+	row := s.next(t)
+	require.Equal(t, "table row", row.Topic+" "+text(row))
+	s.ack(row)
+	ended(t, settled)
+	require.Equal(t, 3, inGoka.open, "a row is not waited for")
+	require.Empty(t, inGoka.topics)
+	require.Empty(t, inGoka.rows)
+}
+
+func TestOutputThatIsRefusedFailsItsCallback(t *testing.T) {
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true})
+	ctx.Emit("out", "u", "x")
+	s.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrMessageSizeTooLarge}
+	require.EqualError(t, inGoka.end(t), "error emitting to out: cut: topic out: "+sarama.ErrMessageSizeTooLarge.Error())
+}
+
+func TestWithoutALeaseNothingGoesAndTheCallbackFails(t *testing.T) {
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true, Lease: NewLease(time.Hour, time.Now)})
+	ctx.Emit("out", "u", "x")
+	require.ErrorContains(t, inGoka.end(t), ErrLease.Error())
+	ctx.SetValue("row")
+	require.ErrorIs(t, inGoka.end(t), ErrLease)
+	s.nothing(t)
+}
+
+func TestRowThatIsNotStoredFails(t *testing.T) {
+	s, _, _, ctx := wrapped(t, ProducerOptions{})
+	require.PanicsWithError(t, "error storing value: full", func() { ctx.SetValue("full") })
+	s.Seal()
+	s.nothing(t)
+}
+
+// What is wrong, and what only Goka can read, is left to Goka.
+func TestTheRestIsLeftToGoka(t *testing.T) {
+	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{},
+		goka.Loop(codec.String(), func(goka.Context, any) {}),
+		goka.Output("both", codec.Bytes()), goka.Input("both", codec.String(), func(goka.Context, any) {}),
+		goka.Output("g-table", codec.String()), goka.Output("g-loop", codec.String()))
+	for _, topic := range []goka.Stream{"", "unknown", "both", "g-table", "g-loop"} {
+		ctx.Emit(topic, "u", "x")
+	}
+	ctx.Emit("out", "u", 1) // its codec refuses it
+	ctx.Emit("out", "u", "x", goka.WithCtxEmitHeaders(goka.Headers{"id": nil}))
+	require.Equal(t, []string{"", "unknown", "both", "g-table", "g-loop", "out", "out"}, inGoka.topics)
+
+	ctx.SetValue(nil)
+	ctx.SetValue(1)
+	ctx.SetValue("x", goka.WithCtxEmitHeaders(goka.Headers{"id": nil}))
+	require.Equal(t, []any{nil, 1, "x"}, inGoka.rows)
+	require.Empty(t, rows)
+	require.Zero(t, inGoka.open)
+	s.Seal()
+	s.nothing(t)
+}

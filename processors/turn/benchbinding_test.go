@@ -1,0 +1,166 @@
+package turn
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	benchSessions = 1000
+	// benchPast is how many turns a session has had: what it remembers stands apart by then.
+	benchPast = 20
+	// benchAtOnce is how many sessions are in a turn at the same time.
+	benchAtOnce = 100
+)
+
+// BenchmarkBinding measures a turn with two tools from its decoded events to the bytes of what comes of them, in
+// sessions that are in turn one after another, as under load: rows and their parts are found in a map.
+func BenchmarkBinding(b *testing.B) {
+	for _, size := range []int{0, 10 << 10} {
+		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
+			d := newDock(b, size)
+			b.ReportAllocs()
+			d.at.reads = 0
+			for n := 0; b.Loop(); n++ {
+				if n%benchAtOnce == 0 {
+					b.StopTimer()
+					d.write(n)
+					b.StartTimer()
+				}
+				d.turn()
+			}
+			b.ReportMetric(float64(d.at.reads)/float64(b.N), "parts-read/op")
+		})
+	}
+}
+
+// dock has the rows of many sessions, and the events of the turns to come.
+type dock struct {
+	*play
+	b       *testing.B
+	history string
+	rows    map[string]table
+	events  []Event // one event of each turn, then the next of each
+	next    int
+	at      counted
+}
+
+// counted is a table that counts the parts that are read.
+type counted struct {
+	table
+	reads int
+}
+
+func (c *counted) Part(n uint32) ([]byte, error) {
+	c.reads++
+	return c.table.Part(n)
+}
+
+func newDock(b *testing.B, size int) *dock {
+	d := &dock{play: newPlay(b), b: b, rows: map[string]table{}}
+	if size > 0 {
+		one := `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`
+		d.history = one + strings.Repeat(","+one, size/len(one)-1)
+	}
+	for range benchPast {
+		d.script(d.key)
+		for range d.events {
+			d.apply()
+		}
+	}
+	first := d.rows[d.key]
+	for n := range benchSessions {
+		d.rows[sessionName(n)] = table{bytes.Clone(first.row), maps.Clone(first.parts)}
+	}
+	for n := range benchSessions {
+		if n%benchAtOnce == 0 {
+			d.write(n)
+		}
+		d.turn()
+	}
+	return d
+}
+
+func sessionName(n int) string { return fmt.Sprintf("session-%06d", n%benchSessions) }
+
+// write writes the events of the next turns.
+func (d *dock) write(n int) {
+	names := make([]string, benchAtOnce)
+	for i := range names {
+		names[i] = sessionName(n + i)
+	}
+	d.script(names...)
+}
+
+func (d *dock) script(sessions ...string) {
+	d.events, d.next = d.events[:0], 0
+	d.now = d.now.Add(time.Second)
+	add := func(topic string, value func(turn string) string) {
+		for _, s := range sessions {
+			d.key = s
+			e, ok := d.event(topic, []byte(value(s+"."+fmt.Sprint(d.now.Unix()))))
+			require.True(d.b, ok)
+			d.events = append(d.events, e)
+		}
+	}
+	question := func(turn string) string { return message("Which berth is free at 18:00? " + turn) }
+	asked := func(input string) string {
+		return `{"session_id":"s1","user_id":"mira","total_session_cost":0.5,"think_cost":0.1,"previous_messages":[` +
+			d.history + `],"last_input_message":` + input + `,`
+	}
+	result := func(id string) string {
+		return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.")
+	}
+	add("message-input", question)
+	add("think-request-response", func(turn string) string {
+		return asked(question(turn)) + calling(turn+"a", turn+"b") + `}`
+	})
+	add("tool-use-result", func(turn string) string { return result(turn + "a") })
+	add("tool-use-result", func(turn string) string { return result(turn + "b") })
+	add("message-input", func(turn string) string { return `{"session_id":"s1","role":"tool","content":[]}` })
+	for _, e := range d.events[len(d.events)-len(sessions):] {
+		e.record().Own = true // the turn's own tool message comes back
+	}
+	add("think-request-response", func(turn string) string {
+		tools := `{"role":"tool","content":[` + result(turn+"a") + `,` + result(turn+"b") + `]}`
+		return asked(tools) + saying("Berth N4 is free at 18:00. "+turn) + `}`
+	})
+}
+
+// turn applies as many events as a turn has.
+func (d *dock) turn() {
+	for range 6 {
+		d.apply()
+	}
+}
+
+func (d *dock) apply() {
+	e := d.events[d.next]
+	d.next++
+	at := d.rows[e.session()]
+	if at.parts == nil {
+		at.parts = map[uint32][]byte{}
+	}
+	d.at.table = at
+	done, err := d.bind.attempt(&d.at, e, d.now)
+	if err != nil || !done.changed && !e.record().Own {
+		d.b.Fatal("nothing happened", err)
+	}
+	if !done.changed {
+		return
+	}
+	for _, p := range done.parts {
+		at.parts[p.number] = p.value
+	}
+	for _, n := range done.gone {
+		delete(at.parts, n)
+	}
+	at.row = done.row
+	d.rows[e.session()] = at
+}
