@@ -114,7 +114,9 @@ func BenchmarkDecodeMessage(b *testing.B) {
 }
 
 func BenchmarkDigestOf(b *testing.B) {
-	for name, record := range map[string]string{"text": smallMessage, "results": toolMessage} {
+	sorted := `{"role":"tool","content":[{"name":"look","result":{"text":"Berth 12 is free."},"status":"success",` +
+		`"tool_use_id":"a"},{"name":"look","result":{"text":"Berth 14 is free."},"status":"success","tool_use_id":"b"}]}`
+	for name, record := range map[string]string{"text": smallMessage, "results": toolMessage, "sorted results": sorted} {
 		m, err := DecodeMessage(Raw(record))
 		require.NoError(b, err)
 		b.Run(name, func(b *testing.B) {
