@@ -38,8 +38,9 @@ type Closer interface {
 type Layer interface {
 	// Seal sets the open layer apart as the cut's. It is quick: nothing is in flight meanwhile.
 	Seal() bool
-	// Flush writes what was sealed, in one batch with its changelog offset.
+	// Flush writes what was sealed, in one batch with its changelog offset. FlushDue may leave it to a later flush.
 	Flush() error
+	FlushDue() error
 }
 
 // Table is who writes the rows of the group table.

@@ -90,7 +90,7 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	s.mu.Unlock()
 
 	// Written while the next cut is open; the next close waits for it.
-	if err := s.flush(); err != nil {
+	if err := s.flush(Layer.FlushDue); err != nil {
 		s.Fail(err)
 		return
 	}
@@ -148,9 +148,9 @@ func (s *Series) keepLocked(offsets map[Partition]int64) {
 	}
 }
 
-func (s *Series) flush() error {
+func (s *Series) flush(write func(Layer) error) error {
 	for _, l := range s.layers() {
-		if err := l.Flush(); err != nil {
+		if err := write(l); err != nil {
 			return fmt.Errorf("cut: local store: %w", err)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *Series) drain() error {
 	s.offsets, s.begun = map[Partition]int64{}, false
 	s.mu.Unlock()
 	if !begun {
-		return nil
+		return s.flushAll()
 	}
 	background := s.closer.Background()
 	rows := s.sealRows()
@@ -219,7 +219,12 @@ func (s *Series) drain() error {
 	case !background:
 		s.sealLayers()
 	}
-	if err := s.flush(); err != nil {
+	return s.flushAll()
+}
+
+// flushAll leaves nothing to be read from the changelog by who comes next.
+func (s *Series) flushAll() error {
+	if err := s.flush(Layer.Flush); err != nil {
 		s.Fail(err)
 	}
 	return s.Err()

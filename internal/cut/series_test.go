@@ -86,6 +86,8 @@ func (l *fakeLayer) Seal() bool {
 	return true
 }
 
+func (l *fakeLayer) FlushDue() error { return l.Flush() }
+
 func (l *fakeLayer) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ type clean struct {
 
 const (
 	// cleanBytes bounds the rows of a partition that are kept; a larger one than cleanRow is not worth its place.
-	cleanBytes = 2 << 20
+	cleanBytes = 1 << 20
 	cleanRow   = 16 << 10
 	// cleanEntry is what a row costs beside its bytes.
 	cleanEntry = 200

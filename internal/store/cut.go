@@ -6,20 +6,33 @@ import (
 	"github.com/turntable-streams/turntable/internal/callback"
 )
 
-// Seal ends the cut: what was written since the last one becomes the cut that Flush writes, and reads go on seeing it.
-// The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick and
-// does no I/O. It reports whether there is a cut to flush now. It does nothing, and a later Seal takes what has
-// gathered, while an earlier cut is not flushed yet, where nothing was written, before MarkRecovered, and in a store
-// opened WithThrough.
+// Seal ends the cut: what was written since the last one becomes part of the cuts that Flush writes, and reads go on seeing
+// it. The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick
+// and does no I/O. It reports whether there is something new to flush. It does nothing, and a later Seal takes what has
+// gathered, while earlier cuts are being flushed, where nothing was written, before MarkRecovered, and in a store opened
+// WithThrough.
 func (s *Store) Seal() bool {
 	s.life.RLock()
 	defer s.life.RUnlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.committed() {
+	switch {
+	case s.closed || s.committed():
+		return false
+	case s.sealed == nil:
+		s.cuts = 1
+		return s.swap()
+	case s.flushing || s.open.empty():
 		return false
 	}
-	return s.swap()
+	s.cuts++
+	s.sealed.take(s.open)
+	if len(s.open.rows) <= recycledRows {
+		s.open.reset()
+	} else {
+		s.open = newLayer()
+	}
+	return true
 }
 
 // SetSealedOffset says that the changelog up to offset is in the rows of the sealed cut, and in no later ones. Where
@@ -40,9 +53,30 @@ func (s *Store) SetSealedOffset(offset int64) error {
 	return s.SetOffset(offset)
 }
 
-// Flush writes the sealed cut to the base as one batch. It may run beside every other method, and writes nothing where
-// nothing is sealed. After an error the cut is still sealed and Flush may be called again.
+// Flush writes the sealed cuts to the base as one batch. It may run beside every other method, and writes nothing where
+// nothing is sealed. After an error the cuts are still sealed and Flush may be called again.
 func (s *Store) Flush() error { return s.alive(s.flush) }
+
+// FlushDue is Flush once it is worth it: of the rows of many small cuts only the last of each key is written, and what a
+// crash finds missing it reads from the changelog. A store in memory is flushed at once, which costs nothing.
+func (s *Store) FlushDue() error {
+	return s.alive(func() error {
+		s.mu.RLock()
+		due := s.sealed != nil && (s.path == "" || s.cuts >= dueCuts || s.sealed.bytes >= dueBytes)
+		s.mu.RUnlock()
+		if !due {
+			return nil
+		}
+		return s.flush()
+	})
+}
+
+const (
+	// dueCuts and dueBytes are how many cuts, and how many bytes of rows, wait for a flush at most. Cuts come every 10 ms
+	// where each is a transaction.
+	dueCuts  = 50
+	dueBytes = 1 << 20
+)
 
 // Discard forgets what was written since the last Seal, its offset and its deadlines included. It does nothing before
 // MarkRecovered and in a store opened WithThrough, whose writes are committed.
@@ -149,17 +183,20 @@ func (s *Store) swap() bool {
 func (s *Store) flush() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.mu.RLock()
+	s.mu.Lock()
 	l := s.sealed
-	s.mu.RUnlock()
+	s.flushing = l != nil
+	s.mu.Unlock()
 	if l == nil {
 		return nil
 	}
-	if err := s.base.write(l); err != nil {
-		return err
-	}
+	err := s.base.write(l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.flushing = false
+	if err != nil {
+		return err
+	}
 	s.flushed = max(s.flushed, l.offset)
 	s.sealed = nil
 	if s.clean != nil {

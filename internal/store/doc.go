@@ -2,11 +2,11 @@
 // the last cut that was flushed, so that the disk never holds an effect whose outputs may not have reached Kafka:
 //
 //	Set, Delete, SetOffset ──> open layer     (memory: the running cut)
-//	                Seal   ──> sealed layer   (memory: the cut being written)
+//	                Seal   ──> sealed layer   (memory: the cuts that are to be written)
 //	                Flush  ──> base           (LevelDB or memory: the last flushed cut and its changelog offset)
 //
-// Reads and iterators see open over sealed over base. The base changes by one atomic batch a cut, the cut's changelog
-// offset in the same batch. Close forgets what was not sealed and flushed, which is the rollback of an aborted cut: the
+// Reads and iterators see open over sealed over base. The base changes by one atomic batch for one or more cuts, the
+// changelog offset of the last in the same batch. Close forgets what was not sealed and flushed, which is the rollback of an aborted cut: the
 // changelog brings back what was committed.
 //
 // Two kinds of writes are committed by definition and get no layer of their own: those before MarkRecovered, which come

@@ -67,3 +67,38 @@ func (c *counting) get(key string) (value []byte, ok bool, err error) {
 
 // CleanBytes is what is kept of the base at most.
 const CleanBytes = cleanBytes
+
+// DueCuts is how many cuts wait for FlushDue at most.
+const DueCuts = dueCuts
+
+// DueBytes is how many bytes of rows wait for FlushDue at most.
+const DueBytes = dueBytes
+
+// FlushedOffset is the offset that the base is at, -3 for none.
+func (s *Store) FlushedOffset() int64 {
+	if offset, err := s.base.offset(); err == nil && offset != noOffset {
+		return offset
+	}
+	return -3
+}
+
+// HoldWrite has the next write of the base wait until leave is closed; entered is closed when it does.
+func (s *Store) HoldWrite() (entered <-chan struct{}, leave chan<- struct{}) {
+	in, out := make(chan struct{}), make(chan struct{})
+	s.base = &slow{backing: s.base, entered: in, leave: out}
+	return in, out
+}
+
+type slow struct {
+	backing
+	once           sync.Once
+	entered, leave chan struct{}
+}
+
+func (h *slow) write(l *layer) error {
+	h.once.Do(func() {
+		close(h.entered)
+		<-h.leave
+	})
+	return h.backing.write(l)
+}

@@ -32,6 +32,14 @@ func (l *layer) put(key string, r row) {
 	l.bytes += len(key) + len(r.value)
 }
 
+// take puts what a later layer has over what is here.
+func (l *layer) take(later *layer) {
+	for key, r := range later.rows {
+		l.put(key, r)
+	}
+	l.offset = max(l.offset, later.offset)
+}
+
 func (l *layer) empty() bool { return len(l.rows) == 0 && l.offset == noOffset }
 
 // full reports whether committed rows should be written now, n times the ordinary size of a batch being reached.

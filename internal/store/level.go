@@ -59,7 +59,7 @@ func options(strict opt.Strict) *opt.Options {
 		Compression: opt.NoCompression,
 		// There is a database a partition: LevelDB's own sizes would make a processor of sixteen hold 250 MB.
 		WriteBuffer:        2 << 20,
-		BlockCacheCapacity: 2 << 20,
+		BlockCacheCapacity: 1 << 20,
 	}
 }
 

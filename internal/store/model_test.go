@@ -26,6 +26,7 @@ func (s state) clone() state { return state{maps.Clone(s.rows), s.offset} }
 type model struct {
 	flushed state
 	sealed  *state
+	cuts    int // that are sealed
 	now     state
 	touched map[string]bool // keys written since the last seal
 	dirty   bool            // touched, or an offset was set
@@ -38,7 +39,7 @@ func (m *model) committed() bool { return m.through || !m.recovered }
 
 // start is what a process that starts again finds.
 func (m *model) start() {
-	m.now, m.sealed, m.recovered = m.flushed.clone(), nil, false
+	m.now, m.sealed, m.cuts, m.recovered = m.flushed.clone(), nil, 0, false
 	m.touched, m.dirty, m.armed = map[string]bool{}, false, map[string]int64{}
 	for k := range m.now.rows {
 		m.arm(k)
@@ -55,6 +56,13 @@ func (m *model) arm(key string) {
 	if ms, ok := deadline([]byte(m.now.rows[key])); ok && !part(key) {
 		m.armed[key] = ms
 	}
+}
+
+func (m *model) flush() {
+	if m.sealed != nil {
+		m.flushed, m.sealed = *m.sealed, nil
+	}
+	m.cuts = 0
 }
 
 // settle writes what is committed by definition.
@@ -145,17 +153,22 @@ func compare(t *rapid.T, path string) {
 			m.recovered = true
 		},
 		"seal": func(t *rapid.T) {
-			want := !m.committed() && m.sealed == nil && m.dirty
+			want := !m.committed() && m.dirty
 			require.Equal(t, want, s.Seal())
 			if want {
 				cut := m.now.clone()
 				m.sealed, m.touched, m.dirty = &cut, map[string]bool{}, false
+				m.cuts++
 			}
 		},
 		"flush": func(t *rapid.T) {
 			require.NoError(t, s.Flush())
-			if m.sealed != nil {
-				m.flushed, m.sealed = *m.sealed, nil
+			m.flush()
+		},
+		"flush due": func(t *rapid.T) {
+			require.NoError(t, s.FlushDue())
+			if path == "" || m.cuts >= store.DueCuts {
+				m.flush()
 			}
 		},
 		"discard": func(t *rapid.T) {

@@ -16,6 +16,7 @@ type Layered interface {
 	storage.Storage
 	Seal() bool
 	Flush() error
+	FlushDue() error
 	Discard() error
 }
 
@@ -39,7 +40,9 @@ type Store struct {
 	mu        sync.RWMutex // the fields below
 	recovered bool
 	open      *layer
-	sealed    *layer // nil: no cut is being written
+	sealed    *layer // of cuts that are not in the base; nil: there are none
+	cuts      int    // how many
+	flushing  bool   // sealed is being written
 	spare     *layer // an empty one, or nil
 	flushed   int64  // offset of the base
 	clean     *clean // nil: the base is in memory, or the store is not recovered, or has no layers

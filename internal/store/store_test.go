@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,24 +54,68 @@ func TestDiskHoldsTheLastFlushedCutOnly(t *testing.T) {
 	require.EqualValues(t, 11, offset(t, s))
 }
 
-func TestSealWaitsForTheFlushBefore(t *testing.T) {
+func TestSealedCutsAreFlushedTogether(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		require.False(t, s.Seal(), "nothing was written")
 		require.NoError(t, s.Flush())
 		set(t, s, "a", "1", 1)
 		require.True(t, s.Seal())
+		set(t, s, "a", "2", 2)
+		set(t, s, "b", "2", 3)
+		require.True(t, s.Seal())
+		require.False(t, s.Seal(), "nothing was written since")
+		set(t, s, "c", "3", 4)
+		require.NoError(t, s.Flush())
+		require.NoError(t, s.Discard())
+		require.Equal(t, map[string]string{"a": "2", "b": "2"}, rows(t, s))
+		require.EqualValues(t, 3, offset(t, s))
+	})
+}
+
+func TestSealWaitsForAFlushThatRuns(t *testing.T) {
+	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
+		s := recovered(t, open())
+		set(t, s, "a", "1", 1)
+		require.True(t, s.Seal())
+		entered, leave := s.HoldWrite()
+		flushed := make(chan error)
+		go func() { flushed <- s.Flush() }()
+		<-entered
 		set(t, s, "b", "2", 2)
-		require.False(t, s.Seal(), "a cut is sealed")
+		require.False(t, s.Seal(), "a cut is being flushed")
 		n, bytes := s.Pending()
 		require.Equal(t, []int{1, 2}, []int{n, bytes})
-		require.NoError(t, s.Flush())
+		close(leave)
+		require.NoError(t, <-flushed)
 		require.True(t, s.Seal())
 		n, bytes = s.Pending()
 		require.Equal(t, []int{0, 0}, []int{n, bytes})
 		require.NoError(t, s.Flush())
 		require.Equal(t, map[string]string{"a": "1", "b": "2"}, rows(t, s))
 	})
+}
+
+func TestFlushThatIsNotDueLeavesCutsToALaterOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.0")
+	s := recovered(t, opened(t, path))
+	for n := range store.DueCuts {
+		set(t, s, "a", fmt.Sprint(n), int64(n))
+		require.True(t, s.Seal())
+		require.EqualValues(t, -3, s.FlushedOffset(), "after %d cuts", n)
+		require.NoError(t, s.FlushDue())
+	}
+	require.EqualValues(t, store.DueCuts-1, s.FlushedOffset())
+	set(t, s, "b", strings.Repeat("b", store.DueBytes), 100)
+	require.True(t, s.Seal())
+	require.NoError(t, s.FlushDue())
+	require.EqualValues(t, 100, s.FlushedOffset())
+	set(t, s, "c", "3", 101)
+	require.True(t, s.Seal())
+	require.NoError(t, s.FlushDue())
+	require.EqualValues(t, 100, s.FlushedOffset())
+	require.NoError(t, s.Flush())
+	require.EqualValues(t, 101, s.FlushedOffset())
 }
 
 func TestDiscardGoesBackToTheLastSeal(t *testing.T) {
