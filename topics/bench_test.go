@@ -114,7 +114,9 @@ func BenchmarkDecodeMessage(b *testing.B) {
 }
 
 func BenchmarkDigestOf(b *testing.B) {
-	for name, record := range map[string]string{"text": smallMessage, "results": toolMessage} {
+	sorted := `{"role":"tool","content":[{"name":"look","result":{"text":"Berth 12 is free."},"status":"success",` +
+		`"tool_use_id":"a"},{"name":"look","result":{"text":"Berth 14 is free."},"status":"success","tool_use_id":"b"}]}`
+	for name, record := range map[string]string{"text": smallMessage, "results": toolMessage, "sorted results": sorted} {
 		m, err := DecodeMessage(Raw(record))
 		require.NoError(b, err)
 		b.Run(name, func(b *testing.B) {
@@ -138,7 +140,7 @@ func BenchmarkOutputEncode(b *testing.B) {
 	benchmarkEncode(b, outputWire, Output{
 		SessionID: ptr("load-000123"), UserID: ptr("mira"), Content: strings.Repeat("Berth 12 is free. ", 8),
 		InputTokens: 311, OutputTokens: 58, Cost: ptr(0.0063), SourceAgent: "harbor",
-		ReplyTo: Raw(`{"callbackService":"harbor-web","route_id":"0123456789abcdef0123456789abcdef"}`),
+		ReplyTo:   Raw(`{"callbackService":"harbor-web","route_id":"0123456789abcdef0123456789abcdef"}`),
 		Timestamp: "2026-06-20T08:15:05.412Z", RequestID: ptr("load-000123-1"),
 	})
 }
@@ -150,18 +152,15 @@ func BenchmarkToolUseEncode(b *testing.B) {
 	})
 }
 
-func BenchmarkEnrichedMessageEncode(b *testing.B) {
-	m := EnrichedMessage{
-		SessionID: ptr("harbor-s19"), UserID: ptr("mira"), Cost: ptr(0.0041),
+func BenchmarkEnrichedMessageEncode(b *testing.B)      { benchmarkEnriched(b, 100<<10) }
+func BenchmarkSmallEnrichedMessageEncode(b *testing.B) { benchmarkEnriched(b, 0) }
+
+func benchmarkEnriched(b *testing.B, size int) {
+	b.SetBytes(int64(size))
+	benchmarkEncode(b, enrichedWire, EnrichedMessage{
+		SessionID: ptr("harbor-s19"), UserID: ptr("mira"), Cost: ptr(0.0041), History: history(size),
 		LatestInput: Raw(records(b, "message-input")[0]), Timestamp: ptr("2026-06-20T08:15:03.188Z"),
-	}
-	for _, size := range []int{0, 100 << 10} {
-		m.History = history(size)
-		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
-			b.SetBytes(int64(len(m.History)))
-			benchmarkEncode(b, enrichedWire, m)
-		})
-	}
+	})
 }
 
 func BenchmarkSplice(b *testing.B) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -46,7 +44,7 @@ func appendPart(b []byte, s *string) []byte {
 //
 // It may be v itself.
 func canonical(v Raw) []byte {
-	if isCanonicalText(v) {
+	if isCanonical(v) {
 		return v
 	}
 	if v == nil {
@@ -58,24 +56,4 @@ func canonical(v Raw) []byte {
 		return v
 	}
 	return c
-}
-
-// isCanonicalText reports whether v is a string in its one form, as most contents are: no control characters, and of the
-// escapes only those without which it would be none. It may say no of one that is.
-func isCanonicalText(v Raw) bool {
-	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
-		return false
-	}
-	text := v[1 : len(v)-1]
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c < ' ' || c == '"':
-			return false
-		case c == '\\':
-			if i++; i == len(text) || strings.IndexByte(`"\bfnrt`, text[i]) < 0 {
-				return false
-			}
-		}
-	}
-	return utf8.Valid(text)
 }

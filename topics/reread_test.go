@@ -143,12 +143,56 @@ func TestCanonicalTextsAreWhatFormattingMakesOfThem(t *testing.T) {
 			require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
 		}
 	})
+	value := rapid.StringOfN(rapid.RuneFrom([]rune(`{}[]:,"\abnu0123456789-.eE nulltruefalse`)), 0, 12, -1)
+	rapid.Check(t, func(r *rapid.T) {
+		v := Raw(value.Draw(r, "value"))
+		require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
+	})
+	rapid.Check(t, func(r *rapid.T) {
+		v := Raw(anyJSON(3).Draw(r, "json"))
+		require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
+	})
 	for text, want := range map[string]bool{
 		`""`: true, `"a"`: true, `"é😀 \n\t\"\\"`: true, `"`: false, `"a\"`: false, `"a"b"`: false, `"\/"`: false,
-		`"\u0041"`: false, "\"\n\"": false, "\"\xff\"": false, `5`: false, ``: false,
+		`"\u0041"`: false, "\"\n\"": false, "\"\xff\"": false, ``: false,
+		`5`: true, `0`: true, `-5`: true, `-0`: false, `-`: false, `05`: false, `1.0`: false, `1e2`: false, `null`: true,
+		`true`: true, `123456789012345`: true, `1234567890123456`: false, ` 5`: false, `5 `: false,
+		`{}`: true, `[]`: true, `{"a":1,"b":[null,"x"],"ba":{}}`: true, `{"b":1,"a":2}`: false, `{"a":1,"a":2}`: false,
+		`{"":1,"a":2}`: true, `{"é":1}`: false, `{"\"":1}`: false, `{"a": 1}`: false, `[1, 2]`: false, `[1,2`: false,
+		`[1`: false, `[`: false, `{"a"`: false, `{"a":`: false, `{"a":1`: false, `{"a":1,`: false, `[1}`: false, `[1]]`: false,
+		strings.Repeat(`[`, looksInto) + strings.Repeat(`]`, looksInto):     true,
+		strings.Repeat(`[`, looksInto+2) + strings.Repeat(`]`, looksInto+2): false,
 	} {
-		require.Equal(t, want, isCanonicalText(Raw(text)), "%q", text)
+		require.Equal(t, want, isCanonical(Raw(text)), "%q", text)
 	}
+}
+
+// anyJSON draws values which are often, but not always, in their one form.
+func anyJSON(depth int) *rapid.Generator[string] {
+	scalar := rapid.SampledFrom([]string{
+		`null`, `true`, `false`, `0`, `-0`, `7`, `-12`, `1.0`, `1.5`, `1e2`, `123456789012345`, `12345678901234567890`, `""`,
+		`"a"`, `"é"`, `"\u0041"`, `"\n"`, `"😀\\"`,
+	})
+	if depth == 0 {
+		return scalar
+	}
+	name := rapid.SampledFrom([]string{`""`, `"a"`, `"ab"`, `"b"`, `"c"`, `"B"`, `"\n"`, `"é"`, `"😀"`, `"\uffff"`, "\"\uffff\""})
+	space := rapid.SampledFrom([]string{``, ``, ``, ``, ` `})
+	return rapid.Custom(func(r *rapid.T) string {
+		var list []string
+		object := rapid.Bool().Draw(r, "object")
+		for range rapid.IntRange(0, 3).Draw(r, "members") {
+			v := rapid.OneOf(scalar, anyJSON(depth-1)).Draw(r, "value")
+			if object {
+				v = name.Draw(r, "name") + `:` + space.Draw(r, "space") + v
+			}
+			list = append(list, v)
+		}
+		if object {
+			return `{` + strings.Join(list, `,`) + `}`
+		}
+		return `[` + strings.Join(list, `,`+space.Draw(r, "space")) + `]`
+	})
 }
 
 func TestEncodedRecordsShareNoMemory(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 const (
@@ -128,9 +130,20 @@ func (d *dock) script(sessions ...string) {
 		e.record().Own = true // the turn's own tool message comes back
 	}
 	add("think-request-response", func(turn string) string {
-		tools := `{"role":"tool","content":[` + result(turn+"a") + `,` + result(turn+"b") + `]}`
-		return asked(tools) + saying("Berth N4 is free at 18:00. "+turn) + `}`
+		return asked(d.toolMessage(result(turn+"a"), result(turn+"b"))) + saying("Berth N4 is free at 18:00. "+turn) + `}`
 	})
+}
+
+// toolMessage is what the model is asked with the results of a step's calls.
+func (d *dock) toolMessage(results ...string) string {
+	user := "mira"
+	turn := &OpenTurn{UserId: &user}
+	for _, r := range results {
+		value := d.topics.ToolUseResult.Codec().Unmarshal([]byte(r)).Value
+		turn.Calls = append(turn.Calls, &Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
+	}
+	s := &session{key: d.key, now: d.now, row: &State{Turn: turn}}
+	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(false))))
 }
 
 // turn applies as many events as a turn has.

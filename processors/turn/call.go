@@ -138,7 +138,9 @@ func (s *session) completeStep() {
 	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
 	short, fits := s.fitResults(s.rules.RecordLimit - around)
 	message := topics.Message(s.emitResults(short))
-	if fits && s.think(topics.EncodeMessage(message), &message) {
+	input := topics.EncodeMessage(message)
+	message.Content = sortedContent(turn.Calls, len(message.Content))
+	if fits && s.think(input, &message) {
 		return
 	}
 	turn.Calls = nil

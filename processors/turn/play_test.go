@@ -203,7 +203,13 @@ func (p *play) keep(out Outcome, a apart) {
 	require.NoError(p.tb, err)
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
-	p.bind.recent.keep(p.key, written{row: raw, state: out.State, whole: whole})
+	if kept := out.asked; kept.input != nil {
+		d, ok := (&session{}).digestOf(kept.input)
+		require.True(p.tb, ok)
+		require.Equal(p.tb, d, kept.digest, "an input is what it says when it is read")
+		require.Equal(p.tb, d[:], out.State.Turn.Input)
+	}
+	p.bind.recent.keep(p.key, written{row: raw, state: out.State, asked: out.asked, whole: whole})
 	ms, ok := row.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)

@@ -176,7 +176,7 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	if d.row, err = EncodeState(out.State); err != nil {
 		return done{}, err
 	}
-	w.row, w.state = d.row, out.State
+	w.row, w.state, w.asked = d.row, out.State, out.asked
 	b.recent.keep(e.session(), w)
 	return d, nil
 }
@@ -186,13 +186,14 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *[4][]byte
+	var step asked
 	row := r.Value()
 	if raw, ok := row.(storedRow); ok {
 		if ours(e) && b.recent.has(e.session(), raw) {
 			return Outcome{}, a, nil // the state stays where it is
 		}
 		if w, ok := b.recent.take(e.session(), raw); ok {
-			state, known = w.state, &w.whole
+			state, known, step = w.state, &w.whole, w.asked
 		}
 	}
 	if state == nil {
@@ -209,7 +210,7 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 	if err != nil {
 		return Outcome{}, a, err
 	}
-	return Apply(state, e, now, b.rules), a, nil
+	return apply(state, step, e, now, b.rules), a, nil
 }
 
 // ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).

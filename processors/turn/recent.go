@@ -25,12 +25,13 @@ type recent struct {
 type written struct {
 	row   []byte
 	state *State
+	asked asked
 	whole [4][]byte // its big fields, whole; a history that stands apart may be missing
 	apart int       // bytes of the history, where it stands apart and is here
 }
 
 const (
-	// recentSize bounds the states of a group, in bytes; recentRow the rows worth keeping, and the events.
+	// recentSize bounds the states of a group, in bytes; recentRow the rows and inputs worth keeping.
 	recentSize = 16 << 20
 	recentRow  = 16 << 10
 	// recentEntry is what a state costs beside its bytes, which it has about twice.
@@ -55,7 +56,7 @@ func newRecent() *recent {
 
 // size is what a state takes, but for its history that stands apart.
 func (w *written) size() int {
-	size := 2*len(w.row) + recentEntry
+	size := 2*len(w.row) + recentEntry + cap(w.asked.input)
 	for _, b := range w.whole[history+1:] {
 		size += cap(b)
 	}
@@ -94,6 +95,9 @@ func (r *recent) keep(session string, w written) {
 	if len(w.row) > recentRow {
 		r.states.Remove(session)
 		return
+	}
+	if cap(w.asked.input) > recentRow {
+		w.asked = asked{}
 	}
 	at, ok := r.states.Get(session)
 	if !ok {

@@ -81,3 +81,18 @@ func TestKeptStatesAreBounded(t *testing.T) {
 	}
 	require.Zero(t, r.size)
 }
+
+// The input of an open step is kept beside the state where it is small, and counts.
+func TestKeptInputsAreBounded(t *testing.T) {
+	r := newRecent()
+	keep := func(size int) written {
+		r.keep("s", written{row: []byte("row"), state: &State{}, asked: asked{input: make([]byte, size)}})
+		full := r.size
+		w, ok := r.take("s", []byte("row"))
+		require.True(t, ok)
+		require.Equal(t, 2*len(w.row)+len(w.asked.input), full-r.size)
+		return w
+	}
+	require.Len(t, keep(recentRow).asked.input, recentRow)
+	require.Nil(t, keep(recentRow+1).asked.input)
+}

@@ -21,6 +21,25 @@ func inputDigest(m topics.Message) digest {
 	return digest(d[:digestSize])
 }
 
+// asked is the input of the open step, as it was sent, and its digest. It is kept beside the state and not in the row:
+// an echo of the very bytes need not be read to be known. Outcomes do not depend on it.
+type asked struct {
+	input  topics.Raw // memory of its own; nil where it is not at hand
+	digest digest
+}
+
+// digestOf is the digest of an input, ok is false where it cannot be read.
+func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
+	if s.asked.input != nil && bytes.Equal(input, s.asked.input) {
+		return s.asked.digest, true
+	}
+	m, err := topics.DecodeMessage(input)
+	if err != nil {
+		return digest{}, false
+	}
+	return inputDigest(m), true
+}
+
 // rememberStep remembers the open step, if there is one, as closed.
 func (s *session) rememberStep() {
 	turn := s.row.Turn
@@ -34,6 +53,7 @@ func (s *session) rememberStep() {
 	}
 	s.row.Steps = steps
 	turn.Input = nil
+	s.asked = asked{}
 }
 
 // namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
@@ -43,11 +63,10 @@ func (s *session) rememberStep() {
 // After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
 // still to come: its input is a message that waits, or it had more history than the open step has.
 func (s *session) namesAnother(echo topics.Raw, length uint32, anyLength bool) bool {
-	m, err := topics.DecodeMessage(echo)
-	if err != nil {
+	d, ok := s.digestOf(echo)
+	if !ok {
 		return false
 	}
-	d := inputDigest(m)
 	open := bytes.Equal(d[:], s.row.Turn.Input)
 	if open && anyLength {
 		return false
@@ -68,15 +87,11 @@ func (s *session) namesAnother(echo topics.Raw, length uint32, anyLength bool) b
 	return sameLength && length != s.row.Turn.InputHistoryLength
 }
 
-// asked reports whether an input is what the open step asked. The worker that gave up hands back the record it was
+// isAsked reports whether an input is what the open step asked. The worker that gave up hands back the record it was
 // given, as it was: another input is another step's. No input names none.
-func (s *session) asked(input topics.Raw) bool {
-	m, err := topics.DecodeMessage(input)
-	if err != nil {
-		return true
-	}
-	d := inputDigest(m)
-	return bytes.Equal(d[:], s.row.Turn.Input)
+func (s *session) isAsked(input topics.Raw) bool {
+	d, ok := s.digestOf(input)
+	return !ok || bytes.Equal(d[:], s.row.Turn.Input)
 }
 
 // namesWaiting reports whether a digest is that of a message that waits for its turn.

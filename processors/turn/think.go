@@ -95,7 +95,7 @@ func (e ThinkFailed) apply(s *session) {
 		s.refuse(reasonTombstone)
 	case !s.thinking():
 		s.refuse(reasonNoStep)
-	case !s.asked(e.Failure.LatestInput):
+	case !s.isAsked(e.Failure.LatestInput):
 		s.refuse(reasonOtherStep)
 	default:
 		s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))

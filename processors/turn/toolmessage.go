@@ -99,14 +99,32 @@ func (s *session) buildToolMessage(short bool) ToolMessage {
 func appendEntry(b []byte, c *Call) []byte {
 	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
 	b = appendText(append(b, `,"name":`...), c.Name)
-	b = append(b, `,"result":`...)
-	if len(c.Result.Result) == 0 {
-		b = append(b, `{}`...)
-	} else {
-		b = append(b, c.Result.Result...)
-	}
+	b = appendResult(append(b, `,"result":`...), c.Result)
 	b = appendText(append(b, `,"status":`...), c.Result.Status)
 	return append(b, '}')
+}
+
+func appendResult(b []byte, r *Result) []byte {
+	if len(r.Result) == 0 {
+		return append(b, `{}`...)
+	}
+	return append(b, r.Result...)
+}
+
+// sortedContent is the content of the tool message with the members of each entry in their order: the same JSON value,
+// which digests need not sort. size is that of the content.
+func sortedContent(calls []*Call, size int) topics.Raw {
+	b := append(make([]byte, 0, size), '[')
+	for i, c := range calls {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"name":`...), c.Name)
+		b = appendResult(append(b, `,"result":`...), c.Result)
+		b = appendText(append(b, `,"status":`...), c.Result.Status)
+		b = append(appendText(append(b, `,"tool_use_id":`...), c.ToolUseId), '}')
+	}
+	return append(b, ']')
 }
 
 // sizesOf bounds the sizes of the content and of the metadata of a tool message.

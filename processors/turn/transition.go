@@ -20,6 +20,8 @@ type Outcome struct {
 	State *State
 	// Effects happen in this order, before the row is written.
 	Effects []Effect
+
+	asked asked // for the next event, where State is written
 }
 
 // Apply is the whole processor: what an event does to the row of its session. A nil state is a session without a row.
@@ -29,7 +31,12 @@ type Outcome struct {
 // An event that was applied before changes nothing and has no effects. That is enough after a crash too: the runtime
 // writes a row only after the outputs of its event are acknowledged, so a row that knows an event proves its outputs.
 func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
-	s := &session{row: state, key: event.session(), now: now, rules: rules}
+	return apply(state, asked{}, event, now, rules)
+}
+
+// apply is Apply with what was kept beside the state.
+func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Outcome {
+	s := &session{row: state, asked: kept, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
 		s.row = &State{Version: rowVersion}
 	}
@@ -65,12 +72,13 @@ func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 		return Outcome{Effects: s.effects}
 	}
 	s.row.DeadlineMs = s.deadline()
-	return Outcome{State: s.row, Changed: true, Effects: s.effects}
+	return Outcome{State: s.row, Changed: true, Effects: s.effects, asked: s.asked}
 }
 
 // session is a row while an event is applied to it.
 type session struct {
 	row     *State
+	asked   asked
 	key     string
 	now     time.Time
 	rules   Rules

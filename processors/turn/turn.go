@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"bytes"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -39,10 +41,10 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 		}
 		read = &message
 	}
-	asked := inputDigest(*read)
+	s.asked = asked{input, inputDigest(*read)}
 	turn.Step++
 	turn.Calls = nil
-	turn.Input = asked[:]
+	turn.Input = bytes.Clone(s.asked.digest[:])
 	turn.InputHistoryLength = length
 	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)

@@ -1,0 +1,115 @@
+package topics
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// isCanonical reports whether v is in its one form, as most contents are: then it need not be formatted. It may say no
+// of a value that is; of what is no JSON, which has no other form, it may say yes.
+func isCanonical(v Raw) bool { return len(v) > 0 && canonicalLength(v, 0) == len(v) }
+
+// looksInto is how deep it is looked: deeper values are formatted.
+const looksInto = 8
+
+// canonicalLength is the length of the value that v begins with, 0 where it is not known to be in its one form.
+func canonicalLength(v []byte, depth int) int {
+	switch {
+	case len(v) == 0 || depth > looksInto:
+		return 0
+	case v[0] == '"':
+		return canonicalText(v)
+	case v[0] == '{' || v[0] == '[':
+		return canonicalList(v, depth)
+	default:
+		return canonicalWord(v)
+	}
+}
+
+// canonicalList is for objects and arrays: no spacing, and the names in their order.
+func canonicalList(v []byte, depth int) int {
+	closing := v[0] + 2 // of either bracket, in ASCII
+	if len(v) > 1 && v[1] == closing {
+		return 2
+	}
+	var before []byte
+	for at := 1; at < len(v); {
+		if v[0] == '{' {
+			n := canonicalText(v[at:])
+			if n == 0 || at+n == len(v) || v[at+n] != ':' {
+				return 0
+			}
+			name := v[at+1 : at+n-1]
+			if !isPlain(name) || before != nil && bytes.Compare(before, name) >= 0 {
+				return 0
+			}
+			before = name
+			at += n + 1
+		}
+		n := canonicalLength(v[at:], depth+1)
+		if n == 0 || at+n == len(v) {
+			return 0
+		}
+		at += n + 1
+		switch v[at-1] {
+		case closing:
+			return at
+		case ',':
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// isPlain reports whether a name is sorted by its bytes: the order is that of UTF-16.
+func isPlain(name []byte) bool {
+	for _, c := range name {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// canonicalText has no control characters, and of the escapes only those without which it would be no text.
+func canonicalText(v []byte) int {
+	if len(v) == 0 || v[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '"':
+			if !utf8.Valid(v[1:i]) {
+				return 0
+			}
+			return i + 1
+		case c < ' ':
+			return 0
+		case c == '\\':
+			if i++; i == len(v) || strings.IndexByte(`"\bfnrt`, v[i]) < 0 {
+				return 0
+			}
+		}
+	}
+	return 0
+}
+
+// canonicalWord is for null, booleans, and integers of so few digits that every double holds them.
+func canonicalWord(v []byte) int {
+	n := bytes.IndexAny(v, ",]}")
+	if n < 0 {
+		n = len(v)
+	}
+	switch word := string(v[:n]); word {
+	case "null", "true", "false", "0":
+		return n
+	default:
+		digits := strings.TrimPrefix(word, "-")
+		if len(digits) == 0 || len(digits) > 15 || digits[0] == '0' || strings.Trim(digits, "0123456789") != "" {
+			return 0
+		}
+		return n
+	}
+}
