@@ -24,6 +24,7 @@ type world struct {
 	counts  map[string]int
 	turns   map[string]int // script by turn id
 	late    map[int]bool   // scripts whose route was handed over
+	early   map[string]int // by tool_use_id, the script that used it first, where its result comes early
 	// inMemory keeps the state as Apply returned it, instead of encoding and decoding it.
 	inMemory bool
 	live     *State
@@ -56,7 +57,7 @@ var inputs = []string{
 func newWorld(t tb, scripts []script) *world {
 	w := &world{
 		play: newPlay(t), scripts: scripts, queues: map[string][]queued{}, outputs: map[string]string{},
-		counts: map[string]int{}, turns: map[string]int{}, late: map[int]bool{},
+		counts: map[string]int{}, turns: map[string]int{}, late: map[int]bool{}, early: map[string]int{},
 	}
 	for k, s := range scripts {
 		at := w.now.Add(time.Duration(k) * time.Minute)
@@ -118,6 +119,31 @@ func (w *world) handle(e Event) {
 	}
 	w.keep(out, apart{})
 	w.react(out.Effects)
+}
+
+// losable is how many of the last n hand-overs a crash may lose: not the end of a call together with the result of a
+// later turn's call of the same id. Both results would come again, the later one perhaps first, and nothing in it says
+// that it is not for the first call. (A crash loses what was not written for milliseconds, not a turn and the next.)
+func (w *world) losable(n int) int {
+	last := map[string]int{} // by tool_use_id, the last script whose result is still to come
+	for _, q := range w.queues["tool-use-result"] {
+		id := *q.event.(ToolAnswered).Result.ToolUseID
+		last[id] = max(last[id], q.script)
+	}
+	for i, q := range slices.Backward(w.sent) {
+		lost := len(w.sent) - i
+		if lost > n {
+			break
+		}
+		if e, ok := q.event.(ToolAnswered); ok {
+			id := *e.Result.ToolUseID
+			if last[id] > q.script {
+				return lost - 1
+			}
+			last[id] = q.script
+		}
+	}
+	return n
 }
 
 // crash loses the rows written by the last n hand-overs, not their outputs, and hands those records over again.
@@ -232,7 +258,14 @@ func (w *world) calls(k, step int, s stepScript) string {
 		case "same":
 			id = fmt.Sprintf("t-%d-%d-0-%s", k, step, s.Tools[0])
 		case "early":
-			w.result(id, k, "early")
+			// Ahead of its call only where no call had the id before: there it is taken for a late one (R25), because
+			// nothing in it says which of the calls it answers. Later uses are answered after their call.
+			if _, used := w.early[id]; !used {
+				w.early[id] = k
+			}
+			if w.early[id] == k {
+				w.result(id, k, "early")
+			}
 		}
 		items[i] = fmt.Sprintf(`{"tool_use_id":%q,"name":"look","input":{"k":%d}}`, id, k)
 	}
@@ -251,7 +284,11 @@ func (w *world) use(c Called) {
 	_, _ = fmt.Sscanf(string(c.Input), `{"k":%d}`, &input.k)
 	deed := id[strings.LastIndexByte(id, '-')+1:]
 	switch deed {
-	case "missing", "early": // nobody says anything; or it was said already
+	case "missing": // nobody says anything
+	case "early":
+		if w.early[id] != input.k {
+			w.result(id, input.k, "early")
+		} // else it was said already
 	case "fail":
 		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id),
 			header(topics.HeaderErrorReason, "broken"))
