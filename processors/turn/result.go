@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
@@ -70,7 +71,8 @@ func (s *session) endWith(c *Call, r *Result, same digest) {
 }
 
 // early holds a result whose call is not open while the model may still ask for it (R25): after a crash it can come
-// ahead of its think-response. Any other is late, or nobody's.
+// ahead of its think-response. Any other is late, or nobody's. Under an id that had a call before it is late too,
+// unless its turntable.id says that it answers the open step.
 func (s *session) early(from *Record, id string, h *Held) {
 	refuse := func(reason string) {
 		if !h.Failure {
@@ -78,7 +80,7 @@ func (s *session) early(from *Record, id string, h *Held) {
 		}
 	}
 	switch {
-	case s.knowsCall(digests.Of(ofCall, id)):
+	case s.knowsCall(digests.Of(ofCall, id)) && !s.answersStep(from):
 		refuse(reasonCallEnded)
 		return
 	case !s.thinking():
@@ -103,6 +105,17 @@ func (s *session) early(from *Record, id string, h *Held) {
 		return
 	}
 	s.changed = true
+}
+
+// answersStep reports whether a record's own id derives from that of a call which the open think step will make: it was
+// made before a crash. The workers of package tools name their results so, and drop the repeated call.
+func (s *session) answersStep(r *Record) bool {
+	if !r.Own || !s.thinking() {
+		return false
+	}
+	turn := s.row.Turn
+	first := outputID(turn.Message.TurnId, turn.Step, Called{}, 0)
+	return strings.HasPrefix(r.Cause, strings.TrimSuffix(first, "0"))
 }
 
 func cloneHeaders(headers []*Header) (clones []*Header) {

@@ -2,14 +2,17 @@ package turn
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// A tool_use_id may be used again. A result says nothing but its id, so that of an ended call is taken for late as long
-// as no call is open that it could answer: workers that answer a repeated call again write other bytes, and the next
-// call of that id must not get them.
+// A tool_use_id may be used again. Where a result says nothing but its tool_use_id, that of an ended call is taken for
+// late as long as no call is open that it could answer: workers that answer a repeated call again write other bytes,
+// and the next call of that id must not get them.
 
 // secondUse is a session whose first turn used t1, and whose second is asking the model.
 func secondUse(t *testing.T) (*play, Enriched) {
@@ -54,6 +57,27 @@ func TestAnIDUsedAgainSurvivesACrash(t *testing.T) {
 	require.Equal(t, call.ids(), p.send("think-request-response", response).ids(), "the call is repeated")
 	out := p.result("t1", "second")
 	require.Equal(t, string(before.Content), string(the[ToolMessage](t, out).Content))
+}
+
+// A worker that knows repeated calls answers none of them again: its result, which names its call, is held.
+func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
+	p, asked := secondUse(t)
+	row, parts := p.row, maps.Clone(p.parts)
+	response := response(asked, calling("t1"))
+	call := p.send("think-request-response", response).ids()[0]
+	p.row, p.parts = row, parts
+
+	turn, _, _ := strings.Cut(call, "/")
+	for _, other := range []string{turn + "/2/tool-use/0", turn + "/10/tool-use/0", "f00/1/tool-use/0", turn} {
+		out := p.send("tool-use-result", toolResult("t1", "other"), header(topics.HeaderID, other+"/result"))
+		require.Equal(t, []string{reasonCallEnded}, out.letters(), other)
+	}
+	named := header(topics.HeaderID, call+"/result")
+	require.Empty(t, p.send("tool-use-result", toolResult("t1", "second"), named))
+	require.Empty(t, p.send("tool-use-result", toolResult("t1", "second, again"), named), "the same, by its id")
+	out := p.send("think-request-response", response)
+	require.Equal(t, call, out.ids()[0])
+	require.Contains(t, string(the[ToolMessage](t, out).Content), `{"said":"second"}`)
 }
 
 // A crash that loses both uses brings both results ahead of both calls, and the first call takes whichever is held.
