@@ -158,5 +158,6 @@ func (p *Processor) Health() Health {
 }
 
 // Get returns the table row of a key as the table's codec decodes it, nil where there is none. It sees what handlers
-// have written up to now, and only partitions that this instance owns: ErrNotRunning for others.
+// have written up to now, and only partitions that this instance owns: ErrNotRunning for others. The bytes of the row, as
+// codec.Decoded has them, are the store's and must not be changed.
 func (p *Processor) Get(key string) (any, error) { return p.unit.Get(key) }

@@ -56,7 +56,10 @@ func Splice(values ...Raw) Raw {
 			joined = appendElement(joined, e)
 		}
 	}
-	return append(joined, ']')
+	if joined = append(joined, ']'); cap(joined) > 2*len(joined) {
+		return bytes.Clone(joined) // whoever keeps it must not keep the room of all the nulls that were left out
+	}
+	return joined
 }
 
 func appendElement(array, element Raw) Raw {

@@ -98,8 +98,11 @@ func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options
 
 // EmitWithHeaders implements callback.Runtime.
 func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
-	raw, ok := c.wrap.Edges.encode(topic, value)
-	if !ok {
+	raw, ok, err := c.wrap.Edges.encode(topic, value)
+	switch {
+	case err != nil: // Goka's Fail returns while it shuts down, and what follows it would send a tombstone
+		c.Fail(fmt.Errorf("error encoding message for topic %s: %w", topic, err))
+	case !ok:
 		c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
 		return
 	}
@@ -124,8 +127,7 @@ func (c *callbackContext) SetValue(value any, options ...goka.ContextOption) {
 	}
 	raw, err := c.wrap.Edges.table.Encode(value)
 	if err != nil {
-		c.gokaContext.SetValue(value, c.marker())
-		return
+		c.Fail(fmt.Errorf("error encoding value: %w", err))
 	}
 	key := c.Key()
 	if err := rows.Set(key, raw); err != nil {

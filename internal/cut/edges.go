@@ -35,12 +35,12 @@ func EdgesOf(graph *goka.GroupGraph) Edges {
 	return e
 }
 
-// encode returns a value's bytes, or false where Goka is to say what is wrong. nil is a tombstone.
-func (e Edges) encode(topic goka.Stream, value any) ([]byte, bool) {
+// encode returns a value's bytes; ok is false for what is no output, which Goka is to say. nil is a tombstone.
+func (e Edges) encode(topic goka.Stream, value any) (raw []byte, ok bool, err error) {
 	c := e.outputs[topic]
 	if c == nil || value == nil {
-		return nil, c != nil
+		return nil, c != nil, nil
 	}
-	raw, err := c.Encode(value)
-	return raw, err == nil
+	raw, err = c.Encode(value)
+	return raw, true, err
 }

@@ -73,7 +73,7 @@ func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage
 		w.gone = append(w.gone, msg)
 		return
 	}
-	r.behind = append(r.behind, r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
+	r.put(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
 	p.advanceLocked(r)
 }
 

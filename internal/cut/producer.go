@@ -143,7 +143,8 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	if e.rows != nil {
 		p.mu.Lock()
 		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
-			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed)
+			// The local store seals a transaction's rows when it is committed, and so behind their acknowledgements.
+			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed && p.opts.Ordered)
 		}
 		if e.call != nil {
 			e.call.pending--

@@ -11,7 +11,7 @@ type ProducerOptions struct {
 	// Linger is how long a row waits, for newer ones of its key and for others to go with. Zero: until the cut.
 	Linger time.Duration
 	// Stored, if any, is told the changelog offset of each row that is acknowledged, which the local store has; sealed
-	// says that it is of a cut that was made. It is called under the producer's lock.
+	// says that the store has sealed it, with the cut that was made. It is called under the producer's lock.
 	Stored func(partition int32, offset int64, sealed bool) error
 	// Failed keeps the cause of a refused record, which Goka flattens to text.
 	Failed func(error)

@@ -83,9 +83,18 @@ func (p *Producer) releaseLocked(r *rows) {
 func (r *rows) queue(w *row) {
 	r.waiting = append(r.waiting, w)
 	if len(w.gone) > 0 {
-		r.behind = append(r.behind, r.deletions(w.gone, w.msg.Metadata.(*emitted).call))
+		r.put(r.deletions(w.gone, w.msg.Metadata.(*emitted).call))
 		w.gone = nil
 	}
+}
+
+// put queues deletions. Those that wait for no row keep their place among the rows: a part of theirs may be waiting.
+func (r *rows) put(w *row) {
+	if len(w.calls) == 0 {
+		r.waiting = append(r.waiting, w)
+		return
+	}
+	r.behind = append(r.behind, w)
 }
 
 func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {

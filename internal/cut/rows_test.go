@@ -60,6 +60,7 @@ type lined struct {
 	*Producer
 	*line
 	stored []int64
+	sealed []bool
 }
 
 func onLine(t *testing.T, o ProducerOptions) *lined {
@@ -69,8 +70,8 @@ func onLine(t *testing.T, o ProducerOptions) *lined {
 	}
 	s := &lined{line: l}
 	o.Table, o.Failed, o.Broken = "table", func(error) {}, func(error) {}
-	o.Stored = func(_ int32, offset int64, _ bool) error {
-		s.stored = append(s.stored, offset)
+	o.Stored = func(_ int32, offset int64, sealed bool) error {
+		s.stored, s.sealed = append(s.stored, offset), append(s.sealed, sealed)
 		return nil
 	}
 	s.Producer = NewProducer(l, o)
@@ -310,4 +311,17 @@ func TestRowsOfACutAreNotAheadOfTheDeletionsBeforeIt(t *testing.T) {
 	require.Equal(t, "part", text(part))
 	s.ack(part)
 	require.Equal(t, "b2", text(s.next(t)))
+}
+
+// A transaction's rows are sealed in the local store when it is committed: their offsets are not those of the cut before,
+// which may not be flushed yet.
+func TestStoreHasNotSealedWhatATransactionWrites(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		s := onLine(t, ProducerOptions{Ordered: ordered})
+		s.callback("a", "a1")
+		rows := s.Seal()
+		s.ack(s.next(t))
+		ended(t, rows)
+		require.Equal(t, []bool{ordered}, s.sealed)
+	}
 }

@@ -133,7 +133,9 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 	}
 	if !a.has {
 		for i, f := range s.bigFields() {
-			whole[i] = *f.inline
+			if a.fields[i].loaded {
+				whole[i] = *f.inline
+			}
 		}
 		return nil, nil, whole
 	}

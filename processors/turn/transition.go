@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -123,12 +124,14 @@ func (s *session) makeRoom() bool {
 		switch {
 		case s.row.Turn != nil && len(s.row.Turn.Held) > 0:
 			held := s.row.Turn.Held
-			s.row.Turn.Held = held[:len(held)-1]
-			s.giveUp(held[len(held)-1], reasonNoRoom)
+			last := held[len(held)-1]
+			s.row.Turn.Held = slices.Delete(held, len(held)-1, len(held))
+			s.giveUp(last, reasonNoRoom)
 		case len(s.row.Waiting) > 0:
 			waiting := s.row.Waiting
-			s.row.Waiting = waiting[:len(waiting)-1]
-			s.reject(waiting[len(waiting)-1], queueFull("no room for a waiting message"))
+			last := waiting[len(waiting)-1]
+			s.row.Waiting = slices.Delete(waiting, len(waiting)-1, len(waiting))
+			s.reject(last, queueFull("no room for a waiting message"))
 		default:
 			return false
 		}

@@ -1,0 +1,74 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The table was written under processors.New, with its history apart, and is read under a plain goka.NewProcessor.
+func TestHistoryThatStandsApartIsRefusedWithoutParts(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying(strings.Repeat("x", 5000)))
+	s, err := DecodeState(p.row)
+	require.NoError(t, err)
+	require.NotEmpty(t, s.HistoryParts)
+	require.Empty(t, s.CausesParts)
+	b := &binding{p.topics, p.rules, newRecent()}
+	e0, _ := p.event("message-input", []byte(message("zero")))
+	_, err = b.attempt(table{p.row, nil}, e0, p.now)
+	require.ErrorIs(t, err, ErrRowVersion)
+
+	e1, ok := p.event("reply-to", []byte(`{"callbackService":"x"}`))
+	require.True(t, ok)
+	d, err := b.attempt(table{p.row, nil}, e1, p.now)
+	require.NoError(t, err)
+	require.True(t, d.changed)
+	e2, _ := p.event("message-input", []byte(message("two")))
+	_, err = (&binding{p.topics, p.rules, newRecent()}).attempt(table{d.row, nil}, e2, p.now)
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = b.attempt(table{d.row, nil}, e2, p.now)
+	require.ErrorIs(t, err, ErrRowVersion)
+}
+
+// What is left of an array of nulls is small.
+func TestKeptHistoryHasNoRoomForWhatWasLeftOut(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	nulls := "[" + strings.Repeat("null,", 200_000) + `{"role":"user","content":"a"}]`
+	p.send("think-request-response", `{"session_id":"s1","previous_messages":`+nulls+
+		`,"last_input_message":`+string(asked.LatestInput)+`,`+saying("hi")+`}`)
+	w, ok := p.bind.recent.take("s1", p.row)
+	require.True(t, ok)
+	require.Less(t, cap(w.state.History), 10*len(w.row))
+}
+
+func TestKeptTailHasNoRoomForWhatWasLeftOut(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	nulls := "[" + strings.Repeat("null,", 200_000) + `{"role":"user","content":"a"}]`
+	p.send("think-request-response", `{"session_id":"s1","previous_messages":`+nulls+
+		`,"last_input_message":`+string(asked.LatestInput)+`,`+calling("t1")+`}`)
+	w, ok := p.bind.recent.take("s1", p.row)
+	require.True(t, ok)
+	require.Less(t, cap(w.state.Turn.Tail), 10*len(w.row))
+}
+
+// A message that found no room must not stay behind the end of the kept state's Waiting.
+func TestMessageThatFoundNoRoomIsNotKept(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask("one"), saying(strings.Repeat("x", 400_000)))
+	p.ask("two")
+	p.send("message-input", message(strings.Repeat("y", 600_000)))
+	w, ok := p.bind.recent.take("s1", p.row)
+	require.True(t, ok)
+	require.Empty(t, w.state.Waiting)
+	pinned := 0
+	for _, a := range w.state.Waiting[:cap(w.state.Waiting)] {
+		if a != nil {
+			pinned += len(a.Input)
+		}
+	}
+	require.Zero(t, pinned)
+}
