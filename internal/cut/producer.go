@@ -65,7 +65,7 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
 	partition := callback.Partition(headers[callback.HeaderPartition])
-	if topic == p.opts.Table && p.of(partition) != nil {
+	if topic == p.opts.Table && p.runs(partition) {
 		return finish(nil, p.EmitRow(partition, key, value, headers))
 	}
 	p.EmitOutput(partition, topic, key, value, headers, func(err error) { finish(nil, err) })
@@ -77,17 +77,18 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 func (p *Producer) EmitOutput(
 	partition int32, topic, key string, value []byte, headers goka.Headers, done func(error),
 ) {
-	r := p.of(partition)
-	if err := p.mayEmit(r); err != nil {
+	if err := p.mayEmit(partition); err != nil {
 		done(err)
 		return
 	}
 	e := newEmitted(topic, key, value, headers)
 	e.done = done
-	if r != nil && p.opts.Ordered {
+	if p.opts.Ordered {
 		p.mu.Lock()
-		r.call.pending++
-		e.call, e.rows = r.call, r
+		if r := p.rows[partition]; r != nil {
+			r.call.pending++
+			e.call, e.rows = r.call, r
+		}
 		p.mu.Unlock()
 	}
 	p.async.Input() <- &e.msg
@@ -95,28 +96,27 @@ func (p *Producer) EmitOutput(
 
 // EmitRow takes the table row of the callback that runs on a partition; nil removes it.
 func (p *Producer) EmitRow(partition int32, key string, value []byte, headers goka.Headers) error {
-	r := p.of(partition)
-	if err := p.mayEmit(r); err != nil {
+	if err := p.mayEmit(partition); err != nil {
 		return err
 	}
-	p.emitRow(r, key, &newEmitted(p.opts.Table, key, value, headers).msg)
+	p.emitRow(partition, newEmitted(p.opts.Table, key, value, headers))
 	return nil
 }
 
-// of are the rows of a partition on which callbacks have run, else nil.
-func (p *Producer) of(partition int32) *rows {
+// runs reports whether callbacks have run on a partition.
+func (p *Producer) runs(partition int32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.rows[partition]
+	return p.rows[partition] != nil
 }
 
 // mayEmit returns ErrLease where the lease is not held, and has no row of the partition written any more.
-func (p *Producer) mayEmit(r *rows) error {
+func (p *Producer) mayEmit(partition int32) error {
 	if p.opts.Lease.Held() {
 		return nil
 	}
 	p.mu.Lock()
-	p.refuseLocked(r, ErrLease)
+	p.refuseLocked(p.rows[partition], ErrLease)
 	p.mu.Unlock()
 	p.opts.Failed(ErrLease)
 	return ErrLease

@@ -97,9 +97,9 @@ func (r *rows) put(w *row) {
 	r.behind = append(r.behind, w)
 }
 
-func (p *Producer) emitRow(r *rows, key string, msg *sarama.ProducerMessage) {
-	e := msg.Metadata.(*emitted)
+func (p *Producer) emitRow(partition int32, e *emitted) {
 	p.mu.Lock()
+	r, key, msg := p.rows[partition], e.key, &e.msg
 	e.rows, e.leaves = r, msg.Value == nil
 	if e.leaves {
 		r.leaving[key]++

@@ -28,23 +28,34 @@ func (f *failing) write(l *layer) error {
 
 // HoldRead has the next read of the base wait, once it has its value, until leave is closed; entered is closed when it does.
 func (s *Store) HoldRead() (entered <-chan struct{}, leave chan<- struct{}) {
-	in, out := make(chan struct{}), make(chan struct{})
-	s.base = &holding{backing: s.base, entered: in, leave: out}
-	return in, out
+	h := &holding{gate: newGate(), backing: s.base}
+	s.base = h
+	return h.entered, h.leave
 }
 
-type holding struct {
-	backing
+// gate holds the first that comes.
+type gate struct {
 	once           sync.Once
 	entered, leave chan struct{}
 }
 
+func newGate() *gate { return &gate{entered: make(chan struct{}), leave: make(chan struct{})} }
+
+func (g *gate) pass() {
+	g.once.Do(func() {
+		close(g.entered)
+		<-g.leave
+	})
+}
+
+type holding struct {
+	*gate
+	backing
+}
+
 func (h *holding) get(key string) (value []byte, ok bool, err error) {
 	value, ok, err = h.backing.get(key)
-	h.once.Do(func() {
-		close(h.entered)
-		<-h.leave
-	})
+	h.pass()
 	return value, ok, err
 }
 
@@ -70,21 +81,17 @@ const CleanBytes = cleanBytes
 
 // HoldWrite has the next write of the base wait until leave is closed; entered is closed when it does.
 func (s *Store) HoldWrite() (entered <-chan struct{}, leave chan<- struct{}) {
-	in, out := make(chan struct{}), make(chan struct{})
-	s.base = &slow{backing: s.base, entered: in, leave: out}
-	return in, out
+	h := &slow{gate: newGate(), backing: s.base}
+	s.base = h
+	return h.entered, h.leave
 }
 
 type slow struct {
+	*gate
 	backing
-	once           sync.Once
-	entered, leave chan struct{}
 }
 
 func (h *slow) write(l *layer) error {
-	h.once.Do(func() {
-		close(h.entered)
-		<-h.leave
-	})
+	h.pass()
 	return h.backing.write(l)
 }
