@@ -19,8 +19,9 @@ import (
 // It is meant for the callback's goroutine. After the callback has returned its methods return ErrReturned, Value nil
 // and Now the zero time, and touch nothing; the record's coordinates stay readable.
 type Context struct {
-	record record
-	key    string
+	record   record
+	key      string
+	settings *settings
 
 	mu      sync.Mutex
 	ctx     goka.Context // nil once the handler has returned
@@ -29,8 +30,9 @@ type Context struct {
 }
 
 // newContext is the context of a record, which belongs to its own key until it is known to belong to another.
-func newContext(ctx goka.Context, raw []byte) *Context {
-	return &Context{record: recordOf(ctx, raw), key: ctx.Key(), ctx: ctx}
+func newContext(ctx goka.Context, s *settings, raw []byte) *Context {
+	r := recordOf(ctx, raw)
+	return &Context{record: r, key: r.key, settings: s, ctx: ctx}
 }
 
 // Key is the session id: the key of the table row. It is the record's key, except where the record was written under
@@ -74,8 +76,8 @@ func (c *Context) Now() (now time.Time) {
 
 // MaxRecordBytes is the largest record that may be sent: key, value and headers, before compression.
 func (c *Context) MaxRecordBytes() (limit int) {
-	_ = c.locked(func(ctx goka.Context) error {
-		limit = settingsOf(ctx).recordBytes
+	_ = c.locked(func(goka.Context) error {
+		limit = c.settings.recordBytes
 		return nil
 	})
 	return limit
@@ -150,7 +152,7 @@ func (c *Context) SetPart(n uint32, value []byte) error {
 		return ErrNilRow
 	}
 	return c.runtime(func(r callback.Runtime) error {
-		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, settingsOf(r).recordBytes; limit > 0 && size > limit {
+		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, c.settings.recordBytes; limit > 0 && size > limit {
 			return fmt.Errorf("%w: part %d of a row, %d bytes, limit %d", ErrTooLarge, n, size, limit)
 		}
 		c.effects.parts = append(c.effects.parts, part{number: n, value: value})
@@ -189,13 +191,22 @@ func (c *Context) Emit(stream goka.Stream, key string, value any, headers goka.H
 	})
 }
 
+// EmitWithID is Emit with no header but topics.HeaderID, the id by which readers know a repeat; an empty id is none. It
+// costs less than a map of headers with the same.
+func (c *Context) EmitWithID(stream goka.Stream, key string, value any, id string) error {
+	return c.locked(func(goka.Context) error {
+		c.effects.emit(output{stream: stream, key: key, value: value, id: id})
+		return nil
+	})
+}
+
 // DeadLetter sends this record to the group's dead-letter topic, with its original key, bytes and headers, besides the
 // handler's other effects. The first reason counts, further calls change nothing. A deadline leaves a null value.
 func (c *Context) DeadLetter(reason string) error {
 	return c.locked(func(ctx goka.Context) error {
 		if !c.effects.rejected {
 			c.effects.rejected = true
-			c.effects.emit(c.record.letter(reason).output(ctx))
+			c.effects.emit(c.record.letter(reason).output(ctx, c.settings))
 		}
 		return nil
 	})
@@ -204,7 +215,7 @@ func (c *Context) DeadLetter(reason string) error {
 // DeadLetterOther sends a record to the group's dead-letter topic that was held in the table and is now given up.
 func (c *Context) DeadLetterOther(l Letter) error {
 	return c.locked(func(ctx goka.Context) error {
-		c.effects.emit(l.output(ctx))
+		c.effects.emit(l.output(ctx, c.settings))
 		return nil
 	})
 }
@@ -212,15 +223,37 @@ func (c *Context) DeadLetterOther(l Letter) error {
 // Emit encodes a value and sends it to a topic that is an output of the graph. It returns the codec's error, or
 // ErrTooLarge for a record over Context.MaxRecordBytes, and then sends nothing. The value is not kept.
 func Emit[T any](c *Context, t topics.Topic[T], key string, value T, headers goka.Headers) error {
+	encoded, err := encode(c, t, key, value, headersBytes(headers))
+	if err != nil {
+		return err
+	}
+	return c.Emit(t.Stream(), key, encoded, headers)
+}
+
+// EmitWithID is Emit with no header but topics.HeaderID, as Context.EmitWithID is.
+func EmitWithID[T any](c *Context, t topics.Topic[T], key string, value T, id string) error {
+	headers := 0
+	if id != "" {
+		headers = headerBytes(topics.HeaderID, len(id))
+	}
+	encoded, err := encode(c, t, key, value, headers)
+	if err != nil {
+		return err
+	}
+	return c.EmitWithID(t.Stream(), key, encoded, id)
+}
+
+// encode makes a value one for the topic's codec, which writes what it could not decode as it came: so the bytes are not
+// encoded twice.
+func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers int) (codec.Decoded[T], error) {
 	raw, err := t.Codec().Marshal(value)
 	if err != nil {
-		return fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
+		return codec.Decoded[T]{}, fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
 	}
-	if size, limit := recordBytes(key, raw, headers), c.MaxRecordBytes(); limit > 0 && size > limit {
-		return fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
+	if size, limit := recordOverhead+len(key)+len(raw)+headers, c.MaxRecordBytes(); limit > 0 && size > limit {
+		return codec.Decoded[T]{}, fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
 	}
-	// The codec writes what it could not decode as it came: so the bytes are not encoded twice.
-	return c.Emit(t.Stream(), key, codec.Decoded[T]{Raw: raw, Err: errEncoded}, headers)
+	return codec.Decoded[T]{Raw: raw, Err: errEncoded}, nil
 }
 
 // locked calls f with Goka's context as long as it may be used.

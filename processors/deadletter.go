@@ -52,14 +52,14 @@ func (r *record) letter(reason string) Letter {
 }
 
 // deadLetter sends a record that reaches no handler, or whose handler panicked.
-func deadLetter(ctx goka.Context, r *record, stage Stage, cause error) {
-	out := r.letter(cause.Error()).output(ctx)
-	out.rejected = r.fail(stage, cause)
-	out.perform(ctx)
+func deadLetter(ctx goka.Context, c *Context, stage Stage, cause error) {
+	out := c.record.letter(cause.Error()).output(ctx, c.settings)
+	out.rejected = c.record.fail(stage, cause)
+	out.perform(ctx, c.settings)
 }
 
 // output is the letter as a record of the dead-letter topic, cut where it would be refused for its size.
-func (l Letter) output(ctx goka.Context) output {
+func (l Letter) output(ctx goka.Context, s *settings) output {
 	headers := make(goka.Headers, len(l.Headers)+len(errorHeaders)+1)
 	if !l.Confidential {
 		maps.Copy(headers, withoutPrivate(l.Headers))
@@ -77,7 +77,6 @@ func (l Letter) output(ctx goka.Context) output {
 	headers[topics.HeaderErrorSourceOffset] = strconv.AppendInt(nil, l.Offset, 10)
 	headers[topics.HeaderErrorGroup] = []byte(ctx.Group())
 
-	s := settingsOf(ctx)
 	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
 	if _, ok := ctx.(callback.Runtime); ok && l.NullKey {
 		headers[callback.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it

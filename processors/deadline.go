@@ -18,5 +18,5 @@ type Due = timer.Due
 // fires again. A panic leaves a dead letter with the row's key and a null value, and no effects: the deadline does not
 // fire again before the row is written, or recovered. Context.Timestamp is the time it fired.
 func OnDeadline(ctx goka.Context, h func(*Context) error) {
-	perform(newContext(ctx, nil), StageDeadline, h)
+	perform(newContext(ctx, settingsOf(ctx), nil), StageDeadline, h)
 }

@@ -49,7 +49,8 @@ type output struct {
 	stream   goka.Stream
 	key      string
 	value    any
-	headers  goka.Headers
+	id       string       // the only header, where it is not empty
+	headers  goka.Headers // where there is no id
 	rejected *RecordError // of a dead letter
 }
 
@@ -69,9 +70,9 @@ func (e *effects) writeRow(row any) error {
 }
 
 // perform hands the effects to Goka. Where Goka refuses one it panics and stops; that panic is left to it.
-func (e *effects) perform(ctx goka.Context) {
+func (e *effects) perform(ctx goka.Context, s *settings) {
 	for _, out := range e.outputs {
-		out.perform(ctx)
+		out.perform(ctx, s)
 	}
 	runtime, _ := ctx.(callback.Runtime) // who has none has no parts
 	for _, p := range e.parts {
@@ -93,12 +94,16 @@ func (e *effects) perform(ctx goka.Context) {
 	}
 }
 
-func (o output) perform(ctx goka.Context) {
+func (o output) perform(ctx goka.Context, s *settings) {
 	if o.rejected != nil {
-		settingsOf(ctx).onDeadLetter(o.rejected)
+		s.onDeadLetter(o.rejected)
 	}
 	runtime, ok := ctx.(callback.Runtime)
 	switch {
+	case o.id != "" && ok:
+		runtime.EmitWithID(o.stream, o.key, o.value, o.id)
+	case o.id != "":
+		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(callback.IDHeaders(o.id)))
 	case len(o.headers) == 0:
 		ctx.Emit(o.stream, o.key, o.value)
 	case ok:

@@ -80,6 +80,7 @@ func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 		return graph
 	}
 
+	late := lateTopics(graph, inputs)
 	bound := map[string]bool{string(deadLetterStream(graph.Group())): true}
 	for _, in := range inputs {
 		bound[in.in.name()] = true
@@ -92,18 +93,18 @@ func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 	}
 	switch loop := graph.LoopStream(); {
 	case len(inputs) > 0:
-		edges = append(edges, bindEdges(inputs, s.bind)...)
+		edges = append(edges, bindEdges(inputs, s, late)...)
 	case loop != nil:
 		edges = append(edges, loop)
 	}
 	if hasDeadlines {
-		edges = append(edges, timerEdge(graph.Group(), timed, s.bind))
+		edges = append(edges, timerEdge(graph.Group(), timed, s))
 	}
-	return goka.DefineGroup(graph.Group(), append(edges, otherEdges(graph, s)...)...)
+	return goka.DefineGroup(graph.Group(), append(edges, otherEdges(graph, s, late)...)...)
 }
 
 // otherEdges are the edges without callbacks of ours: outputs, tables, visitors.
-func otherEdges(graph *goka.GroupGraph, s *settings) []goka.Edge {
+func otherEdges(graph *goka.GroupGraph, s *settings, late map[string]bool) []goka.Edge {
 	edges := []goka.Edge{DeadLetters(graph.Group())}
 	if edges[0].Topic() != string(s.deadLetters) {
 		edges[0] = goka.Output(s.deadLetters, edges[0].Codec())
@@ -111,6 +112,12 @@ func otherEdges(graph *goka.GroupGraph, s *settings) []goka.Edge {
 	made := map[goka.Edge]bool{graph.LoopStream(): true, graph.GroupTable(): true}
 	for _, e := range graph.InputStreams() {
 		made[e] = true
+	}
+	for _, e := range graph.OutputStreams() {
+		if late[e.Topic()] { // Goka has one codec for each topic
+			made[e] = true
+			edges = append(edges, goka.Output(goka.Stream(e.Topic()), lateCodec{e.Codec()}))
+		}
 	}
 	for _, e := range graph.AllEdges() {
 		if !made[e] && e.Topic() != string(deadLetterStream(graph.Group())) {
@@ -133,8 +140,8 @@ func timedOf(graph *goka.GroupGraph) (Timed, bool) {
 	return timed, ok
 }
 
-func timerEdge(group goka.Group, timed Timed, bind binder) goka.Edge {
+func timerEdge(group goka.Group, timed Timed, s *settings) goka.Edge {
 	return goka.Input(goka.Stream(timer.Topic(string(group))), timer.Codec{}, func(ctx goka.Context, msg any) {
-		timed.OnDeadline(bind(ctx), msg.(Due)) // its codec decodes to nothing else
+		timed.OnDeadline(s.bind(ctx), msg.(Due)) // its codec decodes to nothing else
 	})
 }

@@ -41,26 +41,26 @@ type loopCodec struct {
 // loopEdge is the edge of the group's loop topic, which brings records to the key and partition where they belong: Goka
 // writes the table of the partition a record arrived in, but the changelog partition of its key. Records on it are
 // handled by the handlers of the inputs, as if they had been read where they came from.
-func loopEdge(inputs []Source, bind binder) goka.Edge {
+func loopEdge(inputs []Source, set *settings) goka.Edge {
 	sources := make(map[string]source, len(inputs))
 	for _, s := range inputs {
 		sources[s.in.name()] = s.in
 	}
 	return goka.Loop(loopCodec{codec.Bytes(), inputs}, func(ctx goka.Context, msg any) {
-		receiveLoop(bind(ctx), msg, sources)
+		receiveLoop(ctx, set, msg, sources)
 	})
 }
 
-func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
-	d, ok := decoded[[]byte](msg)
-	c := newContext(ctx, d.Raw)
+func receiveLoop(ctx goka.Context, set *settings, msg any, sources map[string]source) {
+	d, _, ok := decoded[[]byte](msg)
+	c := newContext(ctx, set, d.Raw)
 	r := &c.record
 	if !ok {
 		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
 	}
 	origin, err := r.origin()
 	if err != nil {
-		deadLetter(ctx, r, StageRoute, err)
+		deadLetter(ctx, c, StageRoute, err)
 		return
 	}
 	c.record = origin
@@ -68,18 +68,19 @@ func receiveLoop(ctx goka.Context, msg any, sources map[string]source) {
 	r.confidential = in != nil && in.confidential()
 	switch err := CheckSession(ctx.Key()); {
 	case in == nil:
-		deadLetter(ctx, r, StageRoute, errNoInput)
+		deadLetter(ctx, c, StageRoute, errNoInput)
 	case err != nil:
-		deadLetter(ctx, r, StageSession, err)
+		deadLetter(ctx, c, StageSession, err)
 	case !callback.Owns(ctx, ctx.Key()):
-		deadLetter(ctx, r, StageRoute, errNotOwned)
+		deadLetter(ctx, c, StageRoute, errNotOwned)
 	default:
 		in.rerouted(ctx, c)
 	}
 }
 
 // reroute sends a record to the group's loop topic under the right key.
-func reroute(ctx goka.Context, r *record, session string) {
+func reroute(ctx goka.Context, c *Context, session string) {
+	r := &c.record
 	headers := make(goka.Headers, len(r.headers)+5)
 	maps.Copy(headers, r.headers)
 	headers[loopTopic] = []byte(r.topic)
@@ -90,8 +91,8 @@ func reroute(ctx goka.Context, r *record, session string) {
 	if !r.nullKey {
 		headers[loopKey] = []byte(r.key)
 	}
-	if recordBytes(session, r.raw, headers) > settingsOf(ctx).recordBytes {
-		deadLetter(ctx, r, StageRoute, errLoopBytes)
+	if recordBytes(session, r.raw, headers) > c.settings.recordBytes {
+		deadLetter(ctx, c, StageRoute, errLoopBytes)
 		return
 	}
 	value := codec.Decoded[[]byte]{Raw: r.raw}

@@ -8,22 +8,22 @@ import (
 
 // perform runs a handler and then, where it returned nil, its effects.
 func perform(c *Context, stage Stage, h func(*Context) error) {
-	ctx, r := c.ctx, &c.record
+	ctx := c.ctx
 	panicked, err := run(c, h)
 	c.end()
 	switch {
 	case c.thrown != nil: // Goka stops; the handler may have recovered it
 		panic(c.thrown)
 	case panicked != nil:
-		deadLetter(ctx, r, stage, panicked)
+		deadLetter(ctx, c, stage, panicked)
 	case errors.Is(err, ErrTooLarge): // also the next time
-		deadLetter(ctx, r, stage, err)
+		deadLetter(ctx, c, stage, err)
 	case err != nil:
-		fail(ctx, r.fail(stage, err))
+		fail(ctx, c.record.fail(stage, err))
 	case len(c.effects.parts) > 0 && !c.effects.written:
-		fail(ctx, r.fail(stage, ErrPartAlone))
+		fail(ctx, c.record.fail(stage, ErrPartAlone))
 	default:
-		c.effects.perform(ctx)
+		c.effects.perform(ctx, c.settings)
 	}
 }
 

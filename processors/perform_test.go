@@ -44,7 +44,7 @@ func (c *plainContext) Emit(goka.Stream, string, any, ...goka.ContextOption) { c
 func TestHandlerErrorFailsAndPanics(t *testing.T) {
 	ctx, cause := &plainContext{}, errors.New("disk is full")
 	thrown := thrownBy(func() {
-		perform(newContext(ctx, []byte("x")), StageHandle, func(c *Context) error {
+		perform(newContext(ctx, defaults("floor"), []byte("x")), StageHandle, func(c *Context) error {
 			require.NoError(t, c.Emit("answers", "s-1", "x", nil))
 			return cause
 		})
@@ -70,7 +70,7 @@ func TestPanicOfGokaIsLeftToGoka(t *testing.T) {
 			return nil
 		},
 	} {
-		thrown := thrownBy(func() { perform(newContext(ctx, nil), StageHandle, h) })
+		thrown := thrownBy(func() { perform(newContext(ctx, defaults("floor"), nil), StageHandle, h) })
 		require.Equal(t, "goka: table is gone", thrown, name)
 	}
 	require.Zero(t, ctx.emitted)
@@ -91,7 +91,7 @@ func TestDeadlineRunsAsARecordDoes(t *testing.T) {
 func TestForeignValueFailsByName(t *testing.T) {
 	ctx := &plainContext{}
 	in := Input(topics.New(topics.Spec{Name: "asks"}, codec.Bytes()), nil)
-	require.NotNil(t, thrownBy(func() { in.in.(*input[[]byte]).receive(ctx, 42) }))
+	require.NotNil(t, thrownBy(func() { in.in.(*input[[]byte]).receive(ctx, defaults("floor"), 42) }))
 	require.ErrorIs(t, ctx.failed, ErrType)
 }
 

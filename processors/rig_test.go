@@ -133,6 +133,10 @@ func (c runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value any
 	c.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers))
 }
 
+func (c runtimeContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
+	c.EmitWithHeaders(topic, key, value, callback.IDHeaders(id))
+}
+
 func (runtimeContext) Part(uint32) ([]byte, error) { return nil, nil }
 
 func (c runtimeContext) SetPart(n uint32, value []byte) {

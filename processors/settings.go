@@ -13,13 +13,22 @@ type settings struct {
 	onDeadLetter func(*RecordError)
 }
 
-// bound is the context of a callback under New.
+// defaults are the settings of a group under a plain goka.NewProcessor.
+func defaults(group goka.Group) *settings {
+	return &settings{
+		deadLetters:  deadLetterStream(group),
+		recordBytes:  defaultRecordBytes,
+		onDeadLetter: func(*RecordError) {},
+	}
+}
+
+// bound is the context of a deadline's callback under New. It takes the settings through the table's codec, which knows
+// nothing of them.
 type bound struct {
 	callback.Runtime
 	settings *settings
 }
 
-// bind is a binder.
 func (s *settings) bind(ctx goka.Context) goka.Context {
 	if r, ok := ctx.(callback.Runtime); ok {
 		return &bound{Runtime: r, settings: s}
@@ -27,14 +36,10 @@ func (s *settings) bind(ctx goka.Context) goka.Context {
 	return ctx
 }
 
-// settingsOf are the settings of a callback; the defaults under a plain goka.NewProcessor.
+// settingsOf are the settings that a deadline's context brings.
 func settingsOf(ctx goka.Context) *settings {
 	if b, ok := ctx.(*bound); ok {
 		return b.settings
 	}
-	return &settings{
-		deadLetters:  deadLetterStream(ctx.Group()),
-		recordBytes:  defaultRecordBytes,
-		onDeadLetter: func(*RecordError) {},
-	}
+	return defaults(ctx.Group())
 }

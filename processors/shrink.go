@@ -48,9 +48,14 @@ func shrink(key string, value []byte, headers goka.Headers, limit int) (string, 
 
 // recordBytes is the size of a record as Sarama counts it, or a little more.
 func recordBytes(key string, value []byte, headers goka.Headers) int {
-	size := recordOverhead + len(key) + len(value)
+	return recordOverhead + len(key) + len(value) + headersBytes(headers)
+}
+
+func headersBytes(headers goka.Headers) (size int) {
 	for name, v := range headers {
-		size += len(name) + len(v) + headerOverhead
+		size += headerBytes(name, len(v))
 	}
 	return size
 }
+
+func headerBytes(name string, value int) int { return len(name) + value + headerOverhead }

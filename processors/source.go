@@ -29,8 +29,9 @@ type Source struct{ in source }
 type source interface {
 	name() string
 	confidential() bool
-	// edge is the input edge. bind gives each callback its context.
-	edge(bind binder) goka.Edge
+	screened() bool
+	// edge is the input edge. Where it is late, Goka leaves the values undecoded.
+	edge(s *settings, late bool) goka.Edge
 	// rerouted takes a record that came through the loop topic.
 	rerouted(ctx goka.Context, c *Context)
 }
@@ -68,20 +69,15 @@ func Input[T any](t topics.Topic[T], h Handler[T], opts ...EdgeOption[T]) Source
 //	edges := processors.Edges(group, inputs...)
 //	graph := goka.DefineGroup(group, append(edges, goka.Persist(rows), goka.Output(answers, c))...)
 func Edges(group goka.Group, inputs ...Source) []goka.Edge {
-	return append(bindEdges(inputs, unbound), DeadLetters(group))
+	return append(bindEdges(inputs, defaults(group), nil), DeadLetters(group))
 }
 
-// binder prepares Goka's context for the callback of an edge.
-type binder func(goka.Context) goka.Context
-
-func unbound(ctx goka.Context) goka.Context { return ctx }
-
-func bindEdges(inputs []Source, bind binder) []goka.Edge {
+func bindEdges(inputs []Source, s *settings, late map[string]bool) []goka.Edge {
 	edges := make([]goka.Edge, 0, len(inputs)+2)
-	for _, s := range inputs {
-		edges = append(edges, s.in.edge(bind))
+	for _, in := range inputs {
+		edges = append(edges, in.in.edge(s, late[in.in.name()]))
 	}
-	return append(edges, loopEdge(inputs, bind))
+	return append(edges, loopEdge(inputs, s))
 }
 
 type input[T any] struct {
@@ -89,37 +85,47 @@ type input[T any] struct {
 	handler Handler[T]
 	session func(T) *string // nil: the key
 	secret  bool
+	known   func(*Context, []byte) bool // nil: none is
 }
 
 func (in *input[T]) name() string       { return in.topic.Name() }
 func (in *input[T]) confidential() bool { return in.secret }
+func (in *input[T]) screened() bool     { return in.known != nil }
 
-func (in *input[T]) edge(bind binder) goka.Edge {
-	return goka.Input(in.topic.Stream(), in.topic.Codec(), func(ctx goka.Context, msg any) {
-		in.receive(bind(ctx), msg)
-	})
+func (in *input[T]) edge(s *settings, late bool) goka.Edge {
+	var c goka.Codec = in.topic.Codec()
+	if late {
+		c = lateCodec{c}
+	}
+	return goka.Input(in.topic.Stream(), c, func(ctx goka.Context, msg any) { in.receive(ctx, s, msg) })
 }
 
 // receive is the callback of the input edge.
-func (in *input[T]) receive(ctx goka.Context, msg any) {
-	d, ok := decoded[T](msg)
-	c := newContext(ctx, d.Raw)
+func (in *input[T]) receive(ctx goka.Context, s *settings, msg any) {
+	d, late, ok := decoded[T](msg)
+	c := newContext(ctx, s, d.Raw)
 	r := &c.record
 	r.confidential = in.secret
 	if !ok {
 		fail(ctx, r.fail(StageDecode, fmt.Errorf("%w: got %T", ErrType, msg)))
 	}
+	if in.isKnown(c) {
+		return
+	}
+	if late {
+		d = in.topic.Codec().Unmarshal(d.Raw)
+	}
 	if d.Err != nil {
-		deadLetter(ctx, r, StageDecode, d.Err)
+		deadLetter(ctx, c, StageDecode, d.Err)
 		return
 	}
 	session := in.sessionOf(r, d)
 	if err := CheckSession(session); err != nil {
-		deadLetter(ctx, r, StageSession, err)
+		deadLetter(ctx, c, StageSession, err)
 		return
 	}
 	if session != r.key || !callback.Owns(ctx, session) {
-		reroute(ctx, r, session)
+		reroute(ctx, c, session)
 		return
 	}
 	in.handle(c, d)
@@ -128,7 +134,7 @@ func (in *input[T]) receive(ctx goka.Context, msg any) {
 func (in *input[T]) rerouted(ctx goka.Context, c *Context) {
 	d := in.topic.Codec().Unmarshal(c.record.raw)
 	if d.Err != nil { // it was no poison to the version that sent it here
-		deadLetter(ctx, &c.record, StageDecode, d.Err)
+		deadLetter(ctx, c, StageDecode, d.Err)
 		return
 	}
 	in.handle(c, d)
@@ -148,11 +154,16 @@ func (in *input[T]) sessionOf(r *record, d codec.Decoded[T]) string {
 	return ""
 }
 
-// decoded takes what Goka hands to a callback. A bare nil is a tombstone of a processor with goka.NilProcess.
-func decoded[T any](msg any) (codec.Decoded[T], bool) {
-	if msg == nil {
-		return codec.Decoded[T]{}, true
+// decoded takes what Goka hands to a callback. A bare nil is a tombstone of a processor with goka.NilProcess. What is
+// late has nothing but its bytes yet.
+func decoded[T any](msg any) (d codec.Decoded[T], late, ok bool) {
+	switch v := msg.(type) {
+	case nil:
+		return d, false, true
+	case undecoded:
+		return codec.Decoded[T]{Raw: v}, true, true
+	default:
+		d, ok = msg.(codec.Decoded[T])
+		return d, false, ok
 	}
-	d, ok := msg.(codec.Decoded[T])
-	return d, ok
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Private headers: the claim adds them, the producer takes them off again.
@@ -31,6 +33,8 @@ type Runtime interface {
 	Owns(key string) bool
 	// EmitWithHeaders is Emit with headers, which nobody may change any more. They may be private ones.
 	EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers)
+	// EmitWithID is Emit with an id as the only header.
+	EmitWithID(topic goka.Stream, key string, value any, id string)
 	// Part is part n of the row of the callback's key, nil where there is none. The caller may keep it.
 	Part(n uint32) ([]byte, error)
 	// SetPart writes part n, which it keeps, in the changelog ahead of the row that the callback writes after it. A nil
@@ -62,6 +66,14 @@ func Owns(ctx goka.Context, key string) bool {
 		return r.Owns(key)
 	}
 	return true
+}
+
+// IDHeaders are the headers of a record with an id and no more; an empty id is none.
+func IDHeaders(id string) goka.Headers {
+	if id == "" {
+		return nil
+	}
+	return goka.Headers{topics.HeaderID: []byte(id)}
 }
 
 // PartitionHeader encodes a partition for HeaderPartition.

@@ -81,9 +81,9 @@ func (kept) Set(string, []byte) error { return nil }
 
 var (
 	benched    = codec.Bytes()
-	userID     = goka.Headers{"turntable.id": []byte("0123456789abcdef0123456789abcdef")}
+	userID     = "0123456789abcdef0123456789abcdef"
 	onlyMarker = goka.Headers{"\x00partition": {0, 0, 0, 0}}
-	withID     = userID.Merged(onlyMarker)
+	withID     = goka.Headers{"turntable.id": []byte(userID)}.Merged(onlyMarker)
 )
 
 // BenchmarkCallback is what the context of a callback costs that emits a record with an id and writes its row.
@@ -120,7 +120,7 @@ func BenchmarkCallback(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c := w.Context(&likeGoka{key: keys[i%len(keys)], producer: p}, p)
-		c.(callback.Runtime).EmitWithHeaders("out", "user-1", value, userID)
+		c.(callback.Runtime).EmitWithID("out", "user-1", value, userID)
 		c.SetValue(row)
 		if i%len(keys) == len(keys)-1 {
 			rows := p.Seal()

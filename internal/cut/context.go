@@ -23,6 +23,7 @@ type callbackContext struct {
 	gokaContext
 	wrap     *Wrap
 	producer *Producer
+	outputs  outputs
 }
 
 var _ callback.Runtime = (*callbackContext)(nil)
@@ -98,21 +99,35 @@ func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options
 
 // EmitWithHeaders implements callback.Runtime.
 func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
-	raw, ok, err := c.wrap.Edges.encode(topic, value)
-	switch {
-	case err != nil: // Goka's Fail returns while it shuts down, and what follows it would send a tombstone
-		c.Fail(fmt.Errorf("error encoding message for topic %s: %w", topic, err))
-	case !ok:
-		c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
+	if raw, ok := c.encode(topic, value); ok {
+		c.emit(newEmitted(string(topic), key, raw).with(headers))
 		return
 	}
-	done := c.DeferCommit()
-	c.producer.EmitOutput(c.Partition(), string(topic), key, raw, headers, func(err error) {
-		if err != nil {
-			err = fmt.Errorf("error emitting to %s: %v", topic, err) // as Goka puts it; Failed has the cause
-		}
-		done(err)
-	})
+	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
+}
+
+// EmitWithID implements callback.Runtime.
+func (c *callbackContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
+	if raw, ok := c.encode(topic, value); ok {
+		c.emit(newIdentified(string(topic), key, raw, id))
+		return
+	}
+	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(callback.IDHeaders(id)), c.marker())
+}
+
+// encode returns an output's bytes; ok is false for what is no output, which Goka is to say.
+func (c *callbackContext) encode(topic goka.Stream, value any) (raw []byte, ok bool) {
+	raw, ok, err := c.wrap.Edges.encode(topic, value)
+	if err != nil { // Goka's Fail returns while it shuts down, and what follows it would send a tombstone
+		c.Fail(fmt.Errorf("error encoding message for topic %s: %w", topic, err))
+	}
+	return raw, ok
+}
+
+func (c *callbackContext) emit(e *emitted) {
+	c.outputs.add(c.DeferCommit)
+	e.waits = &c.outputs
+	c.producer.emitOutput(c.Partition(), e)
 }
 
 func (c *callbackContext) Loopback(key string, value any, options ...goka.ContextOption) {

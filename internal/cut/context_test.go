@@ -2,6 +2,7 @@ package cut
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +80,16 @@ func (c *left) end(t *testing.T) error {
 	}
 }
 
+// waits checks that Goka still has to wait for something.
+func (c *left) waits(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		t.Fatal("Goka is told too early", err)
+	case <-time.After(5 * time.Millisecond):
+	}
+}
+
 func TestOutputsAndRowsGoToTheProducer(t *testing.T) {
 	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{Ordered: true})
 	headers := goka.Headers{"id": []byte("1"), callback.HeaderNullKey: nil}
@@ -103,16 +114,113 @@ func TestOutputsAndRowsGoToTheProducer(t *testing.T) {
 	settled := s.Seal()
 	s.nothing(t) // the outputs are not acknowledged
 	for _, m := range []*sarama.ProducerMessage{first, empty, tombstone} {
+		inGoka.waits(t)
 		s.ack(m)
-		require.NoError(t, inGoka.end(t))
 	}
+	require.NoError(t, inGoka.end(t))
 	row := s.next(t)
 	require.Equal(t, "table row", row.Topic+" "+text(row))
 	s.ack(row)
 	ended(t, settled)
-	require.Equal(t, 3, inGoka.open, "a row is not waited for")
+	require.Equal(t, 1, inGoka.open, "a row is not waited for")
 	require.Empty(t, inGoka.topics)
 	require.Empty(t, inGoka.rows)
+}
+
+func TestIDIsTheOnlyHeaderOfItsOutput(t *testing.T) {
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{}, goka.Output("both", codec.Bytes()),
+		goka.Input("both", codec.String(), func(goka.Context, any) {}))
+	ctx.EmitWithHeaders("out", "u", "x", goka.Headers{"turntable.id": []byte("1")})
+	ctx.EmitWithID("out", "u", "x", "1")
+	like, m := s.next(t), s.next(t)
+	require.Equal(t, like.Headers, m.Headers)
+	require.Equal(t, text(like), text(m))
+	require.Equal(t, keyOf(like), keyOf(m))
+
+	ctx.EmitWithID("out", "u", nil, "")
+	m = s.next(t)
+	require.Empty(t, m.Headers)
+	require.Nil(t, m.Value)
+	ctx.EmitWithID("both", "u", "x", "1")
+	require.Equal(t, []string{"both"}, inGoka.topics)
+}
+
+func TestRecordIsDoneWhenNoOutputIsLeft(t *testing.T) {
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{})
+	ctx.EmitWithID("out", "u", "a", "1")
+	a := s.next(t)
+	ctx.EmitWithID("out", "u", "b", "2")
+	b := s.next(t)
+	s.ack(a)
+	inGoka.waits(t)
+	s.ack(b)
+	require.NoError(t, inGoka.end(t))
+
+	ctx.EmitWithID("out", "u", "c", "3") // the callback goes on
+	inGoka.waits(t)
+	s.ack(s.next(t))
+	require.NoError(t, inGoka.end(t))
+	require.Equal(t, 2, inGoka.open)
+}
+
+func TestFirstErrorOfACallbackIsTold(t *testing.T) {
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true})
+	for range 3 {
+		ctx.Emit("out", "u", "x")
+	}
+	s.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrMessageSizeTooLarge}
+	inGoka.waits(t)
+	s.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrNotEnoughReplicas}
+	inGoka.waits(t)
+	s.ack(s.next(t))
+	require.EqualError(t, inGoka.end(t), "error emitting to out: cut: topic out: "+sarama.ErrMessageSizeTooLarge.Error())
+}
+
+// Acknowledgements come while the callback emits: whenever Goka has been told of all it was asked to wait for, nothing
+// of what the callback has emitted is open.
+func TestNothingIsOpenWhenGokaIsTold(t *testing.T) {
+	var o outputs
+	var mu sync.Mutex
+	waiting, open := 0, 0
+	deferCommit := func() func(error) {
+		mu.Lock()
+		defer mu.Unlock()
+		waiting++
+		return func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if waiting--; err != nil || waiting < 0 {
+				t.Errorf("told %d times too often, or of %v", -waiting, err)
+			}
+			if waiting == 0 && open > 0 {
+				t.Errorf("told while %d are open", open)
+			}
+		}
+	}
+	emitted, acks := make(chan struct{}, 8), sync.WaitGroup{}
+	for range 2 {
+		acks.Go(func() {
+			for range emitted {
+				mu.Lock()
+				open--
+				mu.Unlock()
+				o.acknowledged("out", nil)
+			}
+		})
+	}
+	for range 5000 {
+		o.add(deferCommit)
+		mu.Lock()
+		if open++; waiting == 0 {
+			t.Error("Goka does not wait")
+		}
+		mu.Unlock()
+		emitted <- struct{}{}
+	}
+	close(emitted)
+	acks.Wait()
+	require.Zero(t, waiting)
+	require.Zero(t, open)
 }
 
 func TestOutputThatIsRefusedFailsItsCallback(t *testing.T) {

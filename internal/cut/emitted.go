@@ -5,6 +5,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // emitted is a message in flight, with what is to be done when it is acknowledged. It is the metadata of its message.
@@ -13,20 +14,44 @@ type emitted struct {
 	key    string
 	bytes  encoded // of the key
 	value  encoded
-	done   func(error) // nil for rows and parts
-	call   *call       // counts it: of what a row waits for, or of a row, for the deletions behind it
+	id     [1]sarama.RecordHeader // room for the one header that nearly all outputs have
+	waits  waits                  // nil for rows and parts
+	call   *call                  // counts it: of what a row waits for, or of a row, for the deletions behind it
 	rows   *rows
 	batch  *batch // of rows and parts
 	leaves bool   // a deletion of a row or a part
 }
 
-// newEmitted makes a message that keeps value and the values of headers. Private headers stay behind.
-func newEmitted(topic, key string, value []byte, headers goka.Headers) *emitted {
-	e := &emitted{key: key, bytes: []byte(key), value: value}
+// waits is whoever waits for an output. It is told once, by whichever goroutine learns what has become of it.
+type waits interface {
+	acknowledged(topic string, err error)
+}
+
+// headerID is only read.
+var headerID = []byte(topics.HeaderID)
+
+// newEmitted makes a message that keeps value.
+func newEmitted(topic, key string, value []byte) *emitted {
+	return newIdentified(topic, key, value, "")
+}
+
+// newIdentified makes a message with an id as its header, where it is not empty.
+func newIdentified(topic, key string, value []byte, id string) *emitted {
+	texts := append(append(make([]byte, 0, len(key)+len(id)), key...), id...)
+	e := &emitted{key: key, bytes: texts[:len(key):len(key)], value: value}
 	e.msg = sarama.ProducerMessage{Topic: topic, Key: &e.bytes, Metadata: e}
 	if value != nil {
 		e.msg.Value = &e.value
 	}
+	if id != "" {
+		e.id[0] = sarama.RecordHeader{Key: headerID, Value: texts[len(key):]}
+		e.msg.Headers = e.id[:]
+	}
+	return e
+}
+
+// with adds headers, whose values it keeps. Private ones stay behind.
+func (e *emitted) with(headers goka.Headers) *emitted {
 	if len(headers) > 0 {
 		e.msg.Headers = make([]sarama.RecordHeader, 0, len(headers))
 	}

@@ -17,7 +17,7 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease
 	}
-	e := newEmitted(p.opts.Table, key, value, nil)
+	e := newEmitted(p.opts.Table, key, value)
 	e.leaves = value == nil
 	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")
@@ -82,7 +82,7 @@ func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage
 func (r *rows) deletions(gone []*sarama.ProducerMessage, written *call) *row {
 	w := &row{gone: gone, rows: r}
 	if written != nil {
-		w.calls = []*call{written}
+		w.await(written)
 	}
 	return w
 }

@@ -68,21 +68,23 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	if topic == p.opts.Table && p.runs(partition) {
 		return finish(nil, p.EmitRow(partition, key, value, headers))
 	}
-	p.EmitOutput(partition, topic, key, value, headers, func(err error) { finish(nil, err) })
+	e := newEmitted(topic, key, value).with(headers)
+	e.waits = promised(func(err error) { finish(nil, err) })
+	p.emitOutput(partition, e)
 	return promise
 }
 
-// EmitOutput sends an output of the callback that runs on a partition, if any does. done is called once, by whichever
-// goroutine learns what has become of it.
-func (p *Producer) EmitOutput(
-	partition int32, topic, key string, value []byte, headers goka.Headers, done func(error),
-) {
+// promised finishes a promise.
+type promised func(error)
+
+func (p promised) acknowledged(_ string, err error) { p(err) }
+
+// emitOutput sends an output, for which somebody waits, of the callback that runs on a partition, if any does.
+func (p *Producer) emitOutput(partition int32, e *emitted) {
 	if err := p.mayEmit(partition); err != nil {
-		done(err)
+		e.waits.acknowledged(e.msg.Topic, err)
 		return
 	}
-	e := newEmitted(topic, key, value, headers)
-	e.done = done
 	if p.opts.Ordered {
 		p.mu.Lock()
 		if r := p.rows[partition]; r != nil {
@@ -99,7 +101,7 @@ func (p *Producer) EmitRow(partition int32, key string, value []byte, headers go
 	if err := p.mayEmit(partition); err != nil {
 		return err
 	}
-	p.emitRow(partition, newEmitted(p.opts.Table, key, value, headers))
+	p.emitRow(partition, newEmitted(p.opts.Table, key, value).with(headers))
 	return nil
 }
 
@@ -159,8 +161,8 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		p.mu.Unlock()
 	}
 	switch {
-	case e.done != nil:
-		e.done(err)
+	case e.waits != nil:
+		e.waits.acknowledged(msg.Topic, err)
 	case err != nil:
 		p.opts.Broken(err)
 	}

@@ -39,7 +39,16 @@ type row struct {
 	gone []*sarama.ProducerMessage // deletions of its parts, behind it: what precedes it in the changelog names them
 	// calls are the callbacks whose effects the row holds: its own, and those whose rows it has replaced.
 	calls []*call
+	few   [2]*call // room for as many as most rows have
+	sent  call     // the row's own, for deletions behind it
 	rows  *rows
+}
+
+func (w *row) await(c *call) {
+	if w.calls == nil {
+		w.calls = w.few[:0]
+	}
+	w.calls = append(w.calls, c)
 }
 
 // free reports whether the outputs of its callbacks are acknowledged.
@@ -75,7 +84,8 @@ func (p *Producer) releaseLocked(r *rows) {
 		r.queue(w)
 	}
 	clear(r.held)
-	r.order = nil
+	clear(r.order)
+	r.order = r.order[:0]
 	p.advanceLocked(r)
 }
 
@@ -104,24 +114,26 @@ func (p *Producer) emitRow(partition int32, e *emitted) {
 	if e.leaves {
 		r.leaving[key]++
 	}
-	if p.opts.Ordered {
-		e.call = &call{pending: 1}
-	}
-	r.call.row = e.call
-	if w := r.held[key]; w != nil {
+	w := r.held[key]
+	if w != nil { // the row that was to go is not sent
 		replaced := w.msg.Metadata.(*emitted)
 		e.batch = replaced.batch
 		p.leftLocked(replaced)
-		w.msg, w.calls = msg, append(w.calls, r.call)
-		p.mu.Unlock()
-		return
+	} else {
+		w = &row{rows: r}
+		e.batch = p.batch
+		e.batch.left++
+		r.held[key] = w
+		r.order = append(r.order, w)
+		p.armLocked()
 	}
-	e.batch = p.batch
-	e.batch.left++
-	w := &row{msg: msg, calls: []*call{r.call}, rows: r}
-	r.held[key] = w
-	r.order = append(r.order, w)
-	p.armLocked()
+	w.msg = msg
+	w.await(r.call)
+	if p.opts.Ordered {
+		w.sent.pending = 1
+		e.call = &w.sent
+	}
+	r.call.row = e.call
 	p.mu.Unlock()
 }
 
@@ -237,6 +249,7 @@ func (p *Producer) sendRow(w *row) {
 		p.refuseRowLocked(w, err)
 		p.advanceLocked(w.rows) // what waited for it is refused too
 	}
+	w.msg, w.gone = nil, nil // whoever waits for the row does not keep it
 	p.mu.Unlock()
 	if err != nil {
 		p.opts.Failed(err)

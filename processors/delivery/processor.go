@@ -156,16 +156,15 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 	if !ok {
 		return c.DeadLetter(effect.(DeadLetter).Reason)
 	}
-	id := goka.Headers{topics.HeaderID: []byte(e.ID)}
 	switch v := e.Value.(type) {
 	case Attempted:
-		return processors.Emit(c, b.topics.Deliveries, e.Key, topics.Delivery(v), id)
+		return processors.EmitWithID(c, b.topics.Deliveries, e.Key, topics.Delivery(v), e.ID)
 	case Ended:
-		return processors.Emit(c, b.topics.DeliveryReceipts, e.Key, topics.Receipt(v), id)
+		return processors.EmitWithID(c, b.topics.DeliveryReceipts, e.Key, topics.Receipt(v), e.ID)
 	case Buried:
-		return processors.Emit(c, b.topics.DeliveryDLQ, e.Key, topics.DeadDelivery(v), id)
+		return processors.EmitWithID(c, b.topics.DeliveryDLQ, e.Key, topics.DeadDelivery(v), e.ID)
 	case RouteRemoved:
-		return c.Emit(b.topics.ReplyTo.Stream(), e.Key, nil, id)
+		return c.EmitWithID(b.topics.ReplyTo.Stream(), e.Key, nil, e.ID)
 	default:
 		return fmt.Errorf("delivery: no topic for %T", e.Value)
 	}

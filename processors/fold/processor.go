@@ -137,14 +137,13 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 }
 
 func (b *binding) emit(c *processors.Context, e Emit) error {
-	id := goka.Headers{topics.HeaderID: []byte(e.ID)}
 	switch v := e.Value.(type) {
 	case Folded:
-		return processors.Emit(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), id)
+		return processors.EmitWithID(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), e.ID)
 	case Thought:
-		return processors.Emit(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), id)
+		return processors.EmitWithID(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), e.ID)
 	case Unthought:
-		return processors.Emit(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), id)
+		return processors.EmitWithID(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), e.ID)
 	default:
 		return fmt.Errorf("fold: no topic for %T", e.Value)
 	}

@@ -31,6 +31,10 @@ func (c *runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value an
 	c.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers))
 }
 
+func (c *runtimeContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
+	c.EmitWithHeaders(topic, key, value, callback.IDHeaders(id))
+}
+
 func (c *runtimeContext) Part(n uint32) ([]byte, error) {
 	if c.runner.rows == nil {
 		return nil, errNoTable

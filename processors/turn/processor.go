@@ -27,7 +27,8 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := &binding{catalog, rules, newRecent()}
 	edges := processors.Edges(catalog.Group(),
 		processors.Input(catalog.MessageInput, b.onMessage,
-			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID })),
+			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
+			processors.Known[topics.Message](b.isKnown)),
 		processors.Input(catalog.ThinkRequestResponse, b.onThinkResponse),
 		processors.Input(catalog.ThinkDLQ, b.onThinkFailure),
 		processors.Input(catalog.ToolUseResult, b.onToolResult),
@@ -296,7 +297,7 @@ func (b *binding) perform(c *processors.Context, d done) error {
 		}
 	}
 	for _, e := range d.emits {
-		try(c.Emit(e.stream, e.key, e.value, goka.Headers{topics.HeaderID: []byte(e.id)}))
+		try(c.EmitWithID(e.stream, e.key, e.value, e.id))
 	}
 	for _, l := range d.letters {
 		try(deadLetter(c, l))
