@@ -46,8 +46,10 @@ func remember(memory []byte, d digest, now time.Time, keep time.Duration, count 
 
 // remembers reports whether a digest is in memory and not too old.
 func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool {
-	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if digest(memory[:digestSize]) == d && !forgotten(memory, now, keep) {
+	front := binary.NativeEndian.Uint64(d[:]) // tells nearly all others apart: thousands are looked at with every event
+	for at := 0; at+memorySize <= len(memory); at += memorySize {
+		m := memory[at : at+memorySize]
+		if binary.NativeEndian.Uint64(m) == front && digest(m[:digestSize]) == d && !forgotten(m, now, keep) {
 			return true
 		}
 	}

@@ -26,8 +26,8 @@ type written struct {
 	row   []byte
 	state *State
 	asked asked
-	whole [4][]byte // its big fields, whole; a history that stands apart may be missing
-	apart int       // bytes of the history, where it stands apart and is here
+	whole wholes // its big fields, whole; a history that stands apart may be missing
+	apart int    // bytes of the history, where it stands apart and is here
 }
 
 const (
