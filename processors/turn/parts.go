@@ -59,8 +59,6 @@ const (
 	historyInline = 2 << 10
 	memoryInline  = 32 * memorySize
 	stepsInline   = 12 * stepSize
-	// room is how many entries may follow a list that was brought together before it must move.
-	room = 16
 	// bracket is the end of an array: it is the one byte that an answer behind it replaces.
 	bracket = 1
 )
@@ -73,6 +71,15 @@ func (s *State) bigFields() [bigs]field {
 		calls:    {&s.CallsParts, &s.Calls, memorySize, memoryInline, 0},
 		steps:    {&s.StepsParts, &s.Steps, stepSize, stepsInline, 0},
 	}
+}
+
+// memory is room for the whole field: for a list with what comes next, for a history, which is read and not added to,
+// no more than it has.
+func (f field) memory(length int) []byte {
+	if f.entry == 0 {
+		return make([]byte, 0, length)
+	}
+	return roomFor(length, f.entry)
 }
 
 // partsSize is how many bytes of a row stand apart and are not loaded.
@@ -107,7 +114,7 @@ func (a *apart) load(s *State, withHistory bool, from found, known *wholes) erro
 		if known != nil && (i != history || known[i] != nil) {
 			*f.inline, *f.parts = known[i], nil
 		} else if len(l.parts) > 0 {
-			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline)+room*f.entry)
+			whole := f.memory(lengthOf(l.parts) + len(*f.inline))
 			for _, p := range l.parts {
 				if !a.has {
 					return errNoParts
@@ -238,9 +245,7 @@ func (l laid) behind(n int, value []byte, entry int) []byte {
 	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
 		return l.value[at-n : at+len(value)]
 	}
-	whole := make([]byte, 0, n+len(value)+room*entry)
-	whole = append(whole, l.value[at-n:at]...)
-	return append(whole, value...)
+	return append(append(roomFor(n+len(value), entry), l.value[at-n:at]...), value...)
 }
 
 // dropped is how many bytes of the old value are gone from the front of a new one that begins with the rest of it. It is

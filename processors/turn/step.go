@@ -46,7 +46,7 @@ func (s *session) rememberStep() {
 	if len(turn.Input) != digestSize {
 		return
 	}
-	steps := append(s.row.Steps, turn.Input...)
+	steps := append(withRoom(s.row.Steps, stepSize), turn.Input...)
 	steps = binary.BigEndian.AppendUint32(steps, turn.InputHistoryLength)
 	s.row.Steps = lastSteps(steps)
 	turn.Input = nil
