@@ -7,9 +7,9 @@ import (
 )
 
 // A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
-// by the answers, the memories and the steps by what was seen last. So the older bytes of these fields stand apart, in parts of the
-// row that are written once (R10); the row names them in order, and has what came since. A part is never changed: what
-// replaces it has a new number.
+// by the answers, the memories and the steps by what was seen last. So the older bytes of these fields stand apart, in
+// parts of the row that are written once (R10); the row names them in order, and has what came since. A part is never
+// changed: what replaces it has a new number.
 
 // apart is a row's fields as they were found.
 type apart struct {
@@ -210,9 +210,9 @@ func (s *State) format() uint32 {
 }
 
 // keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and where
-// what follows them begins; left are the numbers of the others. A part whose first entries are gone is kept: what was dropped is
-// dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a model that
-// forgets its last turn must not cost the whole history.
+// what follows them begins; left are the numbers of the others. A part whose first entries are gone is kept: what was
+// dropped is dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a
+// model that forgets its last turn must not cost the whole history.
 func (l laid) keep(value []byte, entry int) (kept []*Part, at int, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)

@@ -106,6 +106,15 @@ func TestStepsStayInTheRowWhereThereAreNoParts(t *testing.T) {
 	require.Equal(t, uint32(rowVersion), s.Version)
 }
 
+// A row whose steps stand apart is not read where there are no parts: its late responses would be taken for answers.
+func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
+	p := newPlay(t)
+	p.closeSteps(30)
+	e, _ := p.event("message-input", []byte(message("one")))
+	_, err := p.bind.attempt(table{p.row, nil}, e, p.now)
+	require.ErrorIs(t, err, ErrRowVersion)
+}
+
 // A session that was purged knows the steps that stand apart, and its row says so.
 func TestPurgeKeepsTheStepsThatStandApart(t *testing.T) {
 	p := newPlay(t)
