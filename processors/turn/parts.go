@@ -248,8 +248,8 @@ func (l laid) behind(n int, value []byte, entry int) []byte {
 	return append(append(roomFor(n+len(value), entry), l.value[at-n:at]...), value...)
 }
 
-// dropped is how many bytes of the old value are gone from the front of a new one that begins with the rest of it. It is
-// 0 where nothing is left of it.
+// dropped is how many bytes of the old value are gone from the front of a new one that begins with the rest of it: 0
+// where nothing is left of it.
 func (l laid) dropped(value []byte, entry int) int {
 	if entry == 0 {
 		return 0

@@ -38,8 +38,8 @@ func closeStep(s *State, n int) {
 	s.Turn = nil
 }
 
-// A late response is known by its step, whether that stands in the row or apart, and whether the state was kept or read.
-// Of more steps than are remembered the first are forgotten, though their part may still be there.
+// A late response is known by its step, whether that stands in the row or apart, and whether the state was kept or
+// read. Of more steps than are remembered the first are forgotten, though their part may still be there.
 func TestLateResponseIsKnownByAStepThatStandsApart(t *testing.T) {
 	p := newPlay(t)
 	var past []Enriched
@@ -111,7 +111,7 @@ func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
 	p := newPlay(t)
 	p.closeSteps(30)
 	e, _ := p.event("message-input", []byte(message("one")))
-	_, err := p.bind.attempt(table{p.row, nil}, e, p.now)
+	_, err := (&binding{p.topics, p.rules, newRecent()}).attempt(table{p.row, nil}, e, p.now)
 	require.ErrorIs(t, err, ErrRowVersion)
 }
 
