@@ -58,8 +58,11 @@ func options(strict opt.Strict) *opt.Options {
 		// decoded by whoever asks.
 		Compression: opt.NoCompression,
 		// There is a database a partition: LevelDB's own sizes would make a processor of sixteen hold 250 MB.
-		WriteBuffer:        2 << 20,
+		WriteBuffer:        1 << 20,
 		BlockCacheCapacity: 1 << 20,
+		// LevelDB's own bounds let a recovery wait for compactions more than for anything else.
+		WriteL0SlowdownTrigger: 32,
+		WriteL0PauseTrigger:    48,
 	}
 }
 

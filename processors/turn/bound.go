@@ -13,7 +13,7 @@ func (s *State) bound() int {
 	if s == nil {
 		return 0
 	}
-	size := 20*most + len(s.History) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
+	size := 21*most + len(s.History) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
 	for _, f := range s.bigFields() {
 		size += partBound * len(*f.parts)

@@ -27,7 +27,8 @@ func Describe(s *State) string {
 	}
 	line("remembered: %d records, %d request ids, %d calls and results, %d steps",
 		(lengthOf(s.CausesParts)+len(s.Causes))/memorySize, (lengthOf(s.RequestsParts)+len(s.Requests))/memorySize,
-		(lengthOf(s.CallsParts)+len(s.Calls))/memorySize, len(s.Steps)/stepSize)
+		(lengthOf(s.CallsParts)+len(s.Calls))/memorySize,
+		min((lengthOf(s.StepsParts)+len(s.Steps))/stepSize, maxSteps))
 	line("next deadline: %s", at(s.DeadlineMs))
 	return b.String()
 }

@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/digests"
@@ -36,7 +37,7 @@ func turnID(session, cause string) string {
 
 // remember appends a digest and drops what is too old or too much.
 func remember(memory []byte, d digest, now time.Time, keep time.Duration, count int) []byte {
-	memory = append(memory, d[:]...)
+	memory = append(withRoom(memory, memorySize), d[:]...)
 	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
 	for len(memory) >= memorySize && (len(memory) > count*memorySize || forgotten(memory, now, keep)) {
 		memory = memory[memorySize:]
@@ -44,10 +45,26 @@ func remember(memory []byte, d digest, now time.Time, keep time.Duration, count 
 	return memory
 }
 
+// withRoom is a list of entries with room for one more. A list that must move gets room for several, and not for a
+// quarter of it as append would give: the room is kept in memory with the list.
+func withRoom(list []byte, entry int) []byte {
+	if cap(list)-len(list) >= entry {
+		return list
+	}
+	return append(roomFor(len(list), entry), list...)
+}
+
+// roomFor is memory for a list of that length. Its capacity is all that the allocator gives, which what is kept counts.
+func roomFor(length, entry int) []byte {
+	return slices.Grow([]byte(nil), length+max(16*entry, length/16))
+}
+
 // remembers reports whether a digest is in memory and not too old.
 func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool {
+	front := binary.NativeEndian.Uint64(d[:]) // tells nearly all others apart: thousands are looked at with every event
 	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if digest(memory[:digestSize]) == d && !forgotten(memory, now, keep) {
+		if binary.NativeEndian.Uint64(memory) == front && digest(memory[:digestSize]) == d &&
+			!forgotten(memory, now, keep) {
 			return true
 		}
 	}

@@ -7,13 +7,13 @@ import (
 )
 
 // A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
-// by the answers, the memories by what was seen last. So the older bytes of these fields stand apart, in parts of the
-// row that are written once (R10); the row names them in order, and has what came since. A part is never changed: what
-// replaces it has a new number.
+// by the answers, the memories and the steps by what was seen last. So the older bytes of these fields stand apart, in
+// parts of the row that are written once (R10); the row names them in order, and has what came since. A part is never
+// changed: what replaces it has a new number.
 
 // apart is a row's fields as they were found.
 type apart struct {
-	fields [4]laid
+	fields [bigs]laid
 	next   uint32
 	has    bool // the table takes parts
 }
@@ -47,23 +47,39 @@ const (
 	causes
 	requests
 	calls
+	steps
+	bigs // is how many there are
 )
+
+// wholes are the values of the fields, whole.
+type wholes [bigs][]byte
 
 const (
 	// historyInline is small beside a history, and large enough that most turns write no part.
 	historyInline = 2 << 10
 	memoryInline  = 32 * memorySize
+	stepsInline   = 12 * stepSize
 	// bracket is the end of an array: it is the one byte that an answer behind it replaces.
 	bracket = 1
 )
 
-func (s *State) bigFields() [4]field {
-	return [4]field{
+func (s *State) bigFields() [bigs]field {
+	return [bigs]field{
 		history:  {&s.HistoryParts, &s.History, 0, historyInline, bracket},
 		causes:   {&s.CausesParts, &s.Causes, memorySize, memoryInline, 0},
 		requests: {&s.RequestsParts, &s.Requests, memorySize, memoryInline, 0},
 		calls:    {&s.CallsParts, &s.Calls, memorySize, memoryInline, 0},
+		steps:    {&s.StepsParts, &s.Steps, stepSize, stepsInline, 0},
 	}
+}
+
+// memory is room for the whole field: for a list with what comes next, for a history, which is read and not added to,
+// no more than it has.
+func (f field) memory(length int) []byte {
+	if f.entry == 0 {
+		return make([]byte, 0, length)
+	}
+	return roomFor(length, f.entry)
 }
 
 // partsSize is how many bytes of a row stand apart and are not loaded.
@@ -84,7 +100,7 @@ func lengthOf(parts []*Part) (length int) {
 // load brings the fields of a state together, all of them or all but the history. It is an error where a part is not
 // what the row says. known are the fields of a state that was kept, or nil.
 // A history that is not needed stays apart even where it is known: outcomes do not depend on what is kept.
-func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) error {
+func (a *apart) load(s *State, withHistory bool, from found, known *wholes) error {
 	a.has, a.next = from.HasParts(), s.NextPart
 	for i, f := range s.bigFields() {
 		l := &a.fields[i]
@@ -98,7 +114,7 @@ func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) e
 		if known != nil && (i != history || known[i] != nil) {
 			*f.inline, *f.parts = known[i], nil
 		} else if len(l.parts) > 0 {
-			whole := make([]byte, 0, lengthOf(l.parts)+len(*f.inline))
+			whole := f.memory(lengthOf(l.parts) + len(*f.inline))
 			for _, p := range l.parts {
 				if !a.has {
 					return errNoParts
@@ -116,13 +132,14 @@ func (a *apart) load(s *State, withHistory bool, from found, known *[4][]byte) e
 		}
 		l.value = *f.inline
 	}
+	s.Steps = lastSteps(s.Steps) // its first part may have some that were dropped
 	return nil
 }
 
 // store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
 // ahead of the row, and the numbers of those that are to go behind it; whole are the fields as the row will be found with
 // them, the history only where it is known. A nil state is a row that goes.
-func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole [4][]byte) {
+func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole wholes) {
 	if s == nil {
 		for _, l := range a.fields {
 			for _, p := range l.parts {
@@ -139,11 +156,6 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 		}
 		return nil, nil, whole
 	}
-	defer func() {
-		if s.partsSize() > 0 { // an older build would take it for a session without a past
-			s.Version = rowVersion
-		}
-	}()
 	// Numbers of a session that was removed may still be on their way out: those of its next life are larger.
 	s.NextPart = max(a.next, s.NextPart)
 	for i, f := range s.bigFields() {
@@ -158,36 +170,50 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			}
 			continue
 		}
-		kept, rest, left := l.keep(*f.inline, f.entry)
+		value := *f.inline
+		kept, at, left := l.keep(value, f.entry)
 		gone = append(gone, left...)
-		whole[i] = l.behind(lengthOf(kept)-(len(*f.inline)-len(rest)), *f.inline)
-		if len(rest) > f.limit {
+		if len(value)-at > f.limit {
 			// Parts that are not much larger than what comes after them become one with it: so there are few of them,
-			// each about twice the next, and a byte is written a few times in all.
-			content := rest[: len(rest)-f.rest : len(rest)-f.rest]
-			for n := len(kept) - 1; n >= 0 && int(kept[n].Length) < 2*len(content); n-- {
-				content = append(l.of(kept[n]), content...)
+			// each about twice the next, and a byte is written a few times in all. What was dropped is not written again.
+			end := len(value) - f.rest
+			for n := len(kept) - 1; n >= 0 && min(int(kept[n].Length), at) < 2*(end-at); n-- {
+				at -= min(int(kept[n].Length), at)
 				gone, kept = append(gone, kept[n].Number), kept[:n]
 			}
 			if s.NextPart == 0 {
 				s.NextPart = uint32(now / 1000)
 			}
 			// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
-			write = append(write, newPart{s.NextPart, bytes.Clone(content)})
-			kept = append(slices.Clip(kept), &Part{Number: s.NextPart, Length: uint32(len(content))})
-			rest = rest[len(rest)-f.rest:]
+			write = append(write, newPart{s.NextPart, bytes.Clone(value[at:end])})
+			kept = append(slices.Clip(kept), &Part{Number: s.NextPart, Length: uint32(end - at)})
+			at = end
 			s.NextPart++
 		}
-		*f.parts, *f.inline = kept, rest
+		whole[i] = l.behind(lengthOf(kept)-at, value, f.entry)
+		*f.parts, *f.inline = kept, whole[i][len(whole[i])-(len(value)-at):]
 	}
+	s.Version = s.format()
 	return write, gone, whole
 }
 
-// keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and what
-// follows them; left are the numbers of the others. A part whose first entries are gone is kept: what was dropped is
-// dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a model that
-// forgets its last turn must not cost the whole history.
-func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []uint32) {
+// format is the version of a row with these parts.
+func (s *State) format() uint32 {
+	switch {
+	case len(s.StepsParts) > 0:
+		return rowSteps
+	case s.partsSize() > 0: // a build older than that would take it for a session without a past
+		return rowVersion
+	default:
+		return min(s.Version, rowVersion)
+	}
+}
+
+// keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and where
+// what follows them begins; left are the numbers of the others. A part whose first entries are gone is kept: what was
+// dropped is dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a
+// model that forgets its last turn must not cost the whole history.
+func (l laid) keep(value []byte, entry int) (kept []*Part, at int, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)
 	first, end := 0, 0
@@ -199,53 +225,40 @@ func (l laid) keep(value []byte, entry int) (kept []*Part, rest []byte, left []u
 			if len(kept) == 0 {
 				first = i
 			}
-			kept, rest = l.parts[first:i+1:i+1], value[end-dropped:]
+			kept, at = l.parts[first:i+1:i+1], end-dropped
 		case end > common && 2*(common-start) > int(p.Length):
 			front := &Part{Number: p.Number, Length: uint32(common - start)}
-			kept, rest = append(kept, front), value[common-dropped:]
+			kept, at = append(kept, front), common-dropped
 		default:
 			left = append(left, p.Number)
 		}
 	}
-	if len(kept) == 0 {
-		rest = value
-	}
-	return kept, rest, left
+	return kept, at, left
 }
 
 // behind is a value with what is before it in the first part that is kept: n bytes, which were dropped.
-func (l laid) behind(n int, value []byte) []byte {
+func (l laid) behind(n int, value []byte, entry int) []byte {
 	if n == 0 {
 		return value
 	}
-	at := l.dropped(value, memorySize)
+	at := l.dropped(value, entry)
 	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
 		return l.value[at-n : at+len(value)]
 	}
-	return append(l.value[at-n:at:at], value...)
+	return append(append(roomFor(n+len(value), entry), l.value[at-n:at]...), value...)
 }
 
-// dropped is how many bytes of the old value are gone from the front of a new one: all where nothing is left of it.
+// dropped is how many bytes of the old value are gone from the front of a new one that begins with the rest of it: 0
+// where nothing is left of it.
 func (l laid) dropped(value []byte, entry int) int {
-	if entry == 0 || len(value) < entry {
+	if entry == 0 {
 		return 0
 	}
+	// One entry does not tell: steps may be equal.
 	for at := 0; at+entry <= len(l.value); at += entry {
-		if bytes.Equal(l.value[at:at+entry], value[:entry]) {
+		if bytes.HasPrefix(value, l.value[at:]) {
 			return at
 		}
 	}
 	return 0
-}
-
-// of is a copy of a part's bytes.
-func (l laid) of(p *Part) []byte {
-	at := 0
-	for _, q := range l.parts {
-		if q.Number == p.Number {
-			return bytes.Clone(l.value[at : at+int(p.Length)])
-		}
-		at += int(q.Length)
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 type parted struct {
 	row   []byte
 	parts map[uint32][]byte
-	known *[4][]byte // of the row, where it was kept
+	known *wholes // of the row, where it was kept
 }
 
 // change loads the row, changes it, and writes it as the binding does.
@@ -44,6 +44,9 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 		require.LessOrEqual(t, len(*f.parts), 12)
 	}
 	require.Len(t, p.parts, named, "the row names every part and no other")
+	require.Equal(t, len(s.StepsParts) > 0, s.Version == rowSteps)
+	require.LessOrEqual(t, s.Version, uint32(rowSteps))
+	require.LessOrEqual(t, lengthOf(s.StepsParts)+len(s.Steps), 2*maxSteps*stepSize)
 	var err error
 	p.row, err = EncodeState(s)
 	require.NoError(t, err)
@@ -55,6 +58,17 @@ func (p *parted) whole(t require.TestingT) *State {
 	require.NoError(t, proto.Unmarshal(p.row, s))
 	require.NoError(t, a.load(s, true, table{parts: p.parts}, nil))
 	return s
+}
+
+// joined is a field as its parts and the row have it.
+func (p *parted) joined(t require.TestingT, i int) (whole []byte) {
+	s := &State{}
+	require.NoError(t, proto.Unmarshal(p.row, s))
+	f := s.bigFields()[i]
+	for _, part := range *f.parts {
+		whole = append(whole, p.parts[part.Number][:part.Length]...)
+	}
+	return append(whole, *f.inline...)
 }
 
 // Whatever becomes of the big fields of a row, they come together again: the history as it was, a memory with what it
@@ -93,12 +107,28 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 					p.change(t, withHistory, now, func(s *State) { s.Causes = remember(s.Causes, d, now, time.Hour, 300) })
 				}
 			},
+			"close steps": func(t *rapid.T) {
+				withHistory := rapid.Bool().Draw(t, "with history")
+				for range rapid.IntRange(1, 80).Draw(t, "count") {
+					n++
+					d := digests.Of(ofTurn, string(rune('a'+n%rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "kinds"))))
+					asked := func() *OpenTurn { return &OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)} }
+					last := &session{row: &State{Steps: want.Steps, Turn: asked()}}
+					last.rememberStep()
+					want.Steps = last.row.Steps
+					p.change(t, withHistory, now, func(s *State) {
+						s.Turn = asked()
+						(&session{row: s}).rememberStep()
+						s.Turn = nil
+					})
+				}
+			},
 			"forget": func(t *rapid.T) {
 				want.Causes = forgetHalf(want.Causes)
 				p.change(t, false, now, func(s *State) { s.Causes = bytes.Clone(want.Causes) })
 			},
 			"made anew": func(t *rapid.T) {
-				want.History, want.Causes = []byte("[]"), nil
+				want.History, want.Causes, want.Steps = []byte("[]"), nil, nil
 				p.change(t, rapid.Bool().Draw(t, "with history"), now, func(s *State) {
 					proto.Reset(s)
 					s.History = bytes.Clone(want.History)
@@ -109,10 +139,12 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 				got := p.whole(t)
 				require.Equal(t, string(want.History), string(got.History))
 				require.True(t, bytes.HasSuffix(got.Causes, want.Causes))
+				require.Equal(t, string(want.Steps), string(got.Steps), "the last steps and no others")
 				require.Zero(t, len(got.Causes)%memorySize)
 				require.LessOrEqual(t, len(got.Causes), 3*300*memorySize)
 				if p.known != nil {
 					require.Equal(t, string(got.Causes), string(p.known[causes]), "kept is what would be read")
+					require.Equal(t, string(p.joined(t, steps)), string(p.known[steps]), "kept is what would be read")
 				}
 			},
 		})

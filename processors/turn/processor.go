@@ -186,7 +186,7 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 // before the last one of their step, and need none.
 func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
 	var state *State
-	var known *[4][]byte
+	var known *wholes
 	var step asked
 	row := r.Value()
 	if raw, ok := row.(storedRow); ok {

@@ -40,6 +40,10 @@ func scripts(ends []string, deeds ...string) *rapid.Generator[[]script] {
 // anyEnd are the ways a turn may end, mostly well.
 var anyEnd = []string{"answer", "answer", "answer", "fail", "silence", "no end"}
 
+// pasts are how many steps a session closed before: none, as many as stand in the row, fewer and more than are
+// remembered.
+var pasts = []int{0, 11, 60, 100}
+
 // plainly is what the scripts lead to where nothing is odd.
 func plainly(t tb, list []script) *world {
 	w := newWorld(t, list)
@@ -53,6 +57,7 @@ func TestAnyInterleavingWithRepeatsGivesTheSameOutputs(t *testing.T) {
 		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
 		want := plainly(t, list)
 		w := newWorld(t, list)
+		w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
 		for range rapid.IntRange(0, 80).Draw(t, "moves") {
 			ready := w.ready()
 			if len(ready) == 0 {
@@ -93,6 +98,7 @@ func TestCrashesRepeatOutputsAndChangeNone(t *testing.T) {
 		list[len(list)-1].End = rapid.SampledFrom(anyEnd).Draw(t, "last end")
 		want := plainly(t, list)
 		w := newWorld(t, list)
+		w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
 		var rows [][]byte // before each of w.sent
 		for range rapid.IntRange(0, 80).Draw(t, "moves") {
 			ready := w.ready()

@@ -26,16 +26,19 @@ type written struct {
 	row   []byte
 	state *State
 	asked asked
-	whole [4][]byte // its big fields, whole; a history that stands apart may be missing
-	apart int       // bytes of the history, where it stands apart and is here
+	whole wholes // its big fields, whole; a history that stands apart may be missing
+	apart int    // bytes of the history, where it stands apart and is here
+	size  int    // bytes of the rest, but for recentEntry
 }
 
 const (
 	// recentSize bounds the states of a group, in bytes; recentRow the rows and inputs worth keeping.
 	recentSize = 16 << 20
 	recentRow  = 16 << 10
-	// recentEntry is what a state costs beside its bytes, which it has about twice.
+	// recentEntry is what a state costs beside its bytes: structs, pointers, its place here (measured); recentPart is
+	// what the name of a part does.
 	recentEntry = 2 << 10
+	recentPart  = 56
 	// recentHistories bounds the histories, in bytes.
 	recentHistories = 16 << 20
 	// recentSessions is out of reach: the bounds are sizes.
@@ -49,16 +52,21 @@ func newRecent() *recent {
 	r.states, _ = simplelru.NewLRU(recentSessions, func(session string, w *written) {
 		r.histories.Remove(session)
 		r.replace(w, written{})
-		r.size -= w.size()
+		r.size -= recentEntry
 	})
 	return r
 }
 
-// size is what a state takes, but for its history that stands apart.
-func (w *written) size() int {
-	size := 2*len(w.row) + recentEntry + cap(w.asked.input)
-	for _, b := range w.whole[history+1:] {
-		size += cap(b)
+// measure is what a state takes: its row, what of the row was decoded, its big fields with the room at their ends, and
+// the input. The ends of the big fields, which are in the row, are no memory of their own in the state. A history that
+// stands apart is not in it.
+func (w *written) measure() int {
+	size := 2*len(w.row) + cap(w.asked.input)
+	for i, f := range w.state.bigFields() {
+		if i != history {
+			size += cap(w.whole[i]) - len(*f.inline)
+		}
+		size += recentPart * len(*f.parts)
 	}
 	return size
 }
@@ -103,11 +111,12 @@ func (r *recent) keep(session string, w written) {
 	if !ok {
 		at = &written{}
 		r.states.Add(session, at)
-		r.size += at.size()
+		r.size += recentEntry
 	}
 	if len(w.state.HistoryParts) > 0 {
 		w.apart = cap(w.whole[history])
 	}
+	w.size = w.measure()
 	if r.replace(at, w); w.apart > 0 {
 		r.histories.Add(session, at)
 	}
@@ -121,7 +130,7 @@ func (r *recent) keep(session string, w written) {
 }
 
 func (r *recent) replace(at *written, w written) {
-	r.size += w.size() - at.size()
+	r.size += w.size - at.size
 	r.apart += w.apart - at.apart
 	*at = w
 }

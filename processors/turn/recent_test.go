@@ -23,6 +23,7 @@ func TestKeptStatesAreTheirRowsAndShareNothingWithEvents(t *testing.T) {
 			}
 		}
 		w := newWorld(t, list)
+		w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
 		w.rules.RememberCount = rapid.IntRange(1, 60).Draw(t, "remembered")
 		for range 1000 {
 			ready := w.ready()
@@ -47,7 +48,7 @@ func TestKeptHistoriesAreBounded(t *testing.T) {
 		for n := range sessions {
 			whole := make([]byte, size)
 			s := &State{HistoryParts: []*Part{{Number: 1, Length: size - 1}}, History: whole[size-1:]}
-			r.keep(fmt.Sprint(n), written{row: row(n), state: s, whole: [4][]byte{history: whole}})
+			r.keep(fmt.Sprint(n), written{row: row(n), state: s, whole: wholes{history: whole}})
 			require.LessOrEqual(t, r.apart, recentHistories)
 		}
 	}

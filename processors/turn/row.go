@@ -6,14 +6,20 @@ import (
 	"github.com/turntable-streams/turntable/internal/row"
 )
 
-// rowVersion is the format of the rows this build writes. It grows when an older build could not keep a promise with a
-// newer row; a field more is no reason, for unknown fields survive. Since 2 a row may have parts.
-const rowVersion = 2
+// A row's version grows when an older build could not keep a promise with a newer row; a field more is no reason, for
+// unknown fields survive.
+const (
+	// rowVersion is the format of the rows this build begins: since 2 a row may have parts.
+	rowVersion = 2
+	// rowSteps is the format of a row whose steps have parts. An older build would know none of them, and take a late
+	// response for the answer to the open step (R21).
+	rowSteps = 3
+)
 
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = row.Format{Name: "turn", Version: rowVersion, Newer: ErrRowVersion}
+var layout = row.Format{Name: "turn", Version: rowSteps, Newer: ErrRowVersion}
 
 // EncodeState writes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

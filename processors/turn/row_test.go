@@ -28,11 +28,11 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowVersion + 1})
+	raw, err := proto.Marshal(&State{Version: rowSteps + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "3")
+	require.ErrorContains(t, err, "4")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
@@ -87,6 +87,9 @@ func TestMemoryIsBoundedInTimeAndCount(t *testing.T) {
 	require.False(t, remembers(memory, digests.Of(ofCall, "a"), now, time.Second))
 	require.True(t, remembers(memory, digests.Of(ofCall, "j"), now, time.Second))
 	require.False(t, remembers(memory, digests.Of(ofResult, "j"), now, time.Second), "domains are apart")
+	alike := digests.Of(ofCall, "j")
+	alike[digestSize-1]++
+	require.False(t, remembers(memory, alike, now, time.Second), "all of a digest counts")
 	later := now.Add(time.Second)
 	require.False(t, remembers(memory, digests.Of(ofCall, "j"), later, time.Second))
 	require.Len(t, remember(memory, digests.Of(ofCall, "k"), later, time.Second, 3), memorySize)

@@ -55,13 +55,14 @@ type State struct {
 	Steps []byte `protobuf:"bytes,14,opt,name=steps,proto3" json:"steps,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
 	TouchedMs int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
-	// The parts of the row that history, causes, requests and calls begin with, in order, ahead of what stands in the
-	// fields themselves (see parts.go), and the number of the next one.
+	// The parts of the row that history, causes, requests, calls and steps begin with, in order, ahead of what stands in
+	// the fields themselves (see parts.go), and the number of the next one. A row whose steps have parts is of version 3.
 	HistoryParts  []*Part `protobuf:"bytes,16,rep,name=history_parts,json=historyParts,proto3" json:"history_parts,omitempty"`
 	CausesParts   []*Part `protobuf:"bytes,17,rep,name=causes_parts,json=causesParts,proto3" json:"causes_parts,omitempty"`
 	RequestsParts []*Part `protobuf:"bytes,18,rep,name=requests_parts,json=requestsParts,proto3" json:"requests_parts,omitempty"`
 	CallsParts    []*Part `protobuf:"bytes,19,rep,name=calls_parts,json=callsParts,proto3" json:"calls_parts,omitempty"`
 	NextPart      uint32  `protobuf:"varint,20,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
+	StepsParts    []*Part `protobuf:"bytes,21,rep,name=steps_parts,json=stepsParts,proto3" json:"steps_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +235,13 @@ func (x *State) GetNextPart() uint32 {
 		return x.NextPart
 	}
 	return 0
+}
+
+func (x *State) GetStepsParts() []*Part {
+	if x != nil {
+		return x.StepsParts
+	}
+	return nil
 }
 
 // Part is a part of the row that stands apart in the table.
@@ -931,7 +939,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xa4\x06\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xde\x06\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -956,7 +964,9 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x0erequests_parts\x18\x12 \x03(\v2\x17.turntable.turn.v1.PartR\rrequestsParts\x128\n" +
 	"\vcalls_parts\x18\x13 \x03(\v2\x17.turntable.turn.v1.PartR\n" +
 	"callsParts\x12\x1b\n" +
-	"\tnext_part\x18\x14 \x01(\rR\bnextPartB\a\n" +
+	"\tnext_part\x18\x14 \x01(\rR\bnextPart\x128\n" +
+	"\vsteps_parts\x18\x15 \x03(\v2\x17.turntable.turn.v1.PartR\n" +
+	"stepsPartsB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_id\"6\n" +
@@ -1073,18 +1083,19 @@ var file_processors_turn_state_proto_depIdxs = []int32{
 	1,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
 	1,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
 	1,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
-	8,  // 7: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
-	2,  // 8: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	4,  // 9: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	6,  // 10: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	5,  // 11: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	5,  // 12: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	7,  // 13: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	1,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
+	8,  // 8: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	2,  // 9: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
+	4,  // 10: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	6,  // 11: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	5,  // 12: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	5,  // 13: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	7,  // 14: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }

@@ -46,15 +46,15 @@ func (s *session) rememberStep() {
 	if len(turn.Input) != digestSize {
 		return
 	}
-	steps := append(s.row.Steps, turn.Input...)
+	steps := append(withRoom(s.row.Steps, stepSize), turn.Input...)
 	steps = binary.BigEndian.AppendUint32(steps, turn.InputHistoryLength)
-	if len(steps) > maxSteps*stepSize {
-		steps = steps[len(steps)-maxSteps*stepSize:]
-	}
-	s.row.Steps = steps
+	s.row.Steps = lastSteps(steps)
 	turn.Input = nil
 	s.asked = asked{}
 }
+
+// lastSteps is what is remembered of steps.
+func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*stepSize):] }
 
 // namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
 // or altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the

@@ -139,7 +139,9 @@ func (f *field) names(s *store.Store, part string) bool {
 	require.NoError(f, err)
 	row, err := turn.DecodeState(raw)
 	require.NoError(f, err)
-	for _, parts := range [][]*turn.Part{row.HistoryParts, row.CausesParts, row.RequestsParts, row.CallsParts} {
+	for _, parts := range [][]*turn.Part{
+		row.HistoryParts, row.CausesParts, row.RequestsParts, row.CallsParts, row.StepsParts,
+	} {
 		for _, p := range parts {
 			if strconv.FormatUint(uint64(p.Number), 10) == number {
 				return true

@@ -1,0 +1,129 @@
+package turn
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+)
+
+// closeSteps gives the session a past of closed steps, two a row, which stand apart where they are many.
+func (p *play) closeSteps(count int) {
+	p.tb.Helper()
+	for n := 0; n < count; n += 2 {
+		s, a := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}, apart{}
+		if p.row != nil {
+			var err error
+			s, err = DecodeState(p.row)
+			require.NoError(p.tb, err)
+		}
+		require.NoError(p.tb, a.load(s, true, p.found(), nil))
+		for m := n; m < min(n+2, count); m++ {
+			closeStep(s, m)
+		}
+		p.keep(Outcome{Changed: true, State: s}, a)
+	}
+	if s := p.state(); count > stepsInline/stepSize {
+		require.Len(p.tb, s.Steps, min(count, maxSteps)*stepSize)
+		require.Equal(p.tb, uint32(rowSteps), s.Version)
+	}
+}
+
+func closeStep(s *State, n int) {
+	d := digests.Of(ofTurn, fmt.Sprint("step ", n))
+	s.Turn = &OpenTurn{Input: d[:], InputHistoryLength: uint32(n)}
+	(&session{row: s}).rememberStep()
+	s.Turn = nil
+}
+
+// A late response is known by its step, whether that stands in the row or apart, and whether the state was kept or
+// read. Of more steps than are remembered the first are forgotten, though their part may still be there.
+func TestLateResponseIsKnownByAStepThatStandsApart(t *testing.T) {
+	p := newPlay(t)
+	var past []Enriched
+	for n := range maxSteps + 5 {
+		asked := p.ask(fmt.Sprint("question ", n))
+		p.respond(asked, saying("answer"))
+		past = append(past, asked)
+	}
+	row, err := DecodeState(p.row)
+	require.NoError(t, err)
+	require.NotEmpty(t, row.StepsParts)
+	require.Greater(t, lengthOf(row.StepsParts)+len(row.Steps), maxSteps*stepSize, "a part has some that were dropped")
+	open := p.ask("the last question")
+	for n, asked := range past[5:] {
+		if n%3 == 0 {
+			p.bind.recent = newRecent() // a restart
+		}
+		require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("late")).letters(), n)
+	}
+	require.NotEmpty(t, emitted[Answered](p.respond(past[4], saying("taken"))), "the oldest is not remembered")
+	require.Equal(t, []string{reasonNoStep}, p.respond(open, saying("too late")).letters())
+}
+
+// Rows of older builds have all their steps in themselves. They are read, and their steps stand apart once they are
+// written again; a row without parts keeps its version.
+func TestOlderRowsAreMovedOverAsTheyAreWritten(t *testing.T) {
+	for version := uint32(1); version <= rowVersion; version++ {
+		for _, count := range []int{3, 12, 13, maxSteps} {
+			p := newPlay(t)
+			s := &State{Version: version, TouchedMs: p.now.UnixMilli()}
+			for n := range count {
+				closeStep(s, n)
+			}
+			var err error
+			p.row, err = EncodeState(s)
+			require.NoError(t, err)
+			steps := string(s.Steps)
+			p.ask("one")
+			require.Equal(t, steps, string(p.state().Steps))
+			written, err := DecodeState(p.row)
+			require.NoError(t, err)
+			if count <= 12 {
+				require.Equal(t, version, written.Version)
+				continue
+			}
+			require.Equal(t, uint32(rowSteps), written.Version)
+			require.Empty(t, written.Steps)
+			require.Equal(t, len(steps), lengthOf(written.StepsParts))
+		}
+	}
+}
+
+// A table that takes no parts keeps the steps in the row, as ever.
+func TestStepsStayInTheRowWhereThereAreNoParts(t *testing.T) {
+	s := &State{Version: rowVersion}
+	var a apart
+	require.NoError(t, a.load(s, true, table{}, nil))
+	for n := range maxSteps {
+		closeStep(s, n)
+	}
+	write, _, _ := a.store(s, 0)
+	require.Empty(t, write)
+	require.Len(t, s.Steps, maxSteps*stepSize)
+	require.Equal(t, uint32(rowVersion), s.Version)
+}
+
+// A row whose steps stand apart is not read where there are no parts: its late responses would be taken for answers.
+func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
+	p := newPlay(t)
+	p.closeSteps(30)
+	e, _ := p.event("message-input", []byte(message("one")))
+	_, err := (&binding{p.topics, p.rules, newRecent()}).attempt(table{p.row, nil}, e, p.now)
+	require.ErrorIs(t, err, ErrRowVersion)
+}
+
+// A session that was purged knows the steps that stand apart, and its row says so.
+func TestPurgeKeepsTheStepsThatStandApart(t *testing.T) {
+	p := newPlay(t)
+	p.closeSteps(30)
+	before := string(p.state().Steps)
+	p.send("session-control", `{"action":"purge"}`)
+	require.Equal(t, before, string(p.state().Steps))
+	require.Equal(t, uint32(rowSteps), p.state().Version)
+	p.wait(p.rules.RememberFor)
+	require.Nil(t, p.row)
+	require.Empty(t, p.parts)
+}
