@@ -40,6 +40,8 @@ type Layer interface {
 	Seal() bool
 	// Flush writes what was sealed since the last flush, in one batch with its changelog offset.
 	Flush() error
+	// Heavy reports whether that is so much that it should not wait for more.
+	Heavy() bool
 }
 
 // Table is who writes the rows of the group table.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -93,7 +94,7 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	s.mu.Unlock()
 
 	// Written while the next cut is open; the next close waits for it.
-	if wait := s.policy.Flush - time.Since(s.flushed); wait > 0 {
+	if wait := s.policy.Flush - time.Since(s.flushed); wait > 0 && !s.heavy() {
 		s.late.Reset(wait)
 		s.closed(nil)
 		return
@@ -172,6 +173,10 @@ func (s *Series) keepLocked(offsets map[Partition]int64) {
 		s.begun, s.started = true, time.Now()
 		s.timer.Reset(max(s.policy.Every, 10*time.Millisecond))
 	}
+}
+
+func (s *Series) heavy() bool {
+	return slices.ContainsFunc(s.layers(), Layer.Heavy)
 }
 
 func (s *Series) flush() error {

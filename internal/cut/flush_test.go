@@ -40,6 +40,20 @@ func TestCutsThatComeSoonAfterAFlushAreFlushedTogether(t *testing.T) {
 	}
 }
 
+func TestMuchIsFlushedAtOnce(t *testing.T) {
+	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: time.Hour})
+	b.cut(t, 1)
+	require.Eventually(t, func() bool { return b.flushes() == 1 }, 5*time.Second, time.Millisecond)
+	b.cut(t, 2)
+	require.Equal(t, 1, b.flushes())
+	b.layer.mu.Lock()
+	b.layer.heavy = true
+	b.layer.mu.Unlock()
+	b.cut(t, 3)
+	require.Eventually(t, func() bool { return b.flushes() == 2 }, 5*time.Second, time.Millisecond)
+	require.NoError(t, b.end(t))
+}
+
 func TestALateFlushThatFailsEndsTheSeries(t *testing.T) {
 	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: 50 * time.Millisecond})
 	b.cut(t, 1)

@@ -15,8 +15,9 @@ type Policy struct {
 	Lagging time.Duration
 	// Linger is how long a table row may wait for others (ProducerOptions.Linger).
 	Linger time.Duration
-	// Flush is the least time between two writes of the local store. What a crash finds missing there is read from the
-	// changelog. Zero: it is written with each cut.
+	// Flush is the least time between two writes of the local store, unless much is to be written: of the rows that a key
+	// gets meanwhile only the last one is, and of parts only those that still count. What a crash finds missing there is
+	// read from the changelog. Zero: it is written with each cut.
 	Flush time.Duration
 	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
 	Drain time.Duration
@@ -31,14 +32,19 @@ func AtLeastOncePolicy() Policy {
 		Every:      100 * time.Millisecond,
 		Force:      time.Second,
 		Linger:     100 * time.Millisecond / lingers,
+		Flush:      flushes,
 		Drain:      5 * time.Second,
 		MaxRecords: 10_000,
 		MaxBytes:   64 << 20,
 	}
 }
 
-// lingers is how many times rows are written in the age of a cut.
-const lingers = 10
+const (
+	// lingers is how many times rows are written in the age of a cut.
+	lingers = 10
+	// flushes is a few turns of a busy session.
+	flushes = time.Second
+)
 
 // With returns the policy with another least age of a cut.
 func (p Policy) With(every time.Duration) Policy {
@@ -57,7 +63,7 @@ func ExactlyOncePolicy() Policy {
 		Force:      10 * time.Millisecond,
 		Backlog:    2000,
 		Lagging:    100 * time.Millisecond,
-		Flush:      100 * time.Millisecond,
+		Flush:      flushes,
 		Drain:      5 * time.Second,
 		MaxRecords: 10_000,
 		MaxBytes:   64 << 20,

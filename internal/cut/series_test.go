@@ -76,7 +76,14 @@ func (c *fakeCloser) committed() []map[Partition]int64 {
 type fakeLayer struct {
 	mu             sync.Mutex
 	seals, flushes int
+	heavy          bool
 	err            error
+}
+
+func (l *fakeLayer) Heavy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heavy
 }
 
 func (l *fakeLayer) Seal() bool {

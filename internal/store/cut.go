@@ -55,6 +55,13 @@ func (s *Store) SetSealedOffset(offset int64) error {
 // nothing is sealed. After an error the cuts are still sealed and Flush may be called again.
 func (s *Store) Flush() error { return s.alive(s.flush) }
 
+// Heavy reports whether what is sealed is as much as is written at a time while a store is recovered.
+func (s *Store) Heavy() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.sealed != nil && s.sealed.full(1)
+}
+
 // Discard forgets what was written since the last Seal, its offset and its deadlines included. It does nothing before
 // MarkRecovered and in a store opened WithThrough, whose writes are committed.
 func (s *Store) Discard() error {

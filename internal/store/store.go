@@ -16,6 +16,7 @@ type Layered interface {
 	storage.Storage
 	Seal() bool
 	Flush() error
+	Heavy() bool
 	Discard() error
 }
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"fmt"
 	"maps"
 	"os"
@@ -70,6 +71,19 @@ func TestSealedCutsAreFlushedTogether(t *testing.T) {
 		require.Equal(t, map[string]string{"a": "2", "b": "2"}, rows(t, s))
 		require.EqualValues(t, 3, offset(t, s))
 	})
+}
+
+func TestStoreIsHeavyByWhatIsSealed(t *testing.T) {
+	s := recovered(t, store.InMemory())
+	set(t, s, "small", "1", 1)
+	require.True(t, s.Seal())
+	require.False(t, s.Heavy())
+	set(t, s, "big", strings.Repeat("0", 1<<20), 2)
+	require.False(t, s.Heavy(), "it is not sealed")
+	require.True(t, s.Seal())
+	require.True(t, s.Heavy())
+	require.NoError(t, s.Flush())
+	require.False(t, s.Heavy())
 }
 
 func TestSealWaitsForAFlushThatRuns(t *testing.T) {
