@@ -1,12 +1,12 @@
 package store_test
 
 import (
-	"strings"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
