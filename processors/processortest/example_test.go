@@ -31,8 +31,8 @@ func floorGraph() *goka.GroupGraph {
 			if c.Value() != nil {
 				return nil // taken
 			}
-			id := goka.Headers{topics.HeaderID: []byte(c.Key() + "/" + in.Value.Agent)}
-			if err := processors.Emit(c, grants, c.Key(), grant(in.Value), id); err != nil {
+			id := c.Key() + "/" + in.Value.Agent
+			if err := processors.EmitWithID(c, grants, c.Key(), grant(in.Value), id); err != nil {
 				return err
 			}
 			return c.SetValue(floor{Holder: in.Value.Agent})
