@@ -63,6 +63,8 @@ func options(strict opt.Strict) *opt.Options {
 		// LevelDB's own bounds let a recovery wait for compactions more than for anything else.
 		WriteL0SlowdownTrigger: 32,
 		WriteL0PauseTrigger:    48,
+		// LevelDB's transactions keep locks where they fail, which its Close waits for: a full disk would hang a unit.
+		DisableLargeBatchTransaction: true,
 	}
 }
 
