@@ -9,6 +9,9 @@ INSTANCES   ?= 1
 CLUSTER     := TestClusterFaults
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
+# Races inside Sarama that are known; every other one fails.
+export GORACE := suppressions='$(CURDIR)/internal/kafka/race.suppressions' $(GORACE)
+
 .DEFAULT_GOAL := help
 
 .PHONY: help

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// The race detector has every program sleep for a second when it ends, and here children end all the time.
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+	if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -18,7 +18,7 @@ import (
 // setenv is an environment with these variables and no others of ours.
 func setenv(t *testing.T, variables ...string) {
 	t.Helper()
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // children would wait for a second
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // children would wait for a second
 	for _, name := range []string{
 		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "ANTHROPIC_API_KEY",
 		"ALLOWED_HOST_MAPPING", "BIND_HOST", "PORT", "KAFKA_STATE_DIR",
