@@ -127,6 +127,9 @@ func (g *Group) Stop(done <-chan struct{}) {
 	}
 }
 
+// Left is closed when Consume has returned: no callback runs any more.
+func (g *Group) Left() <-chan struct{} { return g.left }
+
 func transientJoin(err error) bool {
 	return errors.Is(err, sarama.ErrRebalanceInProgress) || errors.Is(err, sarama.ErrUnknownMemberId) ||
 		errors.Is(err, sarama.ErrIllegalGeneration) || errors.Is(err, sarama.ErrMemberIdRequired)

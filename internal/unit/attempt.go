@@ -179,10 +179,8 @@ func (u *Unit) firstInput() string {
 // needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
 // generations: one that ends while such a table is read would fail them all.
 func (r *run) needed(topic string) context.Context {
-	for _, e := range r.unit.cfg.Graph.LookupTables() {
-		if e.Topic() == topic {
-			return r.life
-		}
+	if r.looksUp(topic) {
+		return r.life
 	}
 	return r.session()
 }
@@ -243,7 +241,9 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithHasher(codec.KeyHasher()),
 		goka.WithNilHandling(goka.NilDecode),
 		goka.WithStorageBuilder(r.build),
-		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) { return r.topics, nil }),
+		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) {
+			return lookupTopics{TopicManager: r.topics, run: r}, nil
+		}),
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
 			conf := u.sarama()
 			if len(u.cfg.Graph.JointTables())+len(u.cfg.Graph.LookupTables()) == 0 {
