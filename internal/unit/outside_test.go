@@ -51,19 +51,43 @@ func take(t testing.TB, brokers []string, topic string, want int) []*kgo.Record 
 	return got
 }
 
-// takeIn is take that ends when the time is over, with what has come by then.
+// takeIn is take that ends when the time is over, with what has come by then: all that was there when it began is in it,
+// however slowly it comes.
 func takeIn(t testing.TB, brokers []string, topic string, want int, within time.Duration) []*kgo.Record {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxWait(50*time.Millisecond))
+		kgo.FetchMaxWait(50*time.Millisecond), kgo.KeepControlRecords())
 	require.NoError(t, err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	over, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
+	late, cancel := context.WithTimeout(t.Context(), max(within, patience))
+	defer cancel()
+	there, err := kadm.NewClient(c).ListCommittedOffsets(late, topic)
+	require.NoError(t, err)
+	for p, end := range there[topic] {
+		if end.Offset == 0 {
+			delete(there[topic], p)
+		}
+	}
 	var got []*kgo.Record
-	for len(got) < want && ctx.Err() == nil {
-		got = append(got, c.PollFetches(ctx).Records()...)
+	for len(got) < want {
+		ctx := over
+		if len(there[topic]) > 0 {
+			ctx = late
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		for _, r := range c.PollFetches(ctx).Records() {
+			if end, open := there.Lookup(topic, r.Partition); open && r.Offset+1 >= end.Offset {
+				delete(there[topic], r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				got = append(got, r)
+			}
+		}
 	}
 	return got
 }
