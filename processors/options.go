@@ -223,7 +223,8 @@ func WithInstance(id string) Option {
 func WithKeepMembership() Option { return func(o *options) { o.unit.KeepMembership = true } }
 
 // WithRestartLimit sets how many restarts in a row may fail before Run gives up with ErrGaveUp; the default is 20. With
-// a negative n it never does.
+// a negative n it never does. Those that reach no broker are not counted once the processor has been running: an outage
+// of the brokers is waited out, however long it takes.
 func WithRestartLimit(n int) Option {
 	return func(o *options) {
 		if n == 0 {

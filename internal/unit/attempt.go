@@ -70,7 +70,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	kafka.NewSilence(conf.Net.ReadTimeout, 0).Limit(conf)
 	client, err := sarama.NewClient(u.cfg.Brokers, conf)
 	if err != nil {
-		return fmt.Errorf("unit: group %s: client: %w", u.group, err)
+		return fmt.Errorf("unit: group %s: %w: %w", u.group, errUnreachable, err)
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
 

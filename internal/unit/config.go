@@ -67,7 +67,8 @@ const (
 type Restart struct {
 	Initial time.Duration // first wait; 100 ms
 	Max     time.Duration // longest wait; 15 s
-	// Limit is how many restarts in a row may fail before Run gives up; 20. Negative: it never does.
+	// Limit is how many restarts in a row may fail before Run gives up; 20. Negative: it never does. Those that reach no
+	// broker are not counted, once the unit has been running.
 	Limit int
 	// Reset is how long a unit must have run for its failures to be forgotten; 1 min.
 	Reset time.Duration

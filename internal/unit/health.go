@@ -57,6 +57,7 @@ type health struct {
 	since    time.Time
 	restarts int
 	err      error
+	once     bool // it was Running
 }
 
 func (h *health) enter(s State) {
@@ -65,6 +66,7 @@ func (h *health) enter(s State) {
 	if !same {
 		h.state, h.since = s, h.now()
 	}
+	h.once = h.once || s == Running
 	h.mu.Unlock()
 	if !same && h.hook != nil {
 		h.hook(s)
@@ -75,6 +77,12 @@ func (h *health) failed(err error, restarts int) {
 	h.mu.Lock()
 	h.err, h.restarts = err, restarts
 	h.mu.Unlock()
+}
+
+func (h *health) ran() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.once
 }
 
 func (h *health) get() Health {

@@ -2,13 +2,18 @@ package unit_test
 
 import (
 	"context"
+	"errors"
+	"net"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
@@ -146,6 +151,40 @@ func TestUnitGivesUpAtTheLimit(t *testing.T) {
 	require.ErrorIs(t, u.Run(context.Background()), unit.ErrRan)
 	_, err = u.Get("bad")
 	require.ErrorIs(t, err, unit.ErrNotRunning)
+}
+
+// Brokers that are away for longer than the restarts would last are waited for. Those that never were there are not.
+func TestOutageIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	c, brokers := cluster(t, "in", "out")
+	_, text, err := net.SplitHostPort(brokers[0])
+	require.NoError(t, err)
+	port, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	down := make(chan error, 1000)
+	restart := unit.Restart{Initial: time.Millisecond, Max: 5 * time.Millisecond, Limit: 3}
+	u := run(t, unit.Config{
+		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart,
+		Hooks: unit.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
+	})
+	u.ready(t)
+	c.Close()
+	for away := 0; away < 3*restart.Limit; {
+		if err := receive(t, down); errors.Is(err, sarama.ErrOutOfBrokers) {
+			away++
+		}
+	}
+	require.LessOrEqual(t, u.Health().Restarts, restart.Limit)
+	require.Equal(t, unit.Degraded, u.Health().State)
+
+	stranger := run(t, unit.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart})
+	require.ErrorIs(t, stranger.wait(t), unit.ErrGaveUp)
+
+	c, err = kfake.NewCluster(kfake.Ports(port), kfake.SeedTopics(2, "in", "out"))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	put(t, brokers, keyed("in", "k", "1"))
+	take(t, brokers, "out", 1)
 }
 
 // Failures that are far apart do not add up.

@@ -26,6 +26,8 @@ var (
 	ErrGaveUp = errors.New("unit: gave up, restart limit reached")
 	// ErrNotRunning is returned by what needs a running unit.
 	ErrNotRunning = errors.New("unit: not running")
+
+	errUnreachable = errors.New("no client")
 )
 
 // Unit is one instance of a group. It is safe for concurrent use.
@@ -114,7 +116,9 @@ func (u *Unit) supervise(ctx context.Context) error {
 			restarts = 0
 			wait.Reset()
 		}
-		restarts++
+		if !u.outage(err) {
+			restarts++
+		}
 		u.health.failed(err, restarts)
 		if u.cfg.Restart.Limit >= 0 && restarts > u.cfg.Restart.Limit {
 			u.cfg.Logger.Error("giving up", zap.Int("restarts", restarts-1), zap.Error(err))
@@ -134,6 +138,12 @@ func (u *Unit) supervise(ctx context.Context) error {
 			return err // stopped while it was down: what failed was not drained
 		}
 	}
+}
+
+// outage reports whether no broker could be reached by a unit that has reached them before: that is no failure of its
+// own, and passes. Of a unit that never has, the addresses may be wrong.
+func (u *Unit) outage(err error) bool {
+	return u.health.ran() && errors.Is(err, errUnreachable) && errors.Is(err, sarama.ErrOutOfBrokers)
 }
 
 // hopeless reports whether an error stays until somebody does something about it.
