@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/internal/kafka"
@@ -44,30 +43,33 @@ type Consumption struct {
 // Consume reads topics as a member of a consumer group until ctx ends, from the oldest record where the group is new,
 // and then returns nil. Records are handled side by side and committed without gaps: one that takes long holds up
 // neither its partition nor the group, and never causes a rebalance. It takes the options that New takes; those about
-// tables and topics have no effect, nor has WithInstance.
+// tables and topics have no effect. With WithInstance it is a static member: killed and started again it goes on at once,
+// where a dynamic one waits until the session of its former life is over. Two consumers of one group need ids of their
+// own: the second fences the first, which returns ErrFenced.
 func Consume(ctx context.Context, brokers []string, c Consumption, opts ...Option) error {
-	conf, logger, err := client(brokers, opts)
+	o, conf, err := client(brokers, opts)
 	if err != nil {
 		return err
 	}
 	err = consume.Run(ctx, consume.Config{
 		Brokers: brokers, Group: c.Group, Topics: c.Topics, Handle: c.Handle,
+		Instance: o.unit.Instance, KeepMembership: o.unit.KeepMembership,
 		Sarama:      func() *sarama.Config { return kafka.Copy(conf) },
 		Concurrency: c.Concurrency, MaxInFlightPerPartition: c.Window, Ordered: c.Ordered, Drain: c.Drain,
-		Logger: logger,
+		Logger: o.unit.Logger,
 	})
-	if err != nil {
+	if errors.Is(err, consume.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return nil
+	return err
 }
 
 // client is the configuration of a client outside a group graph.
-func client(brokers []string, opts []Option) (*sarama.Config, *zap.Logger, error) {
+func client(brokers []string, opts []Option) (*options, *sarama.Config, error) {
 	o := newOptions(opts)
 	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
 		o.refuse("brokers: none, or one without an address")
 	}
 	conf := o.sarama()
-	return conf, o.unit.Logger, errors.Join(o.errs...)
+	return o, conf, errors.Join(o.errs...)
 }
