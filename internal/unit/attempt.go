@@ -38,6 +38,7 @@ type run struct {
 
 	mu        sync.Mutex
 	cause     error // of the first failed callback: Goka flattens it to text
+	doomed    error // why the group is not joined any more
 	consumers []sarama.Consumer
 }
 
@@ -179,7 +180,7 @@ func (u *Unit) firstInput() string {
 // needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
 // generations: one that ends while such a table is read would fail them all.
 func (r *run) needed(topic string) context.Context {
-	if r.looksUp(topic) {
+	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
 		return r.life
 	}
 	return r.session()
@@ -196,12 +197,19 @@ func (r *run) session() context.Context {
 
 // ended keeps where a recovery ends, or why it cannot begin, which Goka flattens to text.
 func (r *run) ended(topic string, partition int32, end int64, err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	switch {
+	case err == nil:
+		r.tables.ended(topic, partition, end)
+	case errors.Is(err, context.Canceled):
+	case isTable(r.unit.cfg.Graph.JointTables(), topic) && r.unit.health.get().State == Running:
+		// Goka reads on by itself.
+	default:
 		r.failed(err)
-		return
 	}
-	r.tables.ended(topic, partition, end)
 }
+
+// makingViews reports whether Goka asks for what its lookup tables are read with. It makes them with the processor.
+func (r *run) makingViews() bool { return r.processor == nil }
 
 func (r *run) currentGroup() *cut.Group {
 	r.mu.Lock()
@@ -242,7 +250,10 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithNilHandling(goka.NilDecode),
 		goka.WithStorageBuilder(r.build),
 		goka.WithTopicManagerBuilder(func([]string) (goka.TopicManager, error) {
-			return lookupTopics{TopicManager: r.topics, run: r}, nil
+			if r.makingViews() {
+				return lookupTopics{TopicManager: r.topics, run: r}, nil
+			}
+			return r.topics, nil
 		}),
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
 			conf := u.sarama()
@@ -250,7 +261,14 @@ func (r *run) options() []goka.ProcessorOption {
 				// Read by nobody but recovery, which a long poll would keep from ending.
 				conf.Consumer.MaxWaitTime = recoveryPoll
 			}
-			return r.consumer(brokers, conf)
+			if !r.makingViews() {
+				return r.consumer(brokers, conf)
+			}
+			c, err := r.consumer(brokers, lookupConfig(conf))
+			if err != nil {
+				return nil, err
+			}
+			return lookupConsumer{Consumer: c, run: r}, nil
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
 			async, err := sarama.NewAsyncProducer(brokers, r.leasedConfig())
@@ -328,8 +346,12 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	}
 	g := cut.NewGroup(inner, options)
 	r.mu.Lock()
+	doomed := r.doomed
 	r.group = g
 	r.mu.Unlock()
+	if doomed != nil {
+		g.Fail(doomed)
+	}
 	select {
 	case <-u.kill: // it came before there was a group to fail
 		g.Fail(cut.ErrKilled)

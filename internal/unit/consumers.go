@@ -16,7 +16,7 @@ func (r *run) consumer(brokers []string, conf *sarama.Config) (sarama.Consumer, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.consumers = append(r.consumers, c)
-	return lookupConsumer{Consumer: c, run: r}, nil
+	return c, nil
 }
 
 func (r *run) closeConsumers() error {

@@ -2,6 +2,7 @@ package unit_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/unit"
@@ -77,14 +80,17 @@ func TestLookupTableThatCannotBeReadStaysOpen(t *testing.T) {
 	eager := func() *sarama.Config {
 		c := lively()
 		c.Consumer.MaxWaitTime = 10 * time.Millisecond // the answer to the fetch comes while the callback looks up
+		c.Consumer.Retry.Max = 5
 		return c
 	}
 	for name, c := range map[string]struct {
 		fails    *kerr.Error
-		restarts int
+		count    int
+		restarts bool
 	}{
 		"for a moment": {fails: kerr.UnknownServerError},
-		"any more":     {fails: kerr.OffsetOutOfRange, restarts: 1},
+		"any more":     {fails: kerr.OffsetOutOfRange, restarts: true},
+		"for too long": {fails: kerr.TopicAuthorizationFailed, count: -1, restarts: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,16 +100,128 @@ func TestLookupTableThatCannotBeReadStaysOpen(t *testing.T) {
 			u := run(t, unit.Config{Brokers: brokers, Sarama: eager, Graph: l.graph()})
 			send(t, brokers, "in", "k", "x")
 			<-l.entered
-			fault := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "other-table", Err: c.fails})
+			fault := cluster.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.Fetch}, Topic: "other-table", Err: c.fails, Count: c.count,
+			})
 			require.NoError(t, fault.Wait(t.Context(), 1))
 			close(l.leave)
 			require.True(t, <-l.found)
+			if c.restarts {
+				eventually(t, func() bool { return u.Health().Restarts > 0 })
+			}
+			fault.Remove()
 
 			send(t, brokers, "in", "k", "x")
 			require.True(t, <-l.found)
-			require.Equal(t, c.restarts, u.Health().Restarts)
+			require.Equal(t, c.restarts, u.Health().Restarts > 0)
 			u.stop()
 			require.NoError(t, u.wait(t))
 		})
 	}
+}
+
+// What ends a lookup table before the group is joined closes it too late for the callbacks not to begin.
+func TestNoCallbackBeginsWhenALookupTableHasEnded(t *testing.T) {
+	t.Parallel()
+	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "in"), kfake.SeedTopics(2, "other-table"))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	for p := range int32(2) { // the reading of one ends, the other's goes on for as long as its broker waits for records
+		require.NoError(t, c.MoveTopicPartition("other-table", p, p))
+	}
+	brokers := c.ListenAddrs()
+	send(t, brokers, "in", "k", "x")
+	var views atomic.Bool
+	c.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		for _, topic := range r.(*kmsg.ListOffsetsRequest).Topics {
+			if topic.Topic == "other-table" {
+				views.Store(true)
+			}
+		}
+		return nil, nil, false
+	})
+	building, build := make(chan struct{}), make(chan struct{})
+	core, logs := observer.New(zap.WarnLevel)
+	var u *running
+	made, entered := make(chan struct{}), make(chan int, 10)
+	u = run(t, unit.Config{
+		Brokers: brokers, Logger: zap.New(core),
+		Sarama: func() *sarama.Config {
+			if views.CompareAndSwap(true, false) { // what is made after the lookup tables is the group
+				select {
+				case <-build:
+				default:
+					close(building)
+					<-build
+				}
+			}
+			conf := lively()
+			conf.Consumer.MaxWaitTime = 4 * time.Second
+			return conf
+		},
+		Graph: goka.DefineGroup("g", goka.Input("in", codec.String(), func(goka.Context, any) {
+			<-made
+			entered <- u.Health().Restarts
+		}), goka.Lookup("other-table", codec.String())),
+	})
+	close(made)
+	receive(t, building)
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: "other-table", Partitions: []int32{0}, Err: kerr.OffsetOutOfRange,
+	})
+	require.NoError(t, fault.Wait(t.Context(), 1))
+	eventually(t, func() bool { return logs.FilterMessage("a lookup table cannot be read").Len() > 0 })
+	close(build)
+	require.Equal(t, 1, receive(t, entered), "restarts")
+}
+
+// A table that is joined too is read by Goka in the session, which must be able to fail.
+func TestTableThatIsJoinedAndLookedUpFailsItsSession(t *testing.T) {
+	t.Parallel()
+	c, brokers := cluster(t, "in", "out", "other-table")
+	joined := goka.Join("other-table", codec.String())
+	idle := goka.Input("in", codec.String(), func(goka.Context, any) {})
+	soon := unit.Restart{Initial: 10 * time.Millisecond, Max: 100 * time.Millisecond, Limit: -1}
+	u := run(t, unit.Config{
+		Brokers: brokers, Sarama: lively, Restart: soon,
+		Graph: goka.DefineGroup("g", idle, joined, goka.Lookup("other-table", codec.String())),
+	})
+	u.ready(t)
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "other-table", Count: -1})
+	run(t, unit.Config{Brokers: brokers, Sarama: lively, Graph: goka.DefineGroup("g", idle)}) // there is a rebalance
+	eventually(t, func() bool { return u.Health().Restarts > 0 })
+	fault.Remove()
+	u.ready(t)
+	u.stop()
+	require.NoError(t, u.wait(t))
+}
+
+// Sarama would read on in a topic that was made anew where it was in the old one.
+func TestLookupTableThatIsMadeAnewIsReadAnew(t *testing.T) {
+	t.Parallel()
+	c, brokers := oneEach(t, "in", "out", "other-table")
+	send(t, brokers, "other-table", "old", "1", "2", "3")
+	found := make(chan [2]string, 10)
+	u := run(t, unit.Config{
+		Brokers: brokers, Sarama: lively,
+		Restart: unit.Restart{Initial: 10 * time.Millisecond, Max: 100 * time.Millisecond, Limit: -1},
+		Graph: goka.DefineGroup("g", goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
+			was, _ := ctx.Lookup("other-table", "old").(codec.Decoded[string])
+			is, _ := ctx.Lookup("other-table", "new").(codec.Decoded[string])
+			found <- [2]string{was.Value, is.Value}
+		}), goka.Lookup("other-table", codec.String())),
+	})
+	u.ready(t)
+	send(t, brokers, "other-table", "old", "4")
+	eventually(t, func() bool { // it is read beyond its recovery
+		send(t, brokers, "in", "k", "x")
+		return receive(t, found) == [2]string{"4", ""}
+	})
+	require.NoError(t, c.DeleteTopic("other-table"))
+	eventually(t, func() bool { return u.Health().Restarts > 0 })
+	require.NoError(t, c.CreateTopic("other-table", 1, nil))
+	send(t, brokers, "other-table", "new", "1", "2", "3", "4", "5")
+	send(t, brokers, "in", "k", "x")
+	require.Equal(t, [2]string{"", "5"}, receive(t, found))
 }

@@ -3,39 +3,47 @@ package unit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 )
 
-// errLookupEnded says that Sarama no longer reads a lookup table, whose next record is gone.
-var errLookupEnded = errors.New("unit: a lookup table is no longer read")
+// errLookupEnded says that Sarama no longer reads a lookup table.
+var errLookupEnded = errors.New("the lookup table is no longer read")
 
-// looksUp reports whether topic is read as a lookup table.
-func (r *run) looksUp(topic string) bool {
-	for _, e := range r.unit.cfg.Graph.LookupTables() {
-		if e.Topic() == topic {
-			return true
-		}
+// lookupPatience is about how long a lookup table may not be read at all.
+const lookupPatience = 30 * time.Second
+
+// lookupConfig is what lookup tables are read with.
+func lookupConfig(conf *sarama.Config) *sarama.Config {
+	if conf.Consumer.Retry.Max == 0 && conf.Consumer.Retry.Backoff > 0 {
+		conf.Consumer.Retry.Max = max(1, int(lookupPatience/conf.Consumer.Retry.Backoff))
 	}
-	return false
+	return conf
 }
 
-// outlast stops the unit for a lookup table that cannot be read, and returns when no callback is left: Goka closes such
-// a table at once, whoever looks something up in it.
-func (r *run) outlast(err error) {
-	g := r.currentGroup()
-	if g == nil { // there were no callbacks yet
-		r.failed(err)
-		return
+// outlast stops the unit for a lookup table that can no longer be read, and returns when no callback is left: Goka
+// closes such a table at once, whoever looks something up in it. Where no callback has run yet none will.
+func (r *run) outlast(topic string, partition int32, err error) {
+	err = fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err)
+	r.failed(err)
+	r.mu.Lock()
+	g := r.group
+	if g == nil && r.doomed == nil {
+		r.doomed = err
 	}
-	r.broken(err)
-	<-g.Left()
+	r.mu.Unlock()
+	if g != nil {
+		g.Fail(err)
+		<-g.Left()
+	}
 }
 
-// lookupTopics is Goka's topic manager, whose failures wait where they would close a lookup table.
+// lookupTopics is the topic manager of Goka's lookup tables, whose failures wait where they would close a table.
 type lookupTopics struct {
 	goka.TopicManager
 	run *run
@@ -43,8 +51,8 @@ type lookupTopics struct {
 
 func (t lookupTopics) GetOffset(topic string, partition int32, at int64) (int64, error) {
 	offset, err := t.TopicManager.GetOffset(topic, partition, at)
-	if err != nil && t.run.looksUp(topic) && t.run.life.Err() == nil {
-		t.run.outlast(fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err))
+	if err != nil && t.run.life.Err() == nil {
+		t.run.outlast(topic, partition, err)
 	}
 	return offset, err
 }
@@ -57,11 +65,8 @@ type lookupConsumer struct {
 
 func (c lookupConsumer) ConsumePartition(topic string, partition int32, at int64) (sarama.PartitionConsumer, error) {
 	inner, err := c.Consumer.ConsumePartition(topic, partition, at)
-	if !c.run.looksUp(topic) {
-		return inner, err
-	}
 	if err != nil {
-		c.run.outlast(fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err))
+		c.run.outlast(topic, partition, err)
 		return nil, err
 	}
 	l := &lookup{
@@ -73,7 +78,7 @@ func (c lookupConsumer) ConsumePartition(topic string, partition int32, at int64
 }
 
 // lookup reads one partition of a lookup table. Most failures pass: Sarama reads on by itself, and what is looked up may
-// be late by any time. Before the table is recovered they are Goka's.
+// be late by any time. Goka only learns where it ends.
 type lookup struct {
 	sarama.PartitionConsumer
 	run       *run
@@ -93,9 +98,18 @@ func (l *lookup) AsyncClose() {
 	l.PartitionConsumer.AsyncClose()
 }
 
+// Close implements sarama.PartitionConsumer, which has it read both channels to their ends.
 func (l *lookup) Close() error {
-	l.close.Do(func() { close(l.asked) })
-	return l.PartitionConsumer.Close()
+	l.AsyncClose()
+	go func() {
+		for range l.messages { //nolint:revive // drained
+		}
+	}()
+	var errs []error
+	for err := range l.errors {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // pump ends when Sarama has closed both channels, and closes its own. Goka reads them to their ends.
@@ -103,7 +117,7 @@ func (l *lookup) pump() {
 	defer close(l.messages)
 	defer close(l.errors)
 	messages, failures := l.PartitionConsumer.Messages(), l.PartitionConsumer.Errors()
-	last := errLookupEnded
+	end, failing := errLookupEnded, false
 	for messages != nil || failures != nil {
 		select {
 		case m, ok := <-messages:
@@ -111,25 +125,37 @@ func (l *lookup) pump() {
 				messages = nil
 				continue
 			}
+			failing = false
 			l.messages <- m
 		case e, ok := <-failures:
-			switch {
-			case !ok:
+			if !ok {
 				failures = nil
-			case l.run.currentGroup() == nil:
-				l.errors <- e
-			default:
-				last = fmt.Errorf("%w: %w", errLookupEnded, e.Err)
-				l.run.unit.cfg.Logger.Warn("a read of a lookup table failed", zap.String("topic", l.topic),
+				continue
+			}
+			end = fmt.Errorf("%w: %w", errLookupEnded, e.Err)
+			if !failing {
+				l.run.unit.cfg.Logger.Warn("a lookup table cannot be read", zap.String("topic", l.topic),
 					zap.Int32("partition", l.partition), zap.Error(e.Err))
+			}
+			failing = true
+			if gone(e.Err) {
+				l.PartitionConsumer.AsyncClose()
 			}
 		}
 	}
 	select {
 	case <-l.asked:
 	default:
-		err := fmt.Errorf("unit: lookup table %s/%d: %w", l.topic, l.partition, last)
-		l.run.outlast(err)
-		l.errors <- &sarama.ConsumerError{Topic: l.topic, Partition: l.partition, Err: err}
+		l.run.outlast(l.topic, l.partition, end)
+		l.errors <- &sarama.ConsumerError{Topic: l.topic, Partition: l.partition, Err: end}
 	}
+}
+
+// gone reports whether a topic is not there: one that is created anew under its name has other records at the same
+// offsets, from which Sarama would read on.
+func gone(err error) bool { return errors.Is(err, sarama.ErrUnknownTopicOrPartition) }
+
+// isTable reports whether a topic is one of these tables.
+func isTable(tables goka.Edges, topic string) bool {
+	return slices.ContainsFunc(tables, func(e goka.Edge) bool { return e.Topic() == topic })
 }
