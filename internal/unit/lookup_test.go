@@ -101,7 +101,7 @@ func TestLookupTableThatCannotBeReadStaysOpen(t *testing.T) {
 
 			send(t, brokers, "in", "k", "x")
 			require.True(t, <-l.found)
-			require.Equal(t, c.restarts, u.Health().Restarts)
+			eventually(t, func() bool { return u.Health().Restarts == c.restarts })
 			u.stop()
 			require.NoError(t, u.wait(t))
 		})
