@@ -65,7 +65,9 @@ func takeover(f *field) {
 		f.killed(a)
 		f.members(1)
 		f.answered(20)
-		if longest = f.load.Progress().Max; longest < takeoverBound {
+		longest = f.load.Progress().Max
+		f.Logf("longest wait over a takeover: %s", round(longest))
+		if longest < takeoverBound {
 			break
 		}
 		a = f.start("a")
