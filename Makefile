@@ -32,7 +32,7 @@ build: ## build the examples' binaries into bin/
 
 .PHONY: test
 test: ## all tests under the race detector, in about three minutes
-	$(GO) test -race -p 4 -timeout 300s ./...
+	$(GO) test -race -p 4 -timeout 30m ./...
 
 .PHONY: chaos
 chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500 INSTANCES=1)
@@ -52,11 +52,11 @@ kafka-stop: ## end the Kafka that make kafka started, and delete its data
 
 .PHONY: test-kafka
 test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first time Maven)
-	$(GO) test -race -timeout 20m -tags kafka -skip '^$(CLUSTER)$$' ./...
+	$(GO) test -race -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' ./...
 
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## the faults of a Kafka of three brokers
-	$(GO) test -race -count 1 -timeout 10m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
+	$(GO) test -race -count 1 -timeout 30m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
 
 .PHONY: test-node
 test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20)

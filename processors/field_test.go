@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // field is a broker with the group's topics, and a client of another make.
 type field struct {

@@ -28,7 +28,7 @@ func follow(t *testing.T, f *field) (*processors.Follower, <-chan processors.Inb
 	})
 	select {
 	case <-follower.Ready():
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the follower does not get ready")
 	}
 	return follower, handled

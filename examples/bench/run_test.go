@@ -115,7 +115,7 @@ func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stores, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*", "bench-1", "*"))
 		return err == nil && len(stores) > 0
-	}, 30*time.Second, 10*time.Millisecond, "a processor has its store")
+	}, time.Minute, 10*time.Millisecond, "a processor has its store")
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
@@ -148,13 +148,13 @@ func TestAProcessThatRunsAlreadyIsMeasuredAndLeftAlone(t *testing.T) {
 }
 
 func TestAProcessorThatDiesIsNamed(t *testing.T) {
-	args := append(append([]string{}, small...), "-command", "sleep 0", "-timeout", "2s")
+	args := append(append([]string{}, small...), "-command", "sleep 0", "-timeout", "1m")
 	err := run(t.Context(), args, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "command 1 has ended")
 }
 
 func TestAProcessorThatDoesNothingBreaksAPromise(t *testing.T) {
-	args := append(append([]string{}, small...), "-command", "sleep 60", "-timeout", "1s")
+	args := append(append([]string{}, small...), "-command", "sleep 60", "-timeout", "5s")
 	err := run(t.Context(), args, io.Discard, io.Discard)
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorContains(t, err, "6 turns are open")
@@ -166,7 +166,7 @@ func TestAChildEndsWithItsParent(t *testing.T) {
 	require.NoError(t, p.orders.Close())
 	select {
 	case <-p.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it goes on")
 	}
 	require.NoError(t, p.err)

@@ -23,13 +23,13 @@ func TestServiceRunsTurnsBesideItsRequests(t *testing.T) {
 	defer broker.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, broker.Addrs(), "support") }()
 
 	url := "http://" + listener.Addr().String()
-	require.Eventually(t, func() bool { return status(url+"/healthz") == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return status(url+"/healthz") == http.StatusOK }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, http.StatusOK, status(url+"/hello"))
 
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...), kgo.ConsumeTopics("support-enriched-message-input"),

@@ -43,7 +43,7 @@ func play(ctx context.Context, args ...string) (code int, out, errs *buffer) {
 
 func TestQuestionIsAnsweredByTwoAgents(t *testing.T) {
 	setenv(t)
-	code, out, errs := play(t.Context(), "-timeout", "90s", "-session", "demo")
+	code, out, errs := play(t.Context(), "-timeout", "3m", "-session", "demo")
 	require.Zero(t, code, "%s%s", out, errs)
 	require.Empty(t, errs.String())
 	require.Contains(t, out.String(), "answer        17 * 23 is 391; 2 + 40 is 42; 9 - 4 is 5.\n")
@@ -75,7 +75,7 @@ func TestRunsAgainstAKafkaThatIsThere(t *testing.T) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	defer func() { require.NoError(t, broker.Close()) }()
-	args := []string{"-timeout", "90s", "-brokers", strings.Join(broker.Addrs(), ",")}
+	args := []string{"-timeout", "3m", "-brokers", strings.Join(broker.Addrs(), ",")}
 	code, out, errs := play(t.Context(), append(args, "-session", "one")...)
 	require.Zero(t, code, "%s%s", out, errs)
 	// What is there from another run is not this one's.
@@ -98,7 +98,7 @@ func TestInterruptStopsAllProcesses(t *testing.T) {
 	setenv(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, errs, done := new(buffer), new(buffer), make(chan int, 1)
-	go func() { done <- command(ctx, []string{"-timeout", "90s"}, out, errs) }()
+	go func() { done <- command(ctx, []string{"-timeout", "3m"}, out, errs) }()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "worker  ") }, patience, time.Millisecond)
 	interrupt()
 	require.Equal(t, 1, <-done, "which waits for every child")
@@ -108,7 +108,7 @@ func TestInterruptStopsAllProcesses(t *testing.T) {
 func TestChildThatFailsStopsAll(t *testing.T) {
 	setenv(t)
 	t.Setenv("THINK_TIMEOUT_MS", "soon")
-	code, _, errs := play(t.Context(), "-timeout", "90s")
+	code, _, errs := play(t.Context(), "-timeout", "3m")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs.String(), "orchestrator ended by itself: exit status 1")
 	require.Contains(t, errs.String(), `orchestrator: multiagent agent: turn: bad environment variable: THINK_TIMEOUT_MS`)
@@ -151,7 +151,7 @@ func TestRealModelTakesTheScriptsPlace(t *testing.T) {
 	defer api.Close()
 	const key = "sk-test-0123456789"
 	setenv(t, "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+api.URL)
-	code, out, errs := play(t.Context(), "-timeout", "90s", "-v", "-question", "What is 6 * 7?",
+	code, out, errs := play(t.Context(), "-timeout", "3m", "-v", "-question", "What is 6 * 7?",
 		"-expect", `^The colleague says: it is 42\.$`)
 	require.Zero(t, code, "%s%s", out, errs)
 	require.Contains(t, out.String(), "--toolu_1 ")

@@ -34,7 +34,7 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	require.NoError(t, err)
 	defer broker.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	calls := make(chan callback, 10)
 	harbor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	status, answer := post(ctx, t, doors+"/api/chat", `{"session_id":"s","content":"Which berth?"}`, "")
 	require.Equal(t, []any{200, `{"status":"ok","session_id":"s"}`}, []any{status, answer})
 	require.Contains(t, s.until("chat_response"), `"content":"N4."`)
-	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, time.Minute, 20*time.Millisecond)
 
 	// A chat with a reply: out by the callback, and no token on any screen.
 	r := subscribe(ctx, t, screen, "r")

@@ -82,7 +82,7 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	defer broker.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 
 	p := launch(ctx, t,
@@ -99,7 +99,7 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 		_, err := io.Copy(io.Discard, p.logs)
 		drained <- err
 	}()
-	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return httpStatus(health) == http.StatusOK }, time.Minute, 20*time.Millisecond)
 
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...),
 		kgo.ConsumeTopics("harbour-enriched-message-input", "harbour-message-output"),
@@ -143,7 +143,7 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 		"TOOL_CALLBACK_SECRET is not": {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			p := launch(ctx, t, env...)
 			said := until(t, bufio.NewScanner(p.logs), "processing ends").Error

@@ -134,7 +134,7 @@ func TestRoleDeadLettersAndGoesOn(t *testing.T) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...),
 		kgo.ConsumeTopics("a-tool-use-result", "a-tool-use-dlq"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	group    = "workers"
 )
 

@@ -74,7 +74,7 @@ func (c *left) end(t *testing.T) error {
 	select {
 	case err := <-c.ended:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("Goka is not told")
 		return nil
 	}

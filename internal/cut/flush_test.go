@@ -13,7 +13,7 @@ func (b *bench) cut(t *testing.T, next int64) {
 	require.True(t, b.Acquire(in0, next, 1))
 	b.Release()
 	<-b.closer.entered
-	require.Eventually(t, func() bool { return b.Cuts() > before }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.Cuts() > before }, patience, time.Millisecond)
 }
 
 func (b *bench) flushes() int {
@@ -25,13 +25,13 @@ func TestCutsThatComeSoonAfterAFlushAreFlushedTogether(t *testing.T) {
 	for _, background := range []bool{true, false} {
 		b := start(t, newFakeCloser(background), Policy{Force: time.Hour, Flush: 300 * time.Millisecond})
 		b.cut(t, 1)
-		require.Eventually(t, func() bool { return b.flushes() == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
 		for next := range int64(5) {
 			b.cut(t, 2+next)
 		}
 		seals, _ := b.layer.counts()
 		require.Equal(t, 6, seals)
-		require.Eventually(t, func() bool { return b.flushes() > 1 }, 5*time.Second, time.Millisecond,
+		require.Eventually(t, func() bool { return b.flushes() > 1 }, patience, time.Millisecond,
 			"also where nothing comes any more")
 		require.Less(t, b.flushes(), 6)
 		b.cut(t, 7)
@@ -43,21 +43,21 @@ func TestCutsThatComeSoonAfterAFlushAreFlushedTogether(t *testing.T) {
 func TestMuchIsFlushedAtOnce(t *testing.T) {
 	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: time.Hour})
 	b.cut(t, 1)
-	require.Eventually(t, func() bool { return b.flushes() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
 	b.cut(t, 2)
 	require.Equal(t, 1, b.flushes())
 	b.layer.mu.Lock()
 	b.layer.heavy = true
 	b.layer.mu.Unlock()
 	b.cut(t, 3)
-	require.Eventually(t, func() bool { return b.flushes() == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 2 }, patience, time.Millisecond)
 	require.NoError(t, b.end(t))
 }
 
 func TestALateFlushThatFailsEndsTheSeries(t *testing.T) {
 	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: 50 * time.Millisecond})
 	b.cut(t, 1)
-	require.Eventually(t, func() bool { return b.flushes() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
 	b.layer.mu.Lock()
 	b.layer.err = errFake
 	b.layer.mu.Unlock()

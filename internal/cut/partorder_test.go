@@ -50,7 +50,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return len(s.Producer.rows[0].waiting) == 1
-			}, 10*time.Second, time.Millisecond)
+			}, patience, time.Millisecond)
 			s.ack(tb)
 			require.NoError(t, <-d)
 			write("b", "b2")

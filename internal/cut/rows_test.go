@@ -37,7 +37,7 @@ func (l *line) next(t *testing.T) *sarama.ProducerMessage {
 	case m := <-l.in:
 		m.Offset, l.offset = l.offset, l.offset+1
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("nothing is sent")
 		return nil
 	}
@@ -102,7 +102,7 @@ func ended(t *testing.T, rows Settling) {
 	select {
 	case <-rows.Done():
 		require.NoError(t, rows.Err())
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the rows are not settled")
 	}
 }
@@ -265,7 +265,7 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 	select {
 	case err := <-set:
 		require.ErrorIs(t, err, ErrLease)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it waits for what never comes")
 	}
 }

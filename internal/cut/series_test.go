@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
+// patience bounds every wait of these tests. It is reached by those that fail only.
+const patience = time.Minute
+
 // fakeCloser notes what it is told; hold, if set, keeps Close until it is closed.
 type fakeCloser struct {
 	background bool
@@ -126,7 +129,7 @@ func start(t *testing.T, c *fakeCloser, p Policy) *bench {
 		p.MaxBytes = 1 << 20
 	}
 	if p.Drain == 0 {
-		p.Drain = 5 * time.Second
+		p.Drain = patience
 	}
 	s := NewSeries(c, p, func() Member { return Member{Group: "g"} }, func() []Layer { return []Layer{layer} }, nil,
 		zap.NewNop())
@@ -146,7 +149,7 @@ func (b *bench) end(t *testing.T) error {
 	select {
 	case err := <-b.result:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the series does not end")
 		return nil
 	}
@@ -167,7 +170,7 @@ func TestCutWaitsForEveryRecordHandedOut(t *testing.T) {
 		require.Zero(t, seals, "the local store is never ahead of a cut")
 		b.Release()
 		<-c.entered
-		require.Eventually(t, func() bool { _, f := b.layer.counts(); return f == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, f := b.layer.counts(); return f == 1 }, patience, time.Millisecond)
 		require.Equal(t, []map[Partition]int64{{in0: 2, {"in", 1}: 8}}, c.committed())
 		require.NoError(t, b.end(t))
 	}
@@ -214,25 +217,28 @@ func TestGateOfABlockingCloserIsShutUntilItHasClosed(t *testing.T) {
 func TestGateShutsForACutThatNeverFindsQuiet(t *testing.T) {
 	c := newFakeCloser(true)
 	b := start(t, c, Policy{Every: time.Millisecond, Force: 5 * time.Millisecond})
+	shut := func() bool { // with one in flight: the next has not passed
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.shut && b.inflight == 1
+	}
 	require.True(t, b.Acquire(in0, 1, 1))
 	// Always one in flight: a new one is taken before the last is done, until the gate shuts.
-	var next int64 = 2
-	for len(c.committed()) == 0 {
-		got := make(chan bool, 1)
-		n := next
-		go func() { got <- b.Acquire(in0, n, 1) }()
-		select {
-		case ok := <-got:
-			require.True(t, ok)
-			b.Release()
-			next++
-		case <-time.After(50 * time.Millisecond): // shut: let it drain
-			b.Release()
-			require.True(t, <-got)
-			<-c.entered
-			require.Eventually(t, func() bool { return len(c.committed()) > 0 }, 5*time.Second, time.Millisecond)
+	got := make(chan bool, 1)
+	for next := int64(2); ; next++ {
+		go func() { got <- b.Acquire(in0, next, 1) }()
+		require.Eventually(t, func() bool { return len(got) == 1 || shut() }, patience, time.Millisecond)
+		if shut() {
+			break
 		}
+		require.True(t, <-got)
+		b.Release()
 	}
+	require.Empty(t, c.committed())
+	b.Release()
+	require.True(t, <-got)
+	<-c.entered
+	require.Eventually(t, func() bool { return len(c.committed()) > 0 }, patience, time.Millisecond)
 	b.Release()
 	require.NoError(t, b.end(t))
 }
@@ -275,7 +281,7 @@ func TestRevocationDrainsAndCommits(t *testing.T) {
 				b.Release()
 			}
 			return !passed
-		}, 5*time.Second, time.Millisecond, "the gate is shut for good")
+		}, patience, time.Millisecond, "the gate is shut for good")
 		require.NoError(t, b.Context().Err(), "Goka's context outlives the session for the drain")
 		b.Release()
 		require.NoError(t, <-b.result)
@@ -354,7 +360,7 @@ func TestPositionsOfUntouchedInputsAreCommitted(t *testing.T) {
 	b := start(t, c, Policy{Every: time.Millisecond})
 	b.Note(in0, 7)
 	b.Note(in0, 3)
-	require.Eventually(t, func() bool { return len(c.committed()) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.committed()) == 1 }, patience, time.Millisecond)
 	require.NoError(t, b.end(t))
 	require.Equal(t, []map[Partition]int64{{in0: 7}}, c.committed())
 }

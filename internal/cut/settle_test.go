@@ -40,7 +40,7 @@ func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 		refused.end(errFake)
 		c, layer := newFakeCloser(true), &fakeLayer{}
 		s := seriesOver(&heldTable{[]*batch{refused, settledBatch()}}, c, layer,
-			Policy{Force: time.Hour, Drain: time.Second, MaxRecords: 10, MaxBytes: 10})
+			Policy{Force: time.Hour, Drain: patience, MaxRecords: 10, MaxBytes: 10})
 		require.True(t, s.Acquire(in0, 1, 1))
 		s.Release() // the cut is made
 		require.True(t, s.Acquire(in0, 2, 1))
@@ -56,7 +56,7 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 	for range 50 {
 		gone, end := context.WithCancel(t.Context())
 		c := newFakeCloser(true)
-		s := seriesOver(nil, c, &fakeLayer{}, Policy{Force: time.Hour, Drain: 5 * time.Second, MaxRecords: 10, MaxBytes: 10})
+		s := seriesOver(nil, c, &fakeLayer{}, Policy{Force: time.Hour, Drain: patience, MaxRecords: 10, MaxBytes: 10})
 		require.True(t, s.Acquire(in0, 1, 1))
 		ran := make(chan error, 1)
 		go func() { ran <- s.Run(gone) }()
@@ -65,7 +65,7 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.sealed
-		}, 5*time.Second, time.Millisecond)
+		}, patience, time.Millisecond)
 		s.mu.Lock() // both are there when the drain looks
 		s.failLocked(errFake)
 		s.inflight--
@@ -81,7 +81,7 @@ func TestGateShutsBehindRowsThatDoNotSettle(t *testing.T) {
 	hung := newBatch(1)
 	c := newFakeCloser(true)
 	s := seriesOver(&heldTable{[]*batch{hung, settledBatch(), settledBatch()}}, c, &fakeLayer{},
-		Policy{Force: time.Hour, Drain: time.Second, MaxRecords: 3, MaxBytes: 1000})
+		Policy{Force: time.Hour, Drain: patience, MaxRecords: 3, MaxBytes: 1000})
 	ctx, end := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- s.Run(ctx) }()
@@ -102,7 +102,7 @@ func TestGateShutsBehindRowsThatDoNotSettle(t *testing.T) {
 	select {
 	case ok := <-passed:
 		require.True(t, ok)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the gate stays shut")
 	}
 	s.Release()

@@ -17,7 +17,7 @@ import (
 )
 
 func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
-	ctx := within(t, 2*time.Minute)
+	ctx := within(t, 4*time.Minute)
 	begin := time.Now()
 	c := kafkatest.New(t, kafkatest.Options{})
 	t.Log("start", time.Since(begin))
@@ -49,7 +49,7 @@ func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
 }
 
 func TestPausedBrokerAnswersOnceItGoesOn(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := within(t, 3*time.Minute)
 	c := kafkatest.New(t, kafkatest.Options{})
 	client := dial(t, c.Bootstrap())
 	create(ctx, t, client, "paused", 1)
@@ -67,7 +67,7 @@ func TestPausedBrokerAnswersOnceItGoesOn(t *testing.T) {
 }
 
 func TestDirectoryBringsTheClusterBack(t *testing.T) {
-	ctx := within(t, 2*time.Minute)
+	ctx := within(t, 4*time.Minute)
 	o := kafkatest.Options{
 		Dir:        filepath.Join(t.TempDir(), "cluster"),
 		Properties: map[string]string{"num.partitions": "3"},
@@ -98,7 +98,7 @@ func TestDirectoryBringsTheClusterBack(t *testing.T) {
 }
 
 func TestWrongPropertyIsQuotedFromTheLog(t *testing.T) {
-	_, err := kafkatest.Start(within(t, time.Minute), kafkatest.Options{
+	_, err := kafkatest.Start(within(t, 3*time.Minute), kafkatest.Options{
 		Properties: map[string]string{"num.network.threads": "several"},
 	})
 	require.ErrorContains(t, err, "num.network.threads")

@@ -33,7 +33,7 @@ func TestBrokerEndsWithItsTestBinary(t *testing.T) {
 
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
-	require.Eventually(t, func() bool { return !held(dir) }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !held(dir) }, time.Minute, 20*time.Millisecond)
 	_, err = net.Dial("tcp", addr)
 	require.Error(t, err)
 

@@ -15,7 +15,7 @@ import (
 )
 
 func TestSharedBrokerTakesAndGivesRecords(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("shared")
 	require.Equal(t, addrs, kafkatest.Shared(t), "it is one broker")
 
@@ -33,7 +33,7 @@ func TestRunningClusterIsUsedAsItIs(t *testing.T) {
 }
 
 func TestTransactionsAreReadOnceCommitted(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("transactions")
 	client := dial(t, addrs, kgo.TransactionalID(topic))
 	create(ctx, t, client, topic, 1)
@@ -49,7 +49,7 @@ func TestTransactionsAreReadOnceCommitted(t *testing.T) {
 }
 
 func TestGroupsFormAtOnceWithShortSessions(t *testing.T) {
-	ctx := within(t, time.Minute)
+	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("groups")
 	client := dial(t, addrs)
 	create(ctx, t, client, topic, 1)

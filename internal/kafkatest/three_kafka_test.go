@@ -15,7 +15,7 @@ import (
 
 // One cluster for all that three nodes can do: they take longest to start.
 func TestThreeNodesOutliveEachOfThem(t *testing.T) {
-	ctx := within(t, 4*time.Minute)
+	ctx := within(t, 10*time.Minute)
 	begin := time.Now()
 	c := kafkatest.New(t, kafkatest.Options{Nodes: 3})
 	t.Log("start", time.Since(begin))

@@ -62,7 +62,7 @@ func TestLargeAbortedRecordsAreNotTakenForCommittedOnes(t *testing.T) {
 	client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
-	end, err := StableEnd(t.Context(), client, "table", 0, time.Second, nil)
+	end, err := StableEnd(t.Context(), client, "table", 0, time.Minute, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), end)
 }
@@ -91,7 +91,7 @@ func TestTableEndsBehindItsLastCommittedRecord(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, client.Close()) }()
 			m := &TopicManager{
-				Client: client, Limit: time.Second, Stored: func(string, int32) int64 { return c.stored },
+				Client: client, Limit: time.Minute, Stored: func(string, int32) int64 { return c.stored },
 			}
 			end, err := m.GetOffset("table", 0, sarama.OffsetNewest)
 			require.NoError(t, err)

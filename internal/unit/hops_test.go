@@ -29,7 +29,8 @@ func hopping() *goka.GroupGraph {
 		goka.Output("out", codec.String()))
 }
 
-// hops is the median time from a record's send to the arrival of its output, one record at a time.
+// hops is the least time from a record's send to the arrival of its output, one record at a time: whatever waits for
+// something always waits, and a busy machine only adds to it.
 func hops(t testing.TB, brokers []string, rounds int) time.Duration {
 	t.Helper()
 	c := dial(t, brokers, kgo.ConsumeTopics("out"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -44,8 +45,7 @@ func hops(t testing.TB, brokers []string, rounds int) time.Duration {
 		}
 		took[i] = time.Since(began)
 	}
-	slices.Sort(took)
-	return took[rounds/2]
+	return slices.Min(took)
 }
 
 // DESIGN 4: with Goka's Flush.Frequency of 100 ms every hop waits for the next flush. The factor is far below what is

@@ -51,7 +51,12 @@ type lookupTopics struct {
 
 func (t lookupTopics) GetOffset(topic string, partition int32, at int64) (int64, error) {
 	offset, err := t.TopicManager.GetOffset(topic, partition, at)
-	if err != nil && t.run.life.Err() == nil {
+	switch {
+	case err == nil:
+	case t.run.life.Err() != nil:
+		// A stop is no failure: Goka looks for the end of a table that it has read once more, and reads no further.
+		return t.run.client.GetOffset(topic, partition, at)
+	default:
 		t.run.outlast(topic, partition, err)
 	}
 	return offset, err

@@ -58,7 +58,7 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 		stock(t, brokers, splitting(), oldest)
 		t.Cleanup(release)
 		read(t, brokers, "fast", 5)
-		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, 10*time.Second,
+		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, patience,
 			50*time.Millisecond)
 	})
 	t.Run("the cut waits", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 
 		run(t, unit.Config{Brokers: brokers, Graph: splitting()})
 		require.Equal(t, "0", string(read(t, brokers, "slow", 1)[0].Value))
-		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, 10*time.Second,
+		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, patience,
 			50*time.Millisecond)
 	})
 }
@@ -117,11 +117,11 @@ func TestFailedRecordIsDoneAgain(t *testing.T) {
 			require.Eventually(t, func() bool {
 				v, err := u.Get("k0")
 				return err == nil && count(v) >= 30
-			}, 20*time.Second, 10*time.Millisecond)
+			}, patience, 10*time.Millisecond)
 			require.NotNil(t, restarts.Load())
 			require.ErrorIs(t, *restarts.Load(), errBoom, "the cause is kept through Goka")
 			p := codec.PartitionOf("k0", 2)
-			require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", p) == 30 }, 10*time.Second,
+			require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", p) == 30 }, patience,
 				20*time.Millisecond)
 		})
 	}

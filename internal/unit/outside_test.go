@@ -16,8 +16,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// patience bounds every wait of these tests.
-const patience = 20 * time.Second
+// patience bounds every wait of these tests. It is reached by those that fail only: a busy machine may take its time.
+const patience = time.Minute
 
 // dial is a client of another make: what these tests see of a broker is not seen through the library they test.
 func dial(t testing.TB, brokers []string, opts ...kgo.Opt) *kgo.Client {
@@ -170,6 +170,35 @@ func (w *commits) of(generation int32, topic string, partition int32) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.high[generation][topic][partition]
+}
+
+// restarts keeps a unit that has failed from starting again until the test has had its look.
+type restarts struct {
+	t      testing.TB
+	failed chan error
+	again  chan struct{}
+}
+
+func newRestarts(t testing.TB) *restarts {
+	return &restarts{t: t, failed: make(chan error, 10_000), again: make(chan struct{})}
+}
+
+func (r *restarts) hook(err error, _ time.Duration) {
+	r.failed <- err
+	select {
+	case <-r.again:
+	case <-r.t.Context().Done():
+	}
+}
+
+// goOn lets the unit start again, once.
+func (r *restarts) goOn() {
+	r.t.Helper()
+	select {
+	case r.again <- struct{}{}:
+	case <-time.After(patience):
+		require.FailNow(r.t, "the unit is not down")
+	}
 }
 
 // receive takes from a channel within patience.

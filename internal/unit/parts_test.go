@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
@@ -108,5 +109,5 @@ func TestRowsHaveTheirParts(t *testing.T) {
 // takeFrom reads what there is of a topic.
 func takeFrom(t testing.TB, brokers []string, topic string) []*kgo.Record {
 	t.Helper()
-	return takeIn(t, brokers, topic, 1<<20, patience/10)
+	return takeIn(t, brokers, topic, 1<<20, 2*time.Second)
 }

@@ -22,7 +22,7 @@ func TestStoreOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x", "x")
 	u := run(t, unit.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
-	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 3 }, 10*time.Second,
+	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 3 }, patience,
 		10*time.Millisecond)
 	u.stop()
 	require.NoError(t, u.wait(t))

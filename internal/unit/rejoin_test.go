@@ -2,6 +2,8 @@ package unit_test
 
 import (
 	"context"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -78,13 +80,20 @@ func TestRebalanceDoesNotSleep(t *testing.T) {
 	})
 	t.Run("ours does not", func(t *testing.T) {
 		t.Parallel()
-		_, brokers := cluster(t, "in", "out")
-		run(t, unit.Config{Brokers: brokers, Graph: forwarding("in")})
-		stood := standstill(t, brokers, func() {
-			run(t, unit.Config{Brokers: brokers, Graph: forwarding("in")}).ready(t)
-		})
-		t.Logf("ours stands still for %s", stood)
-		require.Less(t, stood, 3*time.Second)
+		const bound = 3 * time.Second
+		stood := time.Duration(math.MaxInt64)
+		for range 5 { // who sleeps does so every time; a machine that is busy is not always
+			_, brokers := cluster(t, "in", "out")
+			run(t, unit.Config{Brokers: brokers, Graph: forwarding("in")})
+			stood = standstill(t, brokers, func() {
+				run(t, unit.Config{Brokers: brokers, Graph: forwarding("in")}).ready(t)
+			})
+			t.Logf("ours stands still for %s", stood)
+			if stood < bound {
+				break
+			}
+		}
+		require.Less(t, stood, bound)
 	})
 }
 
@@ -158,6 +167,6 @@ func fetched(c *kfake.Cluster, topic string) func() map[int32]int {
 	return func() map[int32]int {
 		mu.Lock()
 		defer mu.Unlock()
-		return fromStart
+		return maps.Clone(fromStart)
 	}
 }

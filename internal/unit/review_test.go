@@ -70,26 +70,26 @@ func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, brokers := cluster(t, "in", "out")
-			down := make(chan error, 20)
+			down := newRestarts(t)
 			start := func(broken bool) *running {
 				var b atomic.Bool
 				b.Store(broken)
 				return run(t, unit.Config{
 					Brokers: brokers, Graph: breaking(&b), Sarama: lively, Instance: "i1", Guarantee: guarantee,
-					Restart: unit.Restart{Initial: 2 * time.Second},
-					Hooks:   unit.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
+					Hooks: unit.Hooks{Restart: down.hook},
 				})
 			}
 			put(t, brokers, keyed("in", "bad", "x"))
 			older := start(true)
-			require.ErrorIs(t, receive(t, down), errBoom)
+			require.ErrorIs(t, receive(t, down.failed), errBoom)
 			newer := start(false)
 			take(t, brokers, "out", 1)
+			down.goOn()
 			require.ErrorIs(t, older.wait(t), cut.ErrFenced)
 			put(t, brokers, keyed("in", "bad", "y"))
 			take(t, brokers, "out", 2)
 			require.Zero(t, newer.Health().Restarts)
-			require.Empty(t, down)
+			require.Empty(t, down.failed)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 		send(t, brokers, "in", "k", "x")
 		fault := refuse(c, "out")
 		run(t, unit.Config{Brokers: brokers, Graph: counting("g"), StorageDir: t.TempDir()})
-		require.Eventually(t, func() bool { return fault.Hits() >= 3 }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return fault.Hits() >= 3 }, patience, 10*time.Millisecond)
 		fault.Remove()
 		require.Equal(t, "1", string(read(t, brokers, "out", 1)[0].Value))
 	})
@@ -65,7 +65,7 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v, err := u.Get("k")
 		return err == nil && count(v) == 3
-	}, 10*time.Second, 5*time.Millisecond)
+	}, patience, 5*time.Millisecond)
 	require.Never(t, func() bool { return rows.Load() > 0 }, 300*time.Millisecond, 20*time.Millisecond)
 	release()
 	read(t, brokers, "out", 3)
@@ -75,7 +75,7 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 		require.IsNonDecreasing(t, got, "in order")
 		last = len(got)
 		return last > 0 && got[last-1] == "3"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 }
 
 // A key that gets many rows in quick succession costs a few: in between nobody needs them.
@@ -88,7 +88,7 @@ func TestRowsOfAKeyInQuickSuccessionAreWrittenOnce(t *testing.T) {
 			const records = 2000
 			send(t, brokers, "in", "k", slices.Repeat([]string{"x"}, records)...)
 			u := run(t, unit.Config{
-				Brokers: brokers, Graph: counting("g"), Instance: "i", Guarantee: guarantee, CommitInterval: 200 * time.Millisecond,
+				Brokers: brokers, Graph: counting("g"), Instance: "i", Guarantee: guarantee, CommitInterval: time.Second,
 			})
 			take(t, brokers, "out", records)
 			eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == records })
@@ -124,14 +124,14 @@ func TestStoreOnDiskHoldsTheLastCut(t *testing.T) {
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x")
 	u := run(t, unit.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
-	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 2 }, 10*time.Second,
+	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 2 }, patience,
 		10*time.Millisecond)
 	release := hold(c, "out")
 	send(t, brokers, "in", "k", "x", "x", "x")
 	require.Eventually(t, func() bool {
 		v, err := u.Get("k")
 		return err == nil && count(v) == 5
-	}, 10*time.Second, 5*time.Millisecond, "the open cut is visible to its owner")
+	}, patience, 5*time.Millisecond, "the open cut is visible to its owner")
 	u.Kill()
 	release()
 	require.Error(t, u.wait(t))

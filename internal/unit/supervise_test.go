@@ -101,23 +101,20 @@ func TestUnitStopsAsOneAndStartsAgain(t *testing.T) {
 		_, brokers := cluster(t, "in", "out")
 		var broken atomic.Bool
 		broken.Store(true)
-		down := make(chan error, 10)
-		u := run(t, unit.Config{
-			Brokers: brokers, Graph: breaking(&broken),
-			Restart: unit.Restart{Initial: 700 * time.Millisecond},
-			Hooks:   unit.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
-		})
+		down := newRestarts(t)
+		u := run(t, unit.Config{Brokers: brokers, Graph: breaking(&broken), Hooks: unit.Hooks{Restart: down.hook}})
 		put(t, brokers, keyed("in", good(), "1"))
 		admin := kadm.NewClient(dial(t, brokers))
 		p := codec.PartitionOf(good(), 2)
 		eventually(t, func() bool { return committedAt(t, admin, "g", "in", p) == 1 })
 		put(t, brokers, keyed("in", "bad", "x"))
-		require.ErrorIs(t, receive(t, down), errBoom)
+		require.ErrorIs(t, receive(t, down.failed), errBoom)
 		require.Equal(t, unit.Degraded, u.Health().State)
 		require.ErrorIs(t, u.Health().Err, errBoom)
 		broken.Store(false)
 		put(t, brokers, keyed("in", good(), "2"))
 		require.Len(t, takeIn(t, brokers, "out", 2, 200*time.Millisecond), 1, "the other partition has stopped too")
+		down.goOn()
 		require.ElementsMatch(t, []string{"1", "2", "x"}, values(take(t, brokers, "out", 3)))
 		require.Equal(t, unit.Running, u.Health().State)
 		require.Equal(t, 1, u.Health().Restarts)
@@ -161,27 +158,29 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	require.NoError(t, err)
 	port, err := strconv.Atoi(text)
 	require.NoError(t, err)
-	down := make(chan error, 1000)
+	down := newRestarts(t)
 	restart := unit.Restart{Initial: time.Millisecond, Max: 5 * time.Millisecond, Limit: 3}
 	u := run(t, unit.Config{
-		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart,
-		Hooks: unit.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
+		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart, Hooks: unit.Hooks{Restart: down.hook},
 	})
 	u.ready(t)
 	c.Close()
-	for away := 0; away < 3*restart.Limit; {
-		if err := receive(t, down); errors.Is(err, sarama.ErrOutOfBrokers) {
+	for away := 0; away < 3*restart.Limit; down.goOn() {
+		if err := receive(t, down.failed); errors.Is(err, sarama.ErrOutOfBrokers) {
 			away++
 		}
+		require.LessOrEqual(t, u.Health().Restarts, restart.Limit)
+		require.Equal(t, unit.Degraded, u.Health().State)
 	}
-	require.LessOrEqual(t, u.Health().Restarts, restart.Limit)
-	require.Equal(t, unit.Degraded, u.Health().State)
+	close(down.again)
 
 	stranger := run(t, unit.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart})
 	require.ErrorIs(t, stranger.wait(t), unit.ErrGaveUp)
 
-	c, err = kfake.NewCluster(kfake.Ports(port), kfake.SeedTopics(2, "in", "out"))
-	require.NoError(t, err)
+	eventually(t, func() bool { // others look for free ports too
+		c, err = kfake.NewCluster(kfake.Ports(port), kfake.SeedTopics(2, "in", "out"))
+		return err == nil
+	})
 	t.Cleanup(c.Close)
 	put(t, brokers, keyed("in", "k", "1"))
 	take(t, brokers, "out", 1)

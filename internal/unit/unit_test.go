@@ -90,7 +90,7 @@ func run(t testing.TB, cfg unit.Config) *running {
 		cancel()
 		select {
 		case <-r.done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Error("the unit does not stop")
 		}
 	})
@@ -103,7 +103,7 @@ func (r *running) wait(t testing.TB) error {
 	case err := <-r.done:
 		r.done <- err
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the unit does not end")
 		return nil
 	}
@@ -111,7 +111,7 @@ func (r *running) wait(t testing.TB) error {
 
 func (r *running) ready(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, r.recovered, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, r.recovered, patience, 5*time.Millisecond)
 }
 
 func produce(t testing.TB, brokers []string, topic string, n, keys int) {
@@ -157,7 +157,7 @@ func read(t testing.TB, brokers []string, topic string, want int) []*sarama.Cons
 		defer func() { pc.AsyncClose(); <-done }()
 	}
 	defer close(stop)
-	limit := time.After(20 * time.Second)
+	limit := time.After(patience)
 	var got []*sarama.ConsumerMessage
 	for len(got) < want {
 		select {

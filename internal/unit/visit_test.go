@@ -149,7 +149,12 @@ func TestDeadlineOnItsWayIsNotLost(t *testing.T) {
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	admin := kadm.NewClient(dial(t, brokers))
 	at := clock.NewFake(noon)
-	u := newAlarms("").start(t, brokers, at, t.TempDir())
+	down := newRestarts(t) // so that nothing is done again before the kill
+	u := run(t, unit.Config{
+		Brokers: brokers, Graph: newAlarms("").graph(), Clock: at, Tick: tick, StorageDir: t.TempDir(), Sarama: lively,
+		Hooks: unit.Hooks{Restart: down.hook},
+	})
+	u.ready(t)
 	ticking(t, at, 1)
 	set(t, brokers, u, "a 100")
 	eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 1 })
@@ -159,6 +164,7 @@ func TestDeadlineOnItsWayIsNotLost(t *testing.T) {
 	eventually(t, func() bool { return fault.Hits() > 0 })
 	put(t, brokers, keyed("in", "b", "cancel"))
 	u.Kill()
+	close(down.again)
 	require.ErrorIs(t, u.wait(t), cut.ErrKilled)
 	require.Equal(t, rows, written(t, admin, "g-table"))
 	fault.Remove()

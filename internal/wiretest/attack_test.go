@@ -41,8 +41,8 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 				themes = slices.DeleteFunc(themes, func(theme Theme) bool { return theme == ThemeOversize })
 				codes, reasons = codes[:2], reasons[:2]
 			}
-			r := Attack(deadline(t, 90*time.Second), t, bootstrap, "agent", Options{
-				Seed: uint64(partitions), Sessions: len(themes), Turns: 3, Themes: themes, Patience: 30 * time.Second,
+			r := Attack(deadline(t, 5*time.Minute), t, bootstrap, "agent", Options{
+				Seed: uint64(partitions), Sessions: len(themes), Turns: 3, Themes: themes, Patience: time.Minute,
 			})
 			require.True(t, r.Kept())
 			require.Zero(t, r.Counts.Repeats)
@@ -62,8 +62,8 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 func TestSilenceEndsByDeadlines(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: 2 * time.Second, toolTimeout: time.Second})
-	r := Attack(deadline(t, 60*time.Second), t, bootstrap, "agent", Options{
-		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence}, Patience: 20 * time.Second,
+	r := Attack(deadline(t, 5*time.Minute), t, bootstrap, "agent", Options{
+		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence}, Patience: time.Minute,
 	})
 	require.True(t, r.Kept())
 	require.Equal(t, map[string]int{"think_timeout": 4}, r.Counts.Codes)
@@ -143,9 +143,9 @@ func TestEveryFlawOfAPipelineIsFound(t *testing.T) {
 		startReference(t, bootstrap, "agent", reference{
 			flaw: c.flaw, thinkTimeout: time.Minute, toolTimeout: time.Minute,
 		})
-		ctx := deadline(t, 60*time.Second)
+		ctx := deadline(t, 5*time.Minute)
 		all.Go(func() {
-			opts := Options{Seed: 3, Sessions: 2, Turns: 5, Themes: []Theme{c.theme}, Patience: 3 * time.Second}
+			opts := Options{Seed: 3, Sessions: 2, Turns: 5, Themes: []Theme{c.theme}, Patience: 8 * time.Second}
 			if c.once {
 				opts.Oracle = []OracleOption{ExactlyOnce()}
 			}

@@ -11,7 +11,7 @@ import (
 func TestLoadAsksEveryTurnAndTheOracleAgrees(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
-	ctx := deadline(t, 60*time.Second)
+	ctx := deadline(t, 3*time.Minute)
 	ledger := NewLedger()
 	load, err := StartLoad(ctx, bootstrap, "agent", LoadOptions{
 		Turns: 30, Tools: 3, Concurrency: 5, PerSession: 4, Ledger: ledger,
@@ -40,10 +40,10 @@ func TestLoadAsksEveryTurnAndTheOracleAgrees(t *testing.T) {
 func TestAStoppedLoadFinishesWhatIsOpen(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
-	ctx := deadline(t, 60*time.Second)
+	ctx := deadline(t, 3*time.Minute)
 	load, err := StartLoad(ctx, bootstrap, "agent", LoadOptions{Concurrency: 3})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return load.Progress().Answered > 5 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return load.Progress().Answered > 5 }, time.Minute, 5*time.Millisecond)
 	load.Stop()
 	require.NoError(t, load.Wait(ctx))
 	p := load.Progress()
@@ -55,7 +55,7 @@ func TestALoadSaysHowManyTurnsHang(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	load, err := StartLoad(t.Context(), bootstrap, "agent", LoadOptions{Turns: 2, Concurrency: 2})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return load.Progress().Asked == 2 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return load.Progress().Asked == 2 }, time.Minute, 5*time.Millisecond)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.ErrorContains(t, load.Wait(ctx), "2 of 2 asked have no output")

@@ -24,7 +24,7 @@ func output(id string) *kgo.Record {
 // it is at the end nevertheless, and must not judge what never happened.
 func TestAbortedOutputsAreSeenOnlyByReadUncommitted(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
-	ctx := deadline(t, 30*time.Second)
+	ctx := deadline(t, 3*time.Minute)
 	producer, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...), kgo.TransactionalID("tx"))
 	require.NoError(t, err)
 	defer producer.Close()
@@ -101,7 +101,7 @@ func TestWaitsEndWithTheirContextAndWithPatience(t *testing.T) {
 
 func TestATopicThatAppearsLaterIsRead(t *testing.T) {
 	bootstrap := broker(t, "other", 1)
-	ctx := deadline(t, 30*time.Second)
+	ctx := deadline(t, 3*time.Minute)
 	oracle, err := NewOracle(ctx, bootstrap, "agent")
 	require.NoError(t, err)
 	defer oracle.Close()

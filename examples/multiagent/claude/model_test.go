@@ -220,7 +220,7 @@ func TestStopEndsTheQuestion(t *testing.T) {
 		_, err := m.Think(ctx, question())
 		asked <- err
 	}()
-	require.Eventually(t, func() bool { return a.asked() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return a.asked() == 1 }, time.Minute, time.Millisecond)
 	stop()
 	require.ErrorIs(t, <-asked, context.Canceled)
 }

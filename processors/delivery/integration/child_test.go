@@ -37,7 +37,7 @@ func underKills() []delivery.Option {
 	return []delivery.Option{
 		delivery.WithLease(lease),
 		delivery.WithDefaultService(delivery.Service{
-			Budget: time.Minute, Initial: 20 * time.Millisecond, Longest: 300 * time.Millisecond, Attempts: 1000,
+			Budget: time.Hour, Initial: 20 * time.Millisecond, Longest: 300 * time.Millisecond, Attempts: 1000,
 		}),
 		delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 50 * time.Millisecond, Longest: 100 * time.Millisecond}),
 	}

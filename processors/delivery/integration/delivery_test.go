@@ -38,8 +38,11 @@ func nobody(t *testing.T) string {
 
 func TestHealthyReceiversAreServedBesideThoseThatAreDown(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		r := newRig(t, guarantee, quick(2*time.Second), delivery.WithRoutes(time.Hour, 2*time.Second),
+		// Only those that are down are given up early: whatever a busy machine does, healthy ones are served at once.
+		r := newRig(t, guarantee, quick(patience), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
+			delivery.WithLease(patience), delivery.WithRoutes(time.Hour, patience),
 			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
+		r.timeout = patience
 		r.run(delivery.Graph, "deliveries")
 		healthy, busy := newReceiver(t), newReceiver(t)
 		var asked atomic.Int64
@@ -67,7 +70,8 @@ func TestHealthyReceiversAreServedBesideThoseThatAreDown(t *testing.T) {
 }
 
 func TestDeadDeliveryIsRequeuedByItsOperator(t *testing.T) {
-	r := newRig(t, processors.AtLeastOnce, quick(100*time.Millisecond))
+	r := newRig(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(patience))
+	r.timeout = patience
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)
 	receiver.kill()

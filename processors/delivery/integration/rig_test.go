@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	lease    = 1500 * time.Millisecond
 	timeout  = 500 * time.Millisecond
 )

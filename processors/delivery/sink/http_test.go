@@ -126,10 +126,10 @@ func TestOneDeadlineForAll(t *testing.T) {
 				return
 			}
 		}
-	}, sink.WithTimeout(5*time.Second))
+	}, sink.WithTimeout(time.Minute))
 	begun := time.Now()
 	require.NoError(t, endless.Deliver(t.Context(), attempt("harbor")), "it said that it took it")
-	require.Less(t, time.Since(begun), 4*time.Second, "no more of the body is read than helps")
+	require.Less(t, time.Since(begun), 30*time.Second, "no more of the body is read than helps")
 }
 
 func TestReceiverThatIsDownMayComeBack(t *testing.T) {

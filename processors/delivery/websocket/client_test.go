@@ -169,9 +169,12 @@ func TestClientThatAnswersNoPingIsCutOff(t *testing.T) {
 	_, err := b.read()
 	require.Error(t, err)
 
+	// Who reads answers, and stays for longer than a missing answer is waited for.
+	const answer = 3 * time.Second
+	s = newSite(t, WithKeepalive(20*time.Millisecond, answer, time.Minute))
 	reads := s.open().subscribe("r")
-	for i := range 10 {
-		pause := time.NewTimer(20 * time.Millisecond)
+	for i := range 8 {
+		pause := time.NewTimer(answer / 6)
 		go func() {
 			<-pause.C
 			s.take("message-input", "r", int64(i), `{}`)

@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 

@@ -40,8 +40,8 @@ func (r *rig) states() map[string]string {
 
 func TestTurnsEndWhateverComes(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		r := newRig(t, guarantee, 4, fold.WithGrace(100*time.Millisecond), fold.WithSilence(time.Second),
-			fold.WithWindow(100, 10_000, 500*time.Millisecond), fold.WithTurnLimit(20_000))
+		r := newRig(t, guarantee, 4, fold.WithGrace(100*time.Millisecond), fold.WithSilence(10*time.Second),
+			fold.WithWindow(100, 10_000, 5*time.Second), fold.WithTurnLimit(20_000))
 		g := r.run()
 		r.watch()
 		good := turnOf("session-1", "good", 100)

@@ -117,7 +117,7 @@ func TestSilenceIsBroken(t *testing.T) {
 		}
 		// Six seconds of silence when the ticker ticks: the next tick comes when they are ten.
 		now.Advance(4 * time.Second)
-		require.Eventually(t, func() bool { return now.Tickers() == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return now.Tickers() == 1 }, time.Minute, time.Millisecond)
 		close(agent.items)
 		require.NotContains(t, r.rest(), "keepalive")
 	}
@@ -202,5 +202,5 @@ func TestTooManyRequestsAreTurnedAway(t *testing.T) {
 	close(agent.items)
 	r.rest()
 	let := func() bool { return s.invoke(question).status == http.StatusOK }
-	require.Eventually(t, let, 5*time.Second, time.Millisecond)
+	require.Eventually(t, let, time.Minute, time.Millisecond)
 }

@@ -150,7 +150,7 @@ func TestPipelineFailures(t *testing.T) {
 		default:
 			return false
 		}
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	require.Equal(t, http.StatusOK, done.status)
 
 	require.Equal(t, http.StatusUnprocessableEntity, s.invoke(`{"session_id":"s-1"}`).status, "no message")

@@ -25,10 +25,10 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 					},
 				}
 				start(t, c)
-				ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
-					Seed: uint64(partitions), Patience: 20 * time.Second,
+					Seed: uint64(partitions), Patience: time.Minute,
 					Sessions: fromEnv(t, sessionsVariable, len(wiretest.Themes())),
 				})
 			})
@@ -46,10 +46,10 @@ func TestSilenceIsEndedByDeadlines(t *testing.T) {
 				turn: []turn.Option{turn.WithThinkTimeout(2 * time.Second), turn.WithToolTimeout(time.Second)},
 			}
 			start(t, c)
-			ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
-				Seed: 7, Patience: 20 * time.Second, Sessions: 4, Themes: []wiretest.Theme{wiretest.ThemeSilence},
+				Seed: 7, Patience: time.Minute, Sessions: 4, Themes: []wiretest.Theme{wiretest.ThemeSilence},
 			})
 		})
 	}

@@ -75,7 +75,7 @@ func (f *field) killedAt(key kmsg.Key, nth int32, after bool) {
 	i := f.launch("a", func(c *config) { c.brokers = addrs })
 	victim.Store(i.Process)
 	close(known)
-	i.end(f.T, time.Minute)
+	i.end(f.T, wait)
 	front.close()
 	f.kills++
 	require.Equal(f, syscall.SIGKILL, i.ProcessState.Sys().(syscall.WaitStatus).Signal(), i.printed())

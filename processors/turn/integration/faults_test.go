@@ -89,7 +89,7 @@ func playAll(t *testing.T, rows []fault) {
 
 // run plays a fault and judges what is on the topics at the end.
 func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	f := &field{
 		T: t, ctx: ctx, dirs: map[string]string{},
@@ -156,7 +156,7 @@ func (f *field) settle() string {
 			require.NoError(f, i.stop(), i.name)
 		}
 	}
-	report, err := f.judge(20 * time.Second)
+	report, err := f.judge(time.Minute)
 	require.NoError(f, err, report.String())
 	require.True(f, report.Kept(), report.String())
 	for name, dir := range f.dirs {
@@ -237,7 +237,7 @@ func (f *field) answered(more int) {
 	require.Eventually(f, func() bool {
 		p := f.load.Progress()
 		return p.Answered+p.Failed >= start.Answered+start.Failed+more
-	}, time.Minute, 5*time.Millisecond, "no turns end")
+	}, wait, 5*time.Millisecond, "no turns end")
 }
 
 // gone tells whether the process has ended.

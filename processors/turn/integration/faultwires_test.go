@@ -16,7 +16,7 @@ import (
 
 // The patience of what waits for a broker.
 const (
-	wait = 30 * time.Second
+	wait = 2 * time.Minute
 	poll = 20 * time.Millisecond
 )
 
@@ -61,7 +61,7 @@ func answersLost(f *field, key kmsg.Key, nth int32) {
 	f.start("a", func(c *config) { c.brokers = addrs })
 	f.ask()
 	f.answered(10)
-	require.Eventually(f, func() bool { return int(lost.Load()) >= rounds }, time.Minute, poll,
+	require.Eventually(f, func() bool { return int(lost.Load()) >= rounds }, wait, poll,
 		"%s: %v answers seen, %v lost", key.Name(), &seen, &lost)
 	f.answered(10)
 	f.figure("%d answers lost", lost.Load())

@@ -122,7 +122,7 @@ func (i *instance) end(t *testing.T, limit time.Duration) {
 // refuses expects that the process ends by itself with an error that says so.
 func (i *instance) refuses(t *testing.T, says ...string) {
 	t.Helper()
-	i.end(t, 30*time.Second)
+	i.end(t, wait)
 	require.Error(t, i.err)
 	for _, s := range says {
 		require.Contains(t, i.printed(), s)

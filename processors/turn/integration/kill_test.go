@@ -45,7 +45,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 			c := config{
 				agent: newAgent(), instance: "i1", dir: t.TempDir(), brokers: brokers(t), guarantee: guarantee,
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second+time.Duration(kills)*5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Duration(kills)*10*time.Second)
 			defer cancel()
 			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 2))
 
@@ -88,7 +88,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 			}
 			starts.watched.Wait()
 
-			options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(10 * time.Second)}
+			options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(time.Minute)}
 			if guarantee == processors.ExactlyOnce {
 				options = append(options, wiretest.ExactlyOnce())
 			}

@@ -77,6 +77,6 @@ func start(t testing.TB, c config) {
 
 func waitRunning(t testing.TB, p *processors.Processor) {
 	t.Helper()
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, 30*time.Second,
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, wait,
 		10*time.Millisecond)
 }

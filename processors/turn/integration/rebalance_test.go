@@ -16,7 +16,7 @@ func TestRebalanceIsShort(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {
 			c := config{agent: newAgent(), brokers: brokers(t), guarantee: guarantee}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 4))
 			instances := map[string]*instance{}
@@ -46,11 +46,16 @@ func TestRebalanceIsShort(t *testing.T) {
 			}
 			quiet := longest(func() {})
 			for range restartsOf(t) {
-				comes := longest(func() { start("c") })
-				goes := longest(func() { require.NoError(t, instances["c"].stop()) })
-				t.Logf("longest turn: %s; while a third instance comes %s, while it goes %s", quiet, comes, goes)
-				// A machine under load is slow, but not as slow as Goka's sleep of 5 s after every rebalance.
-				require.Less(t, max(comes, goes), 5*time.Second)
+				// Goka's sleep after every rebalance. A machine under load may be as slow, but not every time.
+				const sleep = 5 * time.Second
+				slowest := sleep
+				for tries := 0; slowest >= sleep && tries < 4; tries++ {
+					comes := longest(func() { start("c") })
+					goes := longest(func() { require.NoError(t, instances["c"].stop()) })
+					t.Logf("longest turn: %s; while a third instance comes %s, while it goes %s", quiet, comes, goes)
+					slowest = max(comes, goes)
+				}
+				require.Less(t, slowest, sleep)
 			}
 			load.Stop()
 			require.NoError(t, load.Wait(ctx))

@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
