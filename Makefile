@@ -31,7 +31,7 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## all tests under the race detector, in about three minutes
+test: ## all tests under the race detector, in about six minutes
 	$(GO) test -race -p 4 -timeout 30m ./...
 
 .PHONY: chaos
