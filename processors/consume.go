@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/internal/kafka"
@@ -43,33 +44,30 @@ type Consumption struct {
 // Consume reads topics as a member of a consumer group until ctx ends, from the oldest record where the group is new,
 // and then returns nil. Records are handled side by side and committed without gaps: one that takes long holds up
 // neither its partition nor the group, and never causes a rebalance. It takes the options that New takes; those about
-// tables and topics have no effect. With WithInstance it is a static member: killed and started again it goes on at once,
-// where a dynamic one waits until the session of its former life is over. Two consumers of one group need ids of their
-// own: the second fences the first, which returns ErrFenced.
+// tables and topics have no effect, nor has WithInstance.
 func Consume(ctx context.Context, brokers []string, c Consumption, opts ...Option) error {
-	o, conf, err := client(brokers, opts)
+	conf, logger, err := client(brokers, opts)
 	if err != nil {
 		return err
 	}
 	err = consume.Run(ctx, consume.Config{
 		Brokers: brokers, Group: c.Group, Topics: c.Topics, Handle: c.Handle,
-		Instance: o.unit.Instance, KeepMembership: o.unit.KeepMembership,
 		Sarama:      func() *sarama.Config { return kafka.Copy(conf) },
 		Concurrency: c.Concurrency, MaxInFlightPerPartition: c.Window, Ordered: c.Ordered, Drain: c.Drain,
-		Logger: o.unit.Logger,
+		Logger: logger,
 	})
-	if errors.Is(err, consume.ErrConfig) {
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return err
+	return nil
 }
 
 // client is the configuration of a client outside a group graph.
-func client(brokers []string, opts []Option) (*options, *sarama.Config, error) {
+func client(brokers []string, opts []Option) (*sarama.Config, *zap.Logger, error) {
 	o := newOptions(opts)
 	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
 		o.refuse("brokers: none, or one without an address")
 	}
 	conf := o.sarama()
-	return o, conf, errors.Join(o.errs...)
+	return conf, o.unit.Logger, errors.Join(o.errs...)
 }

@@ -42,7 +42,7 @@ type Follower struct {
 // nobody before Run. handle gets the records of a partition in order, those of several partitions at the same time;
 // while it blocks, its partition waits.
 func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option) (*Follower, error) {
-	o, conf, err := client(brokers, opts)
+	conf, logger, err := client(brokers, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option)
 	}
 	conf.Consumer.Return.Errors = true
 	return &Follower{
-		brokers: brokers, topics: topics, handle: handle, conf: conf, logger: o.unit.Logger, ready: make(chan struct{}),
+		brokers: brokers, topics: topics, handle: handle, conf: conf, logger: logger, ready: make(chan struct{}),
 	}, nil
 }
 

@@ -208,7 +208,7 @@ const minRecordBytes = 4 << 10
 
 // WithInstance makes the processor a static member of its group (group.instance.id): a restart within the session
 // timeout gets its partitions back without a rebalance. The id must be unique in the group: a second process with it
-// fences the first, which ends with ErrFenced. The default is a dynamic member. Consume takes it too.
+// fences the first, which ends with ErrFenced. The default is a dynamic member.
 func WithInstance(id string) Option {
 	return func(o *options) {
 		if id == "" {

@@ -55,7 +55,7 @@ type Publisher struct {
 // NewPublisher checks the options that New takes too; those about groups, tables and topics have no effect. It contacts
 // nobody: the first Publish connects. The caller ends it with Close.
 func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
-	_, conf, err := client(brokers, opts)
+	conf, _, err := client(brokers, opts)
 	if err != nil {
 		return nil, err
 	}

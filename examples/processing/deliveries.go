@@ -36,6 +36,6 @@ func (p *pipeline) addDeliveries(work *stage) error {
 	if err != nil {
 		return err
 	}
-	*work = append(*work, func(ctx context.Context) error { return s.Run(ctx, p.kafka.Brokers, p.member()...) })
+	*work = append(*work, func(ctx context.Context) error { return s.Run(ctx, p.kafka.Brokers, p.kafka.Options...) })
 	return nil
 }

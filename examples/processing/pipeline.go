@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
@@ -85,7 +84,7 @@ func (p *pipeline) build() error {
 // add makes the processor of a group. Each group has a directory of its own: the turn's is KAFKA_STATE_DIR, as it
 // always was, the others' are below it.
 func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string, more ...processors.Option) error {
-	options := append(p.member(), more...)
+	options := append(append([]processors.Option{}, p.kafka.Options...), more...)
 	options = append(options, processors.WithTopics(p.catalog), processors.WithTick(p.tick),
 		processors.WithLogger(p.logger))
 	if dir := variable("KAFKA_STATE_DIR"); dir != "" && subdirectory != "" {
@@ -94,21 +93,15 @@ func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string, more ...proc
 	if p.guarantee != "" {
 		options = append(options, processors.WithGuarantee(p.guarantee))
 	}
+	if id := derivedInstance(); id != "" {
+		options = append(options, processors.WithInstance(id))
+	}
 	group, err := processors.New(p.kafka.Brokers, graph, options...)
 	if err != nil {
 		return err
 	}
 	p.groups = append(p.groups, group)
 	return nil
-}
-
-// member is the options of all that is a member of a group here.
-func (p *pipeline) member() []processors.Option {
-	options := slices.Clone(p.kafka.Options)
-	if id := derivedInstance(); id != "" {
-		options = append(options, processors.WithInstance(id))
-	}
-	return options
 }
 
 // close ends what is left when nothing runs any more.

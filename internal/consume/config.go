@@ -21,10 +21,6 @@ type Config struct {
 	Brokers []string
 	Group   string
 	Topics  []string
-	// Instance makes it a static member (group.instance.id), which a restart within the session timeout resumes: unique in
-	// the group; empty for a dynamic member. KeepMembership leaves it in the group at the end, for such a restart.
-	Instance       string
-	KeepMembership bool
 	// Sarama returns a configuration of its own at every call, which Run changes; kafka.Config.
 	Sarama func() *sarama.Config
 	// Handle handles one record; it is called from several goroutines. Nil means that the record is done: it may be
@@ -114,7 +110,8 @@ func (c Config) client() *sarama.Config {
 	conf.Consumer.Offsets.AutoCommit.Enable = true
 	conf.Consumer.Offsets.AutoCommit.Interval = c.CommitEvery
 	conf.Consumer.Return.Errors = true
-	conf.Consumer.Group.InstanceId = c.Instance
+	// A static member that stops would keep its partitions from the others until its session times out.
+	conf.Consumer.Group.InstanceId = ""
 	// Those that librdkafka offers: workers in other languages may be members of the same group.
 	conf.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{
 		sarama.NewBalanceStrategyRange(), sarama.NewBalanceStrategyRoundRobin(),

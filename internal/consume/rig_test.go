@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/internal/embedded"
-	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
 const (
@@ -29,7 +25,6 @@ const (
 // field is a broker with a topic, and a client of another make.
 type field struct {
 	t      *testing.T
-	broker *embedded.Broker
 	addrs  []string
 	client *kgo.Client
 	admin  *kadm.Client
@@ -44,7 +39,7 @@ func newField(t *testing.T, partitions int32) *field {
 	c, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	f := &field{t, b, b.Addrs(), c, kadm.NewClient(c)}
+	f := &field{t, b.Addrs(), c, kadm.NewClient(c)}
 	_, err = f.admin.CreateTopics(t.Context(), partitions, 1, nil, "in")
 	require.NoError(t, err)
 	return f
@@ -75,30 +70,6 @@ func (f *field) config(handle func(context.Context, consume.Record) error) consu
 		Brokers: f.addrs, Group: group, Topics: []string{"in"}, Handle: handle,
 		CommitEvery: 20 * time.Millisecond, Logger: zap.NewNop(),
 	}
-}
-
-// static is a static member that the broker waits for longer than these tests do.
-func (f *field) static(instance string, b *book) consume.Config {
-	c := f.config(func(_ context.Context, r consume.Record) error { b.add(r); return nil })
-	c.Instance = instance
-	c.Sarama = func() *sarama.Config {
-		conf := kafka.Config()
-		conf.Consumer.Group.Session.Timeout = 2 * patience
-		conf.Consumer.Group.Heartbeat.Interval = 100 * time.Millisecond
-		return conf
-	}
-	return c
-}
-
-// kill ends a member as a crash does: the broker is not told.
-func (f *field) kill(stop func()) {
-	var told atomic.Bool
-	f.broker.Cluster().ControlKey(int16(kmsg.LeaveGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		f.broker.Cluster().KeepControl()
-		return r.ResponseKind(), nil, !told.Load()
-	})
-	stop()
-	told.Store(true)
 }
 
 // run runs a member; stop ends it and waits.

@@ -11,17 +11,14 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
-
-	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
 // ErrPanic is wrapped by the error of a handler that panicked.
 var ErrPanic = errors.New("consume: handler panicked")
 
 // Run is a member of the group until ctx ends; then what was begun is finished, offsets are committed, the member
-// leaves, and Run returns nil. It returns cut.ErrFenced when another process has taken the instance's identity. Any other
-// error is about the configuration: a broker that is away, a missing topic and a handler's failure are waited out.
+// leaves, and Run returns nil. Any other error is about the configuration: a broker that is away, a missing topic and a
+// handler's failure are waited out.
 func Run(ctx context.Context, config Config) error {
 	c, err := config.withDefaults()
 	if err != nil {
@@ -36,12 +33,8 @@ func Run(ctx context.Context, config Config) error {
 	m := &member{config: c, slots: make(chan struct{}, c.Concurrency)}
 	for {
 		err := m.serve(ctx)
-		switch {
-		case ctx.Err() != nil:
-			m.leave()
+		if ctx.Err() != nil {
 			return nil
-		case errors.Is(err, cut.ErrFenced): // whoever joins again would fence for ever (R4)
-			return err
 		}
 		if m.progress.Swap(false) {
 			wait.Reset()
@@ -62,36 +55,13 @@ type member struct {
 	config   Config
 	slots    chan struct{}
 	progress atomic.Bool // a record was done since the last restart
-
-	last cut.Member // of the last session
-}
-
-// leave removes a static member from its group.
-func (m *member) leave() {
-	c := m.config
-	if c.Instance == "" || c.KeepMembership {
-		return
-	}
-	if err := kafka.RemoveMember(c.Brokers, c.Sarama(), c.Group, c.Instance); err != nil {
-		c.Logger.Warn("the static member stays in the group until its session times out", zap.String("group", c.Group),
-			zap.Error(err))
-	}
 }
 
 // serve joins the group and handles records until something fails, or ctx ends.
 func (m *member) serve(ctx context.Context) error {
-	client, err := sarama.NewClient(m.config.Brokers, m.config.client())
+	group, err := sarama.NewConsumerGroup(m.config.Brokers, m.config.Group, m.config.client())
 	if err != nil {
 		return fmt.Errorf("consume: connect: %w", err)
-	}
-	defer func() {
-		if err := client.Close(); err != nil {
-			m.config.Logger.Warn("consumer group: close client", zap.String("group", m.config.Group), zap.Error(err))
-		}
-	}()
-	group, err := sarama.NewConsumerGroupFromClient(m.config.Group, client)
-	if err != nil {
-		return fmt.Errorf("consume: %w", err)
 	}
 	var reports sync.WaitGroup
 	reports.Go(func() {
@@ -106,9 +76,6 @@ func (m *member) serve(ctx context.Context) error {
 		}
 	}()
 	for {
-		if err := cut.Replaced(client, m.last); err != nil {
-			return fmt.Errorf("consume: %w", err)
-		}
 		inner, cancel := context.WithCancelCause(ctx)
 		err := group.Consume(inner, m.config.Topics, &session{member: m, fail: cancel})
 		failure := context.Cause(inner)
@@ -118,8 +85,6 @@ func (m *member) serve(ctx context.Context) error {
 			return nil
 		case failure != nil:
 			return failure
-		case errors.Is(err, sarama.ErrFencedInstancedId):
-			return fmt.Errorf("consume: %w: group %s, instance %s", cut.ErrFenced, m.config.Group, m.config.Instance)
 		case err != nil:
 			return fmt.Errorf("consume: %w", err)
 		}
@@ -135,9 +100,6 @@ type session struct {
 
 // Setup implements sarama.ConsumerGroupHandler.
 func (s *session) Setup(of sarama.ConsumerGroupSession) error {
-	s.last = cut.Member{
-		Group: s.config.Group, ID: of.MemberID(), Instance: s.config.Instance, Generation: of.GenerationID(),
-	}
 	if s.config.Assigned != nil {
 		n := 0
 		for _, partitions := range of.Claims() {

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/internal/consume"
-	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
@@ -210,46 +209,6 @@ func TestRevocationWaitsForWhatWasBegun(t *testing.T) {
 		}
 		require.Equal(t, want, times, name)
 	}
-}
-
-// A broker waits for a dynamic member that was killed until its session is over, and for a static one that was away no
-// longer than that not at all.
-func TestStaticMemberThatWasKilledGoesOnAtOnce(t *testing.T) {
-	f := newField(t, 2)
-	var b book
-	c := f.static("one", &b)
-	f.put(0, 1, keyless)
-	stop := f.run(c)
-	f.eventually(func() bool { return b.len() == 1 })
-	f.kill(stop)
-	f.put(1, 1, keyless)
-
-	stop = f.run(c)
-	f.eventually(func() bool { return b.times("1/0") == 1 }, "it waits for the session of its former life")
-	stop()
-
-	f.put(0, 2, keyless)
-	f.run(f.static("two", &b))
-	f.eventually(func() bool { return b.times("0/1") == 1 }, "one that stopped has left")
-}
-
-// R4: whoever has the identity last keeps it; the other must not take it back.
-func TestStaticMemberWhoseIdentityIsTakenEnds(t *testing.T) {
-	f := newField(t, 1)
-	var b book
-	ran := make(chan error, 1)
-	go func() { ran <- consume.Run(t.Context(), f.static("one", &b)) }()
-	f.put(0, 1, keyless)
-	f.eventually(func() bool { return b.len() == 1 })
-	f.run(f.static("one", &b))
-	select {
-	case err := <-ran:
-		require.ErrorIs(t, err, cut.ErrFenced)
-	case <-time.After(patience):
-		require.Fail(t, "it goes on")
-	}
-	f.put(0, 2, keyless)
-	f.eventually(func() bool { return b.times("0/1") == 1 })
 }
 
 func TestHandlerThatOutlivesTheDrainIsCancelledAndItsRecordComesAgain(t *testing.T) {

@@ -184,12 +184,18 @@ func (u *Unit) wasKilled() bool {
 	}
 }
 
-// leave removes a static member from its group.
+// leave removes a static member from its group, so that others take its partitions at once: Sarama sends no LeaveGroup
+// for one.
 func (u *Unit) leave() error {
 	if u.cfg.Instance == "" || u.cfg.KeepMembership {
 		return nil
 	}
-	if err := kafka.RemoveMember(u.cfg.Brokers, u.cfg.Sarama(), u.group, u.cfg.Instance); err != nil {
+	admin, err := sarama.NewClusterAdmin(u.cfg.Brokers, u.cfg.Sarama())
+	if err == nil {
+		_, err = admin.RemoveMemberFromConsumerGroup(u.group, []string{u.cfg.Instance})
+		err = errors.Join(err, admin.Close())
+	}
+	if err != nil {
 		// Everything is committed: the others only wait out the session timeout.
 		u.cfg.Logger.Warn("the static member stays in the group until its session times out", zap.Error(err))
 	}

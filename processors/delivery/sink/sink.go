@@ -66,17 +66,16 @@ func processName() string {
 }
 
 // Run makes attempts until ctx ends; then those on their way may end (WithDrain), and Run returns nil. Brokers that are
-// away are waited for. The options are those of processors.Consume: with processors.WithInstance a sink that was killed
-// goes on as soon as it is started again.
+// away are waited for. The options are those of processors.New about connections.
 func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: s.rules.group, Topics: []string{s.topics.Deliveries.Name()}, Handle: s.Handle,
 		Concurrency: s.rules.concurrency + deferring, Window: s.rules.window, Drain: s.rules.drain,
 	}, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
-	if errors.Is(err, processors.ErrConfig) {
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return err
+	return nil
 }
 
 // farewell is how long an interrupted attempt may take to write its receipt: less than its consumer waits for it.

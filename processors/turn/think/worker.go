@@ -59,17 +59,16 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 }
 
 // Run takes steps until ctx ends; then what was asked may be answered (WithDrain), and Run returns nil. Brokers that
-// are away are waited for. The options are those of processors.Consume: with processors.WithInstance a worker that was
-// killed goes on as soon as it is started again.
+// are away are waited for. The options are those of processors.New about connections.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
 		Concurrency: w.rules.concurrency, Window: w.rules.window, Drain: w.rules.drain,
 	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
-	if errors.Is(err, processors.ErrConfig) {
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return err
+	return nil
 }
 
 // Handle handles one record of enriched-message-input, for whoever has a consumer of his own. It returns nil when the

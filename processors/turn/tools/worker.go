@@ -75,18 +75,17 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 }
 
 // Run takes calls until ctx ends; then what runs may finish (WithDrain), and Run returns nil. Brokers that are away are
-// waited for. The options are those of processors.Consume: with processors.WithInstance a worker that was killed goes on
-// as soon as it is started again.
+// waited for. The options are those of processors.New about connections.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.ToolUse.Name()}, Handle: w.Handle,
 		// Calls wait for their tool in the handler, so that one tool does not hold up the others.
 		Concurrency: w.rules.window, Window: w.rules.window, Drain: w.rules.drain,
 	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
-	if errors.Is(err, processors.ErrConfig) {
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return err
+	return nil
 }
 
 // Handle handles one record of tool-use, for whoever has a consumer of his own. It returns nil when the call is
