@@ -121,7 +121,9 @@ func (r *run) serve(ctx context.Context) error {
 		u.mu.Lock()
 		u.cur = nil
 		u.mu.Unlock()
-		if g := r.currentGroup(); g != nil && g.Member().ID != "" {
+		if g := r.currentGroup(); g != nil {
+			// Nobody, where it may have joined and the answer was lost: the broker has replaced who it was before by who it
+			// does not know that it is, and would say that another process has.
 			u.last = g.Member()
 		}
 	}()

@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -141,9 +142,13 @@ func (u *Unit) supervise(ctx context.Context) error {
 }
 
 // outage reports whether no broker could be reached by a unit that has reached them before: that is no failure of its
-// own, and passes. Of a unit that never has, the addresses may be wrong.
+// own, and passes. Of a unit that never has, the addresses may be wrong; brokers that refuse who it is are there.
 func (u *Unit) outage(err error) bool {
-	return u.health.ran() && errors.Is(err, errUnreachable) && errors.Is(err, sarama.ErrOutOfBrokers)
+	if !u.health.ran() || !errors.Is(err, errUnreachable) || !errors.Is(err, sarama.ErrOutOfBrokers) {
+		return false
+	}
+	var untrusted *tls.CertificateVerificationError
+	return !errors.Is(err, sarama.ErrSASLAuthenticationFailed) && !errors.As(err, &untrusted)
 }
 
 // hopeless reports whether an error stays until somebody does something about it.
