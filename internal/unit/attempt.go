@@ -179,15 +179,6 @@ func (u *Unit) firstInput() string {
 	return ""
 }
 
-// needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
-// generations: one that ends while such a table is read would fail them all.
-func (r *run) needed(topic string) context.Context {
-	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
-		return r.life
-	}
-	return r.session()
-}
-
 func (r *run) session() context.Context {
 	if g := r.currentGroup(); g != nil {
 		if s := g.Current(); s != nil {
@@ -209,9 +200,6 @@ func (r *run) ended(topic string, partition int32, end int64, err error) {
 		r.failed(err)
 	}
 }
-
-// makingViews reports whether Goka asks for what its lookup tables are read with. It makes them with the processor.
-func (r *run) makingViews() bool { return r.processor == nil }
 
 func (r *run) currentGroup() *cut.Group {
 	r.mu.Lock()

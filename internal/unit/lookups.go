@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // errLookupEnded says that Sarama no longer reads a lookup table.
 var errLookupEnded = errors.New("the lookup table is no longer read")
 
-// lookupPatience is about how long a lookup table may not be read at all.
+// lookupPatience is how long a lookup table may not be read at all; what Sarama asks for between two tries comes on top.
 const lookupPatience = 30 * time.Second
 
 // lookupConfig is what lookup tables are read with.
@@ -24,6 +25,18 @@ func lookupConfig(conf *sarama.Config) *sarama.Config {
 		conf.Consumer.Retry.Max = max(1, int(lookupPatience/conf.Consumer.Retry.Backoff))
 	}
 	return conf
+}
+
+// makingViews reports whether Goka asks for what its lookup tables are read with. It makes them with the processor.
+func (r *run) makingViews() bool { return r.processor == nil }
+
+// needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
+// generations: one that ends while such a table is read would fail them all.
+func (r *run) needed(topic string) context.Context {
+	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
+		return r.life
+	}
+	return r.session()
 }
 
 // outlast stops the unit for a lookup table that can no longer be read, and returns when no callback is left: Goka
