@@ -2,6 +2,7 @@ package unit_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 			set(t, brokers, u, "d cancel")
 			at.Advance(tick)
 			require.Equal(t, []string{"a 1"}, revisions(fired(t, brokers, 1)))
-			take(t, brokers, "g-table", 6)
+			rowsAre(t, brokers, map[string]string{"a": "1", "b": alarm(1, 10000), "c": alarm(1, 20000), "d": "2"})
 			eventually(t, func() bool {
 				return committedAt(t, admin, "g", "in", 0)+committedAt(t, admin, "g", "in", 1) == 5
 			}, "so that no record is done again: it would set its alarm again")
@@ -51,6 +52,22 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 			require.ElementsMatch(t, append(want, "a 2", "b 2", "c 2", "d 3"), revisions(fired(t, brokers, 7)))
 		})
 	}
+}
+
+// alarm is the row of a key whose alarm is so many milliseconds after noon.
+func alarm(revision int, ms int64) string { return fmt.Sprintf("%d@%d", revision, noon.UnixMilli()+ms) }
+
+// rowsAre waits until these are the rows in the table. How many records that takes nobody can say: of the rows that a key
+// had within a cut the last is written.
+func rowsAre(t testing.TB, brokers []string, want map[string]string) {
+	t.Helper()
+	eventually(t, func() bool {
+		rows := map[string]string{}
+		for _, r := range takeIn(t, brokers, "g-table", 1<<10, 100*time.Millisecond) {
+			rows[string(r.Key)] = string(r.Value)
+		}
+		return maps.Equal(want, rows)
+	}, want)
 }
 
 // Deadlines go with their partition to another instance, and back.

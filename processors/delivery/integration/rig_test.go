@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
@@ -190,13 +191,15 @@ func (r *rig) endings() int {
 
 func (r *rig) await(n int) map[topics.Outcome]int {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool {
+	if !assert.Eventually(r.t, func() bool {
 		total := 0
 		for _, n := range r.ended() {
 			total += n
 		}
 		return total == n
-	}, patience, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond) {
+		r.t.Fatal(r.standing(n))
+	}
 	return r.ended()
 }
 

@@ -1,0 +1,70 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// standing is where those of n deliveries are that have not ended, for a test that waits for them in vain: what the
+// groups have before them, and the records of a few of the deliveries.
+func (r *rig) standing(n int) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	missing := r.missing(n)
+	said := []string{fmt.Sprintf("%d have not ended", len(missing))}
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	c, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...), kgo.ConsumeTopics(r.topics.MessageOutput.Name(),
+		r.topics.ReplyTo.Name(), r.topics.Deliveries.Name(), r.topics.DeliveryReceipts.Name(), r.topics.DeliveryDLQ.Name()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	lags, err := kadm.NewClient(c).Lag(ctx)
+	if err != nil {
+		say("lag: %v", err)
+	}
+	for _, g := range lags.Sorted() {
+		say("%s is %s, of %d members", g.Group, g.State, len(g.Members))
+		for _, l := range g.Lag.Sorted() {
+			if l.Lag != 0 {
+				say("  %s/%d: %d of %d", l.Topic, l.Partition, l.Commit.At, l.End.Offset)
+			}
+		}
+	}
+	for fetches := c.PollFetches(ctx); ctx.Err() == nil; fetches = c.PollFetches(ctx) {
+		fetches.EachRecord(func(m *kgo.Record) {
+			if !missing[string(m.Key)] {
+				return
+			}
+			text := ""
+			if m.Topic == r.topics.DeliveryReceipts.Name() {
+				d := r.topics.DeliveryReceipts.Codec().Unmarshal(m.Value)
+				text = fmt.Sprintf("%+v", d.Value)
+			}
+			say("%s: %s/%d/%d %s", m.Key, m.Topic, m.Partition, m.Offset, text)
+		})
+	}
+	return strings.Join(said, "\n")
+}
+
+// missing are the sessions of n whose delivery has not ended.
+func (r *rig) missing(n int) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	missing := map[string]bool{}
+	for i := range n {
+		missing[number(i)] = true
+	}
+	for _, finals := range r.finals {
+		for _, f := range finals {
+			delete(missing, f.SessionID)
+		}
+	}
+	return missing
+}
