@@ -16,6 +16,9 @@ func (s *State) bound() int {
 	size := 21*most + len(s.History) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
 	for _, f := range s.bigFields() {
+		if !f.apart() {
+			continue
+		}
 		size += partBound * len(*f.parts)
 		for _, p := range *f.parts {
 			size += len(p.unknownFields)
@@ -34,9 +37,10 @@ func (t *OpenTurn) bound() int {
 	if t == nil {
 		return 0
 	}
-	size := 12*most + t.Message.bound() + len(t.Input) + len(t.Tail) + textBound(t.UserId) + len(t.unknownFields)
+	size := 13*most + t.Message.bound() + len(t.Input) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
+		len(t.unknownFields)
 	for _, c := range t.Calls {
-		size += 4*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + len(c.unknownFields)
+		size += 6*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + len(c.unknownFields)
 	}
 	for _, h := range t.Held {
 		size += most + h.bound()

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -13,9 +14,11 @@ var internal = failure{topics.CodeInternal, "internal error"}
 // stays. For a deadline the turn ends here, or nothing would ever end it.
 func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	var out Outcome
+	var left []uint32 // the parts of the turn that ends
 	if e.record() != nil {
 		out.Effects = refuseUnapplied(e, cause.Error(), internal, c.Now())
 	} else if state, err := StateOf(c.Value()); err == nil {
+		left = slices.Concat(numbers(state.GetTurn().GetTailParts()), numbers(state.GetTurn().GetResultsParts()))
 		out = abandon(state, c.Key(), c.Now())
 	}
 	d, err := b.encode(out.Effects)
@@ -23,6 +26,7 @@ func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 		return err
 	}
 	if d.changed = out.Changed; d.changed {
+		d.gone = left
 		if d.row, err = EncodeState(out.State); err != nil {
 			return err
 		}
@@ -47,5 +51,6 @@ func abandon(state *State, key string, now time.Time) Outcome {
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
 	state.Turn, state.Waiting, state.Routes, state.DeadlineMs = nil, nil, nil, 0
+	state.Version = state.format()
 	return Outcome{Changed: true, State: state, Effects: s.effects}
 }

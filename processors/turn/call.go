@@ -97,7 +97,7 @@ func (s *session) openCall(id string) *Call {
 		return nil
 	}
 	for _, c := range s.row.Turn.Calls {
-		if c.Result == nil && c.GetToolUseId() == id {
+		if !c.ended() && c.GetToolUseId() == id {
 			return c
 		}
 	}
@@ -107,7 +107,7 @@ func (s *session) openCall(id string) *Call {
 // end ends a call with its result. Its id is remembered: what comes for it from now on is late.
 func (s *session) end(c *Call, r *Result) {
 	s.changed = true
-	c.Result = r
+	s.row.Turn.keepResult(c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
@@ -121,7 +121,7 @@ func (s *session) timeOutCalls() {
 func (s *session) endOpenCalls(latency int64, text, reason string) {
 	calls := s.row.Turn.Calls
 	for _, c := range calls {
-		if c.Result == nil {
+		if !c.ended() {
 			s.end(c, s.synthesise(c.ToolUseId, c.Name, len(calls), latency, text, reason))
 		}
 	}
@@ -130,10 +130,8 @@ func (s *session) endOpenCalls(latency int64, text, reason string) {
 // completeStep asks the model again once all calls have their results.
 func (s *session) completeStep() {
 	turn := s.row.Turn
-	for _, c := range turn.Calls {
-		if c.Result == nil {
-			return
-		}
+	if openCalls(turn) > 0 || !s.collectResults() {
+		return
 	}
 	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
 	short, fits := s.fitResults(s.rules.RecordLimit - around)
@@ -155,6 +153,9 @@ func (s *session) completeOpenCalls(f failure) {
 		return
 	}
 	s.endOpenCalls(0, f.text, string(f.code))
+	if !s.collectResults() {
+		return
+	}
 	short, _ := s.fitResults(s.rules.RecordLimit)
 	s.emitResults(short)
 	turn.Calls = nil

@@ -48,12 +48,14 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	line("turn %s%s: step %d waits for %s until %s", message.TurnId, request(message.RequestId), t.Step, waits,
 		at(t.DeadlineMs))
 	for i, c := range t.Calls {
-		if c.Result == nil {
-			line("  call %d: %s %q: open", i, c.GetName(), c.GetToolUseId())
-			continue
+		state := "open"
+		if c.ended() {
+			state = fmt.Sprintf("ended, %d bytes", c.ResultLength)
+			if r := t.result(c); r != nil {
+				state = fmt.Sprintf("%s, %d bytes", r.GetStatus(), len(r.Result))
+			}
 		}
-		line("  call %d: %s %q: %s, %d bytes",
-			i, c.GetName(), c.GetToolUseId(), c.Result.GetStatus(), len(c.Result.Result))
+		line("  call %d: %s %q: %s", i, c.GetName(), c.GetToolUseId(), state)
 	}
 	for _, h := range t.Held {
 		line("  held: %q, %d bytes", h.ToolUseId, len(h.Value))

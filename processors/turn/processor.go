@@ -184,7 +184,7 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 
 // decide applies an event. The history is loaded where it must be, or is likely to be needed: most results of tools come
 // before the last one of their step, and need none.
-func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out Outcome, a apart, err error) {
+func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *wholes
 	var step asked
@@ -203,8 +203,7 @@ func (b *binding) decide(r found, e Event, now time.Time, withHistory bool) (out
 		}
 	}
 	if state != nil {
-		withHistory = withHistory || needsHistory(state, e)
-		err = a.load(state, withHistory, r, known)
+		err = a.load(state, late || needsHistory(state, e), r, known)
 	} else {
 		err = a.load(&State{}, true, r, nil)
 	}
@@ -232,7 +231,7 @@ func needsHistory(s *State, e Event) bool {
 
 func openCalls(t *OpenTurn) (open int) {
 	for _, c := range t.Calls {
-		if c.Result == nil {
+		if !c.ended() {
 			open++
 		}
 	}

@@ -11,14 +11,14 @@ import (
 // decode the row again and read its parts. What it has counts only where the table's row is byte for byte the one that
 // was written with it: another instance, a crash or an operator may have been there in between.
 //
-// Histories that stand apart have room of their own: a session in a turn, whose history is wanted again at once, takes
-// none of the states of those that are between two turns.
+// Histories that stand apart, and what else is big and loaded late, have room of their own: a session in a turn, whose
+// history is wanted again at once, takes none of the states of those that are between two turns.
 type recent struct {
 	mu        sync.Mutex
 	states    *simplelru.LRU[string, *written]
-	histories *simplelru.LRU[string, *written] // those of states that know theirs
+	histories *simplelru.LRU[string, *written] // of states that know what stands apart late
 	size      int
-	apart     int // bytes of the histories
+	apart     int // bytes of that
 }
 
 // written is a state and the row that it was written as. The zero value is one that was taken.
@@ -26,8 +26,8 @@ type written struct {
 	row   []byte
 	state *State
 	asked asked
-	whole wholes // its big fields, whole; a history that stands apart may be missing
-	apart int    // bytes of the history, where it stands apart and is here
+	whole wholes // its big fields, whole; a late one that stands apart may be missing
+	apart int    // bytes of the late ones that stand apart and are here
 	size  int    // bytes of the rest, but for recentEntry
 }
 
@@ -58,12 +58,15 @@ func newRecent() *recent {
 }
 
 // measure is what a state takes: its row, what of the row was decoded, its big fields with the room at their ends, and
-// the input. The ends of the big fields, which are in the row, are no memory of their own in the state. A history that
+// the input. The ends of the big fields, which are in the row, are no memory of their own in the state. What is late and
 // stands apart is not in it.
 func (w *written) measure() int {
 	size := 2*len(w.row) + cap(w.asked.input)
 	for i, f := range w.state.bigFields() {
-		if i != history {
+		if f.none() {
+			continue
+		}
+		if w.whole[i] != nil && !(f.late && f.apart()) {
 			size += cap(w.whole[i]) - len(*f.inline)
 		}
 		size += recentPart * len(*f.parts)
@@ -95,8 +98,8 @@ func (r *recent) take(session string, row []byte) (written, bool) {
 }
 
 // keep takes a state over. The state has memory of its own, no larger than what it says: nothing in it is a part of the
-// event that changed it, which may have come in a response of megabytes. Only the end of a history that stands apart is
-// a part of the whole.
+// event that changed it, which may have come in a response of megabytes. Only the end of what stands apart is a part
+// of the whole.
 func (r *recent) keep(session string, w written) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,8 +116,10 @@ func (r *recent) keep(session string, w written) {
 		r.states.Add(session, at)
 		r.size += recentEntry
 	}
-	if len(w.state.HistoryParts) > 0 {
-		w.apart = cap(w.whole[history])
+	for i, f := range w.state.bigFields() {
+		if f.late && f.apart() {
+			w.apart += cap(w.whole[i])
+		}
 	}
 	w.size = w.measure()
 	if r.replace(at, w); w.apart > 0 {
@@ -140,7 +145,11 @@ func (r *recent) forgetHistory(w *written) {
 		return
 	}
 	less := *w
-	less.whole[history], less.apart = nil, 0
-	less.state.History = bytes.Clone(less.state.History)
+	less.apart = 0
+	for i, f := range less.state.bigFields() {
+		if f.late && f.apart() {
+			less.whole[i], *f.inline = nil, bytes.Clone(*f.inline)
+		}
+	}
 	r.replace(w, less)
 }

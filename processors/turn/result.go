@@ -66,7 +66,8 @@ func (s *session) endWith(c *Call, r *Result, same digest) {
 	s.end(c, r)
 	s.rememberCall(same)
 	if !s.makeRoom() {
-		c.Result = s.tooLargeResult(c, len(r.Result))
+		s.row.Turn.dropLastResult(c)
+		s.row.Turn.keepResult(c, s.tooLargeResult(c, r))
 	}
 }
 

@@ -14,12 +14,15 @@ const (
 	// rowSteps is the format of a row whose steps have parts. An older build would know none of them, and take a late
 	// response for the answer to the open step (R21).
 	rowSteps = 3
+	// rowTurn is the format of a row whose open turn has results, or a tail with parts. An older build would wait for what
+	// has come, and ask the model without it.
+	rowTurn = 4
 )
 
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = row.Format{Name: "turn", Version: rowSteps, Newer: ErrRowVersion}
+var layout = row.Format{Name: "turn", Version: rowTurn, Newer: ErrRowVersion}
 
 // EncodeState writes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

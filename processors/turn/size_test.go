@@ -70,7 +70,7 @@ func TestAResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask(strings.Repeat("q", 400<<10)), calling("t1", "t2"))
 	require.Empty(t, p.result("t1", strings.Repeat("a", 600<<10)))
-	require.Contains(t, string(p.state().Turn.Calls[0].Result.Result), "too_large")
+	require.Contains(t, string(p.resultOf(0).Result), "too_large")
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "smaller now").letters())
 }
 

@@ -56,7 +56,8 @@ type State struct {
 	// When the session last changed, in milliseconds since the epoch.
 	TouchedMs int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// The parts of the row that history, causes, requests, calls and steps begin with, in order, ahead of what stands in
-	// the fields themselves (see parts.go), and the number of the next one. A row whose steps have parts is of version 3.
+	// the fields themselves (see parts.go), and the number of the next one; the turn has more of them. A row whose steps
+	// have parts is of version 3.
 	HistoryParts  []*Part `protobuf:"bytes,16,rep,name=history_parts,json=historyParts,proto3" json:"history_parts,omitempty"`
 	CausesParts   []*Part `protobuf:"bytes,17,rep,name=causes_parts,json=causesParts,proto3" json:"causes_parts,omitempty"`
 	RequestsParts []*Part `protobuf:"bytes,18,rep,name=requests_parts,json=requestsParts,proto3" json:"requests_parts,omitempty"`
@@ -408,7 +409,13 @@ type OpenTurn struct {
 	// One for each item of the last response's tool_uses, in their order.
 	Calls []*Call `protobuf:"bytes,10,rep,name=calls,proto3" json:"calls,omitempty"`
 	// Results that came before their think-response.
-	Held          []*Held `protobuf:"bytes,11,rep,name=held,proto3" json:"held,omitempty"`
+	Held []*Held `protobuf:"bytes,11,rep,name=held,proto3" json:"held,omitempty"`
+	// The results of the calls, one behind the other as they came: each is a Result, encoded. A row that has any is of
+	// version 4, as is one whose tail has parts.
+	Results []byte `protobuf:"bytes,13,opt,name=results,proto3" json:"results,omitempty"`
+	// The parts that tail and results begin with.
+	TailParts     []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
+	ResultsParts  []*Part `protobuf:"bytes,15,rep,name=results_parts,json=resultsParts,proto3" json:"results_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -527,13 +534,37 @@ func (x *OpenTurn) GetHeld() []*Held {
 	return nil
 }
 
+func (x *OpenTurn) GetResults() []byte {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *OpenTurn) GetTailParts() []*Part {
+	if x != nil {
+		return x.TailParts
+	}
+	return nil
+}
+
+func (x *OpenTurn) GetResultsParts() []*Part {
+	if x != nil {
+		return x.ResultsParts
+	}
+	return nil
+}
+
 // Call is an item of a think-response's tool_uses.
 type Call struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ToolUseId *string                `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3,oneof" json:"tool_use_id,omitempty"`
 	Name      *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Absent while the call is open.
+	// How the call ended; absent while it is open. What its tool said stands in the turn's results, from a byte on and so
+	// many bytes long; result is how a call ended that was none, or in a row of version 3.
 	Result        *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	ResultAt      uint32  `protobuf:"varint,4,opt,name=result_at,json=resultAt,proto3" json:"result_at,omitempty"`
+	ResultLength  uint32  `protobuf:"varint,5,opt,name=result_length,json=resultLength,proto3" json:"result_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -587,6 +618,20 @@ func (x *Call) GetResult() *Result {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *Call) GetResultAt() uint32 {
+	if x != nil {
+		return x.ResultAt
+	}
+	return 0
+}
+
+func (x *Call) GetResultLength() uint32 {
+	if x != nil {
+		return x.ResultLength
+	}
+	return 0
 }
 
 // Result is how a call ended: what its tool said, or what is said in its place.
@@ -983,7 +1028,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\xb5\x03\n" +
+	"\b_user_id\"\xc5\x04\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
@@ -998,13 +1043,19 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\auser_id\x18\t \x01(\tH\x00R\x06userId\x88\x01\x01\x12-\n" +
 	"\x05calls\x18\n" +
 	" \x03(\v2\x17.turntable.turn.v1.CallR\x05calls\x12+\n" +
-	"\x04held\x18\v \x03(\v2\x17.turntable.turn.v1.HeldR\x04heldB\n" +
+	"\x04held\x18\v \x03(\v2\x17.turntable.turn.v1.HeldR\x04held\x12\x18\n" +
+	"\aresults\x18\r \x01(\fR\aresults\x126\n" +
 	"\n" +
-	"\b_user_id\"\x90\x01\n" +
+	"tail_parts\x18\x0e \x03(\v2\x17.turntable.turn.v1.PartR\ttailParts\x12<\n" +
+	"\rresults_parts\x18\x0f \x03(\v2\x17.turntable.turn.v1.PartR\fresultsPartsB\n" +
+	"\n" +
+	"\b_user_id\"\xd2\x01\n" +
 	"\x04Call\x12#\n" +
 	"\vtool_use_id\x18\x01 \x01(\tH\x00R\ttoolUseId\x88\x01\x01\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x01R\x04name\x88\x01\x01\x121\n" +
-	"\x06result\x18\x03 \x01(\v2\x19.turntable.turn.v1.ResultR\x06resultB\x0e\n" +
+	"\x06result\x18\x03 \x01(\v2\x19.turntable.turn.v1.ResultR\x06result\x12\x1b\n" +
+	"\tresult_at\x18\x04 \x01(\rR\bresultAt\x12#\n" +
+	"\rresult_length\x18\x05 \x01(\rR\fresultLengthB\x0e\n" +
 	"\f_tool_use_idB\a\n" +
 	"\x05_name\"\xed\x02\n" +
 	"\x06Result\x12\"\n" +
@@ -1088,14 +1139,16 @@ var file_processors_turn_state_proto_depIdxs = []int32{
 	2,  // 9: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
 	4,  // 10: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
 	6,  // 11: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	5,  // 12: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	5,  // 13: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	7,  // 14: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	1,  // 12: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
+	1,  // 13: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
+	5,  // 14: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	5,  // 15: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	7,  // 16: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }

@@ -49,7 +49,7 @@ func (s *session) shortenResults(over int) {
 	})
 	for _, c := range calls {
 		was := len(c.Result.Result)
-		short := s.tooLargeResult(c, was)
+		short := s.tooLargeResult(c, c.Result)
 		gain := was - len(short.Result)
 		if over <= 0 || gain <= 0 {
 			return
@@ -60,9 +60,9 @@ func (s *session) shortenResults(over int) {
 }
 
 // tooLargeResult stands for a result that there is no room for.
-func (s *session) tooLargeResult(c *Call, size int) *Result {
-	text := "the tool's result has " + strconv.Itoa(size) + " bytes, which is too large"
-	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), c.Result.GetLatencyMs(), text, "too_large")
+func (s *session) tooLargeResult(c *Call, r *Result) *Result {
+	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
+	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
 }
 
 func (s *session) buildToolMessage(short bool) ToolMessage {

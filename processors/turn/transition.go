@@ -12,7 +12,8 @@ import (
 
 // Outcome is what an event brought about.
 type Outcome struct {
-	// Starved says that the event needs the history, which stands apart and was not loaded: nothing else is set.
+	// Starved says that the event needs the history, or what else of the row stands apart and was not loaded: nothing
+	// else is set.
 	Starved bool
 	// Changed says that the row must be written, or deleted where State is nil. Where it is false the row stays as it
 	// was found.
@@ -87,7 +88,7 @@ type session struct {
 	changed bool    // the row must be written
 	erased  bool    // the row must go
 	purging bool    // the session ends: no turn begins
-	starved bool    // the history was asked for and is not loaded
+	starved bool    // what stands apart was asked for and is not loaded
 	instant *string // now in text, once it was needed
 }
 
@@ -103,6 +104,12 @@ func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.C
 func (s *session) stored() topics.Raw {
 	s.starved = s.starved || len(s.row.HistoryParts) > 0
 	return s.row.History
+}
+
+// tail is the conversation of the open turn behind what it shares with the stored one.
+func (s *session) tail() topics.Raw {
+	s.starved = s.starved || len(s.row.Turn.TailParts) > 0
+	return s.row.Turn.Tail
 }
 
 // within reports whether the row, with what of it stands apart, has no more than so many bytes.

@@ -57,20 +57,20 @@ func (s *session) history() (topics.Raw, uint32) {
 	if turn == nil || !turn.Responded {
 		return s.stored(), s.row.HistoryLength
 	}
-	stored := s.stored()
+	stored, tail := s.stored(), s.tail()
 	if s.starved {
 		return nil, turn.HistoryLength
 	}
-	whole := make(topics.Raw, 0, int(turn.Shared)+len(turn.Tail))
+	whole := make(topics.Raw, 0, int(turn.Shared)+len(tail))
 	whole = append(whole, stored[:turn.Shared]...)
-	return append(whole, turn.Tail...), turn.HistoryLength
+	return append(whole, tail...), turn.HistoryLength
 }
 
 // historySize is the length of history in bytes.
 func (s *session) historySize() int {
 	stored := len(s.stored())
 	if turn := s.row.Turn; turn != nil && turn.Responded {
-		return int(turn.Shared) + len(turn.Tail)
+		return int(turn.Shared) + len(s.tail())
 	}
 	return stored
 }
