@@ -14,19 +14,18 @@ var internal = failure{topics.CodeInternal, "internal error"}
 // stays. For a deadline the turn ends here, or nothing would ever end it.
 func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	var out Outcome
-	var left []uint32 // the parts of the turn that ends
+	var gone []uint32
 	if e.record() != nil {
 		out.Effects = refuseUnapplied(e, cause.Error(), internal, c.Now())
 	} else if state, err := StateOf(c.Value()); err == nil {
-		left = slices.Concat(numbers(state.GetTurn().GetTailParts()), numbers(state.GetTurn().GetResultsParts()))
-		out = abandon(state, c.Key(), c.Now())
+		out, gone = abandon(state, c.Key(), c.Now())
 	}
 	d, err := b.encode(out.Effects)
 	if err != nil {
 		return err
 	}
 	if d.changed = out.Changed; d.changed {
-		d.gone = left
+		d.gone = gone
 		if d.row, err = EncodeState(out.State); err != nil {
 			return err
 		}
@@ -35,10 +34,10 @@ func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 }
 
 // abandon ends all that is open in a session, by the shortest way there is: error outputs with code internal, without
-// routes, for what was accepted. Conversation, cost and memory stay.
-func abandon(state *State, key string, now time.Time) Outcome {
+// routes, for what was accepted. Conversation, cost and memory stay; the parts of the turn are to go.
+func abandon(state *State, key string, now time.Time) (out Outcome, gone []uint32) {
 	if state == nil {
-		return Outcome{}
+		return Outcome{}, nil
 	}
 	s := &session{row: state, key: key, now: now}
 	for a := range s.unfinished() {
@@ -50,7 +49,8 @@ func abandon(state *State, key string, now time.Time) Outcome {
 		o.Cost, o.Timestamp = state.Cost, instant(now)
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
+	gone = slices.Concat(numbers(state.Turn.GetTailParts()), numbers(state.Turn.GetResultsParts()))
 	state.Turn, state.Waiting, state.Routes, state.DeadlineMs = nil, nil, nil, 0
 	state.Version = state.format()
-	return Outcome{Changed: true, State: state, Effects: s.effects}
+	return Outcome{Changed: true, State: state, Effects: s.effects}, gone
 }

@@ -39,35 +39,56 @@ func TestKeptStatesAreTheirRowsAndShareNothingWithEvents(t *testing.T) {
 	})
 }
 
-// Histories that stand apart have a bound of their own: where there are more, the states stay without them.
+// What is late and stands apart has a bound of its own: where there is more, the states stay without it.
 func TestKeptHistoriesAreBounded(t *testing.T) {
-	const sessions, size = 100, recentHistories / 50
-	r := newRecent()
-	row := func(n int) []byte { return fmt.Append(nil, "row ", n) }
-	for range 3 {
-		for n := range sessions {
-			whole := make([]byte, size)
-			s := &State{HistoryParts: []*Part{{Number: 1, Length: size - 1}}, History: whole[size-1:]}
-			r.keep(fmt.Sprint(n), written{row: row(n), state: s, whole: wholes{history: whole}})
-			require.LessOrEqual(t, r.apart, recentHistories)
-		}
+	parts := func(n int) []*Part { return []*Part{{Number: 1, Length: uint32(n)}} }
+	for name, c := range map[string]struct {
+		field int
+		state func(n int, end []byte) *State
+		end   func(*State) []byte
+	}{
+		"history": {history, func(n int, end []byte) *State {
+			return &State{HistoryParts: parts(n), History: end}
+		}, (*State).GetHistory},
+		"tail": {tail, func(n int, end []byte) *State {
+			return &State{Turn: &OpenTurn{TailParts: parts(n), Tail: end}}
+		}, func(s *State) []byte { return s.Turn.Tail }},
+		"results": {results, func(n int, end []byte) *State {
+			return &State{Turn: &OpenTurn{ResultsParts: parts(n), Results: end}}
+		}, func(s *State) []byte { return s.Turn.Results }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const sessions, size = 100, recentHistories / 50
+			r := newRecent()
+			row := func(n int) []byte { return fmt.Append(nil, "row ", n) }
+			for range 3 {
+				for n := range sessions {
+					whole := make([]byte, size)
+					s := c.state(size-1, whole[size-1:])
+					w := written{row: row(n), state: s}
+					w.whole[c.field] = whole
+					r.keep(fmt.Sprint(n), w)
+					require.LessOrEqual(t, r.apart, recentHistories)
+				}
+			}
+			for n := range sessions {
+				require.True(t, r.has(fmt.Sprint(n), row(n)))
+				require.False(t, r.has(fmt.Sprint(n), []byte("another")))
+				w, ok := r.take(fmt.Sprint(n), row(n))
+				require.True(t, ok)
+				require.Len(t, c.end(w.state), 1)
+				if n < sessions-50 {
+					require.Nil(t, w.whole[c.field])
+					require.Less(t, cap(c.end(w.state)), 100, "the end does not keep the whole in memory")
+				} else {
+					require.Len(t, w.whole[c.field], size)
+				}
+				require.False(t, r.has(fmt.Sprint(n), row(n)))
+			}
+			require.Zero(t, r.apart)
+			require.Equal(t, sessions*recentEntry, r.size)
+		})
 	}
-	for n := range sessions {
-		require.True(t, r.has(fmt.Sprint(n), row(n)))
-		require.False(t, r.has(fmt.Sprint(n), []byte("another")))
-		w, ok := r.take(fmt.Sprint(n), row(n))
-		require.True(t, ok)
-		require.Len(t, w.state.History, 1)
-		if n < sessions-50 {
-			require.Nil(t, w.whole[history])
-			require.Less(t, cap(w.state.History), 100, "the end does not keep the whole in memory")
-		} else {
-			require.Len(t, w.whole[history], size)
-		}
-		require.False(t, r.has(fmt.Sprint(n), row(n)))
-	}
-	require.Zero(t, r.apart)
-	require.Equal(t, sessions*recentEntry, r.size)
 }
 
 func TestKeptStatesAreBounded(t *testing.T) {

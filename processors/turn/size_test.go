@@ -74,6 +74,15 @@ func TestAResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "smaller now").letters())
 }
 
+func TestTheLastResultTheRowHasNoRoomForIsReplaced(t *testing.T) {
+	p := newPlay(t)
+	p.respond(p.ask(strings.Repeat("q", 400<<10)), calling("t1", "t2"))
+	p.result("t1", "small")
+	content := string(the[ToolMessage](t, p.result("t2", strings.Repeat("a", 600<<10))).Content)
+	has(t, content, "too_large")
+	has(t, content, "small")
+}
+
 func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))

@@ -274,6 +274,9 @@ func (w *world) calls(k, step int, s stepScript) string {
 }
 
 func (w *world) result(id string, k int, said string) {
+	if (len(id)+k)%3 == 0 { // so much that it stands apart, and the conversation with it
+		said = strings.Repeat(said+" ", 3000/len(said))
+	}
 	w.write("tool-use-result", k, false, toolResult(id, fmt.Sprint(said, k)))
 }
 
