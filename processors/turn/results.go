@@ -7,13 +7,23 @@ import (
 )
 
 // The results of a step's calls stand one behind the other, as they came: so they are written once, and no result needs
-// those before it. They are read when the step is over.
+// those before it. They are read when the step is over. A few small ones stand in their calls.
+
+// callsInline is how many bytes of results may stand in the calls.
+const callsInline = 1 << 10
 
 func (c *Call) ended() bool { return c.Result != nil || c.ResultLength > 0 }
 
 // keepResult ends a call with its result. That of the last open call stays as it is: the step is over.
 func (t *OpenTurn) keepResult(c *Call, r *Result) {
-	if openCalls(t) == 1 {
+	open, inline := 0, r.bound()
+	for _, c := range t.Calls {
+		if !c.ended() {
+			open++
+		}
+		inline += c.Result.bound()
+	}
+	if open == 1 || inline <= callsInline {
 		c.Result = r
 		return
 	}

@@ -560,8 +560,8 @@ type Call struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ToolUseId *string                `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3,oneof" json:"tool_use_id,omitempty"`
 	Name      *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// How the call ended; absent while it is open. What its tool said stands in the turn's results, from a byte on and so
-	// many bytes long; result is how a call ended that was none, or in a row of version 3.
+	// How the call ended; absent while it is open. Where that is much it stands in the turn's results, from a byte on and
+	// so many bytes long, and not here.
 	Result        *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	ResultAt      uint32  `protobuf:"varint,4,opt,name=result_at,json=resultAt,proto3" json:"result_at,omitempty"`
 	ResultLength  uint32  `protobuf:"varint,5,opt,name=result_length,json=resultLength,proto3" json:"result_length,omitempty"`
