@@ -10,7 +10,8 @@
 //	go run ./examples/bench -kafka -history 102400 -pprof /tmp/p                # profiles of the processor
 //
 // A turn is a message, a think-request, a response with -tools calls, their results, a think-request, an answer: 4 + 2n
-// records besides those for readers. Each session first gets a history of -history bytes; the model forgets the turn
+// records besides those for readers. With -steps there are several such responses, and with -said the tools say a lot, so
+// that the conversation grows within the turn. Each session first gets a history of -history bytes; the model forgets the turn
 // before when it begins the next, so that a history has the same length throughout.
 //
 // The closed loop (the default) has -concurrency turns open at any time. With -rate turns begin at that pace whatever

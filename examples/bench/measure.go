@@ -88,6 +88,9 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 		return nil, err
 	}
 	b := newBook(prefix, t.Sessions, t.Tools, newPast(t.History))
+	if b.steps = t.Steps; t.Said > 0 {
+		b.said = b.past.corpus[:min(t.Said, len(b.past.corpus))]
+	}
 	t.player, err = newPlayer(ctx, t.brokers.addrs, t.names, b,
 		playing{partitions: count, from: from, stall: t.stall, notice: t.note.turn})
 	if err != nil {

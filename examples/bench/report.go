@@ -109,12 +109,20 @@ func (r *result) cells() []string {
 		by = fmt.Sprintf("%.2f  %.2f  %.2f", r.Ratio.CPU, r.Ratio.PerSecond, r.Ratio.AloneP50)
 	}
 	return []string{
-		strconv.Itoa(r.History), strconv.Itoa(r.Tools), strconv.Itoa(r.Partitions), strconv.Itoa(r.Sessions),
+		strconv.Itoa(r.History), r.tools(), strconv.Itoa(r.Partitions), strconv.Itoa(r.Sessions),
 		strconv.Itoa(r.Instances), who, fmt.Sprintf("%.0f", r.PerSecond),
 		decimal(r.Load.P50), decimal(r.Load.P90), decimal(r.Load.P99), decimal(r.Load.Max), alone50, alone99,
 		given(r.CPU), given(r.DriverCPU), given(r.BrokerCPU), megabytes(r.ResidentPeak), megabytes(r.Resident),
 		kilo(r.Log), strconv.Itoa(r.Repeats), by,
 	}
+}
+
+// tools are the calls of a turn, by its steps where it has several.
+func (r *result) tools() string {
+	if r.Steps > 1 {
+		return fmt.Sprintf("%d x %d", r.Steps, r.Tools)
+	}
+	return strconv.Itoa(r.Tools)
 }
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }

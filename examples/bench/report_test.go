@@ -20,7 +20,7 @@ func sample() *report {
 	}
 	t.end()
 	at := scenario{
-		History: 10240, Partitions: 4, Tools: 2, Sessions: 1000, Instances: 1, Concurrency: 100,
+		History: 10240, Partitions: 4, Tools: 2, Steps: 1, Sessions: 1000, Instances: 1, Concurrency: 100,
 		Guarantee: "at_least_once", Storage: "leveldb",
 	}
 	alone := latency{P50: 3, P90: 4, P99: 5, Max: 6}

@@ -28,11 +28,13 @@ type session struct {
 
 	turn  int
 	stage stage
-	calls int  // of this turn
+	calls int  // of each step
 	plain bool // this turn sets up the past and asks no tools
 	began time.Time
 
-	seen    []bool // calls that were handed out
+	step    int    // of this turn: how many responses asked for tools
+	first   int    // number of the step's first call
+	seen    []bool // calls of the step that were handed out
 	open    int    // calls that were not
 	ids     []uint64
 	turnID  uint64
@@ -52,6 +54,8 @@ type book struct {
 	sessions map[string]*session
 	all      []*session
 	past     past
+	steps    int    // of a turn: how many responses ask for tools
+	said     string // by each tool
 	seed     maphash.Seed
 	headers  byte // whether records carry ids: unknown, 'y' or 'n', as the first one has it
 	faults   faults
@@ -60,7 +64,10 @@ type book struct {
 
 // newBook has sessions whose names begin with prefix, so that a later run on the same topics has others.
 func newBook(prefix string, sessions, calls int, p past) *book {
-	b := &book{sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed()}
+	b := &book{
+		sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed(), steps: 1,
+		said: "Berth N4 is free from 17:30 until noon of the day after.",
+	}
 	for i := range sessions {
 		name := fmt.Sprintf("%s%07d", prefix, i)
 		s := &session{number: i, name: name, key: []byte(name), seen: make([]bool, calls), history: b.digest(nil)}
@@ -91,12 +98,12 @@ func (b *book) digest(contents ...[]byte) digest {
 	return digest{length: n, sum: h.Sum64()}
 }
 
-// message begins a turn with so many tool calls; a plain one only gives the session its past.
+// message begins a turn with so many tool calls a step; a plain one only gives the session its past.
 func (b *book) message(s *session, calls int, plain bool, began time.Time, now string) []byte {
 	s.turn++
-	s.stage, s.calls, s.plain, s.began, s.open = asked, calls, plain, began, calls
+	s.stage, s.calls, s.plain, s.began = asked, calls, plain, began
 	s.ids, s.turnID = s.ids[:0], 0
-	clear(s.seen)
+	s.step, s.first = 0, 0
 	content := "Which berth is free at 18:00, and for how long? Question " + strconv.Itoa(s.turn)
 	return appendMessage(nil, s, content, now)
 }
@@ -133,7 +140,10 @@ func (b *book) respond(s *session, r request, now string) []byte {
 		// The model forgets the turn before, so that a history has the same length in every turn.
 		out.previous[0], out.compaction = out.previous[0][:s.base], true
 	}
-	if s.stage == asked && s.calls > 0 {
+	if s.calls > 0 && s.step < b.steps {
+		s.first, s.open = s.step*s.calls, s.calls
+		s.step++
+		clear(s.seen)
 		b.scratch = appendBlocks(b.scratch[:0], s, s.calls)
 		out.said, out.uses = appendSaid(nil, s, b.scratch, now), appendToolUses(nil, s, s.calls, now)
 		s.stage = calling
@@ -158,7 +168,7 @@ func (b *book) toolsBefore(s *session, now string) []byte {
 		if i > 0 {
 			entries, results = append(entries, ','), append(results, ',')
 		}
-		result := appendResult(nil, s, appendCallID(nil, s, i), calls, now)
+		result := appendResult(nil, s, appendCallID(nil, s, i), calls, b.said, now)
 		results = append(results, result...)
 		if r, err := (byPlace{}).result(result); err == nil {
 			entries = appendEntry(entries, r)
@@ -218,10 +228,10 @@ func (b *book) call(s *session, value []byte, now string) []byte {
 		b.faults.add("tool call", s, "it cannot be read")
 		return nil
 	}
-	b.scratch = appendCallID(b.scratch[:0], s, 0)
-	prefix := b.scratch[:len(b.scratch)-1]
-	n, err := strconv.Atoi(string(id[min(len(prefix), len(id)):]))
-	if !bytes.HasPrefix(id, prefix) || err != nil || n >= s.calls {
+	b.scratch = appendCallPrefix(b.scratch[:0], s)
+	n, err := strconv.Atoi(string(id[min(len(b.scratch), len(id)):]))
+	n -= s.first
+	if !bytes.HasPrefix(id, b.scratch) || err != nil || n < 0 || n >= s.calls {
 		b.faults.repeated(s, "tool call")
 		return nil
 	}
@@ -231,7 +241,7 @@ func (b *book) call(s *session, value []byte, now string) []byte {
 	}
 	s.seen[n] = true
 	s.open--
-	return appendResult(nil, s, id, s.calls, now)
+	return appendResult(nil, s, id, s.calls, b.said, now)
 }
 
 // output ends a turn. False: it ended none.

@@ -80,10 +80,15 @@ func (p *sound) work(uses [][]byte) {
 
 func (p *sound) turn(calls int) {
 	p.ask(calls, false)
-	if uses := p.think().uses; calls > 0 {
-		p.work(uses)
-		p.think()
+	uses := p.think().uses
+	for range p.b.steps {
+		if calls > 0 {
+			require.Len(p.t, uses, calls)
+			p.work(uses)
+			uses = p.think().uses
+		}
 	}
+	require.Empty(p.t, uses)
 	require.True(p.t, p.b.output(p.s, p.output()))
 }
 
@@ -103,6 +108,27 @@ func TestSoundTurnsBreakNothing(t *testing.T) {
 		require.InEpsilon(t, lengths[4], lengths[0], 0.02, "and in the first")
 		require.NoError(t, p.b.faults.err(false))
 	}
+}
+
+// The conversation grows with every step, and by what the tools say; the next turn begins where this one did.
+func TestTurnsOfSeveralStepsBreakNothing(t *testing.T) {
+	p := newSound(t, 10<<10, 3)
+	p.b.steps, p.b.said = 4, strings.Repeat("N4 ", 1000)
+	p.ask(0, true)
+	p.think()
+	require.True(t, p.b.output(p.s, p.output()))
+	for range 3 {
+		p.turn(3)
+		require.Greater(t, len(p.history), 10<<10+4*3*2*3000)
+		require.Less(t, len(p.history), 12<<10+4*3*2*3400)
+		require.NoError(t, p.b.faults.err(false))
+	}
+	p.ask(3, false)
+	earlier := p.think().uses
+	p.work(earlier)
+	p.think()
+	require.Nil(t, p.b.call(p.s, earlier[0], now), "a call of the step before")
+	require.Error(t, p.b.faults.err(false))
 }
 
 // atSecondRequest is a processor whose calls are done and whose think-request is due.

@@ -41,6 +41,8 @@ type scenario struct {
 	History     int     `json:"history_bytes"`
 	Partitions  int     `json:"partitions"`
 	Tools       int     `json:"tools"`
+	Steps       int     `json:"steps"`
+	Said        int     `json:"said_bytes,omitzero"`
 	Sessions    int     `json:"sessions"`
 	Instances   int     `json:"instances"`
 	Concurrency int     `json:"concurrency"`
@@ -62,7 +64,9 @@ func parse(args []string, notes io.Writer) (settings, error) {
 		"PROCESSING_GUARANTEE, KAFKA_STATE_DIR and KAFKA_GROUP_INSTANCE_ID")
 	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history a session, 0 or at least %d", smallPast))
 	f.IntVar(&s.one.Partitions, "partitions", 4, "of topics that are created")
-	f.IntVar(&s.one.Tools, "tools", 2, "calls a turn")
+	f.IntVar(&s.one.Tools, "tools", 2, "calls a step")
+	f.IntVar(&s.one.Steps, "steps", 1, "steps a turn: how many responses ask for tools")
+	f.IntVar(&s.one.Said, "said", 0, "bytes of text in the result of a tool; 0: a sentence")
 	f.IntVar(&s.one.Sessions, "sessions", 1000, "distinct sessions")
 	f.IntVar(&s.one.Instances, "instances", 1, "processes of the processor")
 	f.IntVar(&s.one.Concurrency, "concurrency", 100, "turns open at a time, each of another session")
@@ -113,6 +117,8 @@ func (s settings) check(rest []string) error {
 	wrong(o.Partitions < 1 || o.Instances < 1, "-partitions and -instances are at least 1")
 	wrong(o.Instances > o.Partitions, "-instances %d: more than -partitions", o.Instances)
 	wrong(o.Tools < 0, "-tools %d", o.Tools)
+	wrong(o.Steps < 1, "-steps %d", o.Steps)
+	wrong(o.Said < 0, "-said %d", o.Said)
 	wrong(o.Concurrency < 1 || o.Sessions < o.Concurrency, "-concurrency %d: from 1 to -sessions", o.Concurrency)
 	wrong(o.Sessions > 9_999_999, "-sessions %d: at most 9999999", o.Sessions)
 	wrong(o.Stored < 0 || o.Stored > 9_999_999, "-stored %d: from 0 to 9999999", o.Stored)

@@ -61,6 +61,7 @@ func TestSweepChangesOneThingAtATime(t *testing.T) {
 		with(func(at *scenario) { at.Tools = 0 }),
 		with(func(at *scenario) { at.Tools = 3 }),
 		with(func(at *scenario) { at.Tools = 20 }),
+		with(longTurn),
 		with(func(at *scenario) { at.Sessions = 100_000 }),
 		with(func(at *scenario) { at.Instances = 2 }),
 	}, changed)

@@ -74,6 +74,9 @@ func (s settings) growth() []step {
 	return out
 }
 
+// longTurn is that of an agent which works on: its conversation grows by some 70 KB within the turn.
+func longTurn(at *scenario) { at.Steps, at.Tools, at.Said = 5, 3, 2000 }
+
 // dimensions change one thing of the scenario that the flags describe at a time. Histories and guarantees are in table.
 func (s settings) dimensions() []step {
 	var out []step
@@ -91,6 +94,7 @@ func (s settings) dimensions() []step {
 	for _, tools := range []int{0, 3, 20} {
 		with(func(at *scenario) { at.Tools = tools })
 	}
+	with(longTurn)
 	for _, sessions := range []int{1_000, 100_000} {
 		with(func(at *scenario) { at.Sessions = sessions })
 	}

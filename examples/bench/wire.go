@@ -96,13 +96,16 @@ func appendSaid(dst []byte, s *session, content []byte, now string) []byte {
 	return append(dst, `","metadata":null}`...)
 }
 
-// callID names a tool call: session, turn and index.
+// appendCallID names a tool call of the open step: session, turn and number in the turn.
 func appendCallID(dst []byte, s *session, call int) []byte {
+	return strconv.AppendInt(appendCallPrefix(dst, s), int64(s.first+call), 10)
+}
+
+func appendCallPrefix(dst []byte, s *session) []byte {
 	dst = append(dst, s.name...)
 	dst = append(dst, '.')
 	dst = strconv.AppendInt(dst, int64(s.turn), 10)
-	dst = append(dst, '.')
-	return strconv.AppendInt(dst, int64(call), 10)
+	return append(dst, '.')
 }
 
 func appendBlocks(dst []byte, s *session, calls int) []byte {
@@ -136,14 +139,16 @@ func appendToolUses(dst []byte, s *session, calls int, now string) []byte {
 }
 
 // appendResult answers a call with what names the call, so that a result in the wrong place is seen.
-func appendResult(dst []byte, s *session, id []byte, calls int, now string) []byte {
+func appendResult(dst []byte, s *session, id []byte, calls int, said, now string) []byte {
 	dst = append(dst, `{"session_id":"`...)
 	dst = append(dst, s.name...)
 	dst = append(dst, `","tool_use_id":"`...)
 	dst = append(dst, id...)
 	dst = append(dst, `","tool_id":"berth_lookup","name":"berth_lookup","result":{"berth":"N4","call":"`...)
 	dst = append(dst, id...)
-	dst = append(dst, `","text":"Berth N4 is free from 17:30 until noon of the day after."},"latency_ms":212,`...)
+	dst = append(dst, `","text":"`...)
+	dst = append(dst, said...)
+	dst = append(dst, `"},"latency_ms":212,`...)
 	dst = append(dst, `"status":"success","total_tools":`...)
 	dst = strconv.AppendInt(dst, int64(calls), 10)
 	dst = append(dst, `,"timestamp":"`...)
