@@ -39,9 +39,12 @@ func TestEveryDeliveryEndsWhileAllAreKilled(t *testing.T) {
 		mapping := "harbor:http://" + receiver.address
 		parts := map[string]*child{partProcessor: r.child(partProcessor, ""), partSink: r.child(partSink, mapping)}
 		r.watch()
-		kills := map[string]int{}
+		kills, member := map[string]int{}, ""
 		kill := func(part string) {
 			kills[part]++
+			if part == partSink {
+				member = r.joined("pilot-delivery-sink", member)
+			}
 			if part == partReceiver {
 				receiver.kill()
 				receiver.restart()
