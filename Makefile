@@ -7,6 +7,9 @@ KILLS       ?= 100
 TURNS       ?= 500
 INSTANCES   ?= 1
 CLUSTER     := TestClusterFaults
+# The packages whose tests the tag kafka changes: some stand behind it, others take their broker from internal/testbroker.
+ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
+	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testbroker"' .)))
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
 # Races inside Sarama that are known; every other one fails.
@@ -51,8 +54,8 @@ kafka-stop: ## end the Kafka that make kafka started, and delete its data
 	@$(GO) run ./internal/kafkatest/kafka stop
 
 .PHONY: test-kafka
-test-kafka: ## the tests that want a real Kafka too (needs Java 17, the first time Maven)
-	$(GO) test -race -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' ./...
+test-kafka: ## the integration tests on a real Kafka (needs Java 17, the first time Maven)
+	$(GO) test -race -p 1 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
 
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## the faults of a Kafka of three brokers

@@ -47,16 +47,11 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	r.call.pending++
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
-	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part.
-	direct := r.idle(p.batch)
-	if !direct {
-		r.waiting = append(r.waiting, &row{msg: msg, rows: r})
-		p.advanceLocked(r)
-	}
+	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part. Those of
+	// its own cut may wait for outputs.
+	r.parts = append(r.parts, &row{msg: msg, rows: r})
+	p.advanceLocked(r)
 	p.mu.Unlock()
-	if direct {
-		p.async.Input() <- msg
-	}
 	return nil
 }
 

@@ -17,9 +17,9 @@ type rows struct {
 	call      *call           // whose callback runs, or ran last
 	held      map[string]*row // by key
 	order     []*row          // the held ones
-	waiting   []*row          // for outputs, in order
+	parts     []*row          // which wait for what belongs to cuts before theirs, in order
+	waiting   []*row          // for outputs and parts, in order
 	behind    []*row          // deletions, which wait for the rows in front of them, in order
-	sending   int             // taken by the sender, not yet in Sarama's channel
 	// leaving counts the deletions of a key that are on their way. Nothing that is sent ahead of rows may overtake them.
 	leaving map[string]int
 	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
@@ -61,11 +61,6 @@ func newRows(partition int32) *rows {
 	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
-// idle reports whether all that must go ahead of a record of a batch has gone: what waits, and deletions of cuts before.
-func (r *rows) idle(b *batch) bool {
-	return len(r.waiting) == 0 && r.sending == 0 && (len(r.behind) == 0 || r.behind[0].cut() == b.cut)
-}
-
 // cut is the number of the cut that a row belongs to.
 func (w *row) cut() int64 {
 	msg := w.msg
@@ -98,7 +93,7 @@ func (r *rows) queue(w *row) {
 	}
 }
 
-// put queues deletions. Those that wait for no row keep their place among the rows: a part of theirs may be waiting.
+// put queues deletions. Those that wait for no row keep their place among the rows, behind the parts of their cut.
 func (r *rows) put(w *row) {
 	if len(w.calls) == 0 {
 		r.waiting = append(r.waiting, w)
@@ -173,10 +168,10 @@ func (p *Producer) refuseLocked(r *rows, err error) {
 func (p *Producer) advanceLocked(r *rows) {
 	moved := false
 	for again := true; again; {
-		rows := p.freeLocked(&r.waiting, r.behind)
-		deletions := p.freeLocked(&r.behind, r.waiting)
-		r.sending += rows + deletions
-		again = rows+deletions > 0
+		parts := p.freeLocked(&r.parts, r.waiting, r.behind)
+		rows := p.freeLocked(&r.waiting, r.parts, r.behind)
+		deletions := p.freeLocked(&r.behind, r.parts, r.waiting)
+		again = parts+rows+deletions > 0
 		moved = moved || again
 	}
 	if !moved {
@@ -188,13 +183,13 @@ func (p *Producer) advanceLocked(r *rows) {
 	}
 }
 
-// freeLocked hands the sender the front of a queue as far as it is free. A deletion waits until its row is acknowledged,
-// and rows behind it need not: a request each would be all that a partition gets done. But what belongs to a cut goes
-// ahead of what belongs to later ones, from the other queue too: the offset of a cut's last record is that up to which
-// the local store is said to have everything.
-func (p *Producer) freeLocked(queue *[]*row, other []*row) (n int) {
+// freeLocked hands the sender the front of a queue as far as it is free. A row waits until its parts are acknowledged, a
+// deletion until its row is, and what is behind them need not: a request each would be all that a partition gets done.
+// But what belongs to a cut goes ahead of what belongs to later ones, from the other queues too: the offset of a cut's
+// last record is that up to which the local store is said to have everything.
+func (p *Producer) freeLocked(queue *[]*row, one, other []*row) (n int) {
 	for _, w := range *queue {
-		if !w.free() || len(other) > 0 && other[0].cut() < w.cut() {
+		if !w.free() || w.behind(one) || w.behind(other) {
 			break
 		}
 		n++
@@ -207,6 +202,9 @@ func (p *Producer) freeLocked(queue *[]*row, other []*row) (n int) {
 	}
 	return n
 }
+
+// behind reports whether a queue has something of a cut before the row's.
+func (w *row) behind(queue []*row) bool { return len(queue) > 0 && queue[0].cut() < w.cut() }
 
 func (p *Producer) send() {
 	for {
@@ -243,7 +241,6 @@ func (p *Producer) sendRow(w *row) {
 		}
 	}
 	p.mu.Lock()
-	w.rows.sending--
 	if err != nil {
 		p.refuseLocked(w.rows, err)
 		p.refuseRowLocked(w, err)
@@ -277,10 +274,11 @@ func (p *Producer) abandon() {
 	left := p.ready
 	p.ready = nil
 	for _, r := range p.rows {
+		left = append(left, r.parts...)
 		left = append(left, r.waiting...)
 		left = append(left, r.behind...)
 		left = append(left, r.order...)
-		r.waiting, r.behind, r.order = nil, nil, nil
+		r.parts, r.waiting, r.behind, r.order = nil, nil, nil, nil
 		clear(r.held)
 	}
 	for _, w := range left {

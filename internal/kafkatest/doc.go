@@ -10,9 +10,10 @@
 //
 // # Build tag
 //
-// Tests that start a broker stand behind the build tag kafka, so that go test ./... needs no Java and stays fast:
+// Tests that start a broker stand behind the build tag kafka, so that go test ./... needs no Java and stays fast; make
+// test-kafka runs them. Those that any broker will do for take it from internal/testbroker, which goes by the tag:
 //
-//	go test -race -tags kafka ./...
+//	go test -race -tags kafka ./processors/turn/integration
 //
 // # What ends a broker
 //

@@ -32,17 +32,21 @@ func nameOf(importPath string) string { return strings.TrimPrefix(importPath, mo
 
 func (p pkg) tests() []string { return slices.Concat(p.TestImports, p.XTestImports) }
 
-func packages(t *testing.T) []pkg {
+// packages are those of the module, with what they import under either choice of a broker for tests.
+func packages(t *testing.T) (all []pkg) {
 	t.Helper()
-	dec := jsontext.NewDecoder(bytes.NewReader(run(t, root(t), "go", "list", "-json", "./...")))
-	var all []pkg
-	for dec.PeekKind() == '{' {
-		var p pkg
-		require.NoError(t, json.UnmarshalDecode(dec, &p))
-		require.Nil(t, p.Error, p.ImportPath)
-		all = append(all, p)
+	for _, tags := range []string{"", "kafka"} {
+		listing := run(t, root(t), "go", "list", "-tags", tags, "-json", "./...")
+		dec := jsontext.NewDecoder(bytes.NewReader(listing))
+		before := len(all)
+		for dec.PeekKind() == '{' {
+			var p pkg
+			require.NoError(t, json.UnmarshalDecode(dec, &p))
+			require.Nil(t, p.Error, p.ImportPath)
+			all = append(all, p)
+		}
+		require.Greater(t, len(all), before)
 	}
-	require.NotEmpty(t, all)
 	return all
 }
 
@@ -158,9 +162,10 @@ var confined = []struct {
 	// The ACP SDK's types have its methods.
 	{"encoding/json", []string{"internal/wiretest", "internal/kafkatest", "processors/fold/bridge/acp"}},
 	{module + "/internal/wiretest", []string{"examples/bench"}},
-	{module + "/internal/kafkatest", []string{"internal/kafkatest/", "examples/bench"}},
+	{module + "/internal/kafkatest", []string{"internal/kafkatest/", "internal/testbroker", "examples/bench"}},
+	{module + "/internal/testbroker", nil},
 	{module + "/internal/leaktest", nil},
-	{module + "/internal/embedded", []string{"examples/"}},
+	{module + "/internal/embedded", []string{"internal/testbroker", "examples/"}},
 }
 
 func TestWhatIsConfinedIsImportedNowhereElse(t *testing.T) {

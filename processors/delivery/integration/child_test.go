@@ -21,6 +21,7 @@ import (
 const (
 	childPart      = "TURNTABLE_DELIVERY_CHILD"
 	childBrokers   = "TURNTABLE_DELIVERY_BROKERS"
+	childAgent     = "TURNTABLE_DELIVERY_AGENT"
 	childGuarantee = "TURNTABLE_DELIVERY_GUARANTEE"
 	childMapping   = "TURNTABLE_DELIVERY_MAPPING"
 )
@@ -49,35 +50,34 @@ func beChild(part string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	brokers := strings.Split(os.Getenv(childBrokers), ",")
+	brokers, agent := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childAgent)
 	var err error
 	switch part {
 	case partProcessor:
-		err = beProcessor(brokers, processors.Guarantee(os.Getenv(childGuarantee)))
+		err = beProcessor(brokers, agent, processors.Guarantee(os.Getenv(childGuarantee)))
 	default:
-		err = beSink(brokers, os.Getenv(childMapping))
+		err = beSink(brokers, agent, os.Getenv(childMapping))
 	}
 	log.Fatal(part, " ends: ", err)
 }
 
-func beProcessor(brokers []string, guarantee processors.Guarantee) error {
-	catalog, err := topics.For("pilot", topics.WithDeliveries())
+func beProcessor(brokers []string, agent string, guarantee processors.Guarantee) error {
+	catalog, err := topics.For(agent, topics.WithDeliveries())
 	if err != nil {
 		return err
 	}
-	graph, err := delivery.Graph("pilot", underKills()...)
+	graph, err := delivery.Graph(agent, underKills()...)
 	if err != nil {
 		return err
 	}
-	p, err := processors.New(brokers, graph, processors.WithTopics(catalog), processors.WithInstance("deliveries"),
-		processors.WithGuarantee(guarantee), processors.WithTick(10*time.Millisecond))
+	p, err := processors.New(brokers, graph, options(catalog, "deliveries", guarantee)...)
 	if err != nil {
 		return err
 	}
 	return p.Run(context.Background())
 }
 
-func beSink(brokers []string, mapping string) error {
+func beSink(brokers []string, agent, mapping string) error {
 	services, err := sink.ParseServices(mapping)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func beSink(brokers []string, mapping string) error {
 	if err != nil {
 		return err
 	}
-	s, err := sink.New("pilot", to,
+	s, err := sink.New(agent, to,
 		sink.WithTransport(topics.KindHTTP, sink.NewHTTP(services, sink.WithTimeout(timeout))),
 		sink.WithDrain(time.Second))
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *rig) child(part, mapping string) *child {
 	require.NoError(r.t, err)
 	cmd := exec.CommandContext(r.t.Context(), self)
 	cmd.Env = append(os.Environ(), childPart+"="+part, childBrokers+"="+strings.Join(r.brokers, ","),
-		childGuarantee+"="+string(r.guarantee), childMapping+"="+mapping)
+		childAgent+"="+r.agent, childGuarantee+"="+string(r.guarantee), childMapping+"="+mapping)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe() // its end tells the child that its parent has gone
 	require.NoError(r.t, err)

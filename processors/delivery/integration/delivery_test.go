@@ -86,7 +86,7 @@ func TestDeadDeliveryIsRequeuedByItsOperator(t *testing.T) {
 		delete(r.finals, id)
 	}
 	r.mu.Unlock()
-	require.NoError(t, delivery.Requeue(t.Context(), r.to, "pilot", "s", id))
+	require.NoError(t, delivery.Requeue(t.Context(), r.to, r.agent, "s", id))
 	require.Equal(t, map[topics.Outcome]int{topics.OutcomeDelivered: 1}, r.await(1))
 	bodies, _ := receiver.taken()
 	require.Equal(t, []string{`{"result":"answer to s"} Bearer token of s`}, bodies)

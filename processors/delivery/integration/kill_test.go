@@ -43,7 +43,7 @@ func TestEveryDeliveryEndsWhileAllAreKilled(t *testing.T) {
 		kill := func(part string) {
 			kills[part]++
 			if part == partSink {
-				member = r.joined("pilot-delivery-sink", member)
+				member = r.joined(r.agent+"-delivery-sink", member)
 			}
 			if part == partReceiver {
 				receiver.kill()

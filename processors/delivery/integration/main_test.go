@@ -7,11 +7,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/leaktest"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 )
 
 func TestMain(m *testing.M) {
 	if part := os.Getenv(childPart); part != "" {
 		beChild(part)
 	}
-	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	patience = 3 * time.Minute
-	lease    = 1500 * time.Millisecond
-	timeout  = 500 * time.Millisecond
+	partitions = 4
+	patience   = 3 * time.Minute
+	lease      = 1500 * time.Millisecond
+	timeout    = 500 * time.Millisecond
 )
 
 // rig is an agent's deliveries as they run: a broker, both groups, and somebody who reads the receipts.
@@ -32,6 +33,7 @@ type rig struct {
 	t         testing.TB
 	guarantee processors.Guarantee
 	brokers   []string
+	agent     string
 	topics    topics.Catalog
 	to        *processors.Publisher
 	timeout   time.Duration // of an attempt
@@ -45,15 +47,13 @@ type rig struct {
 
 func newRig(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Option) *rig {
 	t.Helper()
-	b, err := embedded.Start(embedded.WithPartitions(4))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	r := &rig{
-		t: t, guarantee: guarantee, brokers: b.Addrs(), timeout: timeout,
+		t: t, guarantee: guarantee, brokers: testbroker.Start(t), agent: testbroker.Agent(), timeout: timeout,
 		opts:   append([]delivery.Option{delivery.WithLease(lease)}, opts...),
 		finals: map[string]map[string]topics.Receipt{}, since: map[string]time.Time{},
 	}
-	r.topics, err = topics.For("pilot", topics.WithDeliveries())
+	var err error
+	r.topics, err = topics.For(r.agent, topics.WithDeliveries())
 	require.NoError(t, err)
 	r.to, err = processors.NewPublisher(r.brokers)
 	require.NoError(t, err)
@@ -68,13 +68,20 @@ type group struct {
 	stop func()
 }
 
+// options are those of an instance of either group.
+func options(catalog topics.Catalog, instance string, guarantee processors.Guarantee) []processors.Option {
+	return []processors.Option{
+		processors.WithTopics(catalog), processors.WithPartitions(partitions), processors.WithInstance(instance),
+		processors.WithGuarantee(guarantee), processors.WithTick(10 * time.Millisecond),
+	}
+}
+
 // run starts one of the groups and waits until it works.
 func (r *rig) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, error), name string) *group {
 	r.t.Helper()
-	g, err := graph("pilot", r.opts...)
+	g, err := graph(r.agent, r.opts...)
 	require.NoError(r.t, err)
-	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithInstance(name),
-		processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
+	p, err := processors.New(r.brokers, g, options(r.topics, name, r.guarantee)...)
 	require.NoError(r.t, err)
 	stop := r.start(p.Run)
 	require.Eventually(r.t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond,
@@ -106,7 +113,7 @@ func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
 	to, err := processors.NewPublisher(r.brokers)
 	require.NoError(r.t, err)
 	client := sink.NewHTTP(services, sink.WithTimeout(r.timeout))
-	s, err := sink.New("pilot", to, append([]sink.Option{
+	s, err := sink.New(r.agent, to, append([]sink.Option{
 		sink.WithTransport(topics.KindHTTP, client), sink.WithName(name), sink.WithDrain(50 * time.Millisecond),
 	}, opts...)...)
 	require.NoError(r.t, err)
@@ -124,7 +131,7 @@ func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
 func (r *rig) watch() {
 	r.start(func(ctx context.Context) error {
 		return processors.Consume(ctx, r.brokers, processors.Consumption{
-			Group: "watchers", Topics: []string{r.topics.DeliveryReceipts.Name()}, Concurrency: 1,
+			Group: r.agent + "-watchers", Topics: []string{r.topics.DeliveryReceipts.Name()}, Concurrency: 1,
 			Handle: func(_ context.Context, in processors.Inbound) error {
 				d := r.topics.DeliveryReceipts.Codec().Unmarshal(in.Value)
 				if d.Err != nil || !d.Value.Final {

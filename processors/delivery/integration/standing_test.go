@@ -30,6 +30,9 @@ func (r *rig) standing(n int) string {
 		say("lag: %v", err)
 	}
 	for _, g := range lags.Sorted() {
+		if !strings.HasPrefix(g.Group, r.agent) { // of another test
+			continue
+		}
 		say("%s is %s, of %d members", g.Group, g.State, len(g.Members))
 		for _, l := range g.Lag.Sorted() {
 			if l.Lag != 0 {

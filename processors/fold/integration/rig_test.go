@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -32,6 +32,7 @@ type rig struct {
 	tb         testing.TB
 	guarantee  processors.Guarantee
 	brokers    []string
+	agent      string
 	partitions int32
 	topics     topics.Catalog
 	opts       []fold.GroupOption
@@ -44,14 +45,12 @@ type rig struct {
 
 func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...fold.GroupOption) *rig {
 	tb.Helper()
-	b, err := embedded.Start(embedded.WithPartitions(int(partitions)))
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, b.Close()) })
 	r := &rig{
-		tb: tb, guarantee: guarantee, brokers: b.Addrs(), partitions: partitions, opts: opts,
-		batches: map[string][]topics.BatchMessage{},
+		tb: tb, guarantee: guarantee, brokers: testbroker.Start(tb), agent: testbroker.Agent(), partitions: partitions,
+		opts: opts, batches: map[string][]topics.BatchMessage{},
 	}
-	r.topics, err = topics.For("pilot", topics.WithEvents())
+	var err error
+	r.topics, err = topics.For(r.agent, topics.WithEvents())
 	require.NoError(tb, err)
 	// As Java's producers put their keys.
 	r.producer, err = kgo.NewClient(kgo.SeedBrokers(r.brokers...),
@@ -77,10 +76,10 @@ func (r *rig) run() *group {
 
 func (r *rig) start() *group {
 	r.tb.Helper()
-	g, err := fold.Graph("pilot", r.opts...)
+	g, err := fold.Graph(r.agent, r.opts...)
 	require.NoError(r.tb, err)
-	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithInstance("fold"),
-		processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
+	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithPartitions(r.partitions),
+		processors.WithInstance("fold"), processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
 	require.NoError(r.tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
@@ -18,7 +19,7 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d partitions", guarantee, partitions), func(t *testing.T) {
 				t.Parallel()
 				c := config{
-					agent: newAgent(), instance: "i1", brokers: brokers(t), guarantee: guarantee, partitions: partitions,
+					agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, partitions: partitions,
 					turn: []turn.Option{
 						// Nobody leaves the model unanswered here; some tools never answer.
 						turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(3 * time.Second),
@@ -42,7 +43,7 @@ func TestSilenceIsEndedByDeadlines(t *testing.T) {
 		t.Run(string(guarantee), func(t *testing.T) {
 			t.Parallel()
 			c := config{
-				agent: newAgent(), instance: "i1", brokers: brokers(t), guarantee: guarantee, partitions: 2,
+				agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, partitions: 2,
 				turn: []turn.Option{turn.WithThinkTimeout(2 * time.Second), turn.WithToolTimeout(time.Second)},
 			}
 			start(t, c)

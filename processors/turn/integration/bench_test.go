@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkTurn(b *testing.B) {
 	for _, guarantee := range modes {
 		for _, concurrency := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s/%d", guarantee, concurrency), func(b *testing.B) {
-				c := config{agent: newAgent(), instance: "i1", brokers: brokers(b), guarantee: guarantee, partitions: 1}
+				c := config{agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(b), guarantee: guarantee, partitions: 1}
 				p, err := c.processor(zap.NewNop())
 				require.NoError(b, err)
 				ctx, cancel := context.WithCancel(context.Background())

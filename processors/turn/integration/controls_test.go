@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -28,7 +29,7 @@ func TestOracleFindsWhatIsMissing(t *testing.T) {
 			for tries := 0; found.Kept() && tries < 5; tries++ { // the fault may meet nothing that it spoils
 				f := &field{
 					T: t, ctx: ctx, dirs: map[string]string{}, config: config{
-						agent: newAgent(), guarantee: processors.ExactlyOnce, brokers: brokers(t),
+						agent: testbroker.Agent(), guarantee: processors.ExactlyOnce, brokers: testbroker.Start(t),
 						child: settings{SessionMS: sessionTimeout.Milliseconds()},
 					},
 				}

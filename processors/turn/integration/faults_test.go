@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/turntable-streams/turntable/internal/kafkatest"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -94,14 +95,14 @@ func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string)
 	f := &field{
 		T: t, ctx: ctx, dirs: map[string]string{},
 		config: config{
-			agent: newAgent(), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
+			agent: testbroker.Agent(), guarantee: guarantee, child: settings{SessionMS: sessionTimeout.Milliseconds()},
 		},
 	}
 	if x.cluster != nil {
 		f.cluster = x.cluster(t)
 		f.brokers = f.cluster.Bootstrap()
 	} else {
-		f.brokers = brokers(t)
+		f.brokers = testbroker.Start(t)
 	}
 	f.prepare(!x.anyEnd)
 	x.play(f)

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 )
 
@@ -107,7 +108,7 @@ func recreatedTable(f *field) {
 
 func wrongPartitions(f *field) {
 	f.withTopics(func(admin *kadm.Client) {
-		input := newAgent()
+		input := testbroker.Agent()
 		topic := wiretest.NamesOf(input).ToolUseResult
 		f.createTopic(admin, topic, faultPartitions+1)
 		require.NoError(f, wiretest.CreateTopics(f.ctx, f.brokers, input, faultPartitions))

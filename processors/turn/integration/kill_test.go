@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
@@ -43,7 +44,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {
 			c := config{
-				agent: newAgent(), instance: "i1", dir: t.TempDir(), brokers: brokers(t), guarantee: guarantee,
+				agent: testbroker.Agent(), instance: "i1", dir: t.TempDir(), brokers: testbroker.Start(t), guarantee: guarantee,
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Duration(kills)*10*time.Second)
 			defer cancel()

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/leaktest"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 )
 
 // waiting is how many of the tests run at a time that may run beside others: what they do most is wait for brokers,
@@ -28,5 +29,5 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	goleak.VerifyTestMain(tests(m), leaktest.Libraries()...)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -2,9 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,11 +16,6 @@ import (
 
 // modes are the guarantees that every test runs under.
 var modes = []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce}
-
-var agents atomic.Int64
-
-// newAgent is an agent name of its own.
-func newAgent() string { return fmt.Sprintf("agent%d-%d", os.Getpid(), agents.Add(1)) }
 
 // config is one instance of the pipeline.
 type config struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestRebalanceIsShort(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {
-			c := config{agent: newAgent(), brokers: brokers(t), guarantee: guarantee}
+			c := config{agent: testbroker.Agent(), brokers: testbroker.Start(t), guarantee: guarantee}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, 4))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/wiretest"
 )
 
@@ -18,7 +19,7 @@ func TestRestartIsNotSilent(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {
 			c := config{
-				agent: newAgent(), instance: "i1", dir: t.TempDir(), brokers: brokers(t), guarantee: guarantee,
+				agent: testbroker.Agent(), instance: "i1", dir: t.TempDir(), brokers: testbroker.Start(t), guarantee: guarantee,
 				child: settings{SessionMS: session.Milliseconds()},
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Duration(restarts)*session)
