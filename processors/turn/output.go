@@ -105,6 +105,7 @@ func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 		s.fail(tooLarge("the answer does not fit into a record"))
 		return
 	}
+	s.tail() // it goes, with its parts
 	kept, keptLength := s.stored(), s.row.HistoryLength
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil

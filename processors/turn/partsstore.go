@@ -85,6 +85,9 @@ func (l laid) grow(f field, part func([]byte) *Part) (whole []byte) {
 		*f.parts = append(slices.Clip(*f.parts), part(value[:end]))
 		value = value[end:]
 	}
+	if whole == nil { // what came may be large, and its memory is counted nowhere
+		value = bytes.Clone(value)
+	}
 	*f.inline = value
 	return whole
 }

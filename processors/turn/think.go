@@ -59,6 +59,7 @@ func (s *session) forgetConversation() {
 func (s *session) keepOwn(r topics.ThinkResponse, previous uint32) {
 	turn := s.row.Turn
 	whole, length := conversation(r, previous)
+	s.tail() // it is replaced, with its parts
 	shared := sharedLength(whole, s.stored())
 	tail := whole
 	if shared > 0 {

@@ -73,7 +73,7 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		}
 		return Outcome{Effects: s.effects}
 	}
-	s.row.DeadlineMs = s.deadline()
+	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format()
 	return Outcome{State: s.row, Changed: true, Effects: s.effects, asked: s.asked}
 }
 
