@@ -7,7 +7,7 @@ import (
 )
 
 // Who applies events by Apply and writes the row by EncodeState, both of them public, writes one that says what it is.
-func TestReviewAppliedStateSaysItsVersion(t *testing.T) {
+func TestAppliedStateSaysItsVersion(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))
 	s, err := DecodeState(p.row)
@@ -24,7 +24,7 @@ func TestReviewAppliedStateSaysItsVersion(t *testing.T) {
 }
 
 // A response needs the tail that stands apart, which it replaces: without it a step would go on from both.
-func TestReviewResponseNeedsTheTailThatStandsApart(t *testing.T) {
+func TestResponseNeedsTheTailThatStandsApart(t *testing.T) {
 	for name, more := range map[string]string{"calls": calling("t5"), "answers": saying("done")} {
 		t.Run(name, func(t *testing.T) {
 			p := midway(t)

@@ -210,7 +210,7 @@ func (w *twin) accounted() {
 	require.LessOrEqual(w.tb, held, kept.size+kept.apart+8<<10, "memory that is kept is counted")
 }
 
-func TestReviewEveryTableSaysTheSame(t *testing.T) {
+func TestEveryTableSaysTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwin(t)
 		t.Repeat(w.moves([]int{3, 400, 1500, 2500, 12_000}))
@@ -218,7 +218,7 @@ func TestReviewEveryTableSaysTheSame(t *testing.T) {
 }
 
 // A small row: nothing hangs, nothing is too large.
-func TestReviewSmallRowsEnd(t *testing.T) {
+func TestTurnsOfSmallRowsEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwin(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 		w.play.rules.RememberCount = 50

@@ -2,6 +2,7 @@ package cut
 
 import (
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,30 +75,34 @@ func (b *broker) ackOne(table bool, n int) bool {
 
 // Whatever the order of acknowledgements, each prefix of the changelog has all parts that its rows name, cuts follow one
 // another in it, and in the end nothing is left over.
-func TestReviewEachPrefixOfTheChangelogIsWhole(t *testing.T) {
+func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 	for name, c := range map[string]struct{ ordered, refusals bool }{
 		"at least once": {true, false}, "exactly once": {false, false}, "a record is refused": {true, true},
 	} {
 		ordered, refusals := c.ordered, c.refusals
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				b := &broker{line: &line{in: make(chan *sarama.ProducerMessage, 100),
-					done: make(chan *sarama.ProducerMessage), errs: make(chan *sarama.ProducerError)}}
+				b := &broker{line: &line{
+					in:   make(chan *sarama.ProducerMessage, 100),
+					done: make(chan *sarama.ProducerMessage), errs: make(chan *sarama.ProducerError),
+				}}
 				if refusals {
 					b.refuse = rapid.IntRange(1, 20).Draw(t, "refuse")
 				}
 				go b.run()
 				var offsets []int64
-				p := NewProducer(b.line, ProducerOptions{Table: "table", Ordered: ordered,
+				p := NewProducer(b.line, ProducerOptions{
+					Table: "table", Ordered: ordered,
 					Linger: rapid.SampledFrom([]time.Duration{0, 50 * time.Microsecond}).Draw(t, "linger"),
 					Failed: func(error) {}, Broken: func(error) {},
-					Stored: func(_ int32, o int64, _ bool) error { offsets = append(offsets, o); return nil }})
+					Stored: func(_ int32, o int64, _ bool) error { offsets = append(offsets, o); return nil },
+				})
 				defer func() { require.NoError(t, p.Close()); close(b.in) }()
 				rows := map[string][]int{}
 				next := map[string]int{}
 				var settling []Settling
 				finish := func() {
-					deadline := time.Now().Add(5 * time.Second)
+					deadline := time.Now().Add(patience)
 					for _, s := range settling {
 						for {
 							select {
@@ -105,7 +110,7 @@ func TestReviewEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 								require.True(t, refusals || s.Err() == nil)
 							default:
 								if !b.ackOne(true, 0) && !b.ackOne(false, 0) {
-									time.Sleep(20 * time.Microsecond)
+									runtime.Gosched()
 								}
 								require.True(t, time.Now().Before(deadline), "stuck")
 								continue
@@ -127,7 +132,7 @@ func TestReviewEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 					case 2:
 						b.ackOne(false, rapid.IntRange(0, 5).Draw(t, "which"))
 					case 3:
-						time.Sleep(100 * time.Microsecond)
+						runtime.Gosched() // others go on: the sender, the linger
 					default:
 						key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
 						p.Begin(0)
@@ -171,7 +176,7 @@ func TestReviewEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 							}
 							ended <- err
 						}()
-						deadline := time.Now().Add(5 * time.Second)
+						deadline := time.Now().Add(patience)
 						for waits := true; waits; {
 							select {
 							case err := <-ended:

@@ -11,7 +11,7 @@ import (
 
 // A result that is put apart by a session whose results are not at hand leaves nothing of itself in memory: what is kept
 // is counted.
-func TestReviewResultThatWasPutApartIsNotKept(t *testing.T) {
+func TestResultThatWasPutApartIsNotKept(t *testing.T) {
 	p := midway(t) // t4 is open; t2 and t3 stand apart
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7", "t8"))
 	p.result("t5", said)
