@@ -82,7 +82,7 @@ func TestAModelFindsItsPlaceInTheConversation(t *testing.T) {
 func TestToolsAnswerACallAlikeEveryTime(t *testing.T) {
 	for _, d := range []Deed{
 		DeedOK, DeedTwice, DeedAgain, DeedLate, DeedForeign, DeedEarly, DeedError, DeedFail, DeedText, DeedList, DeedNumber,
-		DeedNull, DeedHuge, DeedCount, DeedNames, DeedElsewhere, DeedJunk,
+		DeedNull, DeedLong, DeedHuge, DeedCount, DeedNames, DeedElsewhere, DeedJunk,
 	} {
 		r := &kgo.Record{Topic: "agent-tool-use", Key: []byte("s"), Timestamp: time.UnixMilli(3), Value: []byte(
 			`{"tool_use_id":"tu","tool_id":"x","name":"x","input":` +

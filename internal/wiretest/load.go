@@ -18,6 +18,8 @@ type LoadOptions struct {
 	Turns int
 	// Steps is how many responses of a turn ask for tools (default 1), Tools how many calls each of them has (0: none).
 	Steps, Tools int
+	// Deeds are dealt to the calls of a turn in order, round and round; none: DeedOK.
+	Deeds []Deed
 	// Concurrency is how many turns are open at a time, each in a session of its own. Default 8.
 	Concurrency int
 	// PerSession is how many turns a session has before the next one is begun, which bounds its history. Default 10.
@@ -179,7 +181,7 @@ func (l *Load) user(ctx context.Context) error {
 			session = fmt.Sprintf("%s-%d", l.opts.Prefix, n)
 			a = l.expect(session)
 		}
-		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools}
+		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools, Deeds: l.opts.Deeds}
 		began := time.Now()
 		if _, err := l.driver.Ask(ctx, session, plan); err != nil {
 			if ctx.Err() != nil {

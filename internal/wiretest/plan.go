@@ -53,6 +53,7 @@ const (
 	DeedList      Deed = "list"      // result is an array
 	DeedNumber    Deed = "number"    // result is a number
 	DeedNull      Deed = "null"      // result is null
+	DeedLong      Deed = "long"      // 3 KB: too much for a row that is written with every event
 	DeedHuge      Deed = "huge"      // 700 KB
 	DeedCount     Deed = "count"     // total_tools lies
 	DeedNames     Deed = "names"     // session_id and name lie, tool_id is left out

@@ -150,6 +150,8 @@ func (r result) as(d Deed) result {
 		r.value = "17.50"
 	case DeedNull:
 		r.value = "null"
+	case DeedLong:
+		r.value = `{"value":` + quote(r.id) + `,"bulk":"` + strings.Repeat("0123456789", 300) + `"}`
 	case DeedHuge:
 		r.value = `{"value":` + quote(r.id) + `,"bulk":"` + strings.Repeat("0123456789", 70_000) + `"}`
 	case DeedCount:

@@ -37,8 +37,8 @@ func fromEnv(t *testing.T, name string, value int) int {
 	return value
 }
 
-// A process that is killed with SIGKILL at random moments while turns with three tools run: every turn ends in exactly
-// one accepted output (repeats carry the same id), none hangs.
+// A process that is killed with SIGKILL at random moments while turns with three tools run, which say so much that the
+// turn stands apart from its row: every turn ends in exactly one accepted output (repeats carry the same id), none hangs.
 func TestTurnsSurviveKills(t *testing.T) {
 	kills, turns := fromEnv(t, killsVariable, 6), fromEnv(t, turnsVariable, 60)
 	for _, guarantee := range modes {
@@ -52,7 +52,8 @@ func TestTurnsSurviveKills(t *testing.T) {
 
 			ledger := wiretest.NewLedger()
 			load, err := wiretest.StartLoad(ctx, c.brokers, c.agent, wiretest.LoadOptions{
-				Turns: turns, Tools: 3, Concurrency: 6, Ledger: ledger,
+				Turns: turns, Steps: 2, Tools: 3, Concurrency: 6, Ledger: ledger,
+				Deeds: []wiretest.Deed{wiretest.DeedLong, wiretest.DeedOK, wiretest.DeedLong},
 			})
 			require.NoError(t, err)
 			done := make(chan error, 1)
