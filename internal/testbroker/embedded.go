@@ -8,6 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
+// Embedded says which broker Start starts.
+const Embedded = true
+
 // Start is where to bootstrap from: a broker of the test's own, which ends with it. Where there is none to be had, the
 // test fails. Topics that do not say how many partitions they want have one.
 func Start(tb testing.TB) []string {

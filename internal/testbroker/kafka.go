@@ -8,6 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafkatest"
 )
 
+// Embedded says which broker Start starts.
+const Embedded = false
+
 // Start is where to bootstrap from: the real Kafka of the test binary, or that of KAFKA_BOOTSTRAP_SERVERS. Where there
 // is none to be had, the test fails. Topics that do not say how many partitions they want have the broker's default.
 func Start(tb testing.TB) []string {

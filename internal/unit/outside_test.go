@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/unit"
 )
 
 // patience bounds every wait of these tests. It is reached by those that fail only: a busy machine may take its time.
@@ -30,6 +31,16 @@ func dial(t testing.TB, brokers []string, opts ...kgo.Opt) *kgo.Client {
 
 func keyed(topic, key, value string) *kgo.Record {
 	return &kgo.Record{Topic: topic, Key: []byte(key), Value: []byte(value)}
+}
+
+// underBoth runs a test under each guarantee, side by side.
+func underBoth(t *testing.T, test func(t *testing.T, guarantee unit.Guarantee)) {
+	for name, guarantee := range map[string]unit.Guarantee{"at least once": unit.AtLeastOnce, "exactly once": unit.ExactlyOnce} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, guarantee)
+		})
+	}
 }
 
 // put writes records one by one.

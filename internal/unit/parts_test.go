@@ -52,58 +52,55 @@ func collecting() *goka.GroupGraph {
 // one that reads the changelog.
 func TestRowsHaveTheirParts(t *testing.T) {
 	t.Parallel()
-	for name, guarantee := range map[string]unit.Guarantee{"at least once": unit.AtLeastOnce, "exactly once": unit.ExactlyOnce} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, brokers := cluster(t, "in", "out", "g-table")
-			dir := t.TempDir()
-			var want []string
-			var offset int64
-			step := func(lost bool, answers string, inputs ...string) {
-				if lost {
-					require.NoError(t, os.RemoveAll(dir))
-				}
-				u := run(t, unit.Config{
-					Brokers: brokers, Graph: collecting(), StorageDir: dir, Instance: "i1", Guarantee: guarantee,
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		_, brokers := cluster(t, "in", "out", "g-table")
+		dir := t.TempDir()
+		var want []string
+		var offset int64
+		step := func(lost bool, answers string, inputs ...string) {
+			if lost {
+				require.NoError(t, os.RemoveAll(dir))
+			}
+			u := run(t, unit.Config{
+				Brokers: brokers, Graph: collecting(), StorageDir: dir, Instance: "i1", Guarantee: guarantee,
+			})
+			for _, in := range inputs {
+				put(t, brokers, keyed("in", "k", in))
+				offset++
+				eventually(t, func() bool { // the next one must not be ahead of this one's row
+					return committed(t, brokers, "g", "in", codec.PartitionOf("k", 2)) == offset
 				})
-				for _, in := range inputs {
-					put(t, brokers, keyed("in", "k", in))
-					offset++
-					eventually(t, func() bool { // the next one must not be ahead of this one's row
-						return committed(t, brokers, "g", "in", codec.PartitionOf("k", 2)) == offset
-					})
-				}
-				want = append(want, answers)
-				got := take(t, brokers, "out", len(want)+len(inputs)-1)
-				require.Equal(t, answers, string(got[len(got)-1].Value))
-				for range len(inputs) - 1 {
-					want = append(want, "")
-				}
-				u.stop()
-				require.NoError(t, u.wait(t))
 			}
-			step(false, "a;", "a", "b")
-			step(false, "a;b;", "c")
-			step(true, "a;b;c;", "over")
-			step(true, "", "d")
-			step(true, "d;", "gone")
-			step(true, "", "e")
+			want = append(want, answers)
+			got := take(t, brokers, "out", len(want)+len(inputs)-1)
+			require.Equal(t, answers, string(got[len(got)-1].Value))
+			for range len(inputs) - 1 {
+				want = append(want, "")
+			}
+			u.stop()
+			require.NoError(t, u.wait(t))
+		}
+		step(false, "a;", "a", "b")
+		step(false, "a;b;", "c")
+		step(true, "a;b;c;", "over")
+		step(true, "", "d")
+		step(true, "d;", "gone")
+		step(true, "", "e")
 
-			// Parts go to the changelog ahead of their row, and out of it behind the row that does without.
-			var log []string
-			for _, r := range takeFrom(t, brokers, "g-table") {
-				key := string(r.Key)
-				if callback.IsPart(key) {
-					key = "part " + key[2:]
-				}
-				log = append(log, key+"="+string(r.Value))
+		// Parts go to the changelog ahead of their row, and out of it behind the row that does without.
+		var log []string
+		for _, r := range takeFrom(t, brokers, "g-table") {
+			key := string(r.Key)
+			if callback.IsPart(key) {
+				key = "part " + key[2:]
 			}
-			require.Equal(t, []string{
-				"part 0=a", "k=1", "part 1=b", "k=2", "part 2=c", "k=3", "k=0", "part 0=", "part 1=", "part 2=",
-				"part 0=d", "k=1", "k=", "part 0=", "part 0=e", "k=1",
-			}, log)
-		})
-	}
+			log = append(log, key+"="+string(r.Value))
+		}
+		require.Equal(t, []string{
+			"part 0=a", "k=1", "part 1=b", "k=2", "part 2=c", "k=3", "k=0", "part 0=", "part 1=", "part 2=",
+			"part 0=d", "k=1", "k=", "part 0=", "part 0=e", "k=1",
+		}, log)
+	})
 }
 
 // takeFrom reads what there is of a topic.

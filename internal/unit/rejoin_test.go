@@ -101,47 +101,44 @@ func TestRebalanceDoesNotSleep(t *testing.T) {
 // takes no longer for a large table. What it had is still there, and so is what another member writes.
 func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 	t.Parallel()
-	for name, guarantee := range map[string]unit.Guarantee{"at least once": unit.AtLeastOnce, "exactly once": unit.ExactlyOnce} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, brokers := cluster(t, "in", "out", "g-table")
-			a, b := sibling("k", 0), sibling("k", 1)
-			const before = 50 // more than the probe for the table's end looks at
-			for i := range before {
-				other := strconv.Itoa(i)
-				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"),
-					keyed("in", sibling(other, 0), "x"), keyed("in", sibling(other, 1), "x"))
-			}
-			first := run(t, unit.Config{
-				Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "first", Guarantee: guarantee,
-			})
-			take(t, brokers, "out", 4*before)
-			eventually(t, func() bool {
-				return committed(t, brokers, "g", "in", 0) == 2*before && committed(t, brokers, "g", "in", 1) == 2*before
-			})
-			from := fetched(c, "g-table")
-			second := run(t, unit.Config{
-				Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "second", Guarantee: guarantee,
-			})
-			second.ready(t)
-			counted := func(want string) {
-				put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"))
-				eventually(t, func() bool {
-					all := values(takeIn(t, brokers, "out", 1<<20, 200*time.Millisecond))
-					seen := len(all)
-					all = slices.DeleteFunc(all, func(v string) bool { return v != want })
-					return seen >= 4*before && len(all) == 2
-				}, want)
-			}
-			counted("51")
-			second.stop()
-			require.NoError(t, second.wait(t))
-			counted("52") // with the row of the one that left
-			require.Zero(t, first.Health().Restarts)
-			at := from()
-			require.Len(t, at, 1, "the partition that stayed is read from its start by nobody: %v", at)
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		c, brokers := cluster(t, "in", "out", "g-table")
+		a, b := sibling("k", 0), sibling("k", 1)
+		const before = 50 // more than the probe for the table's end looks at
+		for i := range before {
+			other := strconv.Itoa(i)
+			put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"),
+				keyed("in", sibling(other, 0), "x"), keyed("in", sibling(other, 1), "x"))
+		}
+		first := run(t, unit.Config{
+			Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "first", Guarantee: guarantee,
 		})
-	}
+		take(t, brokers, "out", 4*before)
+		eventually(t, func() bool {
+			return committed(t, brokers, "g", "in", 0) == 2*before && committed(t, brokers, "g", "in", 1) == 2*before
+		})
+		from := fetched(c, "g-table")
+		second := run(t, unit.Config{
+			Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "second", Guarantee: guarantee,
+		})
+		second.ready(t)
+		counted := func(want string) {
+			put(t, brokers, keyed("in", a, "x"), keyed("in", b, "x"))
+			eventually(t, func() bool {
+				all := values(takeIn(t, brokers, "out", 1<<20, 200*time.Millisecond))
+				seen := len(all)
+				all = slices.DeleteFunc(all, func(v string) bool { return v != want })
+				return seen >= 4*before && len(all) == 2
+			}, want)
+		}
+		counted("51")
+		second.stop()
+		require.NoError(t, second.wait(t))
+		counted("52") // with the row of the one that left
+		require.Zero(t, first.Health().Restarts)
+		at := from()
+		require.Len(t, at, 1, "the partition that stayed is read from its start by nobody: %v", at)
+	})
 }
 
 // fetched watches the fetches of a topic from its first record, by partition.

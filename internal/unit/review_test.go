@@ -66,32 +66,29 @@ func TestTransactionThatTimedOutIsDoneAgain(t *testing.T) {
 // R4: a unit that is down for another reason when its place is taken does not come back, which would fence the newer.
 func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
 	t.Parallel()
-	for name, guarantee := range map[string]unit.Guarantee{"at least": unit.AtLeastOnce, "exactly": unit.ExactlyOnce} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, brokers := cluster(t, "in", "out")
-			down := newRestarts(t)
-			start := func(broken bool) *running {
-				var b atomic.Bool
-				b.Store(broken)
-				return run(t, unit.Config{
-					Brokers: brokers, Graph: breaking(&b), Sarama: lively, Instance: "i1", Guarantee: guarantee,
-					Hooks: unit.Hooks{Restart: down.hook},
-				})
-			}
-			put(t, brokers, keyed("in", "bad", "x"))
-			older := start(true)
-			require.ErrorIs(t, receive(t, down.failed), errBoom)
-			newer := start(false)
-			take(t, brokers, "out", 1)
-			down.goOn()
-			require.ErrorIs(t, older.wait(t), cut.ErrFenced)
-			put(t, brokers, keyed("in", "bad", "y"))
-			take(t, brokers, "out", 2)
-			require.Zero(t, newer.Health().Restarts)
-			require.Empty(t, down.failed)
-		})
-	}
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		_, brokers := cluster(t, "in", "out")
+		down := newRestarts(t)
+		start := func(broken bool) *running {
+			var b atomic.Bool
+			b.Store(broken)
+			return run(t, unit.Config{
+				Brokers: brokers, Graph: breaking(&b), Sarama: lively, Instance: "i1", Guarantee: guarantee,
+				Hooks: unit.Hooks{Restart: down.hook},
+			})
+		}
+		put(t, brokers, keyed("in", "bad", "x"))
+		older := start(true)
+		require.ErrorIs(t, receive(t, down.failed), errBoom)
+		newer := start(false)
+		take(t, brokers, "out", 1)
+		down.goOn()
+		require.ErrorIs(t, older.wait(t), cut.ErrFenced)
+		put(t, brokers, keyed("in", "bad", "y"))
+		take(t, brokers, "out", 2)
+		require.Zero(t, newer.Health().Restarts)
+		require.Empty(t, down.failed)
+	})
 }
 
 // R16: a group that takes the place of another one does not do its work again.

@@ -81,25 +81,22 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 // A key that gets many rows in quick succession costs a few: in between nobody needs them.
 func TestRowsOfAKeyInQuickSuccessionAreWrittenOnce(t *testing.T) {
 	t.Parallel()
-	for name, guarantee := range map[string]unit.Guarantee{"at least once": unit.AtLeastOnce, "exactly once": unit.ExactlyOnce} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, brokers := oneEach(t, "in", "out", "g-table")
-			const records = 2000
-			send(t, brokers, "in", "k", slices.Repeat([]string{"x"}, records)...)
-			u := run(t, unit.Config{
-				Brokers: brokers, Graph: counting("g"), Instance: "i", Guarantee: guarantee, CommitInterval: time.Second,
-			})
-			take(t, brokers, "out", records)
-			eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == records })
-			u.stop()
-			require.NoError(t, u.wait(t))
-			rows := values(takeIn(t, brokers, "g-table", records, 200*time.Millisecond))
-			require.Equal(t, strconv.Itoa(records), rows[len(rows)-1])
-			require.Less(t, len(rows), records/5)
-			t.Logf("%d rows of %d", len(rows), records)
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		_, brokers := oneEach(t, "in", "out", "g-table")
+		const records = 2000
+		send(t, brokers, "in", "k", slices.Repeat([]string{"x"}, records)...)
+		u := run(t, unit.Config{
+			Brokers: brokers, Graph: counting("g"), Instance: "i", Guarantee: guarantee, CommitInterval: time.Second,
 		})
-	}
+		take(t, brokers, "out", records)
+		eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == records })
+		u.stop()
+		require.NoError(t, u.wait(t))
+		rows := values(takeIn(t, brokers, "g-table", records, 200*time.Millisecond))
+		require.Equal(t, strconv.Itoa(records), rows[len(rows)-1])
+		require.Less(t, len(rows), records/5)
+		t.Logf("%d rows of %d", len(rows), records)
+	})
 }
 
 // observe counts the produce requests that carry records of a topic.

@@ -21,7 +21,6 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 				whole[i] = *f.inline
 			}
 		}
-		s.Version = s.format()
 		return nil, nil, whole
 	}
 	// Numbers of a session that was removed may still be on their way out: those of its next life are larger.

@@ -182,8 +182,8 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	return d, nil
 }
 
-// decide applies an event. The history is loaded where it must be, or is likely to be needed: most results of tools come
-// before the last one of their step, and need none.
+// decide applies an event. What is late is loaded where it must be, or is likely to be needed: most results of tools come
+// before the last one of their step, and need nothing of the conversation.
 func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *wholes
