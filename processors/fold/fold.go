@@ -1,8 +1,3 @@
-// Package fold turns the canonical event stream of an agent's turn into batch messages. Batch and stream cannot differ,
-// since a batch is nothing but the fold of the events that were streamed.
-//
-// This half of the package is pure: Event is one event, Folder folds events one by one, Fold all at once, Log keeps
-// them small until they are folded, Trim cuts a batch to its trailing unit.
 package fold
 
 import (
