@@ -30,21 +30,27 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	if err != nil || id == "" || t.dir == "" {
 		return topicName{id: id}, err
 	}
-	dir := filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
-	was, err := os.ReadFile(filepath.Join(dir, topicFile))
+	dir := t.path(topic, partition)
+	name := topicName{file: filepath.Join(dir, topicFile), id: id}
+	was, err := os.ReadFile(name.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return topicName{file: filepath.Join(dir, topicFile), id: id}, nil
+		return name, nil
 	case err != nil:
 		return topicName{}, fmt.Errorf("unit: %w", err)
 	case !isTopicID(was):
 		// A power loss can leave the file without its content, as builds that did not sync it could. The check is skipped
 		// once, as where the file is missing.
-		return topicName{file: filepath.Join(dir, topicFile), id: id}, nil
+		return name, nil
 	case string(was) != id:
 		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
 	}
-	return topicName{id: id}, nil
+	return name, nil
+}
+
+// path is the directory of a store, as store.Builder names it.
+func (t *tables) path(topic string, partition int32) string {
+	return filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
 }
 
 // isTopicID reports whether the bytes are a topic id as recovery.TopicManager.TopicID writes it.
@@ -53,9 +59,12 @@ func isTopicID(b []byte) bool {
 	return err == nil && len(raw) == len(sarama.Uuid{})
 }
 
-// keep writes the id once the store is there.
+// keep writes the id once the store is there. Its directory may be another than the one that was checked.
 func (n topicName) keep() error {
 	if n.file == "" {
+		return nil
+	}
+	if was, err := os.ReadFile(n.file); err == nil && string(was) == n.id {
 		return nil
 	}
 	if err := replaceFile(n.file, []byte(n.id)); err != nil {
