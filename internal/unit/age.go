@@ -101,9 +101,9 @@ func (a *ages) build(topic string, partition int32, open func() (*store.Store, e
 	}
 	now := a.clock.Now()
 	if usable := usableFor(kept); err == nil && !o.rebuilt && outdated(asOf, known, now, usable) {
-		fields := []zap.Field{zap.Duration("tombstones are kept for", kept), zap.Duration("usable for", usable)}
+		fields := []zap.Field{zap.Duration("kept", kept), zap.Duration("usable", usable)}
 		if known {
-			fields = append(fields, zap.Time("at the end of the topic", asOf))
+			fields = append(fields, zap.Time("as_of", asOf))
 		}
 		a.named(topic, partition).Info("the local store is too old: it is discarded and read again from the topic", fields...)
 		o.Store, err = discard(s, open)
@@ -220,6 +220,7 @@ func (o *aged) settle(end *logEnd) error {
 	switch {
 	case reached:
 		o.since, o.ahead = end.at, nil
+		o.ages.named(o.topic, o.partition).Debug("the local store is at the end of its topic", zap.Time("as_of", end.at))
 	case o.ahead == nil:
 		o.ahead = end
 	}
