@@ -34,20 +34,20 @@ func (m *TopicManager) Tombstones(topic string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("recovery: configuration of %s: %w", topic, err)
 	}
-	entries, err := admin.DescribeConfig(sarama.ConfigResource{
+	results, err := admin.DescribeConfigs([]*sarama.ConfigResource{{
 		Type: sarama.TopicResource, Name: topic, ConfigNames: []string{cleanupPolicy, deleteRetention, retention},
-	})
-	var refused *sarama.DescribeConfigError
-	var kerr sarama.KError
-	switch {
-	case errors.As(err, &refused), errors.As(err, &kerr):
-		return AssumedTombstones, fmt.Errorf("%w: %s: %w", ErrNoTopicConfig, topic, err)
-	case err != nil:
+	}}, sarama.DescribeConfigsOptions{})
+	if err != nil {
 		return 0, fmt.Errorf("recovery: configuration of %s: %w", topic, err)
 	}
 	config := map[string]string{}
-	for _, e := range entries {
-		config[e.Name] = e.Value
+	for _, r := range results {
+		if r.ErrorCode != sarama.ErrNoError {
+			return AssumedTombstones, fmt.Errorf("%w: %s: %w", ErrNoTopicConfig, topic, r.ErrorCode)
+		}
+		for _, e := range r.Configs {
+			config[e.Name] = e.Value
+		}
 	}
 	kept, err := tombstones(config)
 	if err != nil {
