@@ -89,7 +89,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
 		Limit: transactionLimit, Context: r.needed, Ended: r.ended,
 	}
-	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID)
+	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID, newAges(u.cfg.Clock, u.cfg.Logger, r.topics.Tombstones))
 	r.topics.Stored = r.tables.stored
 	if u.cfg.Guarantee == ExactlyOnce {
 		if err := recovery.CheckTransactions(client); err != nil {
@@ -154,6 +154,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
+	watch.Go(func() { r.checkAges(running, ageEvery) })
 	err := r.processor.Run(running)
 	close(ended)
 	cancel()
