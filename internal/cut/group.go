@@ -30,6 +30,8 @@ type Options struct {
 	Timers *Timers
 	// Client is ours: commits, heartbeats and offsets do not wait behind a long poll on it. Not owned.
 	Client sarama.Client
+	// Joins is the strategy that the group is balanced by; nil for a dynamic member, which has no identity to lose.
+	Joins *Joins
 	// Lease may be nil. Heartbeat is how often it is renewed.
 	Lease     *Lease
 	Heartbeat time.Duration
@@ -58,7 +60,7 @@ type Group struct {
 	sarama.ConsumerGroup
 	opts   Options
 	cur    atomic.Pointer[handler] // of the running generation
-	member atomic.Pointer[Member]  // of the last generation
+	member atomic.Pointer[Member]  // of the last generation; nil where its ID is not known
 	fatal  atomic.Pointer[error]
 	end    atomic.Pointer[context.CancelFunc] // of Sarama's session
 
@@ -71,6 +73,9 @@ type Group struct {
 func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
 	w := &Group{ConsumerGroup: g, opts: o, left: make(chan struct{})}
 	w.stopping, w.stop = context.WithCancel(context.Background())
+	if o.Joins != nil {
+		o.Joins.again = func() { w.member.Store(nil) }
+	}
 	return w
 }
 
@@ -93,6 +98,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		return *fatal
 	}
 	for {
+		g.opts.Joins.begin()
 		err := g.ConsumerGroup.Consume(serving, topics, &handler{group: g, goka: h})
 		if fatal := g.fatal.Load(); fatal != nil {
 			return *fatal
@@ -156,7 +162,8 @@ func (g *Group) Current() *Series {
 	return nil
 }
 
-// Member is who this was in the last generation it joined; zero before the first.
+// Member is who this was in the last generation it joined. It is zero before the first, and while it may have become
+// another member whose ID is not known yet.
 func (g *Group) Member() Member {
 	if m := g.member.Load(); m != nil {
 		return *m

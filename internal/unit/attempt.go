@@ -122,8 +122,8 @@ func (r *run) serve(ctx context.Context) error {
 		u.cur = nil
 		u.mu.Unlock()
 		if g := r.currentGroup(); g != nil {
-			// Nobody, where it may have joined and the answer was lost: the broker has replaced who it was before by who it
-			// does not know that it is, and would say that another process has.
+			// Zero where the answer to a join may have been lost: the coordinator has replaced the member that it was before
+			// by one whose ID it does not know, and would report that member as another process.
 			u.last = g.Member()
 		}
 	}()
@@ -299,6 +299,11 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	u := r.unit
 	conf := u.sarama()
 	conf.Consumer.Group.InstanceId = u.cfg.Instance
+	var joins *cut.Joins
+	if s := conf.Consumer.Group.Rebalance.Strategy; s != nil && u.cfg.Instance != "" {
+		joins = cut.NewJoins(s)
+		conf.Consumer.Group.Rebalance.Strategy = joins
+	}
 	inner, err := sarama.NewConsumerGroup(brokers, group, conf)
 	if err != nil {
 		return nil, err
@@ -307,7 +312,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
-		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
+		Client: r.client, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {
 				u.cfg.Logger.Info("recovering", zap.Int32("generation", generation), zap.Int("partitions", partitions))
