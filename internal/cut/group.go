@@ -38,6 +38,9 @@ type Options struct {
 	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
 	// asked for again. It may block for as long as requests take.
 	Unstable func()
+	// Leaving, if any, ends the member's producer before it leaves the group: what a producer still retries then would
+	// land behind the rows of the next owner.
+	Leaving func()
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
@@ -131,6 +134,14 @@ func (g *Group) Stop(done <-chan struct{}) {
 	case <-g.left:
 	case <-done:
 	}
+}
+
+// Close implements sarama.ConsumerGroup: a dynamic member leaves the group, and its partitions move at once.
+func (g *Group) Close() error {
+	if g.opts.Leaving != nil {
+		g.opts.Leaving()
+	}
+	return g.ConsumerGroup.Close()
 }
 
 // Left is closed when Consume has returned: no callback runs any more.

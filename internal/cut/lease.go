@@ -33,8 +33,12 @@ func (l *Lease) Renew(sent time.Time) {
 	l.begun.Store(true)
 }
 
-// Drop lets the lease run out at once.
-func (l *Lease) Drop() { l.last.Store(nil) }
+// Drop lets the lease run out at once. A nil lease stays held.
+func (l *Lease) Drop() {
+	if l != nil {
+		l.last.Store(nil)
+	}
+}
 
 // Held reports whether records may be sent. A nil lease is always held.
 func (l *Lease) Held() bool {

@@ -312,7 +312,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
-		Client: r.client, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
+		Client: r.client, Leaving: r.endProducer, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {
 				u.cfg.Logger.Info("recovering", zap.Int32("generation", generation), zap.Int("partitions", partitions))

@@ -62,15 +62,17 @@ func countingOf(name string) *goka.GroupGraph {
 	return countingBetween(name, goka.Stream(name+"-in"), goka.Stream(name+"-out"))
 }
 
-func countingBetween(group string, in, out goka.Stream, more ...goka.Edge) *goka.GroupGraph {
-	return goka.DefineGroup(goka.Group(group), append(more,
-		goka.Input(in, codec.String(), func(ctx goka.Context, _ any) {
-			n := strconv.Itoa(count(ctx.Value()) + 1)
-			ctx.Emit(out, ctx.Key(), n)
-			ctx.SetValue(n)
-		}),
+func countingBetween(group string, in, out goka.Stream) *goka.GroupGraph {
+	return goka.DefineGroup(goka.Group(group),
+		goka.Input(in, codec.String(), func(ctx goka.Context, _ any) { emitCount(ctx, out) }),
 		goka.Output(out, codec.String()),
-		goka.Persist(codec.String()))...)
+		goka.Persist(codec.String()))
+}
+
+func emitCount(ctx goka.Context, out goka.Stream) {
+	n := strconv.Itoa(count(ctx.Value()) + 1)
+	ctx.Emit(out, ctx.Key(), n)
+	ctx.SetValue(n)
 }
 
 type running struct {

@@ -36,15 +36,22 @@ const (
 
 // wire is the network of one unit. It works for every broker, since it sees requests before they are sent.
 type wire struct {
-	mu   sync.Mutex
-	rule func(key int16, request []byte) fate
+	mu    sync.Mutex
+	rule  func(key int16, request []byte) fate
+	stuck []net.Conn
 }
 
-// decide sets what becomes of requests from now on.
+// decide sets what becomes of requests from now on; nil sends them all and closes the connections that are stuck.
 func (w *wire) decide(rule func(key int16, request []byte) fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rule = rule
+	if w.rule = rule; rule != nil {
+		return
+	}
+	for _, c := range w.stuck {
+		_ = c.Close()
+	}
+	w.stuck = nil
 }
 
 // config adds the network to lively.
@@ -74,6 +81,9 @@ func (c *wired) Write(request []byte) (int, error) {
 	outcome := sent
 	if c.wire.rule != nil && len(request) >= 6 {
 		outcome = c.wire.rule(int16(binary.BigEndian.Uint16(request[4:])), request)
+	}
+	if outcome == stuck {
+		c.wire.stuck = append(c.wire.stuck, c.Conn)
 	}
 	c.wire.mu.Unlock()
 	switch outcome {
