@@ -49,8 +49,9 @@ func (l *Lease) Held() bool {
 	return last != nil && l.now().Sub(*last) < l.limit
 }
 
-// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither.
-func (l *Lease) Lost() bool { return l.begun.Load() && !l.Held() }
+// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither. A nil lease is
+// never lost.
+func (l *Lease) Lost() bool { return l != nil && l.begun.Load() && !l.Held() }
 
 // Keep renews the lease by heartbeats of a client of ours until ctx ends. Sarama's own heartbeats are not to be seen
 // from outside. fenced is called when another process has taken the identity.

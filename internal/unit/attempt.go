@@ -29,7 +29,6 @@ type run struct {
 	tables     *tables
 	lease      *cut.Lease
 	group      *cut.Group
-	async      sarama.AsyncProducer
 	producer   *cut.Producer
 	processor  *goka.Processor
 	partitions atomic.Int32
@@ -39,6 +38,7 @@ type run struct {
 	mu        sync.Mutex
 	cause     error // of the first failed callback: Goka flattens it to text
 	doomed    error // why the group is not joined any more
+	async     sarama.AsyncProducer
 	consumers []sarama.Consumer
 }
 
@@ -261,11 +261,13 @@ func (r *run) options() []goka.ProcessorOption {
 			return lookupConsumer{Consumer: c, run: r}, nil
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
-			async, err := sarama.NewAsyncProducer(brokers, r.leasedConfig())
+			async, err := sarama.NewAsyncProducer(brokers, r.sendingConfig())
 			if err != nil {
 				return nil, err
 			}
+			r.mu.Lock()
 			r.async = async
+			r.mu.Unlock()
 			r.producer = cut.NewProducer(async, cut.ProducerOptions{
 				Table: table, Lease: r.lease, Ordered: u.cfg.Guarantee == AtLeastOnce, Linger: u.cfg.Policy.Linger,
 				Stored: r.tables.rowStored, Failed: r.failed, Broken: r.broken,

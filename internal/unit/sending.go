@@ -9,9 +9,21 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
-// leasedConfig lets a producer without transactions send nothing once the lease is lost.
-func (r *run) leasedConfig() *sarama.Config {
+// sendingConfig is the configuration of the producer. One without transactions sends nothing once the lease is lost.
+func (r *run) sendingConfig() *sarama.Config {
 	c := r.unit.producerConfig()
+	// A lost lease and a transaction in error look to Sarama like a connection that broke, worth twenty retries: they are
+	// over at once and the unit restarts.
+	pause := c.Producer.Retry.BackoffFunc
+	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
+		switch {
+		case r.lease.Lost(), r.transactionFailed():
+			return 0
+		case pause != nil:
+			return pause(retries, most)
+		}
+		return c.Producer.Retry.Backoff
+	}
 	if r.lease == nil {
 		return c
 	}
@@ -22,18 +34,15 @@ func (r *run) leasedConfig() *sarama.Config {
 		d.Inner = &net.Dialer{Timeout: c.Net.DialTimeout, KeepAlive: c.Net.KeepAlive, LocalAddr: c.Net.LocalAddr}
 	}
 	c.Net.Proxy.Enable, c.Net.Proxy.Dialer = true, d
-	// What the lease refuses looks to Sarama like a connection that broke, worth trying twenty times: the unit ends first.
-	pause := c.Producer.Retry.BackoffFunc
-	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
-		switch {
-		case r.lease.Lost():
-			return 0
-		case pause != nil:
-			return pause(retries, most)
-		}
-		return c.Producer.Retry.Backoff
-	}
 	return c
+}
+
+// transactionFailed reports whether the transaction can only be aborted.
+func (r *run) transactionFailed() bool {
+	r.mu.Lock()
+	async := r.async
+	r.mu.Unlock()
+	return async != nil && async.TxnStatus()&sarama.ProducerTxnFlagInError != 0
 }
 
 // endProducer sends nothing more, and waits for the answers to the requests that were sent. Goka closes the producer
