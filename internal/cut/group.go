@@ -165,6 +165,17 @@ func (g *Group) Fail(err error) {
 	}
 }
 
+// Err is why the group is ending without a cut, or nil.
+func (g *Group) Err() error {
+	if fatal := g.fatal.Load(); fatal != nil {
+		return *fatal
+	}
+	if s := g.Current(); s != nil {
+		return s.Err()
+	}
+	return nil
+}
+
 // Current is the running generation's series, nil between generations. Visits pass through it.
 func (g *Group) Current() *Series {
 	if h := g.cur.Load(); h != nil {

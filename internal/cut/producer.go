@@ -140,7 +140,7 @@ func (p *Producer) errors() {
 func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	e := msg.Metadata.(*emitted)
 	if err != nil {
-		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
+		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, final(err))
 		p.opts.Failed(err)
 	}
 	if e.rows != nil {

@@ -210,7 +210,8 @@ func (r *run) currentGroup() *cut.Group {
 func (r *run) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cause == nil {
+	// What belongs to a transaction in error is refused for it, maybe before Sarama returns the error itself.
+	if r.cause == nil || errors.Is(r.cause, sarama.ErrTransactionNotReady) && !errors.Is(err, sarama.ErrTransactionNotReady) {
 		r.cause = err
 	}
 }
