@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// errGone says that the generation ended while Goka was recovering.
+// errGone says that the generation ended while Goka was recovering, or before.
 var errGone = errors.New("cut: the generation ended during recovery")
 
 // Options is what a Group needs beside Sarama's.
@@ -256,7 +256,9 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 	lease, stop := context.WithCancel(context.Background())
 	h.stop = stop
 	if o.Lease != nil {
-		o.Lease.Renew(time.Now()) // the coordinator has just answered our join
+		if err := o.Lease.Confirm(s.Context(), o.Client, m); err != nil {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
 		h.work.Go(func() { o.Lease.Keep(lease, o.Client, o.Heartbeat, member, h.group.Fail, o.Log) })
 		h.work.Go(func() { o.Lease.Watch(lease, h.group.Fail) })
 	}

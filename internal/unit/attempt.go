@@ -83,7 +83,7 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 
 	r := &run{unit: u, client: client}
 	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
-		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)
+		r.lease = cut.NewLease(session-session/leaseMargin, cut.Now)
 	}
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
