@@ -19,7 +19,8 @@ func WithWindow(records, bytes int, wait time.Duration) GroupOption {
 }
 
 // WithGrace sets how long after a done event, or a later one, the terminal record is waited for (default 5 s). Without
-// one the turn then ends as its events say.
+// one the turn then ends as its events say. While a record is known to be missing, the turn waits for that first (see
+// WithWindow).
 func WithGrace(d time.Duration) GroupOption {
 	return func(o *groupOptions) { o.rules.Grace = d }
 }
