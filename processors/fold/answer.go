@@ -28,7 +28,12 @@ func (s *session) answer(t *Turn, b topics.BatchMessage) {
 		reason := topics.ReasonTooLarge
 		b.Reason = &reason
 	}
-	s.think(t, Unthought{LatestInput: request.LatestInput, Reason: b.Reason})
+	// The turn processor takes a failure without an input for one of the step that is open when it reads it. By then the
+	// step of this turn may be over (cancelled, timed out) and that of the next message open, so a failure that cannot name
+	// its input is not written. If the step is still open, its think timeout ends it.
+	if _, err := topics.DecodeMessage(request.LatestInput); err == nil {
+		s.think(t, Unthought{LatestInput: request.LatestInput, Reason: b.Reason})
+	}
 }
 
 func (s *session) think(t *Turn, v Value) {
@@ -48,6 +53,21 @@ func (s *session) request(t *Turn) (m topics.EnrichedMessage) {
 	}
 	m.Cost = amount(raw, "cost")
 	return m
+}
+
+// withoutHistory is an enriched message with everything that request reads, except its history.
+func withoutHistory(enriched topics.Raw) topics.Raw {
+	short := []byte{'{'}
+	for _, name := range []string{"latest_input", "user_id", "cost"} {
+		if v, ok := topics.Lookup(enriched, name); ok {
+			if len(short) > 1 {
+				short = append(short, ',')
+			}
+			short = append(append(append(short, '"'), name...), `":`...)
+			short = append(short, v...)
+		}
+	}
+	return append(short, '}')
 }
 
 // amount is a member of an object that is a number, else nil.

@@ -58,7 +58,8 @@ func (i Item) shown() EventID {
 type Resumer interface {
 	Agent
 	// Resume is a turn of the request's session, running or done, from the first event of its attempt on; what the
-	// client has is left out by the door. It never begins a turn. ErrGone says that there is no such turn any more.
+	// client has is left out by the door. It never begins a turn. ErrGone says that there is no such turn any more, or that
+	// its first events, or events up to last, can no longer be read.
 	Resume(ctx context.Context, r Request, last EventID) (Stream, error)
 }
 

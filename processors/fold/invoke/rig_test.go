@@ -131,7 +131,13 @@ type got struct {
 
 func (s *site) send(method, path, body string, headers ...string) *http.Response {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.http.URL+path, strings.NewReader(body))
+	return s.sendUntil(s.t.Context(), method, path, body, headers...)
+}
+
+// sendUntil is send with a context that ends the request and its response.
+func (s *site) sendUntil(ctx context.Context, method, path, body string, headers ...string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, s.http.URL+path, strings.NewReader(body))
 	require.NoError(s.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
