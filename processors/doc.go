@@ -54,8 +54,13 @@
 //	identity           optional; for quick restarts              required (WithInstance), unique in the group
 //	choose it if       readers deduplicate by ID                 answers are counted or paid for
 //
-// A request on the wire that still lands after the lease is over carries outputs with the same IDs, which readers drop.
-// For a table row it is a rollback: an older row replaces the successor's newer one in the changelog.
+// An instance that was cut off from its brokers, stopped, or suspended with its machine stops sending before its group
+// session can have expired. At least once, a request that was already on the wire may still land after another instance has
+// taken over, because Kafka cannot fence a producer without transactions. A late output is a repeat with the same ID. A
+// late table row is a rollback: it replaces the newer row of its key in the changelog until the key's next row, and an
+// instance that recovers the table meanwhile continues from the older state although the inputs of the newer one are
+// committed. Exactly-once excludes this. An instance that stops or fails in the ordinary way waits for the answers to its
+// requests before it leaves the group.
 //
 // Transactions that a dead owner left open are aborted by the next owner of its partitions, whether they block the table
 // or the group's offsets. There is no hot standby: an instance keeps only the tables of its own partitions. All readers

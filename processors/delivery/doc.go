@@ -43,6 +43,11 @@
 // records of attempts and nowhere else: not to receipts, dead letters or logs. An output whose route has not arrived waits
 // for it for a limited time. A reply descriptor names a service, never an address; see sink.Services.
 //
+// A route is kept until an output names it, for Rules.RouteTTL at most. An output drops the route that it names even if it
+// is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, and no more than
+// its row has room for; a new route evicts the oldest. An output whose route was evicted waits Rules.RouteWait, as for any
+// missing route, and ends in a final receipt, dead.
+//
 // # Agents that call agents
 //
 // An agent calls another as an asynchronous tool: a dispatcher turns the tool-use record into a chat request to the other

@@ -40,6 +40,18 @@
 // callbacks need; package tools has the workers for tools that are Go functions; package think has those for models. They
 // communicate with the processor through topics only, and can run in its process or in others.
 //
+// # Workers in other languages
+//
+// After a crash the processor repeats records of enriched-message-input and tool-use with the same turntable.id, and it may
+// already have read and rejected a worker's answer to the first of them. A worker should therefore answer every repeat:
+// remember the published answer by that ID and publish it again without calling the model or the tool. Packages think and
+// tools do so with the same bytes and headers (WithRemembered: 24 h, 10,000 answers, 64 MiB); a repeat whose answer they no
+// longer have is processed again under the same ID.
+//
+// A worker may drop repeats instead: the turn holds an answer that it reads before its step is open, for the think timeout
+// at most. Such an answer must name the record that it answers: its turntable.id is that record's turntable.id followed by
+// a slash and a word of the worker's own ("/think", "/failure" and "/result" in packages think and tools).
+//
 // # Options
 //
 //	option                         default           meaning
@@ -73,7 +85,8 @@
 //   - A think-response counts for the open step unless it names another one. A response that echoes a waiting message, or a
 //     longer history than the open step has, belongs to a later step and is seen after a crash took the row back. A tool
 //     message is compared without its timestamp, because a replay writes a new one.
-//   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it.
+//   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
+//     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats
 //     would start the session again.
 //   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with
@@ -85,7 +98,9 @@
 //
 // # Sizes
 //
-// Everything in a row is bounded by count and in bytes (Rules.RowLimit), and no record larger than Rules.RecordLimit is
-// written. If there is no room, state is given up in this order: held results, waiting messages, copies of results in the
-// tool message's metadata, the largest results themselves (the model is told), and last the turn, in an error output.
+// Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
+// written. What a row has no room for is given up in this order: older memories, held results, waiting messages, the
+// result that has just arrived (the model is told), and last the turn, in an error output; see room.go. History, routes
+// and request IDs are not given up. What a tool message has no room for is given up in this order: the copies of results
+// in its metadata, the largest results themselves, and last the turn.
 package turn

@@ -100,7 +100,7 @@ func (s *session) early(from *Record, id string, h *Held) {
 	h.Topic, h.Partition, h.Offset = from.Topic, from.Partition, from.Offset
 	h.Value, h.Headers = bytes.Clone(from.Value), cloneHeaders(from.Headers) // the row's own: it outlives the record
 	turn.Held = append(turn.Held, h)
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		turn.Held = slices.Delete(turn.Held, len(turn.Held)-1, len(turn.Held))
 		refuse(reasonNoRoom)
 		return

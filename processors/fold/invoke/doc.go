@@ -44,7 +44,8 @@
 // Each frame has the ID {turn}.{attempt}.{seq}. A POST or GET with that ID as Last-Event-ID, and the same session (session_id
 // in the body or the query, or the header), continues behind it and never runs anything. Any process can serve it. A request
 // for JSON gets the batch of the whole turn. The header x-ag-turn-id names the turn, so {turn}.1.0 reads it from the
-// beginning. A turn that can no longer be read is 410, at which clients that reconnect by themselves stop.
+// beginning. A turn that can no longer be read is 410, also if only its first events are older than WithLookback or were
+// removed from the topic. Clients that reconnect by themselves stop at 410.
 //
 //	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
 //	last=$(sed -n 's/^id: //p' cut.txt | tail -1)
