@@ -34,7 +34,7 @@ func (e ThinkResponded) apply(s *session) {
 	s.row.Cost = r.TotalSessionCost
 	s.row.UserId = boundedID(r.UserID)
 	switch {
-	case len(r.ToolUses)+r.NullToolUses > 0:
+	case len(r.ToolUses)+len(r.NullToolUses) > 0:
 		s.call(r, previous)
 	case r.EndTurn:
 		s.answer(r, previous)
