@@ -45,6 +45,10 @@ func (e ToolFailed) apply(s *session) {
 	case blank(id) || len(*id) > maxID:
 		return
 	}
+	same := digests.Of(ofFailure, e.Value)
+	if s.knowsCall(same) {
+		return // the same failure again, whose id another call may have by now
+	}
 	text := "the tool failed"
 	if reason := e.headerText(topics.HeaderErrorReason); !blank(&reason) {
 		text = clipped(reason)
@@ -53,11 +57,12 @@ func (e ToolFailed) apply(s *session) {
 	if call == nil {
 		if s.thinking() {
 			r := s.synthesise(id, e.Item.Name, int(e.Item.TotalTools), 0, text, "tool_failed")
-			s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Failure: true})
+			s.early(e.Record, *id, &Held{ToolUseId: *id, Result: r, Failure: true, Digest: bytes.Clone(same[:])})
 		}
 		return
 	}
 	s.end(call, s.synthesise(call.ToolUseId, call.Name, len(s.row.Turn.Calls), 0, text, "tool_failed"))
+	s.rememberCall(same)
 	s.completeStep()
 }
 

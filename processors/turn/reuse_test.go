@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -87,4 +88,43 @@ func TestTwoLostUsesOfAnIDCannotBeToldApart(t *testing.T) {
 	asked := p.ask("one")
 	require.Empty(t, p.result("t1", "second"))
 	require.Contains(t, string(the[ToolMessage](t, p.respond(asked, calling("t1"))).Content), "second")
+}
+
+// A worker that crashes before it commits writes its failure again, at another offset. By then the model may have used
+// the tool_use_id for another call.
+func TestARepeatedFailureDoesNotEndTheNextCallOfItsID(t *testing.T) {
+	failed := `{"tool_use_id":"t1","tool_id":"look","name":"look","input":{"at":1},"total_tools":1,"timestamp":"t"}`
+	for name, held := range map[string]bool{"failed after its call": false, "held for its call": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			asked := p.ask("one")
+			fail := func() effects {
+				return p.send("tool-use-dlq", failed, header(topics.HeaderErrorReason, "broken"))
+			}
+			var out effects
+			if held {
+				require.Empty(t, fail())
+				out = p.respond(asked, calling("t1"))
+			} else {
+				p.respond(asked, calling("t1"))
+				out = fail()
+			}
+			has(t, string(the[ToolMessage](t, out).Content), "broken")
+			p.respond(the[Enriched](t, out), calling("t1"))
+			require.Empty(t, fail(), "the same failure again")
+			has(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+		})
+	}
+}
+
+func TestTheNextCallOfAnIDMayFailToo(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	for _, at := range []string{"first", "second"} {
+		p.respond(asked, calling("t1"))
+		out := p.send("tool-use-dlq", fmt.Sprintf(`{"tool_use_id":"t1","name":"look","timestamp":%q}`, at),
+			header(topics.HeaderErrorReason, at))
+		has(t, string(the[ToolMessage](t, out).Content), at)
+		asked = the[Enriched](t, out)
+	}
 }
