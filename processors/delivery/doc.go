@@ -38,6 +38,11 @@
 // records of attempts and nowhere else: not into receipts, dead letters or logs. An output whose route has not come
 // waits for it, for a limited time. A reply descriptor names a service, never an address: see sink.Services.
 //
+// A route is kept until an output names it, for Rules.RouteTTL at most. An output drops the route it names even where it
+// is not delivered to it, because the descriptor names no service. A session keeps 64 routes that are not named yet, and no
+// more than its row has room for: a new route evicts the oldest. An output whose route was evicted waits Rules.RouteWait
+// like any other whose route is missing, and ends in a final receipt, dead.
+//
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit). What there is no room for is given up in this

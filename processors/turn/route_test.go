@@ -104,6 +104,39 @@ func TestTombstoneBelongsToAUsedRouteFirst(t *testing.T) {
 	require.Contains(t, reply(t, p, p.ask("two")), "second")
 }
 
+// With our own delivery no foreign consumer serves routes: every foreign tombstone is a withdrawal.
+func TestTombstoneWithdrawsTheOpenRouteUnderDelivery(t *testing.T) {
+	for name, taken := range map[string]bool{"waiting": false, "taken": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, func(r *Rules) { r.Delivery = true })
+			p.send("reply-to", route)
+			require.NotEmpty(t, reply(t, p, p.ask("one")))
+			require.Empty(t, p.tombstone("reply-to", header(topics.HeaderID, "d/route/0")), "our own delivery's")
+			p.send("reply-to", `{"callbackService":"second"}`)
+			if !taken {
+				p.tombstone("reply-to")
+			}
+			asked := p.ask("two")
+			if taken {
+				p.tombstone("reply-to")
+			}
+			require.Empty(t, reply(t, p, asked), "withdrawn")
+			p.send("reply-to", `{"callbackService":"third"}`)
+			require.Contains(t, reply(t, p, p.ask("three")), "third")
+		})
+	}
+}
+
+func TestTombstoneBelongsToARouteUsedBeforeDeliveryWasSwitchedOn(t *testing.T) {
+	p := newPlay(t)
+	p.send("reply-to", route)
+	reply(t, p, p.ask("one"))
+	p.rules.Delivery = true
+	p.send("reply-to", `{"callbackService":"second"}`)
+	p.tombstone("reply-to")
+	require.Contains(t, reply(t, p, p.ask("two")), "second")
+}
+
 func TestTombstoneRemovesTheOpenUnnamedRoute(t *testing.T) {
 	for name, first := range map[string]bool{"waiting": true, "taken": false} {
 		t.Run(name, func(t *testing.T) {
