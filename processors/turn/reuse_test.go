@@ -69,9 +69,13 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 	p.row, p.parts = row, parts
 
 	turn, _, _ := strings.Cut(call, "/")
-	for _, other := range []string{turn + "/2/tool-use/0", turn + "/10/tool-use/0", "f00/1/tool-use/0", turn} {
+	for _, other := range []string{"f00/1/tool-use/0", turn + "/x/tool-use/0", turn + "/1/tool-use/", turn} {
 		out := p.send("tool-use-result", toolResult("t1", "other"), header(topics.HeaderID, other+"/result"))
-		require.Equal(t, []string{reasonCallEnded}, out.letters(), other)
+		require.Equal(t, []string{reasonCallEnded}, out.letters(), "%s names no call", other)
+	}
+	for _, other := range []string{turn + "/2/tool-use/0", turn + "/10/tool-use/0", turn + "/1/tool-use/1"} {
+		out := p.send("tool-use-result", toolResult("t1", "of "+other), header(topics.HeaderID, other+"/result"))
+		require.Empty(t, out, "%s may come", other)
 	}
 	named := header(topics.HeaderID, call+"/result")
 	require.Empty(t, p.send("tool-use-result", toolResult("t1", "second"), named))
@@ -79,6 +83,8 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 	out := p.send("think-request-response", response)
 	require.Equal(t, call, out.ids()[0])
 	require.Contains(t, string(the[ToolMessage](t, out).Content), `{"said":"second"}`)
+	out = p.respond(the[Enriched](t, out), saying("done"))
+	require.ElementsMatch(t, []string{reasonTurnEnded, reasonUnclaimed, reasonUnclaimed}, out.letters())
 }
 
 // A crash that loses both uses brings both results ahead of both calls, and the first call takes whichever is held.
