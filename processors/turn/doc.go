@@ -44,7 +44,8 @@
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What there is no room for is given up in this order: held results, waiting messages, copies of results in
-// the tool message's metadata, the largest results themselves (the model is told), and last the turn, in an error
-// output.
+// written. What a row has no room for is given up in this order: older memories, held results, waiting messages, the
+// result that has just arrived (the model is told), and last the turn, in an error output; see room.go. History, routes
+// and request IDs are not given up. What a tool message has no room for is given up in this order: the copies of results
+// in its metadata, the largest results themselves, and last the turn.
 package turn

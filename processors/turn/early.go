@@ -55,7 +55,7 @@ func (s *session) hold(from *Record, r workerReply) {
 	h := r.held(from)
 	h.ExpiresMs = s.after(s.rules.ThinkTimeout)
 	s.row.Early = append(s.row.Early, h)
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		s.row.Early = s.row.Early[:len(s.row.Early)-1]
 		s.refuseReply(r, reasonNoRoom)
 		return

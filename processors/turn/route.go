@@ -54,17 +54,32 @@ func (s *session) addRoute(r *ReplyRoute) {
 		kept = slices.DeleteFunc(slices.Clone(kept), same)
 	}
 	if len(kept) >= maxRoutes {
-		s.refuse(reasonTooManyRoute)
-		return
+		i := slices.IndexFunc(kept, s.unclaimed)
+		if i < 0 {
+			s.refuse(reasonTooManyRoute)
+			return
+		}
+		kept = slices.Delete(slices.Clone(kept), i, i+1)
 	}
 	before := s.row.Routes
 	s.row.Routes = append(slices.Clone(kept), r)
 	s.keepRoute(func() { s.row.Routes = before })
 }
 
-// keepRoute refuses the route where the row has no room for it. Routes push nothing else out.
+// unclaimed reports whether no unfinished message can use an open route. The oldest of these makes room for a new one: its
+// message never came, or ended before the route did. If the message comes after all, its output has no route.
+func (s *session) unclaimed(r *ReplyRoute) bool {
+	for a := range s.unfinished() {
+		if sameRequest(a.RequestId, r.RequestId) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepRoute refuses the route where the row has no room for it. Routes displace only memories.
 func (s *session) keepRoute(undo func()) {
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		undo()
 		s.refuse(reasonNoRoom)
 		return

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,20 +190,41 @@ func TestRefusedMessageTakesItsRouteAlong(t *testing.T) {
 }
 
 func TestRoutesAreBounded(t *testing.T) {
-	p := newPlay(t)
-	for range maxRoutes {
-		require.Empty(t, p.send("reply-to", route))
-	}
-	require.Equal(t, []string{reasonTooManyRoute}, p.send("reply-to", route).letters())
 	big := `{"callbackService":"` + strings.Repeat("x", maxDescriptor) + `"}`
 	require.Equal(t, []string{reasonRouteSize}, newPlay(t).send("reply-to", big).letters())
 
-	p = newPlay(t)
+	p := newPlay(t)
 	refused := 0
 	for range maxRoutes {
 		refused += len(p.send("reply-to", `{"x":"`+strings.Repeat("x", 60<<10)+`"}`).letters())
 	}
 	require.Positive(t, refused, "in bytes too")
+}
+
+// Routes whose messages never come do not keep the session from getting new ones.
+func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
+	p := newPlay(t)
+	p.send("reply-to", namedRoute("first"))
+	first := the[Enriched](t, p.send("message-input", requestMessage("one", "first")))
+	for i := range maxRoutes - 1 {
+		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("unused", i))))
+	}
+	require.Empty(t, p.send("reply-to", namedRoute("last")))
+	require.Len(t, p.state().Routes, maxRoutes)
+	require.Equal(t, namedRoute("first"), reply(t, p, first), "its message is not finished")
+	for _, id := range []string{"unused0", "unused1", "last"} {
+		asked := the[Enriched](t, p.send("message-input", requestMessage("x", id)))
+		require.Equal(t, id != "unused0", reply(t, p, asked) == namedRoute(id), id)
+	}
+}
+
+func TestRouteIsRefusedWhereMessagesWaitForAllOthers(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.QueueLimit = maxRoutes })
+	for i := range maxRoutes {
+		p.send("message-input", requestMessage("x", fmt.Sprint("r", i)))
+		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("r", i))))
+	}
+	require.Equal(t, []string{reasonTooManyRoute}, p.send("reply-to", namedRoute("more")).letters())
 }
 
 func TestARepeatedRouteIsOneRoute(t *testing.T) {
