@@ -13,7 +13,8 @@ import (
 //  1. Memories that are older than Rules.RememberFor.
 //  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old except where an operator resets offsets.
-//  3. Held results, the newest first: dead-lettered. Their calls time out.
+//  3. Records held for steps to come, then results held for the open step, the newest first: dead-lettered. Their steps
+//     and calls time out.
 //  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
 //  5. The result of a tool that has just arrived: the model is told that it is too large.
 //  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
@@ -87,11 +88,7 @@ func (s *session) shrink(limit int, most loss) bool {
 	for !s.row.within(limit) {
 		switch waiting := s.row.Waiting; {
 		case s.forgetOlder():
-		case most >= heldResults && len(s.row.Turn.GetHeld()) > 0:
-			held := s.row.Turn.Held
-			last := held[len(held)-1]
-			s.row.Turn.Held = slices.Delete(held, len(held)-1, len(held))
-			s.giveUp(last, reasonNoRoom)
+		case most >= heldResults && s.dropHeld():
 		case most >= waitingMessages && len(waiting) > 0:
 			s.stopWaiting(waiting[len(waiting)-1])
 		default:
@@ -115,6 +112,9 @@ func (s *session) givable(most loss) (bytes int) {
 	if most >= heldResults {
 		for _, h := range s.row.Turn.GetHeld() {
 			bytes += sizeInList(h)
+		}
+		for _, h := range s.row.Early {
+			bytes += 1 + sizeInList(h) // the tag has two bytes
 		}
 	}
 	if most >= waitingMessages {

@@ -51,6 +51,9 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		}
 	}
 	event.apply(s)
+	if s.changed && len(s.row.Early) > 0 {
+		s.applyEarly()
+	}
 	switch {
 	case s.starved:
 		return Outcome{Starved: true}
@@ -86,6 +89,8 @@ type session struct {
 	starved bool    // what stands apart was asked for and is not loaded
 	found   int     // the size of a row that was over its limit as it was found, else 0
 	instant *string // now in text, once it was needed
+
+	replaying *Held // the held record that is being applied, nil for the event itself
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
