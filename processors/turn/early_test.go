@@ -294,6 +294,40 @@ func TestAHeldRecordIsGivenUpInTime(t *testing.T) {
 	}
 }
 
+// A record whose message waits is held as long as the message does, which may be longer than a step waits.
+func TestAHeldRecordWaitsWithItsMessage(t *testing.T) {
+	for name, named := range map[string]bool{"named by id": true, "named by echo": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.ask("first")
+			p.send("message-input", message("second"))
+			p.send("message-input", message("third"))
+			third := turnID(p.key, p.past[2].record().Cause) + "/1/enriched/0"
+			var opts []recordOption
+			if named {
+				opts = append(opts, header(topics.HeaderID, third+"/think"))
+			}
+			p.now = p.now.Add(-time.Minute) // it expires before the first turn does
+			early := `{"previous_messages":null,"last_input_message":` + message("third") + `,` + saying("to the third") + `}`
+			require.Empty(t, p.send("think-request-response", early, opts...))
+			p.now = p.now.Add(time.Minute)
+			var said []string
+			for range 10 {
+				if p.state().Turn == nil {
+					break
+				}
+				out := p.wait(time.UnixMilli(p.state().DeadlineMs).Sub(p.now))
+				require.Empty(t, out.letters())
+				for _, o := range emitted[Answered](out) {
+					said = append(said, o.Content)
+				}
+			}
+			require.Len(t, said, 3)
+			require.Equal(t, "to the third", said[2])
+		})
+	}
+}
+
 // What answers a turn or a step that has ended is not held: its id, or its echo, says so.
 func TestALateAnswerIsNotHeld(t *testing.T) {
 	p := threeTurns(t, true)
