@@ -127,4 +127,3 @@ func TestHeldRecordsGiveWay(t *testing.T) {
 		require.Greater(t, len(p.state().Causes), known)
 	})
 }
-

@@ -210,4 +210,3 @@ func TestAnEchoIsHeldForItsHistory(t *testing.T) {
 	out := p.send("message-input", message("yes"))
 	require.Equal(t, "later", the[Answered](t, out).Content)
 }
-
