@@ -214,7 +214,7 @@ func TestFullRowKeepsItsPromises(t *testing.T) {
 func TestRowOverALoweredLimitKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFull(t)
-		f.rules.RecordLimit, f.rules.RowLimit = 4*minRecord, 3*minRecord
+		f.rules.RecordLimit, f.rules.RowLimit = 2*minRecord, 2*minRecord
 		moves := f.moves()
 		lowered := false
 		moves["lower"] = func(t *rapid.T) {
