@@ -34,7 +34,7 @@ const (
 )
 
 // Close implements Closer: it commits offsets as the member, or returns an error that wraps ErrNotCommitted; ErrFenced
-// where another process has taken the instance's identity.
+// where another process has taken the instance's identity, ErrUnauthorized where the broker denies the commit.
 func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member) error {
 	if len(offsets) == 0 {
 		return nil
@@ -53,6 +53,8 @@ func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member
 			return nil
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+		case unauthorized(err):
+			return fmt.Errorf("%w: commit of group %s: %w", ErrUnauthorized, m.Group, err)
 		case lostMembership(err):
 			return fmt.Errorf("%w: group %s, generation %d: %w", ErrNotCommitted, m.Group, m.Generation, err)
 		}
@@ -83,14 +85,22 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 		_ = coordinator.Close()
 		return err
 	}
+	return refusals(resp)
+}
+
+// refusals joins the errors of a response to a commit, one of each kind: one partition's must not hide another's.
+func refusals(resp *sarama.OffsetCommitResponse) error {
+	seen := map[sarama.KError]bool{sarama.ErrNoError: true}
+	var errs []error
 	for topic, partitions := range resp.Errors {
 		for partition, kerr := range partitions {
-			if kerr != sarama.ErrNoError {
-				return fmt.Errorf("%s/%d: %w", topic, partition, kerr)
+			if !seen[kerr] {
+				seen[kerr] = true
+				errs = append(errs, fmt.Errorf("%s/%d: %w", topic, partition, kerr))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // lostMembership reports whether the coordinator no longer takes commits of this generation. Sarama's heartbeat meets

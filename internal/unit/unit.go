@@ -220,6 +220,9 @@ func (u *Unit) Health() Health {
 	if h.State == Running && !r.lease.Held() {
 		h.State = Degraded
 	}
+	if n, why := r.uncommitted(); h.State == Running && n >= tolerableCuts {
+		h.State, h.Err = Degraded, why
+	}
 	return h
 }
 
