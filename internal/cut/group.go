@@ -36,6 +36,9 @@ type Options struct {
 	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
 	// asked for again. It may block for as long as requests take.
 	Unstable func()
+	// Relist commits the first position of each claim even if it is committed already, because its metadata is not
+	// what would be committed now.
+	Relist bool
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
@@ -264,7 +267,8 @@ func (h *handler) partitions(s sarama.ConsumerGroupSession) []int32 {
 func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.ConsumerGroupClaim) error {
 	c := newClaim(inner)
 	p := Partition{inner.Topic(), inner.Partition()}
-	if at := inner.InitialOffset(); at < 0 {
+	switch at := inner.InitialOffset(); {
+	case at < 0:
 		offset, err := h.group.opts.Client.GetOffset(p.Topic, p.ID, at)
 		if err != nil {
 			err = fmt.Errorf("cut: %s/%d: first offset: %w", p.Topic, p.ID, err)
@@ -273,6 +277,8 @@ func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.Consu
 		}
 		c.next.Store(offset)
 		h.series.Note(p, offset)
+	case h.group.opts.Relist:
+		h.series.Note(p, at)
 	}
 	h.mu.Lock()
 	h.claims[p] = c

@@ -12,11 +12,14 @@ import (
 // Plain is the closer of at-least-once: it commits offsets in the background, by OffsetCommit requests of a client of
 // its own. session.Commit would wait behind the long-poll fetch on Sarama's connection (385 ms measured, R2).
 type Plain struct {
-	client sarama.Client
+	client  sarama.Client
+	listing *Listing
 }
 
-// NewPlain returns the at-least-once closer. It does not own client.
-func NewPlain(client sarama.Client) *Plain { return &Plain{client: client} }
+// NewPlain returns the at-least-once closer. It does not own client. listing may be nil.
+func NewPlain(client sarama.Client, listing *Listing) *Plain {
+	return &Plain{client: client, listing: listing}
+}
 
 // Background implements Closer: what is repeated after a crash is harmless, so nothing waits for a commit.
 func (*Plain) Background() bool { return true }
@@ -53,6 +56,8 @@ func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member
 			return nil
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+		case errors.Is(err, sarama.ErrOffsetMetadataTooLarge):
+			p.listing.refuse()
 		case unauthorized(err):
 			return fmt.Errorf("%w: commit of group %s: %w", ErrUnauthorized, m.Group, err)
 		case lostMembership(err):
@@ -77,8 +82,8 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 	if m.Instance != "" {
 		req.GroupInstanceId = &m.Instance
 	}
-	for p, offset := range offsets {
-		req.AddBlockWithLeaderEpoch(p.Topic, p.ID, offset, -1, 0, "")
+	for at, offset := range offsets {
+		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at.Topic))
 	}
 	resp, err := coordinator.CommitOffset(req)
 	if err != nil {

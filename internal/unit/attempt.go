@@ -33,6 +33,8 @@ type run struct {
 	producer   *cut.Producer
 	processor  *goka.Processor
 	partitions atomic.Int32
+	inputs     inputs
+	listing    *cut.Listing
 	visiting   sync.Mutex
 	life       context.Context // of the processor: Goka's
 
@@ -307,6 +309,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
+		Relist: u.relist,
 		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {

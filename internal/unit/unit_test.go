@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/leaktest"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }
 
 // cluster starts an embedded broker with topics of two partitions.
