@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -17,17 +18,19 @@ const (
 	listingFormat = "turntable/1"
 	inputsField   = "inputs"
 	topicField    = "topic"
+	countField    = "partitions"
 )
 
 // The size of a listing. A broker refuses metadata of more than offset.metadata.max.bytes, 4096 by default.
 const (
 	hashLength   = 6   // characters of base64: 36 bits tell the inputs of one group apart
-	mostOfInputs = 500 // 3,500 bytes; inputs beyond it are not listed
+	mostOfInputs = 500 // 3,500 characters; inputs beyond it are not listed
 )
 
-// Listing makes the metadata that a group commits with each offset: the group's inputs, and the ID of the offset's
-// topic. A broker drops the offsets of a topic that is deleted. Without a list, an input that was deleted and recreated
-// could not be told from one that the group never read. A nil Listing makes no metadata. It is safe for concurrent use.
+// Listing makes the metadata that a group commits with each offset: the group's inputs, the number of partitions that its
+// rows are spread over, and the ID of the offset's topic. A broker drops the offsets of a topic that is deleted. Without a
+// list, an input that was deleted and recreated could not be told from one that the group never read. A nil Listing makes
+// no metadata. It is safe for concurrent use.
 type Listing struct {
 	text    string
 	ids     map[string]string
@@ -36,9 +39,11 @@ type Listing struct {
 }
 
 // NewListing returns the listing of a group's inputs, of which ids has the topic IDs; a topic that the broker has no ID
-// for is missing there. refused outlives the listing: it is set when the broker does not take metadata of this size, and
+// for is missing there. partitions is 0 for a group without a table. refused outlives the listing: it is set when the broker does not take metadata of this size, and
 // offsets are then committed without any.
-func NewListing(inputs []string, ids map[string]string, refused *atomic.Bool, log *zap.Logger) *Listing {
+func NewListing(inputs []string, ids map[string]string, partitions int, refused *atomic.Bool,
+	log *zap.Logger,
+) *Listing {
 	hashes := make([]string, len(inputs))
 	for i, in := range inputs {
 		hashes[i] = hashOf(in)
@@ -46,9 +51,11 @@ func NewListing(inputs []string, ids map[string]string, refused *atomic.Bool, lo
 	slices.Sort(hashes)
 	hashes = slices.Compact(hashes)
 	hashes = hashes[:min(len(hashes), mostOfInputs)]
-	return &Listing{
-		text: listingFormat + " " + inputsField + "=" + strings.Join(hashes, ","), ids: ids, refused: refused, log: log,
+	text := listingFormat + " " + inputsField + "=" + strings.Join(hashes, ",")
+	if partitions > 0 {
+		text += " " + countField + "=" + strconv.Itoa(partitions)
 	}
+	return &Listing{text: text, ids: ids, refused: refused, log: log}
 }
 
 func hashOf(topic string) string {
@@ -77,8 +84,9 @@ func (l *Listing) refuse() {
 
 // Listed is what the metadata of a committed offset says. The zero Listed lists nothing.
 type Listed struct {
-	inputs map[string]bool // by hash
-	topic  string
+	inputs     map[string]bool // by hash
+	topic      string
+	partitions int
 }
 
 // ParseListed reads the metadata of a committed offset. It reports false for metadata that is not a Listing's.
@@ -96,6 +104,8 @@ func ParseListed(metadata string) (Listed, bool) {
 			}
 		case topicField:
 			l.topic = value
+		case countField:
+			l.partitions, _ = strconv.Atoi(value)
 		}
 	}
 	return l, true
@@ -103,6 +113,9 @@ func ParseListed(metadata string) (Listed, bool) {
 
 // Has reports whether a topic was an input of the group when the offset was committed.
 func (l Listed) Has(topic string) bool { return l.inputs[hashOf(topic)] }
+
+// Partitions is the number of partitions that the group's rows were spread over, 0 where that is not known.
+func (l Listed) Partitions() int { return l.partitions }
 
 // OfAnother reports whether the offset was committed for another topic of the same name as the one with this ID: the
 // topic was deleted and recreated. It reports false where one of the IDs is not known.

@@ -11,7 +11,7 @@ import (
 )
 
 func listing(inputs []string, ids map[string]string) *Listing {
-	return NewListing(inputs, ids, new(atomic.Bool), zap.NewNop())
+	return NewListing(inputs, ids, 4, new(atomic.Bool), zap.NewNop())
 }
 
 func TestMetadataListsTheInputsAndTheTopic(t *testing.T) {
@@ -24,6 +24,7 @@ func TestMetadataListsTheInputsAndTheTopic(t *testing.T) {
 		for i, topic := range topics {
 			require.Equal(t, i < n, l.Has(topic), topic)
 		}
+		require.Equal(t, 4, l.Partitions())
 		require.False(t, l.OfAnother("1f"))
 		require.True(t, l.OfAnother("2f"))
 		require.False(t, l.OfAnother(""), "the broker has no IDs")
@@ -51,6 +52,7 @@ func TestMetadataOfOthersListsNothing(t *testing.T) {
 	require.True(t, ours)
 	require.False(t, l.Has("in"))
 	require.False(t, l.OfAnother("1f"), "committed without an ID")
+	require.Zero(t, l.Partitions())
 	var none *Listing
 	require.Empty(t, none.Metadata("in"))
 }

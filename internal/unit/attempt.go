@@ -156,6 +156,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
+	watch.Go(func() { r.watchInputs(running, r.client.Config().Metadata.RefreshFrequency) })
 	err := r.processor.Run(running)
 	close(ended)
 	cancel()

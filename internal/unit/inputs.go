@@ -16,14 +16,14 @@ import (
 // inputs are the topics that a group reads, as a broker describes them.
 type inputs map[string]recovery.Described
 
-// recreated reports whether an input was deleted and recreated since an earlier description.
-func (in inputs) recreated(since inputs) bool {
+// recreated returns an input that was deleted and recreated since an earlier description, or "".
+func (in inputs) recreated(since inputs) string {
 	for topic, now := range in {
-		if was, ok := since[topic]; ok && was.ID != now.ID {
-			return true
+		if was := since[topic].ID; was != "" && now.ID != "" && was != now.ID {
+			return topic
 		}
 	}
-	return false
+	return ""
 }
 
 // ids are the topic IDs.
@@ -46,22 +46,29 @@ func (u *Unit) inputTopics() []string {
 	return topics
 }
 
-// describeInputs learns the IDs of the inputs, by which it makes the listing of the attempt, and checks that all topics that must have as many partitions as each other
-// do: the inputs, the tables that are joined, the group's table and its loop topic.
+// together are the topics that must have as many partitions as each other: the inputs, the tables that are joined, the
+// group's table and its loop topic. Those that the group creates may not exist yet.
+func (r *run) together() []string {
+	u := r.unit
+	topics := u.inputTopics()
+	for _, join := range u.cfg.Graph.JointTables() {
+		topics = append(topics, join.Topic())
+	}
+	if loop := u.cfg.Graph.LoopStream(); loop != nil {
+		topics = append(topics, loop.Topic())
+	}
+	if u.cfg.Graph.GroupTable() != nil {
+		topics = append(topics, string(goka.GroupTable(u.cfg.Graph.Group())))
+	}
+	return topics
+}
+
+// describeInputs learns the IDs of the inputs, by which it makes the listing of the attempt, and checks that all topics
+// that must have as many partitions as each other do.
 func (r *run) describeInputs() error {
 	u := r.unit
 	names := u.inputTopics()
-	together := slices.Clone(names)
-	for _, join := range u.cfg.Graph.JointTables() {
-		together = append(together, join.Topic())
-	}
-	if loop := u.cfg.Graph.LoopStream(); loop != nil {
-		together = append(together, loop.Topic())
-	}
-	if u.cfg.Graph.GroupTable() != nil {
-		together = append(together, string(goka.GroupTable(u.cfg.Graph.Group())))
-	}
-	found, err := r.topics.Describe(together...)
+	found, err := r.topics.Describe(r.together()...)
 	if err != nil {
 		return err
 	}
@@ -71,12 +78,16 @@ func (r *run) describeInputs() error {
 			r.inputs[name] = d
 		}
 	}
-	r.listing = cut.NewListing(names, r.inputs.ids(), &u.unlisted, u.cfg.Logger)
+	partitions := 0
+	if u.cfg.Graph.GroupTable() != nil {
+		partitions = found[u.firstInput()].Partitions
+	}
+	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, &u.unlisted, u.cfg.Logger)
 	return copartitioned(found)
 }
 
 // copartitioned returns an error that wraps recovery.ErrPartitions unless all topics have the same number of partitions.
-func copartitioned(found map[string]recovery.Described) error {
+func copartitioned(found inputs) error {
 	byCount := map[int][]string{}
 	for topic, d := range found {
 		byCount[d.Partitions] = append(byCount[d.Partitions], topic)
@@ -87,10 +98,20 @@ func copartitioned(found map[string]recovery.Described) error {
 	var counts []string
 	for _, n := range slices.Sorted(maps.Keys(byCount)) {
 		slices.Sort(byCount[n])
-		counts = append(counts, fmt.Sprintf("%s: %d", strings.Join(byCount[n], ", "), n))
+		counts = append(counts, fmt.Sprintf("%d of %s", n, strings.Join(byCount[n], ", ")))
 	}
-	return fmt.Errorf("%w: the records of a key would be on another partition than its row (%s). Partitions cannot be added "+
-		"to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the group, delete "+
-		"these topics, create them with the new count, and start again without the rows",
-		recovery.ErrPartitions, strings.Join(counts, "; "))
+	return parted(strings.Join(counts, "; "))
+}
+
+// parted is the error of a group whose keys have moved to other partitions.
+func parted(counts string) error {
+	return fmt.Errorf("%w: a key's records would be on another partition than its row (partitions: %s). Partitions cannot "+
+		"be added to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the "+
+		"group, delete these topics, create them with the new count, and start again without the rows",
+		recovery.ErrPartitions, counts)
+}
+
+// partedFrom is the error of a group whose rows are spread over fewer partitions, or more, than an input has now.
+func partedFrom(rows int, topic string, now int) error {
+	return parted(fmt.Sprintf("%d when the rows were written; %d of %s", rows, now, topic))
 }

@@ -21,7 +21,7 @@ func (r *run) prepare() error {
 	if err := r.prepareDeadLetters(len(partitions)); err != nil {
 		return err
 	}
-	if u.seen && !r.inputs.recreated(u.inputs) {
+	if u.seen && r.inputs.recreated(u.inputs) == "" {
 		return nil
 	}
 	if err := r.startInputs(); err != nil {

@@ -2,10 +2,11 @@ package unit_test
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,11 +26,13 @@ type relay struct {
 	admin     *kadm.Client
 	group     string
 	guarantee unit.Guarantee
+	conf      func() *sarama.Config // lively
+	table     bool                  // it counts what it forwards
 }
 
 func newRelay(t testing.TB, guarantee unit.Guarantee, topics ...string) *relay {
 	t.Helper()
-	r := &relay{TB: t, brokers: testbroker.Start(t), group: testbroker.Agent(), guarantee: guarantee}
+	r := &relay{TB: t, brokers: testbroker.Start(t), group: testbroker.Agent(), guarantee: guarantee, conf: lively}
 	r.admin = kadm.NewClient(dial(t, r.brokers))
 	r.create(append(topics, "out")...)
 	return r
@@ -73,10 +76,16 @@ func (r *relay) start(inputs ...string) *running {
 	for _, in := range inputs {
 		edges = append(edges, goka.Input(goka.Stream(r.topic(in)), codec.String(), func(ctx goka.Context, m any) {
 			ctx.Emit(out, ctx.Key(), m.(codec.Decoded[string]).Value)
+			if r.table {
+				ctx.SetValue(strconv.Itoa(count(ctx.Value()) + 1))
+			}
 		}))
 	}
+	if r.table {
+		edges = append(edges, goka.Persist(codec.String()))
+	}
 	return run(r, unit.Config{
-		Brokers: r.brokers, Graph: goka.DefineGroup(goka.Group(r.group), edges...), Instance: "i", Sarama: lively,
+		Brokers: r.brokers, Graph: goka.DefineGroup(goka.Group(r.group), edges...), Instance: "i", Sarama: r.conf,
 		Guarantee: r.guarantee,
 	})
 }
@@ -236,6 +245,5 @@ func TestOffsetsAreCommittedWithoutMetadataWhereTheBrokerRefusesIt(t *testing.T)
 		put(t, brokers, keyed("in", "k", "x"))
 		eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 1 })
 		u.ready(t)
-		require.Equal(t, fmt.Sprint(1), string(take(t, brokers, "out", 1)[0].Value))
 	})
 }

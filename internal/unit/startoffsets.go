@@ -22,8 +22,8 @@ import (
 //     committed before anything is read: from then on an input without an offset is one that the group never had, however
 //     early its first life ends.
 //
-// The coordinator takes these commits only while the group has no members. Else an input without an offset starts at its
-// oldest.
+// The coordinator takes these commits only while the group has no members but this one. Else an input without an offset
+// starts at its oldest.
 func (r *run) startInputs() error {
 	u := r.unit
 	admin, err := sarama.NewClusterAdminFromClient(r.client)
@@ -34,7 +34,10 @@ func (r *run) startInputs() error {
 	if err != nil {
 		return err
 	}
-	h := r.historyOf(committed)
+	h, err := r.historyOf(committed)
+	if err != nil {
+		return err
+	}
 	before := &sarama.OffsetFetchResponse{}
 	if len(h.read) == 0 {
 		if before, err = offsetsOf(admin, u.cfg.Predecessor); err != nil {
@@ -59,7 +62,9 @@ type history struct {
 	relist bool // an offset has other metadata than it would be committed with now
 }
 
-func (r *run) historyOf(committed *sarama.OffsetFetchResponse) history {
+// historyOf reads a group's committed offsets. Its error wraps recovery.ErrPartitions where the rows are spread over
+// another number of partitions than the inputs have now.
+func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) {
 	h := history{read: map[string]bool{}, stale: map[cut.Partition]bool{}}
 	for topic, blocks := range committed.Blocks {
 		for p, b := range blocks {
@@ -74,13 +79,15 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) history {
 			case b.Offset < 0:
 			case known && ours && l.OfAnother(input.ID):
 				h.stale[cut.Partition{Topic: topic, ID: p}] = true
+			case known && r.unit.cfg.Graph.GroupTable() != nil && l.Partitions() > 0 && l.Partitions() != input.Partitions:
+				return h, partedFrom(l.Partitions(), topic, input.Partitions)
 			default:
 				h.read[topic] = true
 				h.relist = h.relist || known && b.Metadata != r.listing.Metadata(topic)
 			}
 		}
 	}
-	return h
+	return h, nil
 }
 
 // lists reports whether the group has read a topic before.
@@ -144,12 +151,21 @@ func (r *run) commitStarts(starts map[cut.Partition]int64) error {
 	if len(starts) == 0 {
 		return nil
 	}
+	plain := cut.NewPlain(r.client, r.listing)
 	none := cut.Member{Group: u.group, Generation: sarama.GroupGenerationUndefined}
-	err := cut.NewPlain(r.client, r.listing).Close(context.Background(), starts, none)
-	if errors.Is(err, sarama.ErrUnknownMemberId) || errors.Is(err, sarama.ErrIllegalGeneration) ||
-		errors.Is(err, sarama.ErrRebalanceInProgress) {
+	err := plain.Close(context.Background(), starts, none)
+	if hasMembers(err) && u.last.ID != "" { // perhaps only this instance, before its restart
+		err = plain.Close(context.Background(), starts, u.last)
+	}
+	if hasMembers(err) {
 		u.cfg.Logger.Warn("the group has members: inputs without an offset start at their oldest", zap.Error(err))
 		return nil
 	}
 	return err
+}
+
+// hasMembers reports whether the coordinator refused a commit because of the group's members.
+func hasMembers(err error) bool {
+	return errors.Is(err, sarama.ErrUnknownMemberId) || errors.Is(err, sarama.ErrIllegalGeneration) ||
+		errors.Is(err, sarama.ErrRebalanceInProgress)
 }
