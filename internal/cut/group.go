@@ -36,6 +36,13 @@ type Options struct {
 	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
 	// asked for again. It may block for as long as requests take.
 	Unstable func()
+	// Epochs, if any, is told of each claim that begins.
+	Epochs *Epochs
+	// Truncated, if any, is asked about a claim that Sarama starts at its oldest offset. It returns the offset at which to
+	// start instead, or one that is not above the oldest.
+	Truncated func(p Partition) (int64, error)
+	// Listing is the metadata of an offset that is committed because of Truncated; it may be nil.
+	Listing *Listing
 	// Relist commits the first position of each claim even if it is committed already, because its metadata is not
 	// what would be committed now.
 	Relist bool
@@ -267,12 +274,16 @@ func (h *handler) partitions(s sarama.ConsumerGroupSession) []int32 {
 func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.ConsumerGroupClaim) error {
 	c := newClaim(inner)
 	p := Partition{inner.Topic(), inner.Partition()}
+	h.group.opts.Epochs.Begin(p)
 	switch at := inner.InitialOffset(); {
 	case at < 0:
 		offset, err := h.group.opts.Client.GetOffset(p.Topic, p.ID, at)
 		if err != nil {
 			err = fmt.Errorf("cut: %s/%d: first offset: %w", p.Topic, p.ID, err)
 			h.series.Fail(err)
+			return err
+		}
+		if moved, err := h.restart(p, offset); moved || err != nil {
 			return err
 		}
 		c.next.Store(offset)

@@ -19,6 +19,7 @@ const (
 	inputsField   = "inputs"
 	topicField    = "topic"
 	countField    = "partitions"
+	epochField    = "epoch"
 )
 
 // The size of a listing. A broker refuses metadata of more than offset.metadata.max.bytes, 4096 by default.
@@ -34,14 +35,15 @@ const (
 type Listing struct {
 	text    string
 	ids     map[string]string
+	epochs  *Epochs
 	refused *atomic.Bool
 	log     *zap.Logger
 }
 
 // NewListing returns the listing of a group's inputs, of which ids has the topic IDs; a topic that the broker has no ID
-// for is missing there. partitions is 0 for a group without a table. refused outlives the listing: it is set when the broker does not take metadata of this size, and
+// for is missing there. partitions is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is set when the broker does not take metadata of this size, and
 // offsets are then committed without any.
-func NewListing(inputs []string, ids map[string]string, partitions int, refused *atomic.Bool,
+func NewListing(inputs []string, ids map[string]string, partitions int, epochs *Epochs, refused *atomic.Bool,
 	log *zap.Logger,
 ) *Listing {
 	hashes := make([]string, len(inputs))
@@ -55,7 +57,7 @@ func NewListing(inputs []string, ids map[string]string, partitions int, refused 
 	if partitions > 0 {
 		text += " " + countField + "=" + strconv.Itoa(partitions)
 	}
-	return &Listing{text: text, ids: ids, refused: refused, log: log}
+	return &Listing{text: text, ids: ids, epochs: epochs, refused: refused, log: log}
 }
 
 func hashOf(topic string) string {
@@ -63,15 +65,33 @@ func hashOf(topic string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:hashLength]
 }
 
-// Metadata is what is committed with an offset of a topic.
-func (l *Listing) Metadata(topic string) string {
+// Metadata is what is committed with an offset of a partition.
+func (l *Listing) Metadata(p Partition) string {
 	if l == nil || l.refused.Load() {
 		return ""
 	}
+	text := l.of(p.Topic)
+	if epoch, ok := l.epochs.Of(p); ok {
+		text += " " + epochField + "=" + strconv.Itoa(int(epoch))
+	}
+	return text
+}
+
+// of is the metadata of a topic's offsets, without the part that differs between its partitions.
+func (l *Listing) of(topic string) string {
 	if id := l.ids[topic]; id != "" {
 		return l.text + " " + topicField + "=" + id
 	}
 	return l.text
+}
+
+// Current reports whether metadata that was committed with an offset says of the group what would be committed now.
+func (l *Listing) Current(topic, metadata string) bool {
+	if l.refused.Load() {
+		return metadata == ""
+	}
+	text := l.of(topic)
+	return metadata == text || strings.HasPrefix(metadata, text+" "+epochField+"=")
 }
 
 // refuse leaves metadata out from now on.
@@ -87,6 +107,7 @@ type Listed struct {
 	inputs     map[string]bool // by hash
 	topic      string
 	partitions int
+	epoch      int32 // -1: not known
 }
 
 // ParseListed reads the metadata of a committed offset. It reports false for metadata that is not a Listing's.
@@ -95,7 +116,7 @@ func ParseListed(metadata string) (Listed, bool) {
 	if len(fields) == 0 || fields[0] != listingFormat {
 		return Listed{}, false
 	}
-	l := Listed{inputs: map[string]bool{}}
+	l := Listed{inputs: map[string]bool{}, epoch: -1}
 	for _, f := range fields[1:] {
 		switch name, value, _ := strings.Cut(f, "="); name {
 		case inputsField:
@@ -106,6 +127,10 @@ func ParseListed(metadata string) (Listed, bool) {
 			l.topic = value
 		case countField:
 			l.partitions, _ = strconv.Atoi(value)
+		case epochField:
+			if epoch, err := strconv.ParseInt(value, 10, 32); err == nil {
+				l.epoch = int32(epoch)
+			}
 		}
 	}
 	return l, true
@@ -116,6 +141,10 @@ func (l Listed) Has(topic string) bool { return l.inputs[hashOf(topic)] }
 
 // Partitions is the number of partitions that the group's rows were spread over, 0 where that is not known.
 func (l Listed) Partitions() int { return l.partitions }
+
+// Epoch is the leader epoch under which the records before the offset were read, or an older one; false where it is not
+// known.
+func (l Listed) Epoch() (int32, bool) { return l.epoch, l.epoch >= 0 }
 
 // OfAnother reports whether the offset was committed for another topic of the same name as the one with this ID: the
 // topic was deleted and recreated. It reports false where one of the IDs is not known.

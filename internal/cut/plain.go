@@ -83,7 +83,7 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 		req.GroupInstanceId = &m.Instance
 	}
 	for at, offset := range offsets {
-		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at.Topic))
+		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at))
 	}
 	resp, err := coordinator.CommitOffset(req)
 	if err != nil {

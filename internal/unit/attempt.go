@@ -35,6 +35,7 @@ type run struct {
 	partitions atomic.Int32
 	inputs     inputs
 	listing    *cut.Listing
+	epochs     *cut.Epochs
 	visiting   sync.Mutex
 	life       context.Context // of the processor: Goka's
 
@@ -310,7 +311,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
-		Relist: u.relist,
+		Relist: u.relist, Epochs: r.epochs, Truncated: r.truncated, Listing: r.listing,
 		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {

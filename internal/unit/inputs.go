@@ -78,11 +78,12 @@ func (r *run) describeInputs() error {
 			r.inputs[name] = d
 		}
 	}
+	r.epochs = r.newEpochs()
 	partitions := 0
 	if u.cfg.Graph.GroupTable() != nil {
 		partitions = found[u.firstInput()].Partitions
 	}
-	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, &u.unlisted, u.cfg.Logger)
+	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &u.unlisted, u.cfg.Logger)
 	return copartitioned(found)
 }
 

@@ -83,7 +83,7 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) 
 				return h, partedFrom(l.Partitions(), topic, input.Partitions)
 			default:
 				h.read[topic] = true
-				h.relist = h.relist || known && b.Metadata != r.listing.Metadata(topic)
+				h.relist = h.relist || known && !r.listing.Current(topic, b.Metadata)
 			}
 		}
 	}
