@@ -15,6 +15,8 @@ func (h *handler) restart(p Partition, oldest int64) (moved bool, err error) {
 		moved = err == nil || lostMembership(err) // by a claim that has restarted before this one: the next generation's turn
 	}
 	switch {
+	case h.series.Context().Err() != nil: // revoked or failed meanwhile
+		return true, nil
 	case moved:
 		h.leave()
 		return true, nil

@@ -160,7 +160,8 @@ func (u *Unit) outage(err error) bool {
 // hopeless reports whether an error stays until somebody does something about it.
 func hopeless(err error) bool {
 	for _, e := range []error{
-		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions, store.ErrDamaged, store.ErrNewerFormat,
+		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions,
+		store.ErrDamaged, store.ErrNewerFormat,
 	} {
 		if errors.Is(err, e) {
 			return true
