@@ -41,8 +41,8 @@ type Listing struct {
 }
 
 // NewListing returns the listing of a group's inputs, of which ids has the topic IDs; a topic that the broker has no ID
-// for is missing there. partitions is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is set when the broker does not take metadata of this size, and
-// offsets are then committed without any.
+// for is missing there. partitions is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is
+// set when the broker does not take metadata of this size, and offsets are then committed without any.
 func NewListing(inputs []string, ids map[string]string, partitions int, epochs *Epochs, refused *atomic.Bool,
 	log *zap.Logger,
 ) *Listing {
