@@ -69,6 +69,25 @@
 // Effects outside Kafka (an HTTP request, a model call) are at-least-once under both guarantees. Pass the ID to the
 // receiver.
 //
+// # Where an input starts
+//
+// An input without a committed offset starts as follows. A new group reads it from the oldest record, or from where
+// WithPredecessor stopped. A group with offsets reads an input that it has read before from the oldest record: its topic was
+// deleted and recreated, or its offsets were deleted. It reads any other input from the newest record: a topic that an
+// upgrade adds, or a group that was taken over from FlightDeck. Each committed offset lists the group's inputs in its
+// metadata for this, in about 8 bytes per input; tools that commit for the group remove the list until the next start. To
+// skip records, reset offsets to the newest instead of deleting them.
+//
+// After an unclean leader election a group continues where the new leader's log began. Records that only the old leader had
+// are lost. If the new log has grown beyond the committed offset before the group notices, the records between are skipped.
+//
+// # Failures
+//
+// A failure stops the unit, which restarts with backoff. Requests that the brokers deny for a missing ACL are failures;
+// after 20 consecutive ones Run returns ErrGaveUp. Health is degraded while the unit waits for a restart, while its
+// membership is not confirmed, and while offsets cannot be committed for several cuts. Adding partitions to a topic in use
+// ends Run with an error that names the topics and the ways to migrate.
+//
 // # Configuration
 //
 // Every option has a default that is safe for production, except where a capability's documentation says otherwise.

@@ -17,8 +17,9 @@ const (
 	NotStarted State = "not started" // Run was not called
 	Recovering State = "recovering"  // it joins the group or reads its tables
 	Running    State = "running"     // records flow
-	Degraded   State = "degraded"    // it failed and ends or waits for its restart, or its membership is not confirmed
-	Stopped    State = "stopped"     // Run has returned
+	// Degraded: it failed and waits for its restart, its membership is not confirmed, or offsets are not committed.
+	Degraded State = "degraded"
+	Stopped  State = "stopped" // Run has returned
 )
 
 func stateOf(s unit.State) State { return State(s.String()) }
@@ -30,7 +31,7 @@ type Health struct {
 	Since time.Time `json:"since"`
 	// Restarts counts the failures in a row; a minute without one forgets them.
 	Restarts int `json:"restarts"`
-	// Err is the last failure. It stays after a recovery.
+	// Err is the last failure, or why offsets are not committed. A failure stays after a recovery.
 	Err error `json:"-"`
 	// Lag is how many records of each partition of each input wait to be handled, where this instance owns the
 	// partition.

@@ -68,6 +68,9 @@ var (
 	// ErrLease says that the group coordinator has not acknowledged this member for so long that another may own its
 	// partitions by now.
 	ErrLease = errors.New("cut: membership not confirmed by the coordinator")
+	// ErrUnauthorized says that the broker denies a request of the group. The unit fails and is restarted: the request
+	// succeeds once the ACL is granted.
+	ErrUnauthorized = errors.New("cut: not authorized by the broker")
 	// ErrFenced says that another process has taken this instance's identity. It is final.
 	ErrFenced = errors.New("cut: fenced, another process runs with the same instance id")
 )

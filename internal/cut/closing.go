@@ -73,6 +73,7 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	switch {
 	case errors.Is(err, ErrNotCommitted):
 		s.log.Warn("offsets are left to the next cut", zap.Error(err))
+		s.missed, s.missing = s.missed+1, err
 		s.keepLocked(j.offsets)
 	case err != nil:
 		s.failLocked(fmt.Errorf("cut: close: %w", err))
@@ -80,6 +81,7 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 		return
 	default:
 		s.cuts++
+		s.missed, s.missing = 0, nil
 		if s.made != nil {
 			s.made(j.made)
 		}

@@ -41,6 +41,16 @@ type Options struct {
 	// Leaving, if any, ends the member's producer before it leaves the group: what a producer still retries then would
 	// land behind the rows of the next owner.
 	Leaving func()
+	// Epochs, if any, is told of each claim that begins.
+	Epochs *Epochs
+	// Truncated, if any, is asked about a claim that Sarama starts at its oldest offset. It returns the offset at which to
+	// start instead, or one that is not above the oldest.
+	Truncated func(p Partition) (int64, error)
+	// Listing is the metadata of an offset that is committed because of Truncated; it may be nil.
+	Listing *Listing
+	// Relist commits the first position of each claim even if it is committed already, because its metadata is not
+	// what would be committed now.
+	Relist bool
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
@@ -295,15 +305,22 @@ func (h *handler) partitions(s sarama.ConsumerGroupSession) []int32 {
 func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.ConsumerGroupClaim) error {
 	c := newClaim(inner)
 	p := Partition{inner.Topic(), inner.Partition()}
-	if at := inner.InitialOffset(); at < 0 {
+	h.group.opts.Epochs.Begin(p)
+	switch at := inner.InitialOffset(); {
+	case at < 0:
 		offset, err := h.group.opts.Client.GetOffset(p.Topic, p.ID, at)
 		if err != nil {
 			err = fmt.Errorf("cut: %s/%d: first offset: %w", p.Topic, p.ID, err)
 			h.series.Fail(err)
 			return err
 		}
+		if moved, err := h.restart(p, offset); moved || err != nil {
+			return err
+		}
 		c.next.Store(offset)
 		h.series.Note(p, offset)
+	case h.group.opts.Relist:
+		h.series.Note(p, at)
 	}
 	h.mu.Lock()
 	h.claims[p] = c

@@ -12,11 +12,14 @@ import (
 // Plain is the closer of at-least-once: it commits offsets in the background, by OffsetCommit requests of a client of
 // its own. session.Commit would wait behind the long-poll fetch on Sarama's connection (385 ms measured, R2).
 type Plain struct {
-	client sarama.Client
+	client  sarama.Client
+	listing *Listing
 }
 
-// NewPlain returns the at-least-once closer. It does not own client.
-func NewPlain(client sarama.Client) *Plain { return &Plain{client: client} }
+// NewPlain returns the at-least-once closer. It does not own client. listing may be nil.
+func NewPlain(client sarama.Client, listing *Listing) *Plain {
+	return &Plain{client: client, listing: listing}
+}
 
 // Background implements Closer: what is repeated after a crash is harmless, so nothing waits for a commit.
 func (*Plain) Background() bool { return true }
@@ -34,7 +37,7 @@ const (
 )
 
 // Close implements Closer: it commits offsets as the member, or returns an error that wraps ErrNotCommitted; ErrFenced
-// where another process has taken the instance's identity.
+// where another process has taken the instance's identity, ErrUnauthorized where the broker denies the commit.
 func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member) error {
 	if len(offsets) == 0 {
 		return nil
@@ -53,6 +56,10 @@ func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member
 			return nil
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+		case errors.Is(err, sarama.ErrOffsetMetadataTooLarge):
+			p.listing.refuse()
+		case unauthorized(err):
+			return fmt.Errorf("%w: commit of group %s: %w", ErrUnauthorized, m.Group, err)
 		case lostMembership(err):
 			return fmt.Errorf("%w: group %s, generation %d: %w", ErrNotCommitted, m.Group, m.Generation, err)
 		}
@@ -75,22 +82,30 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 	if m.Instance != "" {
 		req.GroupInstanceId = &m.Instance
 	}
-	for p, offset := range offsets {
-		req.AddBlockWithLeaderEpoch(p.Topic, p.ID, offset, -1, 0, "")
+	for at, offset := range offsets {
+		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at))
 	}
 	resp, err := coordinator.CommitOffset(req)
 	if err != nil {
 		_ = coordinator.Close()
 		return err
 	}
+	return refusals(resp)
+}
+
+// refusals joins the errors of a response to a commit, one of each kind: one partition's must not hide another's.
+func refusals(resp *sarama.OffsetCommitResponse) error {
+	seen := map[sarama.KError]bool{sarama.ErrNoError: true}
+	var errs []error
 	for topic, partitions := range resp.Errors {
 		for partition, kerr := range partitions {
-			if kerr != sarama.ErrNoError {
-				return fmt.Errorf("%s/%d: %w", topic, partition, kerr)
+			if !seen[kerr] {
+				seen[kerr] = true
+				errs = append(errs, fmt.Errorf("%s/%d: %w", topic, partition, kerr))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // lostMembership reports whether the coordinator no longer takes commits of this generation. Sarama's heartbeat meets

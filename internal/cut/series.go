@@ -55,6 +55,8 @@ type Series struct {
 	weight   int // and its bytes
 	behind   int64
 	cuts     int64
+	missed   int   // cuts in a row whose offsets were not committed
+	missing  error // why the last of them was not
 }
 
 // job is a cut to be closed.
@@ -255,6 +257,14 @@ func (s *Series) Abort() error {
 		return nil
 	}
 	return s.closer.Abort()
+}
+
+// Uncommitted is how many cuts in a row could not commit their offsets, and why the last of them could not. Nothing is
+// lost, but a restart repeats everything since.
+func (s *Series) Uncommitted() (cuts int, last error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.missed, s.missing
 }
 
 // Cuts counts the cuts that were closed.

@@ -20,11 +20,13 @@ type Transactions interface {
 type Transactional struct {
 	producer Transactions
 	table    string // of the group
+	listing  *Listing
 }
 
-// NewTransactional returns the closer over a producer whose transactional id names group and instance.
-func NewTransactional(producer Transactions, table string) *Transactional {
-	return &Transactional{producer: producer, table: table}
+// NewTransactional returns the closer over a producer whose transactional id names group and instance. listing may be
+// nil.
+func NewTransactional(producer Transactions, table string, listing *Listing) *Transactional {
+	return &Transactional{producer: producer, table: table, listing: listing}
 }
 
 // Background implements Closer: the records of the next cut must not get into this transaction.
@@ -40,12 +42,16 @@ func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
 // transaction of timers and visits has no offsets and would not be checked at all: it commits offset 0 of the group's
 // own table, which nobody reads.
 func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m Member) error {
+	at := func(p Partition, offset int64) *sarama.PartitionOffsetMetadata {
+		metadata := t.listing.Metadata(p)
+		return &sarama.PartitionOffsetMetadata{Partition: p.ID, Offset: offset, LeaderEpoch: -1, Metadata: &metadata}
+	}
 	add := make(map[string][]*sarama.PartitionOffsetMetadata, len(offsets))
 	for p, offset := range offsets {
-		add[p.Topic] = append(add[p.Topic], &sarama.PartitionOffsetMetadata{Partition: p.ID, Offset: offset, LeaderEpoch: -1})
+		add[p.Topic] = append(add[p.Topic], at(p, offset))
 	}
 	if len(add) == 0 {
-		add[t.table] = []*sarama.PartitionOffsetMetadata{{LeaderEpoch: -1}}
+		add[t.table] = []*sarama.PartitionOffsetMetadata{at(Partition{Topic: t.table}, 0)}
 	}
 	meta := &sarama.ConsumerGroupMetadata{GroupID: m.Group, GenerationID: m.Generation, MemberID: m.ID}
 	if m.Instance != "" {
@@ -55,6 +61,9 @@ func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m 
 		return fmt.Errorf("offsets of group %s: %w", m.Group, final(err))
 	}
 	if err := t.producer.CommitTxn(); err != nil {
+		if errors.Is(err, sarama.ErrOffsetMetadataTooLarge) {
+			t.listing.refuse() // the next attempt commits without it
+		}
 		return fmt.Errorf("commit of group %s, generation %d: %w", m.Group, m.Generation, final(err))
 	}
 	return nil

@@ -154,7 +154,7 @@ func lastData(ctx context.Context, client sarama.Client, topic string, partition
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		block, err := fetch(client, topic, partition, at, size)
+		block, err := fetch(client, topic, partition, at, size, sarama.ReadCommitted)
 		if err != nil {
 			return 0, err
 		}
@@ -172,7 +172,8 @@ func lastData(ctx context.Context, client sarama.Client, topic string, partition
 	return last, nil
 }
 
-func fetch(client sarama.Client, topic string, partition int32, at int64, size int32) (*sarama.FetchResponseBlock, error) {
+func fetch(client sarama.Client, topic string, partition int32, at int64, size int32, isolation sarama.IsolationLevel,
+) (*sarama.FetchResponseBlock, error) {
 	leader, err := client.Leader(topic, partition)
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func fetch(client sarama.Client, topic string, partition int32, at int64, size i
 	// Bounded by the partition's size alone: kfake leaves the aborted transactions out of a response that the request's
 	// own limit cuts short, and their records would pass for committed.
 	req := &sarama.FetchRequest{
-		Version: 11, MaxWaitTime: 100, MinBytes: 1, MaxBytes: math.MaxInt32, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
+		Version: 11, MaxWaitTime: 100, MinBytes: 1, MaxBytes: math.MaxInt32, Isolation: isolation, SessionEpoch: -1,
 	}
 	req.AddBlock(topic, partition, at, size, -1)
 	resp, err := leader.Fetch(req)

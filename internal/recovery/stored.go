@@ -40,18 +40,37 @@ func (m *TopicManager) end(topic string, partition int32, stable int64) (int64, 
 // TopicID is the broker's id of a topic, which a topic of the same name made later does not have; empty where the
 // brokers have none (before Kafka 2.8).
 func (m *TopicManager) TopicID(topic string) (string, error) {
+	found, err := m.Describe(topic)
+	return found[topic].ID, err
+}
+
+// Described is what a broker says of a topic.
+type Described struct {
+	// ID is the topic's: a topic of the same name that is created later has another one. Empty before Kafka 2.8.
+	ID         string
+	Partitions int
+}
+
+// Describe asks a broker for topics. Those that it does not have are missing in the answer.
+func (m *TopicManager) Describe(topics ...string) (map[string]Described, error) {
 	broker, err := m.Client.Controller()
 	if err != nil {
-		return "", fmt.Errorf("recovery: id of %s: %w", topic, err)
+		return nil, fmt.Errorf("recovery: describe topics %v: %w", topics, err)
 	}
-	resp, err := broker.GetMetadata(sarama.NewMetadataRequest(m.Client.Config().Version, []string{topic}))
+	resp, err := broker.GetMetadata(sarama.NewMetadataRequest(m.Client.Config().Version, topics))
 	if err != nil {
-		return "", fmt.Errorf("recovery: id of %s: %w", topic, err)
+		return nil, fmt.Errorf("recovery: describe topics %v: %w", topics, err)
 	}
+	found := make(map[string]Described, len(topics))
 	for _, t := range resp.Topics {
-		if t.Name == topic && t.Err == sarama.ErrNoError && t.Uuid != (sarama.Uuid{}) {
-			return hex.EncodeToString(t.Uuid[:]), nil
+		if t.Err != sarama.ErrNoError {
+			continue
 		}
+		d := Described{Partitions: len(t.Partitions)}
+		if t.Uuid != (sarama.Uuid{}) {
+			d.ID = hex.EncodeToString(t.Uuid[:])
+		}
+		found[t.Name] = d
 	}
-	return "", nil
+	return found, nil
 }

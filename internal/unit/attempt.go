@@ -32,6 +32,9 @@ type run struct {
 	producer   *cut.Producer
 	processor  *goka.Processor
 	partitions atomic.Int32
+	inputs     inputs
+	listing    *cut.Listing
+	epochs     *cut.Epochs
 	visiting   sync.Mutex
 	life       context.Context // of the processor: Goka's
 
@@ -155,6 +158,7 @@ func (r *run) serve(ctx context.Context) error {
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
 	watch.Go(func() { r.checkAges(running, ageEvery) })
+	watch.Go(func() { r.watchInputs(running, r.client.Config().Metadata.RefreshFrequency) })
 	err := r.processor.Run(running)
 	close(ended)
 	cancel()
@@ -316,6 +320,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
+		Relist: u.relist, Epochs: r.epochs, Truncated: r.truncated, Listing: r.listing,
 		Client: r.client, Leaving: r.endProducer, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {

@@ -16,7 +16,7 @@ const (
 	NotStarted State = iota // Run was not called
 	Recovering              // joining the group or reading its tables
 	Running                 // records flow
-	Degraded                // it failed and ends or waits for its restart, or its membership is not confirmed
+	Degraded                // it failed and ends or waits for its restart, its membership is not confirmed, or offsets are not committed
 	Stopped                 // Run has returned
 )
 
@@ -43,7 +43,7 @@ type Health struct {
 	Since time.Time // of the state
 	// Restarts counts the failures in a row that are not forgotten yet.
 	Restarts int
-	// Err is the last failure; it stays when the unit has recovered from it.
+	// Err is the last failure, or why offsets are not committed; a failure stays when the unit has recovered from it.
 	Err error
 	// Lag is how many records of each claimed partition have not been handed out.
 	Lag map[cut.Partition]int64
@@ -64,6 +64,23 @@ func (r *run) failing() error {
 		return errTransaction
 	}
 	return nil
+}
+
+// tolerableCuts is how many cuts in a row may fail to commit before the unit reports that it is degraded: a coordinator
+// that moves to another broker costs one or two.
+const tolerableCuts = 3
+
+// uncommitted is how many cuts in a row could not commit their offsets, and why.
+func (r *run) uncommitted() (cuts int, last error) {
+	g := r.currentGroup()
+	if g == nil {
+		return 0, nil
+	}
+	s := g.Current()
+	if s == nil {
+		return 0, nil
+	}
+	return s.Uncommitted()
 }
 
 // health keeps what Health tells.

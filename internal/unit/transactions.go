@@ -46,9 +46,9 @@ func (u *Unit) producerConfig() *sarama.Config {
 
 func (r *run) closer() cut.Closer {
 	if r.unit.cfg.Guarantee == ExactlyOnce {
-		return cut.NewTransactional(r.async, string(goka.GroupTable(goka.Group(r.unit.group))))
+		return cut.NewTransactional(r.async, string(goka.GroupTable(goka.Group(r.unit.group))), r.listing)
 	}
-	return cut.NewPlain(r.client)
+	return cut.NewPlain(r.client, r.listing)
 }
 
 // fence is called while a transaction is open at the end of a table that is being recovered. Only the group's own table

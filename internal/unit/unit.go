@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -47,7 +48,12 @@ type Unit struct {
 	ran  bool
 	cur  *run       // the running attempt
 	last cut.Member // of the attempt before
-	seen bool       // the offsets of new inputs were looked after
+
+	// What an attempt leaves for the next one.
+	seen     bool        // the offsets of new inputs were looked after
+	inputs   inputs      // as they were then
+	relist   bool        // offsets have metadata that is not what would be committed now
+	unlisted atomic.Bool // the brokers do not take metadata of this size
 }
 
 // New checks the configuration. It contacts nobody.
@@ -154,7 +160,8 @@ func (u *Unit) outage(err error) bool {
 // hopeless reports whether an error stays until somebody does something about it.
 func hopeless(err error) bool {
 	for _, e := range []error{
-		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, store.ErrDamaged, store.ErrNewerFormat,
+		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions,
+		store.ErrDamaged, store.ErrNewerFormat,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -225,6 +232,9 @@ func (u *Unit) Health() Health {
 	}
 	if !r.lease.Held() {
 		h.State = Degraded
+	}
+	if n, why := r.uncommitted(); h.State == Running && n >= tolerableCuts {
+		h.State, h.Err = Degraded, why
 	}
 	return h
 }

@@ -1,0 +1,28 @@
+package cut
+
+import "fmt"
+
+// restart commits the offset at which to go on after a log was truncated, and ends the generation: the next one starts
+// there. It reports whether it did.
+func (h *handler) restart(p Partition, oldest int64) (moved bool, err error) {
+	o := h.group.opts
+	if o.Truncated == nil {
+		return false, nil
+	}
+	at, err := o.Truncated(p)
+	if err == nil && at > oldest {
+		err = NewPlain(o.Client, o.Listing).Close(h.series.Context(), map[Partition]int64{p: at}, h.series.member())
+		moved = err == nil || lostMembership(err) // by a claim that has restarted before this one: the next generation's turn
+	}
+	switch {
+	case h.series.Context().Err() != nil: // revoked or failed meanwhile
+		return true, nil
+	case moved:
+		h.leave()
+		return true, nil
+	case err != nil:
+		err = fmt.Errorf("cut: %s/%d: log was truncated: %w", p.Topic, p.ID, err)
+		h.series.Fail(err)
+	}
+	return false, err
+}
