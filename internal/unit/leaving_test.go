@@ -29,11 +29,8 @@ func TestRowsThatAreRetriedDoNotOutliveTheMembership(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			brokers, name := anyBroker(t)
+			brokers, name := anyBroker(t, "routes-table")
 			routes := name + "-routes-table"
-			created, err := kadm.NewClient(dial(t, brokers)).CreateTopics(t.Context(), 2, 1, nil, routes)
-			require.NoError(t, err)
-			require.NoError(t, created.Error())
 			policy := cut.AtLeastOncePolicy()
 			policy.Drain = 500 * time.Millisecond
 			var network wire

@@ -15,13 +15,27 @@ import (
 	"github.com/turntable-streams/turntable/internal/testbroker"
 )
 
-// anyBroker returns the broker that the build tag kafka chooses, with the topics of countingOf(name), two partitions each.
-func anyBroker(t testing.TB) (brokers []string, name string) {
+// anyBroker returns the broker that the build tag kafka chooses, with the topics of countingOf(name) and more of that
+// prefix, two partitions each. A new broker is waited for until the partitions have leaders and the group a coordinator.
+func anyBroker(t testing.TB, more ...string) (brokers []string, name string) {
 	t.Helper()
 	brokers, name = testbroker.Start(t), testbroker.Agent()
-	created, err := kadm.NewClient(dial(t, brokers)).CreateTopics(t.Context(), 2, 1, nil, name+"-in", name+"-out")
+	topics := []string{name + "-in", name + "-out"}
+	for _, topic := range more {
+		topics = append(topics, name+"-"+topic)
+	}
+	admin := kadm.NewClient(dial(t, brokers))
+	created, err := admin.CreateTopics(t.Context(), 2, 1, nil, topics...)
 	require.NoError(t, err)
 	require.NoError(t, created.Error())
+	eventually(t, func() bool {
+		ends, err := admin.ListEndOffsets(t.Context(), topics...)
+		return err == nil && ends.Error() == nil
+	})
+	eventually(t, func() bool {
+		_, err := admin.FetchOffsets(t.Context(), name)
+		return err == nil
+	})
 	return brokers, name
 }
 
