@@ -2,6 +2,7 @@ package unit_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/turntable-streams/turntable/internal/testbroker"
 )
@@ -34,7 +36,7 @@ func anyBroker(t testing.TB, more ...string) (brokers []string, name string) {
 	})
 	eventually(t, func() bool {
 		_, err := admin.FetchOffsets(t.Context(), name)
-		return err == nil
+		return err == nil || errors.Is(err, kerr.GroupIDNotFound)
 	})
 	return brokers, name
 }
