@@ -62,6 +62,16 @@ func TestALoadSaysHowManyTurnsHang(t *testing.T) {
 	require.NoError(t, load.Close())
 }
 
+func TestTurnWithoutAnOutputIsLostAfterTheLimit(t *testing.T) {
+	bootstrap := broker(t, "agent", 1)
+	ctx := deadline(t, time.Minute)
+	load, err := StartLoad(ctx, bootstrap, "agent", LoadOptions{Turns: 3, Concurrency: 2, Limit: time.Millisecond})
+	require.NoError(t, err)
+	require.NoError(t, load.Wait(ctx))
+	require.Equal(t, 3, load.Progress().Lost)
+	require.NoError(t, load.Close())
+}
+
 func TestQuantilesAreWithinFourPercent(t *testing.T) {
 	var h histogram
 	require.Zero(t, h.quantile(0.5))
