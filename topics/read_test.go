@@ -172,14 +172,14 @@ func TestThinkResponseOfNothingIsPoison(t *testing.T) {
 	poison(t, c, `{"answer":"42","Timestamp":"t"}`, ErrUnknown)
 }
 
-func TestNullToolUsesAreCountedAndLeftOut(t *testing.T) {
+func TestNullToolUsesAreLeftOutAndTheirPlacesKept(t *testing.T) {
 	c := harbor(t).ThinkRequestResponse.Codec()
-	v := good(t, c, `{"tool_uses":[null,{"name":"a"},null]}`)
-	require.Equal(t, []ToolUseItem{{Name: ptr("a")}}, v.ToolUses)
-	require.Equal(t, 2, v.NullToolUses)
+	v := good(t, c, `{"tool_uses":[null,{"name":"a"},null,null,{"name":"b"}]}`)
+	require.Equal(t, []ToolUseItem{{Name: ptr("a")}, {Name: ptr("b")}}, v.ToolUses)
+	require.Equal(t, []int{0, 2, 3}, v.NullToolUses)
 	v = good(t, c, `{"tool_uses":[null]}`)
 	require.Equal(t, []ToolUseItem{}, v.ToolUses)
-	require.Equal(t, 1, v.NullToolUses)
+	require.Equal(t, []int{0}, v.NullToolUses)
 	require.Nil(t, good(t, c, `{"tool_uses":null}`).ToolUses)
 }
 

@@ -40,8 +40,8 @@ type ThinkResponse struct {
 	LastInputMessage    Raw // a message, or nil
 	LastInputResponse   Raw // an array of messages, or nil
 	ToolUses            []ToolUseItem
-	// NullToolUses counts the JSON null elements that tool_uses had; they are left out of ToolUses.
-	NullToolUses           int
+	// NullToolUses are the indexes of the JSON null elements of tool_uses, ascending. ToolUses leaves them out.
+	NullToolUses           []int
 	EndTurn                bool
 	Compaction             bool
 	CompactionInputTokens  int64

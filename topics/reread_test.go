@@ -84,7 +84,7 @@ func TestWhatIsReadTwiceIsReadFromTheStart(t *testing.T) {
 	v := good(t, harbor(t).ThinkRequestResponse.Codec(),
 		`{"tool_uses":[{"name":"a"},null],"end_turn":true,"end_turn":false,"timestamp":`+lone+`}`)
 	require.Len(t, v.ToolUses, 1)
-	require.Equal(t, 1, v.NullToolUses)
+	require.Equal(t, []int{1}, v.NullToolUses)
 	require.Equal(t, 4, v.Known)
 
 	elements, err := Elements(Raw(`[1,` + lone + `]`))

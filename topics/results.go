@@ -44,12 +44,12 @@ func readExpected(c *cursor, t *ExpectedTool) error {
 	})
 }
 
-// readList reads an array of objects and counts the nulls between them, which it leaves out; nil for null.
-func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, nulls int, err error) {
+// readList reads an array of objects; nil for null. It leaves out the elements that are null and returns their indexes.
+func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, nulls []int, err error) {
 	list = []T{}
 	null, err := c.array(func() error {
 		if c.dec.PeekKind() == 'n' {
-			nulls++
+			nulls = append(nulls, len(list)+len(nulls))
 			return c.skip()
 		}
 		if cap(list) == 0 {
@@ -59,7 +59,7 @@ func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, null
 		return element(c, &list[len(list)-1])
 	}, nil)
 	if err != nil || null {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	return list, nulls, nil
 }

@@ -18,6 +18,6 @@ package topics
 //	reply-to verbatim (1.10)                  TestRouteKeepsItsBytes, TestRouteTTLIsTheRetentionOfReplyTo
 //	think-dlq in two shapes (1.16, R29)       TestThinkFailureIsReadInBothShapes
 //	camelCase (D-03, R21)                     TestCamelCaseThinkResponsesAreRead, TestThinkResponseOfNothingIsPoison
-//	null elements (D-02, R22)                 TestNullToolUsesAreCountedAndLeftOut, TestSpliceJoinsAndLeavesNullsOut
+//	null elements (D-02, R22)                 TestNullToolUsesAreLeftOutAndTheirPlacesKept, TestSpliceJoinsAndLeavesNullsOut
 //	structured content (D-44)                 TestTextOfContent
 //	echo by value (R21)                       TestValuesAreComparedByValue, TestDigestTellsMessagesApart...

@@ -30,6 +30,9 @@ func (s *State) bound() int {
 	for _, r := range s.Routes {
 		size += most + r.bound()
 	}
+	for _, h := range s.Early {
+		size += most + h.bound()
+	}
 	return size
 }
 
@@ -65,8 +68,8 @@ func (r *Result) bound() int {
 }
 
 func (h *Held) bound() int {
-	size := 9*most + len(h.ToolUseId) + h.Result.bound() + len(h.Value) + len(h.Digest) + len(h.Topic) +
-		len(h.unknownFields)
+	size := 16*most + len(h.ToolUseId) + h.Result.bound() + len(h.Value) + len(h.Digest) + len(h.Topic) +
+		len(h.TurnId) + len(h.Input) + len(h.unknownFields)
 	for _, header := range h.Headers {
 		size += 3*most + len(header.Name) + len(header.Value) + len(header.unknownFields)
 	}

@@ -63,6 +63,8 @@ func largest(f protoreflect.FieldDescriptor, length int) protoreflect.Value {
 		return protoreflect.ValueOfString(strings.Repeat("s", length))
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(true)
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(-1)
 	case protoreflect.Int32Kind:
 		return protoreflect.ValueOfInt32(-1)
 	case protoreflect.Uint32Kind:

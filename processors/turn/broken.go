@@ -34,7 +34,7 @@ func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 }
 
 // abandon ends all that is open in a session, by the shortest way there is: error outputs with code internal, without
-// routes, for what was accepted. Conversation, cost and memory stay; the parts of the turn are to go.
+// routes, for what was accepted, and dead letters for what was held. Conversation, cost and memory stay; the parts of the turn are to go.
 func abandon(state *State, key string, now time.Time) (out Outcome, gone []uint32) {
 	if state == nil {
 		return Outcome{}, nil
@@ -49,8 +49,11 @@ func abandon(state *State, key string, now time.Time) (out Outcome, gone []uint3
 		o.Cost, o.Timestamp = state.Cost, instant(now)
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
+	for _, h := range slices.Concat(state.Early, state.Turn.GetHeld()) {
+		s.giveUp(h, reasonTurnEnded)
+	}
 	gone = slices.Concat(numbers(state.Turn.GetTailParts()), numbers(state.Turn.GetResultsParts()))
-	state.Turn, state.Waiting, state.Routes, state.DeadlineMs = nil, nil, nil, 0
+	state.Turn, state.Waiting, state.Routes, state.Early, state.DeadlineMs = nil, nil, nil, nil, 0
 	state.Version = state.format()
 	return Outcome{Changed: true, State: state, Effects: s.effects}, gone
 }

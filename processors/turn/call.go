@@ -11,15 +11,12 @@ import (
 // call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result
 // at once. previous is how many PreviousMessages the response has.
 func (s *session) call(r topics.ThinkResponse, previous uint32) {
-	items := slices.Clone(r.ToolUses)
-	for range r.NullToolUses {
-		items = append(items, topics.ToolUseItem{}) // null is an item without anything
-	}
-	total := int64(len(items))
+	total := int64(len(r.ToolUses) + len(r.NullToolUses))
 	if total > maxCalls {
 		s.fail(tooLarge(fmt.Sprintf("the model asked for %d tools at once, the limit is %d", total, maxCalls)))
 		return
 	}
+	items := itemsOf(r)
 	turn := s.row.Turn
 	s.keepOwn(r, previous)
 	turn.Calls = make([]*Call, 0, len(items))
@@ -47,6 +44,15 @@ func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	}
 	s.claimHeld()
 	s.completeStep()
+}
+
+// itemsOf returns the items of a response's tool_uses in their order. A null is an item without id and name.
+func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
+	items := slices.Clone(r.ToolUses)
+	for _, at := range r.NullToolUses {
+		items = slices.Insert(items, min(at, len(items)), topics.ToolUseItem{})
+	}
+	return items
 }
 
 // unusable is the result of an item that is no call, nil for a call. The items ahead of it are calls already.

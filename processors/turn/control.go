@@ -48,6 +48,7 @@ func (s *session) purge(f failure) {
 	for _, a := range s.row.Waiting {
 		s.reject(a, f)
 	}
+	s.giveUpEarly(reasonPurged, func(*Held) bool { return true })
 	s.row = &State{
 		Version: rowVersion, TouchedMs: s.nowMS(), UsedRoutesMs: s.row.UsedRoutesMs,
 		Causes: s.row.Causes, Requests: s.row.Requests, Calls: s.row.Calls, Steps: s.row.Steps,
@@ -56,6 +57,6 @@ func (s *session) purge(f failure) {
 
 // gone reports whether nothing is left of a session but what it remembers.
 func (s *session) gone() bool {
-	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 &&
+	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
 		s.row.History == nil && s.row.HistoryParts == nil && s.row.Cost == nil && s.row.UserId == nil
 }

@@ -16,6 +16,8 @@ func (DeadlineCame) end(s *session) {
 			s.timeOutCalls()
 		}
 	}
+	s.applyEarly() // what opens now is not too late
+	s.expireEarly()
 	s.expireRoutes()
 	if at, ok := s.rest(); !ok || at > s.nowMS() {
 		return
@@ -41,6 +43,9 @@ func (s *session) deadline() int64 {
 	if s.row.Turn != nil {
 		add(s.row.Turn.DeadlineMs)
 	}
+	for _, h := range s.row.Early {
+		add(h.ExpiresMs)
+	}
 	for _, r := range s.row.Routes {
 		add(r.ExpiresMs)
 	}
@@ -59,7 +64,7 @@ func (s *session) deadline() int64 {
 // one with a conversation after the idle time, if there is one.
 func (s *session) rest() (at int64, ok bool) {
 	switch {
-	case s.row.Turn != nil || len(s.row.Routes) > 0:
+	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early) > 0:
 		return 0, false
 	case s.gone():
 		return s.forgottenAt(), true

@@ -73,5 +73,9 @@ func (s *session) emit(turn string, step uint32, v Value, index int) {
 
 // refuse sends the record that is being applied to the dead-letter topic.
 func (s *session) refuse(reason string) {
+	if s.replaying != nil {
+		s.giveUp(s.replaying, reason)
+		return
+	}
 	s.effects = append(s.effects, DeadLetter{Reason: reason})
 }

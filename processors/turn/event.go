@@ -1,6 +1,9 @@
 package turn
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +35,8 @@ type Record struct {
 	Partition int32
 	Offset    int64
 	Headers   []*Header
+
+	headers map[string][]byte // the record's headers where Headers is nil
 }
 
 func (r *Record) session() string { return r.Session }
@@ -40,12 +45,26 @@ func (r *Record) tombstone() bool { return r.Value == nil }
 
 // headerText is the text of a header, empty where it is absent.
 func (r *Record) headerText(name string) string {
+	if v, ok := r.headers[name]; ok {
+		return string(v)
+	}
 	for _, h := range r.Headers {
 		if string(h.GetName()) == name {
 			return string(h.GetValue())
 		}
 	}
 	return ""
+}
+
+// cloneHeaders returns the headers with memory of their own, in the order of their names.
+func (r *Record) cloneHeaders() (clones []*Header) {
+	for _, h := range r.Headers {
+		clones = append(clones, &Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.headers)) {
+		clones = append(clones, &Header{Name: []byte(name), Value: bytes.Clone(r.headers[name])})
+	}
+	return clones
 }
 
 // The events, one for each input topic.

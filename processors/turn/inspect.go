@@ -22,6 +22,9 @@ func Describe(s *State) string {
 	for i, a := range s.Waiting {
 		line("waiting %d: turn %s%s, %d bytes", i+1, a.TurnId, request(a.RequestId), len(a.Input))
 	}
+	for _, h := range s.Early {
+		line("early%s: %s %d bytes, expires %s", stepAwaited(h), h.Kind, len(h.Value), at(h.ExpiresMs))
+	}
 	for _, r := range s.Routes {
 		line("route%s: %d bytes, expires %s", request(r.RequestId), len(r.ReplyTo), at(r.ExpiresMs))
 	}
@@ -60,6 +63,14 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	for _, h := range t.Held {
 		line("  held: %q, %d bytes", h.ToolUseId, len(h.Value))
 	}
+}
+
+// stepAwaited is the step that a held record names.
+func stepAwaited(h *Held) string {
+	if h.TurnId == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for turn %s step %d", h.TurnId, h.Step)
 }
 
 func request(id *string) string {

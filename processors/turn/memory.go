@@ -26,6 +26,7 @@ const (
 	ofResponse = "response"
 	ofCall     = "call"
 	ofResult   = "result"
+	ofFailure  = "failure"
 )
 
 // turnID names the turn of the message that a cause brought (R20).

@@ -41,6 +41,8 @@ func (s *session) output(a *Accepted, o topics.Output) {
 	o.ReplyTo = s.useRoute(a)
 	o.Timestamp = *s.timestamp()
 	s.emit(a.TurnId, 0, Answered(o), 0)
+	s.rememberEnded(a)
+	s.releaseEarly(a)
 }
 
 // reject ends a message that got no turn.

@@ -94,6 +94,8 @@ func (l laid) grow(f field, part func([]byte) *Part) (whole []byte) {
 // format is the version of a row with these parts.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case len(s.Early) > 0 || t.holdsValues():
+		return rowHeld
 	case t != nil && len(t.TailParts)+len(t.ResultsParts)+len(t.Results) > 0:
 		return rowTurn
 	case len(s.StepsParts) > 0:

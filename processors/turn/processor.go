@@ -3,7 +3,6 @@ package turn
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lovoo/goka"
@@ -61,15 +60,15 @@ func (b *binding) onThinkResponse(c *processors.Context, in codec.Decoded[topics
 }
 
 func (b *binding) onThinkFailure(c *processors.Context, in codec.Decoded[topics.ThinkFailure]) error {
-	return b.apply(c, ThinkFailed{withHeaders(c, in.Raw), in.Value})
+	return b.apply(c, ThinkFailed{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolResult(c *processors.Context, in codec.Decoded[topics.ToolUseResult]) error {
-	return b.apply(c, ToolAnswered{withHeaders(c, in.Raw), in.Value})
+	return b.apply(c, ToolAnswered{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolFailure(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, ToolFailed{withHeaders(c, in.Raw), in.Value})
+	return b.apply(c, ToolFailed{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
@@ -87,19 +86,9 @@ func (b *binding) onDeadline(c *processors.Context) error {
 func recordOf(c *processors.Context, raw []byte) *Record {
 	r := &Record{
 		Session: c.Key(), Cause: c.CauseID(), At: c.Timestamp(), Value: raw,
-		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(),
+		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), headers: c.Headers(),
 	}
-	_, r.Own = c.Headers()[topics.HeaderID]
-	return r
-}
-
-// withHeaders is the record of an event that may be held, or that its headers say more of.
-func withHeaders(c *processors.Context, raw []byte) *Record {
-	r := recordOf(c, raw)
-	for name, value := range c.Headers() {
-		r.Headers = append(r.Headers, &Header{Name: []byte(name), Value: value})
-	}
-	slices.SortFunc(r.Headers, func(a, b *Header) int { return slices.Compare(a.Name, b.Name) })
+	_, r.Own = r.headers[topics.HeaderID]
 	return r
 }
 

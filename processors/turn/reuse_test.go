@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -68,9 +69,13 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 	p.row, p.parts = row, parts
 
 	turn, _, _ := strings.Cut(call, "/")
-	for _, other := range []string{turn + "/2/tool-use/0", turn + "/10/tool-use/0", "f00/1/tool-use/0", turn} {
+	for _, other := range []string{"f00/1/tool-use/0", turn + "/x/tool-use/0", turn + "/1/tool-use/", turn} {
 		out := p.send("tool-use-result", toolResult("t1", "other"), header(topics.HeaderID, other+"/result"))
-		require.Equal(t, []string{reasonCallEnded}, out.letters(), other)
+		require.Equal(t, []string{reasonCallEnded}, out.letters(), "%s names no call", other)
+	}
+	for _, other := range []string{turn + "/2/tool-use/0", turn + "/10/tool-use/0", turn + "/1/tool-use/1"} {
+		out := p.send("tool-use-result", toolResult("t1", "of "+other), header(topics.HeaderID, other+"/result"))
+		require.Empty(t, out, "%s may come", other)
 	}
 	named := header(topics.HeaderID, call+"/result")
 	require.Empty(t, p.send("tool-use-result", toolResult("t1", "second"), named))
@@ -78,6 +83,8 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 	out := p.send("think-request-response", response)
 	require.Equal(t, call, out.ids()[0])
 	require.Contains(t, string(the[ToolMessage](t, out).Content), `{"said":"second"}`)
+	out = p.respond(the[Enriched](t, out), saying("done"))
+	require.ElementsMatch(t, []string{reasonTurnEnded, reasonUnclaimed, reasonUnclaimed}, out.letters())
 }
 
 // A crash that loses both uses brings both results ahead of both calls, and the first call takes whichever is held.
@@ -87,4 +94,43 @@ func TestTwoLostUsesOfAnIDCannotBeToldApart(t *testing.T) {
 	asked := p.ask("one")
 	require.Empty(t, p.result("t1", "second"))
 	require.Contains(t, string(the[ToolMessage](t, p.respond(asked, calling("t1"))).Content), "second")
+}
+
+// A worker that crashes before it commits writes its failure again, at another offset. By then the model may have used
+// the tool_use_id for another call.
+func TestARepeatedFailureDoesNotEndTheNextCallOfItsID(t *testing.T) {
+	failed := `{"tool_use_id":"t1","tool_id":"look","name":"look","input":{"at":1},"total_tools":1,"timestamp":"t"}`
+	for name, held := range map[string]bool{"failed after its call": false, "held for its call": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			asked := p.ask("one")
+			fail := func() effects {
+				return p.send("tool-use-dlq", failed, header(topics.HeaderErrorReason, "broken"))
+			}
+			var out effects
+			if held {
+				require.Empty(t, fail())
+				out = p.respond(asked, calling("t1"))
+			} else {
+				p.respond(asked, calling("t1"))
+				out = fail()
+			}
+			has(t, string(the[ToolMessage](t, out).Content), "broken")
+			p.respond(the[Enriched](t, out), calling("t1"))
+			require.Empty(t, fail(), "the same failure again")
+			has(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
+		})
+	}
+}
+
+func TestTheNextCallOfAnIDMayFailToo(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	for _, at := range []string{"first", "second"} {
+		p.respond(asked, calling("t1"))
+		out := p.send("tool-use-dlq", fmt.Sprintf(`{"tool_use_id":"t1","name":"look","timestamp":%q}`, at),
+			header(topics.HeaderErrorReason, at))
+		has(t, string(the[ToolMessage](t, out).Content), at)
+		asked = the[Enriched](t, out)
+	}
 }

@@ -17,12 +17,15 @@ const (
 	// rowTurn is the format of a row whose open turn has results, or a tail with parts. An older build would wait for what
 	// has come, and ask the model without it.
 	rowTurn = 4
+	// rowHeld is the format of a row that holds records for steps to come, or records whose results are read from their
+	// values. An older build would never apply them, and ask for answers that have come.
+	rowHeld = 5
 )
 
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = row.Format{Name: "turn", Version: rowTurn, Newer: ErrRowVersion}
+var layout = row.Format{Name: "turn", Version: rowHeld, Newer: ErrRowVersion}
 
 // EncodeState writes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

@@ -28,11 +28,11 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowTurn + 1})
+	raw, err := proto.Marshal(&State{Version: rowHeld + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "5")
+	require.ErrorContains(t, err, "6")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

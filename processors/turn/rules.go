@@ -69,7 +69,7 @@ func DefaultRules() Rules {
 const (
 	maxID         = 1024      // bytes of an id, a name, a role, a timestamp
 	maxCalls      = 1000      // tool calls of one think-response
-	maxHeld       = 64        // results held for one turn
+	maxHeld       = 2000      // records held for the open step, and for steps to come; their bytes are bounded by the row
 	maxRoutes     = 64        // open routes of a session
 	maxUsedRoutes = 64        // used routes whose tombstones are awaited
 	maxDescriptor = 64 << 10  // bytes of a reply descriptor

@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,23 +9,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestHeldResultsAreBounded(t *testing.T) {
-	p := newPlay(t)
-	p.ask("hi")
-	for i := range maxHeld {
-		require.Empty(t, p.result(fmt.Sprint("t", i), "x"))
-	}
-	require.Equal(t, []string{reasonHeldFull}, p.result("more", "x").letters())
-
-	p = newPlay(t)
-	p.ask("hi")
-	require.Equal(t, []string{reasonNoRoom}, p.result("big", strings.Repeat("x", p.rules.RowLimit)).letters())
-}
-
 func TestHeldResultsGoFirstWhereTheRowIsFull(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("hi")
-	require.Empty(t, p.result("t9", strings.Repeat("x", 400<<10)))
+	require.Empty(t, p.result("t9", strings.Repeat("x", 600<<10)))
 	out := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("y", 400<<10)+`"}],`+
 		`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
 	require.Equal(t, []string{reasonNoRoom}, out.letters())

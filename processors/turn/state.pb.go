@@ -23,6 +23,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Held_Kind int32
+
+const (
+	// A record of tool-use-result, or of tool-use-dlq where failure is set.
+	Held_TOOL Held_Kind = 0
+	// A record of think-request-response.
+	Held_RESPONSE Held_Kind = 1
+	// A record of think-dlq.
+	Held_THINK_FAILURE Held_Kind = 2
+)
+
+// Enum value maps for Held_Kind.
+var (
+	Held_Kind_name = map[int32]string{
+		0: "TOOL",
+		1: "RESPONSE",
+		2: "THINK_FAILURE",
+	}
+	Held_Kind_value = map[string]int32{
+		"TOOL":          0,
+		"RESPONSE":      1,
+		"THINK_FAILURE": 2,
+	}
+)
+
+func (x Held_Kind) Enum() *Held_Kind {
+	p := new(Held_Kind)
+	*p = x
+	return p
+}
+
+func (x Held_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Held_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_processors_turn_state_proto_enumTypes[0].Descriptor()
+}
+
+func (Held_Kind) Type() protoreflect.EnumType {
+	return &file_processors_turn_state_proto_enumTypes[0]
+}
+
+func (x Held_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Held_Kind.Descriptor instead.
+func (Held_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{6, 0}
+}
+
 // State is all that is known of a session: one row of the group table.
 type State struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -64,6 +116,9 @@ type State struct {
 	CallsParts    []*Part `protobuf:"bytes,19,rep,name=calls_parts,json=callsParts,proto3" json:"calls_parts,omitempty"`
 	NextPart      uint32  `protobuf:"varint,20,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
 	StepsParts    []*Part `protobuf:"bytes,21,rep,name=steps_parts,json=stepsParts,proto3" json:"steps_parts,omitempty"`
+	// Records that answer a step which is still to come (see early.go), in the order in which they came. A row that has
+	// any is of version 5, as is one whose turn holds records without their results.
+	Early         []*Held `protobuf:"bytes,22,rep,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,6 +300,13 @@ func (x *State) GetStepsParts() []*Part {
 	return nil
 }
 
+func (x *State) GetEarly() []*Held {
+	if x != nil {
+		return x.Early
+	}
+	return nil
+}
+
 // Part is a part of the row that stands apart in the table.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -408,7 +470,7 @@ type OpenTurn struct {
 	UserId *string `protobuf:"bytes,9,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// One for each item of the last response's tool_uses, in their order.
 	Calls []*Call `protobuf:"bytes,10,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Results that came before their think-response.
+	// Results and failures of tools that came before the think-response which asks for them.
 	Held []*Held `protobuf:"bytes,11,rep,name=held,proto3" json:"held,omitempty"`
 	// The results of the calls, one behind the other as they came: each is a Result, encoded. A row that has any is of
 	// version 4, as is one whose tail has parts.
@@ -744,21 +806,33 @@ func (x *Result) GetTimestamp() string {
 	return ""
 }
 
-// Held is a record that came before the think-response which asks for its call.
+// Held is a record that came before what it answers: a call that is not open yet, or a step.
 type Held struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ToolUseId string                 `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// What it says, once its call is open.
+	// What the tool says. Builds before version 5 wrote it; since then it is read from the value.
 	Result *Result `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
 	// The record came on tool-use-dlq: it is dropped in silence where no call claims it.
 	Failure bool `protobuf:"varint,3,opt,name=failure,proto3" json:"failure,omitempty"`
 	// The record itself, for the dead-letter topic.
-	Value         []byte    `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
-	Digest        []byte    `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
-	Topic         string    `protobuf:"bytes,6,opt,name=topic,proto3" json:"topic,omitempty"`
-	Partition     int32     `protobuf:"varint,7,opt,name=partition,proto3" json:"partition,omitempty"`
-	Offset        int64     `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
-	Headers       []*Header `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
+	Value     []byte    `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	Digest    []byte    `protobuf:"bytes,5,opt,name=digest,proto3" json:"digest,omitempty"`
+	Topic     string    `protobuf:"bytes,6,opt,name=topic,proto3" json:"topic,omitempty"`
+	Partition int32     `protobuf:"varint,7,opt,name=partition,proto3" json:"partition,omitempty"`
+	Offset    int64     `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	Headers   []*Header `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
+	Kind      Held_Kind `protobuf:"varint,10,opt,name=kind,proto3,enum=turntable.turn.v1.Held_Kind" json:"kind,omitempty"`
+	// What its id names: the turn, the number of the step and, of a tool's record, the index of the call. A model's record
+	// without a turn names its step by the input that it echoes: by the digest of that input and, unless any_length is
+	// set, by the number of messages in the history.
+	TurnId             string `protobuf:"bytes,11,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	Step               uint32 `protobuf:"varint,12,opt,name=step,proto3" json:"step,omitempty"`
+	Call               uint32 `protobuf:"varint,13,opt,name=call,proto3" json:"call,omitempty"`
+	Input              []byte `protobuf:"bytes,14,opt,name=input,proto3" json:"input,omitempty"`
+	InputHistoryLength uint32 `protobuf:"varint,15,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
+	AnyLength          bool   `protobuf:"varint,16,opt,name=any_length,json=anyLength,proto3" json:"any_length,omitempty"`
+	// When waiting for the step ends, in milliseconds since the epoch; 0 for a record that waits for its call.
+	ExpiresMs     int64 `protobuf:"varint,17,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -854,6 +928,62 @@ func (x *Held) GetHeaders() []*Header {
 		return x.Headers
 	}
 	return nil
+}
+
+func (x *Held) GetKind() Held_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Held_TOOL
+}
+
+func (x *Held) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *Held) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Held) GetCall() uint32 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *Held) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Held) GetInputHistoryLength() uint32 {
+	if x != nil {
+		return x.InputHistoryLength
+	}
+	return 0
+}
+
+func (x *Held) GetAnyLength() bool {
+	if x != nil {
+		return x.AnyLength
+	}
+	return false
+}
+
+func (x *Held) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
 }
 
 // Header is a header of a held record.
@@ -984,7 +1114,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xde\x06\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\x8d\a\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1011,7 +1141,8 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"callsParts\x12\x1b\n" +
 	"\tnext_part\x18\x14 \x01(\rR\bnextPart\x128\n" +
 	"\vsteps_parts\x18\x15 \x03(\v2\x17.turntable.turn.v1.PartR\n" +
-	"stepsPartsB\a\n" +
+	"stepsParts\x12-\n" +
+	"\x05early\x18\x16 \x03(\v2\x17.turntable.turn.v1.HeldR\x05earlyB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_id\"6\n" +
@@ -1078,7 +1209,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05_nameB\t\n" +
 	"\a_statusB\f\n" +
 	"\n" +
-	"_timestamp\"\xa2\x02\n" +
+	"_timestamp\"\xce\x04\n" +
 	"\x04Held\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x121\n" +
 	"\x06result\x18\x02 \x01(\v2\x19.turntable.turn.v1.ResultR\x06result\x12\x18\n" +
@@ -1088,7 +1219,22 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05topic\x18\x06 \x01(\tR\x05topic\x12\x1c\n" +
 	"\tpartition\x18\a \x01(\x05R\tpartition\x12\x16\n" +
 	"\x06offset\x18\b \x01(\x03R\x06offset\x123\n" +
-	"\aheaders\x18\t \x03(\v2\x19.turntable.turn.v1.HeaderR\aheaders\"2\n" +
+	"\aheaders\x18\t \x03(\v2\x19.turntable.turn.v1.HeaderR\aheaders\x120\n" +
+	"\x04kind\x18\n" +
+	" \x01(\x0e2\x1c.turntable.turn.v1.Held.KindR\x04kind\x12\x17\n" +
+	"\aturn_id\x18\v \x01(\tR\x06turnId\x12\x12\n" +
+	"\x04step\x18\f \x01(\rR\x04step\x12\x12\n" +
+	"\x04call\x18\r \x01(\rR\x04call\x12\x14\n" +
+	"\x05input\x18\x0e \x01(\fR\x05input\x120\n" +
+	"\x14input_history_length\x18\x0f \x01(\rR\x12inputHistoryLength\x12\x1d\n" +
+	"\n" +
+	"any_length\x18\x10 \x01(\bR\tanyLength\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x11 \x01(\x03R\texpiresMs\"1\n" +
+	"\x04Kind\x12\b\n" +
+	"\x04TOOL\x10\x00\x12\f\n" +
+	"\bRESPONSE\x10\x01\x12\x11\n" +
+	"\rTHINK_FAILURE\x10\x02\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\"\x9c\x01\n" +
@@ -1114,41 +1260,45 @@ func file_processors_turn_state_proto_rawDescGZIP() []byte {
 	return file_processors_turn_state_proto_rawDescData
 }
 
+var file_processors_turn_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_processors_turn_state_proto_goTypes = []any{
-	(*State)(nil),      // 0: turntable.turn.v1.State
-	(*Part)(nil),       // 1: turntable.turn.v1.Part
-	(*Accepted)(nil),   // 2: turntable.turn.v1.Accepted
-	(*OpenTurn)(nil),   // 3: turntable.turn.v1.OpenTurn
-	(*Call)(nil),       // 4: turntable.turn.v1.Call
-	(*Result)(nil),     // 5: turntable.turn.v1.Result
-	(*Held)(nil),       // 6: turntable.turn.v1.Held
-	(*Header)(nil),     // 7: turntable.turn.v1.Header
-	(*ReplyRoute)(nil), // 8: turntable.turn.v1.ReplyRoute
+	(Held_Kind)(0),     // 0: turntable.turn.v1.Held.Kind
+	(*State)(nil),      // 1: turntable.turn.v1.State
+	(*Part)(nil),       // 2: turntable.turn.v1.Part
+	(*Accepted)(nil),   // 3: turntable.turn.v1.Accepted
+	(*OpenTurn)(nil),   // 4: turntable.turn.v1.OpenTurn
+	(*Call)(nil),       // 5: turntable.turn.v1.Call
+	(*Result)(nil),     // 6: turntable.turn.v1.Result
+	(*Held)(nil),       // 7: turntable.turn.v1.Held
+	(*Header)(nil),     // 8: turntable.turn.v1.Header
+	(*ReplyRoute)(nil), // 9: turntable.turn.v1.ReplyRoute
 }
 var file_processors_turn_state_proto_depIdxs = []int32{
-	3,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
-	2,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
-	8,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
-	1,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
-	1,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
-	1,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
-	1,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
-	1,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
-	8,  // 8: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
-	2,  // 9: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	4,  // 10: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	6,  // 11: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	1,  // 12: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
-	1,  // 13: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	5,  // 14: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	5,  // 15: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	7,  // 16: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	4,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
+	3,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
+	9,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
+	2,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
+	2,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
+	2,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
+	2,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
+	2,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
+	7,  // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
+	9,  // 9: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	3,  // 10: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
+	5,  // 11: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	7,  // 12: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	2,  // 13: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
+	2,  // 14: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
+	6,  // 15: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	6,  // 16: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	8,  // 17: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	0,  // 18: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }
@@ -1167,13 +1317,14 @@ func file_processors_turn_state_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_processors_turn_state_proto_goTypes,
 		DependencyIndexes: file_processors_turn_state_proto_depIdxs,
+		EnumInfos:         file_processors_turn_state_proto_enumTypes,
 		MessageInfos:      file_processors_turn_state_proto_msgTypes,
 	}.Build()
 	File_processors_turn_state_proto = out.File

@@ -56,42 +56,81 @@ func (s *session) rememberStep() {
 // lastSteps is what is remembered of steps.
 func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*stepSize):] }
 
-// namesAnother reports whether a response names another step than the open one. What the response echoes may be missing
-// or altered: then it names none. Where it names the open step and a closed one, because the same was asked twice, the
-// length of the history that it echoes decides; workers that compact have another length, and any counts.
+// echoPlace says where the step stands that a response names by its echo, for a response whose id names none.
+//
+// What the response echoes may be missing or altered. While a step is open it then names that one, as long as nothing
+// says otherwise. Where the echo names the open step and a closed one, because the same was asked twice, the length of
+// the history that it echoes decides; workers that compact have another length, and any counts.
 //
 // After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
-// still to come: its input is a message that waits, or it had more history than the open step has.
-func (s *session) namesAnother(echo topics.Raw, length uint32, anyLength bool) bool {
+// still to come: its input is a message that waits, or one that was never seen, and it has no less history than the
+// session. It is applied to a step with that input and that history alone.
+func (s *session) echoPlace(r *workerReply, echo topics.Raw) place {
 	d, ok := s.digestOf(echo)
+	turn, thinking := s.row.Turn, s.thinking()
 	if !ok {
-		return false
+		return s.openPlace()
 	}
-	open := bytes.Equal(d[:], s.row.Turn.Input)
-	if open && anyLength {
-		return false
+	r.input = d
+	length, anyLength := r.length, r.anyLength
+	closed, same := s.closedStep(d, length)
+	if thinking && bytes.Equal(d[:], turn.Input) {
+		if anyLength || !same || length == turn.InputHistoryLength {
+			return stepOpen
+		}
+		return stepEnded
 	}
-	if !open && s.namesWaiting(d) {
-		return true
+	switch {
+	case s.namesWaiting(d):
+		if same || closed && anyLength {
+			return stepEnded
+		}
+		return stepToCome
+	case closed:
+		return stepEnded
+	case thinking && length <= turn.InputHistoryLength:
+		return stepOpen
+	case !thinking && !anyLength && length < s.row.HistoryLength:
+		return stepEnded
+	default:
+		return stepToCome
 	}
-	closed, sameLength := false, false
+}
+
+// failurePlace is echoPlace for a failure. The worker that gave up hands back the record it was given, as it was:
+// another input is another step's. No input names none.
+func (s *session) failurePlace(r *workerReply, input topics.Raw) place {
+	d, ok := s.digestOf(input)
+	if !ok {
+		return s.openPlace()
+	}
+	r.input = d
+	if s.thinking() && bytes.Equal(d[:], s.row.Turn.Input) {
+		return stepOpen
+	}
+	if closed, _ := s.closedStep(d, 0); closed {
+		return stepEnded
+	}
+	return stepToCome
+}
+
+// openPlace is the place of a record that names no step: it answers the open one, if there is one.
+func (s *session) openPlace() place {
+	if s.thinking() {
+		return stepOpen
+	}
+	return stepEnded
+}
+
+// closedStep reports whether a remembered closed step had that input, and whether one also had a history of that length.
+func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) {
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
 		if digest(steps[:digestSize]) == d {
 			closed = true
 			sameLength = sameLength || binary.BigEndian.Uint32(steps[digestSize:]) == length
 		}
 	}
-	if !open {
-		return closed || length > s.row.Turn.InputHistoryLength
-	}
-	return sameLength && length != s.row.Turn.InputHistoryLength
-}
-
-// isAsked reports whether an input is what the open step asked. The worker that gave up hands back the record it was
-// given, as it was: another input is another step's. No input names none.
-func (s *session) isAsked(input topics.Raw) bool {
-	d, ok := s.digestOf(input)
-	return !ok || bytes.Equal(d[:], s.row.Turn.Input)
+	return closed, sameLength
 }
 
 // namesWaiting reports whether a digest is that of a message that waits for its turn.

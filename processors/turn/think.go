@@ -22,11 +22,14 @@ func (e ThinkResponded) apply(s *session) {
 	case s.knowsCause(same):
 		s.refuse(reasonSameResponse)
 		return
-	case !s.thinking():
-		s.refuse(reasonNoStep)
-		return
-	case s.namesAnother(echoOf(r), previous, r.Compaction || r.PreviousMessages == nil):
-		s.refuse(reasonOtherStep)
+	}
+	own := workerReply{kind: Held_RESPONSE, digest: same}
+	p, named := s.thinkPlace(e.Record, &own)
+	if !named {
+		own.length, own.anyLength = previous, r.Compaction || r.PreviousMessages == nil
+		p = s.echoPlace(&own, echoOf(r))
+	}
+	if !s.answersOpenStep(e.Record, own, p) {
 		return
 	}
 	s.changed = true
@@ -34,7 +37,7 @@ func (e ThinkResponded) apply(s *session) {
 	s.row.Cost = r.TotalSessionCost
 	s.row.UserId = boundedID(r.UserID)
 	switch {
-	case len(r.ToolUses)+r.NullToolUses > 0:
+	case len(r.ToolUses)+len(r.NullToolUses) > 0:
 		s.call(r, previous)
 	case r.EndTurn:
 		s.answer(r, previous)
@@ -91,16 +94,56 @@ func (e ThinkFailed) apply(s *session) {
 	if e.Failure.Reason != nil {
 		reason = *e.Failure.Reason
 	}
-	switch {
-	case e.tombstone():
+	if e.tombstone() {
 		s.refuse(reasonTombstone)
-	case !s.thinking():
-		s.refuse(reasonNoStep)
-	case !s.isAsked(e.Failure.LatestInput):
+		return
+	}
+	same := digests.Of(ofFailure, e.Value)
+	if s.knowsCause(same) {
+		s.refuse(reasonSameFailure)
+		return
+	}
+	own := workerReply{kind: Held_THINK_FAILURE, digest: same, anyLength: true}
+	p, named := s.thinkPlace(e.Record, &own)
+	if !named {
+		p = s.failurePlace(&own, e.Failure.LatestInput)
+	}
+	if !s.answersOpenStep(e.Record, own, p) {
+		return
+	}
+	if e.Failure.LatestInput != nil { // without an input, two failures may say the same
+		s.rememberCause(same)
+	}
+	s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))
+}
+
+// thinkPlace says where the step stands that the id of a model's record names; ok is false where it names none.
+func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
+	n, ok := namedStep(from, Enriched{}.kind())
+	if !ok {
+		return stepEnded, false
+	}
+	r.name = n
+	if p = s.placeOf(n); p == stepOpen && !s.thinking() {
+		p = stepEnded // the model has answered: its calls are known
+	}
+	return p, true
+}
+
+// answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. One
+// for a step that is still to come is held, any other is refused.
+func (s *session) answersOpenStep(from *Record, r workerReply, p place) bool {
+	switch {
+	case p == stepOpen:
+		return true
+	case p == stepToCome:
+		s.hold(from, r)
+	case s.thinking():
 		s.refuse(reasonOtherStep)
 	default:
-		s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))
+		s.refuse(reasonNoStep)
 	}
+	return false
 }
 
 func thinkTimeout(s *session) failure {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -77,7 +78,7 @@ func TestLastResultCompletesTheStep(t *testing.T) {
 func TestBadItemsAreAnsweredAtOnce(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), `"tool_uses":[{"tool_use_id":null,"name":"look"},{"tool_use_id":"t1","name":" "},`+
-		`{"tool_use_id":"t2","name":"look"},null,{"tool_use_id":"t2","name":"other"}],"end_turn":false`)
+		`null,{"tool_use_id":"t2","name":"look"},{"tool_use_id":"t2","name":"other"}],"end_turn":false`)
 	require.Len(t, emitted[Called](out), 1)
 	refused := emitted[Refused](out)
 	require.Len(t, refused, 4)
@@ -92,10 +93,44 @@ func TestBadItemsAreAnsweredAtOnce(t *testing.T) {
 	}
 	require.Equal(t, `[`+entry(`null`, `"look"`, "the tool call has no tool_use_id")+`,`+
 		entry(`"t1"`, `" "`, "the tool call has no name")+`,`+
+		entry(`null`, `null`, "the tool call has no tool_use_id")+`,`+
 		`{"tool_use_id":"t2","name":"look","result":{"said":"good"},"status":"success"},`+
-		entry(`"t2"`, `"other"`, "the tool_use_id is that of another call of the same response")+`,`+
-		entry(`null`, `null`, "the tool call has no tool_use_id")+`]`, string(m.Content))
+		entry(`"t2"`, `"other"`, "the tool_use_id is that of another call of the same response")+`]`, string(m.Content))
 	require.Equal(t, int64(5), the[Completed](t, out).ExpectedCount)
+}
+
+// The model finds the answer to its n-th item in the n-th place, so a null must not move the items behind it.
+func TestItemsKeepTheirPlacesBesideNulls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var items, want []string
+		for i, null := range rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(t, "nulls") {
+			if null {
+				items, want = append(items, `null`), append(want, "")
+				continue
+			}
+			id := fmt.Sprint("t", i)
+			items, want = append(items, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id)), append(want, id)
+		}
+		p := newPlay(t)
+		out := p.respond(p.ask("hi"), `"tool_uses":[`+strings.Join(items, ",")+`],"end_turn":false`)
+		calls := emitted[Called](out)
+		for _, c := range calls {
+			out = p.result(*c.ToolUseID, "x")
+		}
+		done := the[Completed](t, out)
+		for i, e := range done.Expected {
+			require.Equal(t, want[i], textOrNone(e.ToolUseID))
+			require.Equal(t, want[i], textOrNone(done.Results[i].ToolUseID))
+		}
+		require.Len(t, done.Expected, len(want))
+	})
+}
+
+func textOrNone(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 func TestNoGoodItemCompletesAtOnce(t *testing.T) {

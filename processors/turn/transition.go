@@ -51,6 +51,9 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		}
 	}
 	event.apply(s)
+	if s.changed && len(s.row.Early) > 0 {
+		s.applyEarly()
+	}
 	switch {
 	case s.starved:
 		return Outcome{Starved: true}
@@ -90,6 +93,8 @@ type session struct {
 	purging bool    // the session ends: no turn begins
 	starved bool    // what stands apart was asked for and is not loaded
 	instant *string // now in text, once it was needed
+
+	replaying *Held // the held record that is being applied, nil for the event itself
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
@@ -129,11 +134,7 @@ const rowReserve = 256
 func (s *session) makeRoom() bool {
 	for !s.fits() {
 		switch {
-		case s.row.Turn != nil && len(s.row.Turn.Held) > 0:
-			held := s.row.Turn.Held
-			last := held[len(held)-1]
-			s.row.Turn.Held = slices.Delete(held, len(held)-1, len(held))
-			s.giveUp(last, reasonNoRoom)
+		case s.dropHeld():
 		case len(s.row.Waiting) > 0:
 			waiting := s.row.Waiting
 			last := waiting[len(waiting)-1]
@@ -146,8 +147,11 @@ func (s *session) makeRoom() bool {
 	return true
 }
 
-// trim is the last resort for a row over its budget: it forgets the older half of what it remembers.
+// trim is the last resort for a row over its budget: it gives up what is held, then it forgets the older half of what it
+// remembers.
 func (s *session) trim() bool {
+	for !s.within(s.rules.RowLimit) && s.dropHeld() {
+	}
 	for !s.within(s.rules.RowLimit) && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
 		s.row.Causes = forgetHalf(s.row.Causes)
 		s.row.Requests = forgetHalf(s.row.Requests)
