@@ -61,8 +61,9 @@ type Load struct {
 
 // awaited is a session with an open question.
 type awaited struct {
-	done chan bool
-	seen map[string]bool // ids of outputs, of this session only
+	done  chan bool
+	seen  map[string]bool // ids of outputs, of this session only
+	since time.Time       // when the question was asked; zero: none is open
 }
 
 // LoadProgress is how far a load is.
@@ -72,6 +73,8 @@ type LoadProgress struct {
 	Asked, Answered, Failed, Lost, Repeated int
 	// Dropped records came again to workers that drop repeats.
 	Dropped int
+	// Oldest is how long the question has been open that was asked first of those that are; 0 for none.
+	Oldest time.Duration
 	// P50, P99 and Max are the time from question to output, of those that had one; within 4 %.
 	P50, P99, Max time.Duration
 }
@@ -165,10 +168,22 @@ func (l *Load) Close() error {
 // Progress is how far the load is now.
 func (l *Load) Progress() LoadProgress {
 	return LoadProgress{
-		Asked: int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
+		Oldest: l.oldest(),
+		Asked:  int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
 		Lost: int(l.lost.Load()), Repeated: int(l.repeated.Load()), Dropped: l.driver.seen.count(),
 		P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99), Max: l.latency.quantile(1),
 	}
+}
+
+func (l *Load) oldest() (longest time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.waiting {
+		if !a.since.IsZero() {
+			longest = max(longest, time.Since(a.since))
+		}
+	}
+	return longest
 }
 
 // ForgetLatency has the latencies of Progress count from here on; a question that is open counts when it ends.
@@ -196,6 +211,7 @@ func (l *Load) user(ctx context.Context) error {
 		}
 		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools, Deeds: l.opts.Deeds}
 		began := time.Now()
+		l.open(a, began)
 		if _, err := l.driver.Ask(ctx, session, plan); err != nil {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // Close
@@ -209,6 +225,7 @@ func (l *Load) user(ctx context.Context) error {
 		}
 		select {
 		case failed := <-a.done:
+			l.open(a, time.Time{})
 			l.latency.add(time.Since(began))
 			if failed {
 				l.failed.Add(1)
@@ -216,6 +233,7 @@ func (l *Load) user(ctx context.Context) error {
 				l.answered.Add(1)
 			}
 		case <-late:
+			l.open(a, time.Time{})
 			l.lost.Add(1)
 			turn = -1 // the next one opens a session
 		case <-ctx.Done():
@@ -230,6 +248,12 @@ func (l *Load) expect(session string) *awaited {
 	a := &awaited{done: make(chan bool, 64), seen: map[string]bool{}}
 	l.waiting[session] = a
 	return a
+}
+
+func (l *Load) open(a *awaited, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.since = since
 }
 
 func (l *Load) forget(session string) {

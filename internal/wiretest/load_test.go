@@ -56,6 +56,7 @@ func TestALoadSaysHowManyTurnsHang(t *testing.T) {
 	load, err := StartLoad(t.Context(), bootstrap, "agent", LoadOptions{Turns: 2, Concurrency: 2})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return load.Progress().Asked == 2 }, time.Minute, 5*time.Millisecond)
+	require.Positive(t, load.Progress().Oldest)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.ErrorContains(t, load.Wait(ctx), "2 of 2 asked have no output")
@@ -69,6 +70,7 @@ func TestTurnWithoutAnOutputIsLostAfterTheLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, load.Wait(ctx))
 	require.Equal(t, 3, load.Progress().Lost)
+	require.Zero(t, load.Progress().Oldest)
 	require.NoError(t, load.Close())
 }
 

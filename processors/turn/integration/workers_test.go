@@ -62,12 +62,12 @@ func TestWorkersAnswerTurnsThatLostTheirRows(t *testing.T) {
 				}
 				killedAtRow(t, c, int32(1+2*round))
 				next := spawn(t, c)
-				inTime, done := context.WithTimeout(ctx, waitLimit())
+				inTime, done := context.WithTimeout(ctx, waitLimit)
 				missing := slices.DeleteFunc(names, func(name string) bool {
 					return oracle.WaitOutputs(inTime, name, 1) == nil
 				})
 				done()
-				require.Empty(t, missing, "sessions without an output %s after the restart", waitLimit())
+				require.Empty(t, missing, "sessions without an output %s after the restart", waitLimit)
 				require.NoError(t, next.stop())
 			}
 			last := spawn(t, c) // repeats that came after the outputs have to go to the dead letters
