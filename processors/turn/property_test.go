@@ -89,6 +89,36 @@ func TestRestartAtAnyPointChangesNothing(t *testing.T) {
 	})
 }
 
+// Workers that answer nothing twice name what they answer. So whatever a crash loses, and whichever topic is read first
+// after it, no answer is lost, and none is given to another step.
+func TestCrashesLoseNoAnswerOfWorkersThatDropRepeats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := scripts(anyEnd, "ok", "early", "again", "fail", "missing", "blank", "same").Draw(t, "scripts")
+		want := plainly(t, list)
+		w := newWorld(t, list)
+		w.once = map[string]bool{}
+		w.closeSteps(rapid.SampledFrom(pasts).Draw(t, "past"))
+		var rows [][]byte // before each of w.sent
+		for range rapid.IntRange(0, 80).Draw(t, "moves") {
+			ready := w.ready()
+			if len(ready) == 0 {
+				break
+			}
+			rows = append(rows, w.row)
+			w.deliver(rapid.SampledFrom(ready).Draw(t, "topic"))
+			if rapid.IntRange(0, 5).Draw(t, "crash") == 0 {
+				n := rapid.IntRange(1, min(20, len(rows))).Draw(t, "lost")
+				w.crash(rows[len(rows)-n], n)
+				rows = rows[:len(rows)-n]
+			}
+		}
+		w.settle()
+		w.judge(false)
+		require.Equal(t, want.outputs, w.outputs)
+		require.Empty(t, w.state().Early)
+	})
+}
+
 // A crash in at-least-once loses the last rows and not their outputs: the records come again, in any order between
 // topics, and the workers answer the repeated outputs again.
 func TestCrashesRepeatOutputsAndChangeNone(t *testing.T) {

@@ -28,6 +28,8 @@ type world struct {
 	// inMemory keeps the state as Apply returned it, instead of encoding and decoding it.
 	inMemory bool
 	live     *State
+	// once are the ids that the workers answered, where they answer none twice. They name what they answer then.
+	once map[string]bool
 }
 
 // script is what happens to a message.
@@ -75,6 +77,14 @@ func newWorld(t tb, scripts []script) *world {
 }
 
 func text(k int) string { return "question " + strconv.Itoa(k) }
+
+// naming is the id of what a worker writes about a record, where the workers name it.
+func (w *world) naming(id, suffix string) (opts []recordOption) {
+	if w.once != nil {
+		opts = append(opts, header(topics.HeaderID, id+suffix))
+	}
+	return opts
+}
 
 func (w *world) write(topic string, script int, ends bool, value string, opts ...recordOption) {
 	w.tb.Helper()
@@ -196,14 +206,20 @@ func (w *world) react(es effects) {
 		turn, rest, _ := strings.Cut(m.ID, "/")
 		number, _, _ := strings.Cut(rest, "/")
 		step, _ := strconv.Atoi(number)
+		if w.once[m.ID] {
+			continue
+		}
+		if w.once != nil {
+			w.once[m.ID] = true
+		}
 		switch v := m.Value.(type) {
 		case Enriched:
 			if step == 1 {
 				w.turns[turn] = scriptOf(v)
 			}
-			w.think(w.turns[turn], step, v)
+			w.think(w.turns[turn], step, v, m.ID)
 		case Called:
-			w.use(v)
+			w.use(v, m.ID)
 		}
 	}
 }
@@ -215,7 +231,7 @@ func scriptOf(v Enriched) int {
 }
 
 // think is the model: what it says depends on all that it is given.
-func (w *world) think(k, step int, asked Enriched) {
+func (w *world) think(k, step int, asked Enriched, id string) {
 	s := w.scripts[k]
 	cost := 1.0
 	if asked.Cost != nil {
@@ -226,11 +242,11 @@ func (w *world) think(k, step int, asked Enriched) {
 	ends := step > len(s.Steps)
 	switch {
 	case !ends:
-		more += w.calls(k, step, s.Steps[step-1])
+		more += w.calls(k, step, s.Steps[step-1], strings.Replace(id, "/enriched/0", "/tool-use/", 1))
 	case s.End == "answer":
 		more += saying(fmt.Sprintf("answer %d to %s", k, summary(asked)))
 	case s.End == "fail":
-		w.write("think-dlq", k, true, `{"latest_input":`+string(asked.LatestInput)+`}`)
+		w.write("think-dlq", k, true, `{"latest_input":`+string(asked.LatestInput)+`}`, w.naming(id, "/failure")...)
 		return
 	case s.End == "no end":
 		more += `"end_turn":false`
@@ -240,12 +256,12 @@ func (w *world) think(k, step int, asked Enriched) {
 	for i := range 2 {
 		if i == 0 || s.Rethink && s.End != "no end" {
 			w.write("think-request-response", k, ends,
-				response(asked, more+`,"timestamp":"`+strconv.Itoa(i)+`"`))
+				response(asked, more+`,"timestamp":"`+strconv.Itoa(i)+`"`), w.naming(id, "/"+strconv.Itoa(i))...)
 		}
 	}
 }
 
-func (w *world) calls(k, step int, s stepScript) string {
+func (w *world) calls(k, step int, s stepScript, ids string) string {
 	items := make([]string, len(s.Tools))
 	for i, deed := range s.Tools {
 		id := fmt.Sprintf("t-%d-%d-%d-%s", k, step, i, deed)
@@ -264,7 +280,7 @@ func (w *world) calls(k, step int, s stepScript) string {
 				w.early[id] = k
 			}
 			if w.early[id] == k {
-				w.result(id, k, "early")
+				w.result(id, k, "early", ids+strconv.Itoa(i))
 			}
 		}
 		items[i] = fmt.Sprintf(`{"tool_use_id":%q,"name":"look","input":{"k":%d}}`, id, k)
@@ -273,15 +289,15 @@ func (w *world) calls(k, step int, s stepScript) string {
 		`],"last_input_response":[{"role":"assistant","content":"calling"}]`
 }
 
-func (w *world) result(id string, k int, said string) {
+func (w *world) result(id string, k int, said, call string) {
 	if (len(id)+k)%3 == 0 { // so much that it stands apart, and the conversation with it
 		said = strings.Repeat(said+" ", 3000/len(said))
 	}
-	w.write("tool-use-result", k, false, toolResult(id, fmt.Sprint(said, k)))
+	w.write("tool-use-result", k, false, toolResult(id, fmt.Sprint(said, k)), w.naming(call, "/"+said[:2])...)
 }
 
 // use is the tool worker: the same call gives the same bytes.
-func (w *world) use(c Called) {
+func (w *world) use(c Called, call string) {
 	id := *c.ToolUseID
 	var input struct{ k int }
 	_, _ = fmt.Sscanf(string(c.Input), `{"k":%d}`, &input.k)
@@ -290,15 +306,15 @@ func (w *world) use(c Called) {
 	case "missing": // nobody says anything
 	case "early":
 		if w.early[id] != input.k {
-			w.result(id, input.k, "early")
+			w.result(id, input.k, "early", call)
 		} // else it was said already
 	case "fail":
 		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id),
-			header(topics.HeaderErrorReason, "broken"))
+			append(w.naming(call, ""), header(topics.HeaderErrorReason, "broken"))...)
 	default:
-		w.result(id, input.k, "ok")
+		w.result(id, input.k, "ok", call)
 		if deed == "again" {
-			w.result(id, input.k, "other")
+			w.result(id, input.k, "other", call)
 		}
 	}
 }
