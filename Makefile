@@ -38,7 +38,7 @@ test: ## all tests under the race detector, in about six minutes
 	$(GO) test -race -p 4 -timeout 30m ./...
 
 .PHONY: chaos
-chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run (KILLS=100 TURNS=500 INSTANCES=1)
+chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run, beside workers that drop or answer repeats (KILLS=100 TURNS=500 INSTANCES=1)
 	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: chaos-kafka

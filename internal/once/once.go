@@ -14,11 +14,14 @@ import (
 type Memory[K comparable, V any] struct {
 	window time.Duration
 	limit  int
+	bytes  int64
+	size   func(K, V) int64 // nil: values have no size
 	clock  clock.Clock
 
 	mu    sync.Mutex
 	known map[K]*attempt[K, V]
 	order list.List // of attempts that are kept, oldest first
+	held  int64     // bytes of those in order
 }
 
 // attempt is what is done under a key, or was.
@@ -28,11 +31,22 @@ type attempt[K comparable, V any] struct {
 	value V
 	kept  bool
 	at    time.Time
+	size  int64
 }
 
 // New is an empty memory that keeps values for a time, and up to limit of them: the oldest go first.
 func New[K comparable, V any](window time.Duration, limit int, c clock.Clock) *Memory[K, V] {
 	return &Memory[K, V]{window: window, limit: limit, clock: c, known: map[K]*attempt[K, V]{}}
+}
+
+// NewSized is New with a third bound: the values that are remembered have at most the given bytes in all, as size counts
+// them. The oldest are evicted first; a value that is larger than the bound is not remembered.
+func NewSized[K comparable, V any](
+	window time.Duration, limit int, bytes int64, size func(K, V) int64, c clock.Clock,
+) *Memory[K, V] {
+	m := New[K, V](window, limit, c)
+	m.bytes, m.size = bytes, size
+	return m
 }
 
 // Do returns what is remembered under the key, or calls try. What try returns is remembered where it says keep; else
@@ -84,12 +98,16 @@ func (m *Memory[K, V]) attempt(a *attempt[K, V], try func() (V, bool)) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		close(a.done)
-		if !a.kept {
+		if a.kept && m.size != nil {
+			a.size = m.size(a.key, a.value)
+		}
+		if !a.kept || m.size != nil && a.size > m.bytes {
 			delete(m.known, a.key)
 			return
 		}
 		a.at = m.clock.Now()
 		m.order.PushBack(a)
+		m.held += a.size
 		m.forget()
 	}()
 	a.value, a.kept = try()
@@ -100,10 +118,12 @@ func (m *Memory[K, V]) forget() {
 	now := m.clock.Now()
 	for e := m.order.Front(); e != nil; e = m.order.Front() {
 		a := e.Value.(*attempt[K, V])
-		if m.order.Len() <= m.limit && now.Sub(a.at) < m.window {
+		within := m.order.Len() <= m.limit && (m.size == nil || m.held <= m.bytes)
+		if within && now.Sub(a.at) < m.window {
 			return
 		}
 		m.order.Remove(e)
+		m.held -= a.size
 		delete(m.known, a.key)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,6 +64,46 @@ func TestMemoryIsBoundedByTimeAndNumber(t *testing.T) {
 	require.False(t, repeated)
 	c.Advance(time.Minute)
 	require.Zero(t, m.Len())
+}
+
+func TestOldestValuesAreEvictedBeyondTheBytes(t *testing.T) {
+	c := clock.NewFake(time.UnixMilli(1_790_000_000_000))
+	m := once.NewSized(time.Minute, 100, 10, func(_ string, v int) int64 { return int64(v) }, c)
+	do(t, m, "a", 4, true)
+	do(t, m, "b", 6, true)
+	require.Equal(t, 2, m.Len())
+	do(t, m, "c", 1, true)
+	require.Equal(t, 2, m.Len())
+	_, repeated := do(t, m, "b", 6, true)
+	require.True(t, repeated, "a was the oldest")
+
+	do(t, m, "large", 11, true)
+	require.Equal(t, 2, m.Len(), "what is larger than the bound evicts nothing")
+	_, repeated = do(t, m, "large", 11, true)
+	require.False(t, repeated)
+
+	c.Advance(time.Minute)
+	require.Zero(t, m.Len())
+	do(t, m, "d", 10, true)
+	_, repeated = do(t, m, "d", 10, true)
+	require.True(t, repeated, "what expired takes no bytes")
+}
+
+func TestValueThatIsTooLargeReachesThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := once.NewSized(time.Minute, 100, 10, func(string, int) int64 { return 11 }, clock.NewFake(time.UnixMilli(1)))
+		release, got := make(chan struct{}), make(chan int, 2)
+		var tries atomic.Int32
+		for range 2 {
+			go func() {
+				v, _, _ := m.Do(t.Context(), "a", func() (int, bool) { <-release; return int(tries.Add(1)), true })
+				got <- v
+			}()
+		}
+		synctest.Wait() // one tries, the other waits
+		close(release)
+		require.Equal(t, []int{1, 1}, []int{<-got, <-got})
+	})
 }
 
 func TestWhoComesWhileAnotherTriesWaitsForIt(t *testing.T) {

@@ -21,6 +21,7 @@ type Driver struct {
 	tool   ToolScript
 	roles  Role
 	late   int
+	seen   *seen // nil: repeats are answered
 
 	producer   *kgo.Client
 	bootstrap  []string

@@ -100,6 +100,43 @@ func TestToolsAnswerACallAlikeEveryTime(t *testing.T) {
 	}
 }
 
+func TestWorkersThatDropRepeatsAnswerARecordOnce(t *testing.T) {
+	bootstrap := broker(t, "agent", 1)
+	ctx := deadline(t, time.Minute)
+	d, err := NewDriver(ctx, bootstrap, "agent", WithRepeatsDropped())
+	require.NoError(t, err)
+	defer d.Close() //nolint:errcheck // nothing depends on it
+	plan := Plan{Key: "k", Steps: 1, Tools: 1}
+	step, call := enriched(plan), &kgo.Record{
+		Topic: d.names.ToolUse, Key: []byte("s"), Timestamp: time.UnixMilli(3),
+		Value: []byte(`{"tool_use_id":"tu","name":"x","input":` + callInput(plan, 0, 0) + `}`),
+	}
+	for _, id := range []string{"t/0", "t/0", "t/1", "t/0"} {
+		step.Headers = []kgo.RecordHeader{{Key: headerID, Value: []byte(id)}}
+		call.Headers = step.Headers // an id of another topic is another record's
+		require.NoError(t, d.think(ctx, step))
+		require.NoError(t, d.work(ctx, call))
+	}
+	require.Equal(t, 4, d.seen.count())
+	for topic, want := range map[string][]string{
+		d.names.Think: {"t/0/think", "t/1/think"}, d.names.ToolUseResult: {"t/0/result", "t/1/result"},
+	} {
+		client, err := kgo.NewClient(readerOptions(bootstrap, map[string]int32{topic: 1}, kgo.ReadCommitted())...)
+		require.NoError(t, err)
+		var ids []string
+		for len(ids) < len(want) {
+			fetches := client.PollRecords(ctx, 10)
+			require.NoError(t, fetches.Err0())
+			fetches.EachRecord(func(r *kgo.Record) {
+				id, _ := header(r, headerID)
+				ids = append(ids, id)
+			})
+		}
+		client.Close()
+		require.Equal(t, want, ids)
+	}
+}
+
 func TestEveryInputHasItsMalformedRecords(t *testing.T) {
 	names := NamesOf("agent")
 	for _, topic := range names.Inputs() {

@@ -90,6 +90,7 @@ type thought struct {
 	at        Coord
 	session   string
 	bytes     digest
+	cause     string // turntable.id, where the worker sets one
 	tombstone bool
 	known     bool // has a field of the contract
 	echo      *digest
@@ -155,6 +156,7 @@ type returned struct {
 	at       Coord
 	session  string
 	bytes    digest
+	cause    string // turntable.id, where the worker sets one
 	id       *string
 	value    digest // wrapped if it was no object
 	status   string

@@ -128,21 +128,31 @@ func sameResults(results []digest, entries []entry) bool {
 	return len(results) == len(entries)
 }
 
-// conserve checks that what was neither used nor dead-lettered is explained by a rule.
+// conserve checks that what was neither used nor dead-lettered is explained by a rule. One is that a record with the
+// turntable.id of a record that was used is the same record.
 func (j *judgement) conserve(s *session) {
 	if s.purged {
 		return
 	}
+	accepted := map[string]bool{}
+	for _, t := range s.thoughts {
+		accepted[t.cause] = accepted[t.cause] || t.cause != "" && j.used[t.at]
+	}
 	for _, t := range s.thoughts {
 		// A response that neither ends nor asks leaves the turn open (contract 2.5) and needs no other trace.
-		if t.tombstone || j.used[t.at] || j.dead[t.at] || t.known && !t.asking() && !t.end {
+		if t.tombstone || j.used[t.at] || j.dead[t.at] || accepted[t.cause] ||
+			t.known && !t.asking() && !t.end {
 			continue
 		}
 		j.report.add(RuleLost, t.at, "response was neither accepted nor dead-lettered")
 	}
 	given := j.givenUp(s)
+	applied := map[string]bool{}
 	for _, r := range s.returned {
-		if j.used[r.at] || j.dead[r.at] || r.id != nil && given[*r.id] {
+		applied[r.cause] = applied[r.cause] || r.cause != "" && j.used[r.at]
+	}
+	for _, r := range s.returned {
+		if j.used[r.at] || j.dead[r.at] || applied[r.cause] || r.id != nil && given[*r.id] {
 			continue
 		}
 		j.report.add(RuleLost, r.at, "result was neither used nor dead-lettered")

@@ -28,6 +28,11 @@ type LoadOptions struct {
 	Prefix string
 	// Ledger, if any, is told the fate of every message.
 	Ledger *Ledger
+	// DropRepeats makes the workers answer a record once: see WithRepeatsDropped.
+	DropRepeats bool
+	// Limit, if not 0, is how long a user waits for an output. A question that has none by then is lost, and the user asks
+	// the next one in another session.
+	Limit time.Duration
 }
 
 // Load asks plain turns in a closed loop: the next question of a session follows the output of the one before. It plays
@@ -47,6 +52,7 @@ type Load struct {
 	answered atomic.Int64
 	failed   atomic.Int64
 	repeated atomic.Int64
+	lost     atomic.Int64
 	latency  histogram
 
 	mu      sync.Mutex
@@ -55,14 +61,20 @@ type Load struct {
 
 // awaited is a session with an open question.
 type awaited struct {
-	done chan bool
-	seen map[string]bool // ids of outputs, of this session only
+	done  chan bool
+	seen  map[string]bool // ids of outputs, of this session only
+	since time.Time       // when the question was asked; zero: none is open
 }
 
 // LoadProgress is how far a load is.
 type LoadProgress struct {
-	// Asked questions, of which Answered and Failed have had their output; Repeated outputs came again.
-	Asked, Answered, Failed, Repeated int
+	// Asked questions, of which Answered and Failed have had their output in time and Lost have not; Repeated outputs came
+	// again.
+	Asked, Answered, Failed, Lost, Repeated int
+	// Dropped records came again to workers that drop repeats.
+	Dropped int
+	// Oldest is how long the question has been open that was asked first of those that are; 0 for none.
+	Oldest time.Duration
 	// P50, P99 and Max are the time from question to output, of those that had one; within 4 %.
 	P50, P99, Max time.Duration
 }
@@ -70,7 +82,11 @@ type LoadProgress struct {
 // StartLoad begins to ask. The agent's topics must exist. ctx bounds the start only: end the load with Stop or Close.
 func StartLoad(ctx context.Context, bootstrap []string, agent string, opts LoadOptions) (*Load, error) {
 	opts = opts.withDefaults()
-	driver, err := NewDriver(ctx, bootstrap, agent, WithLedger(opts.Ledger))
+	driverOptions := []DriverOption{WithLedger(opts.Ledger)}
+	if opts.DropRepeats {
+		driverOptions = append(driverOptions, WithRepeatsDropped())
+	}
+	driver, err := NewDriver(ctx, bootstrap, agent, driverOptions...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +138,7 @@ func (o LoadOptions) withDefaults() LoadOptions {
 	return o
 }
 
-// Wait blocks until all turns have their output, or the load was stopped and the open ones have, or ctx ends.
+// Wait blocks until all turns have their output or are lost, or the load was stopped and the open ones have, or ctx ends.
 func (l *Load) Wait(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- l.users.Wait() }()
@@ -132,7 +148,7 @@ func (l *Load) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		p := l.Progress()
 		return fmt.Errorf("wiretest: load: %d of %d asked have no output: %w",
-			p.Asked-p.Answered-p.Failed, p.Asked, context.Cause(ctx))
+			p.Asked-p.Answered-p.Failed-p.Lost, p.Asked, context.Cause(ctx))
 	}
 }
 
@@ -152,10 +168,22 @@ func (l *Load) Close() error {
 // Progress is how far the load is now.
 func (l *Load) Progress() LoadProgress {
 	return LoadProgress{
-		Asked: int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
-		Repeated: int(l.repeated.Load()), P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99),
-		Max: l.latency.quantile(1),
+		Oldest: l.oldest(),
+		Asked:  int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
+		Lost: int(l.lost.Load()), Repeated: int(l.repeated.Load()), Dropped: l.driver.seen.count(),
+		P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99), Max: l.latency.quantile(1),
 	}
+}
+
+func (l *Load) oldest() (longest time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range l.waiting {
+		if !a.since.IsZero() {
+			longest = max(longest, time.Since(a.since))
+		}
+	}
+	return longest
 }
 
 // ForgetLatency has the latencies of Progress count from here on; a question that is open counts when it ends.
@@ -183,6 +211,7 @@ func (l *Load) user(ctx context.Context) error {
 		}
 		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools, Deeds: l.opts.Deeds}
 		began := time.Now()
+		l.open(a, began)
 		if _, err := l.driver.Ask(ctx, session, plan); err != nil {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // Close
@@ -190,14 +219,23 @@ func (l *Load) user(ctx context.Context) error {
 			return err
 		}
 		l.asked.Add(1)
+		var late <-chan time.Time
+		if l.opts.Limit > 0 {
+			late = time.After(l.opts.Limit - time.Since(began))
+		}
 		select {
 		case failed := <-a.done:
+			l.open(a, time.Time{})
 			l.latency.add(time.Since(began))
 			if failed {
 				l.failed.Add(1)
 			} else {
 				l.answered.Add(1)
 			}
+		case <-late:
+			l.open(a, time.Time{})
+			l.lost.Add(1)
+			turn = -1 // the next one opens a session
 		case <-ctx.Done():
 			return nil
 		}
@@ -210,6 +248,12 @@ func (l *Load) expect(session string) *awaited {
 	a := &awaited{done: make(chan bool, 64), seen: map[string]bool{}}
 	l.waiting[session] = a
 	return a
+}
+
+func (l *Load) open(a *awaited, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.since = since
 }
 
 func (l *Load) forget(session string) {

@@ -56,9 +56,21 @@ func TestALoadSaysHowManyTurnsHang(t *testing.T) {
 	load, err := StartLoad(t.Context(), bootstrap, "agent", LoadOptions{Turns: 2, Concurrency: 2})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return load.Progress().Asked == 2 }, time.Minute, 5*time.Millisecond)
+	require.Positive(t, load.Progress().Oldest)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.ErrorContains(t, load.Wait(ctx), "2 of 2 asked have no output")
+	require.NoError(t, load.Close())
+}
+
+func TestTurnWithoutAnOutputIsLostAfterTheLimit(t *testing.T) {
+	bootstrap := broker(t, "agent", 1)
+	ctx := deadline(t, time.Minute)
+	load, err := StartLoad(ctx, bootstrap, "agent", LoadOptions{Turns: 3, Concurrency: 2, Limit: time.Millisecond})
+	require.NoError(t, err)
+	require.NoError(t, load.Wait(ctx))
+	require.Equal(t, 3, load.Progress().Lost)
+	require.Zero(t, load.Progress().Oldest)
 	require.NoError(t, load.Close())
 }
 

@@ -41,8 +41,11 @@ func (d *Driver) think(ctx context.Context, r *kgo.Record) error {
 	if !ok {
 		return nil // the oracle reports what is wrong with it
 	}
+	if d.seen.repeats(r) {
+		return nil
+	}
 	d.responses.Add(1)
-	return d.reply(ctx, d.script(e))
+	return d.reply(ctx, d.seen.answering(r, d.names, d.script(e)))
 }
 
 func (d *Driver) reply(ctx context.Context, replies []Reply) error {

@@ -115,6 +115,35 @@ func TestATopicThatAppearsLaterIsRead(t *testing.T) {
 	require.Equal(t, 1, r.Counts.Records)
 }
 
+func TestRepeatByIDOfAUsedRecordIsNotLost(t *testing.T) {
+	at := func(topic string, offset int64) Coord { return Coord{Topic: topic, Offset: offset} }
+	s := &session{
+		thoughts: []*thought{
+			{at: at("think", 0), cause: "t/0"},
+			{at: at("think", 1), cause: "t/0"},
+			{at: at("think", 2), cause: "t/1"},
+			{at: at("think", 3)},
+		},
+		returned: []*returned{
+			{at: at("result", 0), cause: "r/0"},
+			{at: at("result", 1), cause: "r/0"},
+			{at: at("result", 2), cause: "r/1"},
+			{at: at("result", 3)},
+		},
+	}
+	j := &judgement{
+		book: newBook(NamesOf("agent"), false), dead: map[Coord]bool{},
+		used: map[Coord]bool{at("think", 0): true, at("result", 0): true},
+	}
+	j.conserve(s)
+	var lost []Coord
+	for _, v := range j.report.Violations {
+		require.Equal(t, RuleLost, v.Rule)
+		lost = append(lost, v.At)
+	}
+	require.Equal(t, []Coord{at("think", 2), at("think", 3), at("result", 2), at("result", 3)}, lost)
+}
+
 func TestWhatIsDeadMustHaveNoEffect(t *testing.T) {
 	at := Coord{Topic: "agent-tool-use-result", Offset: 3}
 	b := newBook(NamesOf("agent"), false)

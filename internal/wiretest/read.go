@@ -97,6 +97,7 @@ func readMessage(r *kgo.Record, partitions int32) message {
 
 func readThought(r *kgo.Record) thought {
 	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+	t.cause, _ = header(r, headerID)
 	t.tombstone = r.Value == nil || string(r.Value) == "null"
 	o, err := objectOf(leading(r.Value))
 	if err != nil {
@@ -210,6 +211,7 @@ func appendText(texts []string, s string) []string {
 
 func readReturned(r *kgo.Record) returned {
 	out := returned{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+	out.cause, _ = header(r, headerID)
 	o, err := objectOf(leading(r.Value))
 	if err != nil || !utf8.Valid(r.Key) {
 		return out

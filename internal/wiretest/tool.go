@@ -29,8 +29,11 @@ func (d *Driver) work(ctx context.Context, r *kgo.Record) error {
 	if !ok {
 		return nil // the oracle reports what is wrong with it
 	}
+	if d.seen.repeats(r) {
+		return nil
+	}
 	d.results.Add(1)
-	return d.reply(ctx, d.tool(c))
+	return d.reply(ctx, d.seen.answering(r, d.names, d.tool(c)))
 }
 
 func readCall(names Names, r *kgo.Record) (Call, bool) {

@@ -51,7 +51,8 @@
 //
 // A worker may drop repeats instead: the turn holds an answer that it reads before its step is open, for the think timeout
 // at most. Such an answer must name the record that it answers: its turntable.id is that record's turntable.id followed by
-// a slash and a word of the worker's own ("/think", "/failure" and "/result" in packages think and tools).
+// a slash and a word of the worker's own ("/think", "/failure" and "/result" in packages think and tools). A worker that
+// sets no turntable.id should answer repeats.
 //
 // # Options
 //

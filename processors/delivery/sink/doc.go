@@ -22,5 +22,7 @@
 // # What a receiver sees
 //
 // An attempt is at-least-once: a sink that dies after the receiver took a delivery, and before its receipt was written,
-// has it made again. Every attempt of a delivery has the same Idempotency-Key.
+// has it made again. So does a delivery group that dies after it asked for an attempt, and before its own row was
+// written: the sink makes a repeated attempt again and writes its receipt again. Every attempt of a delivery has the same
+// Idempotency-Key.
 package sink

@@ -156,6 +156,25 @@ func TestInterruptedAttemptIsReportedAsSuch(t *testing.T) {
 	require.Equal(t, topics.OutcomeFailed, to.all()[0].Outcome)
 }
 
+// A delivery group that was killed before it wrote its row asks for the attempt again, and may have rejected the first
+// receipt.
+func TestRepeatedAttemptHasItsReceiptAgain(t *testing.T) {
+	for name, result := range map[string]error{
+		"delivered": nil, "failed": &sink.Failure{Reason: "status 503", Status: 503},
+		"refused": &sink.Failure{Reason: "status 404", Status: 404, Final: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := &paper{}
+			s := newSink(t, to, func(context.Context, topics.Delivery) error { return result })
+			for range 2 {
+				require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+			}
+			require.Len(t, to.all(), 2)
+			require.Equal(t, to.all()[0], to.all()[1])
+		})
+	}
+}
+
 func TestReceiptWaitsForTheBrokers(t *testing.T) {
 	to, calls := &paper{err: errors.New("away")}, 0
 	s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })

@@ -1,8 +1,7 @@
 package think
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"strconv"
 
 	"github.com/lovoo/goka"
@@ -10,39 +9,48 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// fail writes a step that failed to think-dlq, which ends its turn: the record as it came, with the reason in headers.
-// What does not fit beside the headers goes without its history, and at last without its input: the reason is what must
-// not be lost.
-func (w *Worker) fail(ctx context.Context, r processors.Inbound, in topics.EnrichedMessage, cause error) error {
+// failure is the record of think-dlq for a step that failed, which ends its turn: the input as it came, with the reason
+// in headers.
+func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound {
 	reason := clipped(cause.Error())
 	w.rules.logger.Warn("step has failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
-	headers := goka.Headers{
-		topics.HeaderID:                   []byte(keyOf(r) + "/failure"),
-		topics.HeaderErrorReason:          []byte(reason),
-		topics.HeaderErrorSourceTopic:     []byte(r.Topic),
-		topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
-		topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
-		topics.HeaderErrorGroup:           []byte(w.rules.group),
+	return processors.Outbound{
+		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key),
+		Value: bytes.Clone(r.Value), // it is remembered, and the consumer's batch must not be
+		Headers: goka.Headers{
+			topics.HeaderID:                   []byte(keyOf(r) + "/failure"),
+			topics.HeaderErrorReason:          []byte(reason),
+			topics.HeaderErrorSourceTopic:     []byte(r.Topic),
+			topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
+			topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
+			topics.HeaderErrorGroup:           []byte(w.rules.group),
+		},
 	}
-	t := w.topics.ThinkDLQ
-	err := w.publish(ctx, processors.Outbound{Topic: t.Name(), Key: string(r.Key), Value: r.Value, Headers: headers})
-	for _, input := range []topics.Raw{in.LatestInput, nil} {
-		if !errors.Is(err, processors.ErrTooLarge) {
-			return err
+}
+
+// shorten replaces a response that does not fit into a record by a failure, and a failure that does not fit by one
+// without the history, and then by one without the input: the reason is what must not be lost.
+func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settled.Shorten {
+	inputs := []topics.Raw{in.LatestInput, nil}
+	return func(out processors.Outbound) (processors.Outbound, bool) {
+		if out.Topic == w.topics.ThinkRequestResponse.Name() {
+			return w.failure(r, errTooLarge), true
 		}
-		failure := topics.ThinkFailure{LatestInput: input, Reason: &reason}
-		short, encodeErr := processors.OutboundOf(t, string(r.Key), failure, "")
-		if encodeErr != nil {
-			return encodeErr
+		if len(inputs) == 0 {
+			return out, false
 		}
-		short.Headers = headers
-		err = w.publish(ctx, short)
+		reason := string(out.Headers[topics.HeaderErrorReason])
+		failure := topics.ThinkFailure{LatestInput: inputs[0], Reason: &reason}
+		inputs = inputs[1:]
+		short, err := processors.OutboundOf(w.topics.ThinkDLQ, out.Key, failure, "")
+		short.Headers = out.Headers
+		return short, err == nil
 	}
-	return err
 }
 
 // maxReason bounds the reason of a failure, in bytes: beside a larger one nothing might fit into a record.

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 )
 
 // Option changes what New makes.
@@ -18,6 +19,7 @@ type rules struct {
 	window      int
 	timeout     time.Duration
 	drain       time.Duration // 0: that of processors.Consume
+	remembered  settled.Bounds
 	clock       processors.Clock
 	logger      *zap.Logger
 	errs        []error
@@ -27,9 +29,6 @@ const (
 	defaultConcurrency = 16
 	defaultWindow      = 1000
 	defaultTimeout     = 10 * time.Minute
-	// What repeats are known by.
-	rememberFor   = 24 * time.Hour
-	rememberCount = 10_000
 )
 
 func (r *rules) refuse(format string, args ...any) {
@@ -86,6 +85,18 @@ func WithDrain(d time.Duration) Option {
 			r.refuse("WithDrain: %s, want a positive time", d)
 		}
 		r.drain = d
+	}
+}
+
+// WithRemembered sets for how long, how many, and how many bytes of the records that settled a step are kept in memory, to
+// be published again when the step is repeated (default 24 hours, 10,000 and 64 MiB). The oldest are evicted first; a
+// record larger than bytes is not kept. A repeat whose record is no longer kept is asked again.
+func WithRemembered(age time.Duration, steps int, bytes int64) Option {
+	return func(r *rules) {
+		r.remembered = settled.Bounds{Age: age, Count: steps, Bytes: bytes}
+		if !r.remembered.Valid() {
+			r.refuse("WithRemembered: %v, %d, %d bytes, want positive bounds", age, steps, bytes)
+		}
 	}
 }
 

@@ -8,10 +8,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/once"
-	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,10 +20,9 @@ var ErrConfig = errors.New("think: bad configuration")
 // Worker asks a model. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
-	to     turn.Publisher
 	model  Model
 	rules  rules
-	steps  *once.Memory[stepKey, struct{}]
+	steps  *settled.Results[stepKey]
 }
 
 type stepKey struct{ session, step string }
@@ -38,7 +36,7 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 	}
 	r := rules{
 		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, clock: clock.System(), logger: zap.NewNop(),
+		timeout: defaultTimeout, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -53,8 +51,7 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 		return nil, errors.Join(r.errs...)
 	}
 	return &Worker{
-		topics: catalog, to: to, model: model, rules: r,
-		steps: once.New[stepKey, struct{}](rememberFor, rememberCount, r.clock),
+		topics: catalog, model: model, rules: r, steps: settled.New[stepKey](to, r.remembered, r.clock, r.logger),
 	}, nil
 }
 
@@ -71,26 +68,22 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	return nil
 }
 
-// Handle handles one record of enriched-message-input, for whoever has a consumer of his own. It returns nil when the
-// step is settled: its response or its failure is acknowledged, or it is a repeat. An error says that it was stopped,
-// by ctx or by a publisher that is closed; the record must come again.
+// Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
+// step is settled and its response or its failure is acknowledged. A repeat of a settled step publishes the same record
+// again; a repeat of a step that is still with the model waits for it. An error says that Handle was stopped, by ctx or
+// by a publisher that is closed; the record must be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil // a tombstone asks nothing
 	}
 	step, in, err := w.readStep(r)
 	if err != nil {
-		return w.fail(ctx, r, in, err)
+		return w.steps.Publish(ctx, w.failure(r, err), w.shorten(r, in))
 	}
-	var stopped error
-	_, _, err = w.steps.Do(ctx, stepKey{step.SessionID, step.Key}, func() (struct{}, bool) {
-		stopped = w.settle(ctx, r, step, in)
-		return struct{}{}, stopped == nil
+	key := stepKey{step.SessionID, step.Key}
+	return w.steps.Settle(ctx, key, w.shorten(r, in), func() (processors.Outbound, error) {
+		return w.settle(ctx, r, step, in)
 	})
-	if stopped != nil {
-		return stopped
-	}
-	return err
 }
 
 // Why a step failed that is not the model's fault, or not to be told in its words.
@@ -101,11 +94,13 @@ var (
 	errResponse = errors.New("think: the response is no record")
 )
 
-// settle asks the model and writes what came of it.
-func (w *Worker) settle(ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage) error {
+// settle asks the model. Its error says that it was interrupted.
+func (w *Worker) settle(
+	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
+) (processors.Outbound, error) {
 	left := s.Deadline.Sub(w.rules.clock.Now())
 	if left <= 0 {
-		return w.fail(ctx, r, in, errLate)
+		return w.failure(r, errLate), nil
 	}
 	inner, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -113,11 +108,11 @@ func (w *Worker) settle(ctx context.Context, r processors.Inbound, s Step, in to
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return ctx.Err() // what the model says to that is not its answer
+		return processors.Outbound{}, ctx.Err() // what the model says to that is not its answer
 	case inner.Err() != nil:
-		return w.fail(ctx, r, in, errLate)
+		return w.failure(r, errLate), nil
 	default:
-		return w.fail(ctx, r, in, err)
+		return w.failure(r, err), nil
 	}
 	t := w.topics.ThinkRequestResponse
 	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+"/think")
@@ -125,13 +120,9 @@ func (w *Worker) settle(ctx context.Context, r processors.Inbound, s Step, in to
 		err = t.Codec().Unmarshal(out.Value).Err // a call's input may be no JSON
 	}
 	if err != nil {
-		return w.fail(ctx, r, in, errResponse)
+		return w.failure(r, errResponse), nil
 	}
-	err = w.publish(ctx, out)
-	if errors.Is(err, processors.ErrTooLarge) {
-		return w.fail(ctx, r, in, errTooLarge)
-	}
-	return err
+	return out, nil
 }
 
 func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
@@ -141,11 +132,4 @@ func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
 		}
 	}()
 	return m.Think(ctx, s)
-}
-
-// publish tries until the brokers have the record, or trying is of no use.
-func (w *Worker) publish(ctx context.Context, out processors.Outbound) error {
-	return retry.Until(ctx, func() error { return w.to.Publish(ctx, out) }, func(err error) {
-		w.rules.logger.Warn("record is not written yet", zap.String("topic", out.Topic), zap.Error(err))
-	}, processors.ErrTooLarge, processors.ErrPublisherClosed)
 }

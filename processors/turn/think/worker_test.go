@@ -84,27 +84,6 @@ func TestCallsStandInTheAnswerAndInItsMessage(t *testing.T) {
 	}
 }
 
-func TestStepThatComesAgainIsAskedOnce(t *testing.T) {
-	var asked atomic.Int64
-	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
-		asked.Add(1)
-		return think.Say("N4."), nil
-	})
-	b.handle(record(question))
-	again := record(question)
-	again.Offset++
-	b.handle(again)
-	require.Equal(t, int64(1), asked.Load())
-	require.Len(t, b.paper.all(), 1)
-
-	other := record(question)
-	other.Headers = nil
-	b.handle(other)
-	other.Offset++
-	b.handle(other) // without ids, another record is another step
-	require.Equal(t, int64(3), asked.Load())
-}
-
 func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		model  think.Func
@@ -199,15 +178,6 @@ func TestStopLeavesTheStepToTheNext(t *testing.T) {
 	require.Empty(t, b.paper.all())
 }
 
-func TestClosedPublisherLeavesTheStepToTheNext(t *testing.T) {
-	b := newBench(t, saying("N4."))
-	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
-	require.ErrorIs(t, b.worker.Handle(t.Context(), record(question)), processors.ErrPublisherClosed)
-	b.paper.refuse = nil
-	b.handle(record(question)) // what was not written is not remembered
-	require.True(t, b.response().EndTurn)
-}
-
 func TestRecordIsTriedAgainUntilTheBrokersHaveIt(t *testing.T) {
 	b := newBench(t, saying("N4."))
 	var refused atomic.Int64
@@ -244,11 +214,11 @@ func TestLogsQuoteNothingOfTheConversation(t *testing.T) {
 
 func TestBadOptionsAreRefusedTogether(t *testing.T) {
 	_, err := think.New("pilot", nil, nil, think.WithGroup(""), think.WithConcurrency(0), think.WithWindow(0),
-		think.WithTimeout(0), think.WithDrain(0), think.WithClock(nil), think.WithLogger(nil))
+		think.WithTimeout(0), think.WithDrain(0), think.WithRemembered(0, 0, 0), think.WithClock(nil), think.WithLogger(nil))
 	require.ErrorIs(t, err, think.ErrConfig)
 	for _, name := range []string{
-		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithClock", "WithLogger", "no publisher",
-		"no model",
+		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithRemembered", "WithClock",
+		"WithLogger", "no publisher", "no model",
 	} {
 		require.ErrorContains(t, err, name)
 	}

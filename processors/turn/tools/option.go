@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 )
 
 // Option changes what New makes.
@@ -21,6 +22,7 @@ type rules struct {
 	drain       time.Duration // 0: that of processors.Consume
 	tokens      tokens
 	leaveOthers bool
+	remembered  settled.Bounds
 	clock       processors.Clock
 	logger      *zap.Logger
 	errs        []error
@@ -30,9 +32,6 @@ const (
 	defaultConcurrency = 16
 	defaultWindow      = 1000
 	defaultTimeout     = 5 * time.Minute
-	// What repeats are known by.
-	rememberFor   = 24 * time.Hour
-	rememberCount = 10_000
 )
 
 func (r *rules) refuse(format string, args ...any) {
@@ -106,6 +105,18 @@ func WithTokens(secret string, ttl time.Duration) Option {
 			r.refuse("WithTokens: no secret, or a time below a second")
 		}
 		r.tokens = tokens{secret, ttl}
+	}
+}
+
+// WithRemembered sets for how long, how many, and how many bytes of the records that settled a call are kept in memory, to
+// be published again when the call is repeated (default 24 hours, 10,000 and 64 MiB). The oldest are evicted first; a
+// record larger than bytes is not kept. A repeat whose record is no longer kept is called again.
+func WithRemembered(age time.Duration, calls int, bytes int64) Option {
+	return func(r *rules) {
+		r.remembered = settled.Bounds{Age: age, Count: calls, Bytes: bytes}
+		if !r.remembered.Valid() {
+			r.refuse("WithRemembered: %v, %d, %d bytes, want positive bounds", age, calls, bytes)
+		}
 	}
 }
 

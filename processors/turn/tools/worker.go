@@ -14,10 +14,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/once"
-	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,10 +27,9 @@ var ErrConfig = errors.New("tools: bad configuration")
 // Worker runs tools. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
-	to     turn.Publisher
 	tools  map[string]tool
 	rules  rules
-	calls  *once.Memory[callKey, struct{}]
+	calls  *settled.Results[callKey]
 }
 
 // tool is a function and its places.
@@ -39,8 +38,21 @@ type tool struct {
 	places chan struct{}
 }
 
-// callKey names a call: a model may use an id again in a later step, where the record has another id.
-type callKey struct{ session, toolUse, id string }
+// callKey names a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id. Records
+// of a writer that sets none are the same call only if they ask the same of the same tool: the result of another call
+// must not be published for this one.
+type callKey struct {
+	session, toolUse, id string
+	asked                digests.Digest // zero where there is an id
+}
+
+func (c Call) memoryKey() callKey {
+	key := callKey{session: c.SessionID, toolUse: c.ToolUseID, id: c.id}
+	if c.id == "" {
+		key.asked = digests.Of("tool call", c.Name, string(c.Input))
+	}
+	return key
+}
 
 // New makes a worker of an agent's tools, by name. It contacts nobody. The publisher is the caller's; it is used until
 // Run has returned.
@@ -51,7 +63,7 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 	}
 	r := rules{
 		group: agent + "-tool-execution", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, clock: clock.System(), logger: zap.NewNop(),
+		timeout: defaultTimeout, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -62,16 +74,19 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 	if len(functions) == 0 {
 		r.refuse("no tools")
 	}
-	w := &Worker{topics: catalog, to: to, tools: map[string]tool{}}
+	w := &Worker{topics: catalog, tools: map[string]tool{}}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
 			r.refuse("tool %q: no name or no function", name)
 		}
 		w.tools[name] = tool{functions[name], make(chan struct{}, max(r.concurrency, 1))}
 	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
 	w.rules = r
-	w.calls = once.New[callKey, struct{}](rememberFor, rememberCount, r.clock)
-	return w, errors.Join(r.errs...)
+	w.calls = settled.New[callKey](to, r.remembered, r.clock, r.logger)
+	return w, nil
 }
 
 // Run takes calls until ctx ends; then what runs may finish (WithDrain), and Run returns nil. Brokers that are away are
@@ -88,9 +103,10 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	return nil
 }
 
-// Handle handles one record of tool-use, for whoever has a consumer of his own. It returns nil when the call is
-// settled: its result is written, it is pending, a repeat, or somebody else's. An error says that it was stopped, by
-// ctx or by a publisher that is closed; the record must come again.
+// Handle handles one record of tool-use, for callers with a consumer of their own. It returns nil when the call is
+// settled: its result is acknowledged, it is pending, or it is another worker's. A repeat of a settled call publishes the
+// same result again; a repeat of a call that is still running waits for it. An error says that Handle was stopped, by ctx
+// or by a publisher that is closed; the record must be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil
@@ -103,33 +119,27 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if !known && w.rules.leaveOthers {
 		return nil
 	}
-	var stopped error
-	_, _, err = w.calls.Do(ctx, callKey{call.SessionID, call.ToolUseID, call.id}, func() (struct{}, bool) {
-		if known {
-			stopped = w.settle(ctx, t, call)
-		} else {
-			stopped = w.answer(ctx, call, failed("there is no tool of this name", reasonUnknown), 0)
+	return w.calls.Settle(ctx, call.memoryKey(), w.shorten(call), func() (processors.Outbound, error) {
+		if !known {
+			return w.answer(call, failed("there is no tool of this name", reasonUnknown), 0)
 		}
-		return struct{}{}, stopped == nil
+		return w.settle(ctx, t, call)
 	})
-	if stopped != nil {
-		return stopped
-	}
-	return err
 }
 
-// settle runs the tool and writes its result.
-func (w *Worker) settle(ctx context.Context, t tool, c Call) error {
+// settle runs the tool and returns the record of its result, none where it is pending. Its error says that it was
+// interrupted.
+func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Outbound, err error) {
 	select {
 	case t.places <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return none, ctx.Err()
 	}
 	begun := w.rules.clock.Now()
 	left := c.Deadline.Sub(begun)
 	if left <= 0 {
 		<-t.places
-		return w.answer(ctx, c, failed("the call was too old when its tool could begin", reasonTimeout), 0)
+		return w.answer(c, failed("the call was too old when its tool could begin", reasonTimeout), 0)
 	}
 	inner, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -150,12 +160,12 @@ func (w *Worker) settle(ctx context.Context, t tool, c Call) error {
 		}
 	}
 	if ctx.Err() != nil && o.err != nil {
-		return ctx.Err() // what the tool says to that is not its result
+		return none, ctx.Err() // what the tool says to that is not its result
 	}
 	if _, ok := o.value.(Pending); ok && o.err == nil {
-		return nil
+		return none, nil
 	}
-	return w.answer(ctx, c, o.result(inner), w.rules.clock.Now().Sub(begun))
+	return w.answer(c, o.result(inner), w.rules.clock.Now().Sub(begun))
 }
 
 // outcome is what a tool returned.
@@ -191,24 +201,32 @@ func (o outcome) result(ctx context.Context) result {
 	return res
 }
 
-// answer writes a result. What cannot be written is replaced by an error.
-func (w *Worker) answer(ctx context.Context, c Call, res result, took time.Duration) error {
+// answer is the record of a result. One that the turn could not read is replaced by an error.
+func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outbound, error) {
 	out, err := w.record(c, res, took)
 	if err != nil {
-		if out, err = w.record(c, failed("what the tool returned is nested too deep", reasonInvalid), took); err != nil {
-			return err
-		}
+		return w.record(c, failed("what the tool returned is nested too deep", reasonInvalid), took)
 	}
-	err = w.publish(ctx, out)
-	if !errors.Is(err, processors.ErrTooLarge) {
-		return err
-	}
-	text := fmt.Sprintf("the result of %d bytes does not fit into a record", len(res.value))
-	if out, err = w.record(c, failed(text, reasonTooLarge), took); err != nil {
-		return err
-	}
-	return w.publish(ctx, out)
+	return out, nil
 }
+
+// shorten replaces a result that does not fit into a record by an error.
+func (w *Worker) shorten(c Call) settled.Shorten {
+	done := false
+	return func(out processors.Outbound) (processors.Outbound, bool) {
+		if done {
+			return out, false
+		}
+		done = true
+		was := w.topics.ToolUseResult.Codec().Unmarshal(out.Value).Value
+		text := fmt.Sprintf("the result of %d bytes does not fit into a record", len(was.Result))
+		out, err := w.record(c, failed(text, reasonTooLarge), time.Duration(was.LatencyMS)*time.Millisecond)
+		return out, err == nil
+	}
+}
+
+// asItStands is for a record that nothing shorter replaces.
+func asItStands(out processors.Outbound) (processors.Outbound, bool) { return out, false }
 
 // refuse dead-letters a record that is no call, as FlightDeck's workers do.
 func (w *Worker) refuse(ctx context.Context, r processors.Inbound, reason error) error {
@@ -223,17 +241,10 @@ func (w *Worker) refuse(ctx context.Context, r processors.Inbound, reason error)
 			topics.HeaderErrorGroup:           []byte(w.rules.group),
 		},
 	}
-	err := w.publish(ctx, out)
+	err := w.calls.Publish(ctx, out, asItStands)
 	if errors.Is(err, processors.ErrTooLarge) {
 		// Its headers do not fit beside it. It stands where it stood, which is logged.
 		return nil
 	}
 	return err
-}
-
-// publish tries until the brokers have the record, or trying is of no use.
-func (w *Worker) publish(ctx context.Context, out processors.Outbound) error {
-	return retry.Until(ctx, func() error { return w.to.Publish(ctx, out) }, func(err error) {
-		w.rules.logger.Warn("record is not written yet", zap.String("topic", out.Topic), zap.Error(err))
-	}, processors.ErrTooLarge, processors.ErrPublisherClosed)
 }

@@ -97,34 +97,6 @@ func TestACallIsHandedOverAsTheModelMadeIt(t *testing.T) {
 	require.ErrorIs(t, err, tools.ErrNoSecret)
 }
 
-func TestAPendingCallIsSettledWithoutAResult(t *testing.T) {
-	b := newBench(t, map[string]tools.Func{"ask": returning(tools.Pending{}, nil)})
-	b.handle(call("t1", "ask", "{}"))
-	b.handle(call("t1", "ask", "{}"))
-	require.Empty(t, b.paper.lines())
-}
-
-func TestARepeatedCallIsMadeOnce(t *testing.T) {
-	var calls atomic.Int32
-	b := newBench(t, map[string]tools.Func{"berth": func(context.Context, tools.Call) (any, error) {
-		return calls.Add(1), nil
-	}})
-	for range 3 {
-		b.handle(call("t1", "berth", "{}"))
-	}
-	require.EqualValues(t, 1, calls.Load())
-	require.Len(t, b.paper.lines(), 1)
-
-	// A model may use an id again in a later step.
-	later := call("t1", "berth", "{}")
-	later.Headers[0].Value = []byte("turn/2/tool-use/0")
-	b.handle(later)
-	other := call("t1", "berth", "{}")
-	other.Key = []byte("s2")
-	b.handle(other)
-	require.EqualValues(t, 3, calls.Load())
-}
-
 func TestCallsToToolsThatAreNotHereAreAnsweredOrLeft(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": returning(1, nil)})
 	b.handle(call("t1", "tide", "{}"))
@@ -275,10 +247,11 @@ func TestRecordsThatAreNoCallsAreDeadLettered(t *testing.T) {
 func TestConfigurationIsRefusedByName(t *testing.T) {
 	_, err := tools.New("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.WithGroup(""),
 		tools.WithConcurrency(0), tools.WithWindow(0), tools.WithTimeout(0), tools.WithDrain(0), tools.WithTokens("", 0),
+		tools.WithRemembered(0, 0, 0),
 		tools.WithClock(nil), tools.WithLogger(nil))
 	require.ErrorIs(t, err, tools.ErrConfig)
 	for _, what := range []string{
-		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithTokens", "WithClock", "WithLogger",
+		"WithGroup", "WithConcurrency", "WithWindow", "WithTimeout", "WithDrain", "WithTokens", "WithRemembered", "WithClock", "WithLogger",
 		"publisher", `tool ""`, `tool "x"`,
 	} {
 		require.Contains(t, err.Error(), what)

@@ -1,0 +1,67 @@
+package wiretest
+
+import (
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// WithRepeatsDropped makes the workers answer a record once. They remember every turntable.id that they have seen, per
+// topic, as long as the driver lives, and write nothing for a record that repeats one, as workers do that deduplicate by
+// id and outlive the pipeline. Their answers name the record that they answer: turntable.id is its id and "/think" or
+// "/result".
+//
+// By default the workers have no memory and answer every repeat.
+func WithRepeatsDropped() DriverOption {
+	return func(d *Driver) { d.seen = &seen{ids: map[string]bool{}} }
+}
+
+// seen are the ids of records that were answered.
+type seen struct {
+	mu      sync.Mutex
+	ids     map[string]bool
+	dropped int
+}
+
+// repeats reports whether a record is dropped as a repeat, and remembers its id.
+func (s *seen) repeats(r *kgo.Record) bool {
+	id, ok := header(r, headerID)
+	if s == nil || !ok {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := r.Topic + "\x00" + id
+	if s.ids[key] {
+		s.dropped++
+		return true
+	}
+	s.ids[key] = true
+	return false
+}
+
+func (s *seen) count() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}
+
+// answering gives a worker's answer the id of the record that it answers. What it writes besides has none.
+func (s *seen) answering(r *kgo.Record, n Names, replies []Reply) []Reply {
+	id, ok := header(r, headerID)
+	if s == nil || !ok {
+		return replies
+	}
+	for i := range replies {
+		suffix, ok := map[string]string{n.Think: "/think", n.ToolUseResult: "/result"}[replies[i].Record.Topic]
+		if ok {
+			replies[i].Record.Headers = append(replies[i].Record.Headers,
+				kgo.RecordHeader{Key: headerID, Value: []byte(id + suffix)})
+			break
+		}
+	}
+	return replies
+}

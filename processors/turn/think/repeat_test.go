@@ -1,0 +1,242 @@
+package think_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/consume"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// counted is a model that counts how often it is asked.
+func counted(asked *atomic.Int64, model think.Func) think.Func {
+	return func(ctx context.Context, s think.Step) (think.Reply, error) {
+		asked.Add(1)
+		return model(ctx, s)
+	}
+}
+
+// repeatOf is the record that a turn writes when it opens the step again: the same id at another offset.
+func repeatOf(r processors.Inbound) processors.Inbound {
+	r.Offset++
+	r.Timestamp = r.Timestamp.Add(time.Second)
+	return r
+}
+
+func TestRepeatOfASettledStepPublishesTheSameRecordAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		model think.Func
+		opts  []think.Option
+		limit int // of a record's value, in bytes
+		topic string
+		asked int64
+	}{
+		"answer": {model: saying("N4."), topic: "pilot-think-request-response", asked: 1},
+		"calls": {model: func(context.Context, think.Step) (think.Reply, error) {
+			return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "c1", Name: "clock"}}}}, nil
+		}, topic: "pilot-think-request-response", asked: 1},
+		"failure": {model: func(context.Context, think.Step) (think.Reply, error) {
+			return think.Reply{}, errors.New("claude: status 529 (overloaded_error)")
+		}, topic: "pilot-think-dlq", asked: 1},
+		"panic": {
+			model: func(context.Context, think.Step) (think.Reply, error) { panic("x") }, topic: "pilot-think-dlq", asked: 1,
+		},
+		"late":      {model: saying("N4."), opts: []think.Option{think.WithTimeout(time.Second)}, topic: "pilot-think-dlq"},
+		"too large": {model: saying(strings.Repeat("x", 100)), limit: 250, topic: "pilot-think-dlq", asked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			b := newBench(t, counted(&asked, c.model), c.opts...)
+			b.paper.refuse = func(r processors.Outbound) error {
+				if c.limit > 0 && len(r.Value) > c.limit {
+					return processors.ErrTooLarge
+				}
+				return nil
+			}
+			b.handle(record(question))
+			b.clock.Advance(time.Minute)
+			b.handle(repeatOf(record(question)))
+			b.handle(repeatOf(repeatOf(record(question))))
+			all := b.paper.all()
+			require.Len(t, all, 3)
+			require.Equal(t, c.topic, all[0].Topic)
+			require.Equal(t, all[0], all[1])
+			require.Equal(t, all[0], all[2])
+			require.Equal(t, c.asked, asked.Load())
+		})
+	}
+}
+
+func TestRecordsWithoutIDsAreStepsOfTheirOwn(t *testing.T) {
+	var asked atomic.Int64
+	b := newBench(t, counted(&asked, saying("N4.")))
+	r := record(question)
+	r.Headers = nil
+	b.handle(r)
+	b.handle(repeatOf(r))
+	require.Equal(t, int64(2), asked.Load())
+}
+
+func TestRepeatWhileTheModelThinksWaitsForItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		release := make(chan struct{})
+		b := newBench(t, counted(&asked, func(context.Context, think.Step) (think.Reply, error) {
+			<-release
+			return think.Say("N4."), nil
+		}))
+		handled := make(chan error, 2)
+		go func() { handled <- b.worker.Handle(t.Context(), record(question)) }()
+		synctest.Wait()
+		go func() { handled <- b.worker.Handle(t.Context(), repeatOf(record(question))) }()
+		synctest.Wait()
+		require.Empty(t, handled, "the repeat is not committed before it has an answer")
+		close(release)
+		require.NoError(t, errors.Join(<-handled, <-handled))
+		require.Equal(t, int64(1), asked.Load())
+		// The answer may have been on its way before the repeat was written, so it is published behind the repeat too.
+		all := b.paper.all()
+		require.Len(t, all, 2)
+		require.Equal(t, all[0], all[1])
+	})
+}
+
+func TestRepeatTakesOverFromACallThatIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
+			if asked.Add(1) > 1 {
+				return think.Say("N4."), nil
+			}
+			<-ctx.Done()
+			return think.Reply{}, ctx.Err()
+		})
+		lost, revoke := context.WithCancel(t.Context())
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- b.worker.Handle(lost, record(question)) }()
+		synctest.Wait()
+		go func() { second <- b.worker.Handle(t.Context(), repeatOf(record(question))) }()
+		synctest.Wait()
+		revoke()
+		require.ErrorIs(t, <-first, context.Canceled)
+		require.NoError(t, <-second)
+		require.True(t, b.response().EndTurn)
+	})
+}
+
+func TestStepThatIsNoLongerRememberedIsAskedAgainUnderTheSameID(t *testing.T) {
+	other := func(n int) processors.Inbound {
+		r := record(question)
+		r.Headers = []consume.Header{{Name: "turntable.id", Value: []byte{'o', byte('0' + n)}}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		bounds think.Option
+		others int
+		wait   time.Duration
+	}{
+		"age":   {think.WithRemembered(time.Minute, 100, 1<<20), 0, time.Minute},
+		"count": {think.WithRemembered(time.Hour, 2, 1<<20), 2, 0},
+		"bytes": {think.WithRemembered(time.Hour, 100, 4<<10), 4, 0},
+		"size":  {think.WithRemembered(time.Hour, 100, 1), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			b := newBench(t, counted(&asked, saying("N4.")), c.bounds)
+			b.handle(record(question))
+			for n := range c.others {
+				b.handle(other(n))
+			}
+			b.clock.Advance(c.wait)
+			b.handle(repeatOf(record(question)))
+			require.Equal(t, int64(c.others+2), asked.Load())
+			all := b.paper.all()
+			require.Equal(t, all[0].Headers, all[len(all)-1].Headers)
+		})
+	}
+}
+
+func TestAnswerThatCouldNotBePublishedIsNotAskedForAgain(t *testing.T) {
+	var asked atomic.Int64
+	b := newBench(t, counted(&asked, saying("N4.")))
+	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
+	require.ErrorIs(t, b.worker.Handle(t.Context(), record(question)), processors.ErrPublisherClosed)
+	b.paper.refuse = nil
+	b.handle(record(question))
+	require.True(t, b.response().EndTurn)
+	require.Equal(t, int64(1), asked.Load())
+}
+
+// The turn is killed when the brokers have the step's record and not yet its row. The worker answers. The turn that
+// starts again reads its two inputs in either order.
+func TestTurnThatLostItsRowGetsTheAnswerOfItsFirstStep(t *testing.T) {
+	for name, responseFirst := range map[string]bool{"message first": false, "response first": true} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			b := newBench(t, counted(&asked, saying("N4.")))
+			c, err := topics.For("pilot")
+			require.NoError(t, err)
+			value := []byte(`{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t"}`)
+			message := turn.MessageArrived{
+				Record:  &turn.Record{Session: "s", Cause: "m1", At: noon, Value: value, Topic: c.MessageInput.Name()},
+				Message: c.MessageInput.Codec().Unmarshal(value).Value,
+			}
+			var row *turn.State
+			var outputs int
+			read := 0 // of what the worker has written
+			apply := func(e turn.Event) {
+				out := turn.Apply(row, e, noon, turn.DefaultRules())
+				if out.Changed {
+					row = out.State
+				}
+				for _, effect := range out.Effects {
+					m, ok := effect.(turn.Emit)
+					if !ok {
+						continue
+					}
+					switch v := m.Value.(type) {
+					case turn.Answered:
+						outputs++
+					case turn.Enriched:
+						raw, err := c.EnrichedMessageInput.Codec().Marshal(topics.EnrichedMessage(v))
+						require.NoError(t, err)
+						b.handle(processors.Inbound{
+							Topic: c.EnrichedMessageInput.Name(), Timestamp: noon, Key: []byte("s"), Value: raw,
+							Headers: []consume.Header{{Name: topics.HeaderID, Value: []byte(m.ID)}},
+						})
+					}
+				}
+			}
+			readResponses := func() {
+				for _, r := range b.paper.all()[read:] {
+					read++
+					apply(turn.ThinkResponded{
+						Record: &turn.Record{
+							Session: "s", Cause: string(r.Headers[topics.HeaderID]), Own: true, At: noon, Value: r.Value, Topic: r.Topic,
+						},
+						Response: c.ThinkRequestResponse.Codec().Unmarshal(r.Value).Value,
+					})
+				}
+			}
+			apply(message)
+			row = nil // SIGKILL
+			if responseFirst {
+				readResponses()
+			}
+			apply(message)
+			readResponses()
+			require.Equal(t, 1, outputs)
+			require.Equal(t, int64(1), asked.Load(), "the model is paid once")
+		})
+	}
+}

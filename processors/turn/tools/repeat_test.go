@@ -1,0 +1,167 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/tools"
+)
+
+// counted is a tool that counts its calls.
+func counted(calls *atomic.Int64, tool tools.Func) map[string]tools.Func {
+	return map[string]tools.Func{"berth": func(ctx context.Context, c tools.Call) (any, error) {
+		calls.Add(1)
+		return tool(ctx, c)
+	}}
+}
+
+// repeatOf is the record that a turn writes when it makes the call again: the same id at another offset.
+func repeatOf(r processors.Inbound) processors.Inbound {
+	r.Offset++
+	r.Timestamp = r.Timestamp.Add(time.Second)
+	return r
+}
+
+func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool   tools.Func
+		called string
+		opts   []tools.Option
+		limit  int // of a record's value, in bytes
+		calls  int64
+	}{
+		"success":   {tool: returning("N4", nil), called: "berth", calls: 1},
+		"error":     {tool: returning(nil, errors.New("no crane")), called: "berth", calls: 1},
+		"panic":     {tool: func(context.Context, tools.Call) (any, error) { panic("x") }, called: "berth", calls: 1},
+		"too large": {tool: returning(strings.Repeat("x", 1000), nil), called: "berth", limit: 1000, calls: 1},
+		"unknown":   {tool: returning("N4", nil), called: "tide"},
+		"late":      {tool: returning("N4", nil), called: "berth", opts: []tools.Option{tools.WithTimeout(time.Second)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			b := newBench(t, counted(&calls, c.tool), c.opts...)
+			b.paper.refuse = func(r processors.Outbound) error {
+				if c.limit > 0 && len(r.Value) > c.limit {
+					return processors.ErrTooLarge
+				}
+				return nil
+			}
+			b.handle(call("t1", c.called, "{}"))
+			b.clock.Advance(time.Minute)
+			b.handle(repeatOf(call("t1", c.called, "{}")))
+			b.handle(repeatOf(repeatOf(call("t1", c.called, "{}"))))
+			all := b.paper.records
+			require.Len(t, all, 3)
+			require.Equal(t, "pilot-tool-use-result", all[0].Topic)
+			require.Equal(t, all[0], all[1])
+			require.Equal(t, all[0], all[2])
+			require.Equal(t, c.calls, calls.Load())
+		})
+	}
+}
+
+func TestPendingCallIsMadeOnceAndHasNoResult(t *testing.T) {
+	var calls atomic.Int64
+	b := newBench(t, counted(&calls, returning(tools.Pending{}, nil)))
+	b.handle(call("t1", "berth", "{}"))
+	b.handle(repeatOf(call("t1", "berth", "{}")))
+	require.Empty(t, b.paper.lines())
+	require.Equal(t, int64(1), calls.Load())
+}
+
+func TestReusedToolUseIDIsAnotherCall(t *testing.T) {
+	plain := func(input string) processors.Inbound {
+		r := call("t1", "berth", input)
+		r.Headers = nil
+		return r
+	}
+	later, other := call("t1", "berth", "{}"), call("t1", "berth", "{}")
+	later.Headers[0].Value = []byte("turn/2/tool-use/0")
+	other.Key = []byte("s2")
+	for name, c := range map[string]struct {
+		first, second processors.Inbound
+		calls         int64
+	}{
+		"in a later step":             {call("t1", "berth", "{}"), later, 2},
+		"in another session":          {call("t1", "berth", "{}"), other, 2},
+		"without IDs, another input":  {plain(`{"at":1}`), plain(`{"at":2}`), 2},
+		"without IDs, the same input": {plain(`{"at":1}`), repeatOf(plain(`{"at":1}`)), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			b := newBench(t, counted(&calls, func(context.Context, tools.Call) (any, error) { return calls.Load(), nil }))
+			b.handle(c.first)
+			b.handle(c.second)
+			require.Equal(t, c.calls, calls.Load())
+			require.Len(t, b.paper.lines(), 2)
+		})
+	}
+}
+
+func TestRepeatWhileTheToolRunsWaitsForItsResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		release := make(chan struct{})
+		b := newBench(t, counted(&calls, func(context.Context, tools.Call) (any, error) {
+			<-release
+			return "N4", nil
+		}))
+		handled := make(chan error, 2)
+		go func() { handled <- b.worker.Handle(t.Context(), call("t1", "berth", "{}")) }()
+		synctest.Wait()
+		go func() { handled <- b.worker.Handle(t.Context(), repeatOf(call("t1", "berth", "{}"))) }()
+		synctest.Wait()
+		require.Empty(t, handled, "the repeat is not committed before it has a result")
+		close(release)
+		require.NoError(t, errors.Join(<-handled, <-handled))
+		require.Equal(t, int64(1), calls.Load())
+		require.Len(t, b.paper.records, 2)
+		require.Equal(t, b.paper.records[0], b.paper.records[1])
+	})
+}
+
+func TestCallThatIsNoLongerRememberedIsMadeAgainUnderTheSameID(t *testing.T) {
+	for name, c := range map[string]struct {
+		bounds tools.Option
+		others int
+		wait   time.Duration
+	}{
+		"age":   {tools.WithRemembered(time.Minute, 100, 1<<20), 0, time.Minute},
+		"count": {tools.WithRemembered(time.Hour, 2, 1<<20), 2, 0},
+		"bytes": {tools.WithRemembered(time.Hour, 100, 4<<10), 5, 0},
+		"size":  {tools.WithRemembered(time.Hour, 100, 1), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			b := newBench(t, counted(&calls, returning("N4", nil)), c.bounds)
+			b.handle(call("t1", "berth", "{}"))
+			for n := range c.others {
+				b.handle(call("other"+string(rune('0'+n)), "berth", "{}"))
+			}
+			b.clock.Advance(c.wait)
+			b.handle(repeatOf(call("t1", "berth", "{}")))
+			require.Equal(t, int64(c.others+2), calls.Load())
+			all := b.paper.records
+			require.Equal(t, all[0].Headers, all[len(all)-1].Headers)
+		})
+	}
+}
+
+func TestResultThatCouldNotBePublishedIsNotComputedAgain(t *testing.T) {
+	var calls atomic.Int64
+	b := newBench(t, counted(&calls, returning("N4", nil)))
+	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
+	require.ErrorIs(t, b.worker.Handle(t.Context(), call("t1", "berth", "{}")), processors.ErrPublisherClosed)
+	b.paper.refuse = nil
+	b.handle(call("t1", "berth", "{}"))
+	require.Len(t, b.paper.lines(), 1)
+	require.Equal(t, int64(1), calls.Load())
+}
