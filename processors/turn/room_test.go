@@ -160,7 +160,7 @@ func TestEachKindIsGivenUpBeforeTheNext(t *testing.T) {
 			}
 			p.keepState(s)
 			p.send("message-input", message(strings.Repeat("w", 12<<10)))
-			p.result("early", strings.Repeat("r", 5<<10))
+			p.result("early", strings.Repeat("r", 10<<10))
 			es := p.respond(asked, `"last_input_response":[{"role":"assistant","content":"`+strings.Repeat("a", c.answer)+`"}],`+
 				`"tool_uses":[{"tool_use_id":"t1","name":"look"}]`)
 			answers := emitted[Answered](es)
