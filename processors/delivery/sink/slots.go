@@ -2,43 +2,46 @@ package sink
 
 import "sync"
 
-// places are the attempts that may be on their way at a time: so many in all, so many a route.
-type places struct {
-	all, route int
+// slots bounds the attempts in flight: all of them, and those of each route. It is safe for concurrent use.
+type slots struct {
+	total, perRoute int
 
-	mu    sync.Mutex
-	taken int
-	by    map[string]int
+	mu     sync.Mutex
+	used   int
+	routes map[string]int // used slots by route; no zeros
 }
 
-func newPlaces(all, route int) *places { return &places{all: all, route: route, by: map[string]int{}} }
+func newSlots(total, perRoute int) *slots {
+	return &slots{total: total, perRoute: perRoute, routes: map[string]int{}}
+}
 
-// take gets a place on a route. The more is taken, the fewer a route may have: a place is left for another one always,
-// until there is one place only.
-func (p *places) take(route string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	free := p.all - p.taken
-	if free < 1 || p.by[route] >= p.route || p.by[route] > 0 && p.by[route] >= free {
+// take takes a slot for a route and reports whether there was one. A route may have as many slots as are free, at least
+// one: the more are used, the fewer one route can take, so that a slot is left for a route that has none.
+func (s *slots) take(route string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := s.total - s.used
+	if free < 1 || s.routes[route] >= s.perRoute || s.routes[route] > 0 && s.routes[route] >= free {
 		return false
 	}
-	p.taken++
-	p.by[route]++
+	s.used++
+	s.routes[route]++
 	return true
 }
 
-func (p *places) free(route string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.taken--
-	if p.by[route]--; p.by[route] == 0 {
-		delete(p.by, route)
+// release returns a slot of a route.
+func (s *slots) release(route string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+	if s.routes[route]--; s.routes[route] == 0 {
+		delete(s.routes, route)
 	}
 }
 
-// busy is how many attempts a route has on its way.
-func (p *places) busy(route string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.by[route]
+// inFlight returns how many slots a route has.
+func (s *slots) inFlight(route string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.routes[route]
 }
