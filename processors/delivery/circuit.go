@@ -7,21 +7,21 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The states of a route's circuit.
+// The states of a route's circuit breaker.
 const (
 	CircuitClosed   = "closed"
 	CircuitOpen     = "open"
 	CircuitHalfOpen = "half-open"
 )
 
-// statusTooMany is the HTTP status of a receiver that is well and busy.
-const statusTooMany = 429
+// statusTooManyRequests is the HTTP status of a receiver that works but is busy. It does not open the circuit.
+const statusTooManyRequests = 429
 
-// ApplyReceipt is the state machine of a route: what the receipt of an attempt does to its row. A nil circuit is a
-// route without a row. It owns the circuit it is given, and returns the row from now on, or nil where it stays as it
-// was found.
+// ApplyReceipt is the state machine of a route: it applies the receipt of an attempt to the route's row. A nil circuit is
+// a route without a row. ApplyReceipt modifies the circuit that it is given, so the caller must not use it afterwards. It
+// returns the new row, or nil if the row stays as it is.
 //
-// A repeat counts once more. That may open a circuit early, which costs an attempt, no delivery.
+// A repeated receipt counts twice. It may open a circuit early, which delays attempts and loses no delivery.
 func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circuit {
 	if !reportsRoute(r) {
 		return nil
@@ -29,11 +29,11 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 	if c == nil {
 		c = &Circuit{Version: rowVersion}
 	}
-	c.load(r, now)
+	c.recordLoad(r, now)
 	switch {
-	case r.Outcome == topics.OutcomeDelivered, r.Outcome == topics.OutcomeRefused: // it answers
+	case r.Outcome == topics.OutcomeDelivered, r.Outcome == topics.OutcomeRefused: // the receiver answers
 		c.Failures, c.Opened, c.OpenUntilMs, c.Reason = 0, 0, 0, ""
-	case r.Outcome != topics.OutcomeFailed, r.Status == statusTooMany, reasonOf(r) == ReasonInterrupted:
+	case r.Outcome != topics.OutcomeFailed, r.Status == statusTooManyRequests, reasonOf(r) == ReasonInterrupted:
 	default:
 		c.Failures++
 		c.Reason = clipped(reasonOf(r))
@@ -45,46 +45,46 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 	return c
 }
 
-// reportsRoute reports whether a receipt says something about a route: it is a sink's, about a service that it knows.
+// reportsRoute reports whether a receipt says something about a route: a sink wrote it, about a service in its registry.
 func reportsRoute(r topics.Receipt) bool {
 	unknown := r.Outcome == topics.OutcomeRefused && reasonOf(r) == ReasonUnknownService
 	return !r.Final && !unknown && r.Outcome != topics.OutcomeDead
 }
 
-// load keeps what a sink has on its way. Its reports may overtake one another.
-func (c *Circuit) load(r topics.Receipt, now time.Time) {
+// recordLoad stores how many attempts a sink has in flight. Reports may arrive out of order; an older one is ignored.
+func (c *Circuit) recordLoad(r topics.Receipt, now time.Time) {
 	if r.Sink == nil {
 		return
 	}
 	sink := clipped(*r.Sink)
-	old := now.Add(-loadFor).UnixMilli()
+	old := now.Add(-loadTTL).UnixMilli()
 	newer := slices.ContainsFunc(c.Loads, func(l *Load) bool { return l.Sink == sink && l.AtMs > r.AtMS })
 	c.Loads = slices.DeleteFunc(c.Loads, func(l *Load) bool { return l.AtMs <= old || l.Sink == sink && !newer })
 	if newer {
 		return
 	}
-	// A clock that is ahead must not keep a report for longer.
+	// The time is at most now, so that a sink whose clock is ahead does not keep its report for longer.
 	c.Loads = append(c.Loads, &Load{Sink: sink, InFlight: max(r.InFlight, 0), AtMs: min(r.AtMS, now.UnixMilli())})
 	if n := len(c.Loads) - maxSinks; n > 0 {
 		c.Loads = c.Loads[n:]
 	}
 }
 
-// Gate is what a delivery needs to know of the route.
+// Gate returns the snapshot of the route at a time. A nil circuit returns the zero Gate.
 func (c *Circuit) Gate(now time.Time) Gate {
 	if c == nil {
 		return Gate{}
 	}
 	gate := Gate{OpenUntilMS: c.OpenUntilMs}
 	for _, l := range c.Loads {
-		if l.AtMs > now.Add(-loadFor).UnixMilli() {
+		if l.AtMs > now.Add(-loadTTL).UnixMilli() {
 			gate.InFlight += l.InFlight
 		}
 	}
 	return gate
 }
 
-// Phase names the state that the circuit is in.
+// Phase returns the circuit's state at a time: CircuitClosed, CircuitOpen or CircuitHalfOpen. A nil circuit is closed.
 func (c *Circuit) Phase(now time.Time) string {
 	switch {
 	case c.GetOpenUntilMs() == 0:

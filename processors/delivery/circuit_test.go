@@ -25,7 +25,7 @@ func routeReceipt(outcome topics.Outcome, change ...func(*topics.Receipt)) topic
 	return r
 }
 
-func TestCircuitOpensAfterFailuresInARowAndClosesAtASuccess(t *testing.T) {
+func TestCircuitOpensAfterFailuresInARowAndClosesOnSuccess(t *testing.T) {
 	b := Breaker{Failures: 3, Open: 5 * time.Second, Longest: 12 * time.Second}
 	now := time.UnixMilli(1_000_000)
 	var c *Circuit
@@ -45,7 +45,7 @@ func TestCircuitOpensAfterFailuresInARowAndClosesAtASuccess(t *testing.T) {
 		require.Equal(t, CircuitOpen, c.Phase(now))
 		require.Equal(t, now.Add(open).UnixMilli(), c.Gate(now).OpenUntilMS)
 		apply(routeReceipt(topics.OutcomeFailed))
-		require.Equal(t, now.Add(open).UnixMilli(), c.OpenUntilMs, "what was on its way does not hold it open")
+		require.Equal(t, now.Add(open).UnixMilli(), c.OpenUntilMs, "receipts of attempts in flight do not extend it")
 		now = now.Add(open)
 		require.Equal(t, CircuitHalfOpen, c.Phase(now))
 	}
@@ -54,7 +54,7 @@ func TestCircuitOpensAfterFailuresInARowAndClosesAtASuccess(t *testing.T) {
 	require.Zero(t, c.Failures)
 }
 
-func TestCircuitCountsOnlyWhatSaysThatTheReceiverIsDown(t *testing.T) {
+func TestOnlyFailuresOfTheReceiverOpenTheCircuit(t *testing.T) {
 	b := Breaker{Failures: 1, Open: time.Second, Longest: time.Second}
 	now := time.UnixMilli(1_000_000)
 	text := func(s string) func(*topics.Receipt) { return func(r *topics.Receipt) { r.Reason = &s } }
@@ -66,13 +66,13 @@ func TestCircuitCountsOnlyWhatSaysThatTheReceiverIsDown(t *testing.T) {
 		require.Equal(t, CircuitClosed, ApplyReceipt(nil, r, now, b).Phase(now))
 	}
 	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeRefused, text(ReasonUnknownService)), now, b),
-		"what names no service of ours makes no row")
+		"an unknown service gets no row")
 	require.Nil(t, ApplyReceipt(nil, routeReceipt(topics.OutcomeDead, func(r *topics.Receipt) { r.Final = true }), now, b))
 	never := ApplyReceipt(nil, routeReceipt(topics.OutcomeFailed), now, Breaker{})
 	require.Equal(t, CircuitClosed, never.Phase(now))
 }
 
-func TestGateAddsUpFreshReportsOfSinks(t *testing.T) {
+func TestGateSumsRecentReportsOfSinks(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	var c *Circuit
 	report := func(sink string, inFlight int64, at time.Time) {
@@ -84,10 +84,10 @@ func TestGateAddsUpFreshReportsOfSinks(t *testing.T) {
 	report("b", 7, now)
 	require.EqualValues(t, 12, c.Gate(now).InFlight)
 	report("a", 1, now.Add(-time.Second))
-	require.EqualValues(t, 12, c.Gate(now).InFlight, "an older report that comes later")
+	require.EqualValues(t, 12, c.Gate(now).InFlight, "an older report that arrives later is ignored")
 	report("a", 2, now.Add(time.Hour))
 	require.EqualValues(t, 9, c.Gate(now).InFlight)
-	require.Zero(t, c.Gate(now.Add(loadFor)).InFlight, "old reports say nothing")
+	require.Zero(t, c.Gate(now.Add(loadTTL)).InFlight, "old reports do not count")
 	require.Zero(t, (*Circuit)(nil).Gate(now))
 }
 

@@ -6,33 +6,33 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-// apply has a dead delivery tried again: with the same id, so that a receiver that took it before drops it, with
-// attempts that count on, and with a new budget.
-func (e Controlled) apply(s *session) {
+// apply requeues a dead delivery. The delivery keeps its ID, so that a receiver that has it drops the repeat; attempts
+// continue to be numbered; the budget starts again.
+func (e Controlled) apply(t *transition) {
 	if e.tombstone() {
-		s.refuse(reasonTombstone)
+		t.deadLetter(reasonTombstone)
 		return
 	}
 	cause := digests.Of(ofControl, e.Cause)
-	if s.remembers(cause) {
+	if t.remembers(cause) {
 		return
 	}
-	i := slices.IndexFunc(s.row.Dead, func(d *Delivery) bool { return d.Id == e.Control.DeliveryID })
+	i := slices.IndexFunc(t.row.Dead, func(d *Delivery) bool { return d.Id == e.Control.DeliveryID })
 	if i < 0 {
-		s.refuse(reasonNotDead)
+		t.deadLetter(reasonNotDead)
 		return
 	}
-	d := s.row.Dead[i]
-	s.row.Dead = slices.Delete(s.row.Dead, i, i+1)
-	s.remember(cause)
-	s.changed = true
-	waited := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !s.remembers(digests.Of(ofRoute, d.RouteId))
-	d.Phase, d.DueMs, d.ExpiresMs = Phase_PHASE_PENDING, s.nowMS(), s.after(s.rules.TTL)
+	d := t.row.Dead[i]
+	t.row.Dead = slices.Delete(t.row.Dead, i, i+1)
+	t.remember(cause)
+	t.changed = true
+	routeMissing := d.RouteId != "" && d.Attempt == 0 && d.Token == nil && !t.remembers(digests.Of(ofRoute, d.RouteId))
+	d.Phase, d.DueMs, d.ExpiresMs = Phase_PHASE_PENDING, t.nowMS(), t.after(t.rules.TTL)
 	d.StartedMs, d.CreditMs, d.Deferrals, d.Failures = 0, 0, 0, nil
 	d.Lost, d.HeldBack = false, false
 	d.Round++
-	if waited {
-		s.awaitRoute(d)
+	if routeMissing {
+		t.awaitRoute(d)
 	}
-	s.row.Open = append(s.row.Open, d)
+	t.row.Open = append(t.row.Open, d)
 }

@@ -2,57 +2,55 @@ package delivery
 
 import "slices"
 
-func (d DeadlineCame) apply(s *session) {
-	d.end(s)
-	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
-	// the row was written.
-	s.changed = s.changed || s.row.DeadlineMs != 0
-}
-
-func (DeadlineCame) end(s *session) {
-	s.expireRoutes()
-	n := len(s.row.Dead)
-	s.row.Dead = slices.DeleteFunc(s.row.Dead, func(d *Delivery) bool { return d.DueMs <= s.nowMS() })
-	s.changed = s.changed || len(s.row.Dead) != n
-	if at, ok := s.rest(); ok && at <= s.nowMS() {
-		s.changed, s.erased = true, true
+// apply expires routes, dead deliveries and the row itself. advance, which Apply calls after every event, handles the
+// deadlines of open deliveries.
+func (DeadlineCame) apply(t *transition) {
+	t.expireRoutes()
+	n := len(t.row.Dead)
+	t.row.Dead = slices.DeleteFunc(t.row.Dead, func(d *Delivery) bool { return d.DueMs <= t.nowMS() })
+	t.changed = t.changed || len(t.row.Dead) != n
+	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
+		t.changed, t.erased = true, true
 	}
+	// The row is written even if nothing was due, because the rules changed or the clock was set back: a deadline fires
+	// again only after its row was written.
+	t.changed = t.changed || t.row.DeadlineMs != 0
 }
 
-// deadline is the earliest open deadline, 0 where there is none.
-func (s *session) deadline() int64 {
+// deadline returns the earliest deadline of the row in milliseconds since the epoch, 0 if it has none.
+func (t *transition) deadline() int64 {
 	earliest := int64(0)
 	add := func(at int64) {
 		if earliest == 0 || at < earliest {
 			earliest = at
 		}
 	}
-	for _, d := range s.row.Open {
+	for _, d := range t.row.Open {
 		switch {
 		case d.Phase == Phase_PHASE_IN_FLIGHT:
 			add(d.DueMs)
-		case s.blocked(d):
+		case t.blocked(d):
 			add(d.ExpiresMs)
 		default:
 			add(min(d.DueMs, d.ExpiresMs))
 		}
 	}
-	for _, d := range s.row.Dead {
+	for _, d := range t.row.Dead {
 		add(d.DueMs)
 	}
-	for _, r := range s.row.Routes {
+	for _, r := range t.row.Routes {
 		add(r.ExpiresMs)
 	}
-	if at, ok := s.rest(); ok {
+	if at, ok := t.idleEnd(); ok {
 		add(at)
 	}
 	return earliest
 }
 
-// rest is when a session is over of which only memories are left.
-func (s *session) rest() (at int64, ok bool) {
-	if len(s.row.Open)+len(s.row.Dead)+len(s.row.Routes) > 0 {
+// idleEnd returns when a row that holds only digests is deleted. ok is false for any other row.
+func (t *transition) idleEnd() (at int64, ok bool) {
+	if len(t.row.Open)+len(t.row.Dead)+len(t.row.Routes) > 0 {
 		return 0, false
 	}
-	return s.row.TouchedMs + s.rules.RememberFor.Milliseconds(), true
+	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/turntable-streams/turntable/internal/environ"
 )
 
-// ErrEnvironment is wrapped by every error about the environment.
+// ErrEnvironment is wrapped by every error of OptionsFromEnv.
 var ErrEnvironment = errors.New("delivery: bad environment variable")
 
-// EnvironmentNames are the variables that OptionsFromEnv reads, FlightDeck's names where FlightDeck has them:
+// EnvironmentNames returns the names of the variables that OptionsFromEnv reads. They are FlightDeck's
+// names, if FlightDeck has the setting:
 //
-//	REPLY_RETRY_MAX_MS     for how long a delivery is tried (Service.Budget of the default service)
-//	REPLY_TO_STATE_TTL_MS  route TTL
-//	KAFKA_MAX_REQUEST_SIZE record limit, in bytes
+//	REPLY_RETRY_MAX_MS      how long a delivery is retried, in ms (Service.Budget of the default service)
+//	REPLY_TO_STATE_TTL_MS   how long an unused reply route is kept, in ms (the first value of WithRoutes)
+//	KAFKA_MAX_REQUEST_SIZE  record limit, in bytes (WithRecordLimit)
 func EnvironmentNames() []string { return environ.Names(variables) }
 
 var variables = []environ.Variable[Option]{
@@ -28,8 +29,8 @@ var variables = []environ.Variable[Option]{
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 
-// OptionsFromEnv reads the options that the environment sets. lookup is os.LookupEnv, or a map in a test. A blank
-// variable counts as unset. All bad values are named in one error.
+// OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A blank
+// variable counts as unset. One error names all invalid variables and wraps ErrEnvironment.
 func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
 	return environ.Options(variables, lookup, ErrEnvironment)
 }

@@ -2,28 +2,28 @@ package delivery
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Event is something that happened to a session's deliveries: a record of an input topic, or a deadline that came.
+// Event is an input of Apply: a record of an input topic, or a deadline of the row.
 type Event interface {
 	session() string
-	apply(s *session)
+	apply(t *transition)
 }
 
-// Record is what every event but a deadline has in common. Its bytes are not changed.
+// Record describes the record of an event. Apply only reads it.
 type Record struct {
-	// Session is the session id: the key of the row.
+	// Session is the session ID: the record's key and the key of the row.
 	Session string
-	// Cause is the record's cause id (R20).
+	// Cause identifies the record, and is the same for every repeat of it (processors.Context.CauseID).
 	Cause string
-	// Own says that the record carries a turntable.id header.
+	// Own reports whether the record has a turntable.id header.
 	Own bool
-	// Value is the record's bytes; nil is a tombstone.
+	// Value is the record's value; nil for a tombstone.
 	Value []byte
 }
 
 func (r *Record) session() string { return r.Session }
 func (r *Record) tombstone() bool { return r.Value == nil }
 
-// The events, one for each input topic.
+// The events: one for each input topic, and one for deadlines.
 type (
 	// OutputArrived is a record of message-output.
 	OutputArrived struct {
@@ -35,8 +35,8 @@ type (
 		*Record
 		Route topics.Route
 	}
-	// Reported is a record of delivery-receipts.
-	Reported struct {
+	// ReceiptArrived is a record of delivery-receipts.
+	ReceiptArrived struct {
 		*Record
 		Receipt topics.Receipt
 	}
@@ -45,7 +45,7 @@ type (
 		*Record
 		Control topics.DeliveryControl
 	}
-	// DeadlineCame says that the row's earliest deadline has come.
+	// DeadlineCame states that the row's earliest deadline (State.DeadlineMs) has passed.
 	DeadlineCame struct {
 		Session string
 	}

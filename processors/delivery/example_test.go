@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// An output becomes a delivery; its attempt fails, and is repeated when its time has come.
+// An output becomes a delivery. Its first attempt fails and is retried at a deadline.
 func ExampleApply() {
 	now := time.UnixMilli(1_790_000_000_000).UTC()
 	rules := delivery.DefaultRules()
@@ -24,17 +24,17 @@ func ExampleApply() {
 		}
 		for _, effect := range out.Effects {
 			switch v := effect.(delivery.Emit).Value.(type) {
-			case delivery.Attempted:
+			case delivery.AttemptRequested:
 				fmt.Println("attempt", v.Attempt, "to", v.Route.Key(), string(v.Body))
 				attempts = append(attempts, topics.Delivery(v))
-			case delivery.Ended:
+			case delivery.FinalReceipt:
 				fmt.Println("ended:", v.Outcome)
 			}
 		}
 		return attempts
 	}
 	report := func(a topics.Delivery, outcome topics.Outcome) {
-		apply(delivery.Reported{
+		apply(delivery.ReceiptArrived{
 			Record:  &delivery.Record{Session: "s", Value: []byte("{}")},
 			Receipt: topics.Receipt{DeliveryID: a.DeliveryID, Attempt: a.Attempt, Outcome: outcome},
 		})
@@ -47,18 +47,18 @@ func ExampleApply() {
 	})
 	report(first[0], topics.OutcomeFailed)
 	wait := time.UnixMilli(state.DeadlineMs).Sub(now)
-	fmt.Println("waits for a second at most:", wait <= time.Second)
+	fmt.Println("waits at most one second:", wait <= time.Second)
 	now = now.Add(wait)
 	second := apply(delivery.DeadlineCame{Session: "s"})
 	report(second[0], topics.OutcomeDelivered)
 	// Output:
 	// attempt 1 to http/harbor {"content":"Berth N4 is free."}
-	// waits for a second at most: true
+	// waits at most one second: true
 	// attempt 2 to http/harbor {"content":"Berth N4 is free."}
 	// ended: delivered
 }
 
-// What is known of a route can be seen in the table of RoutesGraph.
+// The table of RoutesGraph shows the state of a route.
 func ExampleDescribeCircuit() {
 	now := time.UnixMilli(1_790_000_000_000).UTC()
 	reason, sink := "timeout", "sink-1"

@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-// What a session remembers of its past is kept as digests with the time they were taken, packed end to end in one byte
-// field.
+// A session deduplicates by digests of what it has handled. The row holds them in one byte field, each followed by the
+// time it was stored (8 bytes, milliseconds since the epoch), oldest first.
 const (
 	digestSize = digests.Size
 	memorySize = digestSize + 8
@@ -18,7 +18,7 @@ const (
 
 type digest = digests.Digest
 
-// The domains of digests: equal texts of different domains have different digests.
+// The domains of digests: equal texts in different domains have different digests.
 const (
 	ofDelivery = "delivery"
 	ofTurn     = "turn"
@@ -28,43 +28,43 @@ const (
 	ofJitter   = "jitter"
 )
 
-// deliveryID names a delivery by what is delivered and where to.
+// deliveryID derives the ID of a delivery from its session, its turn and its route.
 func deliveryID(session, turn, route string) string {
 	d := digests.Of(ofDelivery, session, turn, route)
 	return hex.EncodeToString(d[:])
 }
 
-// remember appends a digest and drops what is too old or too much.
-func (s *session) remember(d digest) {
-	memory := append(s.row.Remembered, d[:]...)
-	memory = binary.BigEndian.AppendUint64(memory, uint64(s.nowMS()))
-	for len(memory) > s.rules.RememberCount*memorySize || forgotten(memory, s.now, s.rules.RememberFor) {
+// remember stores a digest and drops those that exceed Rules.RememberFor or Rules.RememberCount.
+func (t *transition) remember(d digest) {
+	memory := append(t.row.Remembered, d[:]...)
+	memory = binary.BigEndian.AppendUint64(memory, uint64(t.nowMS()))
+	for len(memory) > t.rules.RememberCount*memorySize || firstExpired(memory, t.now, t.rules.RememberFor) {
 		memory = memory[memorySize:]
 	}
-	s.row.Remembered = memory
+	t.row.Remembered = memory
 }
 
-// remembers reports whether a digest is in memory and not too old.
-func (s *session) remembers(d digest) bool {
-	for memory := s.row.Remembered; len(memory) >= memorySize; memory = memory[memorySize:] {
-		if bytes.Equal(memory[:digestSize], d[:]) && !forgotten(memory, s.now, s.rules.RememberFor) {
+// remembers reports whether a digest is stored and not older than Rules.RememberFor.
+func (t *transition) remembers(d digest) bool {
+	for memory := t.row.Remembered; len(memory) >= memorySize; memory = memory[memorySize:] {
+		if bytes.Equal(memory[:digestSize], d[:]) && !firstExpired(memory, t.now, t.rules.RememberFor) {
 			return true
 		}
 	}
 	return false
 }
 
-// forgotten reports whether the first digest in memory is too old.
-func forgotten(memory []byte, now time.Time, keep time.Duration) bool {
+// firstExpired reports whether the first digest in memory is as old as ttl, or older.
+func firstExpired(memory []byte, now time.Time, ttl time.Duration) bool {
 	if len(memory) < memorySize {
 		return false
 	}
 	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
-	return at <= now.Add(-keep).UnixMilli()
+	return at <= now.Add(-ttl).UnixMilli()
 }
 
-// forgetHalf drops the older half of what is remembered.
-func (s *session) forgetHalf() {
-	n := len(s.row.Remembered) / memorySize
-	s.row.Remembered = s.row.Remembered[(n+1)/2*memorySize:]
+// forgetHalf drops the older half of the digests.
+func (t *transition) forgetHalf() {
+	n := len(t.row.Remembered) / memorySize
+	t.row.Remembered = t.row.Remembered[(n+1)/2*memorySize:]
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Option changes a rule of Graph and RoutesGraph, which take the same ones. Values are checked there; the error names
-// the one that is out of range.
+// Option sets a rule of Graph and RoutesGraph. Give both the same options. They check the values and return an error that
+// names the option that is out of range.
 type Option func(*options)
 
 type options struct {
 	rules    Rules
-	rowLimit int // 0: derived from the record limit
+	rowLimit int // 0: the record limit less rowMargin
 }
 
-// WithDefaultService sets how services are delivered to. Fields that are zero keep their defaults.
+// WithDefaultService sets how deliveries to all services are attempted that WithService does not name. Zero fields keep
+// their defaults.
 func WithDefaultService(s Service) Option {
 	return func(o *options) {
 		rules := o.rules
@@ -25,7 +26,7 @@ func WithDefaultService(s Service) Option {
 	}
 }
 
-// WithService sets how one service is delivered to. Fields that are zero are those of the default service.
+// WithService sets how deliveries to one service are attempted. Zero fields take the values of the default service.
 func WithService(name string, s Service) Option {
 	return func(o *options) {
 		services := maps.Clone(o.rules.Services)
@@ -37,57 +38,60 @@ func WithService(name string, s Service) Option {
 	}
 }
 
-// WithUnrouted sets where outputs go that have no reply route (default: nowhere, they are not delivered).
+// WithUnrouted sets the destination of outputs without a reply route (default: they are not delivered).
 func WithUnrouted(d topics.Destination) Option {
 	return func(o *options) { o.rules.Unrouted = d }
 }
 
-// WithLease sets how long the receipt of an attempt is waited for before another is made (default 1 minute): longer
-// than a sink's deadline and the time records wait for it. It doubles with every attempt that is lost in a row, up to 15
-// times as long.
+// WithLease sets how long an attempt may take until its receipt, before the delivery is retried (default 1 minute, at
+// least 1 ms). Set it longer than a sink's timeout plus the time that records wait for a sink. It doubles with every
+// attempt in a row that is lost, up to 15 times d.
 func WithLease(d time.Duration) Option {
 	return func(o *options) { o.rules.Lease = d }
 }
 
-// WithTTL sets how long after its output a delivery is given up, whatever becomes of it (default 24 hours).
+// WithTTL sets how long after its output a delivery ends dead in any case (default 24 hours, at least 1 ms).
 func WithTTL(d time.Duration) Option {
 	return func(o *options) { o.rules.TTL = d }
 }
 
-// WithRoutes sets how long a reply route waits for its output (default 24 hours, as the turn's), and how long an output
-// waits for its route before it is dead (default 30 s).
+// WithRoutes sets how long a reply route is kept for its output (default 24 hours, as in the turn), and how long an output
+// waits for its reply route before its delivery ends dead (default 30 s). Both are at least 1 ms.
 func WithRoutes(ttl, wait time.Duration) Option {
 	return func(o *options) { o.rules.RouteTTL, o.rules.RouteWait = ttl, wait }
 }
 
-// WithKeepDead sets for how long a dead delivery can be requeued (default 24 hours). At most 16 are kept for a session.
+// WithKeepDead sets how long a dead delivery can be requeued (default 24 hours, at least 1 ms). A session keeps at most 16
+// of them.
 func WithKeepDead(d time.Duration) Option {
 	return func(o *options) { o.rules.KeepDead = d }
 }
 
-// WithRemembered sets for how long a session remembers deliveries that ended, and how many (default 24 hours, 1000).
-// What is forgotten is new when its output comes again.
+// WithRemembered sets how long a session remembers what it has handled, and how many entries (default 24 hours, 1000):
+// deliveries that ended, routes that were used, requeues. After that, a repeated output is delivered again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }
 
-// WithOpenLimit sets how many deliveries of a session may be open (default 64); those beyond are dead at once.
+// WithOpenLimit sets how many deliveries of a session may be open (default 64, at least 1). More end dead immediately.
 func WithOpenLimit(n int) Option {
 	return func(o *options) { o.rules.OpenLimit = n }
 }
 
-// WithBreaker sets when the circuit of a route opens (default: after 5 failures in a row, for 5 s up to 15 s).
+// WithBreaker sets when the circuit of a route opens (default: after 5 failures in a row, for 5 s at first and 15 s at
+// most).
 func WithBreaker(b Breaker) Option {
 	return func(o *options) { o.rules.Breaker = b }
 }
 
-// WithRecordLimit sets the size in bytes, key and headers included, up to which a record is written (default 1 MiB, at
-// least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes.
+// WithRecordLimit sets the largest record in bytes, including key and headers (default 1 MiB, at least 128 KiB). It must
+// not exceed the producer's max.request.size and the topics' max.message.bytes. A larger delivery ends dead immediately.
 func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }
 
-// WithRowLimit sets the size in bytes up to which a session's row may grow (default: the record limit less 64 KiB).
+// WithRowLimit sets the largest row of a session in bytes (default: the record limit less 64 KiB; at least 64 KiB, at most
+// the record limit).
 func WithRowLimit(bytes int) Option {
 	return func(o *options) { o.rowLimit = bytes }
 }

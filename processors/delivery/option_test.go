@@ -9,22 +9,22 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestBadOptionsAreRefusedByName(t *testing.T) {
+func TestErrorNamesTheInvalidOption(t *testing.T) {
 	for want, opt := range map[string]Option{
 		"lease":                         WithLease(0),
 		"time to live":                  WithTTL(-1),
 		"route TTL":                     WithRoutes(0, time.Second),
-		"wait for a route":              WithRoutes(time.Hour, 0),
-		"the dead are kept":             WithKeepDead(0),
-		"remembered time":               WithRemembered(0, 1),
-		"remembered count":              WithRemembered(time.Hour, 0),
+		"route wait":                    WithRoutes(time.Hour, 0),
+		"keep dead deliveries":          WithKeepDead(0),
+		"remember time":                 WithRemembered(0, 1),
+		"remember count":                WithRemembered(time.Hour, 0),
 		"open limit":                    WithOpenLimit(0),
 		"record limit":                  WithRecordLimit(1000),
 		"row limit":                     WithRowLimit(2 << 20),
-		"breaker opens after":           WithBreaker(Breaker{Failures: -1}),
-		"breaker opens for":             WithBreaker(Breaker{Failures: 1}),
+		"breaker failures":              WithBreaker(Breaker{Failures: -1}),
+		"breaker is open for":           WithBreaker(Breaker{Failures: 1}),
 		"service default: budget":       WithDefaultService(Service{Budget: -1}),
-		"service harbor: waits":         WithService("harbor", Service{Initial: time.Minute}),
+		"service harbor: initial wait":  WithService("harbor", Service{Initial: time.Minute}),
 		"service harbor: 1001 attempts": WithService("harbor", Service{Attempts: 1001}),
 		"service harbor: -1 in flight":  WithService("harbor", Service{InFlight: -1}),
 	} {
@@ -42,7 +42,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 	require.ErrorContains(t, err, "agent")
 }
 
-func TestServicesTakeWhatTheyDoNotSayFromTheDefault(t *testing.T) {
+func TestServiceTakesZeroFieldsFromTheDefault(t *testing.T) {
 	r, err := rulesOf([]Option{
 		WithDefaultService(Service{Budget: time.Minute}),
 		WithService("harbor", Service{Ordered: true, Longest: time.Second}),

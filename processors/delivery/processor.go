@@ -11,8 +11,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Graph is the delivery of an agent's outputs, for processors.New: its inputs, its table and its outputs, in the group
-// "{agent}-delivery-streams". It looks routes up in the table of RoutesGraph, which must run beside it, anywhere.
+// Graph returns the group "{agent}-delivery-streams" for processors.New: the deliveries of an agent's outputs, in one row
+// per session. It looks up routes in the table of RoutesGraph, which must run too, in this process or in another. It
+// returns an error if the agent's name is invalid, or one that wraps ErrOption if an option is out of range.
 func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -22,7 +23,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{catalog, rules}
+	b := &binding{topics: catalog, rules: rules}
 	edges := processors.Edges(catalog.DeliveryGroup(),
 		processors.Input(catalog.MessageOutput, b.onOutput),
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
@@ -36,53 +37,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	)...), nil
 }
 
-// RoutesGraph keeps the state of the routes, for processors.New: the circuit of each and what is on its way, in the
-// group "{agent}-delivery-routes". Its table is keyed by route (topics.Destination.Key).
-func RoutesGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
-	catalog, err := topics.For(agent)
-	if err != nil {
-		return nil, fmt.Errorf("delivery: %w", err)
-	}
-	rules, err := rulesOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	edges := processors.Edges(catalog.DeliveryRoutesGroup(),
-		processors.Input(catalog.DeliveryReceipts, rules.Breaker.onReceipt, processors.KeyedBy(routeOf)),
-	)
-	return goka.DefineGroup(catalog.DeliveryRoutesGroup(), append(edges, goka.Persist(CircuitCodec()))...), nil
-}
-
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// routeOf has the receipts of attempts go to their route's row, by the group's loop topic. The others stay where they
-// are and change nothing.
-func routeOf(r topics.Receipt) *string {
-	key := r.SessionID
-	if reportsRoute(r) {
-		key = r.Route.Key()
-	}
-	return &key
-}
-
-func (b Breaker) onReceipt(c *processors.Context, in codec.Decoded[topics.Receipt]) error {
-	if in.Tombstone() {
-		return nil
-	}
-	circuit, err := CircuitOf(c.Value())
-	if errors.Is(err, ErrRowVersion) {
-		return err
-	}
-	if err != nil { // bytes that are no row: the route begins anew
-		circuit = nil
-	}
-	if next := ApplyReceipt(circuit, in.Value, c.Now(), b); next != nil {
-		return c.SetValue(next)
-	}
-	return nil
-}
-
-// binding performs what the transition says.
+// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
 type binding struct {
 	topics topics.Catalog
 	rules  Rules
@@ -97,7 +54,7 @@ func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route])
 }
 
 func (b *binding) onReceipt(c *processors.Context, in codec.Decoded[topics.Receipt]) error {
-	return b.apply(c, Reported{recordOf(c, in.Raw), in.Value})
+	return b.apply(c, ReceiptArrived{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.DeliveryControl]) error {
@@ -113,8 +70,9 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 	return &Record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
 }
 
-// apply applies an event to its session's row. A row that this build cannot read stops the processor: a newer build
-// wrote it, and what this one would write over it would be lost. One whose bytes are no row stays as it is.
+// apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
+// the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
+// the event's record is dead-lettered.
 func (b *binding) apply(c *processors.Context, e Event) error {
 	state, err := StateOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {
@@ -125,7 +83,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	}
 	out := Apply(state, e, b.routes(c), c.Now(), b.rules)
 	for _, effect := range out.Effects {
-		if err := b.perform(c, effect); err != nil {
+		if err := b.emit(c, effect); err != nil {
 			return err
 		}
 	}
@@ -139,8 +97,9 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	}
 }
 
-// routes looks into the table of the routes' group. It is late by some milliseconds, or for as long as that group
-// stands still. That is harmless: what it would have held back is deferred by the sink, or fails.
+// routes looks up routes in the table of RoutesGraph. That table is stale by some milliseconds, or for as long as that
+// group does not run. This is harmless: an attempt that a current table would have prevented is deferred by the sink, or
+// fails and is retried.
 func (b *binding) routes(c *processors.Context) Routes {
 	return func(key string) Gate {
 		circuit, err := CircuitOf(c.Lookup(b.topics.DeliveryRoutes(), key))
@@ -151,17 +110,18 @@ func (b *binding) routes(c *processors.Context) Routes {
 	}
 }
 
-func (b *binding) perform(c *processors.Context, effect Effect) error {
+// emit writes the record of an effect.
+func (b *binding) emit(c *processors.Context, effect Effect) error {
 	e, ok := effect.(Emit)
 	if !ok {
 		return c.DeadLetter(effect.(DeadLetter).Reason)
 	}
 	switch v := e.Value.(type) {
-	case Attempted:
+	case AttemptRequested:
 		return processors.EmitWithID(c, b.topics.Deliveries, e.Key, topics.Delivery(v), e.ID)
-	case Ended:
+	case FinalReceipt:
 		return processors.EmitWithID(c, b.topics.DeliveryReceipts, e.Key, topics.Receipt(v), e.ID)
-	case Buried:
+	case DeliveryDead:
 		return processors.EmitWithID(c, b.topics.DeliveryDLQ, e.Key, topics.DeadDelivery(v), e.ID)
 	case RouteRemoved:
 		return c.EmitWithID(b.topics.ReplyTo.Stream(), e.Key, nil, e.ID)

@@ -17,8 +17,8 @@ var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
 const secret = "s3cret"
 
-// bench is both groups without a broker, and everything that they write.
-type bench struct {
+// fixture runs both groups without a broker and holds their inputs and outputs.
+type fixture struct {
 	*processortest.Driver
 	topics   topics.Catalog
 	outputs  *processortest.Input[topics.Output]
@@ -32,7 +32,7 @@ type bench struct {
 	letters  *processortest.Output[[]byte]
 }
 
-func newBench(t *testing.T, opts ...delivery.Option) *bench {
+func newFixture(t *testing.T, opts ...delivery.Option) *fixture {
 	t.Helper()
 	c, err := topics.For("quay")
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func newBench(t *testing.T, opts ...delivery.Option) *bench {
 	routes, err := delivery.RoutesGraph("quay", opts...)
 	require.NoError(t, err)
 	d := processortest.New(t, noon, routes, deliveries)
-	return &bench{
+	return &fixture{
 		Driver: d, topics: c, outputs: processortest.In(d, c.MessageOutput), replies: processortest.In(d, c.ReplyTo),
 		receipts: processortest.In(d, c.DeliveryReceipts), controls: processortest.In(d, c.DeliveryControl),
 		attempts: processortest.Out(d, c.Deliveries), finals: processortest.Out(d, c.DeliveryReceipts),
@@ -50,8 +50,8 @@ func newBench(t *testing.T, opts ...delivery.Option) *bench {
 	}
 }
 
-// ask writes a route and the output that names it, as a turn with WithDelivery does.
-func (b *bench) ask(session string) {
+// writeRouteAndOutput writes a route and the output that names it, as the turn does with turn.WithDelivery.
+func (b *fixture) writeRouteAndOutput(session string) {
 	id := topics.RouteID(session, "route-"+session)
 	b.replies.PipeRaw(session, []byte(`{"callbackService":"harbor","bearerToken":"`+secret+`"}`),
 		processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("route-" + session)}))
@@ -61,7 +61,7 @@ func (b *bench) ask(session string) {
 	}, processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("turn-" + session + "/0/output/0")}))
 }
 
-func (b *bench) report(a topics.Delivery, outcome topics.Outcome, reason string) {
+func (b *fixture) report(a topics.Delivery, outcome topics.Outcome, reason string) {
 	sink := "sink-1"
 	b.receipts.Pipe(a.SessionID, topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
@@ -69,9 +69,9 @@ func (b *bench) report(a topics.Delivery, outcome topics.Outcome, reason string)
 	})
 }
 
-func TestDeliveryGoesOutWithItsTokenAndEnds(t *testing.T) {
-	b := newBench(t)
-	b.ask("s1")
+func TestDeliveryIsAttemptedWithItsTokenAndEnds(t *testing.T) {
+	b := newFixture(t)
+	b.writeRouteAndOutput("s1")
 	attempt := b.attempts.Next()
 	require.Equal(t, secret, *attempt.Value.Token)
 	require.Equal(t, attempt.Value.DeliveryID+"/attempt/1", attempt.ID())
@@ -86,9 +86,9 @@ func TestDeliveryGoesOutWithItsTokenAndEnds(t *testing.T) {
 	require.NoError(t, b.Replay())
 }
 
-func TestTokenStandsInNoOtherRecord(t *testing.T) {
-	b := newBench(t)
-	b.ask("s1")
+func TestTokenIsOnlyInRecordsOfAttempts(t *testing.T) {
+	b := newFixture(t)
+	b.writeRouteAndOutput("s1")
 	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
 	final, dead := b.finals.Next(), b.dead.Next()
 	require.NotContains(t, string(final.Raw)+string(dead.Raw), secret)
@@ -102,17 +102,17 @@ func TestTokenStandsInNoOtherRecord(t *testing.T) {
 	require.NotContains(t, delivery.Describe(state), secret)
 }
 
-func TestFailuresOfOneSessionHoldBackAnother(t *testing.T) {
-	b := newBench(t, delivery.WithBreaker(delivery.Breaker{Failures: 2, Open: 10 * time.Second, Longest: time.Minute}))
+func TestFailuresOfOneSessionOpenTheCircuitForOthers(t *testing.T) {
+	b := newFixture(t, delivery.WithBreaker(delivery.Breaker{Failures: 2, Open: 10 * time.Second, Longest: time.Minute}))
 	for _, session := range []string{"s1", "s2"} {
-		b.ask(session)
+		b.writeRouteAndOutput(session)
 		b.report(b.attempts.Next().Value, topics.OutcomeFailed, "timeout")
 	}
 	circuits := processortest.Table(b.Driver, b.topics.DeliveryRoutesGroup(), delivery.CircuitCodec())
 	circuit, ok := circuits.Get("http/harbor")
-	require.True(t, ok, "receipts come to the row of their route")
+	require.True(t, ok, "receipts are re-keyed to the row of their route")
 	require.Equal(t, delivery.CircuitOpen, circuit.Phase(b.Now()))
-	b.ask("s3")
+	b.writeRouteAndOutput("s3")
 	require.Zero(t, b.attempts.Len())
 	b.Advance(9 * time.Second)
 	require.Zero(t, b.attempts.Len())
@@ -120,9 +120,9 @@ func TestFailuresOfOneSessionHoldBackAnother(t *testing.T) {
 	require.Len(t, b.attempts.Drain(), 3)
 }
 
-func TestOperatorRequeuesByARecord(t *testing.T) {
-	b := newBench(t)
-	b.ask("s1")
+func TestControlRecordRequeuesDeadDelivery(t *testing.T) {
+	b := newFixture(t)
+	b.writeRouteAndOutput("s1")
 	b.report(b.attempts.Next().Value, topics.OutcomeRefused, "status 404")
 	id := b.dead.Next().Value.Delivery.DeliveryID
 	b.finals.Next()
@@ -137,19 +137,19 @@ func TestOperatorRequeuesByARecord(t *testing.T) {
 	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "no dead delivery")
 }
 
-func TestPoisonIsDeadLetteredAndStopsNothing(t *testing.T) {
-	b := newBench(t)
+func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
+	b := newFixture(t)
 	b.outputs.PipeRaw("s1", []byte(`{`))
 	b.receipts.PipeRaw("s1", []byte(`{"outcome":"x"}`))
 	require.Len(t, b.letters.Drain(), 2)
 	require.Len(t, processortest.OutRaw(b.Driver, "quay-delivery-routes-dlq").Drain(), 1)
-	b.ask("s1")
+	b.writeRouteAndOutput("s1")
 	b.attempts.Next()
 }
 
-// D-20: a dead letter outlives the token's route, and is for people's eyes.
-func TestDeadLettersOfRoutesHoldNoToken(t *testing.T) {
-	b := newBench(t)
+// People read dead letters, and these are kept longer than the route.
+func TestDeadLettersOfRoutesContainNoToken(t *testing.T) {
+	b := newFixture(t)
 	for _, route := range []string{
 		`{"callbackService":"harbor","bearerToken":"` + secret + `"`, // unreadable
 		`{"callbackService":"harbor","bearerToken":"` + secret + strings.Repeat("x", 80<<10) + `"}`,

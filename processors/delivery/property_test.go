@@ -12,41 +12,41 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// world plays everybody around one session: turns, routes, sinks that answer, answer twice, answer late, or die, and a
-// routes' table that says anything.
-type world struct {
-	*play
+// simulation generates what surrounds one session: turns, routes, sinks that answer once, twice, late or never, and an
+// arbitrary table of routes.
+type simulation struct {
+	*harness
 	services []string
-	sent     []Event                    // what was handed over, for repeats
+	sent     []Event                    // for repeats
 	attempts map[string]topics.Delivery // by record id
-	waiting  []topics.Delivery          // whose receipt was not written yet
+	waiting  []topics.Delivery          // without a receipt
 	finals   map[string]topics.Receipt  // by record id
 	requeued map[string]int
 }
 
-func newWorld(t tb) *world {
-	p := newPlay(t, func(r *Rules) {
+func newSimulation(t tb) *simulation {
+	p := newHarness(t, func(r *Rules) {
 		r.Services = map[string]Service{
 			"ordered": {Ordered: true, Budget: 20 * time.Second},
 			"plain":   {Attempts: 5},
 		}
-		r.RememberFor = 1000 * 24 * time.Hour // what is forgotten is new
+		r.RememberFor = 1000 * 24 * time.Hour // longer than the test, because an expired digest allows a repeat
 	})
-	return &world{
-		play: p, services: []string{"ordered", "plain"}, attempts: map[string]topics.Delivery{},
+	return &simulation{
+		harness: p, services: []string{"ordered", "plain"}, attempts: map[string]topics.Delivery{},
 		finals: map[string]topics.Receipt{}, requeued: map[string]int{},
 	}
 }
 
-func (w *world) deliver(e Event) {
+func (w *simulation) deliver(e Event) {
 	w.tb.Helper()
 	w.now = w.now.Add(time.Millisecond)
 	w.sent = append(w.sent, e)
-	w.keep(w.handle(e))
+	w.check(w.handle(e))
 }
 
-// keep judges what came out.
-func (w *world) keep(es effects) {
+// check checks the effects of an event and stores them.
+func (w *simulation) check(es effects) {
 	w.tb.Helper()
 	for _, e := range es {
 		m, ok := e.(Emit)
@@ -54,22 +54,22 @@ func (w *world) keep(es effects) {
 			continue
 		}
 		switch v := m.Value.(type) {
-		case Attempted:
+		case AttemptRequested:
 			a := topics.Delivery(v)
 			require.NotContains(w.tb, w.attempts, m.ID, "an attempt is emitted once")
 			require.NotContains(w.tb, w.finals, fmt.Sprintf("%s/final/%d", a.DeliveryID, w.requeued[a.DeliveryID]),
-				"nothing is tried after the end")
+				"no attempt after the final receipt")
 			w.attempts[m.ID] = a
 			w.waiting = append(w.waiting, a)
-			w.judgeAttempt(a)
-		case Ended:
-			require.NotContains(w.tb, w.finals, m.ID, "one final receipt a round")
+			w.checkAttempt(a)
+		case FinalReceipt:
+			require.NotContains(w.tb, w.finals, m.ID, "one final receipt per round")
 			w.finals[m.ID] = topics.Receipt(v)
 		}
 	}
 }
 
-func (w *world) judgeAttempt(a topics.Delivery) {
+func (w *simulation) checkAttempt(a topics.Delivery) {
 	w.tb.Helper()
 	d := w.state().find(a.DeliveryID)
 	service := w.rules.service(a.Route.Service)
@@ -81,7 +81,7 @@ func (w *world) judgeAttempt(a topics.Delivery) {
 			if other == d || other.Id == d.Id {
 				break
 			}
-			require.NotEqual(w.tb, other.route(), a.Route, "an earlier one is open")
+			require.NotEqual(w.tb, other.route(), a.Route, "an earlier delivery of the route is open")
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (s *State) find(id string) *Delivery {
 	return s.Open[slices.IndexFunc(s.Open, func(d *Delivery) bool { return d.Id == id })]
 }
 
-func (w *world) open() int {
+func (w *simulation) open() int {
 	if s := w.state(); s != nil {
 		return len(s.Open)
 	}
@@ -99,16 +99,16 @@ func (w *world) open() int {
 
 func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
+		w := newSimulation(t)
 		outputs := rapid.IntRange(1, 5).Draw(t, "outputs")
-		var queue []Event // outputs and routes, in an order of their own each
+		var queue []Event // outputs and routes, in a random order
 		for i := range outputs {
 			service := rapid.SampledFrom(w.services).Draw(t, "service")
 			turn := fmt.Sprintf("t%d", i)
 			switch rapid.IntRange(0, 3).Draw(t, "route") {
 			case 0:
 				queue = append(queue, w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q}`, service)))
-			case 1: // the route does not come
+			case 1: // the route never arrives
 				queue = append(queue, w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q,"route_id":"r%d"}`, service, i)))
 			default:
 				route, id := w.routeOf(fmt.Sprintf(`{"callbackService":%q,"bearerToken":"t"}`, service))
@@ -131,12 +131,12 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 				w.deliver(w.receiptOf(a, topics.OutcomeDelivered))
 				continue
 			}
-			es, ok := w.next()
-			require.True(t, ok, "a delivery hangs")
-			w.keep(es)
+			es, ok := w.fireNext()
+			require.True(t, ok, "an open delivery has a deadline")
+			w.check(es)
 		}
 		for _, e := range w.sent {
-			w.deliver(e) // everything once more
+			w.deliver(e) // repeat everything
 		}
 		rounds := outputs
 		for _, n := range w.requeued {
@@ -147,8 +147,8 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 	})
 }
 
-// move does one thing that may happen.
-func (w *world) move(t *rapid.T, queue *[]Event) {
+// move applies one random event.
+func (w *simulation) move(t *rapid.T, queue *[]Event) {
 	switch rapid.SampledFrom([]string{
 		"output", "output", "receipt", "receipt", "receipt", "receipt", "again", "lose", "time", "time", "gate", "requeue",
 	}).Draw(t, "move") {
@@ -180,8 +180,8 @@ func (w *world) move(t *rapid.T, queue *[]Event) {
 		}
 	case "time":
 		if s := w.state(); s != nil && len(s.Open)+len(s.Dead)+len(s.Routes) > 0 {
-			es, _ := w.next()
-			w.keep(es)
+			es, _ := w.fireNext()
+			w.check(es)
 		}
 	case "gate":
 		w.gates["http/"+rapid.SampledFrom(w.services).Draw(t, "route")] = Gate{
@@ -199,23 +199,23 @@ func (w *world) move(t *rapid.T, queue *[]Event) {
 
 func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		run := func(p *play, moves []int) (all effects) {
+		run := func(p *harness, moves []int) (all effects) {
 			route, id := p.routeOf(harbor)
 			all = append(all, p.handle(route)...)
 			es := p.handle(p.outputOf("t1", named(id)))
 			for _, m := range moves {
 				all = append(all, es...)
 				outcome := []topics.Outcome{topics.OutcomeFailed, topics.OutcomeDeferred, topics.OutcomeDelivered}[m]
-				if list := of[Attempted](es); len(list) > 0 {
+				if list := valuesOf[AttemptRequested](es); len(list) > 0 {
 					es = p.handle(p.receiptOf(topics.Delivery(list[0]), outcome))
 					continue
 				}
-				es, _ = p.next()
+				es, _ = p.fireNext()
 			}
 			return append(all, es...)
 		}
 		moves := rapid.SliceOfN(rapid.IntRange(0, 2), 0, 40).Draw(t, "moves")
-		one, two := newPlay(t), newPlay(t)
+		one, two := newHarness(t), newHarness(t)
 		require.Equal(t, run(one, moves), run(two, moves))
 		require.Equal(t, one.row, two.row)
 	})

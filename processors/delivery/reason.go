@@ -1,12 +1,13 @@
 package delivery
 
-// Why an attempt failed, or a delivery was given up. The texts are for people and for alerts: they stay as they are.
+// The reasons in receipts and dead deliveries. Sinks and rows of other builds contain them and this package compares
+// them, so the texts must not change.
 const (
-	// ReasonUnknownService: the service is not in the sink's registry.
+	// ReasonUnknownService states that the service is not in the sink's registry.
 	ReasonUnknownService = "unknown service"
-	// ReasonInterrupted: the sink was stopped during the attempt.
+	// ReasonInterrupted states that the sink was stopped during the attempt.
 	ReasonInterrupted = "sink was stopped"
-	// ReasonBusy: the sink has too many attempts on their way on the route. It is no failure.
+	// ReasonBusy states that the sink has too many attempts in flight on the route. It is not a failure.
 	ReasonBusy = "too many attempts on their way"
 
 	reasonLost     = "no receipt came"
@@ -21,7 +22,7 @@ const (
 	reasonTooMany  = "too many open deliveries in the session"
 )
 
-// Why a record is dead-lettered.
+// The reasons of dead letters, in their error.reason header.
 const (
 	reasonTombstone = "delivery: tombstone"
 	reasonRouteSize = "delivery: route is too large"

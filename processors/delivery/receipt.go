@@ -12,37 +12,37 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// maxRetryAfter bounds what a receiver may ask for: more than any delivery lives.
+// maxRetryAfter bounds a receiver's Retry-After.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// apply takes the receipt of an attempt. That of another attempt than the last, a repeat, and our own final ones change
-// nothing (R40). One that comes after the lease still counts while no other attempt was made.
-func (e Reported) apply(s *session) {
+// apply applies a sink's receipt of an attempt. Repeats, final receipts (which this package writes itself) and receipts
+// of any attempt but the last change nothing. A receipt after the end of its lease counts as long as no other attempt was
+// made.
+func (e ReceiptArrived) apply(t *transition) {
 	r := e.Receipt
-	d := s.find(r.DeliveryID)
+	d := t.find(r.DeliveryID)
 	if e.tombstone() || r.Final || d == nil || r.Attempt != int64(d.Attempt) {
 		return
 	}
 	if d.Phase != Phase_PHASE_IN_FLIGHT && !d.Lost {
 		return
 	}
-	s.changed = true
+	t.changed = true
 	switch r.Outcome {
 	case topics.OutcomeDelivered:
-		s.deliver(d, r)
+		t.deliver(d, r)
 	case topics.OutcomeDeferred:
 		since := d.EmittedMs
-		if d.Lost { // that time does not count already
-			since = s.nowMS()
+		if d.Lost { // endLease has already credited the time until now
+			since = t.nowMS()
 		}
-		s.deferFor(d, since)
+		t.postpone(d, since)
 	case topics.OutcomeRefused:
-		s.fail(d, reasonOf(r), r.Status)
-		s.bury(d, reasonRefused+clipped(reasonOf(r)))
-	default: // failed, and what a newer sink may call it
-		s.fail(d, reasonOf(r), r.Status)
-		asked := time.Duration(min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds())) * time.Millisecond
-		s.retry(d, asked)
+		t.recordFailure(d, reasonOf(r), r.Status)
+		t.markDead(d, reasonRefused+clipped(reasonOf(r)))
+	default: // failed, or an outcome that only newer sinks write
+		t.recordFailure(d, reasonOf(r), r.Status)
+		t.retry(d, time.Duration(min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds()))*time.Millisecond)
 	}
 }
 
@@ -53,7 +53,7 @@ func reasonOf(r topics.Receipt) string {
 	return *r.Reason
 }
 
-// clipped bounds foreign text, and keeps it printable.
+// clipped returns a text of a receipt with at most maxReason bytes and only printable characters.
 func clipped(text string) string {
 	return clip.Text(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -63,51 +63,52 @@ func clipped(text string) string {
 	}, text), maxReason)
 }
 
-// deliver ends a delivery well. Its reply route is used up: FlightDeck's readers of reply-to see a tombstone, unless
-// another route of the session is open, which has the same key.
-func (s *session) deliver(d *Delivery, r topics.Receipt) {
-	s.conclude(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status})
-	if d.Routed && len(s.row.Routes) == 0 && !slices.ContainsFunc(s.row.Open, (*Delivery).GetRouted) {
-		s.emit(d, "route", d.Round, RouteRemoved{})
+// deliver ends a delivery as delivered. Its reply route is used up, so a tombstone removes it from reply-to, where other
+// readers may look for it. All routes of a session have one key: there is no tombstone while the session has another one.
+func (t *transition) deliver(d *Delivery, r topics.Receipt) {
+	t.end(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status})
+	if d.Routed && len(t.row.Routes) == 0 && !slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted) {
+		t.emit(d, "route", d.Round, RouteRemoved{})
 	}
 }
 
-// bury ends a delivery badly. It is kept for an operator while there is room.
-func (s *session) bury(d *Delivery, reason string) {
-	s.changed = true
+// markDead ends a delivery as dead. The delivery stays in the row for an operator's requeue while there is room, unless
+// it was too large to keep its body.
+func (t *transition) markDead(d *Delivery, reason string) {
+	t.changed = true
 	dead := topics.DeadDelivery{
 		Delivery: topics.Delivery{
-			DeliveryID: d.Id, SessionID: s.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(),
+			DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(),
 			Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 			NotBeforeMS: d.DueMs,
 		},
-		Reason: reason, AtMS: s.nowMS(),
+		Reason: reason, AtMS: t.nowMS(),
 	}
 	for _, f := range d.Failures {
 		dead.Failures = append(dead.Failures, topics.DeliveryFailure{
 			Attempt: int64(f.Attempt), Reason: f.Reason, Status: int64(f.Status), AtMS: f.AtMs,
 		})
 	}
-	s.emit(d, "dead", d.Round, Buried(dead))
-	s.conclude(d, topics.Receipt{Outcome: topics.OutcomeDead, Reason: &reason})
+	t.emit(d, "dead", d.Round, DeliveryDead(dead))
+	t.end(d, topics.Receipt{Outcome: topics.OutcomeDead, Reason: &reason})
 	if d.Body == nil {
 		return
 	}
-	d.Phase, d.DueMs = Phase_PHASE_DEAD, s.after(s.rules.KeepDead)
-	s.row.Dead = append(s.row.Dead, d)
-	if len(s.row.Dead) > maxDead {
-		s.row.Dead = s.row.Dead[1:]
+	d.Phase, d.DueMs = Phase_PHASE_DEAD, t.after(t.rules.KeepDead)
+	t.row.Dead = append(t.row.Dead, d)
+	if len(t.row.Dead) > maxDead {
+		t.row.Dead = t.row.Dead[1:]
 	}
-	s.makeRoom()
+	t.makeRoom()
 }
 
-// conclude gives a delivery its one final receipt.
-func (s *session) conclude(d *Delivery, r topics.Receipt) {
-	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, s.key, int64(d.Attempt), d.route()
-	r.Final, r.AtMS = true, s.nowMS()
-	s.emit(d, "final", d.Round, Ended(r))
-	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *Delivery) bool { return o == d })
-	if ended := digests.Of(ofEnded, d.Id); !s.remembers(ended) {
-		s.remember(ended)
+// end emits the final receipt of a delivery and removes it from the open ones.
+func (t *transition) end(d *Delivery, r topics.Receipt) {
+	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), d.route()
+	r.Final, r.AtMS = true, t.nowMS()
+	t.emit(d, "final", d.Round, FinalReceipt(r))
+	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *Delivery) bool { return o == d })
+	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {
+		t.remember(ended)
 	}
 }

@@ -6,22 +6,22 @@ import (
 	"github.com/turntable-streams/turntable/internal/row"
 )
 
-// rowVersion is the format of the rows this build writes. It grows when an older build could not keep a promise with a
-// newer row; a field more is no reason, for unknown fields survive.
+// rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
+// with a newer row. An additional field is no reason: unknown fields survive a rewrite.
 const rowVersion = 1
 
-// ErrRowVersion is wrapped by the error about a row that a newer build wrote.
-var ErrRowVersion = errors.New("delivery: row has a newer format")
+// ErrRowVersion is wrapped by the error of a row that a newer build wrote.
+var ErrRowVersion = errors.New("delivery: row has a newer version")
 
 var layout = row.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
 
-// EncodeState writes a row.
+// EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 
-// DecodeState reads a row. It refuses one of a newer format.
-func DecodeState(raw []byte) (*State, error) { return decoded(raw, &State{}) }
+// DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
+func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
-func decoded[M row.Message](raw []byte, empty M) (none M, err error) {
+func decodeInto[M row.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {
 		return none, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
+func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
 	raw, err := EncodeState(&State{Version: rowVersion + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
@@ -24,7 +24,7 @@ func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
 }
 
 func TestUnknownFieldsSurvive(t *testing.T) {
-	p := newPlay(t)
+	p := newHarness(t)
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
 	p.row = protowire.AppendTag(p.row, 999, protowire.VarintType)
 	p.row = protowire.AppendVarint(p.row, 7)

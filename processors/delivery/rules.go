@@ -8,71 +8,72 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrOption is wrapped by every error about an option or an environment variable that is out of range.
+// ErrOption is wrapped by every error of Graph and RoutesGraph about an option that is out of range.
 var ErrOption = errors.New("delivery: option out of range")
 
-// Service is how deliveries to a service are made.
+// Service sets how deliveries to a service are attempted and retried. A zero field takes the value of the default service.
 type Service struct {
-	// Kind is the transport (default topics.KindHTTP).
+	// Kind is the kind of transport (default topics.KindHTTP).
 	Kind string
-	// Budget is for how long a delivery is tried before it is dead, from its first attempt on (default 2 minutes).
-	// Time in which no attempt could be made because the sink was busy or gone does not count.
+	// Budget is how long a delivery is retried, from its first attempt, before it ends dead (default 2 minutes). Time during
+	// which the sink was too busy or did not run does not count.
 	Budget time.Duration
-	// Initial is the wait after the first failure, and Longest after any: the upper ends, each wait is drawn from zero
-	// up to them (defaults 1 s and 15 s).
+	// Initial bounds the wait after the first failed attempt and Longest the wait after any (defaults 1 s and 15 s). The
+	// bound doubles with every failure; each wait is drawn between zero and its bound.
 	Initial, Longest time.Duration
-	// Attempts is how many attempts may fail (default 100, at most 1000).
+	// Attempts is how many attempts may fail before the delivery ends dead (default 100, at most 1000).
 	Attempts int
-	// InFlight is how many attempts may be on their way to the service (default 32). It is read from a table that is
-	// late, so it may be passed for a moment; the sink's own limit may not.
+	// InFlight is how many attempts to the service may be in flight (default 32). The count is read from a stale table, so
+	// more may be in flight for a moment. The sink's own limit (sink.WithRouteLimit) is never exceeded.
 	InFlight int
-	// Ordered has later deliveries of a session to the service wait for earlier ones.
+	// Ordered makes the deliveries of a session to the service wait for earlier ones (default false).
 	Ordered bool
 }
 
-// Rules are what a transition needs to know besides state, event, routes and time. Every duration and count is
-// positive.
+// Rules are the settings of a transition. Every duration and count is positive.
 type Rules struct {
-	// Default is how deliveries are made to services that Services does not name.
-	Default  Service
+	// Default applies to services that Services does not name.
+	Default Service
+	// Services are the settings by service name. Their zero fields take the values of Default.
 	Services map[string]Service
-	// Unrouted is where outputs go that have no reply route; where its kind is empty they are not delivered.
+	// Unrouted is the destination of outputs without a reply route. If its kind is empty, they are not delivered.
 	Unrouted topics.Destination
-	// Lease is how long the receipt of an attempt is waited for.
+	// Lease is how long an attempt may take until its receipt, before the delivery is retried.
 	Lease time.Duration
-	// TTL is how long after its output a delivery is given up, whatever becomes of it.
+	// TTL is how long after its output a delivery ends dead in any case.
 	TTL time.Duration
-	// RouteTTL is how long a reply route waits for its output, RouteWait how long an output waits for its route.
+	// RouteTTL is how long a reply route is kept for its output, RouteWait how long an output waits for its reply route.
 	RouteTTL, RouteWait time.Duration
-	// KeepDead is for how long a dead delivery can be requeued.
+	// KeepDead is how long a dead delivery can be requeued.
 	KeepDead time.Duration
-	// RememberFor and RememberCount bound what a session remembers of deliveries that ended.
+	// RememberFor and RememberCount bound the digests by which a session deduplicates.
 	RememberFor   time.Duration
 	RememberCount int
 	// OpenLimit is how many deliveries of a session may be open.
 	OpenLimit int
-	// RecordLimit is the size in bytes up to which a record may be written, with key and headers.
+	// RecordLimit is the largest record in bytes, including key and headers.
 	RecordLimit int
-	// RowLimit is the size in bytes up to which the row of a session may grow.
+	// RowLimit is the largest row of a session in bytes.
 	RowLimit int
-	// Breaker says when the circuit of a route opens.
+	// Breaker sets when the circuit of a route opens.
 	Breaker Breaker
 }
 
-// Breaker says when the circuit of a route opens: while it does no attempt is made.
+// Breaker sets when the circuit of a route opens. No attempts are made on a route while its circuit is open.
 type Breaker struct {
-	// Failures is how many attempts in a row must fail; 0 never opens it.
+	// Failures is how many attempts in a row must fail; 0 disables the circuit breaker.
 	Failures int
-	// Open is for how long it opens first, and Longest at most: each time in a row doubles it.
+	// Open is how long the circuit is open the first time. It doubles each time in a row, up to Longest.
 	Open, Longest time.Duration
 }
 
-// rowMargin is what a row stays below the limit of a record: its key, the record's frame, a deadline that moves.
+// rowMargin is the difference between the default row limit and the record limit. It leaves room for the key, the
+// record's framing, and a deadline that changes after the row was measured.
 const rowMargin = 64 << 10
 
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
-	const recordLimit = 1 << 20 // what a Kafka producer sends by default (max.request.size)
+	const recordLimit = 1 << 20 // the default of max.request.size
 	return Rules{
 		Default: Service{
 			Kind: topics.KindHTTP, Budget: 2 * time.Minute, Initial: time.Second, Longest: 15 * time.Second,
@@ -92,23 +93,23 @@ func DefaultRules() Rules {
 	}
 }
 
-// Bounds that are no options: nobody sane meets them, and without them a stranger fills the row.
+// Bounds that are not options. They limit what untrusted records can store in a row.
 const (
-	maxRoutes = 64        // open routes of a session, as the turn has them
-	maxToken  = 64 << 10  // bytes of a descriptor
-	maxDead   = 16        // dead deliveries that are kept for a session
-	maxTurn   = 256       // bytes of a turn's id
-	maxReason = 64        // bytes of an attempt's reason
-	maxTries  = 1000      // most sensible Service.Attempts
-	maxSinks  = 64        // sinks whose reports about a route are kept
-	minRecord = 128 << 10 // least sensible RecordLimit
+	maxRoutes     = 64        // unused routes of a session, as in the turn
+	maxDescriptor = 64 << 10  // bytes of a reply descriptor
+	maxDead       = 16        // dead deliveries kept for a session
+	maxTurn       = 256       // bytes of a turn ID
+	maxReason     = 64        // bytes of a failure's reason
+	maxAttempts   = 1000      // largest Service.Attempts
+	maxSinks      = 64        // sinks whose load is kept for a route
+	minRecord     = 128 << 10 // smallest RecordLimit
 
 	minWait       = 10 * time.Millisecond  // shortest wait before another attempt
-	firstDeferral = 100 * time.Millisecond // first wait for a route with no room, at most
-	loadFor       = 5 * time.Second        // how long a sink's report about a route counts
+	firstDeferral = 100 * time.Millisecond // bound of the first wait for a route without room
+	loadTTL       = 5 * time.Second        // how long a sink's report of its load counts
 )
 
-// service is how a service is delivered to: what it does not say is said by the default.
+// service returns the settings of a service: its own, completed by the default service's.
 func (r Rules) service(name string) Service {
 	s := r.Services[name]
 	d := r.Default
@@ -124,13 +125,14 @@ func (r Rules) service(name string) Service {
 	return s
 }
 
+// fill sets v to missing if it is zero.
 func fill[T time.Duration | int](v *T, missing T) {
 	if *v == 0 {
 		*v = missing
 	}
 }
 
-// validate names the first rule that is out of range.
+// validate returns an error that names the first rule that is out of range.
 func (r Rules) validate() error {
 	for _, d := range []struct {
 		name  string
@@ -139,9 +141,9 @@ func (r Rules) validate() error {
 		{"lease", r.Lease},
 		{"time to live", r.TTL},
 		{"route TTL", r.RouteTTL},
-		{"wait for a route", r.RouteWait},
-		{"time that the dead are kept", r.KeepDead},
-		{"remembered time", r.RememberFor},
+		{"route wait", r.RouteWait},
+		{"time to keep dead deliveries", r.KeepDead},
+		{"remember time", r.RememberFor},
 	} {
 		if d.value < time.Millisecond {
 			return fmt.Errorf("%w: %s is %v, want 1ms or more", ErrOption, d.name, d.value)
@@ -157,7 +159,7 @@ func (r Rules) validate() error {
 	}
 	switch {
 	case r.RememberCount < 1:
-		return fmt.Errorf("%w: remembered count is %d, want 1 or more", ErrOption, r.RememberCount)
+		return fmt.Errorf("%w: remember count is %d, want 1 or more", ErrOption, r.RememberCount)
 	case r.OpenLimit < 1:
 		return fmt.Errorf("%w: open limit is %d, want 1 or more", ErrOption, r.OpenLimit)
 	case r.RecordLimit < minRecord:
@@ -166,9 +168,9 @@ func (r Rules) validate() error {
 		return fmt.Errorf("%w: row limit is %d bytes, want %d to %d (the record limit)",
 			ErrOption, r.RowLimit, minRecord-rowMargin, r.RecordLimit)
 	case r.Breaker.Failures < 0:
-		return fmt.Errorf("%w: breaker opens after %d failures, want 0 (never) or more", ErrOption, r.Breaker.Failures)
+		return fmt.Errorf("%w: breaker failures is %d, want 0 (disabled) or more", ErrOption, r.Breaker.Failures)
 	case r.Breaker.Failures > 0 && (r.Breaker.Open < time.Millisecond || r.Breaker.Longest < r.Breaker.Open):
-		return fmt.Errorf("%w: breaker opens for %v up to %v, want 1ms or more and no shorter one",
+		return fmt.Errorf("%w: breaker is open for %v, at most %v: want 1ms or more, and a maximum that is not shorter",
 			ErrOption, r.Breaker.Open, r.Breaker.Longest)
 	}
 	return nil
@@ -179,10 +181,10 @@ func (s Service) validate(name string) error {
 	case s.Budget < time.Millisecond:
 		return fmt.Errorf("%w: service %s: budget is %v, want 1ms or more", ErrOption, name, s.Budget)
 	case s.Initial < time.Millisecond || s.Longest < s.Initial:
-		return fmt.Errorf("%w: service %s: waits are %v up to %v, want 1ms or more and no shorter one",
+		return fmt.Errorf("%w: service %s: initial wait is %v, longest %v: want 1ms or more, and a longest that is not shorter",
 			ErrOption, name, s.Initial, s.Longest)
-	case s.Attempts < 1 || s.Attempts > maxTries:
-		return fmt.Errorf("%w: service %s: %d attempts, want 1 to %d", ErrOption, name, s.Attempts, maxTries)
+	case s.Attempts < 1 || s.Attempts > maxAttempts:
+		return fmt.Errorf("%w: service %s: %d attempts, want 1 to %d", ErrOption, name, s.Attempts, maxAttempts)
 	case s.InFlight < 1:
 		return fmt.Errorf("%w: service %s: %d in flight, want 1 or more", ErrOption, name, s.InFlight)
 	}

@@ -4,7 +4,7 @@
 // 	protoc        v3.21.12
 // source: processors/delivery/state.proto
 
-// The rows of the group tables of package delivery. Field numbers are for ever; unknown fields survive a rewrite.
+// The rows of the group tables of package delivery. A field number is never reused; unknown fields survive a rewrite.
 
 package delivery
 
@@ -23,18 +23,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Phase is what a delivery waits for.
+// Phase says what a delivery waits for.
 type Phase int32
 
 const (
 	Phase_PHASE_UNKNOWN Phase = 0
-	// For its reply-to record, until due_ms.
+	// The record of its reply route, until due_ms.
 	Phase_PHASE_ROUTE Phase = 1
-	// For its time, due_ms, or for an earlier delivery of an ordered route.
+	// The time due_ms, or the end of an earlier delivery of an ordered route.
 	Phase_PHASE_PENDING Phase = 2
-	// For the receipt of its attempt, until due_ms: the lease.
+	// The receipt of its attempt, until due_ms: the end of the lease.
 	Phase_PHASE_IN_FLIGHT Phase = 3
-	// For an operator, until due_ms.
+	// An operator's requeue, until due_ms.
 	Phase_PHASE_DEAD Phase = 4
 )
 
@@ -83,21 +83,22 @@ func (Phase) EnumDescriptor() ([]byte, []int) {
 	return file_processors_delivery_state_proto_rawDescGZIP(), []int{0}
 }
 
-// State is all that is known of a session's deliveries: one row of the group table.
+// State holds the deliveries of one session: one row of Graph's table.
 type State struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Format of the row. A row with a newer one is refused.
+	// The version of the row. A row with a newer version cannot be decoded.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The earliest open deadline in milliseconds since the epoch, 0 where there is none. It stands here so that it can be
-	// read without decoding the row.
+	// The earliest deadline of the row in milliseconds since the epoch, 0 if it has none. It is a field of its own so that
+	// it can be read without decoding the row.
 	DeadlineMs int64 `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// The deliveries that have no final receipt, in the order in which they came.
+	// The deliveries without a final receipt, in the order in which they were opened.
 	Open []*Delivery `protobuf:"bytes,3,rep,name=open,proto3" json:"open,omitempty"`
-	// Those that were given up and can be requeued, oldest first.
+	// The dead deliveries that can be requeued, oldest first.
 	Dead []*Delivery `protobuf:"bytes,4,rep,name=dead,proto3" json:"dead,omitempty"`
-	// Reply routes that no delivery has taken yet.
+	// The reply routes that no output has named yet, oldest first.
 	Routes []*ReplyRoute `protobuf:"bytes,5,rep,name=routes,proto3" json:"routes,omitempty"`
-	// Remembered digests (see memory.go): of deliveries that ended, of routes that were used, of controls that were applied.
+	// The digests by which the session deduplicates (see memory.go): of deliveries that ended, of routes that were used, of
+	// controls that were applied.
 	Remembered []byte `protobuf:"bytes,6,opt,name=remembered,proto3" json:"remembered,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
 	TouchedMs     int64 `protobuf:"varint,7,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
@@ -184,7 +185,7 @@ func (x *State) GetTouchedMs() int64 {
 	return 0
 }
 
-// Delivery is something to be delivered, and how far it is.
+// Delivery is one delivery and its progress.
 type Delivery struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -192,30 +193,31 @@ type Delivery struct {
 	RequestId *string                `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
 	Kind      string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	Service   string                 `protobuf:"bytes,5,opt,name=service,proto3" json:"service,omitempty"`
-	// The reply-to record that has the token, empty where none is needed.
+	// The ID of the reply route whose record has the token, empty if the output names none.
 	RouteId string `protobuf:"bytes,6,opt,name=route_id,json=routeId,proto3" json:"route_id,omitempty"`
 	// The bearer token: a secret.
 	Token *string `protobuf:"bytes,7,opt,name=token,proto3,oneof" json:"token,omitempty"`
-	// It came with a reply descriptor, which is used up when it is delivered.
+	// Its output has a reply descriptor that names a service. The reply route is removed when it is delivered.
 	Routed    bool   `protobuf:"varint,8,opt,name=routed,proto3" json:"routed,omitempty"`
 	Body      []byte `protobuf:"bytes,9,opt,name=body,proto3" json:"body,omitempty"`
 	CreatedMs int64  `protobuf:"varint,10,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
 	ExpiresMs int64  `protobuf:"varint,11,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	Phase     Phase  `protobuf:"varint,12,opt,name=phase,proto3,enum=turntable.delivery.v1.Phase" json:"phase,omitempty"`
 	DueMs     int64  `protobuf:"varint,13,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
-	// How many records were emitted for it, and of which round the next final receipt is.
+	// The number of attempts emitted, and the round of the next final receipt. Every requeue begins a new round.
 	Attempt uint32 `protobuf:"varint,14,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Round   uint32 `protobuf:"varint,15,opt,name=round,proto3" json:"round,omitempty"`
-	// Since when its budget is spent, 0 before its first attempt is due, and what does not count: time deferred or lost.
+	// When its budget began, 0 before its first attempt was due; and the time in milliseconds that does not count against
+	// the budget because attempts were deferred or lost.
 	StartedMs int64 `protobuf:"varint,16,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
 	CreditMs  int64 `protobuf:"varint,17,opt,name=credit_ms,json=creditMs,proto3" json:"credit_ms,omitempty"`
-	// When the last record was emitted.
+	// When the last attempt was emitted.
 	EmittedMs int64 `protobuf:"varint,18,opt,name=emitted_ms,json=emittedMs,proto3" json:"emitted_ms,omitempty"`
-	// The last attempt's lease has ended without a receipt, which still counts if it comes.
+	// The lease of the last attempt ended without a receipt. A late receipt still counts.
 	Lost bool `protobuf:"varint,19,opt,name=lost,proto3" json:"lost,omitempty"`
 	// How many attempts in a row were deferred.
 	Deferrals uint32 `protobuf:"varint,20,opt,name=deferrals,proto3" json:"deferrals,omitempty"`
-	// The route's circuit was open when it last wanted to go.
+	// The circuit of its route was open when it was last due.
 	HeldBack      bool       `protobuf:"varint,21,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	Failures      []*Failure `protobuf:"bytes,22,rep,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -475,7 +477,7 @@ func (x *Failure) GetAtMs() int64 {
 	return 0
 }
 
-// ReplyRoute is what a reply-to record says, until its output comes.
+// ReplyRoute is a reply route that waits for its output.
 type ReplyRoute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -536,18 +538,18 @@ func (x *ReplyRoute) GetExpiresMs() int64 {
 	return 0
 }
 
-// Circuit is the state of a route: one row of the table of the routes' group.
+// Circuit is the circuit breaker and the load of one route: one row of RoutesGraph's table.
 type Circuit struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// How many attempts failed in a row.
 	Failures uint32 `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
-	// How many times in a row the circuit was opened, and until when it is open: 0 where it is closed.
+	// How many times in a row the circuit opened, and until when it is open: 0 if it is closed.
 	Opened      uint32 `protobuf:"varint,3,opt,name=opened,proto3" json:"opened,omitempty"`
 	OpenUntilMs int64  `protobuf:"varint,4,opt,name=open_until_ms,json=openUntilMs,proto3" json:"open_until_ms,omitempty"`
 	// Why the last attempt failed.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What each sink has on its way, oldest report first.
+	// The attempts in flight at each sink, oldest report first.
 	Loads         []*Load `protobuf:"bytes,6,rep,name=loads,proto3" json:"loads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -625,7 +627,7 @@ func (x *Circuit) GetLoads() []*Load {
 	return nil
 }
 
-// Load is what a sink last said about itself.
+// Load is the last report of a sink about its attempts in flight on the route.
 type Load struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sink          string                 `protobuf:"bytes,1,opt,name=sink,proto3" json:"sink,omitempty"`

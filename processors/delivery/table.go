@@ -11,7 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rows is the codec of the group table: that of states, with their deadlines. It takes bytes that are a row as well.
+// rows is the codec of Graph's table: TableCodec, with the deadlines of its rows. It also encodes rows that are already
+// bytes.
 type rows struct {
 	codec.Codec[*State]
 	onDeadline func(c *processors.Context) error
@@ -38,8 +39,8 @@ func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)
 }
 
-// TableCodec is the codec of the group table, for whoever looks into it. Decode yields a codec.Decoded[*State], which
-// StateOf takes. Rows hold bearer tokens: Describe leaves them out.
+// TableCodec returns the codec of Graph's table, for views and tools that read it. Decode returns a codec.Decoded[*State];
+// pass that to StateOf. Rows hold bearer tokens; Describe prints a row without them.
 func TableCodec() codec.Codec[*State] { return codec.Of[*State](stateFormat{}) }
 
 type stateFormat struct{}
@@ -47,20 +48,22 @@ type stateFormat struct{}
 func (stateFormat) Marshal(s *State) ([]byte, error)     { return EncodeState(s) }
 func (stateFormat) Unmarshal(raw []byte) (*State, error) { return DecodeState(raw) }
 
-// StateOf is the state in what a table of this package yields: Processor.Get, a goka.View, a harness. Nil is no row.
+// StateOf returns the state in a value of Graph's table, as Processor.Get, a goka.View or a test harness returns it. A nil
+// value is a session without a row and returns nil. The error is that of DecodeState, or wraps codec.ErrType if the value
+// is of another type.
 func StateOf(row any) (*State, error) { return rowOf[*State](row) }
 
-// CircuitCodec is the codec of the routes' table, for whoever looks into it. Decode yields a codec.Decoded[*Circuit],
-// which CircuitOf takes.
+// CircuitCodec returns the codec of RoutesGraph's table, for views and tools that read it. Decode returns a
+// codec.Decoded[*Circuit]; pass that to CircuitOf.
 func CircuitCodec() codec.Codec[*Circuit] { return codec.Of[*Circuit](circuitFormat{}) }
 
 type circuitFormat struct{}
 
 func (circuitFormat) Marshal(c *Circuit) ([]byte, error)     { return layout.Encode(c) }
-func (circuitFormat) Unmarshal(raw []byte) (*Circuit, error) { return decoded(raw, &Circuit{}) }
+func (circuitFormat) Unmarshal(raw []byte) (*Circuit, error) { return decodeInto(raw, &Circuit{}) }
 
-// CircuitOf is the state of a route in what the routes' table yields. Nil is a route of which nothing is known: its
-// circuit is closed.
+// CircuitOf returns the circuit in a value of RoutesGraph's table. A nil value is a route without a row and returns nil:
+// that circuit is closed. Its errors are those of StateOf.
 func CircuitOf(row any) (*Circuit, error) { return rowOf[*Circuit](row) }
 
 func rowOf[T any](row any) (none T, err error) {
@@ -70,6 +73,6 @@ func rowOf[T any](row any) (none T, err error) {
 	case codec.Decoded[T]:
 		return v.Value, v.Err
 	default:
-		return none, fmt.Errorf("%w: got %T, want a row of this package", codec.ErrType, row)
+		return none, fmt.Errorf("%w: got %T, want a row of package delivery", codec.ErrType, row)
 	}
 }

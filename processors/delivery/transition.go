@@ -8,79 +8,79 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Outcome is what an event brought about.
+// Outcome is the result of applying an event to a row.
 type Outcome struct {
-	// Changed says that the row must be written, or deleted where State is nil. Where it is false the row stays as it
-	// was found.
+	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
 	Changed bool
-	// State is the row from now on, where Changed is true.
+	// State is the new row. It is set only if Changed is true.
 	State *State
-	// Effects happen in this order, before the row is written.
+	// Effects are the records to write, in this order and before the row.
 	Effects []Effect
 }
 
-// Gate is what is known of a route: its circuit and what is on its way. It may be late.
+// Gate is a snapshot of a route's circuit breaker and of its attempts in flight. It may be stale.
 type Gate struct {
-	// OpenUntilMS is until when no attempt is made, 0 where the circuit is closed.
+	// OpenUntilMS is the time in milliseconds since the epoch until which the circuit is open and no attempt is made; 0 if
+	// the circuit is closed.
 	OpenUntilMS int64
-	// InFlight is how many attempts are on their way.
+	// InFlight is the number of attempts in flight.
 	InFlight int64
 }
 
-// Routes looks a route up by its key (topics.Destination.Key).
+// Routes returns the snapshot of a route by its key (topics.Destination.Key), the zero Gate if the route has no row.
 type Routes func(key string) Gate
 
-// Apply is the whole state machine: what an event does to the row of its session. A nil state is a session without a
-// row. Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing
-// but its arguments, what routes says included: equal ones give equal outcomes.
+// Apply is the state machine of deliveries: it applies an event to the row of its session. A nil state is a session
+// without a row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the
+// event. It is deterministic: equal arguments and equal answers of routes give equal outcomes.
 //
 // An event that was applied before changes nothing and has no effects.
 func Apply(state *State, event Event, routes Routes, now time.Time, rules Rules) Outcome {
-	s := &session{row: state, key: event.session(), routes: routes, now: now, rules: rules}
-	if s.row == nil {
-		s.row = &State{Version: rowVersion}
+	t := &transition{row: state, key: event.session(), routes: routes, now: now, rules: rules}
+	if t.row == nil {
+		t.row = &State{Version: rowVersion}
 	}
-	event.apply(s)
-	s.advance()
+	event.apply(t)
+	t.advance()
 	switch {
-	case !s.changed:
-		return Outcome{Effects: s.effects}
-	case s.erased:
-		return Outcome{Changed: state != nil, Effects: s.effects}
+	case !t.changed:
+		return Outcome{Effects: t.effects}
+	case t.erased:
+		return Outcome{Changed: state != nil, Effects: t.effects}
 	}
 	if _, timer := event.(DeadlineCame); !timer {
-		s.row.TouchedMs = s.nowMS()
+		t.row.TouchedMs = t.nowMS()
 	}
-	s.trim()
-	s.row.DeadlineMs = s.deadline()
-	return Outcome{State: s.row, Changed: true, Effects: s.effects}
+	t.trim()
+	t.row.DeadlineMs = t.deadline()
+	return Outcome{State: t.row, Changed: true, Effects: t.effects}
 }
 
-// session is a row while an event is applied to it.
-type session struct {
+// transition is a session's row while one event is applied to it.
+type transition struct {
 	row     *State
-	key     string
+	key     string // the session ID
 	routes  Routes
 	now     time.Time
 	rules   Rules
 	effects []Effect
 	changed bool // the row must be written
-	erased  bool // the row must go
+	erased  bool // the row must be deleted
 }
 
-func (s *session) nowMS() int64 { return s.now.UnixMilli() }
+func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
 
-// after is the time a duration from now, in milliseconds.
-func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
+// after returns the time d from now, in milliseconds since the epoch.
+func (t *transition) after(d time.Duration) int64 { return t.now.Add(d).UnixMilli() }
 
-// route is the key of a delivery's route.
+// route is the destination of a delivery.
 func (d *Delivery) route() topics.Destination {
 	return topics.Destination{Kind: d.Kind, Service: d.Service}
 }
 
-// find is the open delivery of that id, nil where there is none.
-func (s *session) find(id string) *Delivery {
-	for _, d := range s.row.Open {
+// find returns the open delivery with an ID, nil if there is none.
+func (t *transition) find(id string) *Delivery {
+	for _, d := range t.row.Open {
 		if d.Id == id {
 			return d
 		}
@@ -88,37 +88,38 @@ func (s *session) find(id string) *Delivery {
 	return nil
 }
 
-// fits reports whether the row is within its budget.
-func (s *session) fits() bool { return proto.Size(s.row) <= s.rules.RowLimit-rowReserve }
+// fits reports whether the row has room for another delivery or route.
+func (t *transition) fits() bool { return proto.Size(t.row) <= t.rules.RowLimit-rowReserve }
 
-// rowReserve is kept for what every event adds to the row: memories, failures, deadlines.
+// rowReserve is kept free for what every event adds to the row: digests, failures, deadlines.
 const rowReserve = 16 << 10
 
-// makeRoom gives up the dead, the oldest first, until the row fits (R11).
-func (s *session) makeRoom() bool {
-	for !s.fits() {
-		if len(s.row.Dead) == 0 {
+// makeRoom drops dead deliveries, oldest first, until the row fits. It returns false if the row does not fit even
+// without them.
+func (t *transition) makeRoom() bool {
+	for !t.fits() {
+		if len(t.row.Dead) == 0 {
 			return false
 		}
-		s.row.Dead = s.row.Dead[1:]
-		s.changed = true
+		t.row.Dead = t.row.Dead[1:]
+		t.changed = true
 	}
 	return true
 }
 
-// trim is the last resort for a row over its budget: it forgets the dead, then the older half of what it remembers, and
-// gives up the newest deliveries. A larger record would be refused, at every restart again.
-func (s *session) trim() {
-	for proto.Size(s.row) > s.rules.RowLimit {
+// trim brings a row below Rules.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
+// ends the newest deliveries as dead, then drops routes. Kafka would reject a larger row, on every restart again.
+func (t *transition) trim() {
+	for proto.Size(t.row) > t.rules.RowLimit {
 		switch {
-		case len(s.row.Dead) > 0:
-			s.row.Dead = s.row.Dead[1:]
-		case len(s.row.Remembered) >= 2*memorySize:
-			s.forgetHalf()
-		case len(s.row.Open) > 0:
-			s.bury(s.row.Open[len(s.row.Open)-1], reasonNoRoom)
-		case len(s.row.Routes) > 0:
-			s.row.Routes = s.row.Routes[1:]
+		case len(t.row.Dead) > 0:
+			t.row.Dead = t.row.Dead[1:]
+		case len(t.row.Remembered) >= 2*memorySize:
+			t.forgetHalf()
+		case len(t.row.Open) > 0:
+			t.markDead(t.row.Open[len(t.row.Open)-1], reasonNoRoom)
+		case len(t.row.Routes) > 0:
+			t.row.Routes = t.row.Routes[1:]
 		default:
 			return
 		}

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -99,7 +97,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 	r.TotalSessionCost = &total
 	if text := textBlocks(b.Messages); text != nil {
 		role := "assistant"
-		r.LastInputResponse = AppendMessages(nil, []jsontext.Value{jsontext.Value(topics.EncodeMessage(topics.Message{
+		r.LastInputResponse = AppendMessages(nil, []topics.Raw{topics.Raw(topics.EncodeMessage(topics.Message{
 			SessionID: &s.key, UserID: m.UserID, Role: &role, Content: text, Timestamp: &now,
 		}))})
 	}
@@ -109,7 +107,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 // textBlocks are the texts of the assistant as content blocks, nil where it wrote none.
 func textBlocks(messages topics.Raw) topics.Raw {
 	elements, _ := topics.Elements(messages)
-	var blocks []jsontext.Value
+	var blocks []topics.Raw
 	for _, m := range elements {
 		role, _ := topics.Lookup(m, "role")
 		text, _ := topics.Lookup(m, "content")

@@ -1,23 +1,23 @@
-// Package sink makes the attempts that processors/delivery asks for: it takes deliveries off Kafka, makes one attempt
-// of each, and writes a receipt. It decides nothing and keeps nothing; any number of sinks share the work.
+// Package sink makes the attempts that package delivery requests: it consumes deliveries, makes one attempt for each, and
+// writes a receipt. It decides nothing and stores nothing, so any number of sinks can share the work.
 //
-//	{agent}-deliveries --> Sink --> Transport --> the receiver
+//	{agent}-deliveries --> Sink --> Transport --> receiver
 //	                        |
 //	                        +--> {agent}-delivery-receipts
 //
-// # How it reads
+// # Consuming
 //
-// A sink is a member of a plain consumer group (processors.Consume), and not a Goka processor: an attempt takes as long
-// as its receiver, and a callback of Goka's must not wait. Attempts run side by side and end in any order; an offset is
-// committed when the receipts of all records up to it are acknowledged. A receiver that does not answer holds its own
-// attempt and nothing else: reading goes on up to Window records ahead of it. What a crash repeats is what was not
-// committed. An attempt whose lease has ended is passed over: the delivery group has made another.
+// A sink is a member of a consumer group (processors.Consume) and not a Goka processor, because an attempt takes as long
+// as its receiver does and a Goka callback must not wait. Attempts run concurrently and end in any order. An offset is
+// committed when the receipts of all records up to it are acknowledged. A receiver that does not answer blocks only its own
+// attempt: the sink reads on, up to WithWindow records ahead. After a crash, the records behind the committed offset are
+// attempted again. A record whose lease has ended is skipped, because the delivery group has already retried it.
 //
-// # Bounds
+// # Limits
 //
-// WithConcurrency bounds the attempts of a sink, WithRouteLimit those of one route. What exceeds either goes back at
-// once as deferred. A route gets no more than half of what is free, however many receivers are dead: one that is well
-// always finds a place.
+// WithConcurrency limits the attempts of a sink and WithRouteLimit those of one route. A record that exceeds either gets a
+// deferred receipt immediately. A route gets at most half of the free slots, so that a healthy receiver always finds one,
+// however many others do not answer.
 //
 // # What a receiver sees
 //

@@ -34,7 +34,7 @@ func ExampleParseRetryAfter() {
 	// 0s
 }
 
-// A program that is the receiver itself.
+// The program that embeds the sink is the receiver.
 func ExampleFunc() {
 	t := sink.Func(func(_ context.Context, d topics.Delivery) error {
 		content, _ := topics.Lookup(d.Body, "content")

@@ -16,11 +16,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// HTTP calls services back by FlightDeck's contract: POST of {"result": content} to the service's CallbackPath, the
-// route's token as bearer, the delivery's id as Idempotency-Key. Only services of the registry are called; redirects
-// are not followed, nor is a proxy of the environment used. A 2xx is delivered; 408, 429, 5xx and everything between
-// here and an answer may pass; all else is final. Connections are reused. It is safe for concurrent use; Close ends
-// idle connections.
+// HTTP is the Transport for callbacks as FlightDeck makes them: a POST of {"result": content} to the service's CallbackPath
+// with the route's token as bearer token and the delivery's ID as Idempotency-Key. It calls only services of the registry.
+// It follows no redirects and uses no proxy of the environment. A status of 2xx means delivered; 408, 429, 5xx and network
+// errors can be retried; any other status is final. It reuses connections and is safe for concurrent use.
 type HTTP struct {
 	services Services
 	timeout  time.Duration
@@ -28,16 +27,16 @@ type HTTP struct {
 	now      func() time.Time
 }
 
-// HTTPOption changes what NewHTTP makes.
+// HTTPOption sets a property of the transport that NewHTTP returns.
 type HTTPOption func(*HTTP, *http.Transport)
 
-// WithTimeout sets how long an attempt may take, from dialling to the end of the answer's body (default 30 s, as
-// FlightDeck's). It must be shorter than the lease of deliveries.
+// WithTimeout sets how long an attempt may take, from dialing to the end of the response body (default 30 s, as in
+// FlightDeck). It must be shorter than the lease (delivery.WithLease).
 func WithTimeout(d time.Duration) HTTPOption {
 	return func(h *HTTP, _ *http.Transport) { h.timeout = d }
 }
 
-// WithTLS sets how services with https are met; the configuration is copied.
+// WithTLS sets the TLS configuration for services with https. The configuration is cloned.
 func WithTLS(c *tls.Config) HTTPOption {
 	return func(_ *HTTP, t *http.Transport) { t.TLSClientConfig = c.Clone() }
 }
@@ -45,16 +44,16 @@ func WithTLS(c *tls.Config) HTTPOption {
 const (
 	defaultTimeout = 30 * time.Second
 	dialTimeout    = 10 * time.Second
-	// maxAnswer is how much of an answer's body is read, so that its connection can be used again.
-	maxAnswer = 64 << 10
-	// maxHeaders is how large an answer's headers may be.
+	// maxBody is how much of a response body is read, in bytes, so that its connection can be reused.
+	maxBody = 64 << 10
+	// maxHeaders bounds the headers of a response, in bytes.
 	maxHeaders = 32 << 10
-	// idlePerHost is how many connections to a service are kept for later.
+	// idlePerHost is how many idle connections to a service are kept.
 	idlePerHost = 64
-	idleFor     = 90 * time.Second
+	idleTimeout = 90 * time.Second
 )
 
-// NewHTTP makes the transport of topics.KindHTTP.
+// NewHTTP returns the transport for topics.KindHTTP. Call Close when it is no longer used.
 func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -62,9 +61,9 @@ func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxIdleConns:           16 * idlePerHost,
 		MaxIdleConnsPerHost:    idlePerHost,
-		IdleConnTimeout:        idleFor,
+		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaders,
-		DisableCompression:     true, // nobody reads what it says
+		DisableCompression:     true, // the body is discarded
 	}
 	h := &HTTP{services: services, timeout: defaultTimeout, now: time.Now}
 	for _, opt := range opts {
@@ -77,10 +76,10 @@ func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
 	return h
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
-// Deliver implements Transport.
+// Deliver implements Transport. Its error is always a *Failure.
 func (h *HTTP) Deliver(ctx context.Context, d topics.Delivery) error {
 	callback, ok := h.services.CallbackURL(d.Route.Service)
 	if !ok {
@@ -104,13 +103,14 @@ func (h *HTTP) Deliver(ctx context.Context, d topics.Delivery) error {
 	if err != nil {
 		return &Failure{Reason: networkReason(err)}
 	}
-	defer func() { _ = response.Body.Close() }() // nothing is lost with it
-	// The status has decided; the body is read for the connection's sake. A receiver that cannot end it has answered.
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
-	return h.judge(response)
+	defer func() { _ = response.Body.Close() }() // the status is the result; an error here changes nothing
+	// Read the body only so that the connection can be reused.
+	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
+	return h.result(response)
 }
 
-func (h *HTTP) judge(response *http.Response) error {
+// result returns nil for a status of 2xx, or else the failure.
+func (h *HTTP) result(response *http.Response) error {
 	code := response.StatusCode
 	if code >= 200 && code < 300 {
 		return nil
@@ -125,7 +125,7 @@ func (h *HTTP) judge(response *http.Response) error {
 	return f
 }
 
-// validHeader reports whether a text can be the value of a header.
+// validHeader reports whether a text is valid as the value of an HTTP header.
 func validHeader(text string) bool {
 	for i := range len(text) {
 		if b := text[i]; b < ' ' && b != '\t' || b == 0x7f {
@@ -135,7 +135,7 @@ func validHeader(text string) bool {
 	return true
 }
 
-// networkReason tells errors apart without their text, which names the address.
+// networkReason classifies a network error. The text of the error contains the address, so it is not used.
 func networkReason(err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// Option changes what New makes.
+// Option sets a property of the sink that New returns. New returns an error for every invalid value.
 type Option func(*rules)
 
 type rules struct {
@@ -17,8 +17,8 @@ type rules struct {
 	name        string
 	transports  map[string]Transport
 	concurrency int
-	route       int
-	window      int
+	perRoute    int
+	readAhead   int
 	drain       time.Duration
 	clock       processors.Clock
 	logger      *zap.Logger
@@ -27,107 +27,109 @@ type rules struct {
 
 const (
 	defaultConcurrency = 256
-	defaultRoute       = 32
-	defaultWindow      = 10_000
+	defaultPerRoute    = 32
+	defaultReadAhead   = 10_000
 	defaultDrain       = 10 * time.Second
-	// deferring is how many records are handled besides those that are attempted: they are answered at once.
+	// deferring is how many records are handled concurrently in addition to the attempts. They get a deferred receipt
+	// immediately.
 	deferring = 32
 )
 
-func (r *rules) refuse(format string, args ...any) {
+// invalid records an option error, which New returns.
+func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithTransport sets the transport of a kind of route (topics.KindHTTP, ...). Deliveries of a kind without one are
-// refused.
+// WithTransport sets the transport of a kind of route (topics.KindHTTP, ...). At least one is required. Deliveries of a
+// kind without a transport get a refused receipt.
 func WithTransport(kind string, t Transport) Option {
 	return func(r *rules) {
 		if kind == "" || t == nil {
-			r.refuse("WithTransport: no kind or no transport")
+			r.invalid("WithTransport: kind is empty or transport is nil")
 		}
 		r.transports[kind] = t
 	}
 }
 
-// WithConcurrency sets how many attempts a sink makes at a time (default 256).
+// WithConcurrency sets how many attempts may be in flight in this sink (default 256, at least 1).
 func WithConcurrency(attempts int) Option {
 	return func(r *rules) {
 		if attempts < 1 {
-			r.refuse("WithConcurrency: %d, want at least 1", attempts)
+			r.invalid("WithConcurrency: %d, want at least 1", attempts)
 		}
 		r.concurrency = attempts
 	}
 }
 
-// WithRouteLimit sets how many attempts a sink makes at a time on one route (default 32).
+// WithRouteLimit sets how many attempts on one route may be in flight in this sink (default 32, at least 1).
 func WithRouteLimit(attempts int) Option {
 	return func(r *rules) {
 		if attempts < 1 {
-			r.refuse("WithRouteLimit: %d, want at least 1", attempts)
+			r.invalid("WithRouteLimit: %d, want at least 1", attempts)
 		}
-		r.route = attempts
+		r.perRoute = attempts
 	}
 }
 
-// WithWindow sets how far reading may be ahead of the first attempt of a partition that has no receipt, in records
-// (default 10,000): what a crash can repeat.
+// WithWindow sets how many records of a partition the sink may read ahead of the first one without a receipt (default
+// 10,000, at least 1). After a crash, at most these are attempted again.
 func WithWindow(records int) Option {
 	return func(r *rules) {
 		if records < 1 {
-			r.refuse("WithWindow: %d, want at least 1", records)
+			r.invalid("WithWindow: %d, want at least 1", records)
 		}
-		r.window = records
+		r.readAhead = records
 	}
 }
 
-// WithDrain sets how long attempts may go on when the sink stops or a partition is taken away (default 10 s, at most
-// 18 s); those that take longer are interrupted and tried again.
+// WithDrain sets how long attempts may continue after the sink stops or loses a partition (default 10 s, at least 1 ms, at
+// most 18 s). Attempts that take longer are interrupted and retried.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
-			r.refuse("WithDrain: %v, want 1ms or more", d)
+			r.invalid("WithDrain: %v, want 1ms or more", d)
 		}
 		r.drain = d
 	}
 }
 
-// WithGroup names the consumer group (default "{agent}-delivery-sink").
+// WithGroup sets the name of the consumer group (default "{agent}-delivery-sink").
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {
-			r.refuse("WithGroup: empty name")
+			r.invalid("WithGroup: empty name")
 		}
 		r.group = group
 	}
 }
 
-// WithName names this sink in its receipts (default: host name and process id). Of the sinks of an agent each has its
-// own.
+// WithName sets the sink's name in its receipts (default: host name and process ID). It must be unique among the sinks of
+// an agent, because the delivery group keeps one count of attempts in flight per name.
 func WithName(name string) Option {
 	return func(r *rules) {
 		if name == "" {
-			r.refuse("WithName: empty name")
+			r.invalid("WithName: empty name")
 		}
 		r.name = name
 	}
 }
 
-// WithClock sets the clock that leases are judged by (default: the system's). It should agree with the delivery
-// processor's to a few seconds.
+// WithClock sets the clock that leases are compared with (default: the system clock). It should differ from the delivery
+// processor's clock by a few seconds at most.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {
-			r.refuse("WithClock: nil")
+			r.invalid("WithClock: nil")
 		}
 		r.clock = c
 	}
 }
 
-// WithLogger sets the logger (default: none). No delivery's body, token or address is logged.
+// WithLogger sets the logger (default: none). Bodies, tokens and addresses are never logged.
 func WithLogger(l *zap.Logger) Option {
 	return func(r *rules) {
 		if l == nil {
-			r.refuse("WithLogger: nil")
+			r.invalid("WithLogger: nil")
 		}
 		r.logger = l
 	}

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxRetryAfter is the longest wait that a receiver is heard with; no delivery lives as long.
+// maxRetryAfter bounds a receiver's Retry-After.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// ParseRetryAfter reads a Retry-After header: seconds, or a date. It returns 0 for nothing, for what is neither, and
-// for a date that has passed; and no more than a week.
+// ParseRetryAfter returns the wait in a Retry-After header, which is a number of seconds or an HTTP date. It returns 0 for an
+// empty or invalid value and for a date in the past, and at most one week.
 func ParseRetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -20,7 +20,7 @@ func ParseRetryAfter(value string, now time.Time) time.Duration {
 	if strings.Trim(value, "0123456789") == "" {
 		seconds, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter // a number, however large
+			return maxRetryAfter // out of range
 		}
 		return time.Duration(seconds) * time.Second
 	}

@@ -10,21 +10,23 @@ import (
 	"strings"
 )
 
-// ErrServices is wrapped by every error about a host mapping. It names the entry, never what stands in its URL.
+// ErrServices is wrapped by every error of ParseServices. The errors name the entry but never its URL, which may contain a
+// secret.
 var ErrServices = errors.New("sink: bad host mapping")
 
-// CallbackPath is where a service takes results: the path of a callback is fixed, whoever asks for it.
+// CallbackPath is the path of a service's callback, after the base URL. It is the same for all services.
 const CallbackPath = "/api/tools/response"
 
-// Services is the registry of callback services: names and where they are. It is read-only, and the only place where
-// addresses come from: what is not in it cannot be reached. The zero value knows nobody.
+// Services is the registry of callback services: their names and base URLs. It is read-only and the only source of
+// addresses: a service that is not in it cannot be called. The zero value is empty.
 type Services struct{ urls map[string]string }
 
-// ParseServices reads a host mapping as ALLOWED_HOST_MAPPING has it: entries "name:url", separated by commas. A blank
-// mapping is one without services. Of entries with one name the last counts. All bad entries are named in one error.
+// ParseServices parses a host mapping in the format of FlightDeck's ALLOWED_HOST_MAPPING: entries "name:url", separated by
+// commas. A blank mapping has no services. If several entries have one name, the last counts. One error names all invalid
+// entries and wraps ErrServices.
 //
-// Beyond FlightDeck's rules (contract 3.4) a URL must be absolute, of http or https, with a host, and without a query,
-// a fragment or a user: nothing else can be called back.
+// A URL must be absolute, have the scheme http or https and a host, and have no query, fragment or user. These rules
+// are stricter than FlightDeck's.
 func ParseServices(mapping string) (Services, error) {
 	s := Services{urls: map[string]string{}}
 	var errs []error
@@ -34,9 +36,9 @@ func ParseServices(mapping string) (Services, error) {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}
-		name, base, found := strings.Cut(entry, ":")
+		name, base, ok := strings.Cut(entry, ":")
 		name, base = strings.TrimSpace(name), strings.TrimSpace(base)
-		if !found || name == "" || base == "" {
+		if !ok || name == "" || base == "" {
 			errs = append(errs, fmt.Errorf("%w: entry %d is not name:url", ErrServices, number))
 			continue
 		}
@@ -65,7 +67,7 @@ func checkBase(base string) error {
 	case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "", strings.Contains(base, "#"):
 		return errURL
 	}
-	// What is put together from it must be what was checked.
+	// The callback URL must have the host that was checked.
 	callback, err := url.Parse(strings.TrimSuffix(base, "/") + CallbackPath)
 	if err != nil || callback.Host != u.Host || !strings.HasSuffix(callback.Path, CallbackPath) {
 		return errURL
@@ -73,17 +75,17 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Known reports whether a service is in the registry, by its exact name.
+// Known reports whether a service with this exact name is in the registry.
 func (s Services) Known(service string) bool {
 	_, ok := s.urls[service]
 	return ok
 }
 
-// CallbackURL is where a service takes results; ok is false for one that is not in the registry.
+// CallbackURL returns the URL of a service's callback. ok is false if the service is not in the registry.
 func (s Services) CallbackURL(service string) (callback string, ok bool) {
 	callback, ok = s.urls[service]
 	return callback, ok
 }
 
-// Names are the services, sorted.
+// Names returns the names of the services, sorted.
 func (s Services) Names() []string { return slices.Sorted(maps.Keys(s.urls)) }

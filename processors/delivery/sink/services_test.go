@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 )
 
-func TestMappingIsReadByTheContract(t *testing.T) {
+func TestHostMappingIsParsed(t *testing.T) {
 	for mapping, want := range map[string]map[string]string{
 		"":                                       {},
 		" ,,":                                    {},
@@ -35,10 +35,10 @@ func TestMappingIsReadByTheContract(t *testing.T) {
 		require.False(t, s.Known("nobody"))
 		require.False(t, s.Known(""))
 	}
-	require.False(t, sink.Services{}.Known("a"), "nothing is known of the zero value")
+	require.False(t, sink.Services{}.Known("a"), "the zero value is empty")
 }
 
-func TestBadMappingIsRefusedWithoutItsURL(t *testing.T) {
+func TestErrorOfInvalidMappingOmitsTheURL(t *testing.T) {
 	for _, mapping := range []string{
 		"plain", ":http://h", "a:", "a: ", "http://h", "a:ftp://h", "a:h", "a:h:80", "a:http://", "a:http://h:99999", "a:http:///path", "a://h",
 		"a:http://user:secret@h", "a:http://h?secret=1", "a:http://h#secret", "a:http://h/%zz", "a:http://h?", "a:http://h#",

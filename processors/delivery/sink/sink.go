@@ -18,19 +18,19 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by everything that New and Run refuse.
+// ErrConfig is wrapped by the errors of New and Run about an invalid agent name, option or connection setting.
 var ErrConfig = errors.New("sink: bad configuration")
 
-// Sink makes attempts and writes their receipts. Its methods are safe for concurrent use.
+// Sink makes the attempts of an agent's deliveries and writes their receipts. Its methods are safe for concurrent use.
 type Sink struct {
 	topics topics.Catalog
 	to     delivery.Publisher
 	rules  rules
-	places *places
+	slots  *slots
 }
 
-// New makes a sink of an agent's deliveries. It contacts nobody. The publisher is the caller's; it is used until Run
-// has returned.
+// New returns a sink for an agent's deliveries. It opens no connection. The caller owns the publisher and must not close it
+// before Run has returned.
 func New(agent string, to delivery.Publisher, opts ...Option) (*Sink, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -38,25 +38,25 @@ func New(agent string, to delivery.Publisher, opts ...Option) (*Sink, error) {
 	}
 	r := rules{
 		group: agent + "-delivery-sink", name: processName(), transports: map[string]Transport{},
-		concurrency: defaultConcurrency, route: defaultRoute, window: defaultWindow, drain: defaultDrain,
+		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead, drain: defaultDrain,
 		clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
 	}
 	if to == nil {
-		r.refuse("no publisher")
+		r.invalid("publisher is nil")
 	}
 	if len(r.transports) == 0 {
-		r.refuse("no transports")
+		r.invalid("no transports: use WithTransport")
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
-	return &Sink{topics: catalog, to: to, rules: r, places: newPlaces(r.concurrency, r.route)}, nil
+	return &Sink{topics: catalog, to: to, rules: r, slots: newSlots(r.concurrency, r.perRoute)}, nil
 }
 
-// processName tells sinks apart in receipts.
+// processName returns the default name of a sink in its receipts.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -65,12 +65,13 @@ func processName() string {
 	return host + "-" + strconv.Itoa(os.Getpid())
 }
 
-// Run makes attempts until ctx ends; then those on their way may end (WithDrain), and Run returns nil. Brokers that are
-// away are waited for. The options are those of processors.New about connections.
+// Run consumes deliveries and makes attempts until ctx ends. Then it waits for attempts in flight (WithDrain) and returns
+// nil. It waits for brokers that are unavailable. opts are the connection options of processors.New; invalid ones return an
+// error.
 func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: s.rules.group, Topics: []string{s.topics.Deliveries.Name()}, Handle: s.Handle,
-		Concurrency: s.rules.concurrency + deferring, Window: s.rules.window, Drain: s.rules.drain,
+		Concurrency: s.rules.concurrency + deferring, Window: s.rules.readAhead, Drain: s.rules.drain,
 	}, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -78,42 +79,43 @@ func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Opt
 	return nil
 }
 
-// farewell is how long an interrupted attempt may take to write its receipt: less than its consumer waits for it.
-const farewell = 700 * time.Millisecond
+// receiptTimeout bounds how long the receipt of an interrupted attempt may take. It is shorter than the time for which the
+// consumer waits for an interrupted handler.
+const receiptTimeout = 700 * time.Millisecond
 
-// Handle handles one record of deliveries, for whoever has a consumer of his own. It returns nil when the record is
-// done: the receipt of its attempt is acknowledged, or there is nothing to attempt. After an error the record must
-// come again.
+// Handle handles one record of {agent}-deliveries, for programs with a consumer of their own. It blocks until the attempt
+// has ended and its receipt is acknowledged, and returns nil then, or if there is nothing to attempt. After an error the
+// offset must not be committed and the record must be redelivered.
 func (s *Sink) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil
 	}
 	in := s.topics.Deliveries.Codec().Unmarshal(r.Value)
 	if in.Err != nil {
-		// Nobody but the delivery group writes here. Its lease ends without a receipt.
-		s.rules.logger.Warn("record of deliveries cannot be read", zap.Int32("partition", r.Partition),
+		// Only the delivery group writes this topic. The lease ends without a receipt and the group retries.
+		s.rules.logger.Warn("skipping a delivery that cannot be decoded", zap.Int32("partition", r.Partition),
 			zap.Int64("offset", r.Offset), zap.Error(in.Err))
 		return nil
 	}
 	d := in.Value
 	left := time.UnixMilli(min(d.LeaseUntilMS, d.ExpiresMS)).Sub(s.rules.clock.Now())
 	if left <= 0 {
-		return nil // another attempt takes its place
+		return nil // the delivery group has ended this attempt
 	}
-	if !s.places.take(d.Route.Key()) {
+	if !s.slots.take(d.Route.Key()) {
 		return s.report(ctx, r, d, topics.Receipt{Outcome: topics.OutcomeDeferred, Reason: text(delivery.ReasonBusy)})
 	}
 	receipt := s.attempt(ctx, d, left)
-	s.places.free(d.Route.Key())
+	s.slots.release(d.Route.Key())
 	if ctx.Err() != nil {
-		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiptTimeout)
 		defer cancel()
 		ctx = inner
 	}
 	return s.report(ctx, r, d, receipt)
 }
 
-// attempt makes one attempt, within the lease.
+// attempt makes one attempt and returns its receipt. left is the rest of the lease.
 func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duration) topics.Receipt {
 	t, ok := s.rules.transports[d.Route.Kind]
 	if !ok {
@@ -126,7 +128,7 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 	switch {
 	case err == nil:
 		return topics.Receipt{Outcome: topics.OutcomeDelivered}
-	case ctx.Err() != nil: // what the transport says to that is not the receiver's
+	case ctx.Err() != nil: // the transport's error is about the stop, not about the receiver
 		return topics.Receipt{Outcome: topics.OutcomeFailed, Reason: text(delivery.ReasonInterrupted)}
 	case !errors.As(err, &f):
 		f = &Failure{Reason: "failed"}
@@ -143,10 +145,10 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 	return receipt
 }
 
-// deliver calls the transport. What it panics with may quote a payload and is not repeated.
+// deliver calls the transport. A panic value may contain a payload, so it is not included in the error.
 func deliver(ctx context.Context, t Transport, d topics.Delivery) (err error) {
 	defer func() {
-		if thrown := recover(); thrown != nil {
+		if p := recover(); p != nil {
 			err = &Failure{Reason: "transport panicked"}
 		}
 	}()
@@ -156,23 +158,24 @@ func deliver(ctx context.Context, t Transport, d topics.Delivery) (err error) {
 // report writes the receipt of an attempt.
 func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delivery, receipt topics.Receipt) error {
 	receipt.DeliveryID, receipt.SessionID, receipt.Attempt, receipt.Route = d.DeliveryID, d.SessionID, d.Attempt, d.Route
-	receipt.Sink, receipt.InFlight = &s.rules.name, int64(s.places.busy(d.Route.Key()))
+	receipt.Sink, receipt.InFlight = &s.rules.name, int64(s.slots.inFlight(d.Route.Key()))
 	receipt.AtMS = s.rules.clock.Now().UnixMilli()
 	id := d.DeliveryID + "/receipt/" + strconv.FormatInt(d.Attempt, 10)
 	out, err := processors.OutboundOf(s.topics.DeliveryReceipts, string(r.Key), receipt, id)
 	if err != nil {
 		return err
 	}
-	// Brokers that are away are waited for: to begin anew would repeat every attempt that is on its way.
+	// Wait for brokers that are unavailable: an error would restart the consumer and repeat every attempt in flight.
 	err = retry.Until(ctx, func() error { return s.to.Publish(ctx, out) }, nil,
 		processors.ErrTooLarge, processors.ErrPublisherClosed)
 	if err != nil {
-		return fmt.Errorf("sink: receipt: %w", err)
+		return fmt.Errorf("sink: write receipt of delivery %s, attempt %d: %w", d.DeliveryID, d.Attempt, err)
 	}
 	return nil
 }
 
-// maxReason bounds the reason of a receipt, in bytes: a receipt that is refused for its size would come again for ever.
+// maxReason bounds the reason of a receipt in bytes. A receipt that exceeds the broker's record limit would be retried
+// indefinitely.
 const maxReason = 256
 
 func clipped(reason string) string { return clip.Text(reason, maxReason) }

@@ -43,8 +43,8 @@ func TestEveryAttemptHasAReceipt(t *testing.T) {
 		err  error
 		want topics.Receipt
 	}{
-		"taken": {nil, topics.Receipt{Outcome: topics.OutcomeDelivered}},
-		"passing": {
+		"delivered": {nil, topics.Receipt{Outcome: topics.OutcomeDelivered}},
+		"can be retried": {
 			&sink.Failure{Reason: "status 503", Status: 503, RetryAfter: time.Second},
 			topics.Receipt{Outcome: topics.OutcomeFailed, Status: 503, RetryAfterMS: 1000},
 		},
@@ -86,7 +86,7 @@ func TestPanicOfATransportIsAFailure(t *testing.T) {
 	require.Equal(t, "transport panicked", *to.all()[0].Reason)
 }
 
-func TestKindWithoutATransportIsRefused(t *testing.T) {
+func TestDeliveryOfAKindWithoutTransportIsRefused(t *testing.T) {
 	to := &paper{}
 	s := newSink(t, to, nil, sink.WithTransport(topics.KindHTTP, sink.Log(zap.NewNop())))
 	pigeon := attempt("x", func(d *topics.Delivery) { d.Route.Kind = "pigeon" })
@@ -97,7 +97,7 @@ func TestKindWithoutATransportIsRefused(t *testing.T) {
 	require.Equal(t, topics.OutcomeDelivered, to.all()[1].Outcome)
 }
 
-func TestWhatIsTooOldOrNoDeliveryIsPassedOver(t *testing.T) {
+func TestExpiredAndUndecodableDeliveriesAreSkipped(t *testing.T) {
 	to := &paper{}
 	s := newSink(t, to, func(context.Context, topics.Delivery) error { t.Error("called"); return nil })
 	late := attempt("harbor", func(d *topics.Delivery) { d.LeaseUntilMS = noon.UnixMilli() })
@@ -109,7 +109,7 @@ func TestWhatIsTooOldOrNoDeliveryIsPassedOver(t *testing.T) {
 	require.Empty(t, to.all())
 }
 
-func TestWhatExceedsARoutesPlacesIsDeferred(t *testing.T) {
+func TestAttemptsBeyondTheRouteLimitAreDeferred(t *testing.T) {
 	to, release := &paper{}, make(chan struct{})
 	var begun sync.WaitGroup
 	s := newSink(t, to, func(context.Context, topics.Delivery) error {
@@ -137,13 +137,13 @@ func TestWhatExceedsARoutesPlacesIsDeferred(t *testing.T) {
 	require.Len(t, to.all(), 3)
 	busy("healthy", 1)
 	handle("late")
-	require.Equal(t, topics.OutcomeDeferred, to.all()[3].Outcome, "all 8 are taken")
+	require.Equal(t, topics.OutcomeDeferred, to.all()[3].Outcome, "all 8 slots are used")
 	close(release)
 	running.Wait()
 	require.Len(t, to.all(), 12)
 }
 
-func TestInterruptedAttemptIsReportedAsSuch(t *testing.T) {
+func TestInterruptedAttemptHasAReceipt(t *testing.T) {
 	to := &paper{}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newSink(t, to, func(ctx context.Context, _ topics.Delivery) error {
@@ -175,7 +175,7 @@ func TestRepeatedAttemptHasItsReceiptAgain(t *testing.T) {
 	}
 }
 
-func TestReceiptWaitsForTheBrokers(t *testing.T) {
+func TestReceiptIsRetriedUntilTheBrokersAcknowledgeIt(t *testing.T) {
 	to, calls := &paper{err: errors.New("away")}, 0
 	s := newSink(t, to, func(context.Context, topics.Delivery) error { calls++; return nil })
 	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
@@ -186,7 +186,7 @@ func TestReceiptWaitsForTheBrokers(t *testing.T) {
 	require.ErrorIs(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))), processors.ErrPublisherClosed)
 }
 
-func TestBadSinksAreRefused(t *testing.T) {
+func TestErrorNamesTheInvalidOption(t *testing.T) {
 	log := sink.Log(zap.NewNop())
 	for name, opts := range map[string][]sink.Option{
 		"no transports": nil, "WithTransport": {sink.WithTransport("", log)}, "WithConcurrency": {sink.WithConcurrency(0)},
@@ -204,5 +204,5 @@ func TestBadSinksAreRefused(t *testing.T) {
 	_, err := sink.New(" ", &paper{}, sink.WithTransport("log", log))
 	require.ErrorIs(t, err, sink.ErrConfig)
 	_, err = sink.New("pilot", nil, sink.WithTransport("log", log))
-	require.ErrorContains(t, err, "no publisher")
+	require.ErrorContains(t, err, "publisher is nil")
 }

@@ -11,37 +11,37 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Transport carries deliveries of a kind to their receivers.
+// Transport delivers to the receivers of one kind of route.
 type Transport interface {
-	// Deliver makes one attempt and returns nil when the receiver took the delivery. An error is a *Failure, or counts
-	// as one that may pass; its text is written nowhere, for it may hold a secret. Deliver returns soon after ctx
-	// ends. It is called from many goroutines. DeliveryID is the same at every attempt: give it to the receiver to
-	// drop repeats by.
+	// Deliver makes one attempt. It returns nil if the receiver accepted the delivery, or else a *Failure. Any other error
+	// counts as a failure that can be retried; its text is discarded because it may contain a secret. Deliver must return
+	// soon after ctx ends. It is called concurrently. DeliveryID is the same for every attempt: pass it to the receiver,
+	// which deduplicates by it.
 	Deliver(ctx context.Context, d topics.Delivery) error
 }
 
-// Failure is an attempt that failed.
+// Failure is the error of a failed attempt.
 type Failure struct {
-	// Reason says why, in a few words that quote neither the delivery nor an address: "timeout", "status 503".
+	// Reason says why in a few words, for example "timeout" or "status 503". It must not quote the delivery or an address.
 	Reason string
-	// Status is the HTTP status, 0 where there was none.
+	// Status is the HTTP status, 0 if there was none.
 	Status int
-	// Final says that every other attempt would fail too.
+	// Final reports whether the receiver refused the delivery: it is not retried.
 	Final bool
-	// RetryAfter is what the receiver asked for, 0 for nothing.
+	// RetryAfter is the shortest wait before the next attempt that the receiver asks for, 0 if it asks for none.
 	RetryAfter time.Duration
 }
 
 // Error implements error.
 func (f *Failure) Error() string { return "sink: attempt failed: " + f.Reason }
 
-// Func is a transport that calls a function: for programs that embed the sink and are the receiver themselves.
+// Func is a Transport that calls a function, for programs that embed the sink and are the receiver.
 type Func func(ctx context.Context, d topics.Delivery) error
 
 // Deliver implements Transport.
 func (f Func) Deliver(ctx context.Context, d topics.Delivery) error { return f(ctx, d) }
 
-// Log is a transport that writes a line for each delivery: ids and sizes, nothing of what is said.
+// Log returns a Transport that accepts every delivery and logs its IDs and size, but not its content.
 func Log(l *zap.Logger) Transport {
 	return Func(func(_ context.Context, d topics.Delivery) error {
 		l.Info("delivered", zap.String("delivery", d.DeliveryID), zap.String("session", d.SessionID),
@@ -51,13 +51,13 @@ func Log(l *zap.Logger) Transport {
 	})
 }
 
-// CallbackBody is what a callback says of a delivery: {"result": content}, always a text. Of an output that is an error it says that
-// too, with status and error as the output has them, which a tool callback of ours makes an error result of;
+// CallbackBody returns the request body of a callback: {"result": content}, with content as a JSON string. For an output
+// that is an error it also has the output's status and error. Turntable's callback door turns these into an error result;
 // FlightDeck's keeps them as part of the result.
 func CallbackBody(d topics.Delivery) topics.Raw {
 	content, _ := topics.Lookup(d.Body, "content")
 	if len(content) == 0 || content[0] != '"' {
-		content, _ = jsontext.AppendQuote(nil, topics.Text(content)) // what is no UTF-8 is replaced
+		content, _ = jsontext.AppendQuote(nil, topics.Text(content)) // invalid UTF-8 is replaced
 	}
 	body := append(topics.Raw(`{"result":`), content...)
 	status, _ := topics.Lookup(d.Body, "status")

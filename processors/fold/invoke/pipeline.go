@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
@@ -205,8 +203,8 @@ func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
 	at := instant(p.rules.clock.Now())
 	m.SessionID, m.Timestamp = &r.SessionID, &at
 	metadata := newObject()
-	if jsontext.Value(m.Metadata).Kind() == '{' {
-		eachMember(jsontext.Value(m.Metadata), func(name string, value jsontext.Value) bool {
+	if kindOf(m.Metadata) == '{' {
+		eachMember(m.Metadata, func(name string, value topics.Raw) bool {
 			if name != "request_id" {
 				metadata = metadata.with(name, value)
 			}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -80,14 +78,14 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	if e.Author == topics.AuthorUser {
 		return Item{}, false
 	}
-	event, err := fold.DecodeEvent(jsontext.Value(e.Event))
+	event, err := fold.DecodeEvent(e.Event)
 	if err != nil {
 		return Item{}, false
 	}
 	if event.Type == "done" {
 		// The first may be corrected by a second one, which names the reason; a repeat of the first does not.
 		reason, ok := event.Field("stopReason")
-		s.closed = s.done && ok && reason.Kind() != 'n'
+		s.closed = s.done && ok && kindOf(reason) != 'n'
 		s.done = true
 	}
 	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: event}, true
@@ -198,7 +196,7 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 	if e.TurnID == s.request {
 		return true
 	}
-	of := member(member(member(jsontext.Value(e.Request), "latest_input"), "metadata"), "request_id")
+	of := member(member(member(e.Request, "latest_input"), "metadata"), "request_id")
 	id, ok := text(of)
 	return ok && id == s.request
 }

@@ -14,11 +14,11 @@ import (
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
-// paper is a publisher that keeps the receipts that it is given.
+// paper is a publisher that records receipts.
 type paper struct {
 	mu       sync.Mutex
 	receipts []topics.Receipt
-	err      error // of the next Publish
+	err      error // returned by the next Publish
 }
 
 func (p *paper) Publish(_ context.Context, records ...processors.Outbound) error {
@@ -45,7 +45,7 @@ func (p *paper) all() []topics.Receipt {
 	return append([]topics.Receipt(nil), p.receipts...)
 }
 
-// attempt is a delivery to a service, due at noon.
+// attempt returns a delivery to a service that is due at noon.
 func attempt(service string, change ...func(*topics.Delivery)) topics.Delivery {
 	token := "t0ken"
 	d := topics.Delivery{

@@ -17,11 +17,11 @@ func serviceless(routeID string) string {
 	return fmt.Sprintf(`{"channel":"c","route_id":%q}`, routeID)
 }
 
-func TestOutputDropsTheRouteItNamesThoughItHasNoService(t *testing.T) {
+func TestOutputWithoutServiceDropsTheRouteItNames(t *testing.T) {
 	for _, unrouted := range []string{"", topics.KindWebSocket} {
 		for _, first := range []string{"route", "output"} {
 			t.Run(unrouted+" "+first, func(t *testing.T) {
-				p := newPlay(t, func(r *Rules) { r.Unrouted = topics.Destination{Kind: unrouted} })
+				p := newHarness(t, func(r *Rules) { r.Unrouted = topics.Destination{Kind: unrouted} })
 				route, id := p.routeOf(`{"channel":"c","bearerToken":"t"}`)
 				output := p.outputOf("t1", serviceless(id))
 				events := []Event{route, output, route, output}
@@ -30,7 +30,7 @@ func TestOutputDropsTheRouteItNamesThoughItHasNoService(t *testing.T) {
 				}
 				attempts := 0
 				for _, e := range events {
-					attempts += len(of[Attempted](p.handle(e)))
+					attempts += len(valuesOf[AttemptRequested](p.handle(e)))
 				}
 				require.Empty(t, p.state().Routes)
 				require.Equal(t, unrouted != "", attempts == 1, "one delivery, if outputs without a service have a destination")
@@ -40,7 +40,7 @@ func TestOutputDropsTheRouteItNamesThoughItHasNoService(t *testing.T) {
 }
 
 func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
-	p := newPlay(t)
+	p := newHarness(t)
 	for i := range 2 * maxRoutes {
 		route, id := p.routeOf(`{"channel":"c"}`)
 		require.Empty(t, p.handle(route))
@@ -51,9 +51,9 @@ func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
 	attempt(t, p.handle(p.outputOf("last", named(id))))
 }
 
-// Withdrawn and superseded routes are named by no output. They make room for new ones.
+// No output names withdrawn and superseded routes.
 func TestNewRouteEvictsTheOldest(t *testing.T) {
-	p := newPlay(t)
+	p := newHarness(t)
 	var ids []string
 	for range maxRoutes + 1 {
 		route, id := p.routeOf(harbor)
@@ -67,15 +67,15 @@ func TestNewRouteEvictsTheOldest(t *testing.T) {
 }
 
 func TestUnusedRoutesExpire(t *testing.T) {
-	p := newPlay(t)
+	p := newHarness(t)
 	route, _ := p.routeOf(harbor)
 	p.handle(route)
-	p.until(24 * time.Hour)
+	p.advance(24 * time.Hour)
 	require.Empty(t, p.state().GetRoutes())
 }
 
 func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
-	p := newPlay(t)
+	p := newHarness(t)
 	evicted, id := p.routeOf(harbor)
 	p.handle(evicted)
 	for range maxRoutes {
@@ -83,14 +83,14 @@ func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
 		p.handle(route)
 	}
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
-	es := p.until(p.rules.RouteWait)
-	require.Equal(t, reasonNoRoute, the[Buried](t, es).Reason)
-	require.Equal(t, topics.OutcomeDead, the[Ended](t, es).Outcome)
+	es := p.advance(p.rules.RouteWait)
+	require.Equal(t, reasonNoRoute, onlyValue[DeliveryDead](t, es).Reason)
+	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
 	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
 }
 
 func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 	large := `{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 15<<10) + `"}`
 	var ids []string
 	for range 5 {
@@ -102,8 +102,8 @@ func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
 	attempt(t, p.handle(p.outputOf("t1", named(ids[4]))))
 }
 
-func TestRouteEvictsNothingWhereDeliveriesFillTheRow(t *testing.T) {
-	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+func TestRouteEvictsNothingIfDeliveriesFillTheRow(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 	route, id := p.routeOf(harbor)
 	p.handle(route)
 	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), harbor)))
@@ -113,26 +113,26 @@ func TestRouteEvictsNothingWhereDeliveriesFillTheRow(t *testing.T) {
 }
 
 func TestRouteThatIsTooLargeIsDeadLettered(t *testing.T) {
-	p := newPlay(t)
-	route, _ := p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxToken) + `"}`)
+	p := newHarness(t)
+	route, _ := p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxDescriptor) + `"}`)
 	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize}}, p.handle(route))
 }
 
-// However many routes a session was given and whatever became of them, the newest ones deliver, and every output that
-// has a service ends in one final receipt.
+// The newest routes deliver, however many routes a session had and whatever happened to them, and every output with a
+// service ends in one final receipt.
 func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPlay(t, func(r *Rules) { r.OpenLimit = 1000 })
+		p := newHarness(t, func(r *Rules) { r.OpenLimit = 1000 })
 		finals, want, turns := 0, 0, 0
 		output := func(descriptor string) effects {
 			turns++
 			es := p.handle(p.outputOf(fmt.Sprint("t", turns), descriptor))
-			for _, a := range of[Attempted](es) {
-				finals += len(of[Ended](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
+			for _, a := range valuesOf[AttemptRequested](es) {
+				finals += len(valuesOf[FinalReceipt](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
 			}
 			return es
 		}
-		var all, kept []string // ids of unused routes; kept ones are those that the session still has
+		var all, kept []string // IDs of unused routes; kept are those that the session still has
 		for range rapid.SampledFrom([]int{3, 70}).Draw(t, "routes") {
 			route, id := p.routeOf(harbor)
 			require.Empty(t, p.handle(route))
@@ -143,7 +143,7 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 				all = append(all, id)
 			case "used":
 				want++
-				require.Len(t, of[Attempted](output(named(id))), 1)
+				require.Len(t, valuesOf[AttemptRequested](output(named(id))), 1)
 				kept = kept[:len(kept)-1]
 			case "no service":
 				require.Empty(t, output(serviceless(id)))
@@ -155,10 +155,10 @@ func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
 		}
 		for _, id := range all {
 			want++
-			attempts := of[Attempted](output(named(id)))
+			attempts := valuesOf[AttemptRequested](output(named(id)))
 			require.Equal(t, slices.Contains(kept, id), len(attempts) == 1)
 		}
-		finals += len(of[Ended](p.until(p.rules.RouteWait)))
+		finals += len(valuesOf[FinalReceipt](p.advance(p.rules.RouteWait)))
 		require.Equal(t, want, finals)
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Describe is a session's deliveries for people: ids, routes, sizes, deadlines and failures, no body and no token. A
-// nil state is a session without a row.
+// Describe returns the deliveries of a session as text for operators: IDs, routes, sizes, deadlines and failures, but
+// no bodies and no tokens. A nil state is a session without a row.
 func Describe(s *State) string {
 	if s == nil {
 		return "no state\n"
@@ -28,20 +28,20 @@ func Describe(s *State) string {
 	return b.String()
 }
 
-var waits = map[Phase]string{
+var phaseTexts = map[Phase]string{
 	Phase_PHASE_ROUTE: "waits for its route until", Phase_PHASE_PENDING: "is due",
 	Phase_PHASE_IN_FLIGHT: "waits for its receipt until", Phase_PHASE_DEAD: "dead, kept until",
 }
 
 func describe(line func(string, ...any), d *Delivery) {
-	line("delivery %s to %s, %d bytes: attempt %d, %s %s", d.Id, d.route().Key(), len(d.Body), d.Attempt, waits[d.Phase],
+	line("delivery %s to %s, %d bytes: attempt %d, %s %s", d.Id, d.route().Key(), len(d.Body), d.Attempt, phaseTexts[d.Phase],
 		at(d.DueMs))
 	for _, f := range d.Failures {
 		line("  attempt %d: %s", f.Attempt, f.Reason)
 	}
 }
 
-// DescribeCircuit is the state of a route for people. A nil circuit is a route without a row.
+// DescribeCircuit returns the state of a route at a time as text for operators. A nil circuit is a route without a row.
 func DescribeCircuit(c *Circuit, now time.Time) string {
 	gate := c.Gate(now)
 	text := fmt.Sprintf("%s, %d in flight, %d failures in a row", c.Phase(now), gate.InFlight, c.GetFailures())

@@ -11,15 +11,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// tb is what tests, fuzz targets and rapid's checks have in common.
+// tb is implemented by *testing.T and *rapid.T.
 type tb interface {
 	require.TestingT
 	Helper()
 }
 
-// play is a session under test: bytes in as a broker would hand them over, effects out, the row encoded and decoded
-// between any two events.
-type play struct {
+// harness applies events to the row of one session. The row is encoded and decoded between two events, as in a broker.
+type harness struct {
 	tb     tb
 	topics topics.Catalog
 	rules  Rules
@@ -28,13 +27,12 @@ type play struct {
 	row    []byte
 	gates  map[string]Gate
 	offset int
-	past   []Event
 }
 
-func newPlay(t tb, change ...func(*Rules)) *play {
+func newHarness(t tb, change ...func(*Rules)) *harness {
 	c, err := topics.For("quay")
 	require.NoError(t, err)
-	p := &play{
+	p := &harness{
 		tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
 		gates: map[string]Gate{},
 	}
@@ -45,7 +43,7 @@ func newPlay(t tb, change ...func(*Rules)) *play {
 	return p
 }
 
-func (p *play) record(id string, value []byte) *Record {
+func (p *harness) record(id string, value []byte) *Record {
 	p.offset++
 	if id == "" {
 		return &Record{Session: p.key, Cause: "offset-" + strconv.Itoa(p.offset), Value: value}
@@ -53,8 +51,8 @@ func (p *play) record(id string, value []byte) *Record {
 	return &Record{Session: p.key, Cause: id, Own: true, Value: value}
 }
 
-// outputOf is the output of a turn, with a reply descriptor or without.
-func (p *play) outputOf(turn, descriptor string) Event {
+// outputOf returns the output of a turn. An empty descriptor is an output without one.
+func (p *harness) outputOf(turn, descriptor string) Event {
 	p.tb.Helper()
 	o := topics.Output{SessionID: &p.key, Content: "answer of " + turn, SourceAgent: "agent-1"}
 	if descriptor != "" {
@@ -67,8 +65,8 @@ func (p *play) outputOf(turn, descriptor string) Event {
 	return OutputArrived{p.record(turn+"/0/output/0", value), d.Value}
 }
 
-// routeOf is a reply route, and the id that stands in for its token.
-func (p *play) routeOf(descriptor string) (Event, string) {
+// routeOf returns a reply route and its ID, by which outputs name it.
+func (p *harness) routeOf(descriptor string) (Event, string) {
 	p.tb.Helper()
 	d := p.topics.ReplyTo.Codec().Unmarshal([]byte(descriptor))
 	require.NoError(p.tb, d.Err)
@@ -76,8 +74,8 @@ func (p *play) routeOf(descriptor string) (Event, string) {
 	return RouteGiven{r, d.Value}, topics.RouteID(p.key, r.Cause)
 }
 
-// receiptOf is what a sink says about an attempt.
-func (p *play) receiptOf(a topics.Delivery, outcome topics.Outcome, change ...func(*topics.Receipt)) Event {
+// receiptOf returns a sink's receipt of an attempt.
+func (p *harness) receiptOf(a topics.Delivery, outcome topics.Outcome, change ...func(*topics.Receipt)) Event {
 	p.tb.Helper()
 	r := topics.Receipt{
 		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
@@ -90,15 +88,15 @@ func (p *play) receiptOf(a topics.Delivery, outcome topics.Outcome, change ...fu
 	for _, f := range change {
 		f(&r)
 	}
-	return Reported{p.record("sink/"+a.DeliveryID, []byte("{}")), r}
+	return ReceiptArrived{p.record("sink/"+a.DeliveryID, []byte("{}")), r}
 }
 
-func (p *play) requeueOf(id string) Event {
+func (p *harness) requeueOf(id string) Event {
 	return Controlled{p.record("", []byte("{}")), topics.DeliveryControl{Action: topics.ActionRequeue, DeliveryID: id}}
 }
 
-// handle applies an event and returns what it brought about.
-func (p *play) handle(e Event) effects {
+// handle applies an event, checks the row and returns the effects.
+func (p *harness) handle(e Event) effects {
 	p.tb.Helper()
 	var state *State
 	if p.row != nil {
@@ -108,12 +106,11 @@ func (p *play) handle(e Event) effects {
 	}
 	before, had := p.row, state != nil
 	out := Apply(state, e, func(key string) Gate { return p.gates[key] }, p.now, p.rules)
-	p.past = append(p.past, e)
 	switch {
 	case !out.Changed:
 		require.Equal(p.tb, before, p.row)
 	case out.State == nil:
-		require.True(p.tb, had, "a row that is not there need not go")
+		require.True(p.tb, had, "only an existing row is deleted")
 		p.row = nil
 	default:
 		raw, err := EncodeState(out.State)
@@ -121,15 +118,15 @@ func (p *play) handle(e Event) effects {
 		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
 		p.row = raw
 		at, ok := row.Deadline(raw)
-		require.True(p.tb, ok, "every row goes one day")
+		require.True(p.tb, ok, "every row has a deadline")
 		if _, timer := e.(DeadlineCame); timer {
-			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
+			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
 		}
 	}
 	return out.Effects
 }
 
-func (p *play) state() *State {
+func (p *harness) state() *State {
 	if p.row == nil {
 		return nil
 	}
@@ -138,8 +135,8 @@ func (p *play) state() *State {
 	return s
 }
 
-// next moves the clock to the next deadline and fires it; false where there is none.
-func (p *play) next() (effects, bool) {
+// fireNext moves the clock to the next deadline and applies it. It returns false if the row has no deadline.
+func (p *harness) fireNext() (effects, bool) {
 	p.tb.Helper()
 	at, ok := row.Deadline(p.row)
 	if !ok {
@@ -149,8 +146,8 @@ func (p *play) next() (effects, bool) {
 	return p.handle(DeadlineCame{p.key}), true
 }
 
-// until fires deadlines up to a time from now.
-func (p *play) until(d time.Duration) (all effects) {
+// advance moves the clock by d and applies the deadlines in that time.
+func (p *harness) advance(d time.Duration) (all effects) {
 	p.tb.Helper()
 	end := p.now.Add(d)
 	for {
@@ -159,15 +156,15 @@ func (p *play) until(d time.Duration) (all effects) {
 			p.now = end
 			return all
 		}
-		es, _ := p.next()
+		es, _ := p.fireNext()
 		all = append(all, es...)
 	}
 }
 
 type effects []Effect
 
-// of are the values of one topic.
-func of[V Value](es effects) (list []V) {
+// valuesOf returns the values of one topic.
+func valuesOf[V Value](es effects) (list []V) {
 	for _, e := range es {
 		if m, ok := e.(Emit); ok {
 			if v, ok := m.Value.(V); ok {
@@ -178,17 +175,17 @@ func of[V Value](es effects) (list []V) {
 	return list
 }
 
-// the is the only value of one topic.
-func the[V Value](t tb, es effects) V {
+// onlyValue returns the value of one topic and fails if there is not exactly one.
+func onlyValue[V Value](t tb, es effects) V {
 	t.Helper()
-	list := of[V](es)
+	list := valuesOf[V](es)
 	require.Len(t, list, 1, "%v", es)
 	return list[0]
 }
 
 func attempt(t tb, es effects) topics.Delivery {
 	t.Helper()
-	return topics.Delivery(the[Attempted](t, es))
+	return topics.Delivery(onlyValue[AttemptRequested](t, es))
 }
 
 const harbor = `{"callbackService":"harbor","bearerToken":"t0ken"}`

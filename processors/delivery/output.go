@@ -1,0 +1,101 @@
+package delivery
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// apply opens the delivery of an output. A tombstone has nothing to deliver.
+func (e OutputArrived) apply(t *transition) {
+	if e.tombstone() {
+		return
+	}
+	to, routed := t.destination(e.Output.ReplyTo)
+	routeID := topics.RouteIDOf(e.Output.ReplyTo)
+	if !routed { // without a service the reply route has no destination
+		t.dropRoute(routeID)
+		routeID = ""
+	}
+	if to.Kind == "" {
+		return
+	}
+	turn := turnOf(e.Record)
+	id := deliveryID(t.key, turn, to.Key()+"\x00"+routeID)
+	if t.opened(id) {
+		return
+	}
+	d := &Delivery{
+		Id: id, TurnId: turn, RequestId: e.Output.RequestID, Kind: to.Kind, Service: to.Service,
+		RouteId: routeID, Routed: routed, Body: topics.WithoutReplyTo(e.Value),
+		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: Phase_PHASE_PENDING, DueMs: t.nowMS(),
+	}
+	switch token := topics.TokenOf(e.Output.ReplyTo); {
+	case routeID != "":
+		t.awaitRoute(d)
+	case routed && strings.TrimSpace(token) != "":
+		d.Token = &token
+	}
+	t.open(d)
+}
+
+// destination returns where an output is delivered. routed reports whether its reply descriptor names a service; if not,
+// the destination is Rules.Unrouted. A descriptor never names an address. A blank service counts as none.
+func (t *transition) destination(descriptor topics.Raw) (to topics.Destination, routed bool) {
+	service := topics.ServiceOf(descriptor)
+	if strings.TrimSpace(service) == "" {
+		return t.rules.Unrouted, false
+	}
+	return topics.Destination{Kind: t.rules.service(service).Kind, Service: service}, true
+}
+
+// turnOf returns the ID of the turn that wrote an output: the first segment of the record's turntable.id. For records
+// without that header it is the record's cause. A long ID is replaced by its digest.
+func turnOf(r *Record) string {
+	turn := r.Cause
+	if first, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && first != "" {
+		turn = first
+	}
+	if len(turn) > maxTurn {
+		d := digests.Of(ofTurn, turn)
+		return hex.EncodeToString(d[:])
+	}
+	return turn
+}
+
+// opened reports whether a delivery was opened before.
+func (t *transition) opened(id string) bool {
+	dead := slices.ContainsFunc(t.row.Dead, func(d *Delivery) bool { return d.Id == id })
+	return dead || t.find(id) != nil || t.remembers(digests.Of(ofEnded, id))
+}
+
+// open adds a delivery to the row. If there is no room for it, it ends dead immediately.
+func (t *transition) open(d *Delivery) {
+	t.changed = true
+	size := t.sizeOfAttempt(d)
+	if size > t.rules.RecordLimit {
+		d.Body = nil // the record on delivery-dlq would be too large too
+		t.markDead(d, reasonTooLarge)
+		return
+	}
+	if len(t.row.Open) >= t.rules.OpenLimit {
+		t.markDead(d, reasonTooMany)
+		return
+	}
+	t.row.Open = append(t.row.Open, d)
+	if !t.makeRoom() {
+		t.row.Open = t.row.Open[:len(t.row.Open)-1]
+		t.markDead(d, reasonNoRoom)
+	}
+}
+
+// sizeOfAttempt returns an upper bound, in bytes, of the delivery's records on deliveries and on delivery-dlq. The latter
+// lists all failures.
+func (t *transition) sizeOfAttempt(d *Delivery) int {
+	const envelope, escaped, failure = 1024, 6, 2*maxReason + 80
+	texts := 3*len(t.key) + len(d.TurnId) + len(d.GetRequestId()) + len(d.Service) + len(d.GetToken())
+	return envelope + escaped*texts + len(d.Body) + failure*t.rules.service(d.Service).Attempts
+}

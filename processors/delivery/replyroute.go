@@ -1,0 +1,102 @@
+package delivery
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// apply gives a reply route to the deliveries that wait for it, or stores it until its output arrives. A tombstone says
+// that a route was used or withdrawn; no output will name that route, so it is ignored.
+func (e RouteGiven) apply(t *transition) {
+	if e.tombstone() {
+		return
+	}
+	id := topics.RouteID(t.key, e.Cause)
+	used := digests.Of(ofRoute, id)
+	if t.remembers(used) || slices.ContainsFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.Id == id }) {
+		return
+	}
+	var token *string
+	if text := topics.TokenOf(e.Route.Raw); strings.TrimSpace(text) != "" {
+		token = &text
+	}
+	taken := false
+	for _, d := range t.row.Open {
+		if d.Phase == Phase_PHASE_ROUTE && d.RouteId == id {
+			d.Token, d.Phase, d.DueMs = token, Phase_PHASE_PENDING, t.nowMS()
+			taken = true
+		}
+	}
+	if taken {
+		t.remember(used)
+		t.changed = true
+		return
+	}
+	if len(e.Route.Raw) > maxDescriptor {
+		t.deadLetter(reasonRouteSize)
+		return
+	}
+	t.keepRoute(&ReplyRoute{Id: id, Token: token, ExpiresMs: t.after(t.rules.RouteTTL)})
+}
+
+// keepRoute stores a route until an output names it. A session keeps maxRoutes of them, and no more than its row has
+// room for; a new route evicts the oldest ones. Most old routes are never named: their message was withdrawn, or got a
+// later route. If the output of an evicted route arrives nevertheless, its delivery waits Rules.RouteWait, as for any
+// missing route, and ends dead with reasonNoRoute.
+func (t *transition) keepRoute(r *ReplyRoute) {
+	t.changed = true
+	before := t.row.Routes
+	t.row.Routes = append(slices.Clone(before), r)
+	for len(t.row.Routes) > maxRoutes || !t.makeRoom() {
+		if len(t.row.Routes) == 1 { // deliveries fill the row: evicting routes would not make room
+			t.row.Routes = before
+			t.deadLetter(reasonRouteRoom)
+			return
+		}
+		t.row.Routes = t.row.Routes[1:]
+	}
+}
+
+// awaitRoute gives a delivery the token of its route, or lets it wait for the route.
+func (t *transition) awaitRoute(d *Delivery) {
+	if r := t.takeRoute(d.RouteId); r != nil {
+		d.Token = r.Token
+		return
+	}
+	d.Phase, d.DueMs = Phase_PHASE_ROUTE, t.after(t.rules.RouteWait)
+}
+
+// takeRoute removes the route with an ID and returns it, nil if the session has none. From then on, repeats of the
+// route's record are ignored.
+func (t *transition) takeRoute(id string) *ReplyRoute {
+	i := slices.IndexFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.Id == id })
+	if i < 0 {
+		return nil
+	}
+	r := t.row.Routes[i]
+	t.row.Routes = slices.Delete(t.row.Routes, i, i+1)
+	t.remember(digests.Of(ofRoute, id))
+	t.changed = true
+	return r
+}
+
+// dropRoute drops the route that an output names and no delivery needs. If the route's record arrives after the output,
+// it is ignored.
+func (t *transition) dropRoute(id string) {
+	used := digests.Of(ofRoute, id)
+	if id == "" || t.takeRoute(id) != nil || t.remembers(used) {
+		return
+	}
+	t.remember(used)
+	t.changed = true
+}
+
+// expireRoutes drops the routes whose Rules.RouteTTL has passed.
+func (t *transition) expireRoutes() {
+	n := len(t.row.Routes)
+	t.row.Routes = slices.DeleteFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.ExpiresMs <= t.nowMS() })
+	t.changed = t.changed || len(t.row.Routes) != n
+}

@@ -1,0 +1,80 @@
+package delivery
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+)
+
+// postpone lets a delivery wait because its route had no room since sinceMS. The waits grow. Neither the wait nor the
+// time since sinceMS counts against the budget.
+func (t *transition) postpone(d *Delivery, sinceMS int64) {
+	t.changed = true
+	d.Deferrals++
+	service := t.rules.service(d.Service)
+	upper := backoff(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
+	// At least half of the bound, so that attempts in flight can end.
+	due := t.after(max(upper/2+t.jitter(d, "deferral", upper/2), minWait))
+	d.CreditMs += due - sinceMS
+	d.Phase, d.DueMs, d.Lost = Phase_PHASE_PENDING, due, false
+}
+
+// retry schedules the next attempt after a failed one. The wait is at least retryAfter, the receiver's Retry-After. The
+// delivery ends dead if it has no attempts left or the wait exceeds its budget or its TTL.
+func (t *transition) retry(d *Delivery, retryAfter time.Duration) {
+	service := t.rules.service(d.Service)
+	wait := t.jitter(d, "retry", backoff(service.Initial, service.Longest, uint32(len(d.Failures))))
+	due := t.after(max(wait, retryAfter, minWait))
+	switch {
+	case t.attemptsSpent(d):
+		t.markDead(d, reasonAttempts)
+	case due >= d.ExpiresMs:
+		t.markDead(d, reasonExpired)
+	case due >= t.budgetEnd(d):
+		t.markDead(d, reasonBudget)
+	default:
+		d.Phase, d.DueMs, d.Lost, d.Deferrals = Phase_PHASE_PENDING, due, false, 0
+	}
+}
+
+// budgetEnd returns when the budget of a delivery is spent, in milliseconds since the epoch.
+func (t *transition) budgetEnd(d *Delivery) int64 {
+	return d.StartedMs + d.CreditMs + t.rules.service(d.Service).Budget.Milliseconds()
+}
+
+func budgetReason(d *Delivery) string {
+	if d.HeldBack {
+		return reasonCircuit
+	}
+	return reasonBudget
+}
+
+// attemptsSpent reports whether a delivery has no attempts left.
+func (t *transition) attemptsSpent(d *Delivery) bool {
+	return len(d.Failures) >= t.rules.service(d.Service).Attempts
+}
+
+func (t *transition) recordFailure(d *Delivery, reason string, status int64) {
+	d.Failures = append(d.Failures, &Failure{
+		Attempt: d.Attempt, Reason: clipped(reason), Status: int32(status), AtMs: t.nowMS(),
+	})
+}
+
+// backoff returns the upper bound of the n-th wait: initial, doubled n-1 times, at most longest.
+func backoff(initial, longest time.Duration, n uint32) time.Duration {
+	for ; n > 1 && initial < longest; n-- {
+		initial *= 2
+	}
+	return min(initial, longest)
+}
+
+// jitter returns a wait between zero and upper. It is derived from the delivery's ID, attempt and deferrals, so that a
+// repeat of the event draws the same wait.
+func (t *transition) jitter(d *Delivery, what string, upper time.Duration) time.Duration {
+	drawn := digests.Of(ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
+	fraction := float64(binary.BigEndian.Uint64(drawn[:])>>11) / float64(1<<53)
+	return time.Duration(math.Round(fraction * float64(upper)))
+}
