@@ -10,14 +10,14 @@
 // A sink is a member of a consumer group (processors.Consume) and not a Goka processor, because an attempt takes as long
 // as its receiver does and a Goka callback must not wait. Attempts run concurrently and end in any order. An offset is
 // committed when the receipts of all records up to it are acknowledged. A receiver that does not answer blocks only its own
-// attempt: the sink reads on, up to WithWindow records ahead. After a crash, the records behind the committed offset are
+// attempt: the sink reads on, up to WithWindow records ahead. After a crash, the records after the committed offset are
 // attempted again. A record whose lease has ended is skipped, because the delivery group has already retried it.
 //
 // # Limits
 //
 // WithConcurrency limits the attempts of a sink and WithRouteLimit those of one route. A record that exceeds either gets a
-// deferred receipt immediately. A route gets at most half of the free slots, so that a healthy receiver always finds one,
-// however many others do not answer.
+// deferred receipt immediately. A route gets at most half of the slots that other routes leave, so that a healthy receiver
+// always finds one, however many others do not answer.
 //
 // # What a receiver sees
 //

@@ -8,7 +8,7 @@ import (
 	ws "github.com/coder/websocket"
 )
 
-// client is one connection. Its goroutines are a reader, which is the handler's, a writer and a pinger.
+// client is one connection. It has three goroutines: the HTTP handler's, which reads, one that writes and one that pings.
 type client struct {
 	rules  *rules
 	caller Caller
@@ -16,25 +16,27 @@ type client struct {
 	queue  *queue
 
 	once   sync.Once
-	done   chan struct{} // closed when it is to end
-	code   ws.StatusCode // from then on; 0 ends it without a word
+	ending chan struct{} // closed by end
+	code   ws.StatusCode // set before ending is closed; 0 closes the connection without a close frame
 	reason string
 
-	// Of the hub, by its lock.
-	session *session
-	holding bool     // what comes waits in held: a replay goes before it
-	held    []*frame // within the limits of the queue
-	bytes   int      // of held
-	floor   floor
+	// The hub's, guarded by its lock.
+	session   *session
+	holding   bool     // new frames are appended to held, because a replay must be sent first
+	held      []*frame // within the limits of the queue
+	heldBytes int      // of held
+	replayed  replayEnd
 }
 
-// floor is up to where a replay went: records before it come once more where this process is behind.
-type floor struct {
+// replayEnd is the position up to which a replay from the topics went. If this process reads the topics with a lag, it
+// receives the records before that position again.
+type replayEnd struct {
 	next [feedCount]int64
-	at   time.Time // records that are younger are above it
+	at   time.Time // the time of the replay; later records were not part of it
 }
 
-func (f floor) above(r *frame) bool { return r.offset < f.next[r.feed] && !r.at.After(f.at) }
+// includes reports whether the replay already sent a frame.
+func (e replayEnd) includes(f *frame) bool { return f.offset < e.next[f.feed] && !f.at.After(e.at) }
 
 const (
 	reasonSlow     = "too slow: more waits for you than is kept"
@@ -42,33 +44,33 @@ const (
 )
 
 func newClient(r *rules, caller Caller) *client {
-	return &client{rules: r, caller: caller, queue: newQueue(r.queue), done: make(chan struct{})}
+	return &client{rules: r, caller: caller, queue: newQueue(r.queue), ending: make(chan struct{})}
 }
 
-// finish has the client end, once.
-func (c *client) finish(code ws.StatusCode, reason string) {
+// end makes the client close its connection with a status and a reason. Only the first call has an effect.
+func (c *client) end(code ws.StatusCode, reason string) {
 	c.once.Do(func() {
 		c.code, c.reason = code, reason
-		close(c.done)
+		close(c.ending)
 	})
 }
 
-// offer gives the client a frame of its session, under the hub's lock. One that has no room for it is dropped.
+// offer queues a frame of the client's session. The caller holds the hub's lock. A client without room is disconnected.
 func (c *client) offer(f *frame) {
 	switch {
-	case c.floor.above(f):
+	case c.replayed.includes(f):
 	case !c.holding:
 		if !c.queue.put(item{text: f.text}) {
-			c.finish(ws.StatusTryAgainLater, reasonSlow)
+			c.end(ws.StatusTryAgainLater, reasonSlow)
 		}
-	case c.rules.queue.hold(len(c.held)+1, c.bytes+len(f.text)):
-		c.held, c.bytes = append(c.held, f), c.bytes+len(f.text)
+	case c.rules.queue.allow(len(c.held)+1, c.heldBytes+len(f.text)):
+		c.held, c.heldBytes = append(c.held, f), c.heldBytes+len(f.text)
 	default:
-		c.finish(ws.StatusTryAgainLater, reasonSlow)
+		c.end(ws.StatusTryAgainLater, reasonSlow)
 	}
 }
 
-// serve reads what the client sends until it ends, and hands over its frames. All that it began has ended then.
+// serve passes the client's text frames to receive until the connection ends. Its goroutines have ended when it returns.
 func (c *client) serve(receive func(frame []byte)) {
 	c.conn.SetReadLimit(c.rules.inbound)
 	var running sync.WaitGroup
@@ -83,16 +85,16 @@ func (c *client) serve(receive func(frame []byte)) {
 			receive(frame)
 		}
 	}
-	c.finish(0, "")
+	c.end(0, "")
 	running.Wait()
 }
 
-// write sends what waits, then says goodbye.
+// write sends the queued frames until the client ends, then closes the connection.
 func (c *client) write() {
 	for {
 		select {
-		case <-c.done:
-			c.goodbye()
+		case <-c.ending:
+			c.close()
 			return
 		default:
 		}
@@ -100,12 +102,12 @@ func (c *client) write() {
 		if !ok {
 			select {
 			case <-c.queue.more:
-			case <-c.done:
+			case <-c.ending:
 			}
 			continue
 		}
 		if c.send(i) != nil {
-			c.finish(0, "")
+			c.end(0, "")
 		}
 	}
 }
@@ -122,9 +124,9 @@ func (c *client) send(i item) error {
 	return nil
 }
 
-// goodbye closes the connection. A client that is not to blame gets what waits for it first. That closing fails says
-// that it is closed.
-func (c *client) goodbye() {
+// close closes the connection. If the server is stopping, it first sends the queued frames, within the write timeout. Errors
+// are ignored: they mean that the connection is already closed.
+func (c *client) close() {
 	if c.code == 0 {
 		_ = c.conn.CloseNow()
 		return
@@ -143,22 +145,22 @@ func (c *client) goodbye() {
 	_ = c.conn.Close(c.code, c.reason)
 }
 
-// ping ends a client that does not answer.
+// ping disconnects a client that does not answer.
 func (c *client) ping() {
 	every := time.NewTicker(c.rules.ping)
 	defer every.Stop()
 	for {
 		select {
 		case <-every.C:
-		case <-c.done:
+		case <-c.ending:
 			return
 		}
-		// Its end does not interrupt it: a write that is cancelled closes the connection without a reason.
+		// The client's end does not cancel the ping: a canceled write closes the connection without a reason.
 		ctx, cancel := context.WithTimeout(context.Background(), c.rules.pong)
 		err := c.conn.Ping(ctx)
 		cancel()
 		if err != nil {
-			c.finish(0, "")
+			c.end(0, "")
 			return
 		}
 	}

@@ -1,59 +1,62 @@
 // Package websocket shows browsers what happens in their sessions: the answers, and every record of the pipeline. It
-// speaks FlightDeck's protocol, so that FlightDeck's dashboard works against it unchanged.
+// speaks FlightDeck's protocol, so FlightDeck's dashboard works with it unchanged.
 //
-//	message-input, enriched-message-input, ... message-output --> Server --> the clients that subscribed to the session
+//	message-input, enriched-message-input, ... message-output --> Server --> clients that subscribed to the session
 //
-// Server is an http.Handler, to be mounted anywhere; it looks at no path. Its Run reads the topics.
+// Server is an http.Handler for any path. Its Run method reads the topics.
 //
 // # The protocol
 //
-// A client sends one kind of frame, which takes the place of the one before it:
+// A client sends one kind of frame. Each replaces the client's previous subscription:
 //
 //	{"type":"subscribe","session_id":"s"}
 //
-// and gets an answer whenever the session's agent gives one that has no other place to go, and an event for each
-// record of the session, whole:
+// The client then receives a chat_response for each answer of the session's agent that has no callback service, and a
+// pipeline_event with the complete record for each record of the session:
 //
 //	{"type":"chat_response","data":{"id":"...","role":"assistant","content":"...","timestamp":"...","cost":0.0022},...}
 //	{"type":"pipeline_event","data":{"topic":"...","sessionId":"s",...,"partition":0,"offset":7,"value":{}},...}
 //
-// Anything else that a client sends is ignored. What is ours besides FlightDeck's: both kinds carry event_id and
-// session_id beside data, and there are two kinds of frame that FlightDeck's dashboard passes over: "resumed", and
-// "refused" where Authenticate's Caller may not subscribe.
+// Other frames from a client are ignored. Two things are additions to FlightDeck's protocol: both kinds of frame have the
+// members event_id and session_id beside data; and there are two more kinds, which FlightDeck's dashboard ignores:
+// "resumed" (see Resuming), and "refused" if Caller.MaySubscribe denies a subscription.
 //
-// # Who gets what
+// # Who receives what
 //
-// A frame reaches the subscribers of its session and nobody else, and holds no bearer token: members named
-// bearerToken or bearer_token are left out at any depth, and what looks like having one and cannot be read is
-// withheld. An output whose reply descriptor names a callbackService is the sink's; it is shown as an event, not as
-// an answer.
+// A frame is sent only to the subscribers of its session. It contains no bearer token: members named bearerToken or
+// bearer_token are removed at any depth, and a record that cannot be parsed and may contain one is withheld. An output
+// whose reply descriptor names a callbackService is delivered by the sink; clients see it as a pipeline_event, not as a
+// chat_response.
 //
-// # Why outputs are no deliveries here
+// # Why outputs are not deliveries here
 //
-// An output without a callback has nobody in particular to go to: each of any number of processes has some of the
-// clients, or there is none. So every Server reads message-output for itself, as it reads the other topics, and
-// there is no delivery, no receipt and no retry: a receipt could only say what one process' sockets did. What a
-// client missed it asks for, see below. A service that is to be delivered to by WebSocket, with retries and a
-// receipt, is one of topics.KindWebSocket, and Server is the sink.Transport for it: an attempt succeeds when the
-// answer is written to a client of this process, so that sink and clients have to be in one process. Do not make it
-// the delivery of unrouted outputs: these come by message-output already.
+// An output without a callback service has no single receiver: the subscribers of its session may be connected to any
+// number of processes, or to none. Every Server therefore reads message-output itself, like the other topics. There is no
+// delivery, no receipt and no retry, because a receipt could only describe the connections of one process. A client
+// requests what it missed (see Resuming).
 //
-// # Coming back
+// To deliver to a service by WebSocket with retries and a receipt, give it the kind topics.KindWebSocket and use Server as
+// its sink.Transport. An attempt succeeds when the answer was written to a client of this process, so the sink and the
+// clients must be in one process. Do not use this kind for unrouted outputs: clients already receive them from
+// message-output.
 //
-// A client that lost its connection sends the event_id of the last frame that it got:
+// # Resuming
+//
+// A client that lost its connection sends the event_id of the last frame that it received:
 //
 //	{"type":"subscribe","session_id":"s","last_event_id":"..."}
 //
-// and gets the frames that it missed, then
-// {"type":"resumed","data":{"session_id":"s","complete":true,"replayed":2}}, then what comes. They come from memory
-// where this process sent that frame and remembers it, else from the topics, by the positions that stand in the id:
-// so it may come back to another process. Where that cannot be had (too long ago, too much, brokers away), complete
-// is false and reason says why. What stands in an event_id before the "~" names the event: a client that has seen it
-// drops it. Records that a foreign partitioner put elsewhere come back from memory only.
+// It receives the frames that it missed, then
+// {"type":"resumed","data":{"session_id":"s","complete":true,"replayed":2}}, then new frames. The missed frames come from
+// memory if this process sent the last frame and still has it. Otherwise the process reads them from the topics, from the
+// positions in the event_id, so a client may reconnect to another process. If that fails (too long ago, too many frames,
+// brokers unavailable), complete is false and reason says why. The part of an event_id before the "~" identifies the
+// event, so that a client can drop repeats. Records that another partitioner put in a different partition are resumed from
+// memory only.
 //
-// # Bounds
+// # Limits
 //
-// Everything that a client can make grow has a limit: clients, the frames it sends, what waits for it. A client that
-// is too slow is dropped with status 1013 and a reason, not waited for; one that does not answer pings is cut off.
-// When Run ends, all are closed with 1001.
+// Everything that a client can make grow has a limit: the number of clients, the frames they send, the frames queued for
+// them. A client that reads too slowly is disconnected with status 1013 and a reason. A client that does not answer pings
+// is disconnected. When Run ends, all clients are disconnected with status 1001.
 package websocket

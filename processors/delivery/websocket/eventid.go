@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind tells the frames of one record apart, in their order.
+// kind distinguishes the frames of one record. The event comes first.
 type kind byte
 
 const (
@@ -16,28 +16,28 @@ const (
 	kindChat  kind = 'c'
 )
 
-// eventID names a frame, and says what of its session's records came with it or before it: where to go on after it.
+// eventID identifies a frame and contains the positions in the topics from which a client that received it resumes.
 //
 //	{feed}/{partition}/{offset}/{kind}~{session}.{born}.{at}{.feed:partition:next}
 //
-// Numbers have base 36. What stands before the "~" is the same in every process, and whenever the frame comes again.
+// Numbers have base 36. The part before the "~" is the same in every process and for every repeat of the frame.
 type eventID struct {
 	feed      feed
 	partition int32
 	offset    int64
 	kind      kind
-	// session is a digest of the session's id: positions mean nothing in another one.
+	// session is a digest of the session's ID, because the positions are only valid for that session.
 	session uint32
-	// born is from when on, in ms, the process that made the id looks at the session: of a feed without a mark it has
-	// seen no record since. at is the time of the frame's record.
+	// born is the time from which the process that wrote the ID followed the session: it saw no record since then in a feed
+	// without a mark. at is the time of the frame's record. Both are in milliseconds since the epoch.
 	born, at int64
 	marks    marks
 }
 
-// marks are, by feed, where the records of a session go on that have not been shown.
+// marks are the positions, by feed, of a session's first record that was not sent.
 type marks [feedCount]mark
 
-// mark is a position in a partition. The zero mark is none.
+// mark is a position in a partition. The zero mark is no position.
 type mark struct {
 	partition int32
 	next      int64
@@ -45,10 +45,11 @@ type mark struct {
 
 const (
 	idBase = 36
-	// maxEventID is longer than any id.
+	// maxEventID is longer than any ID, in bytes.
 	maxEventID = 512
 )
 
+// digestOf returns the digest of a session's ID in event IDs.
 func digestOf(session string) uint32 {
 	sum := sha256.Sum256([]byte(session))
 	return binary.BigEndian.Uint32(sum[:])
@@ -74,14 +75,13 @@ func (id eventID) String() string {
 	return string(b)
 }
 
-// parseEventID reads what a client says was the last event it got. Only what String writes is an id.
+// parseEventID parses a client's last_event_id. ok is false for any text that String does not produce.
 func parseEventID(text string) (id eventID, ok bool) {
-	name, position, found := strings.Cut(text, "~")
+	name, position, ok := strings.Cut(text, "~")
 	names, positions := strings.Split(name, "/"), strings.Split(position, ".")
-	if len(text) > maxEventID || !found || len(names) != 4 || len(positions) < 3 || len(names[3]) != 1 {
+	if len(text) > maxEventID || !ok || len(names) != 4 || len(positions) < 3 || len(names[3]) != 1 {
 		return eventID{}, false
 	}
-	ok = true
 	number := func(text string, limit int64) int64 {
 		n, err := strconv.ParseInt(text, idBase, 64)
 		ok = ok && err == nil && n >= 0 && n <= limit
@@ -110,5 +110,5 @@ func parseEventID(text string) (id eventID, ok bool) {
 	return id, true
 }
 
-// maxMS bounds times, so that they can be reckoned with.
+// maxMS bounds times in milliseconds, so that calculations do not overflow.
 const maxMS = math.MaxInt64 / 1_000_000 / 4

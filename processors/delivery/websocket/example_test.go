@@ -15,9 +15,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A service of its own shows its agent's sessions: the server is mounted like any handler, and runs beside it.
+// A service shows its agent's sessions. The server is mounted like any http.Handler and Run reads the topics.
 func Example() {
-	broker, err := embedded.Start() // yours is a Kafka
+	broker, err := embedded.Start() // your service uses a Kafka cluster
 	if err != nil {
 		panic(err)
 	}
@@ -29,7 +29,7 @@ func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	config := sarama.NewConfig()
 	config.Version = sarama.V3_6_0_0
-	// processors.WithTopics does the same.
+	// processors.WithTopics also creates the topics.
 	if err := topics.EnsureCluster(ctx, broker.Addrs(), config, catalog); err != nil {
 		panic(err)
 	}
@@ -43,7 +43,7 @@ func Example() {
 	service := httptest.NewServer(server)
 	defer service.Close()
 
-	// A browser subscribes to its session. It has seen nothing, and says so to be told when that counts.
+	// A browser subscribes to its session. With an invalid last_event_id it gets a "resumed" frame, which confirms that.
 	browser, _, err := ws.Dial(ctx, "ws"+strings.TrimPrefix(service.URL, "http"), nil)
 	if err != nil {
 		panic(err)

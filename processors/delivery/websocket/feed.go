@@ -2,10 +2,10 @@ package websocket
 
 import "github.com/turntable-streams/turntable/topics"
 
-// A feed is a topic that clients see, by its place in feedsOf: a contract, since event ids name feeds so.
+// feed numbers the topics that clients see. Event IDs contain the numbers, so they must not change.
 type feed int
 
-// The feeds that have rules of their own.
+// The feeds, in the order in which a turn writes them.
 const (
 	feedSessionContext feed = iota
 	feedMessageInput
@@ -20,7 +20,7 @@ const (
 	feedCount
 )
 
-// feedsOf are the names of the feeds, in the order in which a turn passes them.
+// feedsOf returns the topic of each feed.
 func feedsOf(c topics.Catalog) [feedCount]string {
 	return [feedCount]string{
 		feedSessionContext: c.SessionContext.Name(), feedMessageInput: c.MessageInput.Name(),

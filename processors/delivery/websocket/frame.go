@@ -13,21 +13,21 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// shown is a record as clients see it, without what depends on when: an event, and where it is an output for them an
-// answer, both of them open for their ids.
-type shown struct {
+// rendered is a record as clients see it: a pipeline_event and, if the record is an output for them, a chat_response. Both
+// frames are incomplete: completed adds the IDs.
+type rendered struct {
 	feed      feed
 	partition int32
 	offset    int64
 	at        time.Time
 	event     []byte
-	chat      []byte // nil: none
-	output    string // the answer's id: the same whenever its output comes again
+	chat      []byte // nil if there is none
+	output    string // the ID of the answer, the same for every repeat of the output
 }
 
-// show makes the frames of a record of a session.
-func show(f feed, session string, r processors.Inbound) shown {
-	s := shown{feed: f, partition: r.Partition, offset: r.Offset, at: r.Timestamp}
+// render renders a record of a session.
+func render(f feed, session string, r processors.Inbound) rendered {
+	s := rendered{feed: f, partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 	value, ok := readable(r.Value)
 	s.event = pipelineEvent(f, r, value, ok)
 	if f == feedOutput && ok && value[0] == '{' {
@@ -40,7 +40,7 @@ func show(f feed, session string, r processors.Inbound) shown {
 	return s
 }
 
-// causeOf is what names an output, however often it is written.
+// causeOf identifies an output: by its turntable.id header, which repeats have too, or by its position.
 func causeOf(r processors.Inbound) string {
 	if id := r.Header(topics.HeaderID); id != nil {
 		return string(id)
@@ -48,6 +48,7 @@ func causeOf(r processors.Inbound) string {
 	return r.Topic + "/" + strconv.Itoa(int(r.Partition)) + "/" + strconv.FormatInt(r.Offset, 10)
 }
 
+// pipelineEvent returns the incomplete frame of a record. If ok is false, value is not set and the record is not JSON.
 func pipelineEvent(f feed, r processors.Inbound, value topics.Raw, ok bool) []byte {
 	b := make([]byte, 0, len(value)+512)
 	b = append(b, `{"type":"pipeline_event","data":{"topic":`...)
@@ -71,12 +72,12 @@ func pipelineEvent(f feed, r processors.Inbound, value topics.Raw, ok bool) []by
 	return append(b, '}')
 }
 
-// appendCost appends what a think step cost, by the names that the records have today where the older ones, which
-// FlightDeck looks for, are missing (D-22).
+// appendCost appends the cost of a think step. It reads the older member names, which FlightDeck's dashboard expects, and
+// falls back to those that the records have today.
 func appendCost(b []byte, value topics.Raw) []byte {
 	m := members(value, "input_tokens", "output_tokens", "cost", "end_turn", "think_input_tokens",
 		"think_output_tokens", "think_cost")
-	at := len(b)
+	start := len(b)
 	b = append(b, `,"cost":{`...)
 	empty := len(b)
 	for _, c := range []struct{ name, old, today string }{
@@ -98,7 +99,7 @@ func appendCost(b []byte, value topics.Raw) []byte {
 		b = append(append(append(append(b, '"'), c.name...), `":`...), v...)
 	}
 	if len(b) == empty {
-		return b[:at]
+		return b[:start]
 	}
 	return append(b, '}')
 }
@@ -106,7 +107,7 @@ func appendCost(b []byte, value topics.Raw) []byte {
 func isNumber(v topics.Raw) bool  { return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9') }
 func isBoolean(v topics.Raw) bool { return len(v) > 0 && (v[0] == 't' || v[0] == 'f') }
 
-// chatResponse is an answer, of the members of an output.
+// chatResponse returns the incomplete frame of an answer with an ID, from the members of an output.
 func chatResponse(id string, m map[string]topics.Raw) []byte {
 	b := append(make([]byte, 0, len(m["content"])+256), `{"type":"chat_response","data":{"id":"`...)
 	b = append(append(b, id...), `","role":"assistant","content":`...)
@@ -118,7 +119,7 @@ func chatResponse(id string, m map[string]topics.Raw) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a value as a text: one that is none by what a reader sees of it.
+// appendText appends a value as a JSON string. If it is not a string, it appends its readable text (topics.Text).
 func appendText(b []byte, v topics.Raw) []byte {
 	if len(v) > 0 && v[0] == '"' {
 		return append(b, v...)
@@ -126,17 +127,17 @@ func appendText(b []byte, v topics.Raw) []byte {
 	return quote(b, topics.Text(v))
 }
 
-// answerID is a UUID that is derived, where FlightDeck's is random: whoever gets an answer twice can tell.
+// answerID derives the UUID of an answer, so that a client can drop repeats. FlightDeck's UUIDs are random.
 func answerID(session, cause string) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(session)) + "/" + session + "/" + cause))
 	u := sum[:16]
-	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80 // version 8, the usual variant
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80 // version 8, variant 10
 	h := hex.EncodeToString(u)
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// closed ends a frame that is open, with its session and where it has one its event's id.
-func closed(frame []byte, session, id string) []byte {
+// completed completes a frame with its session and, if id is not empty, its event ID.
+func completed(frame []byte, session, id string) []byte {
 	b := append(make([]byte, 0, len(frame)+len(session)+len(id)+32), frame...)
 	if id != "" {
 		b = append(append(append(b, `,"event_id":"`...), id...), '"')
@@ -144,7 +145,7 @@ func closed(frame []byte, session, id string) []byte {
 	return append(quote(append(b, `,"session_id":`...), session), '}')
 }
 
-// resumed tells a client what became of its coming back; reason is empty where all that it missed was replayed.
+// resumed returns the frame that ends a replay. An empty reason means that the client received everything it missed.
 func resumed(session string, replayed int, reason string) []byte {
 	b := quote([]byte(`{"type":"resumed","data":{"session_id":`), session)
 	b = strconv.AppendBool(append(b, `,"complete":`...), reason == "")
@@ -155,13 +156,13 @@ func resumed(session string, replayed int, reason string) []byte {
 	return append(b, `}}`...)
 }
 
-// refused tells a client that it may not see a session.
+// refused returns the frame that denies a subscription.
 func refused(session string) []byte {
 	b := quote([]byte(`{"type":"refused","data":{"session_id":`), session)
 	return append(b, `,"reason":"not yours to see"}}`...)
 }
 
-// instant is a time as Java prints one.
+// instant formats a time as Java's Instant does.
 func instant(t time.Time) string {
 	if t.UnixMilli()%1000 == 0 {
 		return t.UTC().Format("2006-01-02T15:04:05Z")
@@ -169,7 +170,7 @@ func instant(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// quote never fails: what is no UTF-8 becomes U+FFFD.
+// quote appends a text as a JSON string. Invalid UTF-8 is replaced by U+FFFD, so it never fails.
 func quote(b []byte, text string) []byte {
 	b, _ = jsontext.AppendQuote(b, text)
 	return b

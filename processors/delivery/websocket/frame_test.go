@@ -15,8 +15,7 @@ func event(suffix, rest string) string {
 	return `{"topic":"pilot-` + suffix + `","sessionId":"s",` + at + rest + `}`
 }
 
-// The frames of contract 4, one by one.
-func TestFramesAreThoseOfTheContract(t *testing.T) {
+func TestFramesAreFlightDecks(t *testing.T) {
 	const chat = `{"id":"1dd31dd0-0000-8000-8000-000000000000","role":"assistant",`
 	for name, c := range map[string]struct {
 		suffix, value string
@@ -59,7 +58,7 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 				`"think_cost":9},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5,"endTurn":true}`)},
 			nil,
 		},
-		"think of today (D-22)": {
+		"think of the current FlightDeck": {
 			"think-request-response", `{"think_input_tokens":1,"think_output_tokens":2,"think_cost":0.5}`, nil,
 			[]string{event("think-request-response", `,"value":{"think_input_tokens":1,"think_output_tokens":2,`+
 				`"think_cost":0.5},"cost":{"inputTokens":1,"outputTokens":2,"dollars":0.5}`)},
@@ -103,7 +102,7 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			b := s.open().subscribe("s")
 			change := []func(*processors.Inbound){}
 			if c.change != nil {
@@ -130,7 +129,7 @@ func TestFramesAreThoseOfTheContract(t *testing.T) {
 }
 
 func TestOtherTopicsAndRecordsWithoutAKeyAreNotShown(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	b, unknown := s.open().subscribe("s"), s.open().subscribe("unknown")
 	for _, suffix := range []string{"reply-to", "session-end", "deliveries", "think-dlq", "memoir-context"} {
 		s.take(suffix, "s", 1, `{}`)
@@ -140,8 +139,8 @@ func TestOtherTopicsAndRecordsWithoutAKeyAreNotShown(t *testing.T) {
 	unknown.none("unknown")
 }
 
-func TestAnswerThatIsWrittenAgainIsShownOnce(t *testing.T) {
-	s := newSite(t)
+func TestRepeatedOutputIsShownAsOneAnswer(t *testing.T) {
+	s := newFixture(t)
 	b := s.open().subscribe("s")
 	s.take("message-output", "s", 1, `{"content":"a"}`, withID("turn/0/output/0"))
 	s.take("message-output", "s", 2, `{"content":"a"}`, withID("turn/0/output/0"))

@@ -11,20 +11,21 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// hub knows who has subscribed to what, and hands out frames. One lock guards all of it, and nothing waits under it: so
-// a client that comes while another one goes is not lost (D-43), and one that ends meets nobody else (D-07).
+// hub holds the subscriptions and distributes frames. One lock guards all of it and no operation blocks while holding it.
+// So a client that subscribes while the session's last client leaves loses no frame, and a connection that fails affects no
+// other client.
 type hub struct {
 	rules *rules
 	feeds map[string]feed
 
 	mu         sync.Mutex
 	clients    map[*client]struct{}
-	gone       sync.WaitGroup // clients
+	serving    sync.WaitGroup // for the clients
 	closed     bool
 	sessions   map[string]*session
-	idle       *list.List // of *session: nobody has subscribed, the longest first
+	idle       *list.List // of *session without subscribers, longest idle first
 	remembered *list.List // of *entry, oldest first
-	bytes      int        // of them
+	bytes      int        // of all entries
 }
 
 func newHub(r *rules, names [feedCount]string) *hub {
@@ -38,7 +39,8 @@ func newHub(r *rules, names [feedCount]string) *hub {
 	return h
 }
 
-// admit counts a client in; false says that there is no place. Whoever is admitted leaves.
+// admit adds a client. It returns false if the hub is closed or has too many clients. The caller calls leave for every
+// admitted client.
 func (h *hub) admit(c *client) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +48,7 @@ func (h *hub) admit(c *client) bool {
 		return false
 	}
 	h.clients[c] = struct{}{}
-	h.gone.Add(1)
+	h.serving.Add(1)
 	return true
 }
 
@@ -55,30 +57,30 @@ func (h *hub) leave(c *client) {
 	defer h.mu.Unlock()
 	h.unsubscribe(c)
 	delete(h.clients, c)
-	h.gone.Done()
+	h.serving.Done()
 }
 
-// close ends all clients and admits no more. It returns when they are gone.
+// close disconnects all clients, admits no more, and returns when they have left.
 func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true
 	for c := range h.clients {
-		c.finish(ws.StatusGoingAway, reasonStopping)
+		c.end(ws.StatusGoingAway, reasonStopping)
 	}
 	h.mu.Unlock()
-	h.gone.Wait()
+	h.serving.Wait()
 }
 
-// subscribe gives a client what its session gets from now on, in place of what it got.
+// subscribe replaces a client's subscription. The client receives the frames of the session from now on.
 func (h *hub) subscribe(c *client, session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.join(c, session)
 }
 
-// hold does the same, but has the client wait for release, and returns the frames behind last where they are
-// remembered.
-func (h *hub) hold(c *client, session, last string) (missed []*frame, ok bool) {
+// subscribeHeld is subscribe for a client that resumes: the client's new frames are held until release. It returns the
+// frames after last if they are in memory.
+func (h *hub) subscribeHeld(c *client, session, last string) (missed []*frame, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.join(c, session)
@@ -87,7 +89,7 @@ func (h *hub) hold(c *client, session, last string) (missed []*frame, ok bool) {
 }
 
 func (h *hub) join(c *client, id string) *session {
-	c.holding, c.held, c.bytes, c.floor = false, nil, 0, floor{}
+	c.holding, c.held, c.heldBytes, c.replayed = false, nil, 0, replayEnd{}
 	if c.session != nil && c.session.id == id {
 		return c.session
 	}
@@ -97,7 +99,7 @@ func (h *hub) join(c *client, id string) *session {
 	case s == nil:
 		s = &session{
 			id: id, subscribers: map[*client]struct{}{},
-			place: eventID{session: digestOf(id), born: clampMS(h.rules.clock.Now())},
+			template: eventID{session: digestOf(id), born: clampMS(h.rules.clock.Now())},
 		}
 		h.sessions[id] = s
 	case s.idle != nil:
@@ -130,41 +132,42 @@ func (h *hub) unsubscribe(c *client) {
 	delete(h.sessions, oldest.id)
 }
 
-// release gives a client what it was held back from, then what comes. stop ends it.
-func (h *hub) release(c *client, f floor, stop <-chan struct{}) {
+// release queues the held frames of a client, and from then on every new frame. It skips frames that the replay already
+// sent. It returns when that is done or stop is closed.
+func (h *hub) release(c *client, end replayEnd, stop <-chan struct{}) {
 	for {
 		h.mu.Lock()
-		c.floor = f
+		c.replayed = end
 		held := c.held
-		c.held, c.bytes = nil, 0
+		c.held, c.heldBytes = nil, 0
 		c.holding = len(held) > 0
 		h.mu.Unlock()
 		if len(held) == 0 {
 			return
 		}
 		for _, frame := range held {
-			if !f.above(frame) && !c.queue.wait(stop, item{text: frame.text}) {
+			if !end.includes(frame) && !c.queue.wait(stop, item{text: frame.text}) {
 				return
 			}
 		}
 	}
 }
 
-// take shows a record to the clients of its session. A record that belongs to none, or to one without clients, is
-// passed over.
-func (h *hub) take(r processors.Inbound) {
+// onRecord sends a record to the clients of its session. It skips records without a session and records of sessions that
+// the hub does not hold.
+func (h *hub) onRecord(r processors.Inbound) {
 	f, ok := h.feeds[r.Topic]
 	if !ok || r.Key == nil {
 		return
 	}
 	id := string(r.Key)
 	if f == feedLatency {
-		id = sessionIn(r.Value) // its key is a tool
+		id = sessionIn(r.Value) // the record's key is a tool
 	}
-	if !h.knows(id) {
+	if !h.holds(id) {
 		return
 	}
-	record := show(f, id, r)
+	record := render(f, id, r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[id]
@@ -172,7 +175,7 @@ func (h *hub) take(r processors.Inbound) {
 		return
 	}
 	answered := record.chat != nil && s.answered(record.output)
-	for _, frame := range record.stamp(id, s.place, &s.seen, answered) {
+	for _, frame := range record.frames(id, s.template, &s.seen, answered) {
 		h.remember(s, frame)
 		for c := range s.subscribers {
 			c.offer(frame)
@@ -180,19 +183,21 @@ func (h *hub) take(r processors.Inbound) {
 	}
 }
 
+// sessionIn returns the session_id in a record's value, empty if there is none.
 func sessionIn(value []byte) string {
 	id := members(topics.Raw(value), "session_id")["session_id"]
 	text, _ := jsontext.AppendUnquote(nil, id)
 	return string(text)
 }
 
-func (h *hub) knows(session string) bool {
+// holds reports whether a session has clients, or had them lately.
+func (h *hub) holds(session string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sessions[session] != nil
 }
 
-// deliver puts an item before all clients of a session; it returns before how many.
+// deliver queues an item for all clients of a session and returns for how many.
 func (h *hub) deliver(session string, i item) (clients int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,16 +209,16 @@ func (h *hub) deliver(session string, i item) (clients int) {
 		if c.queue.put(i) {
 			clients++
 		} else {
-			c.finish(ws.StatusTryAgainLater, reasonSlow)
+			c.end(ws.StatusTryAgainLater, reasonSlow)
 		}
 	}
 	return clients
 }
 
-// remember keeps a frame for those who come back, within the limits.
+// remember stores a frame for clients that resume, within the limits.
 func (h *hub) remember(s *session, f *frame) {
 	e := &entry{session: s, frame: f}
-	e.among = h.remembered.PushBack(e)
+	e.element = h.remembered.PushBack(e)
 	s.recent = append(s.recent, e)
 	s.bytes, h.bytes = s.bytes+len(f.text), h.bytes+len(f.text)
 	for len(s.recent) > h.rules.replay.Frames || s.bytes > h.rules.replay.Bytes {
@@ -224,12 +229,12 @@ func (h *hub) remember(s *session, f *frame) {
 	}
 }
 
-// forget drops a session's oldest frame. The oldest of all is the oldest of its session too.
+// forget drops a session's oldest frame. The oldest frame of all is also the oldest of its session.
 func (h *hub) forget(s *session) {
 	e := s.recent[0]
 	s.recent[0] = nil
 	s.recent = s.recent[1:]
 	s.forgotten = e.frame.id
-	h.remembered.Remove(e.among)
+	h.remembered.Remove(e.element)
 	s.bytes, h.bytes = s.bytes-len(e.frame.text), h.bytes-len(e.frame.text)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// running is a server that reads from a broker.
-func running(t *testing.T, brokers []string) (s *site, stop func()) {
+// running starts a server that reads from a broker.
+func running(t *testing.T, brokers []string) (s *fixture, stop func()) {
 	t.Helper()
 	server, err := New("pilot")
 	require.NoError(t, err)
-	s = &site{Server: server, t: t, http: httptest.NewServer(server)}
+	s = &fixture{Server: server, t: t, http: httptest.NewServer(server)}
 	t.Cleanup(s.http.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -38,7 +38,7 @@ func running(t *testing.T, brokers []string) (s *site, stop func()) {
 	return s, stop
 }
 
-func TestEveryServerShowsWhatTheTopicsGet(t *testing.T) {
+func TestEveryServerShowsNewRecordsAndResumesClients(t *testing.T) {
 	broker, err := embedded.Start(embedded.WithPartitions(4))
 	require.NoError(t, err)
 	defer broker.Close()
@@ -70,15 +70,16 @@ func TestEveryServerShowsWhatTheTopicsGet(t *testing.T) {
 	publish(catalog.MessageOutput.Name(), `{"content":"three"}`, "turn/0/output/0")
 	last := a.require(`pipeline_event`, `chat_response`)[1]
 	same := b.require(`pipeline_event`, `chat_response`)[1]
-	require.Equal(t, last.data, same.data, "the same answer has the same id everywhere")
+	require.Equal(t, last.data, same.data, "the answer has the same ID in every process")
 
-	// The first server stops while the client is away; it comes back to the second, and to a third that never saw it.
+	// The first server stops while the client is disconnected. The client resumes at the second server, and at a third one
+	// that was started later.
 	require.NoError(t, a.CloseNow())
 	stop()
 	publish(catalog.ToolUse.Name(), `"four"`, "")
 	publish(catalog.MessageOutput.Name(), `{"content":"five"}`, "turn-2/0/output/0")
 	third, _ := running(t, broker.Addrs())
-	for _, s := range []*site{second, third} {
+	for _, s := range []*fixture{second, third} {
 		back := s.open().resume("s", last.id)
 		back.require(`"four"`, `pipeline_event`, `"content":"five"`, `"complete":true,"replayed":3`)
 	}

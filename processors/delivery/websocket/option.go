@@ -13,10 +13,10 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// ErrConfig is wrapped by everything that New and Run refuse.
+// ErrConfig is wrapped by the errors of New and Run about an invalid agent name, option or connection setting.
 var ErrConfig = errors.New("websocket: bad configuration")
 
-// Option changes what New makes.
+// Option sets a property of the server that New returns. New returns an error for every invalid value.
 type Option func(*rules)
 
 type rules struct {
@@ -33,109 +33,114 @@ type rules struct {
 	errs         []error
 }
 
-// limits bound a number of frames.
+// limits bounds the number and the total size of frames.
 type limits struct{ frames, bytes int }
 
-func (l limits) hold(frames, bytes int) bool {
+// allow reports whether the limits allow so many frames and bytes. A single frame may have any size.
+func (l limits) allow(frames, bytes int) bool {
 	return frames <= l.frames && (bytes <= l.bytes || frames <= 1)
 }
 
-// Replay is what clients that come back can be given. Fields that are zero keep their defaults.
+// Replay limits what clients that resume can receive. Zero fields keep their defaults.
 type Replay struct {
-	// Frames and Bytes bound what is remembered of a session, and what is read back for it (256, 1 MiB).
+	// Frames and Bytes limit the frames of one session in memory, and the records of one read from the topics (default 256
+	// and 1 MiB).
 	Frames, Bytes int
-	// Sessions is how many sessions are remembered whose last client has gone (1000), TotalBytes what all sessions
-	// together may take (64 MiB).
+	// Sessions limits the sessions in memory that have no clients (default 1000). TotalBytes limits the frames of all
+	// sessions in memory (default 64 MiB).
 	Sessions, TotalBytes int
-	// Window is how long ago the last frame may have been that a client got, where it is read back (15 minutes).
-	Window time.Duration
+	// MaxAge limits the age of the last frame that a client received, if its missed frames are read from the topics (default
+	// 15 minutes).
+	MaxAge time.Duration
 }
 
 func defaults() rules {
 	return rules{
 		clients: 10_000, queue: limits{256, 8 << 20}, inbound: 4 << 10,
 		ping: 30 * time.Second, pong: 10 * time.Second, write: 10 * time.Second,
-		replay: Replay{Frames: 256, Bytes: 1 << 20, Sessions: 1000, TotalBytes: 64 << 20, Window: 15 * time.Minute},
+		replay: Replay{Frames: 256, Bytes: 1 << 20, Sessions: 1000, TotalBytes: 64 << 20, MaxAge: 15 * time.Minute},
 		clock:  clock.System(), logger: zap.NewNop(),
 	}
 }
 
-func (r *rules) refuse(format string, args ...any) {
+// invalid records an option error, which New returns.
+func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// Authenticate says who asks for a connection; an error refuses it with 401, without telling why. It is called from
-// several goroutines.
+// Authenticate identifies the caller of a connection request. If it returns an error, the server answers 401 without the
+// error's text. It is called concurrently.
 type Authenticate func(r *http.Request) (Caller, error)
 
-// Caller is who has a connection.
+// Caller describes the client of a connection.
 type Caller struct {
-	// MaySubscribe reports whether the caller may see a session; where it may not, the answer is a "refused" frame. Nil:
-	// any.
+	// MaySubscribe reports whether the caller may see a session. If not, the client receives a "refused" frame. Nil allows
+	// all sessions.
 	MaySubscribe func(sessionID string) bool
 }
 
-// WithAuthenticate sets who may connect (default: anyone, as in FlightDeck).
+// WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck).
 func WithAuthenticate(a Authenticate) Option {
 	return func(r *rules) { r.authenticate = a }
 }
 
-// WithOrigins sets from which pages browsers may connect, besides those of the server's own host: host patterns as
-// path.Match has them, or scheme://host patterns (default: any, as in FlightDeck).
+// WithOrigins sets the origins of the pages from which browsers may connect, in addition to the server's own host: patterns
+// of path.Match for host or scheme://host (default: any origin, as in FlightDeck).
 func WithOrigins(patterns ...string) Option {
 	return func(r *rules) {
 		for _, p := range patterns {
 			if _, err := path.Match(p, ""); err != nil || p == "" {
-				r.refuse("WithOrigins: %q is no pattern", p)
+				r.invalid("WithOrigins: %q is not a pattern", p)
 			}
 		}
 		r.origins = append([]string{}, patterns...)
 	}
 }
 
-// WithClientLimit sets how many clients there may be (default 10,000); others get 503.
+// WithClientLimit sets how many clients may be connected (default 10,000, at least 1). Others get status 503.
 func WithClientLimit(n int) Option {
 	return func(r *rules) {
 		if n < 1 {
-			r.refuse("WithClientLimit: %d, want at least 1", n)
+			r.invalid("WithClientLimit: %d, want at least 1", n)
 		}
 		r.clients = n
 	}
 }
 
-// WithQueue sets how many frames, and bytes of them, may wait for a client that reads slowly (default 256, 8 MiB). One
-// that exceeds either is dropped.
+// WithQueue sets how many frames and bytes may be queued for a client that reads slowly (default 256 and 8 MiB, both at least
+// 1). A client that exceeds either is disconnected with status 1013.
 func WithQueue(frames, bytes int) Option {
 	return func(r *rules) {
 		if frames < 1 || bytes < 1 {
-			r.refuse("WithQueue: %d and %d, want at least 1", frames, bytes)
+			r.invalid("WithQueue: %d and %d, want at least 1", frames, bytes)
 		}
 		r.queue = limits{frames, bytes}
 	}
 }
 
-// WithFrameLimit sets how long a frame of a client may be (default 4 KiB); a longer one closes it with 1009.
+// WithFrameLimit sets the largest frame of a client in bytes (default 4 KiB, at least 1). A client that sends a larger one is
+// disconnected with status 1009.
 func WithFrameLimit(bytes int64) Option {
 	return func(r *rules) {
 		if bytes < 1 {
-			r.refuse("WithFrameLimit: %d, want at least 1", bytes)
+			r.invalid("WithFrameLimit: %d, want at least 1", bytes)
 		}
 		r.inbound = bytes
 	}
 }
 
-// WithKeepalive sets how often clients are pinged, how long they may take to answer, and how long the write of a frame
-// may take (default 30 s, 10 s, 10 s). Who takes longer is cut off.
+// WithKeepalive sets how often clients are pinged, how long they may take to answer, and how long the write of a frame may
+// take (default 30 s, 10 s and 10 s, all positive). A client that exceeds a limit is disconnected.
 func WithKeepalive(every, answer, write time.Duration) Option {
 	return func(r *rules) {
 		if every <= 0 || answer <= 0 || write <= 0 {
-			r.refuse("WithKeepalive: %s, %s and %s, want positive times", every, answer, write)
+			r.invalid("WithKeepalive: %s, %s and %s, want durations above zero", every, answer, write)
 		}
 		r.ping, r.pong, r.write = every, answer, write
 	}
 }
 
-// WithReplay sets what clients that come back can be given.
+// WithReplay limits what clients that resume can receive.
 func WithReplay(replay Replay) Option {
 	return func(r *rules) {
 		for _, n := range []struct {
@@ -149,38 +154,38 @@ func WithReplay(replay Replay) Option {
 			{"TotalBytes", replay.TotalBytes, &r.replay.TotalBytes},
 		} {
 			if n.set < 0 {
-				r.refuse("WithReplay: %s is %d, want at least 0", n.name, n.set)
+				r.invalid("WithReplay: %s is %d, want at least 0", n.name, n.set)
 			}
 			if n.set > 0 {
 				*n.to = n.set
 			}
 		}
-		if replay.Window < 0 {
-			r.refuse("WithReplay: Window is %s, want at least 0", replay.Window)
+		if replay.MaxAge < 0 {
+			r.invalid("WithReplay: MaxAge is %s, want at least 0", replay.MaxAge)
 		}
-		if replay.Window > 0 {
-			r.replay.Window = replay.Window
+		if replay.MaxAge > 0 {
+			r.replay.MaxAge = replay.MaxAge
 		}
 	}
 }
 
-// WithClock sets the clock by which it is judged how long a client was away (default: the system's). Pings and writes
-// do not go by it.
+// WithClock sets the clock by which Replay.MaxAge is measured (default: the system clock). Pings and write timeouts do not use
+// it.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {
-			r.refuse("WithClock: nil")
+			r.invalid("WithClock: nil")
 			return
 		}
 		r.clock = c
 	}
 }
 
-// WithLogger sets the logger (default: none). Nothing of a record or a frame is logged.
+// WithLogger sets the logger (default: none). The contents of records and frames are never logged.
 func WithLogger(l *zap.Logger) Option {
 	return func(r *rules) {
 		if l == nil {
-			r.refuse("WithLogger: nil")
+			r.invalid("WithLogger: nil")
 			return
 		}
 		r.logger = l

@@ -2,17 +2,17 @@ package websocket
 
 import "sync"
 
-// item is a frame that waits for a client. written, if not nil, has room for one and is told when it was written.
+// item is a queued frame. If written is not nil, it has a capacity of 1 and receives a value when the frame was written.
 type item struct {
 	text    []byte
 	written chan<- struct{}
 }
 
-// queue is what waits for a client, within limits.
+// queue holds the frames that wait for a client, within limits. It is safe for concurrent use.
 type queue struct {
 	limits limits
-	more   chan struct{} // of one element: something came
-	room   chan struct{} // of one element: something was taken
+	more   chan struct{} // capacity 1: an item was added
+	room   chan struct{} // capacity 1: an item was removed
 
 	mu    sync.Mutex
 	items []item
@@ -23,11 +23,11 @@ func newQueue(l limits) *queue {
 	return &queue{limits: l, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// put adds an item unless that would exceed a limit.
+// put adds an item. It returns false if the item would exceed a limit.
 func (q *queue) put(i item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.limits.hold(len(q.items)+1, q.bytes+len(i.text)) {
+	if !q.limits.allow(len(q.items)+1, q.bytes+len(i.text)) {
 		return false
 	}
 	q.items, q.bytes = append(q.items, i), q.bytes+len(i.text)
@@ -35,7 +35,8 @@ func (q *queue) put(i item) bool {
 	return true
 }
 
-// wait adds an item when there is room, or returns false when stop is closed. One goroutine at a time waits.
+// wait adds an item as soon as there is room. It returns false if stop is closed before. Only one goroutine may wait at a
+// time.
 func (q *queue) wait(stop <-chan struct{}, i item) bool {
 	for !q.put(i) {
 		select {
@@ -47,7 +48,7 @@ func (q *queue) wait(stop <-chan struct{}, i item) bool {
 	return true
 }
 
-// take removes the first item; ok is false when there is none.
+// take removes the first item. ok is false if the queue is empty.
 func (q *queue) take() (i item, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,6 +62,7 @@ func (q *queue) take() (i item, ok bool) {
 	return i, true
 }
 
+// signal sends without blocking to a channel of capacity 1.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

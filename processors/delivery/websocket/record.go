@@ -12,25 +12,26 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// withheld stands in for bytes that cannot be read and may hold a token.
+// withheld replaces a record that cannot be parsed and may contain a token.
 const withheld = "(withheld)"
 
-// readable is the first JSON value of a record without its bearer tokens (D-20); ok is false where there is none.
-// Escapes of lone surrogates pass: browsers take them.
+// readable returns the first JSON value of a record without its bearer tokens, which browsers must not receive. ok is false
+// if there is no valid value. Escaped lone surrogates are valid, because browsers accept them.
 func readable(raw []byte) (value topics.Raw, ok bool) {
 	d := decoder(raw)
-	whole, err := d.ReadValue()
-	if err != nil || !utf8.Valid(whole) || codec.Deeper(whole, topics.MaxDepth) {
+	first, err := d.ReadValue()
+	if err != nil || !utf8.Valid(first) || codec.Deeper(first, topics.MaxDepth) {
 		return nil, false
 	}
-	if !suspicious(whole) {
-		return topics.Raw(bytes.Clone(whole)), true
+	if !suspicious(first) {
+		return topics.Raw(bytes.Clone(first)), true
 	}
-	cleaned, err := appendWithoutTokens(make([]byte, 0, len(whole)), decoder(whole))
+	cleaned, err := appendWithoutTokens(make([]byte, 0, len(first)), decoder(first))
 	return cleaned, err == nil
 }
 
-// unreadable is what is shown of a record that is no JSON. Null reads "null", as in FlightDeck.
+// unreadable returns the text for a record that is not JSON: its bytes, or withheld. For a tombstone it is "null", as in
+// FlightDeck.
 func unreadable(raw []byte) string {
 	switch {
 	case raw == nil:
@@ -46,12 +47,12 @@ func decoder(raw []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// suspicious reports whether a text may have a member that is a token: by its name, or by one that is escaped.
+// suspicious reports whether a text may contain a token: it contains "bearer", or an escape that may hide it.
 func suspicious(raw []byte) bool {
 	return bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(bytes.ToLower(raw), []byte("bearer"))
 }
 
-// appendWithoutTokens appends a value without its members that are tokens. The others keep their bytes and order.
+// appendWithoutTokens appends a value without its members that are tokens. Other members keep their bytes and order.
 func appendWithoutTokens(b []byte, d *jsontext.Decoder) ([]byte, error) {
 	opening := d.PeekKind()
 	if opening != '{' && opening != '[' {
@@ -89,20 +90,21 @@ func appendWithoutTokens(b []byte, d *jsontext.Decoder) ([]byte, error) {
 		empty = false
 	}
 	_, err := d.ReadToken()
-	return append(b, byte(opening)+2), err // the brackets' codes differ by two
+	return append(b, byte(opening)+2), err // ']' and '}' are two codes after '[' and '{'
 }
 
 func namesToken(quoted []byte) bool {
-	name, _ := jsontext.AppendUnquote(nil, quoted) // names of tokens have nothing to replace
+	name, _ := jsontext.AppendUnquote(nil, quoted) // an invalid name is not a token's
 	return strings.EqualFold(string(name), "bearerToken") || strings.EqualFold(string(name), "bearer_token")
 }
 
-// members are an object's own members of those names; nulls and absent ones are missing.
+// members returns the members of an object that have the given names, without nulls. If several have one name, the last
+// counts.
 func members(object topics.Raw, names ...string) map[string]topics.Raw {
-	found := map[string]topics.Raw{}
+	values := map[string]topics.Raw{}
 	d := decoder(object)
 	if d.PeekKind() != '{' {
-		return found
+		return values
 	}
 	_, err := d.ReadToken()
 	for err == nil && d.PeekKind() == '"' {
@@ -120,10 +122,10 @@ func members(object topics.Raw, names ...string) map[string]topics.Raw {
 			break
 		}
 		if value.Kind() == 'n' {
-			delete(found, key)
+			delete(values, key)
 		} else {
-			found[key] = topics.Raw(bytes.Clone(value))
+			values[key] = topics.Raw(bytes.Clone(value))
 		}
 	}
-	return found
+	return values
 }

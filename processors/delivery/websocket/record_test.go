@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// D-20: the token of FlightDeck's message-output reached every browser.
+// In FlightDeck, every browser received the token in message-output.
 func TestNoBearerTokenIsInAFrame(t *testing.T) {
 	for name, c := range map[string]struct{ suffix, value, want string }{
 		"output": {
@@ -24,7 +24,7 @@ func TestNoBearerTokenIsInAFrame(t *testing.T) {
 		"its text": {"message-output", `{"content":"bearerToken"}`, `{"content":"bearerToken"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			b := s.open().subscribe("s")
 			s.take(c.suffix, "s", 7, c.value)
 			g := b.next()
@@ -32,7 +32,7 @@ func TestNoBearerTokenIsInAFrame(t *testing.T) {
 			require.True(t, strings.HasSuffix(g.data, `,"value":`+c.want+`}`), g.data)
 		})
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	b := s.open().subscribe("s")
 	for offset, broken := range []string{
 		`{"reply_to":{"bearerToken":"s3cret"}`, `{"BearerToken":"s3cret"`, `{"\u0062earerToken":"s3cret"`,
@@ -52,19 +52,19 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for feed := range feedCount {
-			frame := show(feed, "s", record("message-output", "s", 1, string(raw)))
-			for _, open := range [][]byte{frame.event, frame.chat} {
+			r := render(feed, "s", record("message-output", "s", 1, string(raw)))
+			for _, open := range [][]byte{r.event, r.chat} {
 				if open == nil {
 					continue
 				}
-				whole := closed(open, "s", "id")
-				value, ok := readable(whole)
-				require.True(t, ok, "%q", whole)
+				frame := completed(open, "s", "id")
+				value, ok := readable(frame)
+				require.True(t, ok, "%q", frame)
 				require.Empty(t, members(value, "bearerToken"))
-				again, err := appendWithoutTokens(nil, decoder(whole))
+				again, err := appendWithoutTokens(nil, decoder(frame))
 				require.NoError(t, err)
 				compacted, _ := readable(again)
-				require.Equal(t, len(compacted), len(again), "nothing is left to take out")
+				require.Equal(t, len(compacted), len(again), "no token is left")
 			}
 		}
 	})

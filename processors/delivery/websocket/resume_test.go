@@ -13,23 +13,23 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// shelf is a follower that has the records it was given.
-type shelf struct {
+// fakeFollower is a follower that replays given records.
+type fakeFollower struct {
 	mu      sync.Mutex
 	records []processors.Inbound
 	next    map[string]int64
 	err     error
-	before  func(ctx context.Context) // Replay returns
-	since   time.Time                 // that Replay was asked for last
+	before  func(ctx context.Context) // called before Replay returns
+	since   time.Time                 // of the last Replay
 }
 
-func (s *shelf) Ready() <-chan struct{} {
+func (s *fakeFollower) Ready() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }
 
-func (s *shelf) Replay(
+func (s *fakeFollower) Replay(
 	ctx context.Context, topic, key string, since time.Time, take func(context.Context, processors.Inbound) bool,
 ) (int64, error) {
 	s.mu.Lock()
@@ -49,7 +49,7 @@ func (s *shelf) Replay(
 	return s.next[topic], nil
 }
 
-func (s *site) shelve(f *shelf) {
+func (s *fixture) setFollower(f *fakeFollower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.main, s.legacy = f, f
@@ -66,8 +66,8 @@ func (b *browser) require(want ...string) []got {
 	return all
 }
 
-func TestClientThatComesBackGetsWhatItMissed(t *testing.T) {
-	s := newSite(t)
+func TestResumingClientReceivesWhatItMissed(t *testing.T) {
+	s := newFixture(t)
 	b := s.open().subscribe("s")
 	s.take("message-input", "s", 1, `"one"`)
 	last := b.next().id
@@ -80,13 +80,13 @@ func TestClientThatComesBackGetsWhatItMissed(t *testing.T) {
 	s.take("message-input", "s", 3, `"four"`)
 	again.require(`"value":"four"`)
 
-	// Between the two frames of one output too, and behind what was replayed.
+	// It can resume between the two frames of one output, and after a replay.
 	s.open().resume("s", all[1].id).require(`"chat_response"`, `"four"`, `"replayed":2`)
 	s.open().resume("s", all[2].id).require(`"four"`, `"replayed":1`)
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	s := newSite(t, WithReplay(Replay{Frames: 3, Sessions: 2, TotalBytes: 2000}))
+	s := newFixture(t, WithReplay(Replay{Frames: 3, Sessions: 2, TotalBytes: 2000}))
 	b := s.open().subscribe("s")
 	var ids []string
 	for i := range 5 {
@@ -115,9 +115,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Len(t, s.hub.sessions, 4)
 }
 
-// Another process sent the last event: what was missed comes from the topics.
-func TestWhatAnotherProcessShowedIsReadBack(t *testing.T) {
-	first, second := newSite(t), newSite(t)
+// Another process sent the last frame, so this one reads the missed frames from the topics.
+func TestClientOfAnotherProcessResumesFromTheTopics(t *testing.T) {
+	first, second := newFixture(t), newFixture(t)
 	b := first.open().subscribe("s")
 	first.take("message-input", "s", 1, `"one"`)
 	first.take("message-output", "s", 7, `{"content":"two"}`)
@@ -134,51 +134,51 @@ func TestWhatAnotherProcessShowedIsReadBack(t *testing.T) {
 		record("tool-use", "s", 5, `"five"`, later(4*time.Second)),
 		record("message-output", "s", 8, `{"content":"two"}`, later(5*time.Second)),
 	}
-	f := &shelf{records: all, next: map[string]int64{"pilot-message-input": 4}}
-	// While it is read back, this process comes to records that were read back, and to one that was not.
+	f := &fakeFollower{records: all, next: map[string]int64{"pilot-message-input": 4}}
+	// During the replay, this process receives a record that the replay sent and one that it did not send.
 	f.before = func(context.Context) {
 		second.take("message-input", "s", 2, `"four"`)
 		second.take("message-input", "s", 4, `"six"`, later(time.Minute))
 	}
-	second.shelve(f)
+	second.setFollower(f)
 	again := second.open().resume("s", last)
 	frames := again.require(`"chat_response"`, `"three"`, `"four"`, `"five"`, `"pipeline_event"`, `"chat_response"`,
 		`"complete":true,"replayed":6`, `"six"`)
-	require.Equal(t, noon.UnixMilli(), f.since.UnixMilli(), "what was before the session was looked at is not read")
+	require.Equal(t, noon.UnixMilli(), f.since.UnixMilli(), "older records than the session are not read")
 
-	// And from the midst of what was replayed, in a third.
+	// A third process resumes from a replayed frame.
 	f.before = nil
-	third := newSite(t)
-	third.shelve(f)
+	third := newFixture(t)
+	third.setFollower(f)
 	third.open().resume("s", frames[2].id).require(`"five"`, `"pipeline_event"`, `"chat_response"`, `"replayed":3`)
 }
 
-func TestWhatCannotBeHadIsSaid(t *testing.T) {
-	first := newSite(t)
+func TestIncompleteResumeStatesTheReason(t *testing.T) {
+	first := newFixture(t)
 	b := first.open().subscribe("s")
 	first.take("message-input", "s", 1, `"one"`)
 	last := b.next().id
-	many := &shelf{}
+	many := &fakeFollower{}
 	for i := range 300 {
 		many.records = append(many.records, record("message-input", "s", int64(i+2), `{}`, later(time.Second)))
 	}
 	for name, c := range map[string]struct {
 		session, last string
-		follower      *shelf
+		follower      *fakeFollower
 		after         time.Duration
 		reason        string
 	}{
-		"no id":             {"s", "x", &shelf{}, 0, reasonUnknown},
-		"another session's": {"t", last, &shelf{}, 0, reasonUnknown},
-		"long ago":          {"s", last, &shelf{}, time.Hour, reasonLongAgo},
+		"no id":             {"s", "x", &fakeFollower{}, 0, reasonUnknown},
+		"another session's": {"t", last, &fakeFollower{}, 0, reasonUnknown},
+		"long ago":          {"s", last, &fakeFollower{}, time.Hour, reasonLongAgo},
 		"too much":          {"s", last, many, 0, reasonTooMuch},
-		"away":              {"s", last, &shelf{err: errors.New("s3cret")}, 0, reasonAway},
+		"away":              {"s", last, &fakeFollower{err: errors.New("s3cret")}, 0, reasonAway},
 		"not running":       {"s", last, nil, 0, reasonAway},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			if c.follower != nil {
-				s.shelve(c.follower)
+				s.setFollower(c.follower)
 			}
 			s.clock.Advance(c.after)
 			b := s.open().resume(c.session, c.last)
@@ -189,14 +189,14 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 	}
 }
 
-func TestNewSubscriptionEndsAReplay(t *testing.T) {
-	s := newSite(t)
+func TestNewSubscriptionCancelsAResume(t *testing.T) {
+	s := newFixture(t)
 	entered := make(chan struct{})
-	s.shelve(&shelf{before: func(ctx context.Context) {
+	s.setFollower(&fakeFollower{before: func(ctx context.Context) {
 		close(entered)
 		<-ctx.Done()
 	}})
-	other := newSite(t)
+	other := newFixture(t)
 	b := other.open().subscribe("s")
 	other.take("message-input", "s", 1, `"one"`)
 	again := s.open().resume("s", b.next().id)

@@ -16,24 +16,26 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Server shows an agent's sessions to WebSocket clients. Its methods are safe for concurrent use.
+// Server shows the sessions of an agent to WebSocket clients. Its methods are safe for concurrent use.
 type Server struct {
 	agent   string
 	names   [feedCount]string
 	rules   *rules
 	hub     *hub
 	accept  *ws.AcceptOptions
-	reading chan struct{} // places for readBack
+	reading chan struct{} // one element per read from the topics that is running
 	started atomic.Bool
 	ready   chan struct{}
 
 	mu sync.Mutex
-	// Nil before Run. Nobody makes the topic session-context any more: whoever waits for it waits apart.
+	// The followers are nil before Run. The topic session-context has its own, because it may not exist: only FlightDeck
+	// creates it, and a follower waits for all its topics.
 	main, legacy follower
 }
 
-// New makes the server of an agent. Without WithAuthenticate anyone may see every session, and without WithOrigins from
-// any page; both are logged once, here.
+// New returns a server for an agent. It opens no connection. Without WithAuthenticate any client may subscribe to every
+// session, and without WithOrigins browsers may connect from any page. New logs a warning for each.
+// The error wraps ErrConfig.
 func New(agent string, opts ...Option) (*Server, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -48,20 +50,21 @@ func New(agent string, opts ...Option) (*Server, error) {
 	}
 	names := feedsOf(catalog)
 	s := &Server{
-		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, readBacks),
+		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, maxTopicReads),
 		ready:  make(chan struct{}),
 		accept: &ws.AcceptOptions{InsecureSkipVerify: r.origins == nil, OriginPatterns: r.origins},
 	}
 	if r.authenticate == nil {
-		r.logger.Warn("WebSocket is open: whoever reaches it may see every session", zap.String("agent", agent))
+		r.logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (use WithAuthenticate)", zap.String("agent", agent))
 	}
 	if r.origins == nil {
-		r.logger.Warn("WebSocket takes browsers from any page", zap.String("agent", agent))
+		r.logger.Warn("browsers may connect from any page (use WithOrigins)", zap.String("agent", agent))
 	}
 	return s, nil
 }
 
-// ServeHTTP implements http.Handler, for any path. It returns when the client has gone.
+// ServeHTTP implements http.Handler for any path. It blocks until the client has disconnected. It answers 401 if the client
+// is not authenticated and 503 if there are too many clients.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var caller Caller
 	if s.rules.authenticate != nil {
@@ -74,26 +77,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newClient(s.rules, caller)
 	if !s.hub.admit(c) {
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "no more clients now", http.StatusServiceUnavailable)
+		http.Error(w, "too many clients", http.StatusServiceUnavailable)
 		return
 	}
 	defer s.hub.leave(c)
 	conn, err := ws.Accept(w, r, s.accept)
 	if err != nil {
-		return // it has answered
+		return // Accept has written the response
 	}
 	c.conn = conn
 	subscriber := &subscriber{server: s, client: c}
-	defer subscriber.stop()
+	defer subscriber.stopResume()
 	c.serve(subscriber.receive)
 }
 
-// subscriber acts on what a client sends.
+// subscriber handles the frames that a client sends.
 type subscriber struct {
 	server *Server
 	client *client
-	cancel context.CancelFunc // of what resumes; nil where nothing does
-	ended  sync.WaitGroup
+	cancel context.CancelFunc // cancels the resume that is running; nil if there is none
+	ended  sync.WaitGroup     // for that resume
 }
 
 func (s *subscriber) receive(frame []byte) {
@@ -103,11 +106,11 @@ func (s *subscriber) receive(frame []byte) {
 	}
 	if may := s.client.caller.MaySubscribe; may != nil && !may(sub.session) {
 		if !s.client.queue.put(item{text: refused(sub.session)}) {
-			s.client.finish(ws.StatusPolicyViolation, "too many requests that are refused")
+			s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
 		}
 		return
 	}
-	s.stop()
+	s.stopResume()
 	if sub.last == "" {
 		s.server.hub.subscribe(s.client, sub.session)
 		return
@@ -117,8 +120,8 @@ func (s *subscriber) receive(frame []byte) {
 	s.ended.Go(func() { s.server.resume(ctx, s.client, sub) })
 }
 
-// stop ends what resumes.
-func (s *subscriber) stop() {
+// stopResume cancels the resume that is running and waits for its end.
+func (s *subscriber) stopResume() {
 	if s.cancel != nil {
 		s.cancel()
 		s.cancel = nil
@@ -126,12 +129,13 @@ func (s *subscriber) stop() {
 	s.ended.Wait()
 }
 
-// Run reads the topics, from their ends on and committed records only, until ctx ends; then it closes all clients and
-// returns nil. It is no member of a group: every server of an agent sees everything. Brokers that are away and topics
-// that are missing are waited for. The options are those of processors.New about connections. It is called once.
+// Run reads the topics until ctx ends. Then it disconnects all clients and returns nil. It starts at the ends of the topics,
+// reads committed records only, and belongs to no consumer group, so that every server of an agent sees all records. It
+// waits for brokers that are unavailable and for topics that do not exist. opts are the connection options of
+// processors.New. Run may be called once. Its errors about the call wrap ErrConfig.
 func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	if !s.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%w: Run is called once", ErrConfig)
+		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
 	}
 	defer s.hub.close()
 	var names []string
@@ -141,12 +145,12 @@ func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.O
 		}
 	}
 	logged := append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)
-	main, err := processors.NewFollower(brokers, names, s.hub.take, logged...)
+	main, err := processors.NewFollower(brokers, names, s.hub.onRecord, logged...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	quiet := append(append([]processors.Option{}, opts...), processors.WithLogger(zap.NewNop()))
-	legacy, err := processors.NewFollower(brokers, []string{s.names[feedSessionContext]}, s.hub.take, quiet...)
+	legacy, err := processors.NewFollower(brokers, []string{s.names[feedSessionContext]}, s.hub.onRecord, quiet...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -167,7 +171,7 @@ func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.O
 	return group.Wait()
 }
 
-// Ready is closed when Run reads all topics: records that are written from then on are shown.
+// Ready returns a channel that is closed when Run reads all topics. Clients see the records that are written after that.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 func isReady(f interface{ Ready() <-chan struct{} }) bool {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// frame is what clients of a session get.
+// frame is a message to the clients of a session.
 type frame struct {
 	text      []byte
 	id        string
@@ -16,30 +16,30 @@ type frame struct {
 	at        time.Time
 }
 
-// session is what is known of a session that has clients, or had them lately. The hub's lock guards it.
+// session is a session that has clients, or had them lately. The hub's lock guards it.
 type session struct {
 	id          string
-	place       eventID // what its ids have in common
+	template    eventID // the part that all its event IDs have in common
 	seen        marks
 	subscribers map[*client]struct{}
-	answers     []string // ids of the last outputs that were shown as answers
+	answers     []string // IDs of the last outputs that were sent as chat_response
 	recent      []*entry // oldest first
 	bytes       int
-	forgotten   string        // id of the last frame that left recent
-	idle        *list.Element // nil while it has subscribers
+	forgotten   string        // ID of the last frame that was dropped from recent
+	idle        *list.Element // its element in hub.idle; nil while it has subscribers
 }
 
-// entry is a frame that is remembered, in its session and among all.
+// entry is a frame in memory. It is in session.recent and in hub.remembered.
 type entry struct {
 	session *session
 	frame   *frame
-	among   *list.Element
+	element *list.Element // in hub.remembered
 }
 
-// maxAnswers is how many outputs a session knows repeats of.
+// maxAnswers is how many of the last outputs of a session are deduplicated.
 const maxAnswers = 64
 
-// answered reports whether an output was shown before, and remembers it.
+// answered reports whether an output was sent as chat_response before, and stores its ID.
 func (s *session) answered(output string) bool {
 	if slices.Contains(s.answers, output) {
 		return true
@@ -51,7 +51,7 @@ func (s *session) answered(output string) bool {
 	return false
 }
 
-// since are the frames behind the one with an id; ok is false where that one is not known here.
+// since returns the frames after the one with an ID. ok is false if that frame is not in memory.
 func (s *session) since(id string) (frames []*frame, ok bool) {
 	i := slices.IndexFunc(s.recent, func(e *entry) bool { return e.frame.id == id })
 	if i < 0 && id != s.forgotten {
@@ -63,22 +63,24 @@ func (s *session) since(id string) (frames []*frame, ok bool) {
 	return frames, true
 }
 
-// stamp makes the frames of a record that a session is shown: place is what their ids have in common, seen are the
-// marks before the record, and after it when stamp returns. An answer whose output was shown before is left out.
-func (r shown) stamp(session string, place eventID, seen *marks, answered bool) []*frame {
+// frames returns the frames of a record. template is the common part of their event IDs. seen are the session's marks; frames
+// advances them past the record. If answered is true, the output was sent before and the chat_response is omitted.
+func (r rendered) frames(session string, template eventID, seen *marks, answered bool) []*frame {
 	before := *seen
 	seen[r.feed] = mark{r.partition, r.offset + 1}
-	place.feed, place.partition, place.offset, place.at = r.feed, r.partition, r.offset, clampMS(r.at)
-	make := func(k kind, text []byte, m marks) *frame {
-		place.kind, place.marks = k, m
-		id := place.String()
-		return &frame{closed(text, session, id), id, r.feed, r.partition, r.offset, r.at}
+	id := template
+	id.feed, id.partition, id.offset, id.at = r.feed, r.partition, r.offset, clampMS(r.at)
+	newFrame := func(k kind, incomplete []byte, m marks) *frame {
+		id.kind, id.marks = k, m
+		eventID := id.String()
+		return &frame{completed(incomplete, session, eventID), eventID, r.feed, r.partition, r.offset, r.at}
 	}
 	if r.chat == nil || answered {
-		return []*frame{make(kindEvent, r.event, *seen)}
+		return []*frame{newFrame(kindEvent, r.event, *seen)}
 	}
-	// Whoever comes back between the two has the record before him.
-	return []*frame{make(kindEvent, r.event, before), make(kindChat, r.chat, *seen)}
+	// The first frame has the marks before the record, so that a client that resumes after it gets the second.
+	return []*frame{newFrame(kindEvent, r.event, before), newFrame(kindChat, r.chat, *seen)}
 }
 
+// clampMS returns a time in milliseconds since the epoch, between 0 and maxMS.
 func clampMS(t time.Time) int64 { return min(max(t.UnixMilli(), 0), maxMS) }

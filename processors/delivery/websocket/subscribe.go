@@ -10,31 +10,31 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// subscription is what a client asks for.
+// subscription is a client's subscribe frame.
 type subscription struct {
 	session string
-	last    string // the last event it got; empty: it is new
+	last    string // the event_id of the last frame it received; empty for a client that does not resume
 }
 
-// maxFrameDepth is how deep a client's frame may nest.
+// maxFrameDepth bounds the nesting of a client's frame.
 const maxFrameDepth = 16
 
-// parseSubscription reads a client's frame. ok is false for what is to be ignored: other types, no session, no JSON. A
-// session that is a number or a boolean is its text, as at the chat door; of several members with one name the last
-// counts.
+// parseSubscription parses a client's frame. ok is false if the frame must be ignored: it is not JSON, has another type, or
+// names no session. A session_id that is a number or a boolean is taken as text, as the chat door does. If several members
+// have one name, the last counts.
 func parseSubscription(frame []byte) (s subscription, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(frame), jsontext.AllowDuplicateNames(true))
-	whole, err := d.ReadValue()
-	if err != nil || codec.Deeper(whole, maxFrameDepth) {
+	object, err := d.ReadValue()
+	if err != nil || codec.Deeper(object, maxFrameDepth) {
 		return subscription{}, false
 	}
-	word := func(name string) string {
-		value, _ := topics.Lookup(topics.Raw(whole), name)
+	member := func(name string) string {
+		value, _ := topics.Lookup(topics.Raw(object), name)
 		if len(value) == 0 || strings.IndexByte("{[n", value[0]) >= 0 || value[0] != '"' && name != "session_id" {
 			return ""
 		}
 		return *topics.TextOf(value)
 	}
-	s = subscription{session: word("session_id"), last: word("last_event_id")}
-	return s, word("type") == "subscribe" && strings.TrimSpace(s.session) != ""
+	s = subscription{session: member("session_id"), last: member("last_event_id")}
+	return s, member("type") == "subscribe" && strings.TrimSpace(s.session) != ""
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnlySubscriptionsAreHeard(t *testing.T) {
+func TestSubscriptionIsParsed(t *testing.T) {
 	for frame, want := range map[string]subscription{
 		`{"type":"subscribe","session_id":"s"}`:                            {"s", ""},
 		` {"session_id":" s ","type":"subscribe","x":[{}]} `:               {" s ", ""},
@@ -36,7 +36,7 @@ func TestOnlySubscriptionsAreHeard(t *testing.T) {
 	}
 }
 
-func TestEventIDsAreReadBack(t *testing.T) {
+func TestEventIDIsParsed(t *testing.T) {
 	full := eventID{
 		feed: feedOutput, partition: math.MaxInt32, offset: math.MaxInt64, kind: kindChat,
 		session: math.MaxUint32, born: maxMS, at: maxMS,

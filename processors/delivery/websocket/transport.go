@@ -10,15 +10,16 @@ import (
 
 var _ sink.Transport = (*Server)(nil)
 
-// Deliver implements sink.Transport, for topics.KindWebSocket: it succeeds when a client of this process that has
-// subscribed to the session was written the answer. Its data.id is the same at every attempt.
+// Deliver implements sink.Transport for topics.KindWebSocket. It succeeds when the answer was written to a client of this
+// process that has subscribed to the session. The answer's data.id is the same for every attempt. Deliver waits at most the
+// write timeout (WithKeepalive).
 func (s *Server) Deliver(ctx context.Context, d topics.Delivery) error {
 	body, ok := readable(d.Body)
 	if !ok {
 		return &sink.Failure{Reason: "not readable", Final: true}
 	}
 	m := members(body, "content", "timestamp", "cost")
-	text := closed(chatResponse(answerID(d.SessionID, d.DeliveryID), m), d.SessionID, "")
+	text := completed(chatResponse(answerID(d.SessionID, d.DeliveryID), m), d.SessionID, "")
 	written := make(chan struct{}, 1)
 	if s.hub.deliver(d.SessionID, item{text, written}) == 0 {
 		return &sink.Failure{Reason: "no client here has subscribed"}

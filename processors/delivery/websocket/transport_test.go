@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestDeliveryIsDoneWhenAClientWasWrittenIt(t *testing.T) {
-	s := newSite(t)
+func TestDeliverySucceedsWhenItWasWrittenToAClient(t *testing.T) {
+	s := newFixture(t)
 	d := topics.Delivery{
 		DeliveryID: "d-1", SessionID: "s", Route: topics.Destination{Kind: topics.KindWebSocket, Service: "screen"},
 		Body: topics.Raw(`{"session_id":"s","content":"N4","bearerToken":"s3cret","timestamp":"t"}`),
@@ -27,7 +27,7 @@ func TestDeliveryIsDoneWhenAClientWasWrittenIt(t *testing.T) {
 	require.Contains(t, first.text, `"role":"assistant","content":"N4","timestamp":"t"},"session_id":"s"}`)
 	require.Empty(t, first.id)
 	require.NoError(t, s.Deliver(t.Context(), d))
-	require.Equal(t, first, b.next(), "the same answer, by its id too")
+	require.Equal(t, first, b.next(), "a repeat has the same ID")
 	other.none("t")
 
 	d.Body = topics.Raw(`{`)
@@ -35,9 +35,9 @@ func TestDeliveryIsDoneWhenAClientWasWrittenIt(t *testing.T) {
 	require.True(t, f.Final)
 }
 
-func TestDeliveryThatNobodyReadsFails(t *testing.T) {
-	s := newSite(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
-	c := newClient(s.rules, Caller{}) // nobody writes what waits for it
+func TestDeliveryFailsIfNoClientReads(t *testing.T) {
+	s := newFixture(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
+	c := newClient(s.rules, Caller{}) // without a goroutine that writes its queue
 	require.True(t, s.hub.admit(c))
 	defer s.hub.leave(c)
 	s.hub.subscribe(c, "s")

@@ -22,33 +22,33 @@ const patience = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
-// site is a server that clients reach over loopback. Records are handed to it as its Run would.
-type site struct {
+// fixture is a server that clients reach over loopback. Tests pass records to it in place of Run.
+type fixture struct {
 	*Server
 	t     testing.TB
 	http  *httptest.Server
 	clock *clock.Fake
 }
 
-func newSite(t testing.TB, opts ...Option) *site {
+func newFixture(t testing.TB, opts ...Option) *fixture {
 	t.Helper()
 	c := clock.NewFake(noon)
 	s, err := New("pilot", append([]Option{WithClock(c)}, opts...)...)
 	require.NoError(t, err)
-	w := &site{Server: s, t: t, http: httptest.NewServer(s), clock: c}
+	w := &fixture{Server: s, t: t, http: httptest.NewServer(s), clock: c}
 	t.Cleanup(w.http.Close)
 	t.Cleanup(s.hub.close)
 	return w
 }
 
-// browser is a client.
+// browser is a WebSocket client.
 type browser struct {
 	*ws.Conn
 	t    testing.TB
-	from *site
+	from *fixture
 }
 
-func (s *site) dial(path string, headers ...string) (*browser, *http.Response, error) {
+func (s *fixture) dial(path string, headers ...string) (*browser, *http.Response, error) {
 	h := http.Header{}
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
@@ -64,7 +64,7 @@ func (s *site) dial(path string, headers ...string) (*browser, *http.Response, e
 	return b, response, nil
 }
 
-func (s *site) open() *browser {
+func (s *fixture) open() *browser {
 	s.t.Helper()
 	b, _, err := s.dial("/ws")
 	require.NoError(s.t, err)
@@ -76,7 +76,7 @@ func (b *browser) send(text string) {
 	require.NoError(b.t, b.Write(b.t.Context(), ws.MessageText, []byte(text)))
 }
 
-// subscribe returns when the server knows.
+// subscribe returns when the server has handled the subscription.
 func (b *browser) subscribe(session string) *browser {
 	b.t.Helper()
 	before := b.from.subscribers(session)
@@ -91,16 +91,16 @@ func (b *browser) resume(session, last string) *browser {
 	return b
 }
 
-func (s *site) subscribers(session string) int {
+func (s *fixture) subscribers(session string) int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	if known := s.hub.sessions[session]; known != nil {
-		return len(known.subscribers)
+	if open := s.hub.sessions[session]; open != nil {
+		return len(open.subscribers)
 	}
 	return 0
 }
 
-// got is a frame as a client reads it.
+// got is a received frame.
 type got struct{ text, kind, data, id string }
 
 func (b *browser) next() got {
@@ -125,14 +125,14 @@ func (b *browser) read() (got, error) {
 	return got{string(text), own("type"), own("data"), own("event_id")}, nil
 }
 
-// none requires that nothing has come: what is sent now to the session is next.
+// none requires that the client has received nothing: the next frame is one that none sends to the session.
 func (b *browser) none(session string) {
 	b.t.Helper()
-	b.from.take("tool-use-all-complete", session, 999, `"nothing else came"`)
-	require.Contains(b.t, b.next().data, "nothing else came")
+	b.from.take("tool-use-all-complete", session, 999, `"nothing else was sent"`)
+	require.Contains(b.t, b.next().data, "nothing else was sent")
 }
 
-// ending is the status that the server closes with, after what still waited.
+// ending reads the remaining frames and returns the status with which the server closes the connection.
 func (b *browser) ending() ws.CloseError {
 	b.t.Helper()
 	for {
@@ -144,9 +144,9 @@ func (b *browser) ending() ws.CloseError {
 	}
 }
 
-// take hands a record of a topic to the server; nil is Kafka's null.
-func (s *site) take(suffix, session string, offset int64, value string, change ...func(*processors.Inbound)) {
-	s.hub.take(record(suffix, session, offset, value, change...))
+// take passes a record of a topic to the server.
+func (s *fixture) take(suffix, session string, offset int64, value string, change ...func(*processors.Inbound)) {
+	s.hub.onRecord(record(suffix, session, offset, value, change...))
 }
 
 func record(suffix, session string, offset int64, value string, change ...func(*processors.Inbound),

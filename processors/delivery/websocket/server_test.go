@@ -1,0 +1,150 @@
+package websocket
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	ws "github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+func TestAnyPathIsServed(t *testing.T) {
+	s := newFixture(t)
+	for _, path := range []string{"", "/", "/ws", "/a/b?c=d"} {
+		_, _, err := s.dial(path)
+		require.NoError(t, err)
+	}
+	response, err := http.Get(s.http.URL)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUpgradeRequired, response.StatusCode)
+}
+
+func TestFramesAndClientsAreLimited(t *testing.T) {
+	s := newFixture(t, WithFrameLimit(64), WithClientLimit(2))
+	long := s.open()
+	long.send(`{"type":"subscribe","session_id":"` + strings.Repeat("s", 64) + `"}`)
+	require.Equal(t, ws.StatusMessageTooBig, long.ending().Code)
+	require.Eventually(t, func() bool {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		return len(s.hub.clients) == 0
+	}, patience, time.Millisecond)
+	s.open()
+	s.open()
+	_, response, err := s.dial("/")
+	require.Error(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+	require.Equal(t, "5", response.Header.Get("Retry-After"))
+}
+
+func TestCallersSubscribeOnlyToTheirSessions(t *testing.T) {
+	s := newFixture(t, WithAuthenticate(func(r *http.Request) (Caller, error) {
+		user := r.Header.Get("X-User")
+		if user == "" {
+			return Caller{}, errors.New("s3cret")
+		}
+		return Caller{MaySubscribe: func(session string) bool { return strings.HasPrefix(session, user) }}, nil
+	}), WithQueue(4, 1<<20))
+	_, response, err := s.dial("/")
+	require.Error(t, err)
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+	mira, _, err := s.dial("/", "X-User", "mira")
+	require.NoError(t, err)
+	mira.subscribe("mira-1").send(`{"type":"subscribe","session_id":"\"kim\""}`)
+	require.Equal(t, `{"type":"refused","data":{"session_id":"\"kim\"","reason":"not yours to see"}}`, mira.next().text)
+	mira.none("mira-1")
+	mira.send(`{"type":"subscribe","session_id":"kim","last_event_id":"x"}`)
+	require.Equal(t, "refused", mira.next().kind)
+}
+
+func TestOriginsAreLimited(t *testing.T) {
+	open := newFixture(t)
+	_, _, err := open.dial("/", "Origin", "https://evil.example")
+	require.NoError(t, err, "any origin by default")
+	s := newFixture(t, WithOrigins("harbor.example"))
+	_, response, err := s.dial("/", "Origin", "https://evil.example")
+	require.Error(t, err)
+	require.Equal(t, http.StatusForbidden, response.StatusCode)
+	_, _, err = s.dial("/", "Origin", "https://harbor.example")
+	require.NoError(t, err)
+	own := newFixture(t, WithOrigins())
+	_, _, err = own.dial("/", "Origin", own.http.URL)
+	require.NoError(t, err)
+	_, _, err = own.dial("/", "Origin", "https://harbor.example")
+	require.Error(t, err)
+}
+
+func TestStopSendsQueuedFramesBeforeDisconnecting(t *testing.T) {
+	s := newFixture(t)
+	b, idle := s.open().subscribe("s"), s.open()
+	for i := range 20 {
+		s.take("message-input", "s", int64(i), `{}`)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.hub.close()
+	}()
+	for range 20 {
+		b.next()
+	}
+	away := ws.CloseError{Code: ws.StatusGoingAway, Reason: reasonStopping}
+	require.Equal(t, away, b.ending())
+	require.Equal(t, away, idle.ending())
+	<-stopped
+	_, response, err := s.dial("/")
+	require.Error(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+}
+
+func TestOpenServerIsLoggedOnce(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	s := newFixture(t, WithLogger(zap.New(core)))
+	s.open().subscribe("s")
+	require.Equal(t, 2, logs.Len())
+	require.Equal(t, 1, logs.FilterMessageSnippet("any client may subscribe to every session").Len())
+	require.Equal(t, 1, logs.FilterMessageSnippet("from any page").Len())
+}
+
+func TestErrorNamesTheInvalidOption(t *testing.T) {
+	for name, opt := range map[string]Option{
+		"WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0), "WithFrameLimit": WithFrameLimit(0),
+		"WithKeepalive": WithKeepalive(1, 0, 1), "WithOrigins": WithOrigins("["), "WithClock": WithClock(nil),
+		"WithLogger": WithLogger(nil), "Frames": WithReplay(Replay{Frames: -1}), "MaxAge": WithReplay(Replay{MaxAge: -1}),
+	} {
+		_, err := New("pilot", opt)
+		require.ErrorIs(t, err, ErrConfig)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := New(" ")
+	require.ErrorIs(t, err, ErrConfig)
+	s, err := New("pilot")
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Run(t.Context(), nil), ErrConfig)
+	require.ErrorContains(t, s.Run(t.Context(), []string{"127.0.0.1:1"}), "once")
+}
+
+func TestFailedHandshakeLeavesNoClient(t *testing.T) {
+	s := newFixture(t)
+	conn, err := net.Dial("tcp", s.http.Listener.Addr().String())
+	require.NoError(t, err)
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"))
+	require.NoError(t, err)
+	answer := make([]byte, 12)
+	_, err = conn.Read(answer)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 400", string(answer))
+	require.NoError(t, conn.Close())
+	require.Eventually(t, func() bool {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		return len(s.hub.clients) == 0
+	}, patience, time.Millisecond)
+}
