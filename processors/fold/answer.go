@@ -8,11 +8,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// stopPaused is the stop reason of a run that waits for a decision: it is no answer.
+// stopPaused is the stop reason of a run that waits for a decision. Such a run is not an answer.
 const stopPaused = `"paused"`
 
-// answer has a turn go on in the pipeline: as a think-response, or as a failure of the model's worker.
-func (s *session) answer(t *Turn, b topics.BatchMessage) {
+// answer emits what the turn processor continues with: a think-response, or a think failure.
+func (s *transition) answer(t *Turn, b topics.BatchMessage) {
 	request := s.request(t)
 	switch {
 	case b.State == topics.BatchComplete && string(b.StopReason) == stopPaused:
@@ -20,26 +20,26 @@ func (s *session) answer(t *Turn, b topics.BatchMessage) {
 	case b.State == topics.BatchComplete:
 		r := s.thinkResponse(b, request)
 		if s.thinkSize(r) <= s.rules.RecordLimit {
-			s.think(t, Thought(r))
+			s.think(t, ThinkResponse(r))
 			return
 		}
 		reason := topics.ReasonTooLarge
 		b.Reason = &reason
 	}
-	// The turn processor takes a failure without an input for one of the step that is open when it reads it. By then the
-	// step of this turn may be over (cancelled, timed out) and that of the next message open, so a failure that cannot name
-	// its input is not written. If the step is still open, its think timeout ends it.
+	// The turn processor assigns a failure without an input to the step that is open when it reads it. That can be the step
+	// of the next message, if the step of this turn was cancelled or timed out. Therefore a failure without an input is not
+	// written. If the step of this turn is still open, its think timeout ends it.
 	if _, err := topics.DecodeMessage(request.LatestInput); err == nil {
-		s.think(t, Unthought{LatestInput: request.LatestInput, Reason: b.Reason})
+		s.think(t, ThinkFailure{LatestInput: request.LatestInput, Reason: b.Reason})
 	}
 }
 
-func (s *session) think(t *Turn, v Value) {
+func (s *transition) think(t *Turn, v Value) {
 	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "think"), Value: v})
 }
 
-// request is the enriched message that the turn answers, empty where none is known.
-func (s *session) request(t *Turn) (m topics.EnrichedMessage) {
+// request returns the enriched message that the turn answers; empty if it is unknown.
+func (s *transition) request(t *Turn) (m topics.EnrichedMessage) {
 	if t.Request == 0 {
 		return m
 	}
@@ -53,7 +53,7 @@ func (s *session) request(t *Turn) (m topics.EnrichedMessage) {
 	return m
 }
 
-// withoutHistory is an enriched message with everything that request reads, except its history.
+// withoutHistory reduces an enriched message to the members that request reads, except the history.
 func withoutHistory(enriched topics.Raw) topics.Raw {
 	short := []byte{'{'}
 	for _, name := range []string{"latest_input", "user_id", "cost"} {
@@ -68,7 +68,7 @@ func withoutHistory(enriched topics.Raw) topics.Raw {
 	return append(short, '}')
 }
 
-// amount is a member of an object that is a number, else nil.
+// amount returns a member of an object as a number; nil if it is not one.
 func amount(object topics.Raw, name string) *float64 {
 	v, _ := topics.Lookup(object, name)
 	if n, err := strconv.ParseFloat(string(v), 64); err == nil && !math.IsInf(n, 0) {
@@ -77,9 +77,10 @@ func amount(object topics.Raw, name string) *float64 {
 	return nil
 }
 
-// thinkResponse is the answer of a turn. Its text is the assistant's; the tools that the agent ran itself are no calls
-// for the pipeline and are left out, as a call without its result would make providers refuse the conversation.
-func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage) topics.ThinkResponse {
+// thinkResponse returns the answer of a turn, with the assistant's text. Tool calls that the agent ran itself are left
+// out: the turn processor must not run them again, and model providers reject a conversation with a call that has no
+// result.
+func (s *transition) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage) topics.ThinkResponse {
 	now := instant(s.now)
 	r := topics.ThinkResponse{
 		SessionID: &s.key, UserID: m.UserID, PreviousSessionCost: m.Cost,
@@ -104,7 +105,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 	return r
 }
 
-// textBlocks are the texts of the assistant as content blocks, nil where it wrote none.
+// textBlocks returns the assistant's texts as content blocks; nil if there are none.
 func textBlocks(messages topics.Raw) topics.Raw {
 	elements, _ := topics.Elements(messages)
 	var blocks []topics.Raw
@@ -123,7 +124,7 @@ func textBlocks(messages topics.Raw) topics.Raw {
 	return AppendMessages(nil, blocks)
 }
 
-// tokens is a count of tokens, as far as a record can say it.
+// tokens returns a token count, limited to the range of a record's field.
 func tokens(usage topics.Raw, name string) int64 {
 	n := amount(usage, name)
 	if n == nil {
@@ -132,8 +133,8 @@ func tokens(usage topics.Raw, name string) int64 {
 	return int64(min(max(*n, 0), math.MaxInt32))
 }
 
-// thinkSize is an upper bound of what a think-response takes on the wire.
-func (s *session) thinkSize(r topics.ThinkResponse) int {
+// thinkSize returns an upper bound of the size of a think-response's record.
+func (s *transition) thinkSize(r topics.ThinkResponse) int {
 	size := envelope + escaped*3*len(s.key) + len(r.PreviousMessages) + len(r.LastInputMessage) +
 		len(r.LastInputResponse)
 	if r.UserID != nil {
@@ -142,7 +143,7 @@ func (s *session) thinkSize(r topics.ThinkResponse) int {
 	return size
 }
 
-// instant is a time as the pipeline's records have it: ISO-8601 in UTC with milliseconds.
+// instant formats a time as in the turn's records: ISO-8601 in UTC, with milliseconds unless these are zero.
 func instant(t time.Time) string {
 	t = t.UTC().Truncate(time.Millisecond)
 	if t.Nanosecond() == 0 {

@@ -9,43 +9,47 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Batch is a folded turn. Its first three fields are the contract's; the others are beyond it, and stand in the JSON of
-// AppendRecord only. It shares nothing with the folder it came from that the folder still changes.
+// Batch is a folded turn. Every encoding has the first three fields; only AppendRecord and AppendRecordFields write the
+// others. Later calls of the folder do not change it.
 type Batch struct {
-	// Messages are JSON objects with exactly the contract's keys, in order.
+	// Messages are JSON objects, in the order of their events. The keys of each depend on its kind only: role and
+	// content; a tool call adds tool_call_id, tool_name and input, a tool result tool_call_id and is_error.
 	Messages []topics.Raw
-	// StopReason is nil for null. It can be any JSON value that a done event named.
+	// StopReason is the terminal result's stop reason, or else that of the last done event; nil for null. A done event
+	// can name any JSON value.
 	StopReason topics.Raw
 	// PendingInteraction is the last interaction request of a turn that paused; nil for null.
 	PendingInteraction topics.Raw
 
-	// State is End.State, or else derived: failed after an error, cancelled if that is the stop reason, complete after a
-	// done event or with a terminal stop reason, else open.
+	// State is End.State. If that is empty, State is failed after an error event or with End.Error, cancelled if that is
+	// the stop reason, complete after a done event or with End.StopReason, and otherwise open.
 	State State
-	// Pending are all requests that neither a response nor a tool result has answered, in order, each as
-	// PendingInteraction would have it, paused or not.
+	// Pending are all interaction requests that neither a response nor a tool result has answered, in order, in the form
+	// of PendingInteraction. They are set whether the turn paused or not.
 	Pending []topics.Raw
-	// Results are what the messages of tool results leave out, for those that have any of it, in order.
+	// Results has an entry for each tool result with fields that its message does not have, in order.
 	Results []Result
-	// Failed tells whether the turn had an error; Error is its text: End.Error, or that of the last error event.
+	// Failed reports whether the turn had an error. Error is its text: End.Error, or that of the last error event.
 	Failed bool
 	Error  string
-	// Usage is an object with those of input, output, total and cost that the last usage event had; nil for none.
+	// Usage is an object with the members input, output, total and cost of the last usage event, as far as it had them;
+	// nil for none.
 	Usage topics.Raw
 	// Malformed counts the events that were left out.
 	Malformed int
 }
 
-// Result is what a tool result says beyond its message.
+// Result holds the fields of a tool result that its message does not have.
 type Result struct {
-	Message int        // its index in Batch.Messages
-	Denied  bool       // the call was refused, not failed
-	Data    topics.Raw // its structured result; nil for none
-	Render  topics.Raw // how it wants to be shown; nil for none
+	Message int        // index in Batch.Messages
+	Denied  bool       // the call was denied; it did not fail
+	Data    topics.Raw // structured result; nil for none
+	Render  topics.Raw // how a user interface shows it; nil for none
 }
 
-// Batch is the fold of the events so far. The folder goes on unchanged. It fails with ErrStopReason if the terminal
-// result's stop reason is neither string nor null, and with Strict if the turn is paused at a malformed request.
+// Batch returns the fold of the events so far and does not change the folder. It fails with ErrStopReason if
+// end.StopReason is neither a string nor null. With Strict it fails with ErrMalformed if the turn is paused at a malformed
+// request.
 func (f *Folder) Batch(end End) (Batch, error) {
 	stop, err := f.resolve(end.StopReason)
 	if err != nil {
@@ -90,7 +94,7 @@ func (b *Batch) derived(ended bool) State {
 	return Open
 }
 
-// resolve is the turn's stop reason: the terminal result's, else that of the last done event.
+// resolve returns the turn's stop reason: the terminal result's, or else that of the last done event.
 func (f *Folder) resolve(terminal topics.Raw) (topics.Raw, error) {
 	terminal = trimSpace(terminal)
 	if isNull(terminal) {
@@ -99,7 +103,7 @@ func (f *Folder) resolve(terminal topics.Raw) (topics.Raw, error) {
 	if !isString(terminal) || !utf8.Valid(terminal) || !valid(terminal) {
 		return nil, ErrStopReason
 	}
-	stop, _ := mended(terminal)
+	stop, _ := withoutLoneSurrogates(terminal)
 	return bytes.Clone(stop), nil
 }
 
@@ -109,13 +113,13 @@ func (f *Folder) pendingInteraction(stop topics.Raw) (topics.Raw, error) {
 	}
 	last := &f.requests[len(f.requests)-1]
 	if last.data != nil && !isObject(last.data) {
-		return nil, f.refuse("data is no object")
+		return nil, f.countMalformed("data is not an object")
 	}
 	return last.pending(), nil
 }
 
-// AssistantText is the text that the assistant wrote so far, without separators: the strings among the contents of the
-// assistant's messages. With Strict it fails where Batch(End{}) does.
+// AssistantText concatenates the contents of the assistant's messages so far, without separators. Contents that are not
+// strings are skipped. With Strict it fails when Batch(End{}) fails.
 func (f *Folder) AssistantText() (string, error) {
 	if _, err := f.pendingInteraction(f.StopReason()); err != nil {
 		return "", err

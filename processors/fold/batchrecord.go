@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// maxError bounds the text of a failure, which stands beside the batch.
+	// maxError is the maximum size of a batch's error text, in bytes.
 	maxError = 4 << 10
-	// envelope bounds what stands around the big parts of a record: field names, numbers, the id header, its frame.
+	// envelope is an upper bound of a record's size without its large fields: names, numbers, headers, framing.
 	envelope = 2 << 10
-	// escaped is what a byte of text takes in JSON, at most.
+	// escaped is the maximum size of one byte of text in JSON.
 	escaped = 6
 )
 
-// fits reports whether a batch fits into a record. It counts an upper bound of what it takes on the wire.
-func (s *session) fits(b topics.BatchMessage) bool {
+// fits reports whether a batch fits into a record, by an upper bound of the record's size.
+func (s *transition) fits(b topics.BatchMessage) bool {
 	size := envelope + escaped*(2*len(s.key)+len(b.TurnID)) + len(b.Messages) + len(b.StopReason) +
 		len(b.PendingInteraction) + len(b.PendingInteractions) + len(b.ToolResults) + len(b.Usage)
 	if b.Error != nil {
@@ -37,5 +37,5 @@ func appendResults(dst []byte, results []Result) []byte {
 	return append(dst, ']')
 }
 
-// clipped bounds foreign text.
+// clipped limits an error text to maxError.
 func clipped(text string) string { return clip.Marked(strings.ToValidUTF8(text, "\ufffd"), maxError) }

@@ -11,14 +11,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ending is why a turn is closed.
+// ending says why a turn is closed.
 type ending struct {
 	end    End
-	reason string // empty: as the batch's state says
+	reason string // empty: derived from the batch's state
 	usage  topics.Raw
 }
 
-// The endings that say no more than this.
+// The endings without details of their own.
 var (
 	byEvents     = ending{}
 	gap          = ending{end: End{State: Failed}, reason: topics.ReasonGap}
@@ -32,15 +32,15 @@ var (
 // stopCancelled is the stop reason of a run that was cancelled.
 const stopCancelled = "cancelled"
 
-// byResult is the ending that a terminal record says.
+// byResult returns the ending of a terminal record.
 func byResult(r topics.AgentResult) ending { return ending{end: EndOf(r), usage: r.Usage} }
 
-// EndOf is the end of a turn as its terminal record says: failed where the run was not ok, cancelled where that is its
-// stop reason, else complete, whatever errors the events tell of.
+// EndOf returns the end of a turn with that terminal record: failed if the run was not OK, cancelled if that is its stop
+// reason, otherwise complete. Error events do not change it.
 func EndOf(r topics.AgentResult) End {
 	e := End{State: Complete}
 	if r.StopReason != nil {
-		e.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason) // what is no UTF-8 is repaired
+		e.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason) // the error reports invalid UTF-8, which was replaced
 	}
 	switch {
 	case !r.OK:
@@ -54,14 +54,14 @@ func EndOf(r topics.AgentResult) End {
 	return e
 }
 
-// close ends a turn: its batch goes out, its events go, and it is remembered.
-func (s *session) close(t *Turn, e ending) {
+// close closes a turn: it emits the batch, deletes the turn's parts and remembers the turn.
+func (s *transition) close(t *Turn, e ending) {
 	logs, whole := s.logs(t)
 	if !whole {
 		e = broken
 	}
 	b := s.fit(t, logs, e)
-	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: Folded(b)})
+	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
 	if s.rules.ThinkResponses {
 		s.answer(t, b)
 	}
@@ -74,14 +74,14 @@ func (s *session) close(t *Turn, e ending) {
 	s.remember(digests.Of(ofTurn, t.Id), t.Attempt)
 }
 
-// recordID names a record that a turn brings about. Turn ids are unique in their session only.
+// recordID returns the turntable.id of a record that a turn causes. Turn ids are unique within their session only.
 func recordID(session, turn, kind string) string {
 	d := digests.Of(ofRecord, session, turn)
 	return hex.EncodeToString(d[:]) + "/0/" + kind + "/0"
 }
 
-// logs are the events of a turn; false where a part of them is missing, of which only what comes before it is left.
-func (s *session) logs(t *Turn) (logs []Log, whole bool) {
+// logs returns the events of a turn. If a part is missing, it returns the events before that part and false.
+func (s *transition) logs(t *Turn) (logs []Log, whole bool) {
 	for _, x := range t.Parts {
 		for i := range x.Count {
 			part, ok := s.read(x.First + i)
@@ -94,8 +94,9 @@ func (s *session) logs(t *Turn) (logs []Log, whole bool) {
 	return append(logs, t.Tail), true
 }
 
-// fit folds a turn. Where its batch does not fit into a record, it is that of as many of its events as do.
-func (s *session) fit(t *Turn, logs []Log, e ending) topics.BatchMessage {
+// fit folds a turn. If the batch does not fit into a record, it folds as many of the turn's events as fit, with the ending
+// tooLarge.
+func (s *transition) fit(t *Turn, logs []Log, e ending) topics.BatchMessage {
 	b := s.foldAll(t, logs, e)
 	if s.fits(b) {
 		return b
@@ -106,11 +107,11 @@ func (s *session) fit(t *Turn, logs []Log, e ending) topics.BatchMessage {
 	return s.foldAll(t, logs[:n], cut)
 }
 
-// foldAll is the fold of a turn's events and what is said of it besides.
-func (s *session) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
+// foldAll returns the batch message of a turn's events and its ending.
+func (s *transition) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
 	f := NewFolder()
 	for _, l := range logs {
-		if err := f.AddLog(l); err != nil { // bytes that are no log: what came before them counts
+		if err := f.AddLog(l); err != nil { // a damaged log: the batch has the events before the damage
 			e = broken
 			break
 		}
@@ -121,7 +122,7 @@ func (s *session) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
 		}
 	}
 	batch, err := f.Batch(e.end)
-	if err != nil { // a terminal stop reason that is no text, which the codec refuses
+	if err != nil { // a terminal stop reason that is not a string, which the codec does not produce
 		e = broken
 		batch, _ = f.Batch(e.end)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// apply ends open turns: the one whose id the control names, or all of the session. What it does not find is nothing of
-// ours: the turn processor reads the same record.
-func (c Controlled) apply(s *session) {
+// apply closes open turns as cancelled: the turn that the control names, or all of the session. A control that names
+// another turn is ignored: the turn processor reads the same topic.
+func (c ControlReceived) apply(s *transition) {
 	if c.Tombstone || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
 		return
 	}
@@ -18,7 +18,7 @@ func (c Controlled) apply(s *session) {
 	if _, repeated := s.remembers(cause); repeated || s.err != nil {
 		return
 	}
-	s.remember(cause, 0) // a repeat must not cancel what comes after
+	s.remember(cause, 0) // a redelivered control must not cancel later turns
 	s.changed, s.row.TouchedMs = true, s.nowMS()
 	turn := c.Control.RequestID
 	for _, t := range slices.Clone(s.row.Open) {

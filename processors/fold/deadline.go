@@ -2,7 +2,7 @@ package fold
 
 import "slices"
 
-func (d DeadlineCame) apply(s *session) {
+func (d DeadlineReached) apply(s *transition) {
 	for _, t := range slices.Clone(s.row.Open) {
 		switch gapAt, graceAt := s.gapEnds(t), s.graceEnds(t); {
 		case gapAt != 0 && gapAt <= s.nowMS():
@@ -19,13 +19,14 @@ func (d DeadlineCame) apply(s *session) {
 		}
 		s.changed, s.erased = true, true
 	}
-	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
-	// the row was written.
+	// A deadline can fire too early if options were changed or the clock was set back. It fires again only after the row
+	// has been written.
 	s.changed = true
 }
 
-// deadline is the earliest open deadline. Every row has one: it goes when all that it remembers is forgotten.
-func (s *session) deadline() int64 {
+// deadline returns the earliest deadline. Every row has one: a row without open turns is deleted when its closed turns
+// are forgotten.
+func (s *transition) deadline() int64 {
 	if len(s.row.Open) == 0 {
 		return s.restEnds()
 	}
@@ -40,23 +41,23 @@ func (s *session) deadline() int64 {
 	return earliest
 }
 
-// gapEnds is until when a missing record is waited for, 0 where none is missing.
-func (s *session) gapEnds(t *Turn) int64 {
+// gapEnds returns when a turn with a missing record is closed, 0 if none is missing.
+func (s *transition) gapEnds(t *Turn) int64 {
 	if len(t.Held) == 0 {
 		return 0
 	}
 	return t.GapMs + s.rules.GapAfter.Milliseconds()
 }
 
-// graceEnds is when a done turn closes without its terminal record: 0 where the turn is not done, or where a record is
-// known to be missing. That record may be the done event with the stop reason, so such a turn waits for the end of the gap.
-func (s *session) graceEnds(t *Turn) int64 {
+// graceEnds returns when a turn with a done event is closed without its terminal record, 0 if there is no done event or a
+// record is missing. The missing record may be the done event with the stop reason, so the turn waits for it first.
+func (s *transition) graceEnds(t *Turn) int64 {
 	if !t.Done || len(t.Held) > 0 {
 		return 0
 	}
 	return t.TouchedMs + s.rules.Grace.Milliseconds()
 }
 
-func (s *session) silenceEnds(t *Turn) int64 { return t.TouchedMs + s.rules.Silence.Milliseconds() }
+func (s *transition) silenceEnds(t *Turn) int64 { return t.TouchedMs + s.rules.Silence.Milliseconds() }
 
-func (s *session) restEnds() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
+func (s *transition) restEnds() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

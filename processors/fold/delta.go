@@ -6,8 +6,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Deltas of text are nearly all of a stream. readDelta reads the plain ones, in either encoding, in one pass over their
-// bytes; ok is false for everything else, which DecodeEvent then reads at length. The two must agree on every input.
+// readDelta is a fast path for message_delta events, which are most of a stream. It reads simple ones, in either
+// encoding, in one pass over their bytes. ok is false for every other event, which decodeAny then decodes. For every
+// input that readDelta accepts, decodeAny must return the same event.
 func readDelta(raw []byte) (e Event, ok bool) {
 	p := plainDelta{raw: raw, ascii: true}
 	start := skipSpace(raw, 0)
@@ -41,8 +42,8 @@ type plainDelta struct {
 
 type deltaFields struct{ kind, id, delta topics.Raw }
 
-// object reads an object of nothing but type, id, delta and, if it is the outer one, data; each once, all but data
-// strings, and only delta with escapes.
+// object reads an object whose members are type, id, delta and, unless inner, data, each at most once. All but data must
+// be strings, and only delta may contain escapes. ok is false for any other object.
 func (p *plainDelta) object(i int, inner bool) (end int, f deltaFields, ok bool) {
 	b := p.raw
 	if i >= len(b) || b[i] != '{' {
@@ -105,7 +106,7 @@ func (f *deltaFields) set(name string, value topics.Raw, escaped bool) bool {
 	return true
 }
 
-// text checks the string that starts at i.
+// text checks the JSON string that starts at i and returns the index after it.
 func (p *plainDelta) text(i int) (end int, escaped, ok bool) {
 	b := p.raw
 	if i >= len(b) || b[i] != '"' {
@@ -131,7 +132,7 @@ func (p *plainDelta) text(i int) (end int, escaped, ok bool) {
 	return 0, false, false
 }
 
-// escapeLength is how long the escape at the start of b is, 0 if it is none.
+// escapeLength returns the length of the escape sequence at the start of b, 0 if b does not start with one.
 func escapeLength(b []byte) int {
 	if len(b) < 2 {
 		return 0

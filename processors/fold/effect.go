@@ -2,54 +2,54 @@ package fold
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Effect is something to be done, as data: an Emit, a DeadLetter, a PartWritten or a PartGone.
+// Effect is an Emit, a DeadLetter, a PartWritten or a PartDeleted.
 type Effect interface{ effect() }
 
 // Emit writes a record of the session to an output topic.
 type Emit struct {
 	// Key is the session id.
 	Key string
-	// ID is the record's turntable.id: the same at every repeat.
+	// ID is the record's turntable.id. A repeated record has the same ID.
 	ID string
-	// Value says which topic: see Value.
+	// Value is the record's value. Its type determines the topic.
 	Value Value
 }
 
-// DeadLetter sends the record that is being applied to the group's dead-letter topic.
+// DeadLetter sends the current input record to the group's dead-letter topic.
 type DeadLetter struct{ Reason string }
 
-// PartWritten writes a part of the row. Its number was never used before.
+// PartWritten writes a part of the row, under a number that was not used before.
 type PartWritten struct {
 	Number uint32
 	Value  []byte
 }
 
-// PartGone removes a part that the row named and does not name any more.
-type PartGone struct{ Number uint32 }
+// PartDeleted deletes a part that the row no longer refers to.
+type PartDeleted struct{ Number uint32 }
 
 func (Emit) effect()        {}
 func (DeadLetter) effect()  {}
 func (PartWritten) effect() {}
-func (PartGone) effect()    {}
+func (PartDeleted) effect() {}
 
-// Value is the value of an output record. Its type names the topic.
+// Value is the value of an output record: a BatchMessage, a ThinkResponse or a ThinkFailure.
 type Value interface{ value() }
 
-// The output topics' values.
+// The values of the output topics.
 type (
-	// Folded goes to batch-messages.
-	Folded topics.BatchMessage
-	// Thought goes to think-request-response.
-	Thought topics.ThinkResponse
-	// Unthought goes to think-dlq.
-	Unthought topics.ThinkFailure
+	// BatchMessage goes to batch-messages.
+	BatchMessage topics.BatchMessage
+	// ThinkResponse goes to think-request-response.
+	ThinkResponse topics.ThinkResponse
+	// ThinkFailure goes to think-dlq.
+	ThinkFailure topics.ThinkFailure
 )
 
-func (Folded) value()    {}
-func (Thought) value()   {}
-func (Unthought) value() {}
+func (BatchMessage) value()  {}
+func (ThinkResponse) value() {}
+func (ThinkFailure) value()  {}
 
-// refuse sends the record that is being applied to the dead-letter topic.
-func (s *session) refuse(reason string) {
+// deadLetter sends the current input record to the dead-letter topic.
+func (s *transition) deadLetter(reason string) {
 	s.effects = append(s.effects, DeadLetter{Reason: reason})
 }

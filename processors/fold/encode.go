@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// AppendJSON appends the batch as fold gives it: messages, stop_reason and pending_interaction, nulls kept.
+// AppendJSON appends an object with messages, stop_reason and pending_interaction, which may be null.
 func (b Batch) AppendJSON(dst []byte) []byte { return append(b.appendThree(append(dst, '{')), '}') }
 
 func (b Batch) appendThree(dst []byte) []byte {
@@ -17,8 +17,7 @@ func (b Batch) appendThree(dst []byte) []byte {
 	return append(append(dst, `,"pending_interaction":`...), orNull(b.PendingInteraction)...)
 }
 
-// AppendEnvelope appends the batch as an agent answers with it: stop_reason and pending_interaction only where they are
-// not null.
+// AppendEnvelope appends the batch in the form of an HTTP response: as AppendJSON, without members that are null.
 func (b Batch) AppendEnvelope(dst []byte) []byte {
 	dst = AppendMessages(append(dst, `{"messages":`...), b.Messages)
 	if !isNull(b.StopReason) {
@@ -30,13 +29,13 @@ func (b Batch) AppendEnvelope(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendRecord appends the batch with the fields beyond the contract after its three: state, pending_interactions,
-// tool_results, error, usage and malformed_events, all always there.
+// AppendRecord appends an object with the members of AppendJSON, then state, pending_interactions, tool_results, error,
+// usage and malformed_events. All of them are always present.
 func (b Batch) AppendRecord(dst []byte) []byte {
 	return append(b.AppendRecordFields(append(dst, '{')), '}')
 }
 
-// AppendRecordFields appends the members of AppendRecord without their braces, for a record that has more.
+// AppendRecordFields appends the members of AppendRecord without braces, for a record with additional members.
 func (b Batch) AppendRecordFields(dst []byte) []byte {
 	dst = b.appendThree(dst)
 	dst = append(append(dst, `,"state":"`...), b.State...)

@@ -10,27 +10,27 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is one event of the canonical vocabulary. Its values alias the bytes it was decoded from, which must not be
-// changed as long as the event is used; whatever keeps an event longer copies them.
+// Event is one event of an agent's stream. Its values alias the bytes it was decoded from: do not change these bytes
+// while the event is in use.
 type Event struct {
-	// Type is the event's type, as Python prints it where it is no string; empty if it is absent or falsy: nobody folds
-	// or forwards such an event.
+	// Type is the event's type. A type that is not a string is converted as Python's str does. It is empty if the type is
+	// absent or falsy in Python; such an event is neither folded nor forwarded.
 	Type string
 
-	raw   topics.Raw // as it came
-	data  topics.Raw // what fold reads, nil if it is falsy
+	raw   topics.Raw // the event as received
+	data  topics.Raw // the members that are folded; nil if falsy in Python
 	flat  bool
-	id    topics.Raw // of a message_delta: these two members of data as they came, nil if absent
+	id    topics.Raw // message_delta only: the members id and delta of data, nil if absent
 	delta topics.Raw
 }
 
-// DecodeEvent reads an event in either encoding (R50): wrapped, {"type":T,"data":{...}}, or flat, its fields beside
-// its type. It fails with ErrSyntax for what is no JSON in UTF-8, ErrDepth for data that nests deeper than MaxDepth,
-// and ErrMalformed for JSON that is no object. A lone surrogate escape becomes U+FFFD, except in the text of a delta,
-// whose other half may be in the next.
+// DecodeEvent decodes an event in either encoding: wrapped, {"type":T,"data":{...}}, or flat, with its fields next to
+// its type. It fails with ErrSyntax for bytes that are not JSON in UTF-8, with ErrDepth for data nested deeper than
+// MaxDepth, and with ErrMalformed for JSON that is not an object. A lone surrogate escape is replaced by U+FFFD, except in
+// the text of a delta, where the other half may follow in the next event.
 func DecodeEvent(raw topics.Raw) (Event, error) { return decodeEvent(raw, false) }
 
-// decodeEvent spares the check of JSON that was checked with what it stands in.
+// decodeEvent is DecodeEvent. With checked it skips the validation of JSON that was validated as part of an array.
 func decodeEvent(raw topics.Raw, checked bool) (Event, error) {
 	if e, ok := readDelta(raw); ok {
 		return e, nil
@@ -47,11 +47,11 @@ func decodeAny(raw topics.Raw, checked bool) (Event, error) {
 		return Event{}, ErrSyntax
 	}
 	if !isObject(raw) {
-		return Event{}, fmt.Errorf("%w: no object", ErrMalformed)
+		return Event{}, fmt.Errorf("%w: not an object", ErrMalformed)
 	}
 	e := Event{}
 	var copied bool
-	e.raw, copied = mended(raw)
+	e.raw, copied = withoutLoneSurrogates(raw)
 	e.read()
 	if codec.Deeper(e.data, MaxDepth) {
 		return Event{}, ErrDepth
@@ -65,14 +65,14 @@ func decodeAny(raw topics.Raw, checked bool) (Event, error) {
 	return e, nil
 }
 
-// restoreDelta takes back what was mended in the text of a delta: raw is the event as it came.
+// restoreDelta restores the surrogates in the text of a delta from raw, the event as received.
 func (e *Event) restoreDelta(raw topics.Raw) {
-	came := Event{raw: raw}
-	came.read()
-	copy(e.delta, lookup(came.data, "delta"))
+	received := Event{raw: raw}
+	received.read()
+	copy(e.delta, lookup(received.data, "delta"))
 }
 
-// read finds the type and the data of a valid object, and tells its encoding.
+// read sets the type, the data and the encoding of a valid object.
 func (e *Event) read() {
 	var kind, data topics.Raw
 	var wrapped, beside, resultFields, dataFields bool
@@ -91,7 +91,8 @@ func (e *Event) read() {
 		}
 	}
 	e.Type = typeName(kind)
-	// A request of nothing but its type is one whose data is missing, not a flat one without fields: a pause shows which.
+	// An interaction_request that has only its type counts as wrapped without data, not as flat without fields. The batch
+	// of a paused turn differs between the two.
 	wrapped = wrapped || e.Type == "interaction_request" && !beside
 	e.flat = !wrapped || e.Type == "tool_result" && resultFields || e.Type == "data" && dataFields
 	switch {
@@ -102,38 +103,36 @@ func (e *Event) read() {
 	}
 }
 
-// NewEvent is the event of a type with the given data. It fails as DecodeEvent does.
+// NewEvent returns a wrapped event with the given type and data. It fails as DecodeEvent does.
 func NewEvent(kind string, data topics.Raw) (Event, error) {
 	return DecodeEvent(appendWrapped(nil, kind, data))
 }
 
-// Done is the event that ends a turn with a stop reason, a JSON value; as the corrective done that a stream appends
-// when its terminal result names another reason than its events, it has neither type nor trace id inside.
+// Done returns a done event with a stop reason, which is a JSON value. A stream ends with it if the terminal result names
+// another stop reason than the events. Its data has no other members. A stop reason that is not JSON is left out.
 func Done(stopReason topics.Raw) Event {
 	raw := append(append([]byte(`{"type":"done","data":{"stopReason":`), orNull(stopReason)...), "}}"...)
 	e, err := DecodeEvent(raw)
 	if err != nil {
-		// Of what is no JSON nothing can be said but that the turn is over.
 		e, _ = DecodeEvent(topics.Raw(`{"type":"done","data":{}}`))
 	}
 	return e
 }
 
-// Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it
-// is absent or falsy as Python has it (null, false, 0, "", [], {}).
+// Data returns the value of data if the event is wrapped, and the event itself if it is flat. It is nil if it is absent
+// or falsy in Python (null, false, 0, "", [], {}).
 func (e Event) Data() topics.Raw { return e.data }
 
-// Flat reports whether the event came with its fields beside its type.
+// Flat reports whether the event was received with its fields next to its type.
 func (e Event) Flat() bool { return e.flat }
 
-// Field is a member of the event's data as it came (null is null); ok tells whether there is one.
+// Field returns a member of the event's data, unchanged; ok is false if it is absent.
 func (e Event) Field(name string) (value topics.Raw, ok bool) {
 	value = lookup(e.data, name)
 	return value, value != nil
 }
 
-// AppendJSON appends the canonical, wrapped form: a wrapped event as it came, a flat one byte for byte as the data of
-// its type.
+// AppendJSON appends the event in wrapped form: a wrapped event unchanged, a flat event as the data of its type.
 func (e Event) AppendJSON(dst []byte) []byte {
 	if e.flat || e.raw == nil {
 		return appendWrapped(dst, e.Type, e.data)
@@ -141,7 +140,7 @@ func (e Event) AppendJSON(dst []byte) []byte {
 	return append(dst, e.raw...)
 }
 
-// Wrapped is what AppendJSON appends.
+// Wrapped returns the event in wrapped form, as AppendJSON appends it.
 func (e Event) Wrapped() topics.Raw { return e.AppendJSON(nil) }
 
 func appendWrapped(dst []byte, kind string, data topics.Raw) []byte {

@@ -92,8 +92,8 @@ func TestFieldsAreOfTheData(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestMenderHoldsHalvesBack(t *testing.T) {
-	var m Mender
+func TestSurrogateJoinerHoldsBackHalves(t *testing.T) {
+	var m SurrogateJoiner
 	sent := func(raw string) (texts []string) {
 		e, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)

@@ -139,7 +139,7 @@ func ExampleStrict() {
 	_, err := fold.FoldJSON(topics.Raw(`[{"type":"message","data":"text"}]`), nil, fold.Strict())
 	fmt.Println(err)
 	// Output:
-	// fold: malformed event: data is no object
+	// fold: malformed event: data is not an object
 }
 
 func ExampleTrim() {
@@ -192,8 +192,8 @@ func ExampleBatch_AppendRecordFields() {
 	// "malformed_events":0}
 }
 
-func ExampleMender() {
-	var m fold.Mender
+func ExampleSurrogateJoiner() {
+	var m fold.SurrogateJoiner
 	var sent []fold.Event
 	for _, half := range []string{`"Hi \ud83d"`, `"\ude42"`} {
 		e, err := fold.NewEvent("message_delta", topics.Raw(`{"id":"msg-0","delta":`+half+`}`))

@@ -4,8 +4,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Fold folds a whole turn, as a Folder does. The stop reason is that of the events; where a terminal result names
-// another, use a Folder.
+// Fold folds all events of a turn. The stop reason is that of the last done event; use a Folder if the turn has a
+// terminal result. It fails as Folder.Add and Folder.Batch do.
 func Fold(events []Event, opts ...Option) (Batch, error) {
 	f := NewFolder(opts...)
 	for _, e := range events {
@@ -16,9 +16,8 @@ func Fold(events []Event, opts ...Option) (Batch, error) {
 	return f.Batch(End{})
 }
 
-// FoldJSON folds a turn given as a JSON array of events, in either encoding, with its terminal result's stop reason if
-// there is one. It fails with ErrEvents for what is no JSON array, with ErrDepth and as
-// Folder.Batch does.
+// FoldJSON folds a JSON array of events, each in either encoding. stopReason is the terminal result's, a JSON string, or
+// nil. It fails as Folder.AddJSON and Folder.Batch do.
 func FoldJSON(events, stopReason topics.Raw, opts ...Option) (Batch, error) {
 	f := NewFolder(opts...)
 	if err := f.AddJSON(events); err != nil {
@@ -27,26 +26,27 @@ func FoldJSON(events, stopReason topics.Raw, opts ...Option) (Batch, error) {
 	return f.Batch(End{StopReason: stopReason})
 }
 
-// Option changes how events are folded.
+// Option configures a Folder.
 type Option func(*settings)
 
 type settings struct{ strict bool }
 
-// Strict makes a malformed event an error that wraps ErrMalformed. By default folding is tolerant: a malformed event is
-// left out whole and counted in Batch.Malformed.
+// Strict makes a malformed event an error that wraps ErrMalformed. By default a malformed event is left out and counted
+// in Batch.Malformed.
 func Strict() Option { return func(s *settings) { s.strict = true } }
 
-// End is what is known of a turn's end beside its events.
+// End describes the end of a turn, in addition to its events.
 type End struct {
-	// StopReason is the terminal result's: a JSON string, which wins over that of the events; nil or null for none.
+	// StopReason is the terminal result's stop reason, a JSON string. It takes precedence over that of the events. Nil
+	// and null mean none.
 	StopReason topics.Raw
-	// State is the outcome, if the caller knows it. Empty, it is derived from the events: see Batch.State.
+	// State is the outcome, if the caller knows it. If it is empty, it is derived from the events: see Batch.State.
 	State State
-	// Error is the terminal result's error text; empty, that of the last error event counts.
+	// Error is the terminal result's error text. If it is empty, the text of the last error event is used.
 	Error string
 }
 
-// State is how far a turn came.
+// State is the state of a turn.
 type State string
 
 // The states of a turn.

@@ -9,17 +9,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Folder folds a turn event by event. It copies what it keeps. It is not safe for concurrent use.
+// Folder folds a turn event by event. It copies the values it keeps. It is not safe for concurrent use.
 type Folder struct {
 	settings
 	messages []message
 	open     map[string]int // key of an open block's id -> index of its message
 	calls    map[string]int // key of a call's id -> index of its message
 	requests []request
-	awaited  map[string][]int // key of an answer -> the requests that wait for it
-	key      []byte           // scratch
+	awaited  map[string][]int // key of an answer -> indexes of the requests that it answers
+	key      []byte           // reused buffer
 
-	// The block that the last delta went to: nearly always the next one's too.
+	// The block of the last delta, which is usually also the block of the next one. last is -1 for none.
 	lastID topics.Raw
 	last   int
 
@@ -32,7 +32,7 @@ type Folder struct {
 	size       int
 }
 
-// NewFolder returns the fold of no events.
+// NewFolder returns a folder without events.
 func NewFolder(opts ...Option) *Folder {
 	f := &Folder{open: map[string]int{}, calls: map[string]int{}, awaited: map[string][]int{}, last: -1}
 	for _, opt := range opts {
@@ -41,12 +41,13 @@ func NewFolder(opts ...Option) *Folder {
 	return f
 }
 
-// Add folds the next event. With Strict, a malformed one is an error that wraps ErrMalformed and leaves the folder as
-// it was; else Add never fails.
+// Add folds the next event. With Strict it fails with ErrMalformed for a malformed event and does not change the folder.
+// Without Strict it never fails.
 func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
 
-// AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrEvents for what is no JSON array,
-// and with ErrDepth; an element that is no object is a malformed event. The elements before the fault are folded then.
+// AddJSON folds the events of a JSON array, each in either encoding. It fails with ErrEvents for bytes that are not a JSON
+// array, with ErrDepth, and with Strict as Add does. An element that is not an object is a malformed event. When an element
+// fails, those before it have been folded.
 func (f *Folder) AddJSON(events topics.Raw) error {
 	events = trimSpace(events)
 	if !isArray(events) || !utf8.Valid(events) || !valid(events) {
@@ -60,10 +61,10 @@ func (f *Folder) AddJSON(events topics.Raw) error {
 	return nil
 }
 
-// addRaw is Add for an event that is not decoded yet, and known to be JSON.
+// addRaw decodes and folds an event that is valid JSON.
 func (f *Folder) addRaw(raw topics.Raw) error {
 	if !isObject(trimSpace(raw)) {
-		return f.apply(bad("no object"))
+		return f.apply(bad("not an object"))
 	}
 	e, err := decodeEvent(raw, true)
 	if err != nil {
@@ -78,7 +79,7 @@ func (f *Folder) apply(o op) error {
 		f.delta(o.f[0], o.f[1])
 	case opNoDelta:
 		if _, ok := f.block(o.f[0]); ok {
-			return f.refuse("delta is no text")
+			return f.countMalformed("delta is not a string")
 		}
 	case opMessage:
 		f.append(message{kind: opMessage, payload: o.f[0]})
@@ -89,7 +90,7 @@ func (f *Folder) apply(o op) error {
 	case opEnd:
 		if !hashable(o.f[0]) {
 			if len(f.open) > 0 {
-				return f.refuse("id is an array or object")
+				return f.countMalformed("id is an array or object")
 			}
 			return nil
 		}
@@ -110,7 +111,7 @@ func (f *Folder) apply(o op) error {
 		f.done = true
 		f.keep(&f.stopReason, o.f[0])
 	case opBad:
-		return f.refuse(string(o.f[0]))
+		return f.countMalformed(string(o.f[0]))
 	case opBadCount:
 		n, _ := strconv.Atoi(string(o.f[0]))
 		f.malformed += max(n, 0)
@@ -118,7 +119,8 @@ func (f *Folder) apply(o op) error {
 	return nil
 }
 
-func (f *Folder) refuse(what string) error {
+// countMalformed counts a malformed event. With Strict it returns an error instead.
+func (f *Folder) countMalformed(what string) error {
 	if f.strict {
 		return fmt.Errorf("%w: %s", ErrMalformed, what)
 	}
@@ -139,7 +141,7 @@ func (f *Folder) delta(id, text topics.Raw) {
 	f.size += len(text)
 }
 
-// block is the message of an open block.
+// block returns the index of an open block's message.
 func (f *Folder) block(id topics.Raw) (i int, ok bool) {
 	f.key = appendKey(f.key[:0], id)
 	i, ok = f.open[string(f.key)]
@@ -180,7 +182,7 @@ func (f *Folder) result(o op) {
 	}
 }
 
-// append adds a message whose values alias an event.
+// append adds a message and copies its values, which alias an event.
 func (f *Folder) append(m message) {
 	for _, v := range []*topics.Raw{&m.id, &m.name, &m.payload, &m.isError, &m.data, &m.render} {
 		*v = bytes.Clone(*v)
@@ -190,13 +192,13 @@ func (f *Folder) append(m message) {
 	f.messages = append(f.messages, m)
 }
 
-// keep replaces what the folder holds by a copy of v.
+// keep replaces a value of the folder by a copy of v.
 func (f *Folder) keep(held *topics.Raw, v topics.Raw) {
 	f.size += len(v) - len(*held)
 	*held = bytes.Clone(v)
 }
 
-// StopReason is that of the last done event; nil for none and for null.
+// StopReason returns the stop reason of the last done event; nil for none and for null.
 func (f *Folder) StopReason() topics.Raw {
 	if isNull(f.stopReason) {
 		return nil
@@ -204,5 +206,5 @@ func (f *Folder) StopReason() topics.Raw {
 	return bytes.Clone(f.stopReason)
 }
 
-// Size is how many bytes of text and payload the folder holds, and messageSize for each message and request.
+// Size returns how many bytes of text and payload the folder holds, plus a fixed cost for each message and request.
 func (f *Folder) Size() int { return f.size }

@@ -81,7 +81,7 @@ func TestTurnWithAKnownGapIsNeverComplete(t *testing.T) {
 			return closed
 		}
 		for _, in := range shuffled(t, records, n) {
-			seq := in.(Arrived).Event.Seq
+			seq := in.(EventReceived).Event.Seq
 			if seq == int64(lost) {
 				continue
 			}

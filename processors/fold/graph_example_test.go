@@ -40,7 +40,7 @@ func ExampleApply() {
 		{Result: &topics.AgentResult{OK: true, StopReason: &reason}},
 	} {
 		e.SessionID, e.TurnID, e.Attempt, e.Seq = "harbor-s19", "t-7", 1, int64(i+1)
-		out, err := fold.Apply(row, fold.Arrived{Session: e.SessionID, Event: e}, parts, now, fold.DefaultRules())
+		out, err := fold.Apply(row, fold.EventReceived{Session: e.SessionID, Event: e}, parts, now, fold.DefaultRules())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -49,7 +49,7 @@ func ExampleApply() {
 		for _, effect := range out.Effects {
 			switch v := effect.(type) {
 			case fold.Emit:
-				batch := v.Value.(fold.Folded)
+				batch := v.Value.(fold.BatchMessage)
 				fmt.Println(batch.State, batch.Messages, batch.StopReason)
 			case fold.PartWritten:
 				stored[v.Number] = v.Value

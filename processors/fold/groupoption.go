@@ -2,7 +2,8 @@ package fold
 
 import "time"
 
-// GroupOption changes a rule of Graph. Values are checked there; the error names the one that is out of range.
+// GroupOption configures Graph. Graph checks the values; its error wraps ErrOption and names the value that is out of
+// range.
 type GroupOption func(*groupOptions)
 
 type groupOptions struct {
@@ -10,57 +11,61 @@ type groupOptions struct {
 	turnLimit int // 0: derived from the record limit
 }
 
-// WithWindow sets how many records, and how many bytes of them, a turn holds that came ahead of a missing one (default
-// 256 records, 256 KiB), and for how long it waits for that (default 30 s). Then the turn is closed as failed.
+// WithWindow sets how many records a turn holds while an earlier record is missing (default 256, at most 10,000), how many
+// bytes of them (default 256 KiB), and for how long it waits for the missing record (default 30 s). When one of these is
+// exceeded, the turn is closed as failed.
 func WithWindow(records, bytes int, wait time.Duration) GroupOption {
 	return func(o *groupOptions) {
 		o.rules.WindowCount, o.rules.WindowBytes, o.rules.GapAfter = records, bytes, wait
 	}
 }
 
-// WithGrace sets how long after a done event, or a later one, the terminal record is waited for (default 5 s). Without
-// one the turn then ends as its events say. While a record is known to be missing, the turn waits for that first (see
-// WithWindow).
+// WithGrace sets how long a turn waits for the terminal record after its last record, once it has a done event (default
+// 5 s). Then the turn is closed with the outcome of its events. While an earlier record is missing, the turn waits for
+// that record instead (see WithWindow).
 func WithGrace(d time.Duration) GroupOption {
 	return func(o *groupOptions) { o.rules.Grace = d }
 }
 
-// WithSilence sets after how long without a record a turn expires (default 30 minutes): longer than any tool is quiet.
+// WithSilence sets after how long without a record a turn expires (default 30 minutes). Use more than the longest tool
+// call takes.
 func WithSilence(d time.Duration) GroupOption {
 	return func(o *groupOptions) { o.rules.Silence = d }
 }
 
-// WithOpenTurns sets how many turns of a session may be open (default 16). One more expires that which was silent for
-// the longest time.
+// WithOpenTurns sets how many turns of a session can be open (default 16, at most 256). One more expires the open turn
+// whose last record is the oldest.
 func WithOpenTurns(n int) GroupOption {
 	return func(o *groupOptions) { o.rules.OpenLimit = n }
 }
 
-// WithTurnLimit sets how many bytes of events a turn may have (default: the record limit less 64 KiB), counted as they
-// are kept: joined deltas, no thoughts. A larger turn is closed as failed.
+// WithTurnLimit sets how many bytes of events a turn can have (default: the record limit minus 64 KiB, at least 1 KiB). The
+// size is that of the turn's Log: deltas are joined and thoughts do not count. A larger turn is closed as failed.
 func WithTurnLimit(bytes int) GroupOption {
 	return func(o *groupOptions) { o.turnLimit = bytes }
 }
 
-// WithRecordLimit sets the size in bytes, key and headers included, up to which a record is written (default 1 MiB, at
+// WithRecordLimit sets the maximum size of a record that is written, in bytes with key and headers (default 1 MiB, at
 // least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes. A batch that is
-// larger is cut and closed as failed.
+// larger is reduced to the turn's first events and has the state failed.
 func WithRecordLimit(bytes int) GroupOption {
 	return func(o *groupOptions) { o.rules.RecordLimit = bytes }
 }
 
-// WithRemembered sets for how long a session remembers turns that have their batch, and how many at least (default 24
-// hours, 512, at most 1024). A turn that is forgotten begins anew when its records come again.
+// WithRemembered sets for how long a session remembers closed turns (default 24 hours) and how many of the last ones at
+// least for that time (default 512, at most 1024). If records of a forgotten turn are redelivered, the turn is opened
+// again.
 func WithRemembered(d time.Duration, count int) GroupOption {
 	return func(o *groupOptions) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }
 
-// WithThinkResponses has every turn that was completed go on as a think-response, and one that was not as a record of
-// think-dlq, so that the turn processor answers whoever asked. A turn that paused gives neither: its step waits. The
-// conversation comes from topics.AgentEvent.Request. Put it into one record of every turn: without it the session's
-// history begins anew with this answer, the answer counts for the step that is open when the turn processor reads it, and
-// a turn that was not completed writes nothing to think-dlq, because it cannot name the message that it failed on. Such a
-// step ends by its think timeout.
+// WithThinkResponses makes every complete turn emit a think-response, and every other turn a record on think-dlq, so that
+// the turn processor answers the message. A paused turn emits neither, and its step stays open.
+//
+// The conversation is read from topics.AgentEvent.Request. Set it in one record of every turn. Without it, the session's
+// history begins with this answer, and the turn processor assigns the answer to the step that is open when it reads the
+// record. A turn that is not complete then emits nothing on think-dlq, because it cannot name the message that failed;
+// its step ends by its think timeout.
 func WithThinkResponses() GroupOption {
 	return func(o *groupOptions) { o.rules.ThinkResponses = true }
 }

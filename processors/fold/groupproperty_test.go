@@ -100,7 +100,7 @@ func TestGroupFoldsWhatTheStreamSays(t *testing.T) {
 		p := newPlay(t)
 		p.whole = rapid.Bool().Draw(t, "without parts")
 		for _, in := range shuffled(t, records, 8) {
-			if lost >= 0 && in.(Arrived).Event.Seq == int64(lost+1) {
+			if lost >= 0 && in.(EventReceived).Event.Seq == int64(lost+1) {
 				continue
 			}
 			p.handle(in)
@@ -162,8 +162,8 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 				// A deadline whose callback dies half way comes again, at the same time.
 				if at, ok := row.Deadline(p.row); ok && len(p.state().Open) > 0 && rapid.Bool().Draw(t, "crash") {
 					p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
-					p.crash(DeadlineCame{Session: "s"}, rapid.IntRange(0, 3).Draw(t, "effects"))
-					p.handle(DeadlineCame{Session: "s"})
+					p.crash(DeadlineReached{Session: "s"}, rapid.IntRange(0, 3).Draw(t, "effects"))
+					p.handle(DeadlineReached{Session: "s"})
 				}
 				p.until(rapid.SampledFrom([]time.Duration{time.Millisecond, 4 * time.Second, 31 * time.Second}).Draw(t, "time"))
 			},
@@ -195,7 +195,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 // saw reports whether any record of a turn came.
 func (p *play) saw(turn string) bool {
 	return slices.ContainsFunc(p.past, func(in Input) bool {
-		a, ok := in.(Arrived)
+		a, ok := in.(EventReceived)
 		return ok && a.Event.TurnID == turn
 	})
 }

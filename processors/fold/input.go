@@ -2,33 +2,33 @@ package fold
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Input is something that happened to a session's turns: a record of an input topic, or a deadline that came.
+// Input is an input of the state machine: a record of an input topic, or a deadline.
 type Input interface {
-	session() string
-	apply(s *session)
+	sessionID() string
+	apply(s *transition)
 }
 
 // The inputs.
 type (
-	// Arrived is a record of agent-events. Its bytes are only read, and not kept.
-	Arrived struct {
+	// EventReceived is a record of agent-events. Apply does not change or keep its bytes.
+	EventReceived struct {
 		Session   string
 		Tombstone bool
 		Event     topics.AgentEvent
 	}
-	// Controlled is a record of session-control.
-	Controlled struct {
+	// ControlReceived is a record of session-control.
+	ControlReceived struct {
 		Session   string
-		Cause     string // the record's cause id (R20)
+		Cause     string // the record's cause ID, which identifies a redelivered control
 		Tombstone bool
 		Control   topics.Control
 	}
-	// DeadlineCame says that the row's earliest deadline has come.
-	DeadlineCame struct {
+	// DeadlineReached is the row's earliest deadline.
+	DeadlineReached struct {
 		Session string
 	}
 )
 
-func (a Arrived) session() string      { return a.Session }
-func (c Controlled) session() string   { return c.Session }
-func (d DeadlineCame) session() string { return d.Session }
+func (a EventReceived) sessionID() string   { return a.Session }
+func (c ControlReceived) sessionID() string { return c.Session }
+func (d DeadlineReached) sessionID() string { return d.Session }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Describe is a session's turns for people: ids, counts, sizes and deadlines, no text. A nil row is a session without
-// one.
+// Describe returns a readable description of a session's turns: ids, counts, sizes and deadlines, without any text of the
+// turns. A nil row is a session without state.
 func Describe(r *Row) string {
 	if r == nil {
 		return "no state\n"

@@ -6,9 +6,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// request is an interaction request: a human or a browser shall answer.
+// request is an interaction request, which a person or a browser answers.
 type request struct {
-	data     topics.Raw // nil where the event had none; no object only with Strict
+	data     topics.Raw // nil if the event had none; with Strict it can be a value that is not an object
 	answered bool
 }
 
@@ -21,7 +21,7 @@ func (f *Folder) interaction(o op) error {
 	}
 	data := o.f[0]
 	if data != nil && !isObject(data) && !f.strict {
-		return f.refuse("data is no object")
+		return f.countMalformed("data is not an object")
 	}
 	r := request{data: bytes.Clone(data), answered: len(o.f[1]) > 0}
 	f.await('p', lookup(data, "id"))
@@ -31,7 +31,7 @@ func (f *Folder) interaction(o op) error {
 	return nil
 }
 
-// await notes which answer the next request waits for: a response (p) or a tool result (r) with an id.
+// await registers what answers the next request: a response (p) or a tool result (r) with that id.
 func (f *Folder) await(by byte, id topics.Raw) {
 	if isNull(id) || !hashable(id) {
 		return
@@ -56,7 +56,8 @@ func (f *Folder) answerKey(by byte, id topics.Raw) string {
 	return string(f.key)
 }
 
-// pending is the request as a batch names it: its data, and the tool's name unless it says one itself.
+// pending returns the request in the form of Batch.PendingInteraction: its data with the tool's name, which is added if
+// the data has no member tool.
 func (r *request) pending() topics.Raw {
 	data := trimSpace(r.data)
 	if len(data) == 0 {
@@ -74,7 +75,8 @@ func (r *request) pending() topics.Raw {
 	return append(append(append(b, `"tool":`...), tool...), '}')
 }
 
-// toolOf derives a tool's name: the first of these that is a string and not empty, as it came, else null.
+// toolOf returns the name of the tool that a request is about: the first candidate that is a string and not empty, or
+// null.
 func toolOf(payload topics.Raw) topics.Raw {
 	call := lookup(payload, "toolCall")
 	for _, name := range []topics.Raw{

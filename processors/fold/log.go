@@ -6,17 +6,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Log is a turn's events in a small form that folds to the same batch: a run of deltas of one block is one entry,
-// refreshes of one call that follow one another are one, of a run of usage totals or errors the last is kept, and what
-// fold does not read (thoughts, data, unknown types) is left out. It grows event by event and can be cut between any
-// two: a turn kept as logs a, b and c folds by AddLog(a), AddLog(b), AddLog(c), as by their concatenation.
+// Log is a compact encoding of a turn's events that folds to the same batch. Consecutive deltas of one block are one
+// entry, as are consecutive updates of one tool call; of consecutive usage or error events the last is kept. Events that
+// do not change a batch (thoughts, data, unknown types) are left out. A turn can be split into several logs between any
+// two events: AddLog of each log in order gives the same batch as AddLog of their concatenation.
 //
-// Its form: for each entry a letter, then each field of that kind of entry as its length, an unsigned varint plus one
-// (0 is an absent field), and its bytes.
+// Format: for each entry a letter for its kind, then each field of that kind as its length plus one in an unsigned varint
+// (0 is an absent field), followed by its bytes.
 type Log []byte
 
-// Append returns the log with one more event, and leaves l as it is. It copies the log, and walks it to find its last
-// entry: keep what is appended to short, and put it aside when it is full.
+// Append returns a copy of the log with one more event. It does not change l. Its cost is proportional to the length of
+// l, so begin a new log when l becomes long.
 func (l Log) Append(e Event) Log {
 	o := opOf(e)
 	if o.kind == opNone {
@@ -32,7 +32,7 @@ func (l Log) Append(e Event) Log {
 	return w.log
 }
 
-// Compact is the log of the events.
+// Compact returns the log of the events.
 func Compact(events ...Event) Log {
 	var w logWriter
 	for _, e := range events {
@@ -41,8 +41,8 @@ func Compact(events ...Event) Log {
 	return w.log
 }
 
-// AddLog folds the events that a log stands for. It fails with ErrLog for bytes that are none, and with Strict as Add
-// does; the entries before the fault are folded then.
+// AddLog folds the events of a log. It fails with ErrLog for bytes that are not a log, and with Strict as Add does. When an
+// entry fails, those before it have been folded.
 func (f *Folder) AddLog(l Log) error {
 	for len(l) > 0 {
 		o, rest, ok := l.next()
@@ -57,7 +57,7 @@ func (f *Folder) AddLog(l Log) error {
 	return nil
 }
 
-// next reads the log's first entry. Its fields alias the log.
+// next decodes the log's first entry. Its fields alias the log.
 func (l Log) next() (o op, rest Log, ok bool) {
 	o.kind = l[0]
 	n := arity(o.kind)

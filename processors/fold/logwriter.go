@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// logWriter appends to a log of its own, whose last entry it knows and may change.
+// logWriter appends events to a log. It merges an event into the last entry if possible.
 type logWriter struct {
 	log  Log
-	last int // where the last entry starts, if open is one
+	last int // index of the last entry, if open is set
 	open op  // the last entry; it aliases log
 }
 
-// seek finds the last entry. A damaged log has none; AddLog will say so.
+// seek finds the last entry. A damaged log has none; AddLog reports it.
 func (w *logWriter) seek() {
 	for rest := w.log; len(rest) > 0; {
 		w.last = len(w.log) - len(rest)
@@ -30,7 +30,7 @@ func (w *logWriter) append(o op) {
 	case o.kind == opDelta && w.open.kind == opDelta && same:
 		w.extend(o.f[1])
 	case o.kind == opCall && w.open.kind == opCall && same && !isNull(o.f[0]):
-		// A refresh of the call just before it changes nothing but its input.
+		// An update of the preceding call replaces its input only.
 		o.f[1] = bytes.Clone(w.open.f[1])
 		w.log = w.log[:w.last]
 		w.put(o)
@@ -51,7 +51,7 @@ func (w *logWriter) put(o op) {
 	w.open, _, _ = w.log[w.last:].next()
 }
 
-// extend adds to the text of the last entry, which is a delta: the text is the log's end, its length stands before it.
+// extend adds to the text of the last entry, a delta. The text is at the end of the log, its length directly before it.
 func (w *logWriter) extend(text []byte) {
 	old := len(w.open.f[1])
 	at := len(w.log) - old

@@ -8,9 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-// Turns that have their batch are remembered as digests, each with the time it was closed and its attempt, packed end to
-// end in pages. A page is a part of the row. The last one is written anew with every turn that is closed; the row,
-// which is written with every event, only names them.
+// Closed turns are remembered as digests, each with the time it was closed and its attempt. Entries have a fixed size and
+// are stored in pages, which are parts of the row. The last page is rewritten with every turn that is closed. The row,
+// which is written with every event, contains only the numbers of the pages.
 const (
 	digestSize  = digests.Size
 	entrySize   = digestSize + 8 + 8
@@ -19,15 +19,15 @@ const (
 
 type digest = digests.Digest
 
-// The domains of digests: equal texts of different domains have different digests.
+// The domains of digests. Equal texts have different digests in different domains.
 const (
 	ofTurn    = "turn"
 	ofControl = "control"
 	ofRecord  = "record"
 )
 
-// remember appends a digest, and drops pages that are too old or too many.
-func (s *session) remember(d digest, attempt uint64) {
+// remember appends a digest and drops old pages.
+func (s *transition) remember(d digest, attempt uint64) {
 	var entries []byte
 	count := uint32(0)
 	if n := len(s.row.Closed); n > 0 && s.row.Closed[n-1].Count < pageEntries {
@@ -47,8 +47,8 @@ func (s *session) remember(d digest, attempt uint64) {
 	s.forget()
 }
 
-// forget drops the oldest pages as long as enough is left, and those that are too old.
-func (s *session) forget() {
+// forget drops pages, the oldest first, that are older than RememberFor or not needed for RememberCount.
+func (s *transition) forget() {
 	left := 0
 	for _, p := range s.row.Closed {
 		left += int(p.Count)
@@ -63,8 +63,8 @@ func (s *session) forget() {
 	}
 }
 
-// remembers looks for a digest, the latest first.
-func (s *session) remembers(d digest) (attempt uint64, ok bool) {
+// remembers looks up a digest, from the newest page to the oldest.
+func (s *transition) remembers(d digest) (attempt uint64, ok bool) {
 	for _, p := range slices.Backward(s.row.Closed) {
 		if s.forgotten(p.LastMs) {
 			continue
@@ -80,12 +80,12 @@ func (s *session) remembers(d digest) (attempt uint64, ok bool) {
 	return 0, false
 }
 
-// closedAttempt is the attempt of a turn that has its batch.
-func (s *session) closedAttempt(turn string) (int64, bool) {
+// closedAttempt returns the attempt of a closed turn.
+func (s *transition) closedAttempt(turn string) (int64, bool) {
 	attempt, ok := s.remembers(digests.Of(ofTurn, turn))
 	return int64(attempt), ok
 }
 
-func (s *session) forgotten(atMS int64) bool {
+func (s *transition) forgotten(atMS int64) bool {
 	return atMS <= s.now.Add(-s.rules.RememberFor).UnixMilli()
 }

@@ -4,10 +4,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// messageSize stands for what a message needs beside its bytes.
+// messageSize is the estimated memory of a message in addition to its values, in bytes.
 const messageSize = 64
 
-// message is a message of the batch. Which of its fields count depends on the op that made it; all are copies.
+// message is a message of the batch. Its kind says which fields are set. All values are copies.
 type message struct {
 	kind    byte // opMessage, opStart for a block of deltas, opCall or opResult
 	denied  bool
@@ -29,7 +29,7 @@ func (m *message) encode() topics.Raw {
 		b = append(append(b, `{"role":"assistant","content":`...), orEmpty(m.payload)...)
 	case opStart:
 		b = m.text.appendTo(append(b, `{"role":"assistant","content":"`...))
-		mend(b)
+		replaceLoneSurrogates(b)
 		b = append(b, '"')
 	case opCall:
 		b = append(append(b, `{"role":"tool","content":"","tool_call_id":`...), orNull(m.id)...)
@@ -43,14 +43,14 @@ func (m *message) encode() topics.Raw {
 	return append(b, '}')
 }
 
-// content is what encode writes as a text's content; nil for messages that are not the assistant's.
+// content returns the content of an assistant's message as encode writes it; nil for other messages.
 func (m *message) content() topics.Raw {
 	switch m.kind {
 	case opMessage:
 		return orEmpty(m.payload)
 	case opStart:
 		b := m.text.appendTo(append(make([]byte, 0, m.text.length+2), '"'))
-		mend(b)
+		replaceLoneSurrogates(b)
 		return append(b, '"')
 	}
 	return nil
@@ -70,7 +70,7 @@ func orEmpty(v topics.Raw) topics.Raw {
 	return v
 }
 
-// text is a growing text, escaped as it came. It grows by chunks, so that a long one is never copied to make room.
+// text is a growing text with its original escapes. It grows by chunks, so that a long text is never copied.
 type text struct {
 	chunks [][]byte
 	length int

@@ -2,20 +2,21 @@ package fold
 
 import "github.com/turntable-streams/turntable/topics"
 
-// op is what an event does to a fold. Folder and Log both know events as ops only, so a log folds as its events do.
+// op is the operation that an event performs on a folder. Folder and Log both use ops only, so a log folds as its events
+// do.
 type op struct {
 	kind byte
-	// The op's fields, as many as arity says; nil for an absent one. They alias the event.
+	// The first arity(kind) fields are used; an absent field is nil. They alias the event.
 	f [6]topics.Raw
 }
 
-// The kinds of ops and their fields. The letters are stored in logs: never give one another meaning.
+// The kinds of ops and their fields. The letters are stored in logs: never reuse a letter for another kind.
 const (
 	opNone     = 0
 	opMessage  = 'm' // text
 	opStart    = 's' // id
 	opDelta    = 'd' // id, delta without its quotes
-	opNoDelta  = 'b' // id: a delta that is no string
+	opNoDelta  = 'b' // id: a delta that is not a string
 	opEnd      = 'x' // id
 	opCall     = 'c' // id, name, input
 	opResult   = 'r' // id, output, isError, data, render, denied (true or absent)
@@ -42,7 +43,7 @@ func arity(kind byte) int {
 	return 0
 }
 
-// opOf reads an event.
+// opOf returns the op of an event.
 func opOf(e Event) op {
 	if e.Type == "message_delta" {
 		return deltaOp(e)
@@ -52,7 +53,7 @@ func opOf(e Event) op {
 		return op{}
 	}
 	if kind == opRequest {
-		// Whether it may be no object shows at the end only.
+		// Data that is not an object is an error only if the turn is paused at this request, which Batch checks.
 		return op{kind: opRequest, f: [6]topics.Raw{e.data}}
 	}
 	if e.data != nil && !isObject(e.data) {
@@ -62,7 +63,7 @@ func opOf(e Event) op {
 		case opError:
 			return op{kind: opError}
 		}
-		return bad("data is no object")
+		return bad("data is not an object")
 	}
 	o := op{kind: kind}
 	switch kind {
@@ -99,7 +100,7 @@ func opOf(e Event) op {
 func deltaOp(e Event) op {
 	switch {
 	case e.data != nil && !isObject(e.data):
-		return bad("data is no object")
+		return bad("data is not an object")
 	case !hashable(e.id):
 		return bad("id is an array or object")
 	case e.delta == nil:
@@ -110,7 +111,7 @@ func deltaOp(e Event) op {
 	return op{kind: opDelta, f: [6]topics.Raw{e.id, e.delta[1 : len(e.delta)-1]}}
 }
 
-// folded is what an event of a type does; nothing, for types that fold does not read.
+// folded returns the kind of op of an event type; opNone for types that do not change a batch.
 func folded(kind string) byte {
 	switch kind {
 	case "message":

@@ -7,22 +7,23 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// errNoParts is met where a row was written under processors.New and is read under a plain goka.NewProcessor.
+// errNoParts is returned if a row was written under processors.New and is read under goka.NewProcessor.
 var errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
 
-// A turn's events are written once: as a tail in the row, and when that is full as a part of the row. Parts of one turn
-// have numbers one after another, so that the row can name many of them in few bytes; where turns alternate, each sets
-// ever more numbers aside.
+// The events of a turn are collected in the tail of the row and moved to a part of the row when the tail is full, so that
+// each is written to a part once. The parts of a turn have consecutive numbers, so that the row can refer to many parts in
+// a few bytes. If the records of several turns alternate, each turn reserves more numbers every time: from leastRoom to
+// mostRoom.
 const (
 	leastRoom = 4
 	mostRoom  = 4096
 )
 
-// number is that of a new part. Numbers of a session that was removed may still be on their way out: those of its next
-// life are larger.
-func (s *session) number() uint32 { return s.numbers(1) }
+// number returns the number of a new part. Deletions of the parts of a deleted row may still be pending, so the numbers of
+// a new row begin with the time in seconds, which is larger.
+func (s *transition) number() uint32 { return s.numbers(1) }
 
-func (s *session) numbers(n uint32) (first uint32) {
+func (s *transition) numbers(n uint32) (first uint32) {
 	if s.row.NextPart == 0 {
 		s.row.NextPart = uint32(s.nowMS() / 1000)
 	}
@@ -31,8 +32,8 @@ func (s *session) numbers(n uint32) (first uint32) {
 	return first
 }
 
-// numberOf is that of the next part of a turn's events.
-func (s *session) numberOf(t *Turn) uint32 {
+// numberOf returns the number of the next part of a turn's events.
+func (s *transition) numberOf(t *Turn) uint32 {
 	if len(t.Parts) == 0 {
 		t.Parts = []*Extent{{First: s.numbers(1), Room: 1}}
 	}
@@ -52,7 +53,7 @@ func (s *session) numberOf(t *Turn) uint32 {
 }
 
 // write writes a new part.
-func (s *session) write(n uint32, value []byte) {
+func (s *transition) write(n uint32, value []byte) {
 	if s.parts == nil {
 		s.row.Inline = append(s.row.Inline, &Inline{Number: n, Value: value})
 		return
@@ -60,8 +61,8 @@ func (s *session) write(n uint32, value []byte) {
 	s.written = append(s.written, PartWritten{Number: n, Value: value})
 }
 
-// read reads a part; false where it is missing.
-func (s *session) read(n uint32) ([]byte, bool) {
+// read returns a part; false if it is missing.
+func (s *transition) read(n uint32) ([]byte, bool) {
 	for _, p := range s.written {
 		if p.Number == n {
 			return p.Value, true
@@ -83,8 +84,8 @@ func (s *session) read(n uint32) ([]byte, bool) {
 	return value, value != nil
 }
 
-// drop removes a part.
-func (s *session) drop(n uint32) {
+// drop deletes a part.
+func (s *transition) drop(n uint32) {
 	if i := slices.IndexFunc(s.written, func(p PartWritten) bool { return p.Number == n }); i >= 0 {
 		s.written = slices.Delete(s.written, i, i+1)
 		return
@@ -93,11 +94,11 @@ func (s *session) drop(n uint32) {
 		s.row.Inline = slices.Delete(s.row.Inline, i, i+1)
 		return
 	}
-	s.gone = append(s.gone, n)
+	s.deleted = append(s.deleted, n)
 }
 
-// dropEvents removes the parts of a turn's events.
-func (s *session) dropEvents(t *Turn) {
+// dropEvents deletes the parts of a turn's events.
+func (s *transition) dropEvents(t *Turn) {
 	for _, x := range t.Parts {
 		for i := range x.Count {
 			s.drop(x.First + i)
@@ -110,19 +111,19 @@ func (s *session) dropEvents(t *Turn) {
 	}
 }
 
-// all are the effects, those on parts last.
-func (s *session) all() []Effect {
+// all returns all effects, with those on parts last.
+func (s *transition) all() []Effect {
 	for _, p := range s.written {
 		s.effects = append(s.effects, p)
 	}
-	for _, n := range s.gone {
-		s.effects = append(s.effects, PartGone{Number: n})
+	for _, n := range s.deleted {
+		s.effects = append(s.effects, PartDeleted{Number: n})
 	}
 	return s.effects
 }
 
-// roomFor reports whether the open turns of the session may have so many bytes more.
-func (s *session) roomFor(more int) bool {
+// roomFor reports whether the open turns of the session can grow by that many bytes.
+func (s *transition) roomFor(more int) bool {
 	if s.rules.SessionLimit == 0 {
 		return true
 	}
@@ -132,9 +133,10 @@ func (s *session) roomFor(more int) bool {
 	return more <= s.rules.SessionLimit
 }
 
-// keepRequest keeps what the turn answers, where that is needed. One that does not fit is kept without its history, so
-// that the turn processor can still tell which message was answered; where that does not fit either, it is left out.
-func (s *session) keepRequest(t *Turn, request topics.Raw) {
+// keepRequest stores the enriched message that the turn answers, if think-responses are written. If it does not fit, it is
+// stored without its history, so that the turn processor can still tell which message was answered. If that does not fit
+// either, it is not stored.
+func (s *transition) keepRequest(t *Turn, request topics.Raw) {
 	if !s.rules.ThinkResponses || request == nil || t.Request != 0 {
 		return
 	}
@@ -147,6 +149,6 @@ func (s *session) keepRequest(t *Turn, request topics.Raw) {
 	s.write(t.Request, slices.Clone([]byte(request)))
 }
 
-func (s *session) fitsAsRequest(request topics.Raw) bool {
+func (s *transition) fitsAsRequest(request topics.Raw) bool {
 	return len(request) <= s.rules.eventLimit() && s.roomFor(len(request))
 }

@@ -62,7 +62,7 @@ func streamRecord(t tester, e topics.AgentEvent) Input {
 	require.NoError(t, err)
 	d := quay.AgentEvents.Codec().Unmarshal(raw)
 	require.NoError(t, d.Err, "%s", raw)
-	return Arrived{Session: e.SessionID, Event: d.Value}
+	return EventReceived{Session: e.SessionID, Event: d.Value}
 }
 
 func eventRecord(t tester, turn string, seq int64, event string) Input {
@@ -113,7 +113,7 @@ func (p *play) crash(in Input, performed int) {
 	p.tb.Helper()
 	out := p.decide(in)
 	for _, e := range out.Effects[:min(performed, len(out.Effects))] {
-		if _, gone := e.(PartGone); !gone { // these come behind the row
+		if _, gone := e.(PartDeleted); !gone { // these come behind the row
 			p.do(e)
 		}
 	}
@@ -123,7 +123,7 @@ func (p *play) do(e Effect) {
 	p.tb.Helper()
 	switch e := e.(type) {
 	case Emit:
-		if b, ok := e.Value.(Folded); ok {
+		if b, ok := e.Value.(BatchMessage); ok {
 			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
 			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.rules.RecordLimit)
 		}
@@ -131,7 +131,7 @@ func (p *play) do(e Effect) {
 		require.False(p.tb, p.whole)
 		p.parts[e.Number] = bytes.Clone(e.Value)
 		p.written += len(e.Value)
-	case PartGone:
+	case PartDeleted:
 		require.Contains(p.tb, p.parts, e.Number)
 		delete(p.parts, e.Number)
 	}
@@ -166,7 +166,7 @@ func (p *play) perform(in Input, out Outcome) {
 		p.written += len(raw)
 		at, ok := row.Deadline(raw)
 		require.True(p.tb, ok, "every row goes one day")
-		if _, timer := in.(DeadlineCame); timer {
+		if _, timer := in.(DeadlineReached); timer {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
 		}
 	}
@@ -229,7 +229,7 @@ func (p *play) until(d time.Duration) (all effects) {
 		if due := time.UnixMilli(at).UTC(); due.After(p.now) {
 			p.now = due
 		}
-		all = append(all, p.handle(DeadlineCame{Session: "s"})...)
+		all = append(all, p.handle(DeadlineReached{Session: "s"})...)
 	}
 }
 
@@ -257,7 +257,7 @@ type effects []Effect
 func (es effects) batches() (list []topics.BatchMessage) {
 	for _, e := range es {
 		if m, ok := e.(Emit); ok {
-			if b, ok := m.Value.(Folded); ok {
+			if b, ok := m.Value.(BatchMessage); ok {
 				list = append(list, topics.BatchMessage(b))
 			}
 		}

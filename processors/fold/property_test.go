@@ -254,7 +254,7 @@ func TestPlainDeltasAreReadAlike(t *testing.T) {
 func TestMendedStreamFoldsAlikeAndIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
-		var m Mender
+		var m SurrogateJoiner
 		var sent []Event
 		for _, e := range events {
 			sent = m.Append(sent, e)

@@ -12,9 +12,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The vocabulary comes from Python: which values are nothing, equal, or can be an id is what Python says.
+// The reference implementation of fold is written in Python. Which values are false, which ids are equal, and which
+// values can be an id therefore follows Python.
 
-// falsy reports whether Python takes the value for false; nothing is falsy.
+// falsy reports whether the value is false in Python. Nil is falsy.
 func falsy(v topics.Raw) bool {
 	if len(v) == 0 {
 		return true
@@ -33,11 +34,11 @@ func falsy(v topics.Raw) bool {
 	return err == nil && f == 0
 }
 
-// hashable reports whether the value can be an id: arrays and objects cannot.
+// hashable reports whether the value can be an id: any value but an array or an object.
 func hashable(v topics.Raw) bool { return !isObject(v) && !isArray(v) }
 
-// appendKey appends a text that is the same for all ids which are equal: 1, 1.0 and true are, "1" is another. None and
-// null are one id.
+// appendKey appends a text that is the same for all ids that are equal in Python: 1, 1.0 and true are equal, "1" differs.
+// An absent id equals null.
 func appendKey(dst []byte, id topics.Raw) []byte {
 	if isNull(id) {
 		return append(dst, 'n')
@@ -58,7 +59,8 @@ func appendKey(dst []byte, id topics.Raw) []byte {
 	return append(dst, number(string(id))...)
 }
 
-// number is one text for all literals of one number: integers exactly, all else as a double.
+// number returns one text for all literals of the same number. Integers are exact, other numbers are converted to a
+// float64.
 func number(literal string) string {
 	if !strings.ContainsAny(literal, ".eE") {
 		if literal == "-0" {
@@ -76,7 +78,7 @@ func number(literal string) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// typeName is a type as text, as Python's str gives it for scalars; an array or object is its JSON.
+// typeName converts an event's type to text as Python's str does for scalars. An array or object is converted to JSON.
 func typeName(v topics.Raw) string {
 	if falsy(v) {
 		return ""
@@ -100,7 +102,7 @@ func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'e', -1, 64)
 	_, exponent, ok := strings.Cut(text, "e")
 	if !ok {
-		return strings.ToLower(strings.TrimPrefix(text, "+")) // an infinity, which Python writes small
+		return strings.ToLower(strings.TrimPrefix(text, "+")) // Python writes infinities in lower case
 	}
 	if n, _ := strconv.Atoi(exponent); n < -4 || n >= 16 {
 		return text

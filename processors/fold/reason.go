@@ -1,6 +1,6 @@
 package fold
 
-// Why a record is dead-lettered. The texts are for people and for alerts: they stay as they are.
+// The reasons of dead letters. Alerts may match these texts, so they do not change.
 const (
 	reasonTombstone = "fold: tombstone"
 	reasonTurnID    = "fold: turn id is too long"

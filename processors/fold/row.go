@@ -6,19 +6,19 @@ import (
 	"github.com/turntable-streams/turntable/internal/row"
 )
 
-// rowVersion is the format of the rows this build writes. It grows when an older build could not keep a promise with a
-// newer row; a field more is no reason, for unknown fields survive.
+// rowVersion is the version of the row format that this build writes. Raise it only if an older build could not work
+// correctly with a newer row. A new field is no reason: older builds preserve unknown fields.
 const rowVersion = 1
 
-// ErrRowVersion is wrapped by the error about a row that a newer build wrote.
+// ErrRowVersion is wrapped by errors about a row that a newer build wrote.
 var ErrRowVersion = errors.New("fold: row has a newer format")
 
 var layout = row.Format{Name: "fold", Version: rowVersion, Newer: ErrRowVersion}
 
-// EncodeRow writes a row.
+// EncodeRow encodes a row.
 func EncodeRow(s *Row) ([]byte, error) { return layout.Encode(s) }
 
-// DecodeRow reads a row. It refuses one of a newer format.
+// DecodeRow decodes a row. It fails with ErrRowVersion for a row with a newer format.
 func DecodeRow(raw []byte) (*Row, error) {
 	s := &Row{}
 	if err := layout.Decode(raw, s); err != nil {

@@ -2,17 +2,17 @@ package fold
 
 import "slices"
 
-// What a row has besides its parts, at most: a turn with its id, its tail and the names of its parts, a held record,
-// and all that is said of the session as a whole.
+// Upper bounds of the size of a row without its parts, in bytes: a turn with its id, tail and part numbers; a held record;
+// the fields of the session.
 const (
 	turnCost    = 1 << 10
 	heldCost    = 25
 	sessionCost = 16 << 10
 )
 
-// rowLimit is how large the row may become without what stands in parts of it: a row that fits into no record would stop
-// the processor, at every attempt.
-func (s *session) rowLimit() int {
+// rowLimit returns the maximum size of the row without its parts. A row that does not fit into a record would stop the
+// processor at every retry.
+func (s *transition) rowLimit() int {
 	limit := max(s.rules.RecordLimit-sessionCost, s.rules.RecordLimit/2)
 	if s.parts == nil {
 		return min(limit, rowReserve-sessionCost)
@@ -20,9 +20,9 @@ func (s *session) rowLimit() int {
 	return limit
 }
 
-// shrink closes turns as long as the row could outgrow a record with so many bytes more: of those that hold records the
-// one with the most, else the quietest.
-func (s *session) shrink(more int) {
+// shrink closes turns until the row and more bytes are within rowLimit. It closes the turn with the most held records
+// first; if no turn holds records, the one whose last record is the oldest.
+func (s *transition) shrink(more int) {
 	for len(s.row.Open) > 0 {
 		size := more
 		for _, t := range s.row.Open {
@@ -40,7 +40,7 @@ func (s *session) shrink(more int) {
 	}
 }
 
-// quietest is the open turn that was silent for the longest time.
-func (s *session) quietest() *Turn {
+// quietest returns the open turn whose last record is the oldest.
+func (s *transition) quietest() *Turn {
 	return slices.MinFunc(s.row.Open, func(a, b *Turn) int { return int(a.TouchedMs - b.TouchedMs) })
 }

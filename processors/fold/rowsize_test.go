@@ -49,14 +49,14 @@ func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
 	was, _ := row.Deadline(p.row)
 	p.rules.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
-	out := p.decide(DeadlineCame{Session: "s"})
+	out := p.decide(DeadlineReached{Session: "s"})
 	require.True(t, out.Changed, "a row that is not written has its deadline forgotten")
 	require.Empty(t, out.Effects)
 	require.Equal(t, was+p.rules.Silence.Milliseconds()/2, out.Row.DeadlineMs)
-	p.perform(DeadlineCame{Session: "s"}, out)
+	p.perform(DeadlineReached{Session: "s"}, out)
 	p.until(p.rules.Silence)
 	require.Equal(t, "expired silence", outcomeOf(p.only("t")))
-	require.False(t, p.decideWithout(DeadlineCame{Session: "s"}).Changed, "there is no row to write")
+	require.False(t, p.decideWithout(DeadlineReached{Session: "s"}).Changed, "there is no row to write")
 }
 
 // decideWithout is what an input does to a session without a row.

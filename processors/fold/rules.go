@@ -6,52 +6,53 @@ import (
 	"time"
 )
 
-// ErrOption is wrapped by every error about an option that is out of range.
+// ErrOption is wrapped by errors about an option that is out of range.
 var ErrOption = errors.New("fold: option out of range")
 
-// Rules are what a transition needs to know besides row, input and time. Every duration and count is positive.
+// Rules are the options of a transition. All durations and counts are positive, except where 0 is stated.
 type Rules struct {
-	// WindowCount and WindowBytes bound what a turn holds that came ahead of a missing record, GapAfter for how long.
+	// WindowCount, WindowBytes and GapAfter limit how many records, how many bytes of them, and for how long a turn holds
+	// while an earlier record is missing.
 	WindowCount int
 	WindowBytes int
 	GapAfter    time.Duration
-	// Grace is how long the terminal record is waited for after a done event, once no record is known to be missing.
+	// Grace is how long a turn with a done event waits for the terminal record after its last record, while no record is
+	// missing.
 	Grace time.Duration
 	// Silence is after how long without a record a turn expires.
 	Silence time.Duration
-	// OpenLimit is how many turns of a session may be open.
+	// OpenLimit is the maximum number of open turns of a session.
 	OpenLimit int
-	// TurnLimit is how many bytes of events a turn may have.
+	// TurnLimit is the maximum size of a turn's events, in bytes of its Log.
 	TurnLimit int
-	// SessionLimit is how many bytes of events all open turns of a session may have; 0 for no limit but theirs.
+	// SessionLimit is the maximum size of the events of all open turns of a session, in bytes; 0 for no limit.
 	SessionLimit int
-	// RecordLimit is the size in bytes up to which a record may be written, with key and headers.
+	// RecordLimit is the maximum size of a record, in bytes with key and headers.
 	RecordLimit int
-	// RememberFor and RememberCount bound what a session remembers of closed turns: at least so many are remembered for
-	// so long.
+	// A session remembers at least the last RememberCount closed turns for RememberFor.
 	RememberFor   time.Duration
 	RememberCount int
-	// ThinkResponses has closed turns go on as think-responses.
+	// ThinkResponses enables think-responses: see WithThinkResponses.
 	ThinkResponses bool
 }
 
 const (
-	// tailLimit is how many bytes of a turn's events stand in the row, at most: they are written with every row, of which
-	// a cut has one. A part costs some 40 bytes besides its own.
+	// tailLimit is the maximum number of bytes of a turn's events in the row. They are written with every row, once per
+	// cut. A part has an overhead of about 40 bytes.
 	tailLimit = 256
-	// recordMargin is what parts and turns stay below the limit of a record: key, frame, a tail.
+	// recordMargin is how far parts and turns stay below the record limit, for key, framing and tail.
 	recordMargin = 64 << 10
-	// rowReserve is what a row has besides the events of its turns, where no part of it stands apart.
+	// rowReserve is the size of a row without the events of its turns, if the table has no parts.
 	rowReserve  = 96 << 10
 	maxTurnID   = 256
-	minRecord   = 128 << 10 // least sensible RecordLimit
-	minTurn     = 1 << 10   // least sensible TurnLimit
-	maxOpen     = 256       // most sensible OpenLimit
-	maxWindow   = 10_000    // most sensible WindowCount
+	minRecord   = 128 << 10 // minimum of RecordLimit
+	minTurn     = 1 << 10   // minimum of TurnLimit
+	maxOpen     = 256       // maximum of OpenLimit
+	maxWindow   = 10_000    // maximum of WindowCount
 	maxRemember = 16 * pageEntries
 )
 
-// DefaultRules returns the defaults of all options.
+// DefaultRules returns the default rules.
 func DefaultRules() Rules {
 	const recordLimit = 1 << 20 // what a Kafka producer sends by default (max.request.size)
 	return Rules{
@@ -62,10 +63,10 @@ func DefaultRules() Rules {
 	}
 }
 
-// eventLimit is how large an event may be: it must fit into a part.
+// eventLimit returns the maximum size of an event, which must fit into a part.
 func (r Rules) eventLimit() int { return max(r.RecordLimit-recordMargin, r.RecordLimit/2) }
 
-// validate names the first rule that is out of range.
+// validate returns an error about the first rule that is out of range.
 func (r Rules) validate() error {
 	for _, d := range []struct {
 		name  string

@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// This file walks JSON that is known to be valid, without decoding it. Python's parser takes repeated names (the last
-// counts) and lone surrogates, so ours does too.
+// The functions of this file read valid JSON without decoding it. As in Python's parser, object names may repeat (the last
+// one is used) and lone surrogates are allowed.
 
 func valid(raw []byte) bool {
 	return jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -18,7 +18,7 @@ func valid(raw []byte) bool {
 
 func trimSpace(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }
 
-// members are the names of an object, without quotes and escapes, and their values.
+// members iterates over the members of an object. Names are unquoted.
 func members(object topics.Raw) iter.Seq2[string, topics.Raw] {
 	return func(yield func(string, topics.Raw) bool) {
 		for i := skipSpace(object, 1); i < len(object) && object[i] == '"'; {
@@ -34,7 +34,7 @@ func members(object topics.Raw) iter.Seq2[string, topics.Raw] {
 	}
 }
 
-// span is where a member's value stands in its object; of several with one name the last.
+// span returns where the value of the last member of that name begins and ends in its object; 0, 0 for none.
 func span(object topics.Raw, name string) (start, end int) {
 	i := 1
 	for n, v := range members(object) {
@@ -47,7 +47,7 @@ func span(object topics.Raw, name string) (start, end int) {
 	return start, end
 }
 
-// skipName is how far a value is from what stands before its name.
+// skipName returns the index of the first member's value in b, which begins before the member's name.
 func skipName(b []byte) int {
 	i := skipSpace(b, 0)
 	if i < len(b) && b[i] == ',' {
@@ -56,7 +56,7 @@ func skipName(b []byte) int {
 	return skipSpace(b, skipSpace(b, stringEnd(b, i))+1)
 }
 
-// elements are the values of an array.
+// elements iterates over the values of an array.
 func elements(array topics.Raw) iter.Seq[topics.Raw] {
 	return func(yield func(topics.Raw) bool) {
 		for i := skipSpace(array, 1); i < len(array) && array[i] != ']'; {
@@ -69,7 +69,7 @@ func elements(array topics.Raw) iter.Seq[topics.Raw] {
 	}
 }
 
-// lookup is a member of an object; of several with one name the last, nil for none. What is no object has none.
+// lookup returns the last member of that name; nil if there is none or the value is not an object.
 func lookup(object topics.Raw, name string) (value topics.Raw) {
 	if !isObject(object) {
 		return nil
@@ -89,7 +89,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// stringEnd is the index after the string that starts at b[i].
+// stringEnd returns the index after the string that starts at b[i].
 func stringEnd(b []byte, i int) int {
 	for i++; i < len(b); i++ {
 		switch b[i] {
@@ -102,7 +102,7 @@ func stringEnd(b []byte, i int) int {
 	return len(b)
 }
 
-// valueEnd is the index after the value that starts at b[i].
+// valueEnd returns the index after the value that starts at b[i].
 func valueEnd(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -143,17 +143,17 @@ func isArray(v topics.Raw) bool  { return len(v) > 0 && v[0] == '[' }
 func isString(v topics.Raw) bool { return len(v) > 0 && v[0] == '"' }
 func isNull(v topics.Raw) bool   { return len(v) == 0 || v[0] == 'n' }
 
-// unquote is the text of a string; a lone surrogate is U+FFFD.
+// unquote returns the text of a JSON string. A lone surrogate becomes U+FFFD.
 func unquote(v topics.Raw) string {
 	if len(v) >= 2 && bytes.IndexByte(v, '\\') < 0 {
 		return intern(v[1 : len(v)-1])
 	}
-	// The error reports surrogates, which have been replaced.
+	// The error reports lone surrogates, which AppendUnquote has replaced.
 	text, _ := jsontext.AppendUnquote(nil, v)
 	return string(text)
 }
 
-// intern spares an allocation for each of the vocabulary's own words.
+// intern converts to a string without an allocation for frequent names and event types.
 func intern(b []byte) string {
 	switch string(b) {
 	case "type":

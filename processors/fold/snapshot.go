@@ -7,13 +7,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Snapshot is the folder as a log: Resume gives its like, and logs of later events can be put behind it.
+// Snapshot returns the folder's state as a log, from which Resume makes an equal folder. Logs of later events can be
+// appended to it.
 func (f *Folder) Snapshot() Log {
 	var w logWriter
 	for i := range f.messages {
 		f.snapshotMessage(&w, i)
 	}
-	// After the results, which would answer them.
+	// Requests follow the messages, because a tool result after a request would answer it.
 	for i := range f.requests {
 		r := &f.requests[i]
 		w.put(op{kind: opRequest, f: [6]topics.Raw{r.data, flag(r.answered)}})
@@ -43,7 +44,7 @@ func (f *Folder) snapshotMessage(w *logWriter, i int) {
 		if m.text.length > 0 {
 			w.put(op{kind: opDelta, f: [6]topics.Raw{m.id, m.text.appendTo(nil)}})
 		}
-		// Of several blocks with one id only the last one started can be open.
+		// Of several blocks with the same id only the last can be open.
 		if at, ok := f.block(m.id); !ok || at != i {
 			w.put(op{kind: opEnd, f: [6]topics.Raw{m.id}})
 		}
@@ -54,7 +55,8 @@ func (f *Folder) snapshotMessage(w *logWriter, i int) {
 	}
 }
 
-// Resume returns the folder that a snapshot was taken of. Options are not part of a snapshot.
+// Resume returns a folder with the state of a snapshot. Options are not part of a snapshot. It fails as Folder.AddLog
+// does.
 func Resume(snapshot Log, opts ...Option) (*Folder, error) {
 	f := NewFolder(opts...)
 	if err := f.AddLog(snapshot); err != nil {
@@ -70,7 +72,7 @@ func flag(set bool) topics.Raw {
 	return nil
 }
 
-// sound guards the fold against a log that was damaged, or made by others: its values must be JSON.
+// sound reports whether the values of an op are JSON. A damaged or foreign log can contain other bytes.
 func (o *op) sound() bool {
 	switch o.kind {
 	case opBad:
@@ -94,7 +96,7 @@ func soundValue(v topics.Raw) bool {
 	return v == nil || len(trimSpace(v)) == len(v) && utf8.Valid(v) && valid(v)
 }
 
-// soundText checks the inside of a string.
+// soundText reports whether v is the inside of a JSON string.
 func soundText(v []byte) bool {
 	for i := 0; i < len(v); i++ {
 		switch c := v[i]; {

@@ -4,7 +4,7 @@
 // 	protoc        v3.21.12
 // source: processors/fold/state.proto
 
-// The row of the group table of package fold. Field numbers are for ever; unknown fields survive a rewrite.
+// The row of the group table. Field numbers are never reused. Unknown fields are preserved.
 
 package fold
 
@@ -23,24 +23,24 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Row is all that is known of a session's turns: one row of the group table. It is written with every event, so that it
-// is small; what is big in it stands in parts of the row, which are written once.
+// Row is the state of a session's turns. It is written with every event and therefore small. Large fields are stored in
+// parts of the row, which are written once.
 type Row struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Format of the row. A row with a newer one is refused.
+	// Version of the row format. A build fails on a row with a newer version.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The earliest open deadline in milliseconds since the epoch, 0 where there is none. It stands here so that it can be
-	// read without decoding the row.
+	// The earliest deadline in milliseconds since the epoch, 0 for none. It is one of the first fields so that it can be read
+	// without decoding the row.
 	DeadlineMs int64 `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// The turns that have no batch yet, in the order in which they began.
+	// The open turns, in the order in which they began.
 	Open []*Turn `protobuf:"bytes,3,rep,name=open,proto3" json:"open,omitempty"`
-	// Of turns that have one (see memory.go), oldest first.
+	// The pages of closed turns (see memory.go), oldest first.
 	Closed []*Page `protobuf:"bytes,4,rep,name=closed,proto3" json:"closed,omitempty"`
 	// When the last turn was closed, in milliseconds since the epoch.
 	TouchedMs int64 `protobuf:"varint,5,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// The number of the next part.
 	NextPart uint32 `protobuf:"varint,6,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
-	// The parts themselves, where the table takes none.
+	// The parts themselves, if the table does not support parts.
 	Inline        []*Inline `protobuf:"bytes,7,rep,name=inline,proto3" json:"inline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -125,27 +125,27 @@ func (x *Row) GetInline() []*Inline {
 	return nil
 }
 
-// Turn is a turn that is read.
+// Turn is an open turn.
 type Turn struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Attempt uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// The last record that was taken in order, and when any last came.
+	// The number of the last record that was applied in order, and when the last record of the turn was received.
 	Seq       uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	TouchedMs int64  `protobuf:"varint,4,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
-	// Its events, as a Log: first the parts, in order, then the tail. How many bytes the parts have.
+	// The events as a Log: first the parts, in order, then the tail. parts_size is the size of the parts in bytes.
 	Parts     []*Extent `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty"`
 	PartsSize uint64    `protobuf:"varint,6,opt,name=parts_size,json=partsSize,proto3" json:"parts_size,omitempty"`
 	Tail      []byte    `protobuf:"bytes,7,opt,name=tail,proto3" json:"tail,omitempty"`
-	// What came ahead of a missing record, by seq, and since when the first of those is missing; 0 where none is.
+	// The records after a missing record, by seq, and since when the first missing record is missing; 0 for none.
 	Held     []*Held `protobuf:"bytes,8,rep,name=held,proto3" json:"held,omitempty"`
 	HeldSize uint64  `protobuf:"varint,9,opt,name=held_size,json=heldSize,proto3" json:"held_size,omitempty"`
 	GapMs    int64   `protobuf:"varint,10,opt,name=gap_ms,json=gapMs,proto3" json:"gap_ms,omitempty"`
-	// A done event came: a terminal record, or a done event with a reason, is to follow.
+	// A done event was received. The terminal record, or a second done event with a stop reason, closes the turn.
 	Done bool `protobuf:"varint,11,opt,name=done,proto3" json:"done,omitempty"`
-	// How many events were refused.
+	// How many events were dead-lettered.
 	Refused uint64 `protobuf:"varint,12,opt,name=refused,proto3" json:"refused,omitempty"`
-	// The part with the enriched message that the turn answers, and its size; 0 where there is none.
+	// The part with the enriched message that the turn answers, and its size; 0 for none.
 	Request       uint32 `protobuf:"varint,13,opt,name=request,proto3" json:"request,omitempty"`
 	RequestSize   uint64 `protobuf:"varint,14,opt,name=request_size,json=requestSize,proto3" json:"request_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -280,11 +280,11 @@ func (x *Turn) GetRequestSize() uint64 {
 	return 0
 }
 
-// Extent is a run of parts with numbers one after another.
+// Extent is a range of part numbers.
 type Extent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	First uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
-	// How many are written, and how many are set aside.
+	// How many parts are written, and how many numbers are reserved.
 	Count         uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	Room          uint32 `protobuf:"varint,3,opt,name=room,proto3" json:"room,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -342,14 +342,14 @@ func (x *Extent) GetRoom() uint32 {
 	return 0
 }
 
-// Held is a record that came ahead of a missing one.
+// Held is a record after a missing record.
 type Held struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The part with its event, and its size; 0 for one that is not folded.
+	// The part with its event, and its size; 0 for a record without an event to fold.
 	Part uint32 `protobuf:"varint,2,opt,name=part,proto3" json:"part,omitempty"`
 	Size uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
-	// The event was refused.
+	// The event was dead-lettered.
 	Refused       bool `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -475,7 +475,7 @@ func (x *Page) GetLastMs() int64 {
 	return 0
 }
 
-// Inline is a part that stands in the row.
+// Inline is a part that is stored in the row.
 type Inline struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`

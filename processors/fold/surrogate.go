@@ -7,28 +7,28 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A producer that cuts a text by UTF-16 units can cut a pair of surrogates, and write each half as an escape. Joined
-// texts are kept as they were escaped, so two halves that meet are a pair again; what stays alone is replaced.
+// A producer that splits a text between UTF-16 code units can split a surrogate pair and write each half as an escape.
+// Texts are joined with their escapes, so that two halves become a pair again. A half that stays alone is replaced.
 
 const replacement = "fffd"
 
-// mended returns v with each lone surrogate escape replaced by U+FFFD: a copy, or v itself if it has no surrogates.
-func mended(v topics.Raw) (m topics.Raw, copied bool) {
+// withoutLoneSurrogates replaces each lone surrogate escape by U+FFFD, in a copy. It returns v itself if v has no surrogate escapes.
+func withoutLoneSurrogates(v topics.Raw) (m topics.Raw, copied bool) {
 	if !escapesSurrogate(v) {
 		return v, false
 	}
 	v = slices.Clone(v)
-	mend(v)
+	replaceLoneSurrogates(v)
 	return v, true
 }
 
-// escapesSurrogate reports whether v may hold an escaped surrogate.
+// escapesSurrogate reports whether v may contain an escaped surrogate.
 func escapesSurrogate(v []byte) bool {
 	return bytes.Contains(v, []byte(`\ud`)) || bytes.Contains(v, []byte(`\uD`))
 }
 
-// mend replaces each lone surrogate escape in valid JSON by U+FFFD, which is as long.
-func mend(b []byte) {
+// replaceLoneSurrogates replaces each lone surrogate escape in valid JSON by the escape of U+FFFD, which has the same length, in place.
+func replaceLoneSurrogates(b []byte) {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '\\')
 		if n < 0 {
@@ -61,7 +61,7 @@ func followsLow(b []byte) bool {
 func isHigh(unit uint16) bool { return unit>>10 == 0xd800>>10 }
 func isLow(unit uint16) bool  { return unit>>10 == 0xdc00>>10 }
 
-// escapedUnit reads \uXXXX at the start of b.
+// escapedUnit decodes \uXXXX at the start of b.
 func escapedUnit(b []byte) (unit uint16, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false

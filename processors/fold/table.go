@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rows is the codec of the group table: that of rows, with their deadlines.
+// rows is the codec of the group table. It also implements the deadlines of the rows.
 type rows struct {
 	codec.Codec[*Row]
 	onDeadline func(c *processors.Context) error
@@ -31,8 +31,8 @@ func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)
 }
 
-// TableCodec is the codec of the group table, for whoever looks into it. Decode yields a codec.Decoded[*Row], which
-// RowOf takes.
+// TableCodec returns the codec of the group table, for views and tools. Its Decode returns a codec.Decoded[*Row], from
+// which RowOf gets the row.
 func TableCodec() codec.Codec[*Row] { return codec.Of[*Row](rowFormat{}) }
 
 type rowFormat struct{}
@@ -40,7 +40,8 @@ type rowFormat struct{}
 func (rowFormat) Marshal(r *Row) ([]byte, error)     { return EncodeRow(r) }
 func (rowFormat) Unmarshal(raw []byte) (*Row, error) { return DecodeRow(raw) }
 
-// RowOf is the row in what a table of this package yields: Processor.Get, a goka.View, a harness. Nil is no row.
+// RowOf returns the row in a value of the group table, as Processor.Get, goka.View and the test harness return it. It
+// returns nil for nil, and fails with codec.ErrType for a value of another type.
 func RowOf(row any) (*Row, error) {
 	switch v := row.(type) {
 	case nil:

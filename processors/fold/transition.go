@@ -2,28 +2,28 @@ package fold
 
 import "time"
 
-// Outcome is what an input brought about.
+// Outcome is the result of applying an input.
 type Outcome struct {
-	// Changed says that the row must be written, or deleted where Row is nil. Where it is false the row stays as it was
-	// found.
+	// Changed reports that the row must be written, or deleted if Row is nil. If it is false, do not write the row.
 	Changed bool
-	// Row is the row from now on, where Changed is true.
+	// Row is the new row, if Changed is set.
 	Row *Row
-	// Effects happen before the row is written, but for parts that go: these go after it.
+	// Effects are executed before the row is written, except that parts are deleted after it.
 	Effects []Effect
 }
 
-// Parts reads a part of the row, nil where it is missing. A nil Parts is a table that takes none: they stand in the row.
+// Parts reads a part of the row. It returns nil for a missing part. A nil Parts means that the table does not support
+// parts; they are then stored in the row.
 type Parts func(number uint32) ([]byte, error)
 
-// Apply is the whole state machine: what an input does to the row of its session. A nil row is a session without one.
-// Apply owns the row it is given, which is of no use afterwards; the input is only read. It depends on nothing but its
-// arguments, what parts says included: equal ones give equal outcomes. An error is that of parts; nothing happened.
+// Apply is the state machine: it applies an input to the row of its session. A nil row is a session without state. Apply
+// changes row, which must not be used afterwards; it does not change the input. It is deterministic: the outcome depends
+// only on the arguments and on the parts that it reads. An error is always an error of parts, and there is no outcome.
 //
-// An input that was applied before changes nothing. It has no effects either, but for refused records, whose dead
-// letter is written again. A deadline that came too early writes the row as it is, which sets the deadline again.
+// An input that was applied before does not change the row and has no effects, except that an invalid record is
+// dead-lettered again. A deadline that fires too early writes the row unchanged, which sets the deadline again.
 func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome, error) {
-	s := &session{row: row, key: in.session(), parts: parts, now: now, rules: rules}
+	s := &transition{row: row, key: in.sessionID(), parts: parts, now: now, rules: rules}
 	if s.row == nil {
 		s.row = &Row{Version: rowVersion}
 	}
@@ -40,8 +40,8 @@ func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome
 	return Outcome{Row: s.row, Changed: true, Effects: s.all()}, nil
 }
 
-// session is a row while an input is applied to it.
-type session struct {
+// transition is a row to which an input is being applied.
+type transition struct {
 	row     *Row
 	key     string
 	parts   Parts
@@ -49,16 +49,16 @@ type session struct {
 	rules   Rules
 	effects []Effect
 	written []PartWritten
-	gone    []uint32
+	deleted []uint32
 	changed bool  // the row must be written
-	erased  bool  // the row must go
-	err     error // of parts
+	erased  bool  // the row must be deleted
+	err     error // error of parts
 }
 
-func (s *session) nowMS() int64 { return s.now.UnixMilli() }
+func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
 
-// find is the open turn of that id, nil where there is none.
-func (s *session) find(id string) *Turn {
+// find returns the open turn with that id, nil if there is none.
+func (s *transition) find(id string) *Turn {
 	for _, t := range s.row.Open {
 		if t.Id == id {
 			return t
@@ -68,7 +68,7 @@ func (s *session) find(id string) *Turn {
 }
 
 // begin opens a turn.
-func (s *session) begin(id string, attempt int64) *Turn {
+func (s *transition) begin(id string, attempt int64) *Turn {
 	if len(s.row.Open) >= s.rules.OpenLimit {
 		s.close(s.quietest(), tooManyTurns)
 	}
@@ -78,8 +78,8 @@ func (s *session) begin(id string, attempt int64) *Turn {
 	return t
 }
 
-// restart drops what the attempt before has written. What the turn answers stays.
-func (s *session) restart(t *Turn, attempt int64) {
+// restart drops the events of the older attempt. The request that the turn answers is kept.
+func (s *transition) restart(t *Turn, attempt int64) {
 	s.dropEvents(t)
 	t.Attempt, t.Seq, t.Parts, t.PartsSize, t.Tail = uint64(attempt), 0, nil, 0, nil
 	t.Held, t.HeldSize, t.GapMs, t.Done, t.Refused = nil, 0, 0, false, 0

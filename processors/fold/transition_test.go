@@ -246,8 +246,8 @@ func TestSilentTurnExpiresWithWhatItHas(t *testing.T) {
 func TestControlCancelsOpenTurns(t *testing.T) {
 	p := newPlay(t)
 	id := "a"
-	cancel := Controlled{Session: "s", Cause: "1", Control: topics.Control{Action: topics.ActionCancel, RequestID: &id}}
-	all := Controlled{Session: "s", Cause: "2", Control: topics.Control{Action: topics.ActionPurge}}
+	cancel := ControlReceived{Session: "s", Cause: "1", Control: topics.Control{Action: topics.ActionCancel, RequestID: &id}}
+	all := ControlReceived{Session: "s", Cause: "2", Control: topics.Control{Action: topics.ActionPurge}}
 	p.begin("a")
 	p.begin("b")
 	p.handle(cancel)
@@ -257,12 +257,12 @@ func TestControlCancelsOpenTurns(t *testing.T) {
 	require.Equal(t, helloMessages, p.only("b").Messages.String())
 	p.begin("c")
 	require.Empty(t, p.handle(all), "a repeat does not cancel what came after it")
-	require.Empty(t, p.handle(Controlled{Session: "s", Tombstone: true}))
+	require.Empty(t, p.handle(ControlReceived{Session: "s", Tombstone: true}))
 }
 
 func TestBadRecordsAreRefusedAndNothingElseIsLost(t *testing.T) {
 	p := newPlay(t)
-	require.Equal(t, []string{reasonTombstone}, p.handle(Arrived{Session: "s", Tombstone: true}).letters())
+	require.Equal(t, []string{reasonTombstone}, p.handle(EventReceived{Session: "s", Tombstone: true}).letters())
 	long := streamRecord(t, topics.AgentEvent{TurnID: strings.Repeat("x", maxTurnID+1), Seq: 1, Event: topics.Raw("{}")})
 	require.Equal(t, []string{reasonTurnID}, p.handle(long).letters())
 	require.Nil(t, p.row)

@@ -2,8 +2,8 @@ package fold
 
 import "github.com/turntable-streams/turntable/topics"
 
-// Trim cuts messages to their trailing unit: the last message, or, if that is a tool's, the whole run of tool messages
-// at the end and the one message before it. It never returns nil, and aliases messages.
+// Trim returns the trailing unit of messages: the last message, or, if it is a tool's, all consecutive tool messages at
+// the end and the message before them. It never returns nil. The result aliases messages.
 func Trim(messages []topics.Raw) []topics.Raw {
 	start := len(messages)
 	for start > 0 && isTool(messages[start-1]) {
@@ -23,8 +23,8 @@ func isTool(message topics.Raw) bool {
 	return isString(role) && unquote(role) == "tool"
 }
 
-// AssistantText is the text that the assistant wrote in a turn: see Folder.AssistantText. It knows the events' own stop
-// reason only, so with Strict it can fail where a fold with a terminal result does not, and the other way round.
+// AssistantText returns the text that the assistant wrote in a turn: see Folder.AssistantText. It uses the stop reason of
+// the events. With Strict it can therefore fail when a Batch with a terminal result does not, and vice versa.
 func AssistantText(events []Event, opts ...Option) (string, error) {
 	f := NewFolder(opts...)
 	for _, e := range events {

@@ -13,7 +13,7 @@ import (
 // cut in two made whole, and ended by the done event that its terminal result asks for.
 type turn struct {
 	stream Stream
-	mender fold.Mender
+	joiner fold.SurrogateJoiner
 	queue  []Item
 	at     EventID    // the last event's
 	named  bool       // the agent has said what turn it is
@@ -67,7 +67,7 @@ func (t *turn) take(item Item) {
 	case "done":
 		t.reason, _ = item.Event.Field("stopReason")
 	}
-	t.push(t.at, t.mender.Append(nil, item.Event), false)
+	t.push(t.at, t.joiner.Append(nil, item.Event), false)
 }
 
 // push puts events of one number into the queue; the last stands for all unless there is more to come.
@@ -83,7 +83,7 @@ func (t *turn) finish() {
 	t.end = t.stream.End()
 	behind := t.at
 	behind.Seq++
-	t.push(behind, t.mender.Flush(nil), true)
+	t.push(behind, t.joiner.Flush(nil), true)
 	if t.corrects() {
 		t.take(Item{Event: fold.Done(t.end.StopReason)})
 	}
@@ -93,7 +93,7 @@ func (t *turn) finish() {
 func (t *turn) superseded(err error) {
 	var s *Superseded
 	if errors.As(err, &s) {
-		t.at, t.reason, t.mender = s.By, nil, fold.Mender{}
+		t.at, t.reason, t.joiner = s.By, nil, fold.SurrogateJoiner{}
 	}
 }
 

@@ -6,23 +6,23 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (a Arrived) apply(s *session) {
+func (a EventReceived) apply(s *transition) {
 	e := a.Event
 	switch {
 	case a.Tombstone:
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 		return
 	case len(e.TurnID) > maxTurnID:
-		s.refuse(reasonTurnID)
+		s.deadLetter(reasonTurnID)
 		return
-	case e.Seq == 0: // a user's, outside the numbering
+	case e.Seq == 0: // a user's record without a number
 		return
 	}
 	t := s.find(e.TurnID)
 	if t == nil {
 		if attempt, closed := s.closedAttempt(e.TurnID); closed {
 			if e.Attempt > attempt {
-				s.refuse(reasonClosed)
+				s.deadLetter(reasonClosed)
 			}
 			return
 		}
@@ -48,12 +48,12 @@ func (a Arrived) apply(s *session) {
 	}
 }
 
-// repeats reports whether a record was taken or held before.
-func (s *session) repeats(t *Turn, e topics.AgentEvent) bool {
+// repeats reports whether the record was applied or held before.
+func (s *transition) repeats(t *Turn, e topics.AgentEvent) bool {
 	seq := uint64(e.Seq)
 	if e.Result != nil {
 		if seq <= t.Seq {
-			s.refuse(reasonTaken)
+			s.deadLetter(reasonTaken)
 		}
 		return seq <= t.Seq
 	}
@@ -61,7 +61,7 @@ func (s *session) repeats(t *Turn, e topics.AgentEvent) bool {
 	return seq <= t.Seq || held
 }
 
-// place is where a held record of that seq stands, or would.
+// place returns the index of the held record with that seq, or the index at which to insert it.
 func (t *Turn) place(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.Held, seq, func(h *Held, seq uint64) int {
 		switch {
@@ -75,28 +75,28 @@ func (t *Turn) place(seq uint64) (int, bool) {
 	})
 }
 
-// eventOf reads what a record has to fold; ok is false where that is nothing, and refused says that it should be
-// something. The seq of a refused record counts as taken: nothing else is lost with it.
-func (s *session) eventOf(e topics.AgentEvent) (event Event, ok, refused bool) {
+// eventOf decodes the event of a record. ok is false if there is no event to fold. With invalid the record was
+// dead-lettered; its seq counts as applied, so that the turn continues after it.
+func (s *transition) eventOf(e topics.AgentEvent) (event Event, ok, invalid bool) {
 	switch {
 	case e.Author == topics.AuthorUser:
 		return Event{}, false, false
 	case len(e.Event) > s.rules.eventLimit():
-		s.refuse(reasonEventSize)
+		s.deadLetter(reasonEventSize)
 		return Event{}, false, true
 	}
 	event, err := DecodeEvent([]byte(e.Event))
 	if err != nil {
-		s.refuse(reasonNotEvent)
+		s.deadLetter(reasonNotEvent)
 		return Event{}, false, true
 	}
 	return event, true, false
 }
 
-// take takes the next record in order. It returns false where the turn was closed.
-func (s *session) take(t *Turn, e topics.AgentEvent) bool {
-	event, ok, refused := s.eventOf(e)
-	if refused {
+// take applies the next record in order. It returns false if that closed the turn.
+func (s *transition) take(t *Turn, e topics.AgentEvent) bool {
+	event, ok, invalid := s.eventOf(e)
+	if invalid {
 		t.Refused++
 	}
 	if ok && !s.fold(t, event) {
@@ -106,10 +106,10 @@ func (s *session) take(t *Turn, e topics.AgentEvent) bool {
 	return true
 }
 
-// hold keeps a record that came ahead of a missing one.
-func (s *session) hold(t *Turn, e topics.AgentEvent) {
-	event, ok, refused := s.eventOf(e)
-	h := &Held{Seq: uint64(e.Seq), Refused: refused}
+// hold stores a record that arrived before a missing one.
+func (s *transition) hold(t *Turn, e topics.AgentEvent) {
+	event, ok, invalid := s.eventOf(e)
+	h := &Held{Seq: uint64(e.Seq), Refused: invalid}
 	if ok {
 		raw := event.Wrapped()
 		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
@@ -130,8 +130,8 @@ func (s *session) hold(t *Turn, e topics.AgentEvent) {
 	s.shrink(0)
 }
 
-// release takes what was held for the record that just came.
-func (s *session) release(t *Turn) {
+// release applies the held records that follow the last applied record.
+func (s *transition) release(t *Turn) {
 	if len(t.Held) == 0 || t.Held[0].Seq != t.Seq+1 {
 		return
 	}
@@ -165,9 +165,9 @@ func (s *session) release(t *Turn) {
 	}
 }
 
-// fold appends the next event to the turn. It returns false where that closed the turn: with the event as the reason
-// that came late, or without it where there is no room.
-func (s *session) fold(t *Turn, e Event) bool {
+// fold appends the next event to the turn. It returns false if that closed the turn: either the event is the second done
+// event, which names the stop reason, or there is no space for it and it is left out.
+func (s *transition) fold(t *Turn, e Event) bool {
 	tail := Log(slices.Clone(t.Tail)).Append(e)
 	if int(t.PartsSize)+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
 		s.close(t, tooLarge)
@@ -180,7 +180,7 @@ func (s *session) fold(t *Turn, e Event) bool {
 	if e.Type != "done" {
 		return true
 	}
-	// The first one may be corrected by a second one, which names the reason; a repeat of the first does not.
+	// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
 	if reason, ok := e.Field("stopReason"); t.Done && ok && string(reason) != "null" {
 		t.Seq++
 		s.close(t, byEvents)
@@ -190,8 +190,8 @@ func (s *session) fold(t *Turn, e Event) bool {
 	return true
 }
 
-// end closes the turn as its terminal record says, if all that comes before it has come.
-func (s *session) end(t *Turn, seq uint64, r topics.AgentResult) {
+// end closes the turn with its terminal record; with a gap if records before it are missing.
+func (s *transition) end(t *Turn, seq uint64, r topics.AgentResult) {
 	if seq != t.Seq+1 {
 		s.close(t, gap)
 		return
