@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -64,7 +64,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	// The same events fold into batch messages on a topic, for whoever does not ask by HTTP.
-	if graph, err = fold.Graph(agent); err != nil {
+	if graph, err = group.Graph(agent); err != nil {
 		return err
 	}
 	batches, err := processors.New(s.brokers, graph, processors.WithTopics(catalog))
@@ -89,13 +89,13 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	mux.Handle("/agent/v0/invoke", door)
 	server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second}
 
-	group, ctx := errgroup.WithContext(ctx)
+	tasks, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does
-	group.Go(func() error { return turns.Run(ctx) })
-	group.Go(func() error { return batches.Run(ctx) })
-	group.Go(func() error { return worker.Run(ctx, s.brokers) })
-	group.Go(func() error { return pipeline.Run(ctx) })
-	group.Go(func() error {
+	tasks.Go(func() error { return turns.Run(ctx) })
+	tasks.Go(func() error { return batches.Run(ctx) })
+	tasks.Go(func() error { return worker.Run(ctx, s.brokers) })
+	tasks.Go(func() error { return pipeline.Run(ctx) })
+	tasks.Go(func() error {
 		select {
 		case <-pipeline.Ready():
 			fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
@@ -107,11 +107,11 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		}
 		return nil
 	})
-	group.Go(func() error {
+	tasks.Go(func() error {
 		<-ctx.Done()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return server.Shutdown(ctx)
 	})
-	return group.Wait()
+	return tasks.Wait()
 }

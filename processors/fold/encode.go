@@ -40,14 +40,8 @@ func (b Batch) AppendRecordFields(dst []byte) []byte {
 	dst = b.appendThree(dst)
 	dst = append(append(dst, `,"state":"`...), b.State...)
 	dst = AppendMessages(append(dst, `","pending_interactions":`...), b.Pending)
-	dst = append(dst, `,"tool_results":[`...)
-	for i, r := range b.Results {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = r.append(dst)
-	}
-	dst = append(dst, `],"error":`...)
+	dst = AppendResults(append(dst, `,"tool_results":`...), b.Results)
+	dst = append(dst, `,"error":`...)
 	if b.Failed {
 		dst, _ = jsontext.AppendQuote(dst, b.Error)
 	} else {
@@ -72,6 +66,18 @@ func AppendMessages(dst []byte, messages []topics.Raw) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, m...)
+	}
+	return append(dst, ']')
+}
+
+// AppendResults appends the results as a JSON array, in the form of the member tool_results of AppendRecord.
+func AppendResults(dst []byte, results []Result) []byte {
+	dst = append(dst, '[')
+	for i, r := range results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = r.append(dst)
 	}
 	return append(dst, ']')
 }

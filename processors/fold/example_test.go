@@ -209,3 +209,28 @@ func ExampleSurrogateJoiner() {
 	// {"type":"message_delta","data":{"id":"msg-0","delta":"Hi "}}
 	// {"type":"message_delta","data":{"id":"msg-0","delta":"\ud83d\ude42"}}
 }
+
+// The terminal record takes precedence over the events.
+func ExampleEndOf() {
+	reason := "end_turn"
+	folder := fold.NewFolder()
+	for _, raw := range []string{`{"type":"message","data":{"text":"Berth N4."}}`, `{"type":"done","data":{}}`} {
+		event, err := fold.DecodeEvent([]byte(raw))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := folder.Add(event); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	batch, err := folder.Batch(fold.EndOf(topics.AgentResult{OK: true, StopReason: &reason}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(batch.State, string(batch.AppendJSON(nil)))
+	// Output:
+	// complete {"messages":[{"role":"assistant","content":"Berth N4."}],"stop_reason":"end_turn","pending_interaction":null}
+}

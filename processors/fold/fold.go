@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -57,3 +59,25 @@ const (
 	Expired   State = "expired"
 	Cancelled State = "cancelled"
 )
+
+// stopCancelled is the stop reason of a run that was cancelled.
+const stopCancelled = "cancelled"
+
+// EndOf returns the end of a turn with that terminal record: failed if the run was not OK, cancelled if that is its stop
+// reason, otherwise complete. Error events do not change it.
+func EndOf(r topics.AgentResult) End {
+	e := End{State: Complete}
+	if r.StopReason != nil {
+		e.StopReason, _ = jsontext.AppendQuote(nil, *r.StopReason) // the error reports invalid UTF-8, which was replaced
+	}
+	switch {
+	case !r.OK:
+		e.State = Failed
+	case r.StopReason != nil && *r.StopReason == stopCancelled:
+		e.State = Cancelled
+	}
+	if r.Error != nil {
+		e.Error = *r.Error
+	}
+	return e
+}

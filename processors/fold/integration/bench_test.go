@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -72,7 +72,7 @@ func (r *rig) changelog() (records, bytes int) {
 // it: it is then a cut of its own.
 func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace <-chan time.Time) (int, float64) {
 	tb.Helper()
-	r := newRig(tb, guarantee, 1, fold.WithTurnLimit(16<<20))
+	r := newRig(tb, guarantee, 1, group.WithTurnLimit(16<<20))
 	g := r.run()
 	r.watch()
 	for _, e := range deltas("session-1", "turn-1", n, bytes) {

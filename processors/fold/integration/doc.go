@@ -1,3 +1,3 @@
-// Package integration holds the tests of package fold's group against a broker: kills, both guarantees, bad records, what
-// a turn costs in the changelog. There is nothing in it to import.
+// Package integration contains the tests of package group against a broker: kills, both guarantees, invalid records, and
+// the size of a turn in the changelog. It exports nothing.
 package integration

@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,8 +40,8 @@ func (r *rig) states() map[string]string {
 
 func TestTurnsEndWhateverComes(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		r := newRig(t, guarantee, 4, fold.WithGrace(100*time.Millisecond), fold.WithSilence(10*time.Second),
-			fold.WithWindow(100, 10_000, 5*time.Second), fold.WithTurnLimit(20_000))
+		r := newRig(t, guarantee, 4, group.WithGrace(100*time.Millisecond), group.WithSilence(10*time.Second),
+			group.WithWindow(100, 10_000, 5*time.Second), group.WithTurnLimit(20_000))
 		g := r.run()
 		r.watch()
 		good := turnOf("session-1", "good", 100)
@@ -62,7 +62,7 @@ func TestTurnsEndWhateverComes(t *testing.T) {
 		require.Eventually(t, func() bool {
 			value, err := g.Get("session-1")
 			require.NoError(t, err)
-			row, err := fold.RowOf(value)
+			row, err := group.RowOf(value)
 			require.NoError(t, err)
 			return row != nil && len(row.Open) == 1 && row.Open[0].Seq == 99
 		}, patience, time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +36,7 @@ type rig struct {
 	agent      string
 	partitions int32
 	topics     topics.Catalog
-	opts       []fold.GroupOption
+	opts       []group.Option
 	producer   *kgo.Client
 
 	mu      sync.Mutex
@@ -43,7 +44,7 @@ type rig struct {
 	letters int
 }
 
-func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...fold.GroupOption) *rig {
+func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opts ...group.Option) *rig {
 	tb.Helper()
 	r := &rig{
 		tb: tb, guarantee: guarantee, brokers: testbroker.Start(tb), agent: testbroker.Agent(), partitions: partitions,
@@ -60,23 +61,23 @@ func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opt
 	return r
 }
 
-// group is a processor that runs.
-type group struct {
+// instance is a running processor of the group.
+type instance struct {
 	*processors.Processor
 	stop func()
 }
 
 // run starts the group and waits until it works.
-func (r *rig) run() *group {
+func (r *rig) run() *instance {
 	r.tb.Helper()
 	g := r.start()
 	require.Eventually(r.tb, func() bool { return g.Health().State == processors.Running }, patience, 5*time.Millisecond)
 	return g
 }
 
-func (r *rig) start() *group {
+func (r *rig) start() *instance {
 	r.tb.Helper()
-	g, err := fold.Graph(r.agent, r.opts...)
+	g, err := group.Graph(r.agent, r.opts...)
 	require.NoError(r.tb, err)
 	p, err := processors.New(r.brokers, g, processors.WithTopics(r.topics), processors.WithPartitions(r.partitions),
 		processors.WithInstance("fold"), processors.WithGuarantee(r.guarantee), processors.WithTick(10*time.Millisecond))
@@ -91,7 +92,7 @@ func (r *rig) start() *group {
 		}
 	})
 	r.tb.Cleanup(stop)
-	return &group{p, stop}
+	return &instance{p, stop}
 }
 
 // send writes records of a session in order, and returns before they are acknowledged.

@@ -1,0 +1,134 @@
+package group
+
+import (
+	"encoding/hex"
+	"slices"
+	"sort"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ending says why a turn is closed.
+type ending struct {
+	end    fold.End
+	reason string // empty: derived from the batch's state
+	usage  topics.Raw
+}
+
+// The endings without details of their own.
+var (
+	byEvents     = ending{}
+	gap          = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonGap}
+	tooLarge     = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonTooLarge}
+	broken       = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonInternal}
+	silence      = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonSilence}
+	tooManyTurns = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonTooManyTurns}
+	cancelled    = ending{end: fold.End{State: fold.Cancelled}, reason: topics.ReasonCancelled}
+)
+
+// byResult returns the ending of a terminal record.
+func byResult(r topics.AgentResult) ending { return ending{end: fold.EndOf(r), usage: r.Usage} }
+
+// close closes a turn: it emits the batch, deletes the turn's parts and remembers the turn.
+func (s *transition) close(t *Turn, e ending) {
+	logs, whole := s.logs(t)
+	if !whole {
+		e = broken
+	}
+	b := s.fit(t, logs, e)
+	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
+	if s.rules.ThinkResponses {
+		s.answer(t, b)
+	}
+	s.dropEvents(t)
+	if t.Request != 0 {
+		s.drop(t.Request)
+	}
+	s.row.Open = slices.DeleteFunc(s.row.Open, func(o *Turn) bool { return o == t })
+	s.changed, s.row.TouchedMs = true, s.nowMS()
+	s.remember(digests.Of(ofTurn, t.Id), t.Attempt)
+}
+
+// recordID returns the turntable.id of a record that a turn causes. Turn ids are unique within their session only.
+func recordID(session, turn, kind string) string {
+	d := digests.Of(ofRecord, session, turn)
+	return hex.EncodeToString(d[:]) + "/0/" + kind + "/0"
+}
+
+// logs returns the events of a turn. If a part is missing, it returns the events before that part and false.
+func (s *transition) logs(t *Turn) (logs []fold.Log, whole bool) {
+	for _, x := range t.Parts {
+		for i := range x.Count {
+			part, ok := s.read(x.First + i)
+			if !ok {
+				return logs, false
+			}
+			logs = append(logs, part)
+		}
+	}
+	return append(logs, t.Tail), true
+}
+
+// fit folds a turn. If the batch does not fit into a record, it folds as many of the turn's events as fit, with the ending
+// tooLarge.
+func (s *transition) fit(t *Turn, logs []fold.Log, e ending) topics.BatchMessage {
+	b := s.foldAll(t, logs, e)
+	if s.fits(b) {
+		return b
+	}
+	cut := tooLarge
+	cut.end.Error = e.end.Error
+	n := sort.Search(len(logs), func(n int) bool { return !s.fits(s.foldAll(t, logs[:n+1], cut)) })
+	return s.foldAll(t, logs[:n], cut)
+}
+
+// foldAll returns the batch message of a turn's events and its ending.
+func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMessage {
+	f := fold.NewFolder()
+	for _, l := range logs {
+		if err := f.AddLog(l); err != nil { // a damaged log: the batch has the events before the damage
+			e = broken
+			break
+		}
+	}
+	if e.usage != nil {
+		if usage, err := fold.NewEvent("usage", []byte(e.usage)); err == nil {
+			_ = f.Add(usage) // a tolerant folder does not fail
+		}
+	}
+	batch, err := f.Batch(e.end)
+	if err != nil { // a terminal stop reason that is not a string, which the codec does not produce
+		e = broken
+		batch, _ = f.Batch(e.end)
+	}
+	b := topics.BatchMessage{
+		Messages: fold.AppendMessages(nil, batch.Messages), StopReason: batch.StopReason,
+		PendingInteraction: batch.PendingInteraction,
+		SessionID:          s.key, TurnID: t.Id, Attempt: int64(t.Attempt), State: string(batch.State), Seq: int64(t.Seq),
+		PendingInteractions: fold.AppendMessages(nil, batch.Pending), ToolResults: fold.AppendResults(nil, batch.Results),
+		Usage: batch.Usage, MalformedEvents: int64(batch.Malformed) + int64(t.Refused),
+	}
+	if batch.Failed {
+		text := clipped(batch.Error)
+		b.Error = &text
+	}
+	if reason := e.reasonOf(batch.State); reason != "" {
+		b.Reason = &reason
+	}
+	return b
+}
+
+func (e ending) reasonOf(state fold.State) string {
+	switch {
+	case e.reason != "":
+		return e.reason
+	case state == fold.Failed:
+		return topics.ReasonRunFailed
+	case state == fold.Cancelled:
+		return topics.ReasonCancelled
+	default:
+		return ""
+	}
+}

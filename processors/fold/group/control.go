@@ -1,0 +1,30 @@
+package group
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// apply closes open turns as cancelled: the turn that the control names, or all of the session. A control that names
+// another turn is ignored: the turn processor reads the same topic.
+func (c ControlReceived) apply(s *transition) {
+	if c.Tombstone || c.Control.Action != topics.ActionCancel && c.Control.Action != topics.ActionPurge {
+		return
+	}
+	cause := digests.Of(ofControl, c.Cause)
+	if _, repeated := s.remembers(cause); repeated || s.err != nil {
+		return
+	}
+	s.remember(cause, 0) // a redelivered control must not cancel later turns
+	s.changed, s.row.TouchedMs = true, s.nowMS()
+	turn := c.Control.RequestID
+	for _, t := range slices.Clone(s.row.Open) {
+		all := turn == nil || strings.TrimSpace(*turn) == "" || c.Control.Action == topics.ActionPurge
+		if all || *turn == t.Id {
+			s.close(t, cancelled)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package group
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// Whatever stands on the stream, nothing panics, the row stays small, and in the end nothing is left of it.
+func FuzzApply(f *testing.F) {
+	for _, seed := range []string{
+		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"event":{"type":"message_start","id":"m"}}
+{"session_id":"s","turn_id":"t","attempt":1,"seq":3,"event":{"type":"done","data":{"stopReason":"x"}}}
+{"session_id":"s","turn_id":"t","attempt":1,"seq":2,"event":{"type":"done","data":null}}`,
+		`{"session_id":"s","turn_id":"t","attempt":2,"seq":1,"author":"user","event":[]}
+{"session_id":"s","turn_id":"t","attempt":9007199254740993,"seq":1,"request":{"history":3},"event":null}
+{"session_id":"s","turn_id":"t","attempt":9007199254740993,"seq":2,"result":{"ok":true,"usage":{"cost":1e999}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		p := newPlay(t, thinking, func(r *Rules) { r.OpenLimit, r.WindowCount, r.TurnLimit = 2, 3, minTurn })
+		for line := range bytes.Lines(stream) {
+			d := quay.AgentEvents.Codec().Unmarshal(line)
+			if d.Err == nil {
+				p.handle(EventReceived{Session: "s", Event: d.Value})
+				p.now = p.now.Add(100 * time.Millisecond)
+			}
+		}
+		p.settle()
+	})
+}

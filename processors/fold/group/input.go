@@ -1,0 +1,34 @@
+package group
+
+import "github.com/turntable-streams/turntable/topics"
+
+// Input is an input of the state machine: a record of an input topic, or a deadline.
+type Input interface {
+	sessionID() string
+	apply(s *transition)
+}
+
+// The inputs.
+type (
+	// EventReceived is a record of agent-events. Apply does not change or keep its bytes.
+	EventReceived struct {
+		Session   string
+		Tombstone bool
+		Event     topics.AgentEvent
+	}
+	// ControlReceived is a record of session-control.
+	ControlReceived struct {
+		Session   string
+		Cause     string // the record's cause ID, which identifies a redelivered control
+		Tombstone bool
+		Control   topics.Control
+	}
+	// DeadlineReached is the row's earliest deadline.
+	DeadlineReached struct {
+		Session string
+	}
+)
+
+func (a EventReceived) sessionID() string   { return a.Session }
+func (c ControlReceived) sessionID() string { return c.Session }
+func (d DeadlineReached) sessionID() string { return d.Session }

@@ -1,0 +1,45 @@
+package group
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Describe returns a readable description of a session's turns: ids, counts, sizes and deadlines, without any text of the
+// turns. A nil row is a session without state.
+func Describe(r *Row) string {
+	if r == nil {
+		return "no state\n"
+	}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	for _, t := range r.Open {
+		parts := uint32(0)
+		for _, x := range t.Parts {
+			parts += x.Count
+		}
+		line("turn %q, attempt %d: %d records, %d bytes in %d parts, last record %s", t.Id, t.Attempt, t.Seq,
+			int(t.PartsSize)+len(t.Tail), parts, at(t.TouchedMs))
+		if len(t.Held) > 0 {
+			line("  record %d is missing since %s, %d are held", t.Seq+1, at(t.GapMs), len(t.Held))
+		}
+		if t.Done {
+			line("  done, waits for its terminal record")
+		}
+	}
+	closed := uint32(0)
+	for _, p := range r.Closed {
+		closed += p.Count
+	}
+	line("remembered: %d", closed)
+	line("next deadline: %s", at(r.DeadlineMs))
+	return b.String()
+}
+
+func at(ms int64) string {
+	if ms == 0 {
+		return "none"
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,83 @@
+package group
+
+import "time"
+
+// Option configures Graph. Graph checks the values; its error wraps ErrOption and names the value that is out of
+// range.
+type Option func(*options)
+
+type options struct {
+	rules     Rules
+	turnLimit int // 0: derived from the record limit
+}
+
+// WithWindow sets how many records a turn holds while an earlier record is missing (default 256, at most 10,000), how many
+// bytes of them (default 256 KiB), and for how long it waits for the missing record (default 30 s). When one of these is
+// exceeded, the turn is closed as failed.
+func WithWindow(records, bytes int, wait time.Duration) Option {
+	return func(o *options) {
+		o.rules.WindowCount, o.rules.WindowBytes, o.rules.GapAfter = records, bytes, wait
+	}
+}
+
+// WithGrace sets how long a turn waits for the terminal record after its last record, once it has a done event (default
+// 5 s). Then the turn is closed with the outcome of its events. While an earlier record is missing, the turn waits for
+// that record instead (see WithWindow).
+func WithGrace(d time.Duration) Option {
+	return func(o *options) { o.rules.Grace = d }
+}
+
+// WithSilence sets after how long without a record a turn expires (default 30 minutes). Use more than the longest tool
+// call takes.
+func WithSilence(d time.Duration) Option {
+	return func(o *options) { o.rules.Silence = d }
+}
+
+// WithOpenTurns sets how many turns of a session can be open (default 16, at most 256). One more expires the open turn
+// whose last record is the oldest.
+func WithOpenTurns(n int) Option {
+	return func(o *options) { o.rules.OpenLimit = n }
+}
+
+// WithTurnLimit sets how many bytes of events a turn can have (default: the record limit minus 64 KiB, at least 1 KiB). The
+// size is that of the turn's Log: deltas are joined and thoughts do not count. A larger turn is closed as failed.
+func WithTurnLimit(bytes int) Option {
+	return func(o *options) { o.turnLimit = bytes }
+}
+
+// WithRecordLimit sets the maximum size of a record that is written, in bytes with key and headers (default 1 MiB, at
+// least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes. A batch that is
+// larger is reduced to the turn's first events and has the state failed.
+func WithRecordLimit(bytes int) Option {
+	return func(o *options) { o.rules.RecordLimit = bytes }
+}
+
+// WithRemembered sets for how long a session remembers closed turns (default 24 hours) and how many of the last ones at
+// least for that time (default 512, at most 1024). If records of a forgotten turn are redelivered, the turn is opened
+// again.
+func WithRemembered(d time.Duration, count int) Option {
+	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
+}
+
+// WithThinkResponses makes every complete turn emit a think-response, and every other turn a record on think-dlq, so that
+// the turn processor answers the message. A paused turn emits neither, and its step stays open.
+//
+// The conversation is read from topics.AgentEvent.Request. Set it in one record of every turn. Without it, the session's
+// history begins with this answer, and the turn processor assigns the answer to the step that is open when it reads the
+// record. A turn that is not complete then emits nothing on think-dlq, because it cannot name the message that failed;
+// its step ends by its think timeout.
+func WithThinkResponses() Option {
+	return func(o *options) { o.rules.ThinkResponses = true }
+}
+
+func rulesOf(opts []Option) (Rules, error) {
+	o := options{rules: DefaultRules()}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	o.rules.TurnLimit = o.rules.RecordLimit - recordMargin
+	if o.turnLimit != 0 {
+		o.rules.TurnLimit = o.turnLimit
+	}
+	return o.rules, o.rules.validate()
+}

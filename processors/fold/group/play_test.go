@@ -1,0 +1,288 @@
+package group
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// tester is what tests and rapid's checks have in common.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
+var quay, _ = topics.For("quay")
+
+// play is a session under test: inputs in, effects out, the row encoded and decoded between any two inputs.
+type play struct {
+	tb    tester
+	rules Rules
+	now   time.Time
+	row   []byte
+	parts map[uint32][]byte
+	// whole says that the table takes no parts.
+	whole bool
+	past  []Input
+	// batches are all that went out, by id.
+	batches map[string][]topics.BatchMessage
+	// written counts the bytes of rows and parts that went into the table.
+	written int
+}
+
+func newPlay(t tester, change ...func(*Rules)) *play {
+	p := &play{
+		tb: t, rules: DefaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(),
+		parts: map[uint32][]byte{}, batches: map[string][]topics.BatchMessage{},
+	}
+	for _, f := range change {
+		f(&p.rules)
+	}
+	require.NoError(t, p.rules.validate())
+	return p
+}
+
+// streamRecord is an input of agent-events, as the codec reads it.
+func streamRecord(t tester, e topics.AgentEvent) Input {
+	t.Helper()
+	if e.SessionID == "" {
+		e.SessionID = "s"
+	}
+	if e.Attempt == 0 {
+		e.Attempt = 1
+	}
+	raw, err := quay.AgentEvents.Codec().Marshal(e)
+	require.NoError(t, err)
+	d := quay.AgentEvents.Codec().Unmarshal(raw)
+	require.NoError(t, d.Err, "%s", raw)
+	return EventReceived{Session: e.SessionID, Event: d.Value}
+}
+
+func eventRecord(t tester, turn string, seq int64, event string) Input {
+	t.Helper()
+	return streamRecord(t, topics.AgentEvent{TurnID: turn, Seq: seq, Event: topics.Raw(event)})
+}
+
+func terminalRecord(t tester, turn string, seq int64, r topics.AgentResult) Input {
+	t.Helper()
+	return streamRecord(t, topics.AgentEvent{TurnID: turn, Seq: seq, Result: &r})
+}
+
+func okResult(stopReason string) topics.AgentResult {
+	return topics.AgentResult{OK: true, StopReason: &stopReason}
+}
+
+func startEvent(id string) string { return `{"type":"message_start","data":{"id":"` + id + `"}}` }
+func deltaEvent(id, text string) string {
+	return `{"type":"message_delta","data":{"id":"` + id + `","delta":` + strconv.Quote(text) + `}}`
+}
+
+const plainDone = `{"type":"done","data":{"type":"done"}}`
+
+func doneWith(reason string) string { return `{"type":"done","data":{"stopReason":"` + reason + `"}}` }
+
+// handle applies an input and performs all its effects.
+func (p *play) handle(in Input) effects {
+	p.tb.Helper()
+	out := p.decide(in)
+	p.past = append(p.past, in)
+	p.perform(in, out)
+	return out.Effects
+}
+
+func (p *play) decide(in Input) Outcome {
+	p.tb.Helper()
+	parts := Parts(func(n uint32) ([]byte, error) { return bytes.Clone(p.parts[n]), nil })
+	if p.whole {
+		parts = nil
+	}
+	out, err := Apply(p.state(), in, parts, p.now, p.rules)
+	require.NoError(p.tb, err)
+	return out
+}
+
+// crash applies an input, performs so many of its effects and forgets the rest.
+func (p *play) crash(in Input, performed int) {
+	p.tb.Helper()
+	out := p.decide(in)
+	for _, e := range out.Effects[:min(performed, len(out.Effects))] {
+		if _, gone := e.(PartDeleted); !gone { // these come behind the row
+			p.do(e)
+		}
+	}
+}
+
+func (p *play) do(e Effect) {
+	p.tb.Helper()
+	switch e := e.(type) {
+	case Emit:
+		if b, ok := e.Value.(BatchMessage); ok {
+			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
+			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.rules.RecordLimit)
+		}
+	case PartWritten:
+		require.False(p.tb, p.whole)
+		p.parts[e.Number] = bytes.Clone(e.Value)
+		p.written += len(e.Value)
+	case PartDeleted:
+		require.Contains(p.tb, p.parts, e.Number)
+		delete(p.parts, e.Number)
+	}
+}
+
+func (p *play) size(b topics.BatchMessage) int {
+	raw, err := quay.BatchMessages.Codec().Marshal(b)
+	require.NoError(p.tb, err)
+	d := quay.BatchMessages.Codec().Unmarshal(raw)
+	require.NoError(p.tb, d.Err, "%s", raw)
+	return len(raw)
+}
+
+func (p *play) perform(in Input, out Outcome) {
+	p.tb.Helper()
+	for _, e := range out.Effects {
+		if w, ok := e.(PartWritten); ok && slices.Contains(p.named(), w.Number) {
+			require.Fail(p.tb, "a part that is named is written again")
+		}
+		p.do(e)
+	}
+	switch {
+	case !out.Changed:
+	case out.Row == nil:
+		require.NotNil(p.tb, p.row, "a row that is not there need not go")
+		p.row = nil
+	default:
+		raw, err := EncodeRow(out.Row)
+		require.NoError(p.tb, err)
+		require.LessOrEqual(p.tb, len(raw), p.rules.RecordLimit)
+		p.row = raw
+		p.written += len(raw)
+		at, ok := row.Deadline(raw)
+		require.True(p.tb, ok, "every row goes one day")
+		if _, timer := in.(DeadlineReached); timer {
+			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
+		}
+	}
+	// What a crash left behind may be there too, unnamed.
+	for _, n := range p.named() {
+		if _, there := p.parts[n]; !there {
+			require.Fail(p.tb, "the row names a part that is not there")
+		}
+	}
+}
+
+// named are the parts that the row names.
+func (p *play) named() (numbers []uint32) {
+	row := p.state()
+	for _, t := range row.GetOpen() {
+		for _, x := range t.Parts {
+			for i := range x.Count {
+				numbers = append(numbers, x.First+i)
+			}
+		}
+		for _, h := range t.Held {
+			if h.Part != 0 {
+				numbers = append(numbers, h.Part)
+			}
+		}
+		if t.Request != 0 {
+			numbers = append(numbers, t.Request)
+		}
+	}
+	for _, page := range row.GetClosed() {
+		numbers = append(numbers, page.Part)
+	}
+	inline := map[uint32]bool{}
+	for _, i := range row.GetInline() {
+		inline[i.Number] = true
+	}
+	return slices.DeleteFunc(numbers, func(n uint32) bool { return inline[n] })
+}
+
+func (p *play) state() *Row {
+	p.tb.Helper()
+	if p.row == nil {
+		return nil
+	}
+	r, err := DecodeRow(p.row)
+	require.NoError(p.tb, err)
+	return r
+}
+
+// until fires deadlines up to a time from now.
+func (p *play) until(d time.Duration) (all effects) {
+	p.tb.Helper()
+	end := p.now.Add(d)
+	for {
+		at, ok := row.Deadline(p.row)
+		if !ok || at > end.UnixMilli() {
+			p.now = end
+			return all
+		}
+		if due := time.UnixMilli(at).UTC(); due.After(p.now) {
+			p.now = due
+		}
+		all = append(all, p.handle(DeadlineReached{Session: "s"})...)
+	}
+}
+
+// settle fires deadlines until nothing of the session is left.
+func (p *play) settle() (all effects) {
+	p.tb.Helper()
+	for p.row != nil {
+		all = append(all, p.until(time.Hour)...)
+	}
+	require.Empty(p.tb, p.parts)
+	return all
+}
+
+// only is the batch of a turn, which has one.
+func (p *play) only(turn string) topics.BatchMessage {
+	p.tb.Helper()
+	list := p.batches[recordID("s", turn, "batch")]
+	require.Len(p.tb, list, 1, "%v", slices.Sorted(maps.Keys(p.batches)))
+	return list[0]
+}
+
+type effects []Effect
+
+// batches are those that went out.
+func (es effects) batches() (list []topics.BatchMessage) {
+	for _, e := range es {
+		if m, ok := e.(Emit); ok {
+			if b, ok := m.Value.(BatchMessage); ok {
+				list = append(list, topics.BatchMessage(b))
+			}
+		}
+	}
+	return list
+}
+
+// letters are the reasons of what was dead-lettered.
+func (es effects) letters() (reasons []string) {
+	for _, e := range es {
+		if l, ok := e.(DeadLetter); ok {
+			reasons = append(reasons, l.Reason)
+		}
+	}
+	return reasons
+}
+
+// contents is what is in a batch, for comparison.
+func contents(b topics.BatchMessage) string {
+	return b.Messages.String() + " " + b.StopReason.String() + " " + b.PendingInteraction.String()
+}
+
+func outcomeOf(b topics.BatchMessage) string {
+	if b.Reason == nil {
+		return b.State
+	}
+	return b.State + " " + *b.Reason
+}

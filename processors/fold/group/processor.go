@@ -1,0 +1,121 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Graph returns the group "{agent}-fold-streams", which folds an agent's event stream, for processors.New. The catalog for
+// processors.WithTopics needs topics.WithEvents. It fails with ErrOption if an option is out of range, and if the agent's
+// name is not valid in topic names.
+func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("fold: %w", err)
+	}
+	rules, err := rulesOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	b := &binding{catalog, rules}
+	edges := processors.Edges(catalog.FoldGroup(),
+		processors.Input(catalog.AgentEvents, b.onEvent,
+			processors.KeyedBy(func(e topics.AgentEvent) *string { return &e.SessionID })),
+		processors.Input(catalog.SessionControl, b.onControl),
+	)
+	edges = append(edges, goka.Persist(rows{TableCodec(), b.onDeadline}), output(catalog.BatchMessages))
+	if rules.ThinkResponses {
+		edges = append(edges, output(catalog.ThinkRequestResponse), output(catalog.ThinkDLQ))
+	}
+	return goka.DefineGroup(catalog.FoldGroup(), edges...), nil
+}
+
+func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
+
+// binding connects the transition to Goka.
+type binding struct {
+	topics topics.Catalog
+	rules  Rules
+}
+
+func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEvent]) error {
+	return b.apply(c, EventReceived{c.Key(), in.Tombstone(), in.Value})
+}
+
+func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
+	return b.apply(c, ControlReceived{c.Key(), c.CauseID(), in.Tombstone(), in.Value})
+}
+
+func (b *binding) onDeadline(c *processors.Context) error {
+	return b.apply(c, DeadlineReached{c.Key()})
+}
+
+// apply applies an input to its session's row. A row of a newer format stops the processor: overwriting it would lose
+// data. If the bytes of the row are damaged, the record is dead-lettered and the row is not changed.
+func (b *binding) apply(c *processors.Context, in Input) error {
+	row, err := RowOf(c.Value())
+	if errors.Is(err, ErrRowVersion) {
+		return err
+	}
+	if err != nil {
+		return c.DeadLetter(reasonBroken)
+	}
+	parts, rules := Parts(c.Part), b.rules
+	if limit := c.MaxRecordBytes(); limit > 0 {
+		rules.RecordLimit = min(rules.RecordLimit, limit) // the producer rejects larger records at every retry
+	}
+	if !c.HasParts() {
+		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
+	}
+	out, err := Apply(row, in, parts, c.Now(), rules)
+	if err != nil {
+		return err
+	}
+	for _, effect := range out.Effects {
+		if err := b.run(c, effect); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !out.Changed:
+		return nil
+	case out.Row == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.Row)
+	}
+}
+
+func (b *binding) run(c *processors.Context, effect Effect) error {
+	switch e := effect.(type) {
+	case Emit:
+		return b.emit(c, e)
+	case DeadLetter:
+		return c.DeadLetter(e.Reason)
+	case PartWritten:
+		return c.SetPart(e.Number, e.Value)
+	case PartDeleted:
+		return c.DeletePart(e.Number)
+	default:
+		return fmt.Errorf("fold: unknown effect %T", effect)
+	}
+}
+
+func (b *binding) emit(c *processors.Context, e Emit) error {
+	switch v := e.Value.(type) {
+	case BatchMessage:
+		return processors.EmitWithID(c, b.topics.BatchMessages, e.Key, topics.BatchMessage(v), e.ID)
+	case ThinkResponse:
+		return processors.EmitWithID(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), e.ID)
+	case ThinkFailure:
+		return processors.EmitWithID(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), e.ID)
+	default:
+		return fmt.Errorf("fold: no topic for %T", e.Value)
+	}
+}

@@ -1,0 +1,165 @@
+package group_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/fold/group"
+	"github.com/turntable-streams/turntable/processors/processortest"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var noon = time.UnixMilli(1_790_000_000_000).UTC()
+
+// bench is the group without a broker, and everything that it writes.
+type bench struct {
+	*processortest.Driver
+	topics   topics.Catalog
+	events   *processortest.Input[topics.AgentEvent]
+	controls *processortest.Input[topics.Control]
+	batches  *processortest.Output[topics.BatchMessage]
+	letters  *processortest.Output[[]byte]
+}
+
+func newBench(t *testing.T, opts ...group.Option) *bench {
+	t.Helper()
+	c, err := topics.For("quay")
+	require.NoError(t, err)
+	g, err := group.Graph("quay", opts...)
+	require.NoError(t, err)
+	d := processortest.New(t, noon, g)
+	return &bench{
+		Driver: d, topics: c, events: processortest.In(d, c.AgentEvents), controls: processortest.In(d, c.SessionControl),
+		batches: processortest.Out(d, c.BatchMessages), letters: processortest.OutRaw(d, "quay-fold-streams-dlq"),
+	}
+}
+
+func (b *bench) event(turn string, seq int64, event string) {
+	b.events.Pipe("s", topics.AgentEvent{
+		SessionID: "s", TurnID: turn, Attempt: 1, Seq: seq, Event: topics.Raw(event),
+	})
+}
+
+func (b *bench) end(turn string, seq int64, stopReason string) {
+	b.events.Pipe("s", topics.AgentEvent{
+		SessionID: "s", TurnID: turn, Attempt: 1, Seq: seq,
+		Result: &topics.AgentResult{OK: true, StopReason: &stopReason},
+	})
+}
+
+func (b *bench) say(turn, text string) {
+	b.event(turn, 1, `{"type":"message","data":{"text":"`+text+`"}}`)
+}
+
+func (b *bench) reason(r processortest.Record[[]byte]) string {
+	return string(r.Headers[topics.HeaderErrorReason])
+}
+
+func TestTurnGivesOneBatchUnderItsSession(t *testing.T) {
+	b := newBench(t)
+	b.say("t", "Hello")
+	for i := range 100 {
+		b.event("t", int64(i+2), `{"type":"message","data":{"text":"some more, enough for a part"}}`)
+	}
+	b.end("t", 102, "end_turn")
+	batch := b.batches.Next()
+	require.Equal(t, "s", batch.Key)
+	require.Regexp(t, "^[0-9a-f]{32}/0/batch/0$", batch.ID())
+	require.Equal(t, "t", batch.Value.TurnID)
+	require.Equal(t, topics.BatchComplete, batch.Value.State)
+	elements, err := topics.Elements(batch.Value.Messages)
+	require.NoError(t, err)
+	require.Len(t, elements, 101)
+	require.NoError(t, b.Replay())
+	table := processortest.Table(b.Driver, b.topics.FoldGroup(), group.TableCodec())
+	row, ok := table.Get("s")
+	require.True(t, ok)
+	require.Empty(t, row.Open)
+	require.Contains(t, group.Describe(row), "remembered: 1")
+	b.Advance(25 * time.Hour)
+	require.Empty(t, table.Keys())
+}
+
+func TestIDsOfEqualTurnsOfTwoSessionsDiffer(t *testing.T) {
+	b := newBench(t)
+	for _, session := range []string{"s1", "s2"} {
+		b.events.Pipe(session, topics.AgentEvent{
+			SessionID: session, TurnID: "t", Attempt: 1, Seq: 1, Result: &topics.AgentResult{OK: true},
+		})
+	}
+	require.NotEqual(t, b.batches.Next().ID(), b.batches.Next().ID())
+}
+
+func TestRecordUnderAWrongKeyIsFoldedUnderItsSession(t *testing.T) {
+	b := newBench(t)
+	b.say("t", "Hello")
+	b.events.Pipe("another", topics.AgentEvent{
+		SessionID: "s", TurnID: "t", Attempt: 1, Seq: 2, Result: &topics.AgentResult{OK: true},
+	})
+	require.Equal(t, "s", b.batches.Next().Key)
+}
+
+func TestPoisonIsDeadLetteredAndNothingElseIsLost(t *testing.T) {
+	b := newBench(t)
+	b.say("t", "Hello")
+	for _, record := range []string{`{`, `{}`, `[]`, `{"session_id":"s","turn_id":"t","attempt":1,"seq":2}`} {
+		b.events.PipeRaw("s", []byte(record))
+	}
+	b.events.PipeRaw("s", nil)
+	b.events.PipeRaw("", []byte(`{"session_id":"","turn_id":"t","attempt":1,"seq":2,"event":{}}`))
+	b.event("t", 2, `[]`)
+	b.end("t", 3, "end_turn")
+	letters := b.letters.Drain()
+	require.Len(t, letters, 7)
+	require.Contains(t, b.reason(letters[4]), "tombstone")
+	require.Contains(t, b.reason(letters[6]), "event is no object")
+	require.Equal(t, topics.BatchComplete, b.batches.Next().Value.State)
+}
+
+func TestDeadlinesCloseTurns(t *testing.T) {
+	b := newBench(t, group.WithGrace(time.Second), group.WithSilence(time.Minute), group.WithWindow(10, 1000, 10*time.Second))
+	b.say("done", "Hello")
+	b.event("done", 2, `{"type":"done","data":{}}`)
+	b.say("silent", "Hello")
+	b.say("gap", "Hello")
+	b.event("gap", 3, `{"type":"message","data":{"text":"late"}}`)
+	b.Advance(time.Minute)
+	for _, want := range []string{"done complete", "gap failed", "silent expired"} {
+		batch := b.batches.Next().Value
+		require.Equal(t, want, batch.TurnID+" "+batch.State)
+	}
+	require.NoError(t, b.Replay())
+}
+
+func TestControlCancels(t *testing.T) {
+	b := newBench(t)
+	b.say("t", "Hello")
+	b.controls.Pipe("s", topics.Control{Action: topics.ActionCancel})
+	require.Equal(t, topics.BatchCancelled, b.batches.Next().Value.State)
+	b.controls.PipeRaw("s", nil)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, opt := range map[string]group.Option{
+		"window in records": group.WithWindow(0, 1, time.Second),
+		"window in bytes":   group.WithWindow(1, 0, time.Second),
+		"time a gap":        group.WithWindow(1, 1, 0),
+		"grace":             group.WithGrace(0),
+		"silence":           group.WithSilence(time.Microsecond),
+		"open limit":        group.WithOpenTurns(1000),
+		"turn limit":        group.WithTurnLimit(1),
+		"record limit":      group.WithRecordLimit(1000),
+		"remembered time":   group.WithRemembered(0, 1),
+		"remembered count":  group.WithRemembered(time.Hour, 1<<20),
+	} {
+		_, err := group.Graph("quay", opt)
+		require.ErrorIs(t, err, group.ErrOption)
+		require.ErrorContains(t, err, name)
+	}
+	_, err := group.Graph("no good")
+	require.ErrorIs(t, err, topics.ErrAgent)
+	_, err = group.Graph("quay", group.WithTurnLimit(10<<20), group.WithRecordLimit(12<<20))
+	require.NoError(t, err)
+}

@@ -1,0 +1,202 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func (a EventReceived) apply(s *transition) {
+	e := a.Event
+	switch {
+	case a.Tombstone:
+		s.deadLetter(reasonTombstone)
+		return
+	case len(e.TurnID) > maxTurnID:
+		s.deadLetter(reasonTurnID)
+		return
+	case e.Seq == 0: // a user's record without a number
+		return
+	}
+	t := s.find(e.TurnID)
+	if t == nil {
+		if attempt, closed := s.closedAttempt(e.TurnID); closed {
+			if e.Attempt > attempt {
+				s.deadLetter(reasonClosed)
+			}
+			return
+		}
+		t = s.begin(e.TurnID, e.Attempt)
+	}
+	if uint64(e.Attempt) < t.Attempt || uint64(e.Attempt) == t.Attempt && s.repeats(t, e) {
+		return
+	}
+	if uint64(e.Attempt) > t.Attempt {
+		s.restart(t, e.Attempt)
+	}
+	s.changed, t.TouchedMs = true, s.nowMS()
+	s.keepRequest(t, e.Request)
+	switch {
+	case e.Result != nil:
+		s.end(t, uint64(e.Seq), *e.Result)
+	case uint64(e.Seq) == t.Seq+1:
+		if s.take(t, e) {
+			s.release(t)
+		}
+	default:
+		s.hold(t, e)
+	}
+}
+
+// repeats reports whether the record was applied or held before.
+func (s *transition) repeats(t *Turn, e topics.AgentEvent) bool {
+	seq := uint64(e.Seq)
+	if e.Result != nil {
+		if seq <= t.Seq {
+			s.deadLetter(reasonTaken)
+		}
+		return seq <= t.Seq
+	}
+	_, held := t.place(seq)
+	return seq <= t.Seq || held
+}
+
+// place returns the index of the held record with that seq, or the index at which to insert it.
+func (t *Turn) place(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(t.Held, seq, func(h *Held, seq uint64) int {
+		switch {
+		case h.Seq < seq:
+			return -1
+		case h.Seq > seq:
+			return 1
+		default:
+			return 0
+		}
+	})
+}
+
+// eventOf decodes the event of a record. ok is false if there is no event to fold. With invalid the record was
+// dead-lettered; its seq counts as applied, so that the turn continues after it.
+func (s *transition) eventOf(e topics.AgentEvent) (event fold.Event, ok, invalid bool) {
+	switch {
+	case e.Author == topics.AuthorUser:
+		return fold.Event{}, false, false
+	case len(e.Event) > s.rules.eventLimit():
+		s.deadLetter(reasonEventSize)
+		return fold.Event{}, false, true
+	}
+	event, err := fold.DecodeEvent([]byte(e.Event))
+	if err != nil {
+		s.deadLetter(reasonNotEvent)
+		return fold.Event{}, false, true
+	}
+	return event, true, false
+}
+
+// take applies the next record in order. It returns false if that closed the turn.
+func (s *transition) take(t *Turn, e topics.AgentEvent) bool {
+	event, ok, invalid := s.eventOf(e)
+	if invalid {
+		t.Refused++
+	}
+	if ok && !s.fold(t, event) {
+		return false
+	}
+	t.Seq++
+	return true
+}
+
+// hold stores a record that arrived before a missing one.
+func (s *transition) hold(t *Turn, e topics.AgentEvent) {
+	event, ok, invalid := s.eventOf(e)
+	h := &Held{Seq: uint64(e.Seq), Refused: invalid}
+	if ok {
+		raw := event.Wrapped()
+		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
+			h.Part, h.Size = s.number(), uint64(len(raw))
+			s.write(h.Part, raw)
+		}
+	}
+	if ok && h.Part == 0 || len(t.Held) >= s.rules.WindowCount {
+		s.close(t, gap)
+		return
+	}
+	if len(t.Held) == 0 {
+		t.GapMs = s.nowMS()
+	}
+	at, _ := t.place(h.Seq)
+	t.Held = slices.Insert(t.Held, at, h)
+	t.HeldSize += h.Size
+	s.shrink(0)
+}
+
+// release applies the held records that follow the last applied record.
+func (s *transition) release(t *Turn) {
+	if len(t.Held) == 0 || t.Held[0].Seq != t.Seq+1 {
+		return
+	}
+	for len(t.Held) > 0 && t.Held[0].Seq == t.Seq+1 {
+		h := t.Held[0]
+		if h.Part != 0 {
+			raw, ok := s.read(h.Part)
+			if !ok {
+				s.close(t, broken)
+				return
+			}
+			event, err := fold.DecodeEvent(raw)
+			if err != nil {
+				s.close(t, broken)
+				return
+			}
+			if !s.fold(t, event) {
+				return
+			}
+			s.drop(h.Part)
+		}
+		if h.Refused {
+			t.Refused++
+		}
+		t.Held, t.HeldSize = t.Held[1:], t.HeldSize-h.Size
+		t.Seq++
+	}
+	t.GapMs = 0
+	if len(t.Held) > 0 {
+		t.GapMs = s.nowMS()
+	}
+}
+
+// fold appends the next event to the turn. It returns false if that closed the turn: either the event is the second done
+// event, which names the stop reason, or there is no space for it and it is left out.
+func (s *transition) fold(t *Turn, e fold.Event) bool {
+	tail := fold.Log(slices.Clone(t.Tail)).Append(e)
+	if int(t.PartsSize)+len(tail) > s.rules.TurnLimit || !s.roomFor(len(tail)-len(t.Tail)) {
+		s.close(t, tooLarge)
+		return false
+	}
+	if t.Tail = tail; len(tail) > tailLimit {
+		s.write(s.numberOf(t), tail)
+		t.PartsSize, t.Tail = t.PartsSize+uint64(len(tail)), nil
+	}
+	if e.Type != "done" {
+		return true
+	}
+	// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
+	if reason, ok := e.Field("stopReason"); t.Done && ok && string(reason) != "null" {
+		t.Seq++
+		s.close(t, byEvents)
+		return false
+	}
+	t.Done = true
+	return true
+}
+
+// end closes the turn with its terminal record; with a gap if records before it are missing.
+func (s *transition) end(t *Turn, seq uint64, r topics.AgentResult) {
+	if seq != t.Seq+1 {
+		s.close(t, gap)
+		return
+	}
+	t.Seq = seq
+	s.close(t, byResult(r))
+}

@@ -1,0 +1,46 @@
+package group
+
+import "slices"
+
+// Upper bounds of the size of a row without its parts, in bytes: a turn with its id, tail and part numbers; a held record;
+// the fields of the session.
+const (
+	turnCost    = 1 << 10
+	heldCost    = 25
+	sessionCost = 16 << 10
+)
+
+// rowLimit returns the maximum size of the row without its parts. A row that does not fit into a record would stop the
+// processor at every retry.
+func (s *transition) rowLimit() int {
+	limit := max(s.rules.RecordLimit-sessionCost, s.rules.RecordLimit/2)
+	if s.parts == nil {
+		return min(limit, rowReserve-sessionCost)
+	}
+	return limit
+}
+
+// shrink closes turns until the row and more bytes are within rowLimit. It closes the turn with the most held records
+// first; if no turn holds records, the one whose last record is the oldest.
+func (s *transition) shrink(more int) {
+	for len(s.row.Open) > 0 {
+		size := more
+		for _, t := range s.row.Open {
+			size += turnCost + heldCost*len(t.Held)
+		}
+		if size <= s.rowLimit() {
+			return
+		}
+		widest := slices.MaxFunc(s.row.Open, func(a, b *Turn) int { return len(a.Held) - len(b.Held) })
+		if len(widest.Held) > 0 {
+			s.close(widest, gap)
+		} else {
+			s.close(s.quietest(), tooManyTurns)
+		}
+	}
+}
+
+// quietest returns the open turn whose last record is the oldest.
+func (s *transition) quietest() *Turn {
+	return slices.MinFunc(s.row.Open, func(a, b *Turn) int { return int(a.TouchedMs - b.TouchedMs) })
+}

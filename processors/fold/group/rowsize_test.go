@@ -1,0 +1,68 @@
+package group
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The widest windows and the most turns that the options take, in the smallest record.
+func TestRowOfManyHeldRecordsStaysARecord(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit, r.WindowCount = minRecord, maxOpen, maxWindow })
+	row := &Row{Version: rowVersion, DeadlineMs: 1}
+	for i := range 4 {
+		turn := &Turn{Id: "t" + strconv.Itoa(i), Attempt: 1, Seq: 1, TouchedMs: p.now.UnixMilli(), GapMs: p.now.UnixMilli()}
+		for seq := range 1200 + i {
+			turn.Held = append(turn.Held, &Held{Seq: uint64(3+seq) << 40})
+		}
+		row.Open = append(row.Open, turn)
+	}
+	var err error
+	p.row, err = EncodeRow(row)
+	require.NoError(t, err)
+	ahead := streamRecord(t, topics.AgentEvent{
+		TurnID: "t0", Seq: 1 << 60, Author: topics.AuthorUser, Event: topics.Raw(`{"type":"message"}`),
+	})
+	require.Equal(t, "t3", p.handle(ahead).batches()[0].TurnID, "the one that holds the most")
+	require.Equal(t, "failed gap", outcomeOf(p.only("t3")))
+	require.Len(t, p.state().Open, 3)
+
+	p = newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit = minRecord, maxOpen })
+	for i := range maxOpen {
+		p.now = p.now.Add(time.Millisecond)
+		p.handle(eventRecord(t, "t"+strconv.Itoa(i), 1, startEvent("m")))
+	}
+	require.Equal(t, "expired too_many_turns", outcomeOf(p.only("t0")))
+	require.Less(t, len(p.state().Open), maxOpen)
+	p.settle()
+}
+
+// Rules that were changed by a restart, or a clock that was set back.
+func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
+	p := newPlay(t)
+	p.begin("t")
+	was, _ := row.Deadline(p.row)
+	p.rules.Silence *= 2
+	p.now = time.UnixMilli(was).UTC()
+	out := p.decide(DeadlineReached{Session: "s"})
+	require.True(t, out.Changed, "a row that is not written has its deadline forgotten")
+	require.Empty(t, out.Effects)
+	require.Equal(t, was+p.rules.Silence.Milliseconds()/2, out.Row.DeadlineMs)
+	p.perform(DeadlineReached{Session: "s"}, out)
+	p.until(p.rules.Silence)
+	require.Equal(t, "expired silence", outcomeOf(p.only("t")))
+	require.False(t, p.decideWithout(DeadlineReached{Session: "s"}).Changed, "there is no row to write")
+}
+
+// decideWithout is what an input does to a session without a row.
+func (p *play) decideWithout(in Input) Outcome {
+	p.tb.Helper()
+	out, err := Apply(nil, in, nil, p.now, p.rules)
+	require.NoError(p.tb, err)
+	return out
+}
