@@ -15,8 +15,8 @@
 //
 // Every accepted message ends in exactly one record on message-output: an answer, or an error that states the reason.
 // Every tool call ends in exactly one result: the tool's, or a synthesized error. Late, duplicate and foreign records
-// change nothing; they are dead-lettered with the reason. A waiting turn always has a deadline. A worker's
-// record that is read before its step has opened, which a crash can cause, is held until that step opens.
+// change nothing; they are dead-lettered with the reason. A waiting turn always has a deadline. A worker's record
+// that is read before the step that it answers, which is possible after a crash, is held until that step opens.
 //
 // Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a repeat
 // after a crash has the same ID. The output of a turn has the same ID however the turn ends.
@@ -84,14 +84,14 @@
 //
 // # Decisions beyond the wire format
 //
-//   - A think-response counts for the open step unless it names another one: by its turntable.id, else by the input and the
-//     length of the history that it echoes. A tool message is compared without its timestamp, because a replay writes a new
-//     one.
-//   - After a crash at least once, an answer may be read before the record that opens its step: the row was lost, its output
-//     was not, and topics have no common order. A think-response, a think-dlq record or a tool's record that names a step
-//     still to come is held in the row and applied when that step opens, so it is not lost if its worker drops the repeated
-//     request. It is dead-lettered when its message ends without that step, when the row has no room, or after the think
-//     timeout if its message has not arrived by then.
+//   - A think-response counts for the open step unless it names another one: by its turntable.id, else by the input and
+//     the length of the history that it echoes. A tool message is compared without its timestamp, because a replay writes
+//     a new one.
+//   - A worker's record that names a step still to come is held in the row and applied when that step opens: the row may
+//     be older than the record after a crash. It is dead-lettered when its turn ends without that step, when the row has
+//     no room, or after the think timeout if its message was not read by then. Records whose turn or step is known to have
+//     ended are dead-lettered at once. A record on tool-use-dlq is held or applied in the same way if its turntable.id is
+//     that of the call, or begins with it and a slash.
 //   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
 //     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats

@@ -88,13 +88,15 @@ func (s *session) isDue(h *Held) bool {
 		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
 }
 
-// applyEarly applies the held records whose steps have opened. These may open further steps.
-func (s *session) applyEarly() {
-	for !s.starved && !s.purging {
+// applyEarly applies the held records whose steps have opened. These may open further steps. It reports whether there
+// were any.
+func (s *session) applyEarly() (any bool) {
+	for s.changed && !s.starved && !s.purging {
 		i := slices.IndexFunc(s.row.Early, s.isDue)
 		if i < 0 {
-			return
+			break
 		}
+		any = true
 		h := s.row.Early[i]
 		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
 		e, err := h.event(s.key)
@@ -106,6 +108,7 @@ func (s *session) applyEarly() {
 		e.apply(s)
 		s.replaying = nil
 	}
+	return any
 }
 
 // event is what a held record was when it came.

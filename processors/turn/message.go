@@ -44,7 +44,7 @@ func (e MessageArrived) apply(s *session) {
 	default:
 		a.Input = topics.EncodeMessage(m)
 		s.row.Waiting = append(s.row.Waiting, a)
-		if !s.makeRoomUpTo(heldResults) {
+		if !s.makeRoomUpTo(heldRecords) {
 			s.stopWaiting(a)
 		}
 	}

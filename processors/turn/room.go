@@ -13,15 +13,14 @@ import (
 //  1. Memories that are older than Rules.RememberFor.
 //  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old except where an operator resets offsets.
-//  3. Records held for steps to come, then results held for the open step, the newest first: dead-lettered. Their steps
-//     and calls time out.
+//  3. Held records, those for steps to come first, the newest first: dead-lettered. Their steps and calls time out.
 //  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
 //  5. The result of a tool that has just arrived: the model is told that it is too large.
 //  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
 //  7. The remaining memories of ended calls. No turn is open that a late result could reach.
 //  8. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
 //
-// A reply route or a result that arrives early displaces only memories (1 and 2).
+// A reply route or a record that arrives early displaces only memories (1 and 2).
 //
 // History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
 // Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
@@ -38,7 +37,7 @@ type loss int
 
 const (
 	memories loss = iota
-	heldResults
+	heldRecords
 	waitingMessages
 )
 
@@ -54,7 +53,7 @@ func (s *State) within(limit int) bool {
 	return s.bound()+s.partsSize() <= limit || s.size() <= limit
 }
 
-// makeRoom gives up memories, held results and waiting messages until the row fits. It reports false, and gives up
+// makeRoom gives up memories, held records and waiting messages until the row fits. It reports false, and gives up
 // nothing but expired memories, where that would not be enough.
 func (s *session) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
@@ -88,7 +87,7 @@ func (s *session) shrink(limit int, most loss) bool {
 	for !s.row.within(limit) {
 		switch waiting := s.row.Waiting; {
 		case s.forgetOlder():
-		case most >= heldResults && s.dropHeld():
+		case most >= heldRecords && s.dropHeld():
 		case most >= waitingMessages && len(waiting) > 0:
 			s.stopWaiting(waiting[len(waiting)-1])
 		default:
@@ -109,17 +108,17 @@ func (s *session) givable(most loss) (bytes int) {
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}
-	if most >= heldResults {
+	if most >= heldRecords {
 		for _, h := range s.row.Turn.GetHeld() {
 			bytes += sizeInList(h)
 		}
 		for _, h := range s.row.Early {
-			bytes += 1 + sizeInList(h) // the tag has two bytes
+			bytes += 1 + sizeInList(h) // its tag has two bytes
 		}
 	}
 	if most >= waitingMessages {
 		for _, a := range s.row.Waiting {
-			bytes += sizeInList(a)
+			bytes += sizeInList(a) - memorySize // its turn is remembered as ended
 		}
 	}
 	return bytes

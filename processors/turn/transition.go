@@ -51,9 +51,7 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		}
 	}
 	event.apply(s)
-	if s.changed && len(s.row.Early) > 0 {
-		s.applyEarly()
-	}
+	s.applyEarly()
 	switch {
 	case s.starved:
 		return Outcome{Starved: true}
@@ -66,7 +64,11 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		s.rememberCause(cause)
 		s.row.TouchedMs = s.nowMS()
 	}
-	if fits := s.trim(); s.starved {
+	fits := s.trim()
+	for !s.starved && s.applyEarly() { // trim may have given the next message its turn
+		fits = s.trim()
+	}
+	if s.starved {
 		return Outcome{Starved: true}
 	} else if !fits && record != nil {
 		return Outcome{Effects: s.refuseForSize(event)}
