@@ -7,9 +7,9 @@ KILLS       ?= 100
 TURNS       ?= 500
 INSTANCES   ?= 1
 CLUSTER     := TestClusterFaults
-# The packages whose tests the tag kafka changes: some stand behind it, others take their broker from internal/testbroker.
+# The packages whose tests the tag kafka changes: some stand behind it, others take their broker from internal/testing/testbroker.
 ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
-	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testbroker"' .)))
+	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
 # Races inside Sarama that are known; every other one fails.
@@ -47,11 +47,11 @@ chaos-kafka: ## the same on a real Kafka (needs Java 17, the first time Maven)
 
 .PHONY: kafka
 kafka: ## start a real Kafka here and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
-	@$(GO) run ./internal/kafkatest/kafka start $(if $(PORT),-port $(PORT)) $(if $(NODES),-nodes $(NODES))
+	@$(GO) run ./internal/testing/kafkatest/kafka start $(if $(PORT),-port $(PORT)) $(if $(NODES),-nodes $(NODES))
 
 .PHONY: kafka-stop
 kafka-stop: ## end the Kafka that make kafka started, and delete its data
-	@$(GO) run ./internal/kafkatest/kafka stop
+	@$(GO) run ./internal/testing/kafkatest/kafka stop
 
 .PHONY: test-kafka
 test-kafka: ## the integration tests on a real Kafka (needs Java 17, the first time Maven)
@@ -69,19 +69,19 @@ test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20
 .PHONY: bench
 bench: ## the benchmarks (BENCHTIME=1s); fails where one allocates more than its baseline
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./... | \
-		$(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt
+		$(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
 
 GUARDED = ./codec ./topics ./processors/turn ./processors/fold
-GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' internal/allocs/baseline.txt | \
+GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); print n[1] }' internal/testing/allocs/baseline.txt | \
 	sort -u | tr '\n' '|' | sed 's/|$$//; s/.*/^(&)$$/')' -benchmem -benchtime 300x $(GUARDED)
 
 .PHONY: bench-guard
-bench-guard: ## fails where a hot path allocates more than a tenth more often than internal/allocs/baseline.txt says
-	@$(GUARD) | $(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt
+bench-guard: ## fails where a hot path allocates more than a tenth more often than internal/testing/allocs/baseline.txt says
+	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
 
 .PHONY: bench-baseline
 bench-baseline: ## takes the allocations of now for that baseline
-	@$(GUARD) | $(GO) run ./internal/allocs -baseline internal/allocs/baseline.txt -write
+	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt -write
 
 .PHONY: load
 load: ## what a turn costs on a real Kafka, beside the floor (LOAD="-sweep all -json FILE"; needs Java 17)

@@ -9,7 +9,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -21,7 +21,7 @@ type handed struct {
 	effects int
 }
 
-var _ callback.Runtime = (*handed)(nil)
+var _ runtimeapi.Runtime = (*handed)(nil)
 
 func (c *handed) Group() goka.Group           { return "floor" }
 func (c *handed) Topic() goka.Stream          { return "asks" }

@@ -8,7 +8,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -68,7 +68,7 @@ func (c *Context) Letter(reason string) Letter { return c.record.letter(reason) 
 // Now is the time on the runtime's clock, or the system's time under a plain goka.NewProcessor.
 func (c *Context) Now() (now time.Time) {
 	_ = c.locked(func(ctx goka.Context) error {
-		now = callback.Now(ctx)
+		now = runtimeapi.Now(ctx)
 		return nil
 	})
 	return now
@@ -129,7 +129,7 @@ func (c *Context) Delete() error {
 // records leaves a row with the parts it names, and at worst parts that nobody names.
 func (c *Context) HasParts() (has bool) {
 	_ = c.locked(func(ctx goka.Context) error {
-		_, has = ctx.(callback.Runtime)
+		_, has = ctx.(runtimeapi.Runtime)
 		return nil
 	})
 	return has
@@ -138,7 +138,7 @@ func (c *Context) HasParts() (has bool) {
 // Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it, and
 // must not change it.
 func (c *Context) Part(n uint32) (value []byte, err error) {
-	err = c.runtime(func(r callback.Runtime) error {
+	err = c.runtime(func(r runtimeapi.Runtime) error {
 		value, err = r.Part(n)
 		return err
 	})
@@ -151,7 +151,7 @@ func (c *Context) SetPart(n uint32, value []byte) error {
 	if value == nil {
 		return ErrNilRow
 	}
-	return c.runtime(func(r callback.Runtime) error {
+	return c.runtime(func(r runtimeapi.Runtime) error {
 		if size, limit := recordBytes(c.key, value, nil)+maxPartNumber, c.settings.recordBytes; limit > 0 && size > limit {
 			return fmt.Errorf("%w: part %d of a row, %d bytes, limit %d", ErrTooLarge, n, size, limit)
 		}
@@ -165,15 +165,15 @@ const maxPartNumber = 11
 
 // DeletePart removes part n of the row of Key, behind the row, which the callback must write or delete too.
 func (c *Context) DeletePart(n uint32) error {
-	return c.runtime(func(callback.Runtime) error {
+	return c.runtime(func(runtimeapi.Runtime) error {
 		c.effects.parts = append(c.effects.parts, part{number: n})
 		return nil
 	})
 }
 
-func (c *Context) runtime(f func(callback.Runtime) error) error {
+func (c *Context) runtime(f func(runtimeapi.Runtime) error) error {
 	return c.locked(func(ctx goka.Context) error {
-		r, ok := ctx.(callback.Runtime)
+		r, ok := ctx.(runtimeapi.Runtime)
 		if !ok {
 			return ErrNoParts
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
-	"github.com/turntable-streams/turntable/internal/clip"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -78,8 +78,8 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 	headers[topics.HeaderErrorGroup] = []byte(ctx.Group())
 
 	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
-	if _, ok := ctx.(callback.Runtime); ok && l.NullKey {
-		headers[callback.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it
+	if _, ok := ctx.(runtimeapi.Runtime); ok && l.NullKey {
+		headers[runtimeapi.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it
 	}
 	out := output{stream: s.deadLetters, key: key, headers: headers, rejected: &RecordError{
 		Group: ctx.Group(), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Key: l.Key,
@@ -93,7 +93,7 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 
 // cleanReason makes a text fit for a header that people read in terminals.
 func cleanReason(reason string) string {
-	return clip.Text(strings.Map(func(r rune) rune {
+	return truncate.Text(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -246,24 +246,24 @@ func TestForeignRecordsOnTheLoopAreDeadLettered(t *testing.T) {
 }
 
 func TestNullKeyStaysNullInTheDeadLetter(t *testing.T) {
-	null := goka.Headers{callback.HeaderNullKey: nil}
+	null := goka.Headers{runtimeapi.HeaderNullKey: nil}
 	r := newRig(t, answer, underRuntime(everyKey, nil))
 	r.pipe("", []byte(`{"text":"x"}`), null)
-	require.Contains(t, r.letter().headers, callback.HeaderNullKey, "the producer makes it a null key")
+	require.Contains(t, r.letter().headers, runtimeapi.HeaderNullKey, "the producer makes it a null key")
 	r.pipe("", []byte(`{"text":"x"}`), nil)
-	require.NotContains(t, r.letter().headers, callback.HeaderNullKey)
+	require.NotContains(t, r.letter().headers, runtimeapi.HeaderNullKey)
 
 	stock := newRig(t, answer)
 	stock.pipe("", []byte(`{"text":"x"}`), null)
-	require.NotContains(t, stock.letter().headers, callback.HeaderNullKey, "a stock producer would send it")
+	require.NotContains(t, stock.letter().headers, runtimeapi.HeaderNullKey, "a stock producer would send it")
 }
 
 func TestNullKeySurvivesTheLoop(t *testing.T) {
 	h := func(c *processors.Context, _ codec.Decoded[asked]) error { return c.DeadLetter("no") }
 	r := newRigOf(t, []processors.Source{processors.Input(asks, h, processors.KeyedBy(sessionOf))},
 		underRuntime(everyKey, nil))
-	r.pipe("", []byte(`{"session":"s-1"}`), goka.Headers{callback.HeaderNullKey: nil})
-	require.Contains(t, r.letter().headers, callback.HeaderNullKey)
+	r.pipe("", []byte(`{"session":"s-1"}`), goka.Headers{runtimeapi.HeaderNullKey: nil})
+	require.Contains(t, r.letter().headers, runtimeapi.HeaderNullKey)
 	r.pipe("", []byte(`{"session":"s-1"}`), nil)
-	require.NotContains(t, r.letter().headers, callback.HeaderNullKey)
+	require.NotContains(t, r.letter().headers, runtimeapi.HeaderNullKey)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 var (
@@ -74,7 +74,7 @@ func (e *effects) perform(ctx goka.Context, s *settings) {
 	for _, out := range e.outputs {
 		out.perform(ctx, s)
 	}
-	runtime, _ := ctx.(callback.Runtime) // who has none has no parts
+	runtime, _ := ctx.(runtimeapi.Runtime) // who has none has no parts
 	for _, p := range e.parts {
 		if p.value != nil {
 			runtime.SetPart(p.number, p.value)
@@ -98,12 +98,12 @@ func (o output) perform(ctx goka.Context, s *settings) {
 	if o.rejected != nil {
 		s.onDeadLetter(o.rejected)
 	}
-	runtime, ok := ctx.(callback.Runtime)
+	runtime, ok := ctx.(runtimeapi.Runtime)
 	switch {
 	case o.id != "" && ok:
 		runtime.EmitWithID(o.stream, o.key, o.value, o.id)
 	case o.id != "":
-		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(callback.IDHeaders(o.id)))
+		ctx.Emit(o.stream, o.key, o.value, goka.WithCtxEmitHeaders(runtimeapi.IDHeaders(o.id)))
 	case len(o.headers) == 0:
 		ctx.Emit(o.stream, o.key, o.value)
 	case ok:

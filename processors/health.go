@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/turntable-streams/turntable/internal/unit"
+	"github.com/turntable-streams/turntable/internal/instance"
 )
 
 // State is what a processor is doing.
@@ -22,7 +22,7 @@ const (
 	Stopped  State = "stopped" // Run has returned
 )
 
-func stateOf(s unit.State) State { return State(s.String()) }
+func stateOf(s instance.State) State { return State(s.String()) }
 
 // Health is how a processor is.
 type Health struct {
@@ -38,7 +38,7 @@ type Health struct {
 	Lag map[string]map[int32]int64 `json:"lag,omitempty"`
 }
 
-func healthOf(h unit.Health) Health {
+func healthOf(h instance.Health) Health {
 	out := Health{State: stateOf(h.State), Since: h.Since, Restarts: h.Restarts, Err: h.Err}
 	if len(h.Lag) > 0 {
 		out.Lag = make(map[string]map[int32]int64)

@@ -3,7 +3,7 @@ package processors
 import (
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Known leaves out records of which their bytes tell that handling them would do nothing, before they are decoded: where
@@ -20,7 +20,7 @@ func Known[T any](known func(c *Context, raw []byte) bool) EdgeOption[T] {
 // isKnown reports whether nothing is left to be done for a record.
 func (in *input[T]) isKnown(c *Context) (known bool) {
 	ctx, r := c.ctx, &c.record
-	if in.known == nil || r.raw == nil || CheckSession(r.key) != nil || !callback.Owns(ctx, r.key) {
+	if in.known == nil || r.raw == nil || CheckSession(r.key) != nil || !runtimeapi.Owns(ctx, r.key) {
 		return false
 	}
 	panicked, _ := run(c, func(c *Context) error {

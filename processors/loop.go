@@ -11,7 +11,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 var (
@@ -71,7 +71,7 @@ func receiveLoop(ctx goka.Context, set *settings, msg any, sources map[string]so
 		deadLetter(ctx, c, StageRoute, errNoInput)
 	case err != nil:
 		deadLetter(ctx, c, StageSession, err)
-	case !callback.Owns(ctx, ctx.Key()):
+	case !runtimeapi.Owns(ctx, ctx.Key()):
 		deadLetter(ctx, c, StageRoute, errNotOwned)
 	default:
 		in.rerouted(ctx, c)

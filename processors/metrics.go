@@ -6,7 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
-	"github.com/turntable-streams/turntable/internal/unit"
+	"github.com/turntable-streams/turntable/internal/instance"
 )
 
 // Metrics are called as things happen, from several goroutines. They must not block. Any may be nil.
@@ -25,10 +25,10 @@ type Metrics struct {
 // WithMetrics sets callbacks for metrics.
 func WithMetrics(m Metrics) Option { return func(o *options) { o.metrics = m } }
 
-func (m Metrics) hooks() unit.Hooks {
-	var h unit.Hooks
+func (m Metrics) hooks() instance.Hooks {
+	var h instance.Hooks
 	if m.State != nil {
-		h.State = func(s unit.State) { m.State(stateOf(s)) }
+		h.State = func(s instance.State) { m.State(stateOf(s)) }
 	}
 	h.Restart = m.Restart
 	if m.Cut != nil {

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/unit"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -29,7 +29,7 @@ type Ticker = clock.Ticker
 type Option func(*options)
 
 type options struct {
-	unit        unit.Config
+	unit        instance.Config
 	guarantee   Guarantee // empty: that of the properties, else AtLeastOnce
 	properties  map[string]string
 	secure      []func(*sarama.Config) error
@@ -267,6 +267,6 @@ func WithGuarantee(g Guarantee) Option {
 	}
 }
 
-var guarantees = map[Guarantee]unit.Guarantee{
-	AtLeastOnce: unit.AtLeastOnce, ExactlyOnce: unit.ExactlyOnce, "exactly_once_v2": unit.ExactlyOnce,
+var guarantees = map[Guarantee]instance.Guarantee{
+	AtLeastOnce: instance.AtLeastOnce, ExactlyOnce: instance.ExactlyOnce, "exactly_once_v2": instance.ExactlyOnce,
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/unit"
+	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,7 +18,7 @@ type preparation func(context.Context) error
 
 // preparation creates the topics of WithTopics. A broker that does not answer yet is waited for, as a running processor
 // waits for one; topics that do not fit together are an error at once.
-func (o *options) preparation(c unit.Config) preparation {
+func (o *options) preparation(c instance.Config) preparation {
 	if o.catalog == nil {
 		return nil
 	}

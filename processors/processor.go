@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/unit"
 )
 
 // What Run and Get return, by name.
@@ -25,16 +25,16 @@ var (
 	// ErrKilled says that Kill was called.
 	ErrKilled = cut.ErrKilled
 	// ErrGaveUp says that the restart limit is reached. It wraps the last failure.
-	ErrGaveUp = unit.ErrGaveUp
+	ErrGaveUp = instance.ErrGaveUp
 	// ErrRan is returned by a second Run.
-	ErrRan = unit.ErrRan
+	ErrRan = instance.ErrRan
 	// ErrNotRunning is returned by Get where the key's partition is not here, or not recovered yet.
-	ErrNotRunning = unit.ErrNotRunning
+	ErrNotRunning = instance.ErrNotRunning
 )
 
 // Processor runs a group graph under the runtime. Its methods are safe for concurrent use.
 type Processor struct {
-	unit    *unit.Unit
+	unit    *instance.Unit
 	prepare preparation
 
 	state func(State) // hook
@@ -74,7 +74,7 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	c.DeadLetters = o.deadLetters
 	c.Sarama = func() *sarama.Config { return kafka.Copy(conf) }
 	c.Hooks = o.metrics.hooks()
-	u, err := unit.New(c)
+	u, err := instance.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/lovoo/goka"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,7 +34,7 @@ func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbo
 	if err != nil {
 		return Outbound{}, fmt.Errorf("processors: encode %s: %w", t.Name(), err)
 	}
-	return Outbound{Topic: t.Name(), Key: key, Value: raw, Headers: callback.IDHeaders(id)}, nil
+	return Outbound{Topic: t.Name(), Key: key, Value: raw, Headers: runtimeapi.IDHeaders(id)}, nil
 }
 
 // Publisher writes records from outside a group, as a Processor writes its own: acknowledged by all replicas in sync,

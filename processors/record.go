@@ -9,7 +9,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // maxSessionID bounds a session id. Every record of the session and the row of the table carry it.
@@ -32,7 +32,7 @@ type record struct {
 
 func recordOf(ctx goka.Context, raw []byte) record {
 	headers := ctx.Headers()
-	_, null := headers[callback.HeaderNullKey]
+	_, null := headers[runtimeapi.HeaderNullKey]
 	null = null && ctx.Key() == ""
 	return record{
 		group:     ctx.Group(),

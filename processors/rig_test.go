@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -134,7 +134,7 @@ func (c runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value any
 }
 
 func (c runtimeContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
-	c.EmitWithHeaders(topic, key, value, callback.IDHeaders(id))
+	c.EmitWithHeaders(topic, key, value, runtimeapi.IDHeaders(id))
 }
 
 func (runtimeContext) Part(uint32) ([]byte, error) { return nil, nil }
@@ -147,7 +147,7 @@ func (c runtimeContext) SetPart(n uint32, value []byte) {
 	c.trace(what + strconv.Itoa(int(n)))
 }
 
-var _ callback.Runtime = runtimeContext{}
+var _ runtimeapi.Runtime = runtimeContext{}
 
 func underRuntime(owns func(key string) bool, more func(goka.Context) goka.Context) goka.ProcessorOption {
 	return goka.WithContextWrapper(func(ctx goka.Context) goka.Context {

@@ -3,7 +3,7 @@ package processors
 import (
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // settings are the options of New that a callback needs to know.
@@ -25,12 +25,12 @@ func defaults(group goka.Group) *settings {
 // bound is the context of a deadline's callback under New. It takes the settings through the table's codec, which knows
 // nothing of them.
 type bound struct {
-	callback.Runtime
+	runtimeapi.Runtime
 	settings *settings
 }
 
 func (s *settings) bind(ctx goka.Context) goka.Context {
-	if r, ok := ctx.(callback.Runtime); ok {
+	if r, ok := ctx.(runtimeapi.Runtime); ok {
 		return &bound{Runtime: r, settings: s}
 	}
 	return ctx

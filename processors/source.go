@@ -7,7 +7,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -124,7 +124,7 @@ func (in *input[T]) receive(ctx goka.Context, s *settings, msg any) {
 		deadLetter(ctx, c, StageSession, err)
 		return
 	}
-	if session != r.key || !callback.Owns(ctx, session) {
+	if session != r.key || !runtimeapi.Owns(ctx, session) {
 		reroute(ctx, c, session)
 		return
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/turntable-streams/turntable/internal/kafkatest"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
 // brokers is the cluster that is measured on.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
 // The floor is what the same records cost without what the processor is for: a loop that reads, splices and writes, and

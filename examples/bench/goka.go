@@ -11,7 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/kafka"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
 // Stock Goka is the floor's loop in the callbacks of a Goka processor, over the same Sarama configuration as ours: what

@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
 // player is user, model and tools of all sessions: one goroutine reads, one answers, and the producer's own write.

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
 
 // childArgs makes the test binary be the program: tests kill it.

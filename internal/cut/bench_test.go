@@ -11,8 +11,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // likeGoka is Goka's context as far as it costs something: what it does with options, headers and promises.
@@ -120,7 +120,7 @@ func BenchmarkCallback(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c := w.Context(&likeGoka{key: keys[i%len(keys)], producer: p}, p)
-		c.(callback.Runtime).EmitWithID("out", "user-1", value, userID)
+		c.(runtimeapi.Runtime).EmitWithID("out", "user-1", value, userID)
 		c.SetValue(row)
 		if i%len(keys) == len(keys)-1 {
 			rows := p.Seal()

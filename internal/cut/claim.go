@@ -6,7 +6,7 @@ import (
 
 	"github.com/IBM/sarama"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Session is what Goka sees of a generation: marks are releases, commits are ours, and the context ends after the
@@ -61,7 +61,7 @@ func (c *claim) pump(s *Series) {
 				return
 			}
 			if m.Key == nil { // Goka makes it an empty string, and the dead-letter record must not
-				m.Headers = append(m.Headers, &sarama.RecordHeader{Key: []byte(callback.HeaderNullKey)})
+				m.Headers = append(m.Headers, &sarama.RecordHeader{Key: []byte(runtimeapi.HeaderNullKey)})
 			}
 			select {
 			case c.out <- m:

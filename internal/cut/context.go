@@ -8,8 +8,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // gokaContext lets a struct embed goka.Context, which has a method of the interface's own name.
@@ -26,7 +26,7 @@ type callbackContext struct {
 	outputs  outputs
 }
 
-var _ callback.Runtime = (*callbackContext)(nil)
+var _ runtimeapi.Runtime = (*callbackContext)(nil)
 
 // Wrap makes the contexts of callbacks.
 type Wrap struct {
@@ -66,11 +66,11 @@ func (c *callbackContext) Part(n uint32) ([]byte, error) {
 	if rows == nil {
 		return nil, errNoTable
 	}
-	return rows.Get(callback.PartKey(c.Key(), n))
+	return rows.Get(runtimeapi.PartKey(c.Key(), n))
 }
 
 func (c *callbackContext) SetPart(n uint32, value []byte) {
-	key, rows := callback.PartKey(c.Key(), n), c.wrap.Rows(c.Partition())
+	key, rows := runtimeapi.PartKey(c.Key(), n), c.wrap.Rows(c.Partition())
 	var err error
 	switch {
 	case rows == nil:
@@ -97,7 +97,7 @@ func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options
 	c.gokaContext.Emit(topic, key, value, append(options, c.marker())...)
 }
 
-// EmitWithHeaders implements callback.Runtime.
+// EmitWithHeaders implements runtimeapi.Runtime.
 func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
 	if raw, ok := c.encode(topic, value); ok {
 		c.emit(newEmitted(string(topic), key, raw).with(headers))
@@ -106,13 +106,13 @@ func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value a
 	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
 }
 
-// EmitWithID implements callback.Runtime.
+// EmitWithID implements runtimeapi.Runtime.
 func (c *callbackContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
 	if raw, ok := c.encode(topic, value); ok {
 		c.emit(newIdentified(string(topic), key, raw, id))
 		return
 	}
-	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(callback.IDHeaders(id)), c.marker())
+	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(runtimeapi.IDHeaders(id)), c.marker())
 }
 
 // encode returns an output's bytes; ok is false for what is no output, which Goka is to say.
@@ -160,7 +160,7 @@ func (c *callbackContext) Delete(options ...goka.ContextOption) {
 // marker tells the producer, by way of Goka, whose callback emits.
 func (c *callbackContext) marker() goka.ContextOption {
 	return goka.WithCtxEmitHeaders(goka.Headers{
-		callback.HeaderPartition: callback.PartitionHeader(c.Partition()),
+		runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(c.Partition()),
 	})
 }
 

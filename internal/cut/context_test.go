@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // left is Goka's context. It notes what is left to it, and what it is told by DeferCommit.
@@ -58,7 +58,7 @@ func (m memory) Set(key string, value []byte) error {
 
 var errFull = errors.New("full")
 
-func wrapped(t *testing.T, o ProducerOptions, edges ...goka.Edge) (*lined, *left, memory, callback.Runtime) {
+func wrapped(t *testing.T, o ProducerOptions, edges ...goka.Edge) (*lined, *left, memory, runtimeapi.Runtime) {
 	t.Helper()
 	s, inGoka, rows := onLine(t, o), &left{ended: make(chan error, 10)}, memory{}
 	edges = append(edges, goka.Output("out", codec.String()), goka.Persist(codec.String()))
@@ -66,7 +66,7 @@ func wrapped(t *testing.T, o ProducerOptions, edges ...goka.Edge) (*lined, *left
 		Edges: EdgesOf(goka.DefineGroup("g", edges...)), Failed: func(error) {},
 		Rows: func(int32) Rows { return rows },
 	}
-	return s, inGoka, rows, w.Context(inGoka, s.Producer).(callback.Runtime)
+	return s, inGoka, rows, w.Context(inGoka, s.Producer).(runtimeapi.Runtime)
 }
 
 func (c *left) end(t *testing.T) error {
@@ -92,7 +92,7 @@ func (c *left) waits(t *testing.T) {
 
 func TestOutputsAndRowsGoToTheProducer(t *testing.T) {
 	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{Ordered: true})
-	headers := goka.Headers{"id": []byte("1"), callback.HeaderNullKey: nil}
+	headers := goka.Headers{"id": []byte("1"), runtimeapi.HeaderNullKey: nil}
 	ctx.EmitWithHeaders("out", "u", "first", headers)
 	ctx.Emit("out", "u", "")
 	ctx.Emit("out", "u", nil)

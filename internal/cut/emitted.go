@@ -4,7 +4,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -57,9 +57,9 @@ func (e *emitted) with(headers goka.Headers) *emitted {
 	}
 	for name, value := range headers {
 		switch name {
-		case callback.HeaderNullKey:
+		case runtimeapi.HeaderNullKey:
 			e.msg.Key = nil
-		case callback.HeaderPartition:
+		case runtimeapi.HeaderPartition:
 		default:
 			e.msg.Headers = append(e.msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 func keyOf(m *sarama.ProducerMessage) string {
@@ -23,7 +23,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 			set := func(key string, v string) chan error {
 				s.Begin(0)
 				done := make(chan error, 1)
-				go func() { done <- s.EmitPart(0, callback.PartKey(key, 9), []byte(v)) }()
+				go func() { done <- s.EmitPart(0, runtimeapi.PartKey(key, 9), []byte(v)) }()
 				return done
 			}
 			write := func(key, v string) { // the callback's row, after its parts
@@ -56,7 +56,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 			write("b", "b2")
 			s.Begin(0) // b drops its part again
 			write("b", "b3")
-			require.NoError(t, s.EmitPart(0, callback.PartKey("b", 9), nil))
+			require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 9), nil))
 			s.Seal()
 			var order []string
 			s.ack(pa)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // broker takes what is sent, and acknowledges it when the test says so: the table in order, outputs in any.
@@ -151,7 +151,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 							for range adds {
 								n := next[key]
 								next[key]++
-								if err := p.EmitPart(0, callback.PartKey(key, uint32(n)), []byte("p")); err != nil {
+								if err := p.EmitPart(0, runtimeapi.PartKey(key, uint32(n)), []byte("p")); err != nil {
 									ended <- err
 									return
 								}
@@ -171,7 +171,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 							err := p.EmitRow(0, key, raw, nil)
 							for _, n := range gone {
 								if err == nil {
-									err = p.EmitPart(0, callback.PartKey(key, uint32(n)), nil)
+									err = p.EmitPart(0, runtimeapi.PartKey(key, uint32(n)), nil)
 								}
 							}
 							ended <- err
@@ -206,12 +206,12 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 						require.GreaterOrEqual(t, b.cuts[i], b.cuts[i-1], "cuts follow one another: %q", b.log)
 					}
 					for k, v := range have {
-						if callback.IsPart(k) {
+						if runtimeapi.IsPart(k) {
 							continue
 						}
 						for _, n := range strings.Fields(v[1:]) {
 							number, _ := strconv.Atoi(n)
-							require.Contains(t, have, callback.PartKey(k, uint32(number)), "%d: %q", i, b.log[:i+1])
+							require.Contains(t, have, runtimeapi.PartKey(k, uint32(number)), "%d: %q", i, b.log[:i+1])
 						}
 					}
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // released waits until the linger has passed.
@@ -37,7 +37,7 @@ func TestPartsGoTogether(t *testing.T) {
 			for i := range sessions {
 				key := fmt.Sprintf("b%d", i)
 				s.Begin(0)
-				require.NoError(t, s.EmitPart(0, callback.PartKey(key, 1), []byte("part")))
+				require.NoError(t, s.EmitPart(0, runtimeapi.PartKey(key, 1), []byte("part")))
 				require.NoError(t, s.EmitRow(0, key, []byte("row"), nil))
 				s.released(t)
 			}

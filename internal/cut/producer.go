@@ -7,7 +7,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Producer is Goka's producer over a Sarama producer. Outputs go at once. Table rows are not waited for by the callback
@@ -65,7 +65,7 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 // EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
-	partition := callback.Partition(headers[callback.HeaderPartition])
+	partition := runtimeapi.Partition(headers[runtimeapi.HeaderPartition])
 	if topic == p.opts.Table && p.runs(partition) {
 		return finish(nil, p.EmitRow(partition, key, value, headers))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // A claim that starts late notes its position at any time: a blocking closer is not begun while it closes, which a
@@ -105,7 +105,7 @@ func rowProducer(t *testing.T, lease *Lease) (*mocks.AsyncProducer, *Producer) {
 
 func emitFrom(p *Producer, topic string) chan error {
 	done := make(chan error, 1)
-	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
+	h := goka.Headers{runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(0)}
 	p.EmitWithHeaders(topic, "k", []byte("x"), h).Then(func(err error) { done <- err })
 	return done
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // line is a Sarama producer whose records are acknowledged by the test.
@@ -82,7 +82,7 @@ func onLine(t *testing.T, o ProducerOptions) *lined {
 // callback writes outputs and, where row is not "-", a row.
 func (s *lined) callback(key, row string, outputs ...string) {
 	s.Begin(0)
-	h := goka.Headers{callback.HeaderPartition: callback.PartitionHeader(0)}
+	h := goka.Headers{runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(0)}
 	for _, o := range outputs {
 		s.EmitWithHeaders("out", key, []byte(o), h)
 	}
@@ -161,7 +161,7 @@ func TestPartsOfACutAreNotAheadOfTheRowsBeforeIt(t *testing.T) {
 	slow := s.next(t)
 	s.Seal()
 	s.Begin(0)
-	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 1), []byte("part")))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 1), []byte("part")))
 	s.nothing(t)
 	s.ack(slow)
 	require.Equal(t, "a1", text(s.next(t)))
@@ -174,7 +174,7 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 		"row": func(s *lined) { s.callback("a", "") },
 		"part": func(s *lined) {
 			s.callback("a", "a2")
-			require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+			require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 			delete(s)
 			s.Begin(0)
 			set := make(chan error, 1)
-			go func() { set <- s.EmitPart(0, callback.PartKey("a", 1), []byte("new")) }()
+			go func() { set <- s.EmitPart(0, runtimeapi.PartKey("a", 1), []byte("new")) }()
 			gone := s.next(t)
 			if name == "part" {
 				require.Equal(t, "a2", text(gone))
@@ -205,13 +205,13 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 	s := onLine(t, ProducerOptions{})
 	s.callback("a", "")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 	s.callback("a", "a2")
 	rows := s.Seal()
 	require.Equal(t, "a2", text(s.next(t)))
 	m := s.next(t)
 	key, _ := m.Key.Encode()
-	require.Equal(t, callback.PartKey("a", 1), string(key))
+	require.Equal(t, runtimeapi.PartKey("a", 1), string(key))
 	require.Empty(t, text(m))
 	require.Empty(t, rows.Err())
 }
@@ -223,7 +223,7 @@ func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
 			s := onLine(t, ProducerOptions{Ordered: true})
 			s.callback("a", "a2")
 			sweep(s)
-			require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+			require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 			rows := s.Seal()
 			m := s.next(t)
 			require.Equal(t, "a2", text(m))
@@ -241,7 +241,7 @@ func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
 func TestPartOfARefusedRowStays(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
 	s.callback("a", "a2")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 	rows := s.Seal()
 	s.line.errs <- &sarama.ProducerError{Msg: s.next(t), Err: sarama.ErrNotEnoughReplicas}
 	<-rows.Done()
@@ -258,7 +258,7 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 	out := s.next(t)
 	s.Begin(0)
 	set := make(chan error, 1)
-	go func() { set <- s.EmitPart(0, callback.PartKey("a", 1), []byte("new")) }()
+	go func() { set <- s.EmitPart(0, runtimeapi.PartKey("a", 1), []byte("new")) }()
 	s.nothing(t)
 	lease.Drop()
 	s.ack(out)
@@ -275,9 +275,9 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 func TestRowsDoNotWaitForTheDeletionsInFrontOfThem(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
 	s.callback("a", "a2")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 	s.callback("b", "b2")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 1), nil))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 1), nil))
 	rows := s.Seal()
 	a, b := s.next(t), s.next(t)
 	require.Equal(t, "a2", text(a))
@@ -297,10 +297,10 @@ func TestRowsDoNotWaitForTheDeletionsInFrontOfThem(t *testing.T) {
 func TestRowsOfACutAreNotAheadOfTheDeletionsBeforeIt(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
 	s.callback("a", "a2")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("a", 1), nil))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
 	s.Seal()
 	s.callback("b", "b2")
-	require.NoError(t, s.EmitPart(0, callback.PartKey("b", 7), []byte("part")))
+	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 7), []byte("part")))
 	s.Seal()
 	a := s.next(t)
 	require.Equal(t, "a2", text(a))

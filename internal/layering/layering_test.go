@@ -154,18 +154,18 @@ var confined = []struct {
 	{"github.com/stretchr/testify", []string{"processors/processortest", "codec/codectest"}},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
-		"internal/embedded", "internal/wiretest", "internal/kafkatest", "internal/kafkatest/", "examples/",
+		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",
 	}},
 	{"pgregory.net/rapid", nil},
-	{"go.uber.org/goleak", []string{"internal/leaktest"}},
+	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
 	// It folds case and takes invalid UTF-8. What judges this module from outside shares no code with it.
 	// The ACP SDK's types have its methods.
-	{"encoding/json", []string{"internal/wiretest", "internal/kafkatest", "processors/fold/bridge/acp"}},
-	{module + "/internal/wiretest", []string{"examples/bench"}},
-	{module + "/internal/kafkatest", []string{"internal/kafkatest/", "internal/testbroker", "examples/bench"}},
-	{module + "/internal/testbroker", nil},
-	{module + "/internal/leaktest", nil},
-	{module + "/internal/embedded", []string{"internal/testbroker", "examples/"}},
+	{"encoding/json", []string{"internal/testing/wiretest", "internal/testing/kafkatest", "processors/fold/bridge/acp"}},
+	{module + "/internal/testing/wiretest", []string{"examples/bench"}},
+	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "examples/bench"}},
+	{module + "/internal/testing/testbroker", nil},
+	{module + "/internal/testing/leaktest", nil},
+	{module + "/internal/embedded", []string{"internal/testing/testbroker", "examples/"}},
 }
 
 func TestWhatIsConfinedIsImportedNowhereElse(t *testing.T) {

@@ -3,7 +3,7 @@ package store
 import (
 	"errors"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Seal ends the cut: what was written since the last one becomes part of the cuts that Flush writes, and reads go on seeing
@@ -201,7 +201,7 @@ func (s *Store) below(key string) (row, error) {
 		}
 	}
 	v, ok, err := s.base.get(key)
-	if err != nil || !ok || callback.IsPart(key) {
+	if err != nil || !ok || runtimeapi.IsPart(key) {
 		return row{}, err
 	}
 	r := row{value: v}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lovoo/goka/storage"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Iterator returns an iterator over a snapshot of the whole store, in the order of keys.
@@ -163,7 +163,7 @@ func (it *iterator) live(f func()) {
 // step moves to the next row of the merged order; parts of rows are not seen.
 func (it *iterator) step() bool {
 	for it.stepAny() {
-		if it.where == inOver && !callback.IsPart(it.over[it.at-1].key) ||
+		if it.where == inOver && !runtimeapi.IsPart(it.over[it.at-1].key) ||
 			it.where == onBase && bytes.IndexByte(it.base.key(), 0) < 0 {
 			return true
 		}

@@ -14,7 +14,7 @@ import (
 	ldb "github.com/syndtr/goleveldb/leveldb/storage"
 	"github.com/syndtr/goleveldb/leveldb/util"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // The first byte of a key in LevelDB says what the rest is. So a user's key may be anything, and the deadlines lie side
@@ -144,7 +144,7 @@ func (l *level) write(from *layer) error {
 		} else {
 			batch.Put(key, r.value)
 		}
-		if !l.timed || callback.IsPart(k) {
+		if !l.timed || runtimeapi.IsPart(k) {
 			continue
 		}
 		key[0] = deadlineSpace

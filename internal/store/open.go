@@ -8,7 +8,7 @@ import (
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/util"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -102,7 +102,7 @@ func (l *level) computeDeadlines(deadline func([]byte) (int64, bool)) error {
 	rows := l.scan(nil, nil)
 	defer rows.release()
 	for rows.next() {
-		if callback.IsPart(string(rows.key())) {
+		if runtimeapi.IsPart(string(rows.key())) {
 			continue
 		}
 		ms, ok, err := dueOf(deadline, rows.value())

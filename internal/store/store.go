@@ -7,7 +7,7 @@ import (
 
 	"github.com/lovoo/goka/storage"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
@@ -91,7 +91,7 @@ func (s *Store) Reopen() (*Store, error) {
 		return again, nil
 	}
 	for key, value := range base.rows {
-		if callback.IsPart(key) {
+		if runtimeapi.IsPart(key) {
 			continue
 		}
 		ms, ok, err := dueOf(again.deadline, value)
@@ -229,7 +229,7 @@ func (s *Store) SetOffset(offset int64) error {
 }
 
 func (s *Store) write(key string, r row) error {
-	if s.deadline != nil && r.value != nil && !callback.IsPart(key) {
+	if s.deadline != nil && r.value != nil && !runtimeapi.IsPart(key) {
 		var err error
 		if r.due, r.timed, err = dueOf(s.deadline, r.value); err != nil {
 			return err
@@ -252,7 +252,7 @@ func (s *Store) write(key string, r row) error {
 // index brings the due-index in line with a row; s.mu is held, so that the last writer of a row decides.
 func (s *Store) index(key string, r row) {
 	switch {
-	case s.deadline == nil, callback.IsPart(key):
+	case s.deadline == nil, runtimeapi.IsPart(key):
 	case r.timed:
 		s.due.Set(key, r.due)
 	default:

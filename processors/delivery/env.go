@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/environ"
+	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
 // ErrEnvironment is wrapped by every error of OptionsFromEnv.
@@ -17,13 +17,13 @@ var ErrEnvironment = errors.New("delivery: bad environment variable")
 //	REPLY_RETRY_MAX_MS      how long a delivery is retried, in ms (Service.Budget of the default service)
 //	REPLY_TO_STATE_TTL_MS   how long an unused reply route is kept, in ms (the first value of WithRoutes)
 //	KAFKA_MAX_REQUEST_SIZE  record limit, in bytes (WithRecordLimit)
-func EnvironmentNames() []string { return environ.Names(variables) }
+func EnvironmentNames() []string { return envoption.Names(variables) }
 
-var variables = []environ.Variable[Option]{
-	{Name: "REPLY_RETRY_MAX_MS", Min: 1, Max: environ.MaxMS, Option: func(ms int64) Option {
+var variables = []envoption.Variable[Option]{
+	{Name: "REPLY_RETRY_MAX_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
 		return WithDefaultService(Service{Budget: time.Duration(ms) * time.Millisecond})
 	}},
-	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: environ.MaxMS, Option: func(ms int64) Option {
+	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
 		return func(o *options) { o.rules.RouteTTL = time.Duration(ms) * time.Millisecond }
 	}},
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
@@ -32,5 +32,5 @@ var variables = []environ.Variable[Option]{
 // OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A blank
 // variable counts as unset. One error names all invalid variables and wraps ErrEnvironment.
 func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
-	return environ.Options(variables, lookup, ErrEnvironment)
+	return envoption.Options(variables, lookup, ErrEnvironment)
 }

@@ -7,8 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -55,7 +55,7 @@ func reasonOf(r topics.Receipt) string {
 
 // clipped returns a text of a receipt with at most maxReason bytes and only printable characters.
 func clipped(text string) string {
-	return clip.Text(strings.Map(func(r rune) rune {
+	return truncate.Text(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return '?'
 		}

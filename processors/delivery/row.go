@@ -3,7 +3,7 @@ package delivery
 import (
 	"errors"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
@@ -13,7 +13,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = errors.New("delivery: row has a newer version")
 
-var layout = row.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -21,7 +21,7 @@ func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 // DecodeState decodes a row. The error wraps ErrRowVersion if the row has a newer version.
 func DecodeState(raw []byte) (*State, error) { return decodeInto(raw, &State{}) }
 
-func decodeInto[M row.Message](raw []byte, empty M) (none M, err error) {
+func decodeInto[M rowformat.Message](raw []byte, empty M) (none M, err error) {
 	if err := layout.Decode(raw, empty); err != nil {
 		return none, err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // gokaContext lets a struct embed goka.Context, which has a method of the interface's own name.
@@ -20,7 +20,7 @@ type runtimeContext struct {
 
 var errNoTable = errors.New("processortest: the group has no table")
 
-var _ callback.Runtime = (*runtimeContext)(nil)
+var _ runtimeapi.Runtime = (*runtimeContext)(nil)
 
 func (c *runtimeContext) Now() time.Time { return c.runner.driver.Now() }
 
@@ -32,19 +32,19 @@ func (c *runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value an
 }
 
 func (c *runtimeContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
-	c.EmitWithHeaders(topic, key, value, callback.IDHeaders(id))
+	c.EmitWithHeaders(topic, key, value, runtimeapi.IDHeaders(id))
 }
 
 func (c *runtimeContext) Part(n uint32) ([]byte, error) {
 	if c.runner.rows == nil {
 		return nil, errNoTable
 	}
-	return c.runner.rows.Storage.Get(callback.PartKey(c.Key(), n))
+	return c.runner.rows.Storage.Get(runtimeapi.PartKey(c.Key(), n))
 }
 
 // SetPart writes to the table at once: there is no crash here that could part it from its row.
 func (c *runtimeContext) SetPart(n uint32, value []byte) {
-	err, key := errNoTable, callback.PartKey(c.Key(), n)
+	err, key := errNoTable, runtimeapi.PartKey(c.Key(), n)
 	switch {
 	case c.runner.rows == nil:
 	case value == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -109,7 +109,7 @@ func add(ctx goka.Context, msg any) {
 		return
 	}
 	r.N, r.Seen = r.N+in.Value.By, append(r.Seen, cause)
-	r.RestMS = callback.Now(ctx).Add(rest).UnixMilli()
+	r.RestMS = runtimeapi.Now(ctx).Add(rest).UnixMilli()
 	ctx.Emit(counts.Stream(), ctx.Key(), count{N: r.N, Timestamp: stamp(ctx)}, id(ctx, "%s", cause))
 	ctx.SetValue(r)
 }
@@ -150,7 +150,7 @@ func rowOf(ctx goka.Context) (row, bool) {
 	return row{}, false
 }
 
-func stamp(ctx goka.Context) string { return callback.Now(ctx).UTC().Format(time.RFC3339Nano) }
+func stamp(ctx goka.Context) string { return runtimeapi.Now(ctx).UTC().Format(time.RFC3339Nano) }
 
 func id(ctx goka.Context, format string, args ...any) goka.ContextOption {
 	name := fmt.Sprintf("%s/%s/", ctx.Group(), ctx.Key()) + fmt.Sprintf(format, args...)

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -123,10 +123,10 @@ func TestNullKeyIsNotTheEmptyKey(t *testing.T) {
 	seen := map[bool]int{}
 	graph := goka.DefineGroup("keys",
 		goka.Input("keyed", codec.String(), func(ctx goka.Context, _ any) {
-			_, null := ctx.Headers()[callback.HeaderNullKey]
+			_, null := ctx.Headers()[runtimeapi.HeaderNullKey]
 			seen[null]++
 			ctx.Emit("copies", ctx.Key(), ctx.Key(), goka.WithCtxEmitHeaders(ctx.Headers().Merged(goka.Headers{
-				callback.HeaderPartition: callback.PartitionHeader(0),
+				runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(0),
 			})))
 		}),
 		goka.Output("copies", codec.String()))
@@ -147,8 +147,8 @@ func TestCallbacksSeeTheDriversTime(t *testing.T) {
 	var got []seen
 	graph := goka.DefineGroup("clock",
 		goka.Input("ticks", codec.String(), func(ctx goka.Context, _ any) {
-			got = append(got, seen{callback.Now(ctx), ctx.Timestamp()})
-			require.True(t, callback.Owns(ctx, "anything"))
+			got = append(got, seen{runtimeapi.Now(ctx), ctx.Timestamp()})
+			require.True(t, runtimeapi.Owns(ctx, "anything"))
 		}))
 	d := processortest.New(t, start, graph)
 	in := processortest.InRaw(d, "ticks")

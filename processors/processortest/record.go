@@ -7,7 +7,7 @@ import (
 
 	"github.com/lovoo/goka"
 
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -79,7 +79,7 @@ func (l *topicLog) unread() []*record { return l.outputs[l.read:] }
 // emitted is the record that a graph asks for: private headers taken off, bytes copied.
 func emitted(topic, key string, value []byte, headers goka.Headers) *record {
 	r := &record{topic: topic, key: key, value: bytes.Clone(value)}
-	if _, null := headers[callback.HeaderNullKey]; null {
+	if _, null := headers[runtimeapi.HeaderNullKey]; null {
 		r.key, r.nullKey = "", true
 	}
 	for name, v := range headers {
@@ -99,5 +99,5 @@ func (r *record) delivered() goka.Headers {
 	if !r.nullKey {
 		return r.headers
 	}
-	return r.headers.Merged(goka.Headers{callback.HeaderNullKey: {}})
+	return r.headers.Merged(goka.Headers{runtimeapi.HeaderNullKey: {}})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/lovoo/goka/storage"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // RowCodec encodes the rows of a table; codec.Codec is one, and so is what embeds it.
@@ -62,7 +62,7 @@ func (t *GroupTable[T]) Raw(key string) []byte {
 // Part returns part n of the row of a key, nil where there is none. It must not be changed.
 func (t *GroupTable[T]) Part(key string, n uint32) []byte {
 	t.driver.tb.Helper()
-	return t.Raw(callback.PartKey(key, n))
+	return t.Raw(runtimeapi.PartKey(key, n))
 }
 
 // Put writes a row past the graph: no callback runs. Its deadline counts from then on.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/internal/timer"
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
@@ -95,9 +95,9 @@ func alarmDriver(tb processortest.TB, fire func(goka.Context, timer.Due)) *proce
 func TestChainOfDeadlinesFiresEachAtItsTime(t *testing.T) {
 	var at []time.Duration
 	d := alarmDriver(t, func(ctx goka.Context, due timer.Due) {
-		require.Equal(t, due.At.UnixMilli(), callback.Now(ctx).UnixMilli())
-		require.Equal(t, callback.Now(ctx), ctx.Timestamp())
-		at = append(at, callback.Now(ctx).Sub(start))
+		require.Equal(t, due.At.UnixMilli(), runtimeapi.Now(ctx).UnixMilli())
+		require.Equal(t, runtimeapi.Now(ctx), ctx.Timestamp())
+		at = append(at, runtimeapi.Now(ctx).Sub(start))
 		ctx.SetValue(row{RestMS: due.At.Add(time.Second).UnixMilli()})
 	})
 	d.Advance(3500 * time.Millisecond)
@@ -119,7 +119,7 @@ func TestDeadlineWhoseRowIsNotWrittenFiresOnce(t *testing.T) {
 func TestDeadlineThatIsNotMovedFiresAgainATickLater(t *testing.T) {
 	var at []time.Duration
 	d := alarmDriver(t, func(ctx goka.Context, _ timer.Due) {
-		at = append(at, callback.Now(ctx).Sub(start))
+		at = append(at, runtimeapi.Now(ctx).Sub(start))
 		r, _ := rowOf(ctx)
 		ctx.SetValue(r)
 	})

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/environ"
+	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
 // ErrEnvironment is wrapped by every error about the environment.
@@ -18,24 +18,24 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	TOOL_AGG_TOMBSTONE_TTL_MS  how long finished ids are remembered
 //	REPLY_TO_STATE_TTL_MS      route TTL
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
-func EnvironmentNames() []string { return environ.Names(variables) }
+func EnvironmentNames() []string { return envoption.Names(variables) }
 
 func duration(with func(time.Duration) Option) func(int64) Option {
 	return func(ms int64) Option { return with(time.Duration(ms) * time.Millisecond) }
 }
 
-var variables = []environ.Variable[Option]{
-	{Name: "THINK_TIMEOUT_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithThinkTimeout)},
-	{Name: "ASYNC_TOOL_TIMEOUT_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithToolTimeout)},
-	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: environ.MaxMS, Option: duration(func(d time.Duration) Option {
+var variables = []envoption.Variable[Option]{
+	{Name: "THINK_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithThinkTimeout)},
+	{Name: "ASYNC_TOOL_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithToolTimeout)},
+	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(func(d time.Duration) Option {
 		return func(o *options) { o.rules.RememberFor = d }
 	})},
-	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: environ.MaxMS, Option: duration(WithRouteTTL)},
+	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithRouteTTL)},
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 
 // OptionsFromEnv reads the options that the environment sets. lookup is os.LookupEnv, or a map in a test. A blank
 // variable counts as unset. All bad values are named in one error.
 func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
-	return environ.Options(variables, lookup, ErrEnvironment)
+	return envoption.Options(variables, lookup, ErrEnvironment)
 }

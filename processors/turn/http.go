@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/once"
+	"github.com/turntable-streams/turntable/internal/dedup"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
@@ -46,7 +46,7 @@ type Doors struct {
 	to     Publisher
 	tokens token.Verifier
 	rules  doorRules
-	once   *once.Memory[fingerprint, answered]
+	once   *dedup.Memory[fingerprint, answered]
 }
 
 // NewDoors makes the doors of an agent. Without WithAuthenticate anyone may chat, without WithCallbackSecrets nobody
@@ -73,7 +73,7 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 	}
 	d := &Doors{
 		topics: catalog, to: to, tokens: token.NewVerifier(rules.secrets...), rules: rules,
-		once: once.New[fingerprint, answered](rules.window, rules.remembered, rules.clock),
+		once: dedup.New[fingerprint, answered](rules.window, rules.remembered, rules.clock),
 	}
 	if rules.bound {
 		d.tokens = d.tokens.For(agent)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/clip"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -32,7 +32,7 @@ func (f failure) withReason(reason *string) failure {
 }
 
 // clipped bounds foreign text.
-func clipped(text string) string { return clip.Marked(text, maxReason) }
+func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
 // output ends a message: the one output it gets, on the route of its request.
 func (s *session) output(a *Accepted, o topics.Output) {

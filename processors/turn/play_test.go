@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -127,7 +127,7 @@ func (p *play) tombstone(topic string, opts ...recordOption) effects {
 func (p *play) wait(d time.Duration) effects {
 	p.tb.Helper()
 	p.now = p.now.Add(d)
-	if ms, ok := row.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
+	if ms, ok := rowformat.Deadline(p.row); !ok || ms > p.now.UnixMilli() {
 		return nil
 	}
 	return p.apply(DeadlineCame{p.key})
@@ -221,7 +221,7 @@ func (p *play) keep(out Outcome, a apart) {
 		require.Equal(p.tb, d[:], out.State.Turn.Input)
 	}
 	p.bind.recent.keep(p.key, written{row: raw, state: out.State, asked: out.asked, whole: whole})
-	ms, ok := row.Deadline(raw)
+	ms, ok := rowformat.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {

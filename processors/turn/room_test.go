@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/digests"
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -213,7 +213,7 @@ func TestDeadlineOfARowOverALoweredLimitDoesNotComeAgain(t *testing.T) {
 	require.Less(t, p.size(), found)
 	require.Nil(t, p.state().Turn)
 	require.True(t, p.knowsRequest("r2"))
-	at, ok := row.Deadline(p.row)
+	at, ok := rowformat.Deadline(p.row)
 	require.False(t, ok && at <= p.now.UnixMilli(), "nothing is due")
 }
 

@@ -3,7 +3,7 @@ package turn
 import (
 	"errors"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // A row's version grows when an older build could not keep a promise with a newer row; a field more is no reason, for
@@ -25,7 +25,7 @@ const (
 // ErrRowVersion is wrapped by the error about a row that a newer build wrote.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = row.Format{Name: "turn", Version: rowHeld, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowHeld, Newer: ErrRowVersion}
 
 // EncodeState writes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

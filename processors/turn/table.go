@@ -6,8 +6,8 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/callback"
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/processors"
 )
 
@@ -18,11 +18,11 @@ type rows struct {
 }
 
 var (
-	_ processors.Timed = rows{}
-	_ callback.Frozen  = rows{}
+	_ processors.Timed  = rows{}
+	_ runtimeapi.Frozen = rows{}
 )
 
-// FrozenRows implements callback.Frozen.
+// FrozenRows implements runtimeapi.Frozen.
 func (rows) FrozenRows() {}
 
 func (r rows) Encode(value any) ([]byte, error) {
@@ -43,7 +43,7 @@ func (rows) Decode(raw []byte) (any, error) {
 // storedRow is a row that StateOf decodes.
 type storedRow []byte
 
-func (rows) Deadline(raw []byte) (ms int64, ok bool) { return row.Deadline(raw) }
+func (rows) Deadline(raw []byte) (ms int64, ok bool) { return rowformat.Deadline(raw) }
 
 func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)

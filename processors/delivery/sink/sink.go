@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clip"
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/topics"
@@ -178,6 +178,6 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 // indefinitely.
 const maxReason = 256
 
-func clipped(reason string) string { return clip.Text(reason, maxReason) }
+func clipped(reason string) string { return truncate.Text(reason, maxReason) }
 
 func text(s string) *string { return &s }

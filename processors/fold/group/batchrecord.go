@@ -3,7 +3,7 @@ package group
 import (
 	"strings"
 
-	"github.com/turntable-streams/turntable/internal/clip"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,4 +27,6 @@ func (s *transition) fits(b topics.BatchMessage) bool {
 }
 
 // clipped limits an error text to maxError.
-func clipped(text string) string { return clip.Marked(strings.ToValidUTF8(text, "\ufffd"), maxError) }
+func clipped(text string) string {
+	return truncate.Marked(strings.ToValidUTF8(text, "\ufffd"), maxError)
+}

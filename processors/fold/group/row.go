@@ -3,7 +3,7 @@ package group
 import (
 	"errors"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // rowVersion is the version of the row format that this build writes. Raise it only if an older build could not work
@@ -13,7 +13,7 @@ const rowVersion = 1
 // ErrRowVersion is wrapped by errors about a row that a newer build wrote.
 var ErrRowVersion = errors.New("fold: row has a newer format")
 
-var layout = row.Format{Name: "fold", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "fold", Version: rowVersion, Newer: ErrRowVersion}
 
 // EncodeRow encodes a row.
 func EncodeRow(s *Row) ([]byte, error) { return layout.Encode(s) }

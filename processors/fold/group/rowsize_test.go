@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -46,7 +46,7 @@ func TestRowOfManyHeldRecordsStaysARecord(t *testing.T) {
 func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
-	was, _ := row.Deadline(p.row)
+	was, _ := rowformat.Deadline(p.row)
 	p.rules.Silence *= 2
 	p.now = time.UnixMilli(was).UTC()
 	out := p.decide(DeadlineReached{Session: "s"})

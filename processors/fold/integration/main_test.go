@@ -5,8 +5,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/leaktest"
-	"github.com/turntable-streams/turntable/internal/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
 func TestMain(m *testing.M) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/testbroker"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 

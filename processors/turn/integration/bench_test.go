@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/testbroker"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
 // BenchmarkTurn plays whole turns with two tools against the pipeline: one at a time, which shows the latency of a turn,

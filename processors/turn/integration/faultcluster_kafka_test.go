@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/turntable-streams/turntable/internal/kafkatest"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/kafkatest"
+	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 )
 
 // The long form: on a real Kafka.

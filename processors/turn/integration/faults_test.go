@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/turntable-streams/turntable/internal/kafkatest"
-	"github.com/turntable-streams/turntable/internal/testbroker"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
 

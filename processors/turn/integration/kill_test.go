@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/testbroker"
-	"github.com/turntable-streams/turntable/internal/wiretest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 	"github.com/turntable-streams/turntable/processors"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/turntable-streams/turntable/internal/leaktest"
-	"github.com/turntable-streams/turntable/internal/testbroker"
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
 // waiting is how many of the tests run at a time that may run beside others: what they do most is wait for brokers,

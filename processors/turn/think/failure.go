@@ -7,7 +7,7 @@ import (
 	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clip"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
@@ -56,4 +56,4 @@ func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settle
 // maxReason bounds the reason of a failure, in bytes: beside a larger one nothing might fit into a record.
 const maxReason = 4 << 10
 
-func clipped(reason string) string { return clip.Text(reason, maxReason) }
+func clipped(reason string) string { return truncate.Text(reason, maxReason) }

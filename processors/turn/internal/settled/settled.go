@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/once"
+	"github.com/turntable-streams/turntable/internal/dedup"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -34,7 +34,7 @@ func (b Bounds) Valid() bool { return b.Age > 0 && b.Count > 0 && b.Bytes > 0 }
 type Results[K comparable] struct {
 	to     turn.Publisher
 	logger *zap.Logger
-	memory *once.Memory[K, processors.Outbound]
+	memory *dedup.Memory[K, processors.Outbound]
 }
 
 // Shorten returns what takes the place of a record that is refused for its size, and false where nothing does.
@@ -44,7 +44,7 @@ type Shorten func(processors.Outbound) (processors.Outbound, bool)
 func New[K comparable](to turn.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
 	return &Results[K]{
 		to: to, logger: l,
-		memory: once.NewSized(b.Age, b.Count, b.Bytes, func(_ K, r processors.Outbound) int64 { return sizeOf(r) }, c),
+		memory: dedup.NewSized(b.Age, b.Count, b.Bytes, func(_ K, r processors.Outbound) int64 { return sizeOf(r) }, c),
 	}
 }
 

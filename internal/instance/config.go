@@ -1,0 +1,160 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/cut"
+)
+
+// ErrConfig is wrapped by what New refuses.
+var ErrConfig = errors.New("unit: bad configuration")
+
+// Config is what a unit is made of. Zero values have the defaults named here.
+type Config struct {
+	Brokers []string
+	// Graph is the group. The virtual timer topic is added to it where the codec of its table implements timer.Timed.
+	Graph *goka.GroupGraph
+	// Instance is the static identity (group.instance.id), unique in the group; empty for a dynamic member.
+	Instance string
+	// Predecessor is a group whose committed offsets this one starts at, where it has none of its own; empty for none.
+	Predecessor string
+	// KeepMembership leaves a static member in the group at Stop, for a quick restart.
+	KeepMembership bool
+	// Sarama returns a configuration of its own at every call; the unit changes it.
+	Sarama func() *sarama.Config
+	Logger *zap.Logger   // none
+	Clock  clock.Clock   // the system's
+	Tick   time.Duration // of the deadlines; 250 ms
+	// StorageDir holds the tables of this instance and of no other; empty keeps them in memory.
+	StorageDir string
+	// Replication of the topics that the unit creates (table, loop, dead letters); 0 and -1 are the broker's default.
+	Replication int16
+	// LoopConfig is the configuration of a loop topic that the unit creates.
+	LoopConfig map[string]string
+	// DeadLetters is the topic of the group's dead letters; it is created where the graph has it as an output.
+	DeadLetters string
+	// Guarantee is AtLeastOnce by default. ExactlyOnce needs an Instance.
+	Guarantee Guarantee
+	// TransactionTimeout is how long a dead instance's transaction can keep its outputs from read-committed readers; the
+	// session timeout.
+	TransactionTimeout time.Duration
+	// CommitInterval is the least age of a cut; that of the guarantee's policy.
+	CommitInterval time.Duration
+	// Policy says when cuts are made; cut.AtLeastOncePolicy or cut.ExactlyOncePolicy.
+	Policy  cut.Policy
+	Restart Restart
+	Hooks   Hooks
+}
+
+// Guarantee is what a crash can repeat.
+type Guarantee int
+
+const (
+	// AtLeastOnce repeats the tail of what was done, with the same ids.
+	AtLeastOnce Guarantee = iota
+	// ExactlyOnce repeats nothing that a read-committed reader sees.
+	ExactlyOnce
+)
+
+// Restart says how a unit that failed comes back.
+type Restart struct {
+	Initial time.Duration // first wait; 100 ms
+	Max     time.Duration // longest wait; 15 s
+	// Limit is how many restarts in a row may fail before Run gives up; 20. Negative: it never does. Those that reach no
+	// broker are not counted, once the unit has been running.
+	Limit int
+	// Reset is how long a unit must have run for its failures to be forgotten; 1 min.
+	Reset time.Duration
+}
+
+// Hooks are called as things happen, from several goroutines. They must not block.
+type Hooks struct {
+	// State is called with each new state.
+	State func(State)
+	// Restart is called when a unit has failed and will be started again after the wait.
+	Restart func(err error, wait time.Duration)
+	// Cut is called after each cut whose offsets are committed.
+	Cut func(cut.Made)
+}
+
+// The defaults of Config.
+const (
+	DefaultTick           = 250 * time.Millisecond
+	defaultRestartInitial = 100 * time.Millisecond
+	defaultRestartMax     = 15 * time.Second
+	defaultRestartLimit   = 20
+	defaultRestartReset   = time.Minute
+)
+
+// withDefaults returns the configuration with its zero values filled, or every reason why it cannot be used.
+func (c Config) withDefaults() (Config, error) {
+	var errs []error
+	refuse := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if len(c.Brokers) == 0 {
+		refuse("no brokers")
+	}
+	if c.Graph == nil {
+		refuse("no graph")
+	} else if err := c.Graph.Validate(); err != nil {
+		refuse("graph: %w", err)
+	}
+	if c.Sarama == nil {
+		refuse("no Sarama configuration")
+	}
+	if c.Guarantee == ExactlyOnce && c.Instance == "" {
+		refuse("exactly once needs an instance id: it is the transactional id that fences an earlier life of the instance")
+	}
+	if c.Guarantee != AtLeastOnce && c.Guarantee != ExactlyOnce {
+		refuse("guarantee %d", c.Guarantee)
+	}
+	if c.Tick < 0 {
+		refuse("tick of %s", c.Tick)
+	}
+	if c.Replication < -1 {
+		refuse("replication of %d", c.Replication)
+	}
+	if c.Replication == 0 {
+		c.Replication = -1
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Tick == 0 {
+		c.Tick = DefaultTick
+	}
+	switch {
+	case c.Policy != (cut.Policy{}):
+	case c.Guarantee == ExactlyOnce:
+		c.Policy = cut.ExactlyOncePolicy()
+	default:
+		c.Policy = cut.AtLeastOncePolicy()
+	}
+	if c.CommitInterval > 0 {
+		c.Policy = c.Policy.With(c.CommitInterval)
+	}
+	if c.Restart.Initial <= 0 {
+		c.Restart.Initial = defaultRestartInitial
+	}
+	if c.Restart.Max <= 0 {
+		c.Restart.Max = defaultRestartMax
+	}
+	if c.Restart.Limit == 0 {
+		c.Restart.Limit = defaultRestartLimit
+	}
+	if c.Restart.Reset <= 0 {
+		c.Restart.Reset = defaultRestartReset
+	}
+	return c, errors.Join(errs...)
+}

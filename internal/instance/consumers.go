@@ -1,0 +1,32 @@
+package instance
+
+import (
+	"errors"
+
+	"github.com/IBM/sarama"
+)
+
+// consumer makes a consumer that ends with the attempt: Goka's views never close theirs, and each restart would leave a
+// client behind for every table that is looked up.
+func (r *run) consumer(brokers []string, conf *sarama.Config) (sarama.Consumer, error) {
+	c, err := sarama.NewConsumer(brokers, conf)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.consumers = append(r.consumers, c)
+	return c, nil
+}
+
+func (r *run) closeConsumers() error {
+	r.mu.Lock()
+	consumers := r.consumers
+	r.consumers = nil
+	r.mu.Unlock()
+	var errs []error
+	for _, c := range consumers {
+		errs = append(errs, ignoreClosed(c.Close())) // Goka has closed the processor's own
+	}
+	return errors.Join(errs...)
+}

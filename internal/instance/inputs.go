@@ -1,0 +1,118 @@
+package instance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// inputs are the topics that a group reads, as a broker describes them.
+type inputs map[string]recovery.Described
+
+// recreated returns an input that was deleted and recreated since an earlier description, or "".
+func (in inputs) recreated(since inputs) string {
+	for topic, now := range in {
+		if was := since[topic].ID; was != "" && now.ID != "" && was != now.ID {
+			return topic
+		}
+	}
+	return ""
+}
+
+// ids are the topic IDs.
+func (in inputs) ids() map[string]string {
+	ids := make(map[string]string, len(in))
+	for topic, d := range in {
+		ids[topic] = d.ID
+	}
+	return ids
+}
+
+// inputTopics are the inputs that are on the broker, the group's loop topic not included.
+func (u *Unit) inputTopics() []string {
+	var topics []string
+	for _, in := range u.cfg.Graph.InputStreams() {
+		if in.Topic() != timer.Topic(u.group) {
+			topics = append(topics, in.Topic())
+		}
+	}
+	return topics
+}
+
+// together are the topics that must have as many partitions as each other: the inputs, the tables that are joined, the
+// group's table and its loop topic. Those that the group creates may not exist yet.
+func (r *run) together() []string {
+	u := r.unit
+	topics := u.inputTopics()
+	for _, join := range u.cfg.Graph.JointTables() {
+		topics = append(topics, join.Topic())
+	}
+	if loop := u.cfg.Graph.LoopStream(); loop != nil {
+		topics = append(topics, loop.Topic())
+	}
+	if u.cfg.Graph.GroupTable() != nil {
+		topics = append(topics, string(goka.GroupTable(u.cfg.Graph.Group())))
+	}
+	return topics
+}
+
+// describeInputs learns the IDs of the inputs, by which it makes the listing of the attempt, and checks that all topics
+// that must have as many partitions as each other do.
+func (r *run) describeInputs() error {
+	u := r.unit
+	names := u.inputTopics()
+	found, err := r.topics.Describe(r.together()...)
+	if err != nil {
+		return err
+	}
+	r.inputs = inputs{}
+	for _, name := range names {
+		if d, ok := found[name]; ok {
+			r.inputs[name] = d
+		}
+	}
+	r.epochs = r.newEpochs()
+	partitions := 0
+	if u.cfg.Graph.GroupTable() != nil {
+		partitions = found[u.firstInput()].Partitions
+	}
+	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &u.unlisted, u.cfg.Logger)
+	return copartitioned(found)
+}
+
+// copartitioned returns an error that wraps recovery.ErrPartitions unless all topics have the same number of partitions.
+func copartitioned(found inputs) error {
+	byCount := map[int][]string{}
+	for topic, d := range found {
+		byCount[d.Partitions] = append(byCount[d.Partitions], topic)
+	}
+	if len(byCount) < 2 {
+		return nil
+	}
+	var counts []string
+	for _, n := range slices.Sorted(maps.Keys(byCount)) {
+		slices.Sort(byCount[n])
+		counts = append(counts, fmt.Sprintf("%d of %s", n, strings.Join(byCount[n], ", ")))
+	}
+	return parted(strings.Join(counts, "; "))
+}
+
+// parted is the error of a group whose keys have moved to other partitions.
+func parted(counts string) error {
+	return fmt.Errorf("%w: a key's records would be on another partition than its row (partitions: %s). Partitions cannot "+
+		"be added to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the "+
+		"group, delete these topics, create them with the new count, and start again without the rows",
+		recovery.ErrPartitions, counts)
+}
+
+// partedFrom is the error of a group whose rows are spread over fewer partitions, or more, than an input has now.
+func partedFrom(rows int, topic string, now int) error {
+	return parted(fmt.Sprintf("%d when the rows were written; %d of %s", rows, now, topic))
+}

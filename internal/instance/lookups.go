@@ -1,0 +1,179 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+)
+
+// errLookupEnded says that Sarama no longer reads a lookup table.
+var errLookupEnded = errors.New("the lookup table is no longer read")
+
+// lookupPatience is how long a lookup table may not be read at all; what Sarama asks for between two tries comes on top.
+const lookupPatience = 30 * time.Second
+
+// lookupConfig is what lookup tables are read with.
+func lookupConfig(conf *sarama.Config) *sarama.Config {
+	if conf.Consumer.Retry.Max == 0 && conf.Consumer.Retry.Backoff > 0 {
+		conf.Consumer.Retry.Max = max(1, int(lookupPatience/conf.Consumer.Retry.Backoff))
+	}
+	return conf
+}
+
+// makingViews reports whether Goka asks for what its lookup tables are read with. It makes them with the processor.
+func (r *run) makingViews() bool { return r.processor == nil }
+
+// needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
+// generations: one that ends while such a table is read would fail them all.
+func (r *run) needed(topic string) context.Context {
+	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
+		return r.life
+	}
+	return r.session()
+}
+
+// outlast stops the unit for a lookup table that can no longer be read, and returns when no callback is left: Goka
+// closes such a table at once, whoever looks something up in it. Where no callback has run yet none will.
+func (r *run) outlast(topic string, partition int32, err error) {
+	err = fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err)
+	r.failed(err)
+	r.mu.Lock()
+	g := r.group
+	if g == nil && r.doomed == nil {
+		r.doomed = err
+	}
+	r.mu.Unlock()
+	if g != nil {
+		g.Fail(err)
+		<-g.Left()
+	}
+}
+
+// lookupTopics is the topic manager of Goka's lookup tables, whose failures wait where they would close a table.
+type lookupTopics struct {
+	goka.TopicManager
+	run *run
+}
+
+func (t lookupTopics) GetOffset(topic string, partition int32, at int64) (int64, error) {
+	offset, err := t.TopicManager.GetOffset(topic, partition, at)
+	switch {
+	case err == nil:
+	case t.run.life.Err() != nil:
+		// A stop is no failure: Goka looks for the end of a table that it has read once more, and reads no further.
+		return t.run.client.GetOffset(topic, partition, at)
+	default:
+		t.run.outlast(topic, partition, err)
+	}
+	return offset, err
+}
+
+// lookupConsumer does the same for what reads the tables.
+type lookupConsumer struct {
+	sarama.Consumer
+	run *run
+}
+
+func (c lookupConsumer) ConsumePartition(topic string, partition int32, at int64) (sarama.PartitionConsumer, error) {
+	inner, err := c.Consumer.ConsumePartition(topic, partition, at)
+	if err != nil {
+		c.run.outlast(topic, partition, err)
+		return nil, err
+	}
+	l := &lookup{
+		PartitionConsumer: inner, run: c.run, topic: topic, partition: partition, asked: make(chan struct{}),
+		messages: make(chan *sarama.ConsumerMessage, cap(inner.Messages())), errors: make(chan *sarama.ConsumerError, 1),
+	}
+	go l.pump()
+	return l, nil
+}
+
+// lookup reads one partition of a lookup table. Most failures pass: Sarama reads on by itself, and what is looked up may
+// be late by any time. Goka only learns where it ends.
+type lookup struct {
+	sarama.PartitionConsumer
+	run       *run
+	topic     string
+	partition int32
+	messages  chan *sarama.ConsumerMessage
+	errors    chan *sarama.ConsumerError
+	asked     chan struct{} // closed when it was told to close
+	close     sync.Once
+}
+
+func (l *lookup) Messages() <-chan *sarama.ConsumerMessage { return l.messages }
+func (l *lookup) Errors() <-chan *sarama.ConsumerError     { return l.errors }
+
+func (l *lookup) AsyncClose() {
+	l.close.Do(func() { close(l.asked) })
+	l.PartitionConsumer.AsyncClose()
+}
+
+// Close implements sarama.PartitionConsumer, which has it read both channels to their ends.
+func (l *lookup) Close() error {
+	l.AsyncClose()
+	go func() {
+		for range l.messages { //nolint:revive // drained
+		}
+	}()
+	var errs []error
+	for err := range l.errors {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// pump ends when Sarama has closed both channels, and closes its own. Goka reads them to their ends.
+func (l *lookup) pump() {
+	defer close(l.messages)
+	defer close(l.errors)
+	messages, failures := l.PartitionConsumer.Messages(), l.PartitionConsumer.Errors()
+	end, failing := errLookupEnded, false
+	for messages != nil || failures != nil {
+		select {
+		case m, ok := <-messages:
+			if !ok {
+				messages = nil
+				continue
+			}
+			failing = false
+			l.messages <- m
+		case e, ok := <-failures:
+			if !ok {
+				failures = nil
+				continue
+			}
+			end = fmt.Errorf("%w: %w", errLookupEnded, e.Err)
+			if !failing {
+				l.run.unit.cfg.Logger.Warn("a lookup table cannot be read", zap.String("topic", l.topic),
+					zap.Int32("partition", l.partition), zap.Error(e.Err))
+			}
+			failing = true
+			if gone(e.Err) {
+				l.PartitionConsumer.AsyncClose()
+			}
+		}
+	}
+	select {
+	case <-l.asked:
+	default:
+		l.run.outlast(l.topic, l.partition, end)
+		l.errors <- &sarama.ConsumerError{Topic: l.topic, Partition: l.partition, Err: end}
+	}
+}
+
+// gone reports whether a topic is not there: one that is created anew under its name has other records at the same
+// offsets, from which Sarama would read on.
+func gone(err error) bool { return errors.Is(err, sarama.ErrUnknownTopicOrPartition) }
+
+// isTable reports whether a topic is one of these tables.
+func isTable(tables goka.Edges, topic string) bool {
+	return slices.ContainsFunc(tables, func(e goka.Edge) bool { return e.Topic() == topic })
+}

@@ -1,0 +1,64 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+)
+
+// prepare looks after the topics and the offsets before Goka does.
+func (r *run) prepare() error {
+	u := r.unit
+	partitions, err := r.topics.Partitions(u.firstInput())
+	if err != nil {
+		return fmt.Errorf("unit: group %s: %w", u.group, err)
+	}
+	r.partitions.Store(int32(len(partitions)))
+	if err := r.describeInputs(); err != nil {
+		return fmt.Errorf("unit: group %s: %w", u.group, err)
+	}
+	if err := r.prepareDeadLetters(len(partitions)); err != nil {
+		return err
+	}
+	if u.seen && r.inputs.recreated(u.inputs) == "" {
+		return nil
+	}
+	if err := r.startInputs(); err != nil {
+		return fmt.Errorf("unit: group %s: committed offsets: %w", u.group, err)
+	}
+	u.seen, u.inputs = true, r.inputs
+	return nil
+}
+
+// prepareDeadLetters creates the dead-letter topic, so that a broker that creates topics by itself, or refuses to, does
+// not decide over it. An existing one may have any number of partitions.
+func (r *run) prepareDeadLetters(partitions int) error {
+	u := r.unit
+	for _, out := range u.cfg.Graph.OutputStreams() {
+		if out.Topic() != u.cfg.DeadLetters {
+			continue
+		}
+		if existing, err := r.topics.Partitions(out.Topic()); err == nil && len(existing) > 0 {
+			return nil
+		}
+		err := r.topics.EnsureTopicExists(out.Topic(), partitions, int(u.cfg.Replication),
+			map[string]string{"cleanup.policy": "delete"})
+		if err != nil {
+			return fmt.Errorf("unit: group %s: dead letters: %w", u.group, err)
+		}
+	}
+	return nil
+}
+
+// offsetsOf are the committed offsets of a group; none where it is not there, or has no name.
+func offsetsOf(admin sarama.ClusterAdmin, group string) (*sarama.OffsetFetchResponse, error) {
+	if group == "" {
+		return &sarama.OffsetFetchResponse{}, nil
+	}
+	committed, err := admin.ListConsumerGroupOffsets(group, nil)
+	if errors.Is(err, sarama.ErrGroupIDNotFound) {
+		return &sarama.OffsetFetchResponse{}, nil
+	}
+	return committed, err
+}

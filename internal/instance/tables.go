@@ -1,0 +1,252 @@
+package instance
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/lovoo/goka"
+	"github.com/lovoo/goka/storage"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
+	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+// tables are the stores of one attempt: the group table's partitions with their layers and due-indexes, and what joins
+// and views need.
+type tables struct {
+	group  string
+	table  func(topic string, partition int32) (*store.Store, error)
+	others func(topic string, partition int32) (*store.Store, error)
+
+	dir     string
+	topicID func(topic string) (string, error)
+	ages    *ages
+
+	mu   sync.Mutex
+	open map[int32]*store.Store // of the group table, recovered
+	// reading are those that are not recovered yet, and where Goka will stop.
+	reading map[int32]*reading
+	// kept are those in memory that a generation has left, for the next one to go on with.
+	kept map[int32]kept
+}
+
+// kept is a closed store in memory and the topic it was filled from.
+type kept struct {
+	store *store.Store
+	topic string // its id
+}
+
+// reading is a partition of the group table that is being recovered.
+type reading struct {
+	store *store.Store
+	end   int64 // 0 until it is known
+}
+
+func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error), ages *ages) *tables {
+	t := &tables{
+		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID, ages: ages,
+		open: map[int32]*store.Store{}, reading: map[int32]*reading{}, kept: map[int32]kept{},
+	}
+	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
+	var own []store.Option
+	if timed != nil {
+		own = append(own, store.WithDeadline(timed.Deadline))
+	}
+	if edge := cfg.Graph.GroupTable(); edge != nil {
+		if _, frozen := edge.Codec().(runtimeapi.Frozen); frozen {
+			own = append(own, store.WithShared())
+		}
+	}
+	t.table = store.Builder(cfg.StorageDir, own...)
+	return t
+}
+
+// build is Goka's storage builder.
+func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
+	name, err := t.checkTopic(topic, partition)
+	if topic != t.group && errors.Is(err, recovery.ErrRecreated) {
+		// Only its topic can say what another group's table holds. The rows of the group's own table might be nowhere else.
+		t.ages.named(topic, partition).Info("the local store is discarded: its topic was deleted and created again")
+		if err = store.Remove(t.path(topic, partition)); err == nil {
+			name, err = t.checkTopic(topic, partition)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.ages.build(topic, partition, func() (*store.Store, error) {
+		if topic != t.group {
+			return t.others(topic, partition)
+		}
+		if s, err := t.reopen(partition, name.id); s != nil || err != nil {
+			return s, err
+		}
+		return t.table(topic, partition)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := name.keep(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if topic != t.group {
+		return s, nil
+	}
+	t.mu.Lock()
+	t.reading[partition] = &reading{store: s.Store}
+	t.mu.Unlock()
+	return &owned{aged: s, tables: t, topicID: name.id}, nil
+}
+
+// reopen returns the store in memory that an earlier generation has left, or nil: a rebalance must not read a whole table
+// again for a partition that stays. What it lacks is read from its offset on, as with a store on disk.
+func (t *tables) reopen(partition int32, topic string) (*store.Store, error) {
+	t.mu.Lock()
+	k, ok := t.kept[partition]
+	delete(t.kept, partition)
+	t.mu.Unlock()
+	if !ok || k.topic != topic {
+		return nil, nil
+	}
+	return k.store.Reopen()
+}
+
+// running forgets what the generation that runs now was not given.
+func (t *tables) running() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.kept)
+}
+
+// owned is among the tables from its recovery until Goka closes it.
+type owned struct {
+	*aged
+	tables  *tables
+	topicID string
+	left    bool // it was closed; under the tables' mutex
+}
+
+// MarkRecovered implements storage.Storage.
+func (o *owned) MarkRecovered() error {
+	if err := o.aged.MarkRecovered(); err != nil {
+		return err
+	}
+	o.tables.mu.Lock()
+	defer o.tables.mu.Unlock()
+	o.tables.forgetReading(o)
+	if !o.left { // Goka does not wait for this where the session ends
+		o.tables.open[o.partition] = o.Store
+	}
+	return nil
+}
+
+// Close implements storage.Storage.
+func (o *owned) Close() error {
+	o.tables.mu.Lock()
+	o.left = true
+	o.tables.forgetReading(o)
+	if o.tables.open[o.partition] == o.Store {
+		delete(o.tables.open, o.partition)
+	}
+	o.tables.mu.Unlock()
+	err := o.aged.Close()
+	if err == nil && o.Path() == "" {
+		o.tables.mu.Lock()
+		defer o.tables.mu.Unlock()
+		o.tables.kept[o.partition] = kept{store: o.Store, topic: o.topicID}
+	}
+	return err
+}
+
+func (t *tables) layers() []cut.Layer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	layers := make([]cut.Layer, 0, len(t.open))
+	for _, s := range t.open {
+		layers = append(layers, s)
+	}
+	return layers
+}
+
+func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.Due().PopDue(now, limit)
+}
+
+// rows are the store of a recovered partition, nil where it is not open.
+func (t *tables) rows(partition int32) cut.Rows {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.open[partition]; s != nil {
+		return s
+	}
+	return nil
+}
+
+// rowStored takes the changelog offset of a row. A store that is closed has no use for it.
+func (t *tables) rowStored(partition int32, offset int64, sealed bool) error {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	set := s.SetOffset
+	if sealed {
+		set = s.SetSealedOffset
+	}
+	if err := set(offset); !errors.Is(err, store.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// get reads a row of a recovered partition.
+func (t *tables) get(partition int32, key string) ([]byte, error) {
+	t.mu.Lock()
+	s := t.open[partition]
+	t.mu.Unlock()
+	if s == nil {
+		return nil, ErrNotRunning
+	}
+	return s.Get(key)
+}
+
+// forgetReading is called with the mutex held.
+func (t *tables) forgetReading(o *owned) {
+	if r := t.reading[o.partition]; r != nil && r.store == o.Store {
+		delete(t.reading, o.partition)
+	}
+}
+
+// stored is the offset up to which a partition's store has read, -1 for nothing.
+func (t *tables) stored(topic string, partition int32) int64 {
+	t.mu.Lock()
+	r := t.reading[partition]
+	t.mu.Unlock()
+	if topic != t.group || r == nil {
+		return -1
+	}
+	offset, err := r.store.GetOffset(-1)
+	if err != nil {
+		return -1
+	}
+	return offset
+}
+
+// ended keeps where Goka will stop reading a partition.
+func (t *tables) ended(topic string, partition int32, end int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.reading[partition]; r != nil && topic == t.group {
+		r.end = end
+	}
+}

@@ -1,0 +1,90 @@
+package instance
+
+import (
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
+)
+
+// The waits of a transactional producer. CONCURRENT_TRANSACTIONS is an ordinary answer while the markers of the
+// transaction before are being written: it is asked again after a millisecond, not after Sarama's 100.
+const (
+	transactionRetries  = 400
+	transactionMaxPause = 50 * time.Millisecond
+)
+
+func transactionPause(retries, _ int) time.Duration {
+	return min(time.Millisecond<<min(retries, 6), transactionMaxPause)
+}
+
+// transactionalID names the series of transactions of an instance. Its prefix is the group's: a new owner of a partition
+// may fence those and no others.
+func (u *Unit) transactionalID() string { return u.transactionPrefix() + u.cfg.Instance }
+
+func (u *Unit) transactionPrefix() string { return u.group + "/" }
+
+// producerConfig is Sarama's configuration of the producer; its initialisation fences an earlier life of the instance.
+func (u *Unit) producerConfig() *sarama.Config {
+	c := u.sarama()
+	if u.cfg.Guarantee != ExactlyOnce {
+		return c
+	}
+	c.Producer.Transaction.ID = u.transactionalID()
+	c.Producer.Transaction.Timeout = u.cfg.TransactionTimeout
+	if c.Producer.Transaction.Timeout == 0 {
+		c.Producer.Transaction.Timeout = c.Consumer.Group.Session.Timeout
+	}
+	c.Producer.Transaction.Retry.Max = transactionRetries
+	c.Producer.Transaction.Retry.BackoffFunc = transactionPause
+	return c
+}
+
+func (r *run) closer() cut.Closer {
+	if r.unit.cfg.Guarantee == ExactlyOnce {
+		return cut.NewTransactional(r.async, string(goka.GroupTable(goka.Group(r.unit.group))), r.listing)
+	}
+	return cut.NewPlain(r.client, r.listing)
+}
+
+// fence is called while a transaction is open at the end of a table that is being recovered. Only the group's own table
+// is this member's to clear: a joined table's writer is nobody it may judge.
+func (r *run) fence(topic string, partition int32) {
+	if topic != string(goka.GroupTable(goka.Group(r.unit.group))) || r.session().Err() != nil {
+		return
+	}
+	fenced, err := r.fencer().Table(topic, partition)
+	r.fenced(fenced, err, "the table", zap.Int32("partition", partition))
+}
+
+// fenceOffsets is called while a transaction holds offsets of the group that this member was assigned.
+func (r *run) fenceOffsets() {
+	age := r.unit.cfg.Policy.Drain
+	if session := r.unit.cfg.Sarama().Consumer.Group.Session.Timeout; session < age {
+		age = session // whoever has died has been missed for that long
+	}
+	fenced, err := r.fencer().Older(age, time.Now())
+	r.fenced(fenced, err, "the offsets")
+}
+
+func (r *run) fencer() recovery.Fencer {
+	u := r.unit
+	return recovery.Fencer{
+		Client: r.client, Brokers: u.cfg.Brokers, Config: u.producerConfig,
+		Prefix: u.transactionPrefix(), Own: u.transactionalID(),
+	}
+}
+
+func (r *run) fenced(ids []string, err error, on string, fields ...zap.Field) {
+	log := r.unit.cfg.Logger.With(fields...).With(zap.String("on", on))
+	if err != nil {
+		log.Warn("an open transaction is waited for", zap.Error(err))
+	}
+	if len(ids) > 0 {
+		log.Info("ended the transaction of a former owner", zap.Strings("transactional_ids", ids))
+	}
+}

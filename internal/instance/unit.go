@@ -1,0 +1,276 @@
+package instance
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/internal/recovery"
+	"github.com/turntable-streams/turntable/internal/store"
+	"github.com/turntable-streams/turntable/internal/timer"
+)
+
+var (
+	// ErrRan is returned by a second Run.
+	ErrRan = errors.New("unit: it has been run already")
+	// ErrGaveUp says that the restart limit is reached; it wraps the last failure.
+	ErrGaveUp = errors.New("unit: gave up, restart limit reached")
+	// ErrNotRunning is returned by what needs a running unit.
+	ErrNotRunning = errors.New("unit: not running")
+
+	errUnreachable = errors.New("no client")
+)
+
+// Unit is one instance of a group. It is safe for concurrent use.
+type Unit struct {
+	cfg    Config
+	group  string
+	timed  timer.Timed // nil for a group without deadlines
+	health health
+	// silence is what the connections of Goka's clients know of brokers that hang.
+	silence *kafka.Silence
+
+	kill   chan struct{}
+	killed sync.Once
+
+	mu   sync.Mutex
+	ran  bool
+	cur  *run       // the running attempt
+	last cut.Member // of the attempt before
+
+	// What an attempt leaves for the next one.
+	seen     bool        // the offsets of new inputs were looked after
+	inputs   inputs      // as they were then
+	relist   bool        // offsets have metadata that is not what would be committed now
+	unlisted atomic.Bool // the brokers do not take metadata of this size
+}
+
+// New checks the configuration. It contacts nobody.
+func New(cfg Config) (*Unit, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	u := &Unit{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
+	u.cfg.Graph, u.timed = timer.WithEdge(cfg.Graph)
+	session := cfg.Sarama().Consumer.Group.Session.Timeout
+	u.silence = kafka.NewSilence(session, session)
+	u.health.now, u.health.hook = cfg.Clock.Now, cfg.Hooks.State
+	u.health.since = cfg.Clock.Now()
+	u.cfg.Logger = cfg.Logger.With(zap.String("group", u.group))
+	return u, nil
+}
+
+// Run joins the group and works until ctx ends. Then it stops: what is in flight is drained, the last cut is committed,
+// and it returns nil. A failure stops the unit as a whole and starts it again after a wait that grows; Run returns an
+// error when the restart limit is reached (ErrGaveUp), when another process has taken the instance's identity
+// (cut.ErrFenced), when another unit of the group has the storage directory (store.ErrInUse), or when it was killed
+// (cut.ErrKilled). It can be called once.
+func (u *Unit) Run(ctx context.Context) error {
+	u.mu.Lock()
+	ran := u.ran
+	u.ran = true
+	u.mu.Unlock()
+	if ran {
+		return ErrRan
+	}
+	defer u.health.enter(Stopped)
+	release, err := u.holdDirectory()
+	if err == nil {
+		defer release()
+		err = u.supervise(ctx)
+	}
+	if err != nil {
+		u.health.failed(err, u.health.get().Restarts)
+		return err
+	}
+	return u.leave()
+}
+
+func (u *Unit) supervise(ctx context.Context) error {
+	wait := &backoff.ExponentialBackOff{
+		InitialInterval: u.cfg.Restart.Initial, MaxInterval: u.cfg.Restart.Max,
+		Multiplier: 2, RandomizationFactor: 0.2,
+	}
+	wait.Reset()
+	restarts := 0
+	for {
+		started := time.Now()
+		u.health.enter(Recovering)
+		err := u.attempt(ctx)
+		switch {
+		case err == nil:
+			return nil // ctx has ended and everything is drained
+		case u.wasKilled():
+			return cut.ErrKilled
+		case errors.Is(err, cut.ErrFenced):
+			return err // whoever restarts it would fence for ever (R4)
+		case hopeless(err):
+			return err
+		}
+		if time.Since(started) >= u.cfg.Restart.Reset {
+			restarts = 0
+			wait.Reset()
+		}
+		if !u.outage(err) {
+			restarts++
+		}
+		u.health.failed(err, restarts)
+		if u.cfg.Restart.Limit >= 0 && restarts > u.cfg.Restart.Limit {
+			u.cfg.Logger.Error("giving up", zap.Int("restarts", restarts-1), zap.Error(err))
+			return fmt.Errorf("%w: group %s, %d restarts: %w", ErrGaveUp, u.group, restarts-1, err)
+		}
+		d := wait.NextBackOff()
+		u.health.enter(Degraded)
+		u.cfg.Logger.Warn("the unit failed and is started again", zap.Int("restart", restarts), zap.Duration("wait", d),
+			zap.Error(err))
+		if u.cfg.Hooks.Restart != nil {
+			u.cfg.Hooks.Restart(err, d)
+		}
+		if ctx.Err() != nil || !u.pause(ctx, d) {
+			if u.wasKilled() {
+				return cut.ErrKilled
+			}
+			return err // stopped while it was down: what failed was not drained
+		}
+	}
+}
+
+// outage reports whether no broker could be reached by a unit that has reached them before: that is no failure of its
+// own, and passes. Of a unit that never has, the addresses may be wrong; brokers that refuse who it is are there.
+func (u *Unit) outage(err error) bool {
+	if !u.health.ran() || !errors.Is(err, errUnreachable) || !errors.Is(err, sarama.ErrOutOfBrokers) {
+		return false
+	}
+	var untrusted *tls.CertificateVerificationError
+	return !errors.Is(err, sarama.ErrSASLAuthenticationFailed) && !errors.As(err, &untrusted)
+}
+
+// hopeless reports whether an error stays until somebody does something about it.
+func hopeless(err error) bool {
+	for _, e := range []error{
+		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions,
+		store.ErrDamaged, store.ErrNewerFormat,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *Unit) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-u.kill:
+		return false
+	}
+}
+
+// Kill abandons the unit: nothing is drained or committed, Run returns cut.ErrKilled soon. What was in flight is done
+// again by whoever gets the partitions.
+func (u *Unit) Kill() { u.killed.Do(func() { close(u.kill) }) }
+
+func (u *Unit) wasKilled() bool {
+	select {
+	case <-u.kill:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave removes a static member from its group, so that others take its partitions at once: Sarama sends no LeaveGroup
+// for one.
+func (u *Unit) leave() error {
+	if u.cfg.Instance == "" || u.cfg.KeepMembership {
+		return nil
+	}
+	admin, err := sarama.NewClusterAdmin(u.cfg.Brokers, u.cfg.Sarama())
+	if err == nil {
+		_, err = admin.RemoveMemberFromConsumerGroup(u.group, []string{u.cfg.Instance})
+		err = errors.Join(err, admin.Close())
+	}
+	if err != nil {
+		// Everything is committed: the others only wait out the session timeout.
+		u.cfg.Logger.Warn("the static member stays in the group until its session times out", zap.Error(err))
+	}
+	return nil
+}
+
+// Health tells how the unit is.
+func (u *Unit) Health() Health {
+	h := u.health.get()
+	r := u.current()
+	if r == nil {
+		return h
+	}
+	if g := r.currentGroup(); g != nil {
+		h.Lag = g.Lag()
+	}
+	if h.State != Running {
+		return h
+	}
+	if err := r.failing(); err != nil {
+		h.State, h.Err = Degraded, err
+	}
+	if !r.lease.Held() {
+		h.State = Degraded
+	}
+	if n, why := r.uncommitted(); h.State == Running && n >= tolerableCuts {
+		h.State, h.Err = Degraded, why
+	}
+	return h
+}
+
+// Get reads a row of the group table as it is now, the open cut included. It returns nil where there is none, and
+// ErrNotRunning where the key's partition is not recovered here.
+func (u *Unit) Get(key string) (any, error) {
+	r := u.current()
+	if r == nil {
+		return nil, ErrNotRunning
+	}
+	table := u.cfg.Graph.GroupTable()
+	if table == nil {
+		return nil, fmt.Errorf("%w: group %s has no table", ErrConfig, u.group)
+	}
+	// Goka's own Get dereferences nil while a table is recovering.
+	raw, err := r.tables.get(codec.PartitionOf(key, r.partitions.Load()), key)
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	return table.Codec().Decode(raw)
+}
+
+// Visit calls the graph's visitor of that name for every row of the partitions this instance owns. Its effects are part
+// of a cut, so that no cut is made while it runs: it is for tables that are visited in less than the drain limit. One
+// visit runs at a time. ctx is looked at before it begins; the end of the session ends it with an error.
+func (u *Unit) Visit(ctx context.Context, name string, meta any) error {
+	r := u.current()
+	if r == nil {
+		return ErrNotRunning
+	}
+	return r.visit(ctx, name, meta)
+}
+
+func (u *Unit) current() *run {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.cur
+}

@@ -1,0 +1,68 @@
+package instance_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/instance"
+)
+
+// undecided leaves an offset of a group in a transaction that nobody ends before its timeout.
+func undecided(t testing.TB, brokers []string, id, group, topic string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c := dial(t, brokers, kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Minute),
+		kgo.MaxVersions(kversion.V3_8_0())) // newer ones name topics by id
+	require.NoError(t, c.BeginTransaction())
+	producer, epoch, err := c.ProducerID(ctx)
+	require.NoError(t, err)
+
+	add := kmsg.NewPtrAddOffsetsToTxnRequest()
+	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = id, producer, epoch, group
+	added, err := add.RequestWith(ctx, c)
+	require.NoError(t, err)
+	require.Zero(t, added.ErrorCode)
+
+	commit := kmsg.NewPtrTxnOffsetCommitRequest()
+	commit.TransactionalID, commit.ProducerID, commit.ProducerEpoch, commit.Group = id, producer, epoch, group
+	partition := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	partition.Offset = 1
+	of := kmsg.NewTxnOffsetCommitRequestTopic()
+	of.Topic, of.Partitions = topic, append(of.Partitions, partition)
+	commit.Topics = append(commit.Topics, of)
+	committed, err := commit.RequestWith(ctx, c)
+	require.NoError(t, err)
+	require.Zero(t, committed.Topics[0].Partitions[0].ErrorCode)
+}
+
+// Offsets that a dead owner's transaction holds are undecided: nobody can start from them before it ends. Its own group
+// ends it; another's is left alone.
+func TestUndecidedOffsetsOfADeadOwnerAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for id, taken := range map[string]bool{"g/dead": true, "another/one": false} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			_, brokers := cluster(t, "in", "out")
+			put(t, brokers, keyed("in", "k", "x"))
+			undecided(t, brokers, id, "g", "in")
+			policy := cut.ExactlyOncePolicy()
+			policy.Drain = 300 * time.Millisecond
+			u := run(t, instance.Config{
+				Brokers: brokers, Graph: counting("g"), Instance: "i1", Guarantee: instance.ExactlyOnce, Policy: policy,
+			})
+			if !taken {
+				require.Never(t, u.recovered, 2*time.Second, 10*time.Millisecond)
+				return
+			}
+			require.Equal(t, []string{"1"}, values(take(t, brokers, "out", 1)), "the dead one's offset is not committed")
+		})
+	}
+}

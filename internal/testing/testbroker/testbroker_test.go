@@ -1,0 +1,29 @@
+package testbroker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m)) }
+
+func TestBrokerAnswers(t *testing.T) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(testbroker.Start(t)...), kgo.RequestRetries(0))
+	require.NoError(t, err)
+	defer client.Close()
+	require.Eventually(t, func() bool { return client.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
+}
+
+func TestAgentsHaveNamesOfTheirOwn(t *testing.T) {
+	one, other := testbroker.Agent(), testbroker.Agent()
+	require.NotEqual(t, one, other)
+	_, err := topics.For(one)
+	require.NoError(t, err)
+}

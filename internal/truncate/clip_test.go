@@ -1,0 +1,27 @@
+package truncate_test
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
+)
+
+func TestTextIsValidAndBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw, max := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text")), rapid.IntRange(0, 20).Draw(t, "max")
+		got := truncate.Text(raw, max)
+		require.True(t, utf8.ValidString(got))
+		require.LessOrEqual(t, len(got), max)
+		require.Greater(t, len(got), min(len(raw), max)-utf8.UTFMax)
+	})
+}
+
+func TestWhatIsCutIsMarked(t *testing.T) {
+	require.Equal(t, "abc", truncate.Marked("abc", 3))
+	require.Equal(t, "ab…", truncate.Marked("abü", 3))
+	require.Equal(t, "a?", truncate.Text("a\xff", 3))
+}
