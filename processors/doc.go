@@ -1,18 +1,97 @@
-// Package processors runs Goka group graphs under a runtime that loses, repeats and stalls no record.
+// Package processors runs Goka group graphs under a runtime that loses no record, stops on no poison record, and lets no
+// partition wait for another.
 //
-// A capability is a graph. Input binds a typed topic to a Handler, Edges makes Goka's edges of all inputs of a group,
+// A capability is a graph. Input binds a typed topic to a Handler; Edges builds the Goka edges of all inputs of a group,
 // with its loop topic and its dead-letter topic:
 //
-//	record -> poison?            -> {group}-dlq
-//	       -> no session id?     -> {group}-dlq
-//	       -> not under its key? -> {group}-loop -> the same handler, once, with the record's own coordinates
-//	       -> handler            -> effects: outputs first, then the table row
-//	          panic              -> {group}-dlq, no effects
-//	          error              -> no effects; the unit restarts and the record comes again
+//	record -> cannot be decoded?      -> {group}-dlq
+//	       -> has no session ID?      -> {group}-dlq
+//	       -> is under a foreign key? -> {group}-loop -> the same handler, once, with the record's own coordinates
+//	       -> handler                 -> effects: outputs first, then the table row
+//	          panics                  -> {group}-dlq, no effects
+//	          returns an error        -> no effects; the unit restarts and the record is redelivered
 //
-// New and Run add the runtime: offsets, table and outputs that advance together, timers, supervision, health.
+// New and Run add the runtime: offsets, table and outputs that advance together, deadlines, supervision and health.
 //
-// The same graph runs under a plain goka.NewProcessor and under goka/tester, without the runtime's guarantees and
-// without timers. Give that processor goka.WithNilHandling(goka.NilDecode), or it drops tombstones unseen, and
-// goka.WithHasher(codec.KeyHasher()), or it partitions differently from every Java client.
+// The same graph runs under a plain goka.NewProcessor and under goka/tester, without the guarantees of the runtime and
+// without deadlines. Pass goka.WithNilHandling(goka.NilDecode) to that processor, otherwise it drops tombstones, and
+// goka.WithHasher(codec.KeyHasher()), otherwise it partitions differently from every Java client.
+//
+// # The cut
+//
+// Offsets, the local store and outputs advance only at a cut: a moment at which everything that was handed to Goka is
+// marked done. If no such moment comes by itself, a gate closes for the few milliseconds of a drain.
+//
+//	          records, deadlines                     everything is marked done
+//	                 |                                          |
+//	gate  -----------v------------------------------------------x------------ the next cut
+//	                 |    Goka: callbacks, rows, outputs        |
+//	                 '------------------------------------------'
+//	at least once    outputs acknowledged, then the row's       offsets are committed and the local store is written
+//	                 changelog record                           in the background; the gate stays open
+//	exactly once     outputs and rows in one transaction        offsets join the transaction, commit, then the local
+//	                                                            store; the gate is closed until the commit is known
+//
+// # Guarantees
+//
+// AtLeastOnce is the default. Every output has an ID that is derived from what caused it, in the header turntable.id. A
+// crash repeats the last records with the same IDs, so readers can deduplicate. A row is written after its outputs are
+// acknowledged: a row that is found after a crash proves that its outputs are in Kafka.
+//
+// With ExactlyOnce, the outputs, rows and offsets of a cut are one Kafka transaction, and the brokers fence an instance
+// that lost its partitions. Readers of committed records see no repeats. Readers of uncommitted records, which is the
+// default of Java consumers, still do: set isolation.level=read_committed.
+//
+//	                   at least once                             exactly once
+//	repeats            seen by every reader, with the same IDs   seen only by readers of uncommitted records
+//	stalled instance   stops sending when its lease is over;     fenced by the brokers
+//	                   a request on the wire may still land
+//	latency            one produce request per hop               two or three more requests per hop
+//	brokers            Kafka 3.6 or newer; tested with 4.1       the same; brokers that cannot fence are rejected at start
+//	ACLs               read, write and the group                 also Write and Describe on the transactional IDs
+//	                                                             {group}/*, and Describe on the cluster to abort a dead
+//	                                                             owner's transaction (otherwise it waits for its timeout)
+//	identity           optional; for quick restarts              required (WithInstance), unique in the group
+//	choose it if       readers deduplicate by ID                 answers are counted or paid for
+//
+// An instance that was cut off from its brokers, stopped, or suspended with its machine stops sending before its group
+// session can have expired. At least once, a request that was already on the wire may still land after another instance has
+// taken over, because Kafka cannot fence a producer without transactions. A late output is a repeat with the same ID. A
+// late table row is a rollback: it replaces the newer row of its key in the changelog until the key's next row, and an
+// instance that recovers the table meanwhile continues from the older state although the inputs of the newer one are
+// committed. Exactly-once excludes this. An instance that stops or fails in the ordinary way waits for the answers to its
+// requests before it leaves the group.
+//
+// Transactions that a dead owner left open are aborted by the next owner of its partitions, whether they block the table
+// or the group's offsets. There is no hot standby: an instance keeps only the tables of its own partitions. All readers
+// in this module read committed records under both guarantees, because other writers may be transactional.
+//
+// Effects outside Kafka (an HTTP request, a model call) are at-least-once under both guarantees. Pass the ID to the
+// receiver.
+//
+// # Configuration
+//
+// Every option has a default that is safe for production, except where a capability's documentation says otherwise.
+//
+//	option                           default                  meaning
+//	WithTopics                       off                      create missing topics, reject partition counts that differ
+//	WithPartitions, WithReplication  the broker's             of topics that are created
+//	WithStorage                      Memory()                 LevelDB(dir): a start reads only what came since the last cut
+//	WithGuarantee                    AtLeastOnce              ExactlyOnce requires WithInstance
+//	WithInstance                     dynamic member           static membership; unique in the group
+//	WithKeepMembership               leaves on stop           keep the partitions assigned for a quick restart
+//	WithPredecessor                  none                     group whose committed offsets a new group starts at
+//	WithTLS, WithSASL                plaintext                connections to brokers
+//	WithProperties                   none                     Kafka client properties by their usual names
+//	WithTick                         250 ms                   a deadline fires within one tick
+//	WithCommitInterval               100 ms; exactly once 0   least time between commits
+//	WithMaxRecordBytes               1 MiB                    largest record that is sent
+//	WithDeadLetters                  {group}-dlq              dead-letter topic
+//	WithLogger, WithMetrics          none                     zap logger; callbacks
+//	WithRestartBackoff               100 ms to 15 s           wait before a restart of a failed unit
+//	WithRestartLimit                 20                       consecutive failed restarts before Run returns ErrGaveUp
+//	WithClock                        the system's             clock of deadlines and of Context.Now
+//
+// FromEnviron reads the same settings from environment variables. The options of each capability are in the
+// documentation of its package.
 package processors

@@ -17,7 +17,7 @@ const (
 	NotStarted State = "not started" // Run was not called
 	Recovering State = "recovering"  // it joins the group or reads its tables
 	Running    State = "running"     // records flow
-	Degraded   State = "degraded"    // it failed and waits for its restart, or its membership is not confirmed
+	Degraded   State = "degraded"    // it failed and ends or waits for its restart, or its membership is not confirmed
 	Stopped    State = "stopped"     // Run has returned
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // runFold is a filter: a turn a line in, its batch a line out. It returns the exit code.
@@ -98,14 +99,14 @@ func foldLine(line []byte, opts []fold.Option) []byte {
 }
 
 // turnLine is a line of the input. Its values alias the line; its id is known even where the line is broken behind it.
-type turnLine struct{ id, events, stopReason jsontext.Value }
+type turnLine struct{ id, events, stopReason topics.Raw }
 
 func (t *turnLine) read(line []byte) error {
 	err := t.decode(line)
 	switch {
 	case !utf8.Valid(line):
 		if !utf8.Valid(t.id) {
-			t.id = jsontext.Value("null")
+			t.id = topics.Raw("null")
 		}
 		return errLine
 	case err == errLine && (bytes.Contains(line, []byte("NaN")) || bytes.Contains(line, []byte("Infinity"))):
@@ -130,7 +131,7 @@ func replaceConstants(line []byte) []byte {
 }
 
 func (t *turnLine) decode(line []byte) error {
-	*t = turnLine{id: jsontext.Value("null")}
+	*t = turnLine{id: topics.Raw("null")}
 	d := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if d.PeekKind() != '{' {
 		return errLine
@@ -149,14 +150,14 @@ func (t *turnLine) decode(line []byte) error {
 			return errLine
 		}
 		end := d.InputOffset()
-		value = line[end-int64(len(value)) : end]
+		aliased := topics.Raw(line[end-int64(len(value)) : end])
 		switch name {
 		case "id":
-			t.id = value
+			t.id = aliased
 		case "events":
-			t.events = value
+			t.events = aliased
 		case "stop_reason":
-			t.stopReason = value
+			t.stopReason = aliased
 		}
 	}
 	if _, err := d.ReadToken(); err != nil || len(bytes.TrimSpace(line[d.InputOffset():])) > 0 {

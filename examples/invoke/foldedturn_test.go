@@ -48,3 +48,38 @@ func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 	processortest.Out(d, c.ThinkRequestResponse).Drain()
 	processortest.Out(d, c.ThinkDLQ).Drain()
 }
+
+// A turn that is cancelled before any of its records brought the request cannot say which message it belonged to: the
+// next message, which waited for it, is answered all the same.
+func TestCancelOfAFoldedTurnLeavesTheNextMessageAlone(t *testing.T) {
+	c, err := topics.For("quay")
+	require.NoError(t, err)
+	folding, err := fold.Graph("quay", fold.WithThinkResponses())
+	require.NoError(t, err)
+	turns, err := turn.Graph("quay")
+	require.NoError(t, err)
+	d := processortest.New(t, time.UnixMilli(1_790_000_000_000).UTC(), turns, folding)
+	messages, events := processortest.In(d, c.MessageInput), processortest.In(d, c.AgentEvents)
+	controls := processortest.In(d, c.SessionControl)
+	enriched, outputs := processortest.Out(d, c.EnrichedMessageInput), processortest.Out(d, c.MessageOutput)
+	for _, text := range []string{"first", "second"} {
+		messages.PipeRaw("s", []byte(`{"session_id":"s","role":"user","content":"`+text+`"}`))
+	}
+	enriched.Next()
+	events.Pipe("s", topics.AgentEvent{
+		SessionID: "s", TurnID: "t1", Attempt: 1, Seq: 1, Event: topics.Raw(`{"type":"message","data":{"text":"half"}}`),
+	})
+	controls.Pipe("s", topics.Control{Action: topics.ActionCancel})
+	require.Equal(t, topics.CodeCancelled, outputs.Next().Value.Error.Code)
+	events.Pipe("s", topics.AgentEvent{
+		SessionID: "s", TurnID: "t2", Attempt: 1, Seq: 1, Request: topics.Raw(enriched.Next().Raw),
+		Event: topics.Raw(`{"type":"message","data":{"text":"two"}}`),
+	})
+	events.Pipe("s", topics.AgentEvent{
+		SessionID: "s", TurnID: "t2", Attempt: 1, Seq: 2, Result: &topics.AgentResult{OK: true},
+	})
+	require.Equal(t, "two", outputs.Next().Value.Content)
+	require.Empty(t, processortest.Out(d, c.ThinkDLQ).Drain())
+	processortest.Out(d, c.BatchMessages).Drain()
+	processortest.Out(d, c.ThinkRequestResponse).Drain()
+}

@@ -69,8 +69,8 @@ var errNoTurn = errors.New("no turn has this id")
 // Think implements think.Model. A step that is asked again writes the same records again, which readers drop.
 func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error) {
 	request, _ := topics.Lookup(step.Input().Metadata, "request_id")
-	w := writing{player: p, session: step.SessionID, turn: plain(jsontext.Value(request))}
-	t, ok := p.turns[plain(jsontext.Value(step.Input().Content))]
+	w := writing{player: p, session: step.SessionID, turn: plain(request)}
+	t, ok := p.turns[plain(topics.Raw(step.Input().Content))]
 	if p.turns == nil {
 		ok = true
 		if err := t.read([]byte(scriptLine)); err != nil {
@@ -81,7 +81,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 		text := errNoTurn.Error()
 		return think.Reply{}, errors.Join(errNoTurn, w.end(ctx, topics.AgentResult{Error: &text}))
 	}
-	events, err := topics.Elements(topics.Raw(t.events))
+	events, err := topics.Elements(t.events)
 	if err != nil {
 		return think.Reply{}, err
 	}
@@ -93,7 +93,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 		if err := w.write(ctx, topics.AgentEvent{Event: raw}); err != nil {
 			return think.Reply{}, err
 		}
-		if e, err := fold.DecodeEvent(jsontext.Value(raw)); err == nil {
+		if e, err := fold.DecodeEvent(raw); err == nil {
 			if err := f.Add(e); err != nil {
 				return think.Reply{}, err
 			}
@@ -107,16 +107,16 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 }
 
 // plain is a JSON text's value; what is none is empty.
-func plain(v jsontext.Value) string {
-	if v.Kind() != '"' {
+func plain(v topics.Raw) string {
+	if jsontext.Value(v).Kind() != '"' {
 		return ""
 	}
 	s, _ := jsontext.AppendUnquote(nil, v) // the error reports what was replaced
 	return string(s)
 }
 
-func reason(v jsontext.Value) *string {
-	if v.Kind() != '"' {
+func reason(v topics.Raw) *string {
+	if jsontext.Value(v).Kind() != '"' {
 		return nil
 	}
 	s := plain(v)

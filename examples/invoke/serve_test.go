@@ -77,7 +77,7 @@ func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
 	lines, _ := ask(t, url, question, "Accept", "application/x-ndjson")
 	f := fold.NewFolder()
 	for line := range strings.Lines(lines) {
-		e, err := fold.DecodeEvent(jsontext.Value(line))
+		e, err := fold.DecodeEvent(topics.Raw(line))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}

@@ -65,7 +65,6 @@ func (s *Series) age() {
 func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	began := time.Now()
 	err := s.settle(ctx, j.rows, grace)
-	s.settled()
 	if err == nil {
 		err = s.closer.Close(ctx, j.offsets, s.member())
 	}
@@ -151,16 +150,6 @@ func (s *Series) settle(ctx context.Context, rows Settling, grace time.Duration)
 		return s.Err()
 	case <-limit.C:
 		return ErrDrain
-	}
-}
-
-// settled opens a gate that was shut for the rows of a cut.
-func (s *Series) settled() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settling = false
-	if s.shut && s.inflight == 0 && s.closer.Background() {
-		s.openLocked()
 	}
 }
 

@@ -231,7 +231,7 @@ func TestOutputThatIsRefusedFailsItsCallback(t *testing.T) {
 }
 
 func TestWithoutALeaseNothingGoesAndTheCallbackFails(t *testing.T) {
-	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true, Lease: NewLease(time.Hour, time.Now)})
+	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true, Lease: NewLease(time.Hour, Now)})
 	ctx.Emit("out", "u", "x")
 	require.ErrorContains(t, inGoka.end(t), ErrLease.Error())
 	ctx.SetValue("row")

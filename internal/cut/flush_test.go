@@ -1,6 +1,8 @@
 package cut
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,4 +65,78 @@ func TestALateFlushThatFailsEndsTheSeries(t *testing.T) {
 	b.layer.mu.Unlock()
 	b.cut(t, 2)
 	require.ErrorIs(t, <-b.result, errFake)
+}
+
+// hangingLayer is a local store whose flushes wait until release is closed.
+type hangingLayer struct {
+	fakeLayer
+	entered chan struct{}
+	release chan struct{}
+}
+
+func (l *hangingLayer) Flush() error {
+	l.entered <- struct{}{}
+	<-l.release
+	return l.fakeLayer.Flush()
+}
+
+// While a flush hangs, no cut can be made and everything handed out stays in memory.
+func TestGateShutsBehindAFlushThatHangs(t *testing.T) {
+	const most = 5
+	for name, c := range map[string]struct {
+		background bool
+		late       bool // the flush is that of a cut which was closed soon after the one before
+		size       int
+	}{
+		"records, at least once":       {background: true, size: 1},
+		"records, exactly once":        {size: 1},
+		"bytes, at least once":         {background: true, size: 100},
+		"bytes, exactly once":          {size: 100},
+		"late flush, at least once":    {background: true, late: true, size: 1},
+		"late flush, exactly once":     {late: true, size: 1},
+		"bytes, late and at once":      {background: true, late: true, size: 100},
+		"bytes, late and exactly once": {late: true, size: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := Policy{Force: time.Hour, Drain: patience, MaxRecords: most, MaxBytes: 1000}
+			if c.size > 1 {
+				policy.MaxRecords, policy.MaxBytes = 1000, most*c.size
+			}
+			if c.late {
+				policy.Flush = 20 * time.Millisecond
+			}
+			layer := &hangingLayer{entered: make(chan struct{}, 100), release: make(chan struct{})}
+			closer := newFakeCloser(c.background)
+			s := seriesOver(nil, closer, layer, policy)
+			s.flushed = time.Now() // so that the first flush is late where flushes have a least distance
+			ctx, end := context.WithCancel(t.Context())
+			ran := make(chan error, 1)
+			go func() { ran <- s.Run(ctx) }()
+			require.True(t, s.Acquire(in0, 1, 1))
+			s.Release()
+			<-layer.entered
+
+			var passed atomic.Int64
+			done := make(chan bool, 1)
+			go func() {
+				for n := range int64(4 * most) {
+					if !s.Acquire(in0, 2+n, c.size) {
+						done <- false
+						return
+					}
+					passed.Add(1)
+					s.Release()
+				}
+				done <- true
+			}()
+			require.Eventually(t, func() bool { return passed.Load() == most }, patience, time.Millisecond)
+			require.Never(t, func() bool { return passed.Load() > most }, 30*time.Millisecond, time.Millisecond)
+			close(layer.release)
+			require.True(t, <-done, "the gate opens when the flush has ended")
+			end()
+			require.NoError(t, <-ran)
+			all := closer.committed()
+			require.EqualValues(t, 1+4*most, all[len(all)-1][in0])
+		})
+	}
 }

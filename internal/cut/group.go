@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// errGone says that the generation ended while Goka was recovering.
+// errGone says that the generation ended while Goka was recovering, or before.
 var errGone = errors.New("cut: the generation ended during recovery")
 
 // Options is what a Group needs beside Sarama's.
@@ -30,12 +30,17 @@ type Options struct {
 	Timers *Timers
 	// Client is ours: commits, heartbeats and offsets do not wait behind a long poll on it. Not owned.
 	Client sarama.Client
+	// Joins is the strategy that the group is balanced by; nil for a dynamic member, which has no identity to lose.
+	Joins *Joins
 	// Lease may be nil. Heartbeat is how often it is renewed.
 	Lease     *Lease
 	Heartbeat time.Duration
 	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
 	// asked for again. It may block for as long as requests take.
 	Unstable func()
+	// Leaving, if any, ends the member's producer before it leaves the group: what a producer still retries then would
+	// land behind the rows of the next owner.
+	Leaving func()
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
@@ -58,7 +63,7 @@ type Group struct {
 	sarama.ConsumerGroup
 	opts   Options
 	cur    atomic.Pointer[handler] // of the running generation
-	member atomic.Pointer[Member]  // of the last generation
+	member atomic.Pointer[Member]  // of the last generation; nil where its ID is not known
 	fatal  atomic.Pointer[error]
 	end    atomic.Pointer[context.CancelFunc] // of Sarama's session
 
@@ -71,6 +76,9 @@ type Group struct {
 func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
 	w := &Group{ConsumerGroup: g, opts: o, left: make(chan struct{})}
 	w.stopping, w.stop = context.WithCancel(context.Background())
+	if o.Joins != nil {
+		o.Joins.again = func() { w.member.Store(nil) }
+	}
 	return w
 }
 
@@ -93,6 +101,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		return *fatal
 	}
 	for {
+		g.opts.Joins.begin()
 		err := g.ConsumerGroup.Consume(serving, topics, &handler{group: g, goka: h})
 		if fatal := g.fatal.Load(); fatal != nil {
 			return *fatal
@@ -127,6 +136,14 @@ func (g *Group) Stop(done <-chan struct{}) {
 	}
 }
 
+// Close implements sarama.ConsumerGroup: a dynamic member leaves the group, and its partitions move at once.
+func (g *Group) Close() error {
+	if g.opts.Leaving != nil {
+		g.opts.Leaving()
+	}
+	return g.ConsumerGroup.Close()
+}
+
 // Left is closed when Consume has returned: no callback runs any more.
 func (g *Group) Left() <-chan struct{} { return g.left }
 
@@ -148,6 +165,17 @@ func (g *Group) Fail(err error) {
 	}
 }
 
+// Err is why the group is ending without a cut, or nil.
+func (g *Group) Err() error {
+	if fatal := g.fatal.Load(); fatal != nil {
+		return *fatal
+	}
+	if s := g.Current(); s != nil {
+		return s.Err()
+	}
+	return nil
+}
+
 // Current is the running generation's series, nil between generations. Visits pass through it.
 func (g *Group) Current() *Series {
 	if h := g.cur.Load(); h != nil {
@@ -156,7 +184,8 @@ func (g *Group) Current() *Series {
 	return nil
 }
 
-// Member is who this was in the last generation it joined; zero before the first.
+// Member is who this was in the last generation it joined. It is zero before the first, and while it may have become
+// another member whose ID is not known yet.
 func (g *Group) Member() Member {
 	if m := g.member.Load(); m != nil {
 		return *m
@@ -227,7 +256,9 @@ func (h *handler) Setup(s sarama.ConsumerGroupSession) error {
 	lease, stop := context.WithCancel(context.Background())
 	h.stop = stop
 	if o.Lease != nil {
-		o.Lease.Renew(time.Now()) // the coordinator has just answered our join
+		if err := o.Lease.Confirm(s.Context(), o.Client, m); err != nil {
+			return fmt.Errorf("%w: %w", errGone, err)
+		}
 		h.work.Go(func() { o.Lease.Keep(lease, o.Client, o.Heartbeat, member, h.group.Fail, o.Log) })
 		h.work.Go(func() { o.Lease.Watch(lease, h.group.Fail) })
 	}

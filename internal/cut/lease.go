@@ -16,25 +16,30 @@ import (
 // acknowledged is older than the limit, nothing is sent any more. It is safe for concurrent use.
 type Lease struct {
 	limit time.Duration
-	now   func() time.Time
-	last  atomic.Pointer[time.Time]
+	now   func() Instant
+	last  atomic.Pointer[Instant]
 	begun atomic.Bool // it was held once
 }
 
 // NewLease returns a lease that runs out limit after its last renewal; limit is below the session timeout. It is
-// expired until it is first renewed. now must be monotonic, as time.Now is.
-func NewLease(limit time.Duration, now func() time.Time) *Lease {
+// expired until it is first renewed. now is usually Now. A wall clock that is set forward by more than limit ends the
+// lease, and the unit restarts.
+func NewLease(limit time.Duration, now func() Instant) *Lease {
 	return &Lease{limit: limit, now: now}
 }
 
 // Renew records that the coordinator has acknowledged a request that was sent at the given time.
-func (l *Lease) Renew(sent time.Time) {
+func (l *Lease) Renew(sent Instant) {
 	l.last.Store(&sent)
 	l.begun.Store(true)
 }
 
-// Drop lets the lease run out at once.
-func (l *Lease) Drop() { l.last.Store(nil) }
+// Drop lets the lease run out at once. A nil lease stays held.
+func (l *Lease) Drop() {
+	if l != nil {
+		l.last.Store(nil)
+	}
+}
 
 // Held reports whether records may be sent. A nil lease is always held.
 func (l *Lease) Held() bool {
@@ -42,11 +47,37 @@ func (l *Lease) Held() bool {
 		return true
 	}
 	last := l.last.Load()
-	return last != nil && l.now().Sub(*last) < l.limit
+	return last != nil && l.now().Since(*last) < l.limit
 }
 
-// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither.
-func (l *Lease) Lost() bool { return l.begun.Load() && !l.Held() }
+// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither. A nil lease is
+// never lost.
+func (l *Lease) Lost() bool { return l != nil && l.begun.Load() && !l.Held() }
+
+// confirmations and confirmPause bound how often Confirm asks.
+const (
+	confirmations = 3
+	confirmPause  = 50 * time.Millisecond
+)
+
+// Confirm renews the lease by a heartbeat, before anything is done in a generation. The answer to the join is no proof:
+// the process may have been stopped, or the machine suspended, since it came.
+func (l *Lease) Confirm(ctx context.Context, client sarama.Client, m Member) error {
+	for attempt := 1; ; attempt++ {
+		sent := l.now()
+		err := heartbeat(client, m)
+		switch {
+		case err == nil, errors.Is(err, sarama.ErrRebalanceInProgress):
+			l.Renew(sent)
+			return nil
+		case errors.Is(err, sarama.ErrFencedInstancedId), lostMembership(err):
+			return err
+		case attempt == confirmations, !pause(ctx, confirmPause):
+			return fmt.Errorf("%w: %w", ErrLease, err)
+		}
+		_ = client.RefreshCoordinator(m.Group)
+	}
+}
 
 // Keep renews the lease by heartbeats of a client of ours until ctx ends. Sarama's own heartbeats are not to be seen
 // from outside. fenced is called when another process has taken the identity.
@@ -95,7 +126,7 @@ func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 		if last == nil {
 			return
 		}
-		left := l.limit - l.now().Sub(*last)
+		left := l.limit - l.now().Since(*last)
 		if left <= 0 {
 			expired(fmt.Errorf("%w for %s", ErrLease, l.limit))
 			return

@@ -21,7 +21,9 @@ type Policy struct {
 	Flush time.Duration
 	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
 	Drain time.Duration
-	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done.
+	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done. They also bound
+	// what is handed out while the last cut is being closed, its flush to the local store included; the gate then stays
+	// shut until it is closed. So at most twice as much is in memory: the cut that is closing and the one behind it.
 	MaxRecords int
 	MaxBytes   int
 }

@@ -27,8 +27,9 @@ type Producer struct {
 	stop  chan struct{}
 	ended bool
 	linger
-	sent sync.WaitGroup // the sender
-	acks sync.WaitGroup
+	sent    sync.WaitGroup // the sender
+	acks    sync.WaitGroup
+	closing sync.Once
 }
 
 // NewProducer takes async over.
@@ -139,7 +140,7 @@ func (p *Producer) errors() {
 func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	e := msg.Metadata.(*emitted)
 	if err != nil {
-		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, err)
+		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, final(err))
 		p.opts.Failed(err)
 	}
 	if e.rows != nil {
@@ -168,8 +169,14 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	}
 }
 
-// Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written.
+// Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written. It may be
+// called more than once.
 func (p *Producer) Close() error {
+	p.closing.Do(p.close)
+	return nil
+}
+
+func (p *Producer) close() {
 	close(p.stop)
 	p.sent.Wait() // nothing may meet a closed input channel
 	p.mu.Lock()
@@ -185,5 +192,4 @@ func (p *Producer) Close() error {
 	p.async.AsyncClose()
 	p.acks.Wait()
 	p.abandon()
-	return nil
 }

@@ -147,11 +147,11 @@ func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
 
 // The same for an output that the lease refused, when the lease is renewed before the row comes.
 func TestNoRowIsWrittenBehindAnOutputThatTheLeaseRefused(t *testing.T) {
-	lease := NewLease(time.Hour, time.Now)
+	lease := NewLease(time.Hour, Now)
 	_, p := rowProducer(t, lease) // it takes no record
 	p.Begin(0)
 	require.ErrorIs(t, <-emitFrom(p, "out"), ErrLease)
-	lease.Renew(time.Now())
+	lease.Renew(Now())
 	emitFrom(p, "g-table")
 	require.ErrorIs(t, settled(t, p), ErrLease)
 }

@@ -251,8 +251,8 @@ func TestPartOfARefusedRowStays(t *testing.T) {
 
 // What waits for a deletion learns that it will not be sent.
 func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
-	lease := NewLease(time.Hour, time.Now)
-	lease.Renew(time.Now())
+	lease := NewLease(time.Hour, Now)
+	lease.Renew(Now())
 	s := onLine(t, ProducerOptions{Ordered: true, Lease: lease})
 	s.callback("a", "", "out")
 	out := s.next(t)

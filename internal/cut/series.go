@@ -51,9 +51,8 @@ type Series struct {
 	bytes    int
 	started  time.Time
 	offsets  map[Partition]int64
-	settling bool // rows of the last cut are not acknowledged
-	work     int  // handed out since the last cut
-	weight   int  // and its bytes
+	work     int // handed out since the last cut
+	weight   int // and its bytes
 	behind   int64
 	cuts     int64
 }
@@ -114,10 +113,11 @@ func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	return true
 }
 
-// laden reports whether no more rows may gather behind those of the last cut, which a broker that hangs keeps; s.mu is
-// held. Callbacks do not wait for rows, so that what is in flight does not bound them.
+// laden reports whether the gate must stay shut until the last cut is closed; s.mu is held. Until then no cut can be
+// made, so that everything handed out stays in memory: in rows that a broker does not acknowledge, or in the open layer
+// behind a flush that a disk does not end. Callbacks wait for neither, so the records in flight do not bound it.
 func (s *Series) laden() bool {
-	return s.settling && (s.work >= s.policy.MaxRecords || s.weight >= s.policy.MaxBytes)
+	return s.closing && (s.work >= s.policy.MaxRecords || s.weight >= s.policy.MaxBytes)
 }
 
 // Behind tells how many records a claim is behind; the most in a cut counts.
@@ -200,7 +200,6 @@ func (s *Series) cutLocked() {
 	s.offsets = make(map[Partition]int64, len(j.offsets))
 	s.begun, s.closing, s.work, s.weight, s.behind = false, true, 0, 0, 0
 	if s.closer.Background() {
-		s.settling = j.rows != nil
 		s.sealLayers()
 		s.openLocked()
 	} else {

@@ -1,8 +1,10 @@
 package layering_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,8 +88,14 @@ func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), contents, 0o600))
 	}
 	write("main.go", []byte(program))
-	write("go.mod", []byte("module example.com/pilot\n\ngo 1.26\n\n"+
-		"require "+module+" v0.0.0\n\nreplace "+module+" => "+here+"\n"))
+	// The program requires the versions that this module requires. Its module graph is then complete without the go.mod
+	// files of older versions, which a machine that has only built this module has not downloaded.
+	requirements, err := os.ReadFile(filepath.Join(here, "go.mod"))
+	require.NoError(t, err)
+	_, requirements, found := bytes.Cut(requirements, []byte("module "+module+"\n"))
+	require.True(t, found)
+	write("go.mod", slices.Concat([]byte("module example.com/pilot\n"), requirements,
+		[]byte("\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+here+"\n")))
 	sums, err := os.ReadFile(filepath.Join(here, "go.sum"))
 	require.NoError(t, err)
 	write("go.sum", sums)

@@ -45,9 +45,35 @@ func StableEnd(ctx context.Context, client sarama.Client, topic string, partitio
 	if err != nil {
 		return 0, err
 	}
+	return dataEnd(ctx, client, topic, partition, oldest, stable)
+}
+
+// CommittedEnd returns the offset after the last committed data record of a partition that is not before least, or least
+// where there is none. Unlike StableEnd it does not wait: the log counts up to the first open transaction.
+func CommittedEnd(ctx context.Context, client sarama.Client, topic string, partition int32, least int64) (int64, error) {
+	stable, err := lastStable(client, topic, partition)
+	if err != nil {
+		return 0, fmt.Errorf("recovery: %s/%d: last stable offset: %w", topic, partition, err)
+	}
+	if stable <= least {
+		return least, nil
+	}
+	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		return 0, fmt.Errorf("recovery: %s/%d: oldest offset: %w", topic, partition, err)
+	}
+	end, err := dataEnd(ctx, client, topic, partition, max(oldest, least), stable)
+	if err != nil || end == oldest {
+		return least, err
+	}
+	return end, nil
+}
+
+// dataEnd returns the offset after the last committed data record in [least, stable), or least where there is none.
+func dataEnd(ctx context.Context, client sarama.Client, topic string, partition int32, least, stable int64) (int64, error) {
 	// Back from the end in growing steps: the last data record is nearly always among the last few.
 	for step := int64(2); ; step *= 4 {
-		from := max(oldest, stable-step)
+		from := max(least, stable-step)
 		last, err := lastData(ctx, client, topic, partition, from, stable)
 		if err != nil {
 			return 0, fmt.Errorf("recovery: %s/%d: probe from %d to %d: %w", topic, partition, from, stable, err)
@@ -55,8 +81,8 @@ func StableEnd(ctx context.Context, client sarama.Client, topic string, partitio
 		if last >= 0 {
 			return last + 1, nil
 		}
-		if from == oldest {
-			return oldest, nil
+		if from == least {
+			return least, nil
 		}
 	}
 }

@@ -15,6 +15,10 @@ type backing interface {
 	write(l *layer) error
 	// offset is the offset of the last layer that had one, or noOffset.
 	offset() (int64, error)
+	// asOf is what setAsOf stored last, in milliseconds since the epoch; ok is false where there is none.
+	asOf() (ms int64, ok bool, err error)
+	// setAsOf never becomes durable ahead of the layers that were written before it.
+	setAsOf(ms int64) error
 	// scan reads a snapshot in the order of keys, from start, to before limit; nil and empty are no bound.
 	scan(start, limit []byte) cursor
 	close() error
@@ -35,6 +39,7 @@ type memory struct {
 	mu   sync.RWMutex
 	rows map[string][]byte
 	last int64
+	as   *int64
 }
 
 func newMemory() *memory { return &memory{rows: map[string][]byte{}, last: noOffset} }
@@ -71,6 +76,22 @@ func (m *memory) offset() (int64, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.last, nil
+}
+
+func (m *memory) asOf() (int64, bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.as == nil {
+		return 0, false, nil
+	}
+	return *m.as, true, nil
+}
+
+func (m *memory) setAsOf(ms int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.as = &ms
+	return nil
 }
 
 // scan copies the pairs in range but not their bytes: a value that was written is never changed, only replaced.

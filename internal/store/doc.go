@@ -13,6 +13,9 @@
 // from the changelog, and all writes of a store opened WithThrough (tables of joins and views, hot standby). They are
 // batched and written on their own; reads see them at once.
 //
+// A store also keeps the time at which it was known to be at the end of its changelog (SetAsOf). Whoever opens it judges
+// by it whether compaction may have removed deletions that the store has not seen.
+//
 // LevelDB is not asked to sync per cut: a killed process loses nothing, a machine that loses power is set back to an
 // earlier cut, and the changelog brings the rest.
 package store

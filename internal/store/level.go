@@ -29,6 +29,7 @@ const (
 var (
 	formatKey = []byte("\x00format") // the version of this layout
 	offsetKey = []byte("\x00offset") // the changelog offset that the rows are at
+	asOfKey   = []byte("\x00asof")   // when the rows were known to be at the end of the changelog
 	timedKey  = []byte("\x00timed")  // there while every row's deadline has a row of its own
 )
 
@@ -73,6 +74,9 @@ func openFiles(path string) (*level, error) {
 	// LevelDB would let everybody read what people told their agents.
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("store: create %s: %w", path, err)
+	}
+	if err := os.RemoveAll(path + removed); err != nil { // Remove did not get that far
+		return nil, fmt.Errorf("store: %w", err)
 	}
 	files, err := ldb.OpenFile(path, false)
 	switch {
@@ -163,6 +167,13 @@ func (l *level) offset() (int64, error) {
 		return noOffset, err
 	}
 	return v, nil
+}
+
+func (l *level) asOf() (int64, bool, error) { return l.meta(asOfKey) }
+
+// setAsOf writes to the journal of the rows: a power loss that takes rows away takes the time with them.
+func (l *level) setAsOf(ms int64) error {
+	return l.named("write", l.db.Put(asOfKey, number(ms), nil))
 }
 
 // meta reads a number about the store.

@@ -29,7 +29,6 @@ type run struct {
 	tables     *tables
 	lease      *cut.Lease
 	group      *cut.Group
-	async      sarama.AsyncProducer
 	producer   *cut.Producer
 	processor  *goka.Processor
 	partitions atomic.Int32
@@ -39,6 +38,7 @@ type run struct {
 	mu        sync.Mutex
 	cause     error // of the first failed callback: Goka flattens it to text
 	doomed    error // why the group is not joined any more
+	async     sarama.AsyncProducer
 	consumers []sarama.Consumer
 }
 
@@ -83,13 +83,13 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 
 	r := &run{unit: u, client: client}
 	if u.cfg.Guarantee == AtLeastOnce { // transactions are fenced by the broker
-		r.lease = cut.NewLease(session-session/leaseMargin, time.Now)
+		r.lease = cut.NewLease(session-session/leaseMargin, cut.Now)
 	}
 	r.topics = &recovery.TopicManager{
 		Client: client, Replication: u.cfg.Replication, LoopConfig: u.cfg.LoopConfig,
 		Limit: transactionLimit, Context: r.needed, Ended: r.ended,
 	}
-	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID)
+	r.tables = newTables(u.cfg, u.timed, r.topics.TopicID, newAges(u.cfg.Clock, u.cfg.Logger, r.topics.Tombstones))
 	r.topics.Stored = r.tables.stored
 	if u.cfg.Guarantee == ExactlyOnce {
 		if err := recovery.CheckTransactions(client); err != nil {
@@ -122,8 +122,8 @@ func (r *run) serve(ctx context.Context) error {
 		u.cur = nil
 		u.mu.Unlock()
 		if g := r.currentGroup(); g != nil {
-			// Nobody, where it may have joined and the answer was lost: the broker has replaced who it was before by who it
-			// does not know that it is, and would say that another process has.
+			// Zero where the answer to a join may have been lost: the coordinator has replaced the member that it was before
+			// by one whose ID it does not know, and would report that member as another process.
 			u.last = g.Member()
 		}
 	}()
@@ -154,6 +154,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 	})
 	watch.Go(func() { r.watchRecovery(running, watchEvery) })
+	watch.Go(func() { r.checkAges(running, ageEvery) })
 	err := r.processor.Run(running)
 	close(ended)
 	cancel()
@@ -210,7 +211,8 @@ func (r *run) currentGroup() *cut.Group {
 func (r *run) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cause == nil {
+	// What belongs to a transaction in error is refused for it, maybe before Sarama returns the error itself.
+	if r.cause == nil || errors.Is(r.cause, sarama.ErrTransactionNotReady) && !errors.Is(err, sarama.ErrTransactionNotReady) {
 		r.cause = err
 	}
 }
@@ -261,11 +263,13 @@ func (r *run) options() []goka.ProcessorOption {
 			return lookupConsumer{Consumer: c, run: r}, nil
 		}),
 		goka.WithProducerBuilder(func(brokers []string, _ string, _ func() hash.Hash32) (goka.Producer, error) {
-			async, err := sarama.NewAsyncProducer(brokers, r.leasedConfig())
+			async, err := sarama.NewAsyncProducer(brokers, r.sendingConfig())
 			if err != nil {
 				return nil, err
 			}
+			r.mu.Lock()
 			r.async = async
+			r.mu.Unlock()
 			r.producer = cut.NewProducer(async, cut.ProducerOptions{
 				Table: table, Lease: r.lease, Ordered: u.cfg.Guarantee == AtLeastOnce, Linger: u.cfg.Policy.Linger,
 				Stored: r.tables.rowStored, Failed: r.failed, Broken: r.broken,
@@ -299,6 +303,11 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	u := r.unit
 	conf := u.sarama()
 	conf.Consumer.Group.InstanceId = u.cfg.Instance
+	var joins *cut.Joins
+	if s := conf.Consumer.Group.Rebalance.Strategy; s != nil && u.cfg.Instance != "" {
+		joins = cut.NewJoins(s)
+		conf.Consumer.Group.Rebalance.Strategy = joins
+	}
 	inner, err := sarama.NewConsumerGroup(brokers, group, conf)
 	if err != nil {
 		return nil, err
@@ -307,7 +316,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		Name: group, Instance: u.cfg.Instance,
 		Closer: r.closer(), Policy: u.cfg.Policy, Layers: r.tables.layers,
 		Table:  func() cut.Table { return r.producer },
-		Client: r.client, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
+		Client: r.client, Leaving: r.endProducer, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: cut.Events{
 			Recovering: func(generation int32, partitions int) {
 				u.cfg.Logger.Info("recovering", zap.Int32("generation", generation), zap.Int("partitions", partitions))

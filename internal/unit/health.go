@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ const (
 	NotStarted State = iota // Run was not called
 	Recovering              // joining the group or reading its tables
 	Running                 // records flow
-	Degraded                // it failed and waits for its restart, or its membership is not confirmed
+	Degraded                // it failed and ends or waits for its restart, or its membership is not confirmed
 	Stopped                 // Run has returned
 )
 
@@ -46,6 +47,23 @@ type Health struct {
 	Err error
 	// Lag is how many records of each claimed partition have not been handed out.
 	Lag map[cut.Partition]int64
+}
+
+// errTransaction says that the transaction of the open cut failed; what is in flight is still being ended.
+var errTransaction = errors.New("unit: the transaction cannot be committed, the unit restarts")
+
+// failing is why the attempt is ending, or nil. What is in flight may keep it from ending for a while.
+func (r *run) failing() error {
+	if g := r.currentGroup(); g != nil && g.Err() != nil {
+		if cause := r.failure(); cause != nil {
+			return cause
+		}
+		return g.Err()
+	}
+	if r.transactionFailed() {
+		return errTransaction
+	}
+	return nil
 }
 
 // health keeps what Health tells.

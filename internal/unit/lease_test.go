@@ -133,6 +133,25 @@ func TestLeaseRunsOutByItsOwnHeartbeats(t *testing.T) {
 	take(t, brokers, "out", 1)
 }
 
+// The answer to a join may be old when the member begins: its process may have been stopped meanwhile.
+func TestMemberSendsNothingBeforeAHeartbeatIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	c, brokers := impatient(t)
+	sent := observe(c, "out")
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true,
+		When: func(r kmsg.Request) bool { return r.GetVersion() != saramaHeartbeat },
+	})
+	u := run(t, unit.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: mortal})
+	put(t, brokers, keyed("in", "k", "1"))
+	require.NoError(t, fault.Wait(t.Context(), 10))
+	require.Zero(t, sent.Load())
+	require.NotEqual(t, unit.Running, u.Health().State)
+	fault.Remove()
+	take(t, brokers, "out", 1)
+	require.Zero(t, u.Health().Restarts)
+}
+
 // R4: another process with the same instance id takes over. The older ends for good: whoever started it again would
 // fence the newer, for ever.
 func TestFencedUnitEndsForGood(t *testing.T) {

@@ -1,13 +1,16 @@
 package unit_test
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
@@ -38,4 +41,68 @@ func TestStaticMemberWhoseJoinIsCutOffDoesNotFenceItself(t *testing.T) {
 		u.stop()
 		require.NoError(t, u.wait(t))
 	})
+}
+
+// A static member whose session has ended joins again, within the same attempt, as a new member. Where the connection
+// breaks before that join is complete, the unit does not know its new ID and must not take it for another process.
+func TestEvictedMemberWhoseRejoinIsCutOffDoesNotFenceItself(t *testing.T) {
+	t.Parallel()
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		brokers, name := anyBroker(t)
+		var network wire
+		u := run(t, unit.Config{
+			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, Instance: "one", Guarantee: guarantee,
+			Restart: unit.Restart{Initial: 5 * time.Millisecond, Limit: 10},
+		})
+		u.ready(t)
+		put(t, brokers, keyed(name+"-in", "k", "x"))
+		take(t, brokers, name+"-out", 1)
+		lost := cutOnce(&network, kmsg.SyncGroup)
+		removed, err := kadm.NewClient(dial(t, brokers)).LeaveGroup(t.Context(), kadm.LeaveGroup(name).InstanceIDs("one"))
+		require.NoError(t, err)
+		require.NoError(t, removed.Error())
+		receive(t, lost)
+		put(t, brokers, keyed(name+"-in", "k", "x"))
+		require.Equal(t, []string{"1", "2"}, values(take(t, brokers, name+"-out", 2)))
+		u.stop()
+		require.NoError(t, u.wait(t))
+	})
+}
+
+// A member that another process has replaced ends for good, though it could not ask to join again: once it reaches the
+// brokers, it must not take the place back.
+func TestReplacedMemberThatCannotRejoinEndsForGood(t *testing.T) {
+	t.Parallel()
+	underBoth(t, func(t *testing.T, guarantee unit.Guarantee) {
+		brokers, name := anyBroker(t)
+		var network wire
+		older := run(t, unit.Config{
+			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, Instance: "one", Guarantee: guarantee,
+			Restart: unit.Restart{Initial: 5 * time.Millisecond, Limit: 10},
+		})
+		older.ready(t)
+		cutOnce(&network, kmsg.JoinGroup)
+		newer := run(t, unit.Config{
+			Brokers: brokers, Graph: countingOf(name), Sarama: lively, Instance: "one", Guarantee: guarantee,
+		})
+		require.ErrorIs(t, older.wait(t), cut.ErrFenced)
+		put(t, brokers, keyed(name+"-in", "k", "x"))
+		take(t, brokers, name+"-out", 1)
+		require.Zero(t, newer.Health().Restarts)
+		newer.stop()
+		require.NoError(t, newer.wait(t))
+	})
+}
+
+// cutOnce has the next request of a kind lost with its connection, and tells when it was.
+func cutOnce(network *wire, key kmsg.Key) <-chan struct{} {
+	done := make(chan struct{})
+	var once sync.Once
+	network.decide(func(k int16, _ []byte) (outcome fate) {
+		if k == int16(key) {
+			once.Do(func() { outcome = broken; close(done) })
+		}
+		return outcome
+	})
+	return done
 }

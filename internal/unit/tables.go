@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/callback"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/recovery"
 	"github.com/turntable-streams/turntable/internal/store"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
@@ -22,6 +23,7 @@ type tables struct {
 
 	dir     string
 	topicID func(topic string) (string, error)
+	ages    *ages
 
 	mu   sync.Mutex
 	open map[int32]*store.Store // of the group table, recovered
@@ -43,9 +45,9 @@ type reading struct {
 	end   int64 // 0 until it is known
 }
 
-func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error)) *tables {
+func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, error), ages *ages) *tables {
 	t := &tables{
-		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID,
+		group: string(goka.GroupTable(cfg.Graph.Group())), dir: cfg.StorageDir, topicID: topicID, ages: ages,
 		open: map[int32]*store.Store{}, reading: map[int32]*reading{}, kept: map[int32]kept{},
 	}
 	t.others = store.Builder(cfg.StorageDir, store.WithThrough())
@@ -64,27 +66,39 @@ func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, erro
 
 // build is Goka's storage builder.
 func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
-	if topic != t.group {
-		return t.others(topic, partition)
-	}
 	name, err := t.checkTopic(topic, partition)
+	if topic != t.group && errors.Is(err, recovery.ErrRecreated) {
+		// Only its topic can say what another group's table holds. The rows of the group's own table might be nowhere else.
+		t.ages.named(topic, partition).Info("the local store is discarded: its topic was deleted and created again")
+		if err = store.Remove(t.path(topic, partition)); err == nil {
+			name, err = t.checkTopic(topic, partition)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := t.reopen(partition, name.id)
-	if err == nil && s == nil {
-		s, err = t.table(topic, partition)
-	}
+	s, err := t.ages.build(topic, partition, func() (*store.Store, error) {
+		if topic != t.group {
+			return t.others(topic, partition)
+		}
+		if s, err := t.reopen(partition, name.id); s != nil || err != nil {
+			return s, err
+		}
+		return t.table(topic, partition)
+	})
 	if err != nil {
 		return nil, err
 	}
 	if err := name.keep(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if topic != t.group {
+		return s, nil
+	}
 	t.mu.Lock()
-	t.reading[partition] = &reading{store: s}
+	t.reading[partition] = &reading{store: s.Store}
 	t.mu.Unlock()
-	return &owned{Store: s, tables: t, partition: partition, topic: name.id}, nil
+	return &owned{aged: s, tables: t, topicID: name.id}, nil
 }
 
 // reopen returns the store in memory that an earlier generation has left, or nil: a rebalance must not read a whole table
@@ -109,22 +123,21 @@ func (t *tables) running() {
 
 // owned is among the tables from its recovery until Goka closes it.
 type owned struct {
-	*store.Store
-	tables    *tables
-	partition int32
-	topic     string // its id
-	closed    bool   // under the tables' mutex
+	*aged
+	tables  *tables
+	topicID string
+	left    bool // it was closed; under the tables' mutex
 }
 
 // MarkRecovered implements storage.Storage.
 func (o *owned) MarkRecovered() error {
-	if err := o.Store.MarkRecovered(); err != nil {
+	if err := o.aged.MarkRecovered(); err != nil {
 		return err
 	}
 	o.tables.mu.Lock()
 	defer o.tables.mu.Unlock()
 	o.tables.forgetReading(o)
-	if !o.closed { // Goka does not wait for this where the session ends
+	if !o.left { // Goka does not wait for this where the session ends
 		o.tables.open[o.partition] = o.Store
 	}
 	return nil
@@ -133,17 +146,17 @@ func (o *owned) MarkRecovered() error {
 // Close implements storage.Storage.
 func (o *owned) Close() error {
 	o.tables.mu.Lock()
-	o.closed = true
+	o.left = true
 	o.tables.forgetReading(o)
 	if o.tables.open[o.partition] == o.Store {
 		delete(o.tables.open, o.partition)
 	}
 	o.tables.mu.Unlock()
-	err := o.Store.Close()
+	err := o.aged.Close()
 	if err == nil && o.Path() == "" {
 		o.tables.mu.Lock()
 		defer o.tables.mu.Unlock()
-		o.tables.kept[o.partition] = kept{store: o.Store, topic: o.topic}
+		o.tables.kept[o.partition] = kept{store: o.Store, topic: o.topicID}
 	}
 	return err
 }

@@ -3,11 +3,14 @@ package unit
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/clock"
 )
 
 // Goka leaves MarkRecovered to itself when a session ends, and closes the store meanwhile. A store that is closed must
@@ -15,7 +18,8 @@ import (
 func TestStoreThatIsClosedWhileItRecoversIsNotKept(t *testing.T) {
 	g := goka.DefineGroup("g", goka.Persist(codec.String()),
 		goka.Input("in", codec.String(), func(goka.Context, any) {}))
-	tables := newTables(Config{Graph: g}, nil, func(string) (string, error) { return "", nil })
+	hourly := newAges(clock.System(), zap.NewNop(), func(string) (time.Duration, error) { return time.Hour, nil })
+	tables := newTables(Config{Graph: g}, nil, func(string) (string, error) { return "", nil }, hourly)
 	for range 2000 {
 		s, err := tables.build("g-table", 0)
 		require.NoError(t, err)

@@ -1,11 +1,16 @@
 package unit
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/IBM/sarama"
 
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
@@ -25,30 +30,82 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	if err != nil || id == "" || t.dir == "" {
 		return topicName{id: id}, err
 	}
-	dir := filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
-	was, err := os.ReadFile(filepath.Join(dir, topicFile))
+	dir := t.path(topic, partition)
+	name := topicName{file: filepath.Join(dir, topicFile), id: id}
+	was, err := os.ReadFile(name.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return topicName{file: filepath.Join(dir, topicFile), id: id}, nil
+		return name, nil
 	case err != nil:
 		return topicName{}, fmt.Errorf("unit: %w", err)
+	case !isTopicID(was):
+		// A power loss can leave the file without its content, as builds that did not sync it could. The check is skipped
+		// once, as where the file is missing.
+		return name, nil
 	case string(was) != id:
 		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
 	}
-	return topicName{id: id}, nil
+	return name, nil
 }
 
-// keep writes the id once the store is there.
+// path is the directory of a store, as store.Builder names it.
+func (t *tables) path(topic string, partition int32) string {
+	return filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
+}
+
+// isTopicID reports whether the bytes are a topic id as recovery.TopicManager.TopicID writes it.
+func isTopicID(b []byte) bool {
+	raw, err := hex.DecodeString(string(b))
+	return err == nil && len(raw) == len(sarama.Uuid{})
+}
+
+// keep writes the id once the store is there. Its directory may be another than the one that was checked.
 func (n topicName) keep() error {
 	if n.file == "" {
 		return nil
 	}
-	written := n.file + ".new"
-	if err := os.WriteFile(written, []byte(n.id), 0o600); err != nil {
-		return fmt.Errorf("unit: %w", err)
+	if was, err := os.ReadFile(n.file); err == nil && string(was) == n.id {
+		return nil
 	}
-	if err := os.Rename(written, n.file); err != nil {
+	if err := replaceFile(n.file, []byte(n.id)); err != nil {
 		return fmt.Errorf("unit: %w", err)
 	}
 	return nil
+}
+
+// replaceFile writes a file so that a power loss leaves the old content or the new one. Without the two syncs the new
+// name can reach the disk before the bytes do, or not at all.
+func replaceFile(path string, content []byte) error {
+	written, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = written.Write(content)
+	if err == nil {
+		err = written.Sync()
+	}
+	if err = errors.Join(err, written.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(written.Name(), path); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+// syncDirectory makes the names in a directory survive a power loss, where the system can do so: Windows cannot open a
+// directory for it, and some file systems answer EINVAL.
+func syncDirectory(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

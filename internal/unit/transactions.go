@@ -1,7 +1,6 @@
 package unit
 
 import (
-	"net"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -42,33 +41,6 @@ func (u *Unit) producerConfig() *sarama.Config {
 	}
 	c.Producer.Transaction.Retry.Max = transactionRetries
 	c.Producer.Transaction.Retry.BackoffFunc = transactionPause
-	return c
-}
-
-// leasedConfig lets a producer without transactions send nothing once the lease is lost.
-func (r *run) leasedConfig() *sarama.Config {
-	c := r.unit.producerConfig()
-	if r.lease == nil {
-		return c
-	}
-	d := &cut.LeaseDialer{Lease: r.lease, Opaque: c.Net.TLS.Enable}
-	if c.Net.Proxy.Enable {
-		d.Inner = c.Net.Proxy.Dialer
-	} else {
-		d.Inner = &net.Dialer{Timeout: c.Net.DialTimeout, KeepAlive: c.Net.KeepAlive, LocalAddr: c.Net.LocalAddr}
-	}
-	c.Net.Proxy.Enable, c.Net.Proxy.Dialer = true, d
-	// What the lease refuses looks to Sarama like a connection that broke, worth trying twenty times: the unit ends first.
-	pause := c.Producer.Retry.BackoffFunc
-	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
-		switch {
-		case r.lease.Lost():
-			return 0
-		case pause != nil:
-			return pause(retries, most)
-		}
-		return c.Producer.Retry.Backoff
-	}
 	return c
 }
 

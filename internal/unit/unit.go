@@ -217,7 +217,13 @@ func (u *Unit) Health() Health {
 	if g := r.currentGroup(); g != nil {
 		h.Lag = g.Lag()
 	}
-	if h.State == Running && !r.lease.Held() {
+	if h.State != Running {
+		return h
+	}
+	if err := r.failing(); err != nil {
+		h.State, h.Err = Degraded, err
+	}
+	if !r.lease.Held() {
 		h.State = Degraded
 	}
 	return h

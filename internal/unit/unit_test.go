@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/leaktest"
+	"github.com/turntable-streams/turntable/internal/testbroker"
 	"github.com/turntable-streams/turntable/internal/unit"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m, leaktest.Libraries()...)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }
 
 // cluster starts an embedded broker with topics of two partitions.
@@ -54,15 +55,24 @@ func count(v any) int {
 }
 
 // counting is a group that counts the records of a key and tells of each.
-func counting(group string) *goka.GroupGraph {
+func counting(group string) *goka.GroupGraph { return countingBetween(group, "in", "out") }
+
+// countingOf is counting of a group that has its topics to itself.
+func countingOf(name string) *goka.GroupGraph {
+	return countingBetween(name, goka.Stream(name+"-in"), goka.Stream(name+"-out"))
+}
+
+func countingBetween(group string, in, out goka.Stream) *goka.GroupGraph {
 	return goka.DefineGroup(goka.Group(group),
-		goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
-			n := strconv.Itoa(count(ctx.Value()) + 1)
-			ctx.Emit("out", ctx.Key(), n)
-			ctx.SetValue(n)
-		}),
-		goka.Output("out", codec.String()),
+		goka.Input(in, codec.String(), func(ctx goka.Context, _ any) { emitCount(ctx, out) }),
+		goka.Output(out, codec.String()),
 		goka.Persist(codec.String()))
+}
+
+func emitCount(ctx goka.Context, out goka.Stream) {
+	n := strconv.Itoa(count(ctx.Value()) + 1)
+	ctx.Emit(out, ctx.Key(), n)
+	ctx.SetValue(n)
 }
 
 type running struct {

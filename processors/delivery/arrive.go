@@ -15,14 +15,15 @@ func (e OutputArrived) apply(s *session) {
 		return // there is nothing to deliver
 	}
 	to, routed := s.destination(e.Output.ReplyTo)
+	routeID := topics.RouteIDOf(e.Output.ReplyTo)
+	if !routed { // without a service the route leads nowhere
+		s.dropRoute(routeID)
+		routeID = ""
+	}
 	if to.Kind == "" {
 		return
 	}
 	turn := turnOf(e.Record)
-	routeID := ""
-	if routed {
-		routeID = topics.RouteIDOf(e.Output.ReplyTo)
-	}
 	id := deliveryID(s.key, turn, to.Key()+"\x00"+routeID)
 	if s.known(id) {
 		return

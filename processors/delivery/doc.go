@@ -1,45 +1,79 @@
-// Package delivery brings an agent's outputs to whoever asked: every output with a reply route becomes a delivery, and
-// every delivery ends in one final receipt, delivered or dead with the reason.
+// Package delivery sends an agent's outputs to the callers that asked for them: every output with a reply route becomes a
+// delivery, and every delivery ends in one final receipt, delivered or dead with the reason.
 //
 //	message-output ----+                          +--> deliveries -----> sink --> receiver
 //	reply-to ----------+     one session's row    |                       |
-//	delivery-receipts -+--> (state, event, now) --+--> delivery-receipts <-+   (of attempts; the final one is ours)
+//	delivery-receipts -+--> (state, event, now) --+--> delivery-receipts <-+   (of attempts; Graph writes the final one)
 //	delivery-control --+     -> (state, effects)  +--> delivery-dlq
 //	deadlines ---------+            |             +--> reply-to (a tombstone: the route is used)
 //	                                | looks up
-//	delivery-receipts ------> one route's row: its circuit, what is on its way
+//	delivery-receipts ------> one route's row: its circuit breaker and its attempts in flight
 //
-// All topics are named "{agent}-..." and keyed by session. Two groups: Graph's has the deliveries, keyed by session;
-// RoutesGraph's has the routes, keyed by route, because a route's deliveries are spread over all partitions. The first
-// looks into the table of the second, which is late by some milliseconds: that costs an attempt, never a delivery.
-// Package sink makes the attempts; it owns no state.
+// All topics are named "{agent}-..." and keyed by session. There are two groups. Graph has the deliveries, keyed by
+// session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
+// Graph looks up the table of RoutesGraph, which may be stale by some milliseconds: that can cost an attempt, never a
+// delivery. Package sink performs the attempts; it owns no state.
 //
-// # What it promises
+// # Guarantees
 //
-// A delivery is named by session, turn and route: an output that comes again is the same delivery. An attempt is one
-// record on deliveries, emitted when it is due, and named by delivery and number; the receipt of any other attempt
-// changes nothing. Exactly one final receipt a delivery, with the turntable.id "{delivery}/final/{round}"; an
-// operator's requeue begins a new round. Outside Kafka an attempt is at-least-once, with the delivery's id as
-// Idempotency-Key.
+// A delivery is identified by session, turn and route: a repeated output is the same delivery. An attempt is one record
+// on deliveries, written when it is due, and identified by delivery and number; a receipt for any other attempt changes
+// nothing. A delivery has exactly one final receipt, with the turntable.id "{delivery}/final/{round}"; an operator's
+// requeue begins a new round. Outside Kafka an attempt is at-least-once, with the delivery's ID as Idempotency-Key.
 //
-// # Waiting
+//	                    what can be repeated                          what cannot happen
+//	delivery            an attempt, with the same Idempotency-Key     no final receipt, or two of them
+//	final receipt       the record, with the same ID                  a different outcome without an operator's Requeue
+//	receiver is down    its own attempts, until the budget is spent   a delay of another receiver
+//	sink crashes        its open attempts, after the lease            a lost delivery
+//	bearer token        -                                             a token in a frame, log, receipt or dead letter
 //
-// Nothing sleeps: retries, leases, open circuits, routes that have not come and what waits for an operator are
-// deadlines of the row. So a receiver that is down delays no other delivery. A failed attempt is followed by another
-// after a wait that is drawn, from the delivery's id, between zero and a bound that doubles from Service.Initial to
-// Service.Longest, or after what the receiver asked for (Retry-After) where that is longer; until Service.Budget is
-// spent. An attempt without a receipt is taken up again after the lease. What is deferred or lost spends no budget;
-// while the circuit is open it is spent.
+// # Retries
+//
+// Nothing sleeps: retries, leases, open circuits, routes that have not arrived and dead deliveries that wait for an
+// operator are deadlines of the row, so a receiver that is down delays no other delivery. After a failed attempt the next
+// one waits for a time that is drawn, from the delivery's ID, between zero and a bound that doubles from Service.Initial to
+// Service.Longest, or for the receiver's Retry-After if that is longer; until Service.Budget is spent. An attempt without
+// a receipt is retried after its lease. Deferred and lost attempts spend no budget. An open circuit does.
 //
 // # Routes and tokens
 //
-// With turn.WithDelivery an output names its route by a route_id, and the bearer token stays in the reply-to record,
-// which this package reads for itself and keeps in its own row until the delivery is over; from there it goes into the
-// records of attempts and nowhere else: not into receipts, dead letters or logs. An output whose route has not come
-// waits for it, for a limited time. A reply descriptor names a service, never an address: see sink.Services.
+// With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which
+// this package reads itself and keeps in its own row until the delivery ends. From there the token is written to the
+// records of attempts and nowhere else: not to receipts, dead letters or logs. An output whose route has not arrived waits
+// for it for a limited time. A reply descriptor names a service, never an address; see sink.Services.
+//
+// A route is kept until an output names it, for Rules.RouteTTL at most. An output drops the route that it names even if it
+// is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, and no more than
+// its row has room for; a new route evicts the oldest. An output whose route was evicted waits Rules.RouteWait, as for any
+// missing route, and ends in a final receipt, dead.
+//
+// # Agents that call agents
+//
+// An agent calls another as an asynchronous tool: a dispatcher turns the tool-use record into a chat request to the other
+// agent, with a reply route that names the caller's callback door. The called agent is an ordinary agent and answers as it
+// answers anybody. No thread waits.
+//
+//	user --> caller: message-input, model asks for delegate_task
+//	         caller --> dispatcher: tool-use
+//	                    dispatcher --> called agent: POST /api/chat {session--call, task, reply {service, token}}
+//	                    (the call is pending; nothing waits)
+//	                                   called agent: turn, message-output, delivery, sink
+//	         caller <------------------ sink: POST /api/tools/response {"result": answer}, Bearer token, Idempotency-Key
+//	         caller: tool-use-result, model answers --> user: message-output
+//
+//	what happens                             what the caller's model receives
+//	the called agent answers                 {"result":answer}
+//	its turn ends in an error                an error result with error.code and error.message
+//	it never answers, or its callback dies   an error result, reason timeout, at the tool deadline
+//	the task cannot be handed over           an error result immediately
+//	a callback arrives twice, or late        nothing: the sender gets 202, the record is dead-lettered
+//
+// The program examples/multiagent shows all of it in separate processes.
 //
 // # Sizes
 //
-// Everything in a row is bounded, by count and in bytes (Rules.RowLimit). What there is no room for is given up in this
-// order: dead deliveries that wait for an operator, memories, the newest deliveries, which are dead at once.
+// Everything in a row is bounded by count and in bytes (Rules.RowLimit). If there is no room, state is given up in this
+// order: dead deliveries that wait for an operator, memories of finished deliveries, then the newest deliveries, which end
+// dead immediately.
 package delivery

@@ -23,10 +23,9 @@ const (
 
 // Why a record is dead-lettered.
 const (
-	reasonTombstone  = "delivery: tombstone"
-	reasonRouteSize  = "delivery: route is too large"
-	reasonManyRoutes = "delivery: too many open routes"
-	reasonRouteRoom  = "delivery: no room in the session's row"
-	reasonNotDead    = "delivery: no dead delivery of that id is kept"
-	reasonBroken     = "delivery: the record cannot be applied"
+	reasonTombstone = "delivery: tombstone"
+	reasonRouteSize = "delivery: route is too large"
+	reasonRouteRoom = "delivery: no room in the session's row"
+	reasonNotDead   = "delivery: no dead delivery of that id is kept"
+	reasonBroken    = "delivery: the record cannot be applied"
 )

@@ -294,20 +294,6 @@ func TestRouteRemovalSparesOtherRoutesOfTheSession(t *testing.T) {
 	require.Empty(t, of[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
 }
 
-func TestTooManyRoutesAreRefusedWithoutTheirTokens(t *testing.T) {
-	p := newPlay(t)
-	for range maxRoutes {
-		e, _ := p.routeOf(harbor)
-		require.Empty(t, p.handle(e))
-	}
-	e, _ := p.routeOf(harbor)
-	require.Equal(t, effects{DeadLetter{Reason: reasonManyRoutes}}, p.handle(e))
-	e, _ = p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxToken) + `"}`)
-	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize}}, p.handle(e))
-	p.until(24 * time.Hour)
-	require.Empty(t, p.state().GetRoutes(), "they expire")
-}
-
 func TestWhatHasNoRoomIsDeadAtOnce(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.OpenLimit = 2 })
 	p.handle(p.outputOf("t1", harbor))

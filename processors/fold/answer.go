@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -28,7 +26,12 @@ func (s *session) answer(t *Turn, b topics.BatchMessage) {
 		reason := topics.ReasonTooLarge
 		b.Reason = &reason
 	}
-	s.think(t, Unthought{LatestInput: request.LatestInput, Reason: b.Reason})
+	// The turn processor takes a failure without an input for one of the step that is open when it reads it. By then the
+	// step of this turn may be over (cancelled, timed out) and that of the next message open, so a failure that cannot name
+	// its input is not written. If the step is still open, its think timeout ends it.
+	if _, err := topics.DecodeMessage(request.LatestInput); err == nil {
+		s.think(t, Unthought{LatestInput: request.LatestInput, Reason: b.Reason})
+	}
 }
 
 func (s *session) think(t *Turn, v Value) {
@@ -48,6 +51,21 @@ func (s *session) request(t *Turn) (m topics.EnrichedMessage) {
 	}
 	m.Cost = amount(raw, "cost")
 	return m
+}
+
+// withoutHistory is an enriched message with everything that request reads, except its history.
+func withoutHistory(enriched topics.Raw) topics.Raw {
+	short := []byte{'{'}
+	for _, name := range []string{"latest_input", "user_id", "cost"} {
+		if v, ok := topics.Lookup(enriched, name); ok {
+			if len(short) > 1 {
+				short = append(short, ',')
+			}
+			short = append(append(append(short, '"'), name...), `":`...)
+			short = append(short, v...)
+		}
+	}
+	return append(short, '}')
 }
 
 // amount is a member of an object that is a number, else nil.
@@ -79,7 +97,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 	r.TotalSessionCost = &total
 	if text := textBlocks(b.Messages); text != nil {
 		role := "assistant"
-		r.LastInputResponse = AppendMessages(nil, []jsontext.Value{jsontext.Value(topics.EncodeMessage(topics.Message{
+		r.LastInputResponse = AppendMessages(nil, []topics.Raw{topics.Raw(topics.EncodeMessage(topics.Message{
 			SessionID: &s.key, UserID: m.UserID, Role: &role, Content: text, Timestamp: &now,
 		}))})
 	}
@@ -89,7 +107,7 @@ func (s *session) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage)
 // textBlocks are the texts of the assistant as content blocks, nil where it wrote none.
 func textBlocks(messages topics.Raw) topics.Raw {
 	elements, _ := topics.Elements(messages)
-	var blocks []jsontext.Value
+	var blocks []topics.Raw
 	for _, m := range elements {
 		role, _ := topics.Lookup(m, "role")
 		text, _ := topics.Lookup(m, "content")

@@ -1,8 +1,10 @@
 package fold
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,4 +117,77 @@ func TestRequestsAreKeptOnlyWhereTheyAreNeeded(t *testing.T) {
 		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
 	}))
 	require.Empty(t, p.parts)
+}
+
+func TestFailureThatCannotNameItsInputIsNotWritten(t *testing.T) {
+	cancel := Controlled{Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel}}
+	endings := map[string]func(p *play) effects{
+		"cancelled by a control record": func(p *play) effects { return p.handle(cancel) },
+		"cancelled by its run": func(p *play) effects {
+			return p.handle(terminalRecord(p.tb, "t", 2, okResult(stopCancelled)))
+		},
+		"failed": func(p *play) effects { return p.handle(terminalRecord(p.tb, "t", 2, topics.AgentResult{})) },
+		"gap":    func(p *play) effects { return p.handle(terminalRecord(p.tb, "t", 3, okResult("end_turn"))) },
+		"silent": func(p *play) effects { return p.until(p.rules.Silence) },
+		"evicted": func(p *play) (es effects) {
+			for i := range p.rules.OpenLimit {
+				p.now = p.now.Add(time.Second)
+				es = p.handle(eventRecord(p.tb, "u"+strconv.Itoa(i), 1, startEvent("m")))
+			}
+			return es
+		},
+	}
+	for kind, request := range map[string]topics.Raw{
+		"no request": nil, "no input": topics.Raw(`{"history":[]}`), "null": topics.Raw(`{"latest_input":null}`),
+		"no message": topics.Raw(`{"latest_input":"now"}`),
+	} {
+		for name, end := range endings {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				p := newPlay(t, thinking)
+				p.handle(streamRecord(t, topics.AgentEvent{
+					TurnID: "t", Seq: 1, Request: request, Event: topics.Raw(startEvent("m")),
+				}))
+				es := end(p)
+				require.Len(t, es.batches(), 1)
+				require.NotEqual(t, topics.BatchComplete, es.batches()[0].State)
+				responses, failures := es.answers()
+				require.Empty(t, responses)
+				require.Empty(t, failures, "the turn processor would fail whichever step is open")
+			})
+		}
+	}
+}
+
+func TestCancelledTurnWithARequestNamesItsInput(t *testing.T) {
+	p := newPlay(t, thinking)
+	p.handle(streamRecord(t, topics.AgentEvent{
+		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
+	}))
+	_, failures := p.handle(Controlled{
+		Session: "s", Cause: "c", Control: topics.Control{Action: topics.ActionCancel},
+	}).answers()
+	require.Len(t, failures, 1)
+	require.Equal(t, `{"role":"user","content":"now"}`, failures[0].LatestInput.String())
+	require.Equal(t, topics.ReasonCancelled, *failures[0].Reason)
+}
+
+func TestRequestThatDoesNotFitIsKeptWithoutItsHistory(t *testing.T) {
+	large := strings.Replace(askedRequest, "before", strings.Repeat("x", DefaultRules().eventLimit()), 1)
+	_, es := asking(t, large, topics.AgentResult{})
+	_, failures := es.answers()
+	require.Len(t, failures, 1)
+	require.Equal(t, `{"role":"user","content":"now"}`, failures[0].LatestInput.String())
+	_, es = asking(t, large, okResult("end_turn"))
+	responses, _ := es.answers()
+	require.Len(t, responses, 1)
+	require.Equal(t, `{"role":"user","content":"now"}`, responses[0].LastInputMessage.String())
+	require.Nil(t, responses[0].PreviousMessages)
+	require.Equal(t, "mira", *responses[0].UserID)
+	require.Equal(t, 0.75, *responses[0].TotalSessionCost)
+
+	p, es := asking(t, strings.Replace(large, "now", strings.Repeat("y", DefaultRules().eventLimit()), 1),
+		topics.AgentResult{})
+	_, failures = es.answers()
+	require.Empty(t, failures, "the input itself does not fit")
+	p.settle()
 }

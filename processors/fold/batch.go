@@ -6,42 +6,42 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Batch is a folded turn. Its first three fields are the contract's; the others are beyond it, and stand in the JSON of
 // AppendRecord only. It shares nothing with the folder it came from that the folder still changes.
 type Batch struct {
 	// Messages are JSON objects with exactly the contract's keys, in order.
-	Messages []jsontext.Value
+	Messages []topics.Raw
 	// StopReason is nil for null. It can be any JSON value that a done event named.
-	StopReason jsontext.Value
+	StopReason topics.Raw
 	// PendingInteraction is the last interaction request of a turn that paused; nil for null.
-	PendingInteraction jsontext.Value
+	PendingInteraction topics.Raw
 
 	// State is End.State, or else derived: failed after an error, cancelled if that is the stop reason, complete after a
 	// done event or with a terminal stop reason, else open.
 	State State
 	// Pending are all requests that neither a response nor a tool result has answered, in order, each as
 	// PendingInteraction would have it, paused or not.
-	Pending []jsontext.Value
+	Pending []topics.Raw
 	// Results are what the messages of tool results leave out, for those that have any of it, in order.
 	Results []Result
 	// Failed tells whether the turn had an error; Error is its text: End.Error, or that of the last error event.
 	Failed bool
 	Error  string
 	// Usage is an object with those of input, output, total and cost that the last usage event had; nil for none.
-	Usage jsontext.Value
+	Usage topics.Raw
 	// Malformed counts the events that were left out.
 	Malformed int
 }
 
 // Result is what a tool result says beyond its message.
 type Result struct {
-	Message int            // its index in Batch.Messages
-	Denied  bool           // the call was refused, not failed
-	Data    jsontext.Value // its structured result; nil for none
-	Render  jsontext.Value // how it wants to be shown; nil for none
+	Message int        // its index in Batch.Messages
+	Denied  bool       // the call was refused, not failed
+	Data    topics.Raw // its structured result; nil for none
+	Render  topics.Raw // how it wants to be shown; nil for none
 }
 
 // Batch is the fold of the events so far. The folder goes on unchanged. It fails with ErrStopReason if the terminal
@@ -52,7 +52,7 @@ func (f *Folder) Batch(end End) (Batch, error) {
 		return Batch{}, err
 	}
 	b := Batch{
-		Messages: make([]jsontext.Value, len(f.messages)), StopReason: stop, State: end.State,
+		Messages: make([]topics.Raw, len(f.messages)), StopReason: stop, State: end.State,
 		Failed: f.failed || end.Error != "", Error: end.Error, Usage: usageOf(f.usage), Malformed: f.malformed,
 	}
 	if b.PendingInteraction, err = f.pendingInteraction(stop); err != nil {
@@ -91,7 +91,7 @@ func (b *Batch) derived(ended bool) State {
 }
 
 // resolve is the turn's stop reason: the terminal result's, else that of the last done event.
-func (f *Folder) resolve(terminal jsontext.Value) (jsontext.Value, error) {
+func (f *Folder) resolve(terminal topics.Raw) (topics.Raw, error) {
 	terminal = trimSpace(terminal)
 	if isNull(terminal) {
 		return f.StopReason(), nil
@@ -103,7 +103,7 @@ func (f *Folder) resolve(terminal jsontext.Value) (jsontext.Value, error) {
 	return bytes.Clone(stop), nil
 }
 
-func (f *Folder) pendingInteraction(stop jsontext.Value) (jsontext.Value, error) {
+func (f *Folder) pendingInteraction(stop topics.Raw) (topics.Raw, error) {
 	if len(f.requests) == 0 || !isString(stop) || unquote(stop) != "paused" {
 		return nil, nil
 	}
@@ -129,14 +129,14 @@ func (f *Folder) AssistantText() (string, error) {
 	return text.String(), nil
 }
 
-func textOf(v jsontext.Value) string {
+func textOf(v topics.Raw) string {
 	if isString(v) {
 		return unquote(v)
 	}
 	return string(v)
 }
 
-func usageOf(data jsontext.Value) jsontext.Value {
+func usageOf(data topics.Raw) topics.Raw {
 	var b []byte
 	for _, name := range []string{"input", "output", "total", "cost"} {
 		if v := lookup(data, name); !isNull(v) {

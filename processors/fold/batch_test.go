@@ -3,15 +3,16 @@ package fold
 import (
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func foldOf(t *testing.T, events ...string) *Folder {
 	t.Helper()
 	f := NewFolder()
 	for _, raw := range events {
-		e, err := DecodeEvent(jsontext.Value(raw))
+		e, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}
@@ -27,10 +28,10 @@ func TestStateIsDerivedFromEventsUnlessGiven(t *testing.T) {
 	}{
 		"no events":              {nil, End{}, Open},
 		"done":                   {[]string{done}, End{}, Complete},
-		"terminal reason":        {nil, End{StopReason: jsontext.Value(`"end_turn"`)}, Complete},
-		"null terminal reason":   {nil, End{StopReason: jsontext.Value("null")}, Open},
+		"terminal reason":        {nil, End{StopReason: topics.Raw(`"end_turn"`)}, Complete},
+		"null terminal reason":   {nil, End{StopReason: topics.Raw("null")}, Open},
 		"cancelled by done":      {[]string{`{"type":"done","stopReason":"cancelled"}`}, End{}, Cancelled},
-		"cancelled by result":    {[]string{done}, End{StopReason: jsontext.Value(`"cancelled"`)}, Cancelled},
+		"cancelled by result":    {[]string{done}, End{StopReason: topics.Raw(`"cancelled"`)}, Cancelled},
 		"error":                  {[]string{failure}, End{}, Failed},
 		"error and done":         {[]string{failure, done}, End{}, Failed},
 		"error of the result":    {nil, End{Error: "gone"}, Failed},
@@ -94,7 +95,7 @@ func TestEnvelopeLeavesNullsOut(t *testing.T) {
 	require.Equal(t, `{"messages":[{"role":"assistant","content":"hi"}]}`, string(b.AppendEnvelope(nil)))
 
 	f := foldOf(t, `{"type":"interaction_request","id":"r"}`)
-	b, err = f.Batch(End{StopReason: jsontext.Value(` "paused" `)})
+	b, err = f.Batch(End{StopReason: topics.Raw(` "paused" `)})
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[],"stop_reason":"paused","pending_interaction":`+
 		`{"type":"interaction_request","id":"r","tool":null}}`, string(b.AppendEnvelope(nil)))
@@ -102,7 +103,7 @@ func TestEnvelopeLeavesNullsOut(t *testing.T) {
 
 func TestTerminalStopReasonIsAString(t *testing.T) {
 	for _, stop := range []string{`5`, `["paused"]`, `{}`, `false`, `"`, `"a" "b"`, "\"\xff\""} {
-		_, err := foldOf(t).Batch(End{StopReason: jsontext.Value(stop)})
+		_, err := foldOf(t).Batch(End{StopReason: topics.Raw(stop)})
 		require.ErrorIs(t, err, ErrStopReason, stop)
 	}
 }
@@ -117,7 +118,7 @@ func TestBatchIsNotChangedByLaterEvents(t *testing.T) {
 		`{"type":"message_delta","id":"a","delta":"y"}`, `{"type":"tool_call","id":"t","input":"later!"}`,
 		`{"type":"done","stopReason":"end_turn"}`,
 	} {
-		e, err := DecodeEvent(jsontext.Value(raw))
+		e, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}
@@ -151,8 +152,8 @@ func TestTrimTakesAnyMessages(t *testing.T) {
 		`[{"role":"to\u006fl"},null]`:                            `[null]`,
 		`[7,{"role":"to\u006fl"}]`:                               `[7,{"role":"to\u006fl"}]`,
 	} {
-		var messages []jsontext.Value
-		for m := range elements(jsontext.Value(in)) {
+		var messages []topics.Raw
+		for m := range elements(topics.Raw(in)) {
 			messages = append(messages, m)
 		}
 		require.Equal(t, want, string(AppendMessages(nil, Trim(messages))))

@@ -8,19 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // deltas is a turn of one block, as the live path has it.
-func deltas(n int, text string) []jsontext.Value {
-	events := []jsontext.Value{jsontext.Value(`{"type":"message_start","data":{"type":"message_start","id":"msg-0"}}`)}
+func deltas(n int, text string) []topics.Raw {
+	events := []topics.Raw{topics.Raw(`{"type":"message_start","data":{"type":"message_start","id":"msg-0"}}`)}
 	for range n {
 		events = append(events, fmt.Appendf(nil,
 			`{"type": "message_delta", "data": {"type": "message_delta", "id": "msg-0", "delta": %q}}`, text))
 	}
-	return append(events, jsontext.Value(`{"type":"message_end","data":{"type":"message_end","id":"msg-0"}}`),
-		jsontext.Value(`{"type":"done","data":{"type":"done"}}`))
+	return append(events, topics.Raw(`{"type":"message_end","data":{"type":"message_end","id":"msg-0"}}`),
+		topics.Raw(`{"type":"done","data":{"type":"done"}}`))
 }
 
 func rate(b *testing.B, events int) {
@@ -66,14 +67,14 @@ func BenchmarkFoldArray(b *testing.B) {
 
 // BenchmarkFoldTools folds calls, refreshes and results.
 func BenchmarkFoldTools(b *testing.B) {
-	var raws []jsontext.Value
+	var raws []topics.Raw
 	for i := range 1000 {
 		id := strconv.Itoa(i)
 		raws = append(raws,
-			jsontext.Value(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search","input":{}}}`),
-			jsontext.Value(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search",`+
+			topics.Raw(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search","input":{}}}`),
+			topics.Raw(`{"type":"tool_call","data":{"type":"tool_call","id":"t`+id+`","name":"search",`+
 				`"input":{"q":"x"}}}`),
-			jsontext.Value(`{"type":"tool_result","data":{"type":"tool_result","id":"t`+id+`","output":"found"}}`))
+			topics.Raw(`{"type":"tool_result","data":{"type":"tool_result","id":"t`+id+`","output":"found"}}`))
 	}
 	b.ReportAllocs()
 	for b.Loop() {

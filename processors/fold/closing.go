@@ -126,11 +126,11 @@ func (s *session) foldAll(t *Turn, logs []Log, e ending) topics.BatchMessage {
 		batch, _ = f.Batch(e.end)
 	}
 	b := topics.BatchMessage{
-		Messages: AppendMessages(nil, batch.Messages), StopReason: topics.Raw(batch.StopReason),
-		PendingInteraction: topics.Raw(batch.PendingInteraction),
+		Messages: AppendMessages(nil, batch.Messages), StopReason: batch.StopReason,
+		PendingInteraction: batch.PendingInteraction,
 		SessionID:          s.key, TurnID: t.Id, Attempt: int64(t.Attempt), State: string(batch.State), Seq: int64(t.Seq),
 		PendingInteractions: AppendMessages(nil, batch.Pending), ToolResults: appendResults(nil, batch.Results),
-		Usage: topics.Raw(batch.Usage), MalformedEvents: int64(batch.Malformed) + int64(t.Refused),
+		Usage: batch.Usage, MalformedEvents: int64(batch.Malformed) + int64(t.Refused),
 	}
 	if batch.Failed {
 		text := clipped(batch.Error)

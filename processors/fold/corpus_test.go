@@ -8,21 +8,30 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // golden is a line of testdata/turns.jsonl; its README says what the fields mean.
 type golden struct {
-	ID            string           `json:"id"`
-	Rule          string           `json:"rule"`
-	Events        jsontext.Value   `json:"events"`
-	StopReason    jsontext.Value   `json:"stop_reason"`
-	Batch         jsontext.Value   `json:"batch"`
-	Trimmed       []jsontext.Value `json:"trimmed"`
-	AssistantText string           `json:"assistant_text"`
-	Malformed     int              `json:"malformed"`
-	StrictError   bool             `json:"strict_error"`
-	Error         bool             `json:"error"`
+	ID            string       `json:"id"`
+	Rule          string       `json:"rule"`
+	Events        topics.Raw   `json:"events"`
+	StopReason    topics.Raw   `json:"stop_reason"`
+	Batch         topics.Raw   `json:"batch"`
+	Trimmed       []topics.Raw `json:"trimmed"`
+	AssistantText string       `json:"assistant_text"`
+	Malformed     int          `json:"malformed"`
+	StrictError   bool         `json:"strict_error"`
+	Error         bool         `json:"error"`
 }
+
+// rawValues makes json.Unmarshal copy values into topics.Raw fields byte for byte.
+var rawValues = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *topics.Raw) error {
+	v, err := d.ReadValue()
+	*to = bytes.Clone(v)
+	return err
+}))
 
 func corpus(t testing.TB) []golden {
 	t.Helper()
@@ -31,7 +40,7 @@ func corpus(t testing.TB) []golden {
 	var turns []golden
 	for line := range bytes.Lines(file) {
 		var g golden
-		require.NoError(t, json.Unmarshal(line, &g, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+		require.NoError(t, json.Unmarshal(line, &g, rawValues, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
 		turns = append(turns, g)
 	}
 	require.GreaterOrEqual(t, len(turns), 40)

@@ -48,9 +48,10 @@ func (s *session) gapEnds(t *Turn) int64 {
 	return t.GapMs + s.rules.GapAfter.Milliseconds()
 }
 
-// graceEnds is until when a terminal record is waited for, 0 where the turn is not done.
+// graceEnds is when a done turn closes without its terminal record: 0 where the turn is not done, or where a record is
+// known to be missing. That record may be the done event with the stop reason, so such a turn waits for the end of the gap.
 func (s *session) graceEnds(t *Turn) int64 {
-	if !t.Done {
+	if !t.Done || len(t.Held) > 0 {
 		return 0
 	}
 	return t.TouchedMs + s.rules.Grace.Milliseconds()

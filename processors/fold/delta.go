@@ -3,7 +3,7 @@ package fold
 import (
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Deltas of text are nearly all of a stream. readDelta reads the plain ones, in either encoding, in one pass over their
@@ -35,11 +35,11 @@ func readDelta(raw []byte) (e Event, ok bool) {
 type plainDelta struct {
 	raw   []byte
 	ascii bool
-	data  jsontext.Value
+	data  topics.Raw
 	inner deltaFields
 }
 
-type deltaFields struct{ kind, id, delta jsontext.Value }
+type deltaFields struct{ kind, id, delta topics.Raw }
 
 // object reads an object of nothing but type, id, delta and, if it is the outer one, data; each once, all but data
 // strings, and only delta with escapes.
@@ -87,7 +87,7 @@ func (p *plainDelta) object(i int, inner bool) (end int, f deltaFields, ok bool)
 	}
 }
 
-func (f *deltaFields) set(name string, value jsontext.Value, escaped bool) bool {
+func (f *deltaFields) set(name string, value topics.Raw, escaped bool) bool {
 	field := &f.kind
 	switch name {
 	case "type":

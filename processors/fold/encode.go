@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // AppendJSON appends the batch as fold gives it: messages, stop_reason and pending_interaction, nulls kept.
@@ -64,7 +66,7 @@ func (r Result) append(dst []byte) []byte {
 }
 
 // AppendMessages appends the messages as a JSON array.
-func AppendMessages(dst []byte, messages []jsontext.Value) []byte {
+func AppendMessages(dst []byte, messages []topics.Raw) []byte {
 	dst = append(dst, '[')
 	for i, m := range messages {
 		if i > 0 {

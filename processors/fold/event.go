@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Event is one event of the canonical vocabulary. Its values alias the bytes it was decoded from, which must not be
@@ -16,28 +17,28 @@ type Event struct {
 	// or forwards such an event.
 	Type string
 
-	raw   jsontext.Value // as it came
-	data  jsontext.Value // what fold reads, nil if it is falsy
+	raw   topics.Raw // as it came
+	data  topics.Raw // what fold reads, nil if it is falsy
 	flat  bool
-	id    jsontext.Value // of a message_delta: these two members of data as they came, nil if absent
-	delta jsontext.Value
+	id    topics.Raw // of a message_delta: these two members of data as they came, nil if absent
+	delta topics.Raw
 }
 
 // DecodeEvent reads an event in either encoding (R50): wrapped, {"type":T,"data":{...}}, or flat, its fields beside
 // its type. It fails with ErrSyntax for what is no JSON in UTF-8, ErrDepth for data that nests deeper than MaxDepth,
 // and ErrMalformed for JSON that is no object. A lone surrogate escape becomes U+FFFD, except in the text of a delta,
 // whose other half may be in the next.
-func DecodeEvent(raw jsontext.Value) (Event, error) { return decodeEvent(raw, false) }
+func DecodeEvent(raw topics.Raw) (Event, error) { return decodeEvent(raw, false) }
 
 // decodeEvent spares the check of JSON that was checked with what it stands in.
-func decodeEvent(raw jsontext.Value, checked bool) (Event, error) {
+func decodeEvent(raw topics.Raw, checked bool) (Event, error) {
 	if e, ok := readDelta(raw); ok {
 		return e, nil
 	}
 	return decodeAny(raw, checked)
 }
 
-func decodeAny(raw jsontext.Value, checked bool) (Event, error) {
+func decodeAny(raw topics.Raw, checked bool) (Event, error) {
 	raw = trimSpace(raw)
 	if codec.Deeper(raw, MaxDepth+1) {
 		return Event{}, ErrDepth
@@ -65,7 +66,7 @@ func decodeAny(raw jsontext.Value, checked bool) (Event, error) {
 }
 
 // restoreDelta takes back what was mended in the text of a delta: raw is the event as it came.
-func (e *Event) restoreDelta(raw jsontext.Value) {
+func (e *Event) restoreDelta(raw topics.Raw) {
 	came := Event{raw: raw}
 	came.read()
 	copy(e.delta, lookup(came.data, "delta"))
@@ -73,7 +74,7 @@ func (e *Event) restoreDelta(raw jsontext.Value) {
 
 // read finds the type and the data of a valid object, and tells its encoding.
 func (e *Event) read() {
-	var kind, data jsontext.Value
+	var kind, data topics.Raw
 	var wrapped, beside, resultFields, dataFields bool
 	for name, value := range members(e.raw) {
 		switch name {
@@ -102,31 +103,31 @@ func (e *Event) read() {
 }
 
 // NewEvent is the event of a type with the given data. It fails as DecodeEvent does.
-func NewEvent(kind string, data jsontext.Value) (Event, error) {
+func NewEvent(kind string, data topics.Raw) (Event, error) {
 	return DecodeEvent(appendWrapped(nil, kind, data))
 }
 
 // Done is the event that ends a turn with a stop reason, a JSON value; as the corrective done that a stream appends
 // when its terminal result names another reason than its events, it has neither type nor trace id inside.
-func Done(stopReason jsontext.Value) Event {
+func Done(stopReason topics.Raw) Event {
 	raw := append(append([]byte(`{"type":"done","data":{"stopReason":`), orNull(stopReason)...), "}}"...)
 	e, err := DecodeEvent(raw)
 	if err != nil {
 		// Of what is no JSON nothing can be said but that the turn is over.
-		e, _ = DecodeEvent(jsontext.Value(`{"type":"done","data":{}}`))
+		e, _ = DecodeEvent(topics.Raw(`{"type":"done","data":{}}`))
 	}
 	return e
 }
 
 // Data is what fold reads of the event: the value of data if it is wrapped, the event itself if it is flat; nil if it
 // is absent or falsy as Python has it (null, false, 0, "", [], {}).
-func (e Event) Data() jsontext.Value { return e.data }
+func (e Event) Data() topics.Raw { return e.data }
 
 // Flat reports whether the event came with its fields beside its type.
 func (e Event) Flat() bool { return e.flat }
 
 // Field is a member of the event's data as it came (null is null); ok tells whether there is one.
-func (e Event) Field(name string) (value jsontext.Value, ok bool) {
+func (e Event) Field(name string) (value topics.Raw, ok bool) {
 	value = lookup(e.data, name)
 	return value, value != nil
 }
@@ -141,21 +142,21 @@ func (e Event) AppendJSON(dst []byte) []byte {
 }
 
 // Wrapped is what AppendJSON appends.
-func (e Event) Wrapped() jsontext.Value { return e.AppendJSON(nil) }
+func (e Event) Wrapped() topics.Raw { return e.AppendJSON(nil) }
 
-func appendWrapped(dst []byte, kind string, data jsontext.Value) []byte {
+func appendWrapped(dst []byte, kind string, data topics.Raw) []byte {
 	dst = append(dst, `{"type":`...)
 	dst, _ = jsontext.AppendQuote(dst, kind)
 	dst = append(dst, `,"data":`...)
 	if len(data) == 0 {
-		data = jsontext.Value("{}")
+		data = topics.Raw("{}")
 	}
 	return append(append(dst, data...), '}')
 }
 
-func orNull(v jsontext.Value) jsontext.Value {
+func orNull(v topics.Raw) topics.Raw {
 	if len(v) == 0 {
-		return jsontext.Value("null")
+		return topics.Raw("null")
 	}
 	return v
 }

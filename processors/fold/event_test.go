@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func TestEventsKeepTheirBytes(t *testing.T) {
@@ -31,7 +32,7 @@ func TestEventsKeepTheirBytes(t *testing.T) {
 		`{"type":"message","data":{"text":"\ud83d\ude42\udc00"}}`: `{"type":"message",` +
 			`"data":{"text":"\ud83d\ude42\ufffd"}}`,
 	} {
-		e, err := DecodeEvent(jsontext.Value(" " + raw + "\n"))
+		e, err := DecodeEvent(topics.Raw(" " + raw + "\n"))
 		require.NoError(t, err)
 		if want == "" {
 			want = raw
@@ -42,7 +43,7 @@ func TestEventsKeepTheirBytes(t *testing.T) {
 
 func TestTypelessEventsHaveNoType(t *testing.T) {
 	for _, kind := range []string{`0`, `-0.0`, `false`, `null`, `""`, `[]`, `{ }`} {
-		e, err := DecodeEvent(jsontext.Value(`{"type":` + kind + `,"text":"x"}`))
+		e, err := DecodeEvent(topics.Raw(`{"type":` + kind + `,"text":"x"}`))
 		require.NoError(t, err)
 		require.Empty(t, e.Type)
 	}
@@ -55,27 +56,27 @@ func TestBadEventsAreRefusedByName(t *testing.T) {
 		`{"type":"x","data":` + strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1) + `}`: ErrDepth,
 		strings.Repeat("[", 1<<20): ErrDepth,
 	} {
-		_, err := DecodeEvent(jsontext.Value(raw))
+		_, err := DecodeEvent(topics.Raw(raw))
 		require.ErrorIs(t, err, want)
 	}
 	nested := strings.Repeat("[", MaxDepth-1) + strings.Repeat("]", MaxDepth-1)
 	for _, raw := range []string{`{"type":"x","data":{"v":` + nested + `}}`, `{"type":"x","v":` + nested + `}`} {
-		_, err := DecodeEvent(jsontext.Value(raw))
+		_, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
-		_, err = DecodeEvent(jsontext.Value(strings.Replace(raw, "[]", "[[]]", 1)))
+		_, err = DecodeEvent(topics.Raw(strings.Replace(raw, "[]", "[[]]", 1)))
 		require.ErrorIs(t, err, ErrDepth)
 	}
 }
 
 func TestDoneCarriesNothingButItsReason(t *testing.T) {
 	require.Equal(t, `{"type":"done","data":{"stopReason":"end_turn"}}`,
-		string(Done(jsontext.Value(`"end_turn"`)).Wrapped()))
+		string(Done(topics.Raw(`"end_turn"`)).Wrapped()))
 	require.Equal(t, `{"type":"done","data":{"stopReason":null}}`, string(Done(nil).Wrapped()))
-	require.Equal(t, `{"type":"done","data":{}}`, string(Done(jsontext.Value(`}`)).Wrapped()))
+	require.Equal(t, `{"type":"done","data":{}}`, string(Done(topics.Raw(`}`)).Wrapped()))
 }
 
 func TestFieldsAreOfTheData(t *testing.T) {
-	e, err := DecodeEvent(jsontext.Value(`{"type":"x","id":"outer","data":{"id":null,"v":1}}`))
+	e, err := DecodeEvent(topics.Raw(`{"type":"x","id":"outer","data":{"id":null,"v":1}}`))
 	require.NoError(t, err)
 	id, ok := e.Field("id")
 	require.True(t, ok)
@@ -83,18 +84,18 @@ func TestFieldsAreOfTheData(t *testing.T) {
 	_, ok = e.Field("type")
 	require.False(t, ok)
 	require.False(t, e.Flat())
-	e, err = NewEvent("x", jsontext.Value(`[1]`))
+	e, err = NewEvent("x", topics.Raw(`[1]`))
 	require.NoError(t, err)
 	_, ok = e.Field("id")
 	require.False(t, ok)
-	_, err = NewEvent("x", jsontext.Value(`{},"type":"y"`))
+	_, err = NewEvent("x", topics.Raw(`{},"type":"y"`))
 	require.NoError(t, err)
 }
 
 func TestMenderHoldsHalvesBack(t *testing.T) {
 	var m Mender
 	sent := func(raw string) (texts []string) {
-		e, err := DecodeEvent(jsontext.Value(raw))
+		e, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
 		for _, e := range m.Append(nil, e) {
 			texts = append(texts, string(e.Wrapped()))
@@ -132,7 +133,7 @@ func TestLogsRefuseDamage(t *testing.T) {
 	} {
 		require.ErrorIs(t, NewFolder().AddLog(Log(l)), ErrLog, "%q", l)
 	}
-	e, err := DecodeEvent(jsontext.Value(`{"type":"done"}`))
+	e, err := DecodeEvent(topics.Raw(`{"type":"done"}`))
 	require.NoError(t, err)
 	require.ErrorIs(t, NewFolder().AddLog(Log("z").Append(e)), ErrLog)
 }
@@ -146,12 +147,12 @@ func TestLogsAreSmall(t *testing.T) {
 	}
 	require.Less(t, len(Compact(events...)), 10_000*5+64)
 
-	thought, err := DecodeEvent(jsontext.Value(`{"type":"thought_delta","id":"r","delta":"hm"}`))
+	thought, err := DecodeEvent(topics.Raw(`{"type":"thought_delta","id":"r","delta":"hm"}`))
 	require.NoError(t, err)
 	require.Empty(t, Compact(thought))
 	var l Log
 	for _, n := range []string{"1", "2", "3"} {
-		call, err := NewEvent("tool_call", jsontext.Value(`{"id":"t","name":"n","input":`+n+`}`))
+		call, err := NewEvent("tool_call", topics.Raw(`{"id":"t","name":"n","input":`+n+`}`))
 		require.NoError(t, err)
 		l = l.Append(call)
 	}
@@ -160,7 +161,7 @@ func TestLogsAreSmall(t *testing.T) {
 
 func mustEvent(t *testing.T, kind, data string) Event {
 	t.Helper()
-	e, err := NewEvent(kind, jsontext.Value(data))
+	e, err := NewEvent(kind, topics.Raw(data))
 	require.NoError(t, err)
 	return e
 }

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func turn() []fold.Event {
@@ -19,7 +18,7 @@ func turn() []fold.Event {
 		`{"type":"tool_call","id":"t1","name":"search","input":{"q":"France"}}`,
 		`{"type":"tool_result","id":"t1","output":"Paris"}`,
 	} {
-		e, err := fold.DecodeEvent(jsontext.Value(raw))
+		e, err := fold.DecodeEvent(topics.Raw(raw))
 		if err != nil {
 			panic(err)
 		}
@@ -29,7 +28,7 @@ func turn() []fold.Event {
 }
 
 func ExampleFold() {
-	batch, err := fold.Fold(append(turn(), fold.Done(jsontext.Value(`"end_turn"`))))
+	batch, err := fold.Fold(append(turn(), fold.Done(topics.Raw(`"end_turn"`))))
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +44,7 @@ func ExampleFold() {
 }
 
 func ExampleFoldJSON() {
-	batch, err := fold.FoldJSON(jsontext.Value(`[{"type":"message","text":"Paris"}]`), jsontext.Value(`"end_turn"`))
+	batch, err := fold.FoldJSON(topics.Raw(`[{"type":"message","text":"Paris"}]`), topics.Raw(`"end_turn"`))
 	if err != nil {
 		panic(err)
 	}
@@ -72,12 +71,12 @@ func ExampleFolder() {
 
 func ExampleFolder_Batch() {
 	f := fold.NewFolder()
-	_ = f.AddJSON(jsontext.Value(`[
+	_ = f.AddJSON(topics.Raw(`[
 		{"type":"interaction_request","data":{"id":"r1","payload":{"toolCallId":"t1","toolName":"bash"}}},
 		{"type":"interaction_request","data":{"id":"r2","payload":{"toolCallId":"t2","toolName":"write"}}},
 		{"type":"done","data":{}}
 	]`))
-	batch, err := f.Batch(fold.End{StopReason: jsontext.Value(`"paused"`)})
+	batch, err := f.Batch(fold.End{StopReason: topics.Raw(`"paused"`)})
 	if err != nil {
 		panic(err)
 	}
@@ -137,7 +136,7 @@ func ExampleCompact() {
 }
 
 func ExampleStrict() {
-	_, err := fold.FoldJSON(jsontext.Value(`[{"type":"message","data":"text"}]`), nil, fold.Strict())
+	_, err := fold.FoldJSON(topics.Raw(`[{"type":"message","data":"text"}]`), nil, fold.Strict())
 	fmt.Println(err)
 	// Output:
 	// fold: malformed event: data is no object
@@ -161,7 +160,7 @@ func ExampleAssistantText() {
 
 func ExampleDecodeEvent() {
 	for _, raw := range []string{`{"type":"done","data":{"stopReason":null}}`, `{"type":"done","stopReason":null}`} {
-		e, err := fold.DecodeEvent(jsontext.Value(raw))
+		e, err := fold.DecodeEvent(topics.Raw(raw))
 		if err != nil {
 			panic(err)
 		}
@@ -173,7 +172,7 @@ func ExampleDecodeEvent() {
 }
 
 func ExampleBatch_AppendRecordFields() {
-	batch, err := fold.FoldJSON(jsontext.Value(`[{"type":"usage","input":12,"output":3},{"type":"done"}]`), nil)
+	batch, err := fold.FoldJSON(topics.Raw(`[{"type":"usage","input":12,"output":3},{"type":"done"}]`), nil)
 	if err != nil {
 		panic(err)
 	}
@@ -197,7 +196,7 @@ func ExampleMender() {
 	var m fold.Mender
 	var sent []fold.Event
 	for _, half := range []string{`"Hi \ud83d"`, `"\ude42"`} {
-		e, err := fold.NewEvent("message_delta", jsontext.Value(`{"id":"msg-0","delta":`+half+`}`))
+		e, err := fold.NewEvent("message_delta", topics.Raw(`{"id":"msg-0","delta":`+half+`}`))
 		if err != nil {
 			panic(err)
 		}

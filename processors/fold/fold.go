@@ -1,12 +1,7 @@
-// Package fold turns the canonical event stream of an agent's turn into batch messages. Batch and stream cannot differ,
-// since a batch is nothing but the fold of the events that were streamed.
-//
-// This half of the package is pure: Event is one event, Folder folds events one by one, Fold all at once, Log keeps
-// them small until they are folded, Trim cuts a batch to its trailing unit.
 package fold
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Fold folds a whole turn, as a Folder does. The stop reason is that of the events; where a terminal result names
@@ -24,7 +19,7 @@ func Fold(events []Event, opts ...Option) (Batch, error) {
 // FoldJSON folds a turn given as a JSON array of events, in either encoding, with its terminal result's stop reason if
 // there is one. It fails with ErrEvents for what is no JSON array, with ErrDepth and as
 // Folder.Batch does.
-func FoldJSON(events, stopReason jsontext.Value, opts ...Option) (Batch, error) {
+func FoldJSON(events, stopReason topics.Raw, opts ...Option) (Batch, error) {
 	f := NewFolder(opts...)
 	if err := f.AddJSON(events); err != nil {
 		return Batch{}, err
@@ -44,7 +39,7 @@ func Strict() Option { return func(s *settings) { s.strict = true } }
 // End is what is known of a turn's end beside its events.
 type End struct {
 	// StopReason is the terminal result's: a JSON string, which wins over that of the events; nil or null for none.
-	StopReason jsontext.Value
+	StopReason topics.Raw
 	// State is the outcome, if the caller knows it. Empty, it is derived from the events: see Batch.State.
 	State State
 	// Error is the terminal result's error text; empty, that of the last error event counts.

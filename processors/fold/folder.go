@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Folder folds a turn event by event. It copies what it keeps. It is not safe for concurrent use.
@@ -20,14 +20,14 @@ type Folder struct {
 	key      []byte           // scratch
 
 	// The block that the last delta went to: nearly always the next one's too.
-	lastID jsontext.Value
+	lastID topics.Raw
 	last   int
 
 	done       bool
-	stopReason jsontext.Value
+	stopReason topics.Raw
 	failed     bool
-	failure    jsontext.Value
-	usage      jsontext.Value
+	failure    topics.Raw
+	usage      topics.Raw
 	malformed  int
 	size       int
 }
@@ -47,7 +47,7 @@ func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
 
 // AddJSON adds the events of a JSON array, each in either encoding. It fails with ErrEvents for what is no JSON array,
 // and with ErrDepth; an element that is no object is a malformed event. The elements before the fault are folded then.
-func (f *Folder) AddJSON(events jsontext.Value) error {
+func (f *Folder) AddJSON(events topics.Raw) error {
 	events = trimSpace(events)
 	if !isArray(events) || !utf8.Valid(events) || !valid(events) {
 		return ErrEvents
@@ -61,7 +61,7 @@ func (f *Folder) AddJSON(events jsontext.Value) error {
 }
 
 // addRaw is Add for an event that is not decoded yet, and known to be JSON.
-func (f *Folder) addRaw(raw jsontext.Value) error {
+func (f *Folder) addRaw(raw topics.Raw) error {
 	if !isObject(trimSpace(raw)) {
 		return f.apply(bad("no object"))
 	}
@@ -126,7 +126,7 @@ func (f *Folder) refuse(what string) error {
 	return nil
 }
 
-func (f *Folder) delta(id, text jsontext.Value) {
+func (f *Folder) delta(id, text topics.Raw) {
 	i := f.last
 	if i < 0 || id == nil || !bytes.Equal(id, f.lastID) {
 		var ok bool
@@ -140,13 +140,13 @@ func (f *Folder) delta(id, text jsontext.Value) {
 }
 
 // block is the message of an open block.
-func (f *Folder) block(id jsontext.Value) (i int, ok bool) {
+func (f *Folder) block(id topics.Raw) (i int, ok bool) {
 	f.key = appendKey(f.key[:0], id)
 	i, ok = f.open[string(f.key)]
 	return i, ok
 }
 
-func (f *Folder) keyOf(id jsontext.Value) string {
+func (f *Folder) keyOf(id topics.Raw) string {
 	f.key = appendKey(f.key[:0], id)
 	return string(f.key)
 }
@@ -182,7 +182,7 @@ func (f *Folder) result(o op) {
 
 // append adds a message whose values alias an event.
 func (f *Folder) append(m message) {
-	for _, v := range []*jsontext.Value{&m.id, &m.name, &m.payload, &m.isError, &m.data, &m.render} {
+	for _, v := range []*topics.Raw{&m.id, &m.name, &m.payload, &m.isError, &m.data, &m.render} {
 		*v = bytes.Clone(*v)
 		f.size += len(*v)
 	}
@@ -191,13 +191,13 @@ func (f *Folder) append(m message) {
 }
 
 // keep replaces what the folder holds by a copy of v.
-func (f *Folder) keep(held *jsontext.Value, v jsontext.Value) {
+func (f *Folder) keep(held *topics.Raw, v topics.Raw) {
 	f.size += len(v) - len(*held)
 	*held = bytes.Clone(v)
 }
 
 // StopReason is that of the last done event; nil for none and for null.
-func (f *Folder) StopReason() jsontext.Value {
+func (f *Folder) StopReason() topics.Raw {
 	if isNull(f.stopReason) {
 		return nil
 	}

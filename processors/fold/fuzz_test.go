@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // FuzzFold folds arbitrary arrays: it never panics, what it gives is JSON, and neither a snapshot nor a log in between
@@ -51,7 +53,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-func AssistantTextOf(t *testing.T, events jsontext.Value) {
+func AssistantTextOf(t *testing.T, events topics.Raw) {
 	f := NewFolder()
 	require.NoError(t, f.AddJSON(events))
 	_, err := f.AssistantText()
@@ -104,7 +106,7 @@ func FuzzAddLog(f *testing.F) {
 		b, err := folder.Batch(End{})
 		require.NoError(t, err)
 		require.True(t, jsontext.Value(b.AppendRecord(nil)).IsValid(jsontext.AllowDuplicateNames(true)))
-		e, _ := DecodeEvent(jsontext.Value(`{"type":"message_delta","delta":"x"}`))
+		e, _ := DecodeEvent(topics.Raw(`{"type":"message_delta","delta":"x"}`))
 		_, err = Resume(Log(log).Append(e))
 		require.NoError(t, err)
 	})

@@ -19,7 +19,8 @@ func WithWindow(records, bytes int, wait time.Duration) GroupOption {
 }
 
 // WithGrace sets how long after a done event, or a later one, the terminal record is waited for (default 5 s). Without
-// one the turn then ends as its events say.
+// one the turn then ends as its events say. While a record is known to be missing, the turn waits for that first (see
+// WithWindow).
 func WithGrace(d time.Duration) GroupOption {
 	return func(o *groupOptions) { o.rules.Grace = d }
 }
@@ -56,7 +57,10 @@ func WithRemembered(d time.Duration, count int) GroupOption {
 
 // WithThinkResponses has every turn that was completed go on as a think-response, and one that was not as a record of
 // think-dlq, so that the turn processor answers whoever asked. A turn that paused gives neither: its step waits. The
-// conversation comes from topics.AgentEvent.Request; without it the session's history begins anew with this answer.
+// conversation comes from topics.AgentEvent.Request. Put it into one record of every turn: without it the session's
+// history begins anew with this answer, the answer counts for the step that is open when the turn processor reads it, and
+// a turn that was not completed writes nothing to think-dlq, because it cannot name the message that it failed on. Such a
+// step ends by its think timeout.
 func WithThinkResponses() GroupOption {
 	return func(o *groupOptions) { o.rules.ThinkResponses = true }
 }

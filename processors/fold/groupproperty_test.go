@@ -48,7 +48,7 @@ func foldedDirectly(t tester, events []string, end End) string {
 	t.Helper()
 	f := NewFolder()
 	for _, raw := range events {
-		e, err := DecodeEvent(jsontext.Value(raw))
+		e, err := DecodeEvent(topics.Raw(raw))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}
@@ -106,7 +106,7 @@ func TestGroupFoldsWhatTheStreamSays(t *testing.T) {
 			p.handle(in)
 		}
 		p.handle(terminalRecord(t, "t", int64(len(events)+1), okResult("end_turn")))
-		want := foldedDirectly(t, events, End{StopReason: jsontext.Value(`"end_turn"`), State: Complete})
+		want := foldedDirectly(t, events, End{StopReason: topics.Raw(`"end_turn"`), State: Complete})
 		if lost >= 0 && len(events) > 0 {
 			want = foldedDirectly(t, events[:lost], End{State: Failed})
 		}
@@ -176,7 +176,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 			b := list[0]
 			prefix := scripts[b.TurnID][:min(int(b.Seq), len(scripts[b.TurnID]))]
 			if int(b.Seq) > len(prefix) {
-				require.Equal(t, foldedDirectly(t, prefix, End{StopReason: jsontext.Value(`"end_turn"`), State: Complete}),
+				require.Equal(t, foldedDirectly(t, prefix, End{StopReason: topics.Raw(`"end_turn"`), State: Complete}),
 					foldedByGroup(b))
 				continue
 			}

@@ -3,12 +3,12 @@ package fold
 import (
 	"bytes"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // request is an interaction request: a human or a browser shall answer.
 type request struct {
-	data     jsontext.Value // nil where the event had none; no object only with Strict
+	data     topics.Raw // nil where the event had none; no object only with Strict
 	answered bool
 }
 
@@ -32,7 +32,7 @@ func (f *Folder) interaction(o op) error {
 }
 
 // await notes which answer the next request waits for: a response (p) or a tool result (r) with an id.
-func (f *Folder) await(by byte, id jsontext.Value) {
+func (f *Folder) await(by byte, id topics.Raw) {
 	if isNull(id) || !hashable(id) {
 		return
 	}
@@ -40,7 +40,7 @@ func (f *Folder) await(by byte, id jsontext.Value) {
 	f.awaited[key] = append(f.awaited[key], len(f.requests))
 }
 
-func (f *Folder) answer(by byte, id jsontext.Value) {
+func (f *Folder) answer(by byte, id topics.Raw) {
 	if len(f.awaited) == 0 {
 		return
 	}
@@ -51,16 +51,16 @@ func (f *Folder) answer(by byte, id jsontext.Value) {
 	delete(f.awaited, key)
 }
 
-func (f *Folder) answerKey(by byte, id jsontext.Value) string {
+func (f *Folder) answerKey(by byte, id topics.Raw) string {
 	f.key = appendKey(append(f.key[:0], by), id)
 	return string(f.key)
 }
 
 // pending is the request as a batch names it: its data, and the tool's name unless it says one itself.
-func (r *request) pending() jsontext.Value {
+func (r *request) pending() topics.Raw {
 	data := trimSpace(r.data)
 	if len(data) == 0 {
-		return jsontext.Value(`{"tool":null}`)
+		return topics.Raw(`{"tool":null}`)
 	}
 	if lookup(data, "tool") != nil {
 		return bytes.Clone(data)
@@ -75,14 +75,14 @@ func (r *request) pending() jsontext.Value {
 }
 
 // toolOf derives a tool's name: the first of these that is a string and not empty, as it came, else null.
-func toolOf(payload jsontext.Value) jsontext.Value {
+func toolOf(payload topics.Raw) topics.Raw {
 	call := lookup(payload, "toolCall")
-	for _, name := range []jsontext.Value{
+	for _, name := range []topics.Raw{
 		lookup(payload, "toolName"), lookup(call, "name"), lookup(call, "title"), lookup(call, "kind"),
 	} {
 		if isString(name) && !falsy(name) {
 			return name
 		}
 	}
-	return jsontext.Value("null")
+	return topics.Raw("null")
 }

@@ -3,7 +3,7 @@ package fold
 import (
 	"encoding/binary"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Log is a turn's events in a small form that folds to the same batch: a run of deltas of one block is one entry,
@@ -73,14 +73,14 @@ func (l Log) next() (o op, rest Log, ok bool) {
 		rest = rest[used:]
 		if length > 0 {
 			end := int(length) - 1
-			o.f[i] = jsontext.Value(rest[:end:end])
+			o.f[i] = topics.Raw(rest[:end:end])
 			rest = rest[end:]
 		}
 	}
 	return o, rest, true
 }
 
-func appendField(dst []byte, v jsontext.Value) []byte {
+func appendField(dst []byte, v topics.Raw) []byte {
 	if v == nil {
 		return append(dst, 0)
 	}

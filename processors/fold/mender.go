@@ -3,7 +3,7 @@ package fold
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Mender makes a stream's deltas whole before they are sent on: a producer that cuts a text between the halves of a
@@ -17,9 +17,9 @@ const maxHeld = 64
 
 type heldHalf struct {
 	key   string // of the block
-	id    jsontext.Value
-	delta Event          // that the half was cut from
-	half  jsontext.Value // its escape
+	id    topics.Raw
+	delta Event      // that the half was cut from
+	half  topics.Raw // its escape
 }
 
 // Append appends to dst what can be sent on with event e: mostly e itself, nothing for a delta of half a character,
@@ -49,7 +49,7 @@ func (m *Mender) release(dst []Event, key string) []Event {
 	for i, h := range m.held {
 		if h.key == key {
 			m.held = slices.Delete(m.held, i, i+1)
-			return append(dst, h.delta.withDelta(jsontext.Value(`"\u`+replacement+`"`)))
+			return append(dst, h.delta.withDelta(topics.Raw(`"\u`+replacement+`"`)))
 		}
 	}
 	return dst
@@ -108,7 +108,7 @@ func trailingHalf(text []byte) int {
 }
 
 // withDelta is the event with another text.
-func (e Event) withDelta(text jsontext.Value) Event {
+func (e Event) withDelta(text topics.Raw) Event {
 	start, end := span(e.data, "delta")
 	data := slices.Concat(e.data[:start], text, e.data[end:])
 	raw := data

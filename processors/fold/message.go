@@ -1,7 +1,7 @@
 package fold
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // messageSize stands for what a message needs beside its bytes.
@@ -11,17 +11,17 @@ const messageSize = 64
 type message struct {
 	kind    byte // opMessage, opStart for a block of deltas, opCall or opResult
 	denied  bool
-	id      jsontext.Value // of a block, a call or a result
-	name    jsontext.Value
-	payload jsontext.Value // content, input or output
-	isError jsontext.Value
-	data    jsontext.Value
-	render  jsontext.Value
+	id      topics.Raw // of a block, a call or a result
+	name    topics.Raw
+	payload topics.Raw // content, input or output
+	isError topics.Raw
+	data    topics.Raw
+	render  topics.Raw
 	text    text // of a block
 }
 
 // encode returns the message with exactly the keys of its kind.
-func (m *message) encode() jsontext.Value {
+func (m *message) encode() topics.Raw {
 	const keys = len(`{"role":"assistant","content":"","tool_call_id":,"tool_name":,"input":}`) + 3*len("null")
 	b := make([]byte, 0, keys+len(m.id)+len(m.name)+len(m.payload)+len(m.isError)+m.text.length)
 	switch m.kind {
@@ -44,7 +44,7 @@ func (m *message) encode() jsontext.Value {
 }
 
 // content is what encode writes as a text's content; nil for messages that are not the assistant's.
-func (m *message) content() jsontext.Value {
+func (m *message) content() topics.Raw {
 	switch m.kind {
 	case opMessage:
 		return orEmpty(m.payload)
@@ -63,9 +63,9 @@ func (m *message) result(index int) (r Result, ok bool) {
 	return Result{Message: index, Denied: m.denied, Data: m.data, Render: m.render}, true
 }
 
-func orEmpty(v jsontext.Value) jsontext.Value {
+func orEmpty(v topics.Raw) topics.Raw {
 	if len(v) == 0 {
-		return jsontext.Value(`""`)
+		return topics.Raw(`""`)
 	}
 	return v
 }

@@ -1,12 +1,12 @@
 package fold
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/turntable-streams/turntable/topics"
 
 // op is what an event does to a fold. Folder and Log both know events as ops only, so a log folds as its events do.
 type op struct {
 	kind byte
 	// The op's fields, as many as arity says; nil for an absent one. They alias the event.
-	f [6]jsontext.Value
+	f [6]topics.Raw
 }
 
 // The kinds of ops and their fields. The letters are stored in logs: never give one another meaning.
@@ -53,7 +53,7 @@ func opOf(e Event) op {
 	}
 	if kind == opRequest {
 		// Whether it may be no object shows at the end only.
-		return op{kind: opRequest, f: [6]jsontext.Value{e.data}}
+		return op{kind: opRequest, f: [6]topics.Raw{e.data}}
 	}
 	if e.data != nil && !isObject(e.data) {
 		switch kind {
@@ -81,7 +81,7 @@ func opOf(e Event) op {
 		if falsy(o.f[5]) {
 			o.f[5] = nil
 		} else {
-			o.f[5] = jsontext.Value("true")
+			o.f[5] = topics.Raw("true")
 		}
 	case opUsage:
 		o.f[0] = e.data
@@ -103,11 +103,11 @@ func deltaOp(e Event) op {
 	case !hashable(e.id):
 		return bad("id is an array or object")
 	case e.delta == nil:
-		return op{kind: opDelta, f: [6]jsontext.Value{e.id, {}}}
+		return op{kind: opDelta, f: [6]topics.Raw{e.id, {}}}
 	case !isString(e.delta):
-		return op{kind: opNoDelta, f: [6]jsontext.Value{e.id}}
+		return op{kind: opNoDelta, f: [6]topics.Raw{e.id}}
 	}
-	return op{kind: opDelta, f: [6]jsontext.Value{e.id, e.delta[1 : len(e.delta)-1]}}
+	return op{kind: opDelta, f: [6]topics.Raw{e.id, e.delta[1 : len(e.delta)-1]}}
 }
 
 // folded is what an event of a type does; nothing, for types that fold does not read.
@@ -137,9 +137,9 @@ func folded(kind string) byte {
 	return opNone
 }
 
-func bad(what string) op { return op{kind: opBad, f: [6]jsontext.Value{jsontext.Value(what)}} }
+func bad(what string) op { return op{kind: opBad, f: [6]topics.Raw{topics.Raw(what)}} }
 
-func (o *op) read(object jsontext.Value, names ...string) {
+func (o *op) read(object topics.Raw, names ...string) {
 	if object == nil {
 		return
 	}

@@ -132,12 +132,21 @@ func (s *session) roomFor(more int) bool {
 	return more <= s.rules.SessionLimit
 }
 
-// keepRequest keeps what the turn answers, where that is needed. One that does not fit is left out.
+// keepRequest keeps what the turn answers, where that is needed. One that does not fit is kept without its history, so
+// that the turn processor can still tell which message was answered; where that does not fit either, it is left out.
 func (s *session) keepRequest(t *Turn, request topics.Raw) {
-	if !s.rules.ThinkResponses || request == nil || t.Request != 0 ||
-		len(request) > s.rules.eventLimit() || !s.roomFor(len(request)) {
+	if !s.rules.ThinkResponses || request == nil || t.Request != 0 {
 		return
+	}
+	if !s.fitsAsRequest(request) {
+		if request = withoutHistory(request); !s.fitsAsRequest(request) {
+			return
+		}
 	}
 	t.Request, t.RequestSize = s.number(), uint64(len(request))
 	s.write(t.Request, slices.Clone([]byte(request)))
+}
+
+func (s *session) fitsAsRequest(request topics.Raw) bool {
+	return len(request) <= s.rules.eventLimit() && s.roomFor(len(request))
 }

@@ -14,8 +14,9 @@
 // # How a turn ends
 //
 // With its terminal record: an envelope with a result in place of an event. Its stop reason wins. Instead of one, a
-// second done event that names a reason ends the turn at once, and any done event after a grace. A turn whose producer
-// has vanished expires. Every turn gives exactly one batch, with a state (complete, failed, expired, cancelled) and,
+// second done event that names a reason ends the turn at once, and any done event after a grace. While a record is known
+// to be missing, the grace does not run: the turn stays open until the gap closes or fails. A turn whose producer has
+// vanished expires. Every turn gives exactly one batch, with a state (complete, failed, expired, cancelled) and,
 // where it is not complete, a reason (topics.ReasonGap and its like) and what came before. Its turntable.id is derived
 // from session and turn: at least once, a crash may repeat it, under the same id. What comes of the turn after that
 // changes nothing, for as long as closed turns are remembered; a newer attempt is dead-lettered.

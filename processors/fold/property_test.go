@@ -8,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // pick draws one of the values.
@@ -16,7 +18,7 @@ func pick(t *rapid.T, label string, values ...string) string {
 }
 
 // drawEvent draws an event, well-formed or not, from a vocabulary small enough that ids meet.
-func drawEvent(t *rapid.T) jsontext.Value {
+func drawEvent(t *rapid.T) topics.Raw {
 	id := func() string {
 		return pick(t, "id", `"a"`, `"a"`, `"a"`, `"b"`, `"b"`, `1`, `1.0`, `true`, `null`, `"\u0061"`, `[1]`, `{}`)
 	}
@@ -50,12 +52,12 @@ func drawEvent(t *rapid.T) jsontext.Value {
 	}
 	switch pick(t, "form", "wrapped", "wrapped", "flat", "data") {
 	case "flat":
-		return jsontext.Value(`{"type":"` + kind + `",` + members + `}`)
+		return topics.Raw(`{"type":"` + kind + `",` + members + `}`)
 	case "data":
-		return jsontext.Value(`{"type":"` + kind + `","data":` +
+		return topics.Raw(`{"type":"` + kind + `","data":` +
 			pick(t, "data", `null`, `5`, `""`, `"x"`, `[]`, `{}`) + `}`)
 	}
-	return jsontext.Value(`{"type": "` + kind + `", "data": {"type":"` + kind + `",` + members + `}}`)
+	return topics.Raw(`{"type": "` + kind + `", "data": {"type":"` + kind + `",` + members + `}}`)
 }
 
 func drawEvents(t *rapid.T) []Event {
@@ -237,7 +239,7 @@ func TestPlainDeltasAreReadAlike(t *testing.T) {
 				pick(t, "value", `"message_delta"`, `"a"`, `"\ud83d"`, `"\x"`, "\"\xff\"", `"é"`, "\"\n\"", `1`, `{}`, `" `)
 		}
 		data := `{` + member("id") + pick(t, "comma", `,`, ` , `, ``) + member("delta") + `}`
-		raw := jsontext.Value(`{"type":"message_delta"` + pick(t, "outer", `,`+member("x"), ``) +
+		raw := topics.Raw(`{"type":"message_delta"` + pick(t, "outer", `,`+member("x"), ``) +
 			pick(t, "inner", `,"data":`+data, ``) + pick(t, "end", `}`, `} `, `}x`, ``))
 		quick, ok := readDelta(raw)
 		if !ok {
@@ -259,7 +261,7 @@ func TestMendedStreamFoldsAlikeAndIsWhole(t *testing.T) {
 		}
 		sent = m.Flush(sent)
 		for _, e := range sent {
-			require.True(t, e.Wrapped().IsValid(), "%s", e.Wrapped())
+			require.True(t, jsontext.Value(e.Wrapped()).IsValid(), "%s", e.Wrapped())
 		}
 		want, err := Fold(events)
 		require.NoError(t, err)

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The vocabulary comes from Python: which values are nothing, equal, or can be an id is what Python says.
 
 // falsy reports whether Python takes the value for false; nothing is falsy.
-func falsy(v jsontext.Value) bool {
+func falsy(v topics.Raw) bool {
 	if len(v) == 0 {
 		return true
 	}
@@ -32,11 +34,11 @@ func falsy(v jsontext.Value) bool {
 }
 
 // hashable reports whether the value can be an id: arrays and objects cannot.
-func hashable(v jsontext.Value) bool { return !isObject(v) && !isArray(v) }
+func hashable(v topics.Raw) bool { return !isObject(v) && !isArray(v) }
 
 // appendKey appends a text that is the same for all ids which are equal: 1, 1.0 and true are, "1" is another. None and
 // null are one id.
-func appendKey(dst []byte, id jsontext.Value) []byte {
+func appendKey(dst []byte, id topics.Raw) []byte {
 	if isNull(id) {
 		return append(dst, 'n')
 	}
@@ -75,7 +77,7 @@ func number(literal string) string {
 }
 
 // typeName is a type as text, as Python's str gives it for scalars; an array or object is its JSON.
-func typeName(v jsontext.Value) string {
+func typeName(v topics.Raw) string {
 	if falsy(v) {
 		return ""
 	}

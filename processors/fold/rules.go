@@ -15,7 +15,7 @@ type Rules struct {
 	WindowCount int
 	WindowBytes int
 	GapAfter    time.Duration
-	// Grace is how long the terminal record is waited for after a done event.
+	// Grace is how long the terminal record is waited for after a done event, once no record is known to be missing.
 	Grace time.Duration
 	// Silence is after how long without a record a turn expires.
 	Silence time.Duration

@@ -5,6 +5,8 @@ import (
 	"iter"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // This file walks JSON that is known to be valid, without decoding it. Python's parser takes repeated names (the last
@@ -17,8 +19,8 @@ func valid(raw []byte) bool {
 func trimSpace(raw []byte) []byte { return bytes.Trim(raw, " \t\r\n") }
 
 // members are the names of an object, without quotes and escapes, and their values.
-func members(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
-	return func(yield func(string, jsontext.Value) bool) {
+func members(object topics.Raw) iter.Seq2[string, topics.Raw] {
+	return func(yield func(string, topics.Raw) bool) {
 		for i := skipSpace(object, 1); i < len(object) && object[i] == '"'; {
 			end := stringEnd(object, i)
 			name := unquote(object[i:end])
@@ -33,7 +35,7 @@ func members(object jsontext.Value) iter.Seq2[string, jsontext.Value] {
 }
 
 // span is where a member's value stands in its object; of several with one name the last.
-func span(object jsontext.Value, name string) (start, end int) {
+func span(object topics.Raw, name string) (start, end int) {
 	i := 1
 	for n, v := range members(object) {
 		at := i + skipName(object[i:])
@@ -55,8 +57,8 @@ func skipName(b []byte) int {
 }
 
 // elements are the values of an array.
-func elements(array jsontext.Value) iter.Seq[jsontext.Value] {
-	return func(yield func(jsontext.Value) bool) {
+func elements(array topics.Raw) iter.Seq[topics.Raw] {
+	return func(yield func(topics.Raw) bool) {
 		for i := skipSpace(array, 1); i < len(array) && array[i] != ']'; {
 			end := valueEnd(array, i)
 			if !yield(array[i:end:end]) {
@@ -68,7 +70,7 @@ func elements(array jsontext.Value) iter.Seq[jsontext.Value] {
 }
 
 // lookup is a member of an object; of several with one name the last, nil for none. What is no object has none.
-func lookup(object jsontext.Value, name string) (value jsontext.Value) {
+func lookup(object topics.Raw, name string) (value topics.Raw) {
 	if !isObject(object) {
 		return nil
 	}
@@ -136,13 +138,13 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-func isObject(v jsontext.Value) bool { return len(v) > 0 && v[0] == '{' }
-func isArray(v jsontext.Value) bool  { return len(v) > 0 && v[0] == '[' }
-func isString(v jsontext.Value) bool { return len(v) > 0 && v[0] == '"' }
-func isNull(v jsontext.Value) bool   { return len(v) == 0 || v[0] == 'n' }
+func isObject(v topics.Raw) bool { return len(v) > 0 && v[0] == '{' }
+func isArray(v topics.Raw) bool  { return len(v) > 0 && v[0] == '[' }
+func isString(v topics.Raw) bool { return len(v) > 0 && v[0] == '"' }
+func isNull(v topics.Raw) bool   { return len(v) == 0 || v[0] == 'n' }
 
 // unquote is the text of a string; a lone surrogate is U+FFFD.
-func unquote(v jsontext.Value) string {
+func unquote(v topics.Raw) string {
 	if len(v) >= 2 && bytes.IndexByte(v, '\\') < 0 {
 		return intern(v[1 : len(v)-1])
 	}

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Snapshot is the folder as a log: Resume gives its like, and logs of later events can be put behind it.
@@ -16,19 +16,19 @@ func (f *Folder) Snapshot() Log {
 	// After the results, which would answer them.
 	for i := range f.requests {
 		r := &f.requests[i]
-		w.put(op{kind: opRequest, f: [6]jsontext.Value{r.data, flag(r.answered)}})
+		w.put(op{kind: opRequest, f: [6]topics.Raw{r.data, flag(r.answered)}})
 	}
 	if f.usage != nil {
-		w.put(op{kind: opUsage, f: [6]jsontext.Value{f.usage}})
+		w.put(op{kind: opUsage, f: [6]topics.Raw{f.usage}})
 	}
 	if f.failed {
-		w.put(op{kind: opError, f: [6]jsontext.Value{f.failure}})
+		w.put(op{kind: opError, f: [6]topics.Raw{f.failure}})
 	}
 	if f.done {
-		w.put(op{kind: opDone, f: [6]jsontext.Value{f.stopReason}})
+		w.put(op{kind: opDone, f: [6]topics.Raw{f.stopReason}})
 	}
 	if f.malformed > 0 {
-		w.put(op{kind: opBadCount, f: [6]jsontext.Value{jsontext.Value(strconv.Itoa(f.malformed))}})
+		w.put(op{kind: opBadCount, f: [6]topics.Raw{topics.Raw(strconv.Itoa(f.malformed))}})
 	}
 	return w.log
 }
@@ -37,20 +37,20 @@ func (f *Folder) snapshotMessage(w *logWriter, i int) {
 	m := &f.messages[i]
 	switch m.kind {
 	case opMessage:
-		w.put(op{kind: opMessage, f: [6]jsontext.Value{m.payload}})
+		w.put(op{kind: opMessage, f: [6]topics.Raw{m.payload}})
 	case opStart:
-		w.put(op{kind: opStart, f: [6]jsontext.Value{m.id}})
+		w.put(op{kind: opStart, f: [6]topics.Raw{m.id}})
 		if m.text.length > 0 {
-			w.put(op{kind: opDelta, f: [6]jsontext.Value{m.id, m.text.appendTo(nil)}})
+			w.put(op{kind: opDelta, f: [6]topics.Raw{m.id, m.text.appendTo(nil)}})
 		}
 		// Of several blocks with one id only the last one started can be open.
 		if at, ok := f.block(m.id); !ok || at != i {
-			w.put(op{kind: opEnd, f: [6]jsontext.Value{m.id}})
+			w.put(op{kind: opEnd, f: [6]topics.Raw{m.id}})
 		}
 	case opCall:
-		w.put(op{kind: opCall, f: [6]jsontext.Value{m.id, m.name, m.payload}})
+		w.put(op{kind: opCall, f: [6]topics.Raw{m.id, m.name, m.payload}})
 	case opResult:
-		w.put(op{kind: opResult, f: [6]jsontext.Value{m.id, m.payload, m.isError, m.data, m.render, flag(m.denied)}})
+		w.put(op{kind: opResult, f: [6]topics.Raw{m.id, m.payload, m.isError, m.data, m.render, flag(m.denied)}})
 	}
 }
 
@@ -63,9 +63,9 @@ func Resume(snapshot Log, opts ...Option) (*Folder, error) {
 	return f, nil
 }
 
-func flag(set bool) jsontext.Value {
+func flag(set bool) topics.Raw {
 	if set {
-		return jsontext.Value("true")
+		return topics.Raw("true")
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (o *op) sound() bool {
 	return true
 }
 
-func soundValue(v jsontext.Value) bool {
+func soundValue(v topics.Raw) bool {
 	return v == nil || len(trimSpace(v)) == len(v) && utf8.Valid(v) && valid(v)
 }
 

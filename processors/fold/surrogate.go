@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // A producer that cuts a text by UTF-16 units can cut a pair of surrogates, and write each half as an escape. Joined
@@ -13,7 +13,7 @@ import (
 const replacement = "fffd"
 
 // mended returns v with each lone surrogate escape replaced by U+FFFD: a copy, or v itself if it has no surrogates.
-func mended(v jsontext.Value) (m jsontext.Value, copied bool) {
+func mended(v topics.Raw) (m topics.Raw, copied bool) {
 	if !escapesSurrogate(v) {
 		return v, false
 	}

@@ -1,10 +1,10 @@
 package fold
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/turntable-streams/turntable/topics"
 
 // Trim cuts messages to their trailing unit: the last message, or, if that is a tool's, the whole run of tool messages
 // at the end and the one message before it. It never returns nil, and aliases messages.
-func Trim(messages []jsontext.Value) []jsontext.Value {
+func Trim(messages []topics.Raw) []topics.Raw {
 	start := len(messages)
 	for start > 0 && isTool(messages[start-1]) {
 		start--
@@ -13,12 +13,12 @@ func Trim(messages []jsontext.Value) []jsontext.Value {
 		start--
 	}
 	if len(messages) == 0 {
-		return []jsontext.Value{}
+		return []topics.Raw{}
 	}
 	return messages[start:]
 }
 
-func isTool(message jsontext.Value) bool {
+func isTool(message topics.Raw) bool {
 	role := lookup(trimSpace(message), "role")
 	return isString(role) && unquote(role) == "tool"
 }

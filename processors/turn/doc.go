@@ -1,5 +1,4 @@
-// Package turn runs the turns of an agent: a user message goes in, a model and its tools are asked, one answer comes
-// out.
+// Package turn runs the turns of an agent: it takes a user message, asks a model and its tools, and writes one answer.
 //
 //	message-input ----------+                          +--> enriched-message-input --> the model's worker
 //	think-request-response -+                          |
@@ -8,44 +7,106 @@
 //	tool-use-dlq -----------+     -> (state, effects)  +--> tool-use-all-complete
 //	reply-to ---------------+                          +--> message-input (the tool message, for readers)
 //	session-control --------+                          +--> message-output
-//	deadlines --------------+                          +--> {group}-dlq (records that cannot be used, and why)
+//	deadlines --------------+                          +--> {group}-dlq (records that cannot be used, with the reason)
 //
 // All topics are keyed by session and named "{agent}-...". The wire format is FlightDeck's; see package topics.
 //
-// # What it promises
+// # Guarantees
 //
-// Every accepted message ends in exactly one record on message-output: an answer, or an error that says why. Every tool
-// call ends in exactly one result: the tool's, or a synthesised error. Late, duplicate and foreign records change
-// nothing; they go to the dead-letter topic with the reason. A turn that waits always has a deadline. A worker's record
-// that is read before the step it answers, which a crash can bring about, is held until that step opens.
+// Every accepted message ends in exactly one record on message-output: an answer, or an error that states the reason.
+// Every tool call ends in exactly one result: the tool's, or a synthesized error. Late, duplicate and foreign records
+// change nothing; they are dead-lettered with the reason. A waiting turn always has a deadline. A worker's record
+// that is read before the step that it answers, which is possible after a crash, is held until that step opens.
 //
-// Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a
-// repeat after a crash has the same id. The output of a turn has the same id however the turn ends.
+// Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a repeat
+// after a crash has the same ID. The output of a turn has the same ID however the turn ends.
 //
 // # A turn
 //
-// A session has one turn at a time; further messages wait in order. A turn is a series of think steps. A step asks the
-// model and waits for its think-response (Rules.ThinkTimeout). A response that asks for tools opens one call for each,
-// and waits for their results (Rules.ToolTimeout); with the last of them the next step begins. A response that ends the
-// turn is the answer, and what it echoes is the session's history from then on. A turn that ends in an error leaves the
-// history as it was before.
+// A session has one open turn at a time; further messages wait in order. A turn is a series of think steps. A step asks
+// the model and waits for its think-response (Rules.ThinkTimeout). A response that asks for tools opens one call for each
+// and waits for their results (Rules.ToolTimeout); with the last result the next step begins. A response that ends the
+// turn is the answer, and what it echoes becomes the session's history. A turn that ends in an error leaves the history as
+// it was before the turn.
 //
-// # How it is built
+// # Structure
 //
-// Apply is the whole processor: a pure function over the row, without Kafka, clock or I/O. State is the row, one
-// Protobuf message a session; Event and Effect are what comes in and goes out, as data. Graph binds them to topics.
-// Bytes of conversations pass through as they came: they are spliced, never decoded and written anew.
+// Apply is the whole processor: a pure function of the row, without Kafka, clock or I/O. State is the row, one Protobuf
+// message per session; Event and Effect are inputs and outputs as data. Graph binds them to topics. Conversations pass
+// through byte for byte: they are spliced, never decoded and encoded again.
 //
 // # Doors and tools
 //
-// Doors are http.Handlers that let messages in, and the results of asynchronous tools; package token has the tokens
-// that those need, package tools the workers for tools that are Go functions. They meet the processor in topics only,
-// and run in its process or in others.
+// Doors are http.Handlers that accept messages and the results of asynchronous tools. Package token has the tokens that
+// callbacks need; package tools has the workers for tools that are Go functions; package think has those for models. They
+// communicate with the processor through topics only, and can run in its process or in others.
+//
+// # Workers in other languages
+//
+// After a crash the processor repeats records of enriched-message-input and tool-use with the same turntable.id, and it may
+// already have read and rejected a worker's answer to the first of them. A worker should therefore answer every repeat:
+// remember the published answer by that ID and publish it again without calling the model or the tool. Packages think and
+// tools do so with the same bytes and headers (WithRemembered: 24 h, 10,000 answers, 64 MiB); a repeat whose answer they no
+// longer have is processed again under the same ID.
+//
+// A worker may drop repeats instead: the turn holds an answer that it reads before its step is open, for the think timeout
+// at most. Such an answer must name the record that it answers: its turntable.id is that record's turntable.id followed by
+// a slash and a word of the worker's own ("/think", "/failure" and "/result" in packages think and tools).
+//
+// # Options
+//
+//	option                         default           meaning
+//	WithThinkTimeout               10 min            how long a step waits for the model before the turn ends in an error
+//	WithToolTimeout                5 min             how long tools may take before their calls get error results
+//	WithRouteTTL                   24 h              how long a reply route can be used
+//	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
+//	WithQueue                      Queue, 16         messages that arrive during a turn wait (so many) or are rejected
+//	WithRecordLimit, WithRowLimit  1 MiB, less 64 K  largest record that is written; largest row of a session
+//	WithDelivery                   off               outputs carry a route_id instead of the bearer token
+//	WithIdlePurge                  off               sessions that are idle for so long are removed
+//
+// Options of the doors (NewDoors):
+//
+//	option                         default           meaning
+//	WithAuthenticate               accepts anyone    who may write, and to which sessions
+//	WithCallbackSecrets            none: refused     secrets of callback tokens; two while one is rotated
+//	WithBoundTokens                off               accept only tokens of this agent
+//	WithCallbackServices           none              services that a reply may name
+//	WithBodyLimit                  1 MiB             longer bodies get 413
+//	WithIdempotency                24 h, 10,000      how long, and how many, idempotency keys are remembered
+//	WithCORS                       *, Content-Type   browsers that send other headers need them named
+//	WithDoorClock, WithDoorLogger  the system's, none
+//
+// The doors answer with success when the brokers have acknowledged the record. A request that is repeated with its
+// Idempotency-Key gets the same answer from the same process. Another process writes the same record again, with the same
+// turntable.id and request_id, and the turn drops it as long as it remembers requests.
+//
+// # Decisions beyond the wire format
+//
+//   - A think-response counts for the open step unless it names another one: by its turntable.id, else by the input and
+//     the length of the history that it echoes. A tool message is compared without its timestamp, because a replay writes
+//     a new one.
+//   - A worker's record that names a step still to come is held in the row and applied when that step opens: the row may
+//     be older than the record after a crash. It is dead-lettered when its turn ends without that step, when the row has
+//     no room, or after the think timeout if its message was not read by then. Records whose turn or step is known to have
+//     ended are dead-lettered at once. A record on tool-use-dlq is held or applied in the same way if its turntable.id is
+//     that of the call, or begins with it and a slash.
+//   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
+//     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
+//   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats
+//     would start the session again.
+//   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with
+//     error results, so that readers see a result for every call. The model is not asked.
+//   - A tool message that is too large first omits the copies in metadata.tool_results ("result":null), then replaces the
+//     largest results by too_large errors.
+//   - The callback of an agent whose turn ended in an error says so: {"result":message,"status":"error","error":{...}}.
+//   - JSON null as a whole value is poison, not a tombstone: a faulty worker must not clear a history.
 //
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What there is no room for is given up in this order: held records, waiting messages, copies of results in
-// the tool message's metadata, the largest results themselves (the model is told), and last the turn, in an error
-// output.
+// written. What a row has no room for is given up in this order: older memories, held records, waiting messages, the
+// result that has just arrived (the model is told), and last the turn, in an error output; see room.go. History, routes
+// and request IDs are not given up. What a tool message has no room for is given up in this order: the copies of results
+// in its metadata, the largest results themselves, and last the turn.
 package turn

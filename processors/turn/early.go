@@ -55,7 +55,7 @@ func (s *session) hold(from *Record, r workerReply) {
 	h := r.held(from)
 	h.ExpiresMs = s.after(s.rules.ThinkTimeout)
 	s.row.Early = append(s.row.Early, h)
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		s.row.Early = s.row.Early[:len(s.row.Early)-1]
 		s.refuseReply(r, reasonNoRoom)
 		return
@@ -88,13 +88,15 @@ func (s *session) isDue(h *Held) bool {
 		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
 }
 
-// applyEarly applies the held records whose steps have opened. These may open further steps.
-func (s *session) applyEarly() {
-	for !s.starved && !s.purging {
+// applyEarly applies the held records whose steps have opened. These may open further steps. It reports whether there
+// were any.
+func (s *session) applyEarly() (any bool) {
+	for s.changed && !s.starved && !s.purging {
 		i := slices.IndexFunc(s.row.Early, s.isDue)
 		if i < 0 {
-			return
+			break
 		}
+		any = true
 		h := s.row.Early[i]
 		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
 		e, err := h.event(s.key)
@@ -106,6 +108,7 @@ func (s *session) applyEarly() {
 		e.apply(s)
 		s.replaying = nil
 	}
+	return any
 }
 
 // event is what a held record was when it came.

@@ -78,10 +78,10 @@ func forgotten(memory []byte, now time.Time, keep time.Duration) bool {
 	return at <= now.Add(-keep).UnixMilli()
 }
 
-// forgetHalf drops the older half of a memory.
-func forgetHalf(memory []byte) []byte {
+// forgetHalf drops the older half of a memory, but not the newest entries: so many of them are kept at least.
+func forgetHalf(memory []byte, keep int) []byte {
 	n := len(memory) / memorySize
-	return memory[(n+1)/2*memorySize:]
+	return memory[max(0, min((n+1)/2, n-keep))*memorySize:]
 }
 
 func (s *session) rememberCause(d digest) {

@@ -44,7 +44,9 @@ func (e MessageArrived) apply(s *session) {
 	default:
 		a.Input = topics.EncodeMessage(m)
 		s.row.Waiting = append(s.row.Waiting, a)
-		s.makeRoom()
+		if !s.makeRoomUpTo(heldRecords) {
+			s.stopWaiting(a)
+		}
 	}
 }
 

@@ -53,7 +53,8 @@ func WithRowLimit(bytes int) Option {
 
 // WithDelivery says that processors/delivery delivers the outputs (default: no). The reply descriptor of an output then
 // has a route_id in place of its bearer token, which stays in the reply-to record: FlightDeck's own consumer of
-// message-output cannot use it.
+// message-output cannot use it. A tombstone on reply-to that processors/delivery did not write then always withdraws the
+// oldest open route without a request_id.
 func WithDelivery() Option {
 	return func(o *options) { o.rules.Delivery = true }
 }

@@ -179,3 +179,25 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, instant(now)
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }
+
+// refuseForSize is what becomes of a record that the session's row has no room for even to remember it. The output of a
+// message goes to the route of its request; a route without request is kept for the next message.
+func (s *session) refuseForSize(event Event) []Effect {
+	effects := refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
+	for i, refused := range effects {
+		for _, effect := range s.effects {
+			a, ok := effect.(Emit)
+			b, same := refused.(Emit)
+			if !ok || !same || a.ID != b.ID {
+				continue
+			}
+			o := a.Value.(Answered)
+			if o.RequestID == nil {
+				o.ReplyTo = nil
+			}
+			a.Value = o
+			effects[i] = a
+		}
+	}
+	return effects
+}

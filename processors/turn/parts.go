@@ -12,6 +12,7 @@ type apart struct {
 	fields [bigs]laid
 	next   uint32
 	has    bool // the table takes parts
+	limit  int  // how many bytes the row may have with its parts; 0 for any number
 }
 
 // laid is how a field was found: the parts it begins with, and its whole value where it was loaded.

@@ -127,7 +127,7 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 				}
 			},
 			"forget": func(t *rapid.T) {
-				want.Causes = forgetHalf(want.Causes)
+				want.Causes = forgetHalf(want.Causes, 0)
 				p.change(t, false, now, func(s *State) { s.Causes = bytes.Clone(want.Causes) })
 			},
 			"made anew": func(t *rapid.T) {

@@ -23,6 +23,45 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 		}
 		return nil, nil, whole
 	}
+	before, next := s.bigFields(), s.NextPart
+	var values [bigs]struct {
+		parts  []*Part
+		inline []byte
+	}
+	for i, f := range before {
+		if !f.none() {
+			values[i].parts, values[i].inline = *f.parts, *f.inline
+		}
+	}
+	write, gone, whole = a.layOut(s, now, false)
+	if a.limit == 0 || s.within(a.limit) {
+		return write, gone, whole
+	}
+	for i, f := range before {
+		if !f.none() {
+			*f.parts, *f.inline = values[i].parts, values[i].inline
+		}
+	}
+	s.NextPart = next
+	return a.layOut(s, now, true)
+}
+
+// reserve bounds what store adds to a row of apply's: the names of parts, of those that were found and are loaded, and
+// of two new ones a field; the number of the next one, the format and the longer lengths around them.
+func (a *apart) reserve() int {
+	const name, rest = 16, 24
+	names := 2 * bigs
+	for i, l := range a.fields {
+		if l.loaded && (i == history || i == tail || i == results) {
+			names += len(l.parts)
+		}
+	}
+	return names*name + rest
+}
+
+// layOut divides the big fields into parts and what stands in the row. A part of a list of which entries were dropped
+// still has their bytes. Where the row is tight, such a list is written anew, as one part, without them.
+func (a *apart) layOut(s *State, now int64, tight bool) (write []newPart, gone []uint32, whole wholes) {
 	// Numbers of a session that was removed may still be on their way out: those of its next life are larger.
 	s.NextPart = max(a.next, s.NextPart)
 	part := func(value []byte) *Part {
@@ -41,7 +80,7 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 			gone = append(gone, numbers(l.parts)...)
 		case l.loaded:
 			var left []uint32
-			whole[i], left = l.settle(f, part)
+			whole[i], left = l.settle(f, part, tight)
 			gone = append(gone, left...)
 		default:
 			whole[i] = l.grow(f, part)
@@ -53,9 +92,12 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 
 // settle takes a field apart that was loaded: into the parts that it still begins with, a new one where there is too much
 // behind them, and what stands in the row. It returns the whole field, and the parts that are left over.
-func (l laid) settle(f field, part func([]byte) *Part) (whole []byte, gone []uint32) {
+func (l laid) settle(f field, part func([]byte) *Part, tight bool) (whole []byte, gone []uint32) {
 	value := *f.inline
 	kept, at, gone := l.keep(value, f.entry)
+	if tight && f.entry != 0 && (len(kept) > 1 || lengthOf(kept) > at) {
+		kept, at, gone = nil, 0, numbers(l.parts)
+	}
 	if len(value)-at > f.limit {
 		// Parts that are not much larger than what comes after them become one with it: so there are few of them, each
 		// about twice the next, and a byte is written a few times in all. What was dropped is not written again.

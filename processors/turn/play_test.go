@@ -181,6 +181,10 @@ func (p *play) keep(out Outcome, a apart) {
 		require.Nil(p.tb, out.State)
 		return
 	}
+	limit := p.rules.RowLimit
+	if p.row != nil { // it may be over a limit that was lowered, but for names of parts it does not grow
+		limit = max(limit, p.size()+a.reserve())
+	}
 	p.row = nil
 	write, gone, whole := a.store(out.State, p.now.UnixMilli())
 	for _, n := range write {
@@ -207,7 +211,7 @@ func (p *play) keep(out Outcome, a apart) {
 	require.Len(p.tb, p.parts, named, "the row names every part")
 	raw, err := EncodeState(out.State)
 	require.NoError(p.tb, err)
-	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), p.rules.RowLimit)
+	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), limit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
 	if kept := out.asked; kept.input != nil {

@@ -199,7 +199,10 @@ func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcom
 	if err != nil {
 		return Outcome{}, a, err
 	}
-	return apply(state, step, e, now, b.rules), a, nil
+	a.limit = b.rules.RowLimit
+	rules := b.rules
+	rules.RowLimit -= a.reserve() // the transition does not see how the row is laid out
+	return apply(state, step, e, now, rules), a, nil
 }
 
 // ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).

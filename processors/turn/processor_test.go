@@ -205,12 +205,9 @@ func TestRefusedRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
 	b := start(t)
 	routes := processortest.In(b.Driver, b.topics.ReplyTo)
 	routes.PipeRaw("s1", []byte(`{"bearerToken":"s3cret","callbackService":"`+strings.Repeat("x", 80<<10)+`"}`))
-	for range 100 {
-		routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"}`))
-	}
 	routes.PipeRaw("s1", []byte(`{"callbackService":"harbor","bearerToken":"s3cret"`)) // unreadable
 	letters := b.letters.Drain()
-	require.Greater(t, len(letters), 3)
+	require.Len(t, letters, 2)
 	for _, l := range letters {
 		require.Empty(t, l.Value)
 		require.Equal(t, "s1", l.Key)

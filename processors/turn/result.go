@@ -125,7 +125,7 @@ func (s *session) early(from *Record, r workerReply) {
 		return
 	}
 	turn.Held = append(turn.Held, r.held(from))
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		turn.Held = turn.Held[:len(turn.Held)-1]
 		s.refuseReply(r, reasonNoRoom)
 		return

@@ -54,17 +54,32 @@ func (s *session) addRoute(r *ReplyRoute) {
 		kept = slices.DeleteFunc(slices.Clone(kept), same)
 	}
 	if len(kept) >= maxRoutes {
-		s.refuse(reasonTooManyRoute)
-		return
+		i := slices.IndexFunc(kept, s.unclaimed)
+		if i < 0 {
+			s.refuse(reasonTooManyRoute)
+			return
+		}
+		kept = slices.Delete(slices.Clone(kept), i, i+1)
 	}
 	before := s.row.Routes
 	s.row.Routes = append(slices.Clone(kept), r)
 	s.keepRoute(func() { s.row.Routes = before })
 }
 
-// keepRoute refuses the route where the row has no room for it. Routes push nothing else out.
+// unclaimed reports whether no unfinished message can use an open route. The oldest of these makes room for a new one: its
+// message never came, or ended before the route did. If the message comes after all, its output has no route.
+func (s *session) unclaimed(r *ReplyRoute) bool {
+	for a := range s.unfinished() {
+		if sameRequest(a.RequestId, r.RequestId) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepRoute refuses the route where the row has no room for it. Routes displace only memories.
 func (s *session) keepRoute(undo func()) {
-	if !s.fits() {
+	if !s.makeRoomUpTo(memories) {
 		undo()
 		s.refuse(reasonNoRoom)
 		return
@@ -93,10 +108,7 @@ func (s *session) useRoute(a *Accepted) topics.Raw {
 		if r == nil {
 			return nil
 		}
-		s.row.UsedRoutesMs = append(s.row.UsedRoutesMs, s.nowMS())
-		if n := len(s.row.UsedRoutesMs) - maxUsedRoutes; n > 0 {
-			s.row.UsedRoutesMs = s.row.UsedRoutesMs[n:]
-		}
+		s.expectTombstone()
 		return r.ReplyTo
 	}
 	for i, r := range s.row.Routes {
@@ -111,8 +123,22 @@ func (s *session) useRoute(a *Accepted) topics.Raw {
 	return nil
 }
 
+// expectTombstone records that an unnamed route was used: FlightDeck's consumer of message-output will write a tombstone
+// for it. With Rules.Delivery that consumer serves no route, because outputs have no token for it. processors/delivery
+// does, and its tombstones are known by their turntable.id: every other tombstone withdraws a route.
+func (s *session) expectTombstone() {
+	if s.rules.Delivery {
+		return
+	}
+	s.row.UsedRoutesMs = append(s.row.UsedRoutesMs, s.nowMS())
+	if n := len(s.row.UsedRoutesMs) - maxUsedRoutes; n > 0 {
+		s.row.UsedRoutesMs = s.row.UsedRoutesMs[n:]
+	}
+}
+
 // withdrawRoute applies a foreign tombstone. FlightDeck's consumer writes one for every route it has served, after the
-// fact: that one belongs to a used route, and must not take one that was opened since (D-17).
+// fact: that one belongs to a used route, and must not take one that was opened since. Used routes are counted in both
+// modes: those that were used before Rules.Delivery was switched on may still get their tombstones.
 func (s *session) withdrawRoute() {
 	used := s.row.UsedRoutesMs
 	for len(used) > 0 && used[0] <= s.now.Add(-s.rules.RouteTTL).UnixMilli() {

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,39 @@ func TestTombstoneBelongsToAUsedRouteFirst(t *testing.T) {
 	require.Contains(t, reply(t, p, p.ask("two")), "second")
 }
 
+// With our own delivery no foreign consumer serves routes: every foreign tombstone is a withdrawal.
+func TestTombstoneWithdrawsTheOpenRouteUnderDelivery(t *testing.T) {
+	for name, taken := range map[string]bool{"waiting": false, "taken": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t, func(r *Rules) { r.Delivery = true })
+			p.send("reply-to", route)
+			require.NotEmpty(t, reply(t, p, p.ask("one")))
+			require.Empty(t, p.tombstone("reply-to", header(topics.HeaderID, "d/route/0")), "our own delivery's")
+			p.send("reply-to", `{"callbackService":"second"}`)
+			if !taken {
+				p.tombstone("reply-to")
+			}
+			asked := p.ask("two")
+			if taken {
+				p.tombstone("reply-to")
+			}
+			require.Empty(t, reply(t, p, asked), "withdrawn")
+			p.send("reply-to", `{"callbackService":"third"}`)
+			require.Contains(t, reply(t, p, p.ask("three")), "third")
+		})
+	}
+}
+
+func TestTombstoneBelongsToARouteUsedBeforeDeliveryWasSwitchedOn(t *testing.T) {
+	p := newPlay(t)
+	p.send("reply-to", route)
+	reply(t, p, p.ask("one"))
+	p.rules.Delivery = true
+	p.send("reply-to", `{"callbackService":"second"}`)
+	p.tombstone("reply-to")
+	require.Contains(t, reply(t, p, p.ask("two")), "second")
+}
+
 func TestTombstoneRemovesTheOpenUnnamedRoute(t *testing.T) {
 	for name, first := range map[string]bool{"waiting": true, "taken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -156,20 +190,41 @@ func TestRefusedMessageTakesItsRouteAlong(t *testing.T) {
 }
 
 func TestRoutesAreBounded(t *testing.T) {
-	p := newPlay(t)
-	for range maxRoutes {
-		require.Empty(t, p.send("reply-to", route))
-	}
-	require.Equal(t, []string{reasonTooManyRoute}, p.send("reply-to", route).letters())
 	big := `{"callbackService":"` + strings.Repeat("x", maxDescriptor) + `"}`
 	require.Equal(t, []string{reasonRouteSize}, newPlay(t).send("reply-to", big).letters())
 
-	p = newPlay(t)
+	p := newPlay(t)
 	refused := 0
 	for range maxRoutes {
 		refused += len(p.send("reply-to", `{"x":"`+strings.Repeat("x", 60<<10)+`"}`).letters())
 	}
 	require.Positive(t, refused, "in bytes too")
+}
+
+// Routes whose messages never come do not keep the session from getting new ones.
+func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
+	p := newPlay(t)
+	p.send("reply-to", namedRoute("first"))
+	first := the[Enriched](t, p.send("message-input", requestMessage("one", "first")))
+	for i := range maxRoutes - 1 {
+		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("unused", i))))
+	}
+	require.Empty(t, p.send("reply-to", namedRoute("last")))
+	require.Len(t, p.state().Routes, maxRoutes)
+	require.Equal(t, namedRoute("first"), reply(t, p, first), "its message is not finished")
+	for _, id := range []string{"unused0", "unused1", "last"} {
+		asked := the[Enriched](t, p.send("message-input", requestMessage("x", id)))
+		require.Equal(t, id != "unused0", reply(t, p, asked) == namedRoute(id), id)
+	}
+}
+
+func TestRouteIsRefusedWhereMessagesWaitForAllOthers(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.QueueLimit = maxRoutes })
+	for i := range maxRoutes {
+		p.send("message-input", requestMessage("x", fmt.Sprint("r", i)))
+		require.Empty(t, p.send("reply-to", namedRoute(fmt.Sprint("r", i))))
+	}
+	require.Equal(t, []string{reasonTooManyRoute}, p.send("reply-to", namedRoute("more")).letters())
 }
 
 func TestARepeatedRouteIsOneRoute(t *testing.T) {

@@ -38,7 +38,9 @@ type Rules struct {
 	Policy     Policy
 	// RecordLimit is the size in bytes up to which a record may be written, with key and headers.
 	RecordLimit int
-	// RowLimit is the size in bytes up to which the row of a session may grow.
+	// RowLimit is the size in bytes up to which the row of a session may grow, as it is written: with its parts, their
+	// names and its deadline. See room.go for what is given up, and in which order, where a row would exceed it. A row
+	// that exceeds a lowered limit as it is found is written only if it has not grown, or if its deadline came.
 	RowLimit int
 	// Delivery keeps bearer tokens out of rows and outputs: a route_id stands in for them.
 	Delivery bool
@@ -70,7 +72,7 @@ const (
 	maxID         = 1024      // bytes of an id, a name, a role, a timestamp
 	maxCalls      = 1000      // tool calls of one think-response
 	maxHeld       = 2000      // records held for the open step, and for steps to come; their bytes are bounded by the row
-	maxRoutes     = 64        // open routes of a session
+	maxRoutes     = 64        // open routes of a session; a new one evicts the oldest
 	maxUsedRoutes = 64        // used routes whose tombstones are awaited
 	maxDescriptor = 64 << 10  // bytes of a reply descriptor
 	maxSteps      = 64        // closed think steps that are remembered (R21)

@@ -1,10 +1,7 @@
 package turn
 
 import (
-	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
@@ -42,6 +39,9 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 	if s.row == nil {
 		s.row = &State{Version: rowVersion}
 	}
+	if !s.row.within(rules.RowLimit) {
+		s.found = s.row.size()
+	}
 	record := event.record()
 	var cause digest
 	if record != nil {
@@ -51,9 +51,7 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		}
 	}
 	event.apply(s)
-	if s.changed && len(s.row.Early) > 0 {
-		s.applyEarly()
-	}
+	s.applyEarly()
 	switch {
 	case s.starved:
 		return Outcome{Starved: true}
@@ -66,15 +64,14 @@ func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Ou
 		s.rememberCause(cause)
 		s.row.TouchedMs = s.nowMS()
 	}
-	if trimmed := s.trim(); s.starved {
+	fits := s.trim()
+	for !s.starved && s.applyEarly() { // trim may have given the next message its turn
+		fits = s.trim()
+	}
+	if s.starved {
 		return Outcome{Starved: true}
-	} else if !trimmed {
-		// The row was over its budget as it was found (the limit was lowered). A record of it would be refused, at
-		// every restart again: it stays as it is, and nothing is done that needs it.
-		if record != nil {
-			s.effects = refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), now)
-		}
-		return Outcome{Effects: s.effects}
+	} else if !fits && record != nil {
+		return Outcome{Effects: s.refuseForSize(event)}
 	}
 	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format()
 	return Outcome{State: s.row, Changed: true, Effects: s.effects, asked: s.asked}
@@ -92,6 +89,7 @@ type session struct {
 	erased  bool    // the row must go
 	purging bool    // the session ends: no turn begins
 	starved bool    // what stands apart was asked for and is not loaded
+	found   int     // the size of a row that was over its limit as it was found, else 0
 	instant *string // now in text, once it was needed
 
 	replaying *Held // the held record that is being applied, nil for the event itself
@@ -115,47 +113,4 @@ func (s *session) stored() topics.Raw {
 func (s *session) tail() topics.Raw {
 	s.starved = s.starved || len(s.row.Turn.TailParts) > 0
 	return s.row.Turn.Tail
-}
-
-// within reports whether the row, with what of it stands apart, has no more than so many bytes.
-func (s *session) within(limit int) bool {
-	apart := s.row.partsSize()
-	// Nearly all rows are far below any limit: these need not be measured exactly.
-	return s.row.bound()+apart <= limit || proto.Size(s.row)+apart <= limit
-}
-
-// fits reports whether the row is within its budget.
-func (s *session) fits() bool { return s.within(s.rules.RowLimit - rowReserve) }
-
-// rowReserve is kept for what every event adds to the row: memories, a deadline.
-const rowReserve = 256
-
-// makeRoom gives up what can be given up without ending the open turn, the least loss first, until the row fits (R11).
-func (s *session) makeRoom() bool {
-	for !s.fits() {
-		switch {
-		case s.dropHeld():
-		case len(s.row.Waiting) > 0:
-			waiting := s.row.Waiting
-			last := waiting[len(waiting)-1]
-			s.row.Waiting = slices.Delete(waiting, len(waiting)-1, len(waiting))
-			s.reject(last, queueFull("no room for a waiting message"))
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// trim is the last resort for a row over its budget: it gives up what is held, then it forgets the older half of what it
-// remembers.
-func (s *session) trim() bool {
-	for !s.within(s.rules.RowLimit) && s.dropHeld() {
-	}
-	for !s.within(s.rules.RowLimit) && len(s.row.Causes)+len(s.row.Requests)+len(s.row.Calls) > 0 {
-		s.row.Causes = forgetHalf(s.row.Causes)
-		s.row.Requests = forgetHalf(s.row.Requests)
-		s.row.Calls = forgetHalf(s.row.Calls)
-	}
-	return s.within(s.rules.RowLimit)
 }

@@ -13,7 +13,10 @@ func (s *session) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
 	s.row.Turn = &OpenTurn{Message: a}
-	if !s.think(input, read) {
+	switch {
+	case !s.makeRoom(): // before the model is asked, which costs money
+		s.fail(tooLarge("no room for a turn in the session's row"))
+	case !s.think(input, read):
 		s.fail(tooLarge("the session's history and the message do not fit into a record"))
 	}
 }

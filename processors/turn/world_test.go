@@ -309,7 +309,7 @@ func (w *world) use(c Called, call string) {
 			w.result(id, input.k, "early", call)
 		} // else it was said already
 	case "fail":
-		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look"}`, id),
+		w.write("tool-use-dlq", input.k, false, fmt.Sprintf(`{"tool_use_id":%q,"name":"look","input":{"k":%d}}`, id, input.k),
 			append(w.naming(call, ""), header(topics.HeaderErrorReason, "broken"))...)
 	default:
 		w.result(id, input.k, "ok", call)

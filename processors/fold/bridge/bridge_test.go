@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func taken(t *testing.T, turn *bridge.Turn) string {
@@ -25,14 +25,14 @@ func taken(t *testing.T, turn *bridge.Turn) string {
 
 func TestBlocksNeverOverlap(t *testing.T) {
 	var turn bridge.Turn
-	turn.Thought(jsontext.Value(`"hm"`))
-	turn.Text(jsontext.Value(`"a"`))
-	turn.Text(jsontext.Value(`""`))
+	turn.Thought(topics.Raw(`"hm"`))
+	turn.Text(topics.Raw(`"a"`))
+	turn.Text(topics.Raw(`""`))
 	turn.Text(nil)
-	turn.Text(jsontext.Value(`5`))
-	turn.Text(jsontext.Value(`"b\ud83d"`))
-	turn.Call("t", jsontext.Value(`"n"`), jsontext.Value(`{}`))
-	turn.Text(jsontext.Value(`"c"`))
+	turn.Text(topics.Raw(`5`))
+	turn.Text(topics.Raw(`"b\ud83d"`))
+	turn.Call("t", topics.Raw(`"n"`), topics.Raw(`{}`))
+	turn.Text(topics.Raw(`"c"`))
 	turn.Done("")
 	require.Equal(t, strings.Join([]string{
 		`{"type":"thought_start","id":"reason-0"}`,
@@ -52,13 +52,13 @@ func TestBlocksNeverOverlap(t *testing.T) {
 
 func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
 	var turn bridge.Turn
-	turn.Call("t", jsontext.Value(`"first"`), nil)
+	turn.Call("t", topics.Raw(`"first"`), nil)
 	for _, input := range []string{``, `null`, `{ }`, `{"a":1}`, `{"a":1}`, `{}`} {
-		turn.Call("t", jsontext.Value(`"later"`), jsontext.Value(input))
+		turn.Call("t", topics.Raw(`"later"`), topics.Raw(input))
 	}
-	turn.Result("t", jsontext.Value(`{"rows":1.0}`), true)
-	turn.Result("t", jsontext.Value(`"again"`), false)
-	turn.Call("t", jsontext.Value(`"late"`), jsontext.Value(`{"a":2}`))
+	turn.Result("t", topics.Raw(`{"rows":1.0}`), true)
+	turn.Result("t", topics.Raw(`"again"`), false)
+	turn.Call("t", topics.Raw(`"late"`), topics.Raw(`{"a":2}`))
 	turn.Result("orphan", nil, false)
 	require.Equal(t, strings.Join([]string{
 		`{"type":"tool_call","id":"t","name":"first"}`,
@@ -70,7 +70,7 @@ func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
 
 func TestWhatNestsTooDeepIsNamed(t *testing.T) {
 	var turn bridge.Turn
-	turn.Call("t", nil, jsontext.Value(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))
+	turn.Call("t", nil, topics.Raw(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))
 	turn.Done("end_turn")
 	events, err := turn.Take()
 	require.ErrorIs(t, err, fold.ErrDepth)
@@ -79,7 +79,7 @@ func TestWhatNestsTooDeepIsNamed(t *testing.T) {
 
 func TestReadersTakeAnything(t *testing.T) {
 	for _, v := range []string{``, `null`, `5`, `[]`, `{}`, `[null,1]`, `"x"`} {
-		value := jsontext.Value(v)
+		value := topics.Raw(v)
 		require.Nil(t, bridge.Get(value, "a", "b"))
 		require.Equal(t, v == `"x"`, bridge.String(value) == "x")
 		require.Equal(t, v == `[null,1]`, len(bridge.Elements(value)) == 1)
@@ -89,7 +89,7 @@ func TestReadersTakeAnything(t *testing.T) {
 func ExampleTurn() {
 	var turn bridge.Turn
 	turn.Text(bridge.Text("Let me look."))
-	turn.Call("t1", bridge.Text("search"), jsontext.Value(`{"q":"France"}`))
+	turn.Call("t1", bridge.Text("search"), topics.Raw(`{"q":"France"}`))
 	turn.Result("t1", bridge.Text("Paris"), false)
 	turn.Done("end_turn")
 	events, err := turn.Take()
@@ -106,13 +106,13 @@ func ExampleTurn() {
 }
 
 func ExampleFields() {
-	fmt.Println(bridge.Fields{}.Text("id", "a").Value("n", jsontext.Value("1.0")).Flag("ok", true).Object())
+	fmt.Println(bridge.Fields{}.Text("id", "a").Value("n", topics.Raw("1.0")).Flag("ok", true).Object())
 	// Output:
 	// {"id":"a","n":1.0,"ok":true}
 }
 
 func ExampleGet() {
-	update := jsontext.Value(`{"content":{"type":"text","text":"hi"},"list":[null,1]}`)
+	update := topics.Raw(`{"content":{"type":"text","text":"hi"},"list":[null,1]}`)
 	fmt.Println(bridge.String(bridge.Get(update, "content", "text")), bridge.Elements(bridge.Get(update, "list")))
 	// Output:
 	// hi [1]

@@ -16,7 +16,7 @@ type Fields []byte
 func (f Fields) Text(name, value string) Fields { return append(f.name(name), Text(value)...) }
 
 // Value adds a value as it is; nothing for nil.
-func (f Fields) Value(name string, value jsontext.Value) Fields {
+func (f Fields) Value(name string, value topics.Raw) Fields {
 	if len(value) == 0 {
 		return f
 	}
@@ -29,31 +29,30 @@ func (f Fields) Flag(name string, value bool) Fields { return strconv.AppendBool
 func (f Fields) name(name string) Fields { return append(append(append(f, ','), Text(name)...), ':') }
 
 // Object is the finished object.
-func (f Fields) Object() jsontext.Value {
+func (f Fields) Object() topics.Raw {
 	if len(f) == 0 {
-		return jsontext.Value("{}")
+		return topics.Raw("{}")
 	}
 	return append(append([]byte{'{'}, f[1:]...), '}')
 }
 
 // Text is a string as JSON. What is no UTF-8 becomes U+FFFD.
-func Text(s string) jsontext.Value {
+func Text(s string) topics.Raw {
 	quoted, _ := jsontext.AppendQuote(nil, s)
 	return quoted
 }
 
 // Get follows names into an object; nil for what is absent or null.
-func Get(object jsontext.Value, names ...string) jsontext.Value {
-	v := topics.Raw(object)
+func Get(object topics.Raw, names ...string) topics.Raw {
 	for _, name := range names {
-		v, _ = topics.Lookup(v, name)
+		object, _ = topics.Lookup(object, name)
 	}
-	return jsontext.Value(v)
+	return object
 }
 
 // String is the text of a JSON string; empty for everything else.
-func String(v jsontext.Value) string {
-	if v.Kind() != '"' {
+func String(v topics.Raw) string {
+	if jsontext.Value(v).Kind() != '"' {
 		return ""
 	}
 	text, _ := jsontext.AppendUnquote(nil, v)
@@ -61,15 +60,15 @@ func String(v jsontext.Value) string {
 }
 
 // Elements are the elements of an array that are not null; none for everything else.
-func Elements(array jsontext.Value) []jsontext.Value {
-	if array.Kind() != '[' {
+func Elements(array topics.Raw) []topics.Raw {
+	if jsontext.Value(array).Kind() != '[' {
 		return nil
 	}
-	all, _ := topics.Elements(topics.Raw(bytes.TrimSpace(array)))
-	var some []jsontext.Value
+	all, _ := topics.Elements(bytes.TrimSpace(array))
+	var some []topics.Raw
 	for _, e := range all {
 		if e != nil {
-			some = append(some, jsontext.Value(e))
+			some = append(some, e)
 		}
 	}
 	return some

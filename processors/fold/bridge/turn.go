@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Turn collects the events of one turn. Values are JSON and go into the events byte for byte; nil is left out. The zero
@@ -24,7 +25,7 @@ type Turn struct {
 }
 
 type call struct {
-	name, input jsontext.Value
+	name, input topics.Raw
 	settled     bool
 }
 
@@ -37,13 +38,13 @@ var (
 )
 
 // Text adds a piece of the assistant's text, a JSON string, to the open block or opens one. An empty piece is nothing.
-func (t *Turn) Text(piece jsontext.Value) { t.piece(&messageBlock, piece) }
+func (t *Turn) Text(piece topics.Raw) { t.piece(&messageBlock, piece) }
 
 // Thought adds a piece of its reasoning.
-func (t *Turn) Thought(piece jsontext.Value) { t.piece(&thoughtBlock, piece) }
+func (t *Turn) Thought(piece topics.Raw) { t.piece(&thoughtBlock, piece) }
 
-func (t *Turn) piece(k *kind, piece jsontext.Value) {
-	if piece.Kind() != '"' || len(piece) == len(`""`) {
+func (t *Turn) piece(k *kind, piece topics.Raw) {
+	if jsontext.Value(piece).Kind() != '"' || len(piece) == len(`""`) {
 		return
 	}
 	if t.open != k {
@@ -65,7 +66,7 @@ func (t *Turn) Close() {
 
 // Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}), it differs from
 // what was said last, and the call has no result yet. A refresh keeps the first name.
-func (t *Turn) Call(id string, name, input jsontext.Value) {
+func (t *Turn) Call(id string, name, input topics.Raw) {
 	if c := t.calls[id]; c != nil {
 		if c.settled || empty(input) || bytes.Equal(c.input, input) {
 			return
@@ -86,22 +87,22 @@ func (t *Turn) Called(id string) bool { return t.calls[id] != nil }
 
 // Result closes a call, once; what comes again for it is left out. An output that is no string is the text of its JSON,
 // and beside that the structured data of the result.
-func (t *Turn) Result(id string, output jsontext.Value, isError bool) {
+func (t *Turn) Result(id string, output topics.Raw, isError bool) {
 	if c := t.calls[id]; c != nil {
 		if c.settled {
 			return
 		}
 		c.settled = true
 	}
-	var data jsontext.Value
-	if k := output.Kind(); k != '"' && k != 'n' && len(output) > 0 {
+	var data topics.Raw
+	if k := jsontext.Value(output).Kind(); k != '"' && k != 'n' && len(output) > 0 {
 		data, output = output, Text(string(output))
 	}
 	t.Emit("tool_result", Fields{}.Text("id", id).Value("output", output).Value("data", data).Flag("isError", isError))
 }
 
 // Usage says what the turn used so far; nil is left out.
-func (t *Turn) Usage(input, output, total, cost jsontext.Value) {
+func (t *Turn) Usage(input, output, total, cost topics.Raw) {
 	f := Fields{}.Value("input", input).Value("output", output).Value("total", total).Value("cost", cost)
 	if len(f) > 0 {
 		t.Emit("usage", f)
@@ -109,7 +110,7 @@ func (t *Turn) Usage(input, output, total, cost jsontext.Value) {
 }
 
 // Data is an event of no meaning to a batch: a plan, a status.
-func (t *Turn) Data(name string, data jsontext.Value) {
+func (t *Turn) Data(name string, data topics.Raw) {
 	t.Emit("data", Fields{}.Text("name", name).Value("data", data))
 }
 
@@ -155,7 +156,7 @@ func (t *Turn) Take() ([]fold.Event, error) {
 	return events, err
 }
 
-func empty(v jsontext.Value) bool {
+func empty(v topics.Raw) bool {
 	v = bytes.TrimSpace(v)
 	return len(v) == 0 || v[0] == 'n' || v[0] == '{' && len(bytes.TrimSpace(v[1:len(v)-1])) == 0
 }

@@ -3,9 +3,8 @@ package invoke
 import (
 	"context"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Agent runs turns. Its methods are called from several goroutines.
@@ -58,7 +57,8 @@ func (i Item) shown() EventID {
 type Resumer interface {
 	Agent
 	// Resume is a turn of the request's session, running or done, from the first event of its attempt on; what the
-	// client has is left out by the door. It never begins a turn. ErrGone says that there is no such turn any more.
+	// client has is left out by the door. It never begins a turn. ErrGone says that there is no such turn any more, or that
+	// its first events, or events up to last, can no longer be read.
 	Resume(ctx context.Context, r Request, last EventID) (Stream, error)
 }
 
@@ -93,9 +93,9 @@ type Request struct {
 	Caller Caller
 	// Data is the body's data as it came, nil where there is none; with messages in the Vercel form, these are canonical
 	// ones instead.
-	Data jsontext.Value
+	Data topics.Raw
 	// Body is the whole body as it came, nil for a request without one. It may hold secrets.
-	Body jsontext.Value
+	Body topics.Raw
 	// IdempotencyKey is the header of that name; empty for none.
 	IdempotencyKey string
 	Flags          Flags
@@ -109,9 +109,9 @@ type Flags struct {
 }
 
 // Messages are the elements of data.inputs.messages; nil where there are none.
-func (r Request) Messages() []jsontext.Value { return elementsOf(r.inputs("messages")) }
+func (r Request) Messages() []topics.Raw { return elementsOf(r.inputs("messages")) }
 
-func (r Request) inputs(name string) jsontext.Value { return member(member(r.Data, "inputs"), name) }
+func (r Request) inputs(name string) topics.Raw { return member(member(r.Data, "inputs"), name) }
 
 // Caller is who makes a request.
 type Caller struct {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // bodyVersion is that of the envelope of requests and answers.
@@ -72,18 +72,18 @@ func (c *call) fail(e Error) {
 	if c.vercel && len(c.accept.Wanted) > 0 && c.accept.Wanted[0] == SSE {
 		c.vercelHead()
 	}
-	status := newObject().with("code", jsontext.Value(strconv.Itoa(e.Status))).text("message", e.Text).
+	status := newObject().with("code", topics.Raw(strconv.Itoa(e.Status))).text("message", e.Text).
 		text("type", e.Type)
 	c.json(e.Status, c.envelope().with("status", status.value()))
 }
 
 // succeed answers with a batch.
-func (c *call) succeed(outputs jsontext.Value) {
+func (c *call) succeed(outputs topics.Raw) {
 	c.head()
 	if c.vercel {
 		c.vercelHead()
 	}
-	status := newObject().with("code", jsontext.Value("200")).text("message", "Success")
+	status := newObject().with("code", topics.Raw("200")).text("message", "Success")
 	data := newObject().with("outputs", outputs)
 	c.json(http.StatusOK, c.envelope().with("status", status.value()).with("data", data.value()))
 }
@@ -100,7 +100,7 @@ func (c *call) notAcceptable(supported []MediaType) {
 	requested := c.accept.requested()
 	c.json(http.StatusNotAcceptable, newObject().
 		text("detail", "The agent does not answer with "+string(requested)+" to this request.").
-		text("requested", string(requested)).with("supported", jsontext.Value(append(list, ']'))).
+		text("requested", string(requested)).with("supported", topics.Raw(append(list, ']'))).
 		some("trace_id", c.trace.TraceID).some("span_id", c.trace.SpanID))
 }
 
@@ -118,8 +118,8 @@ func (c *call) invalid(status int, text string) {
 			loc = append(append(loc, ','), quote(part)...)
 		}
 	}
-	item := newObject().with("loc", jsontext.Value(append(loc, ']'))).text("msg", what).text("type", "value_error")
-	c.json(status, newObject().with("detail", jsontext.Value("["+string(item.value())+"]")))
+	item := newObject().with("loc", topics.Raw(append(loc, ']'))).text("msg", what).text("type", "value_error")
+	c.json(status, newObject().with("detail", topics.Raw("["+string(item.value())+"]")))
 }
 
 func (c *call) json(status int, body object) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // What a body can be refused for; nothing of it is quoted.
@@ -27,7 +28,7 @@ var (
 const maxBodyDepth = fold.MaxDepth - 8
 
 // readBody reads a request's body, a JSON object; nil for one without a body where that is allowed.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool) (jsontext.Value, error) {
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool) (topics.Raw, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	switch {
@@ -44,14 +45,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool
 }
 
 // parseBody holds that a body is one JSON object of UTF-8 that nests no deeper than the limit.
-func parseBody(raw []byte) (jsontext.Value, error) {
+func parseBody(raw []byte) (topics.Raw, error) {
 	if codec.Deeper(raw, maxBodyDepth) {
 		return nil, errBodyDepth
 	}
-	body := jsontext.Value(raw)
-	if body.Kind() != '{' || !utf8.Valid(raw) ||
+	body := topics.Raw(raw)
+	if kindOf(body) != '{' || !utf8.Valid(raw) ||
 		// Repeated names and half surrogates are common, and nobody's harm.
-		!body.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+		!jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return nil, errBodySyntax
 	}
 	return body, nil

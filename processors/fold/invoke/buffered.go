@@ -130,7 +130,7 @@ func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, e
 	defer b.mu.Unlock()
 	b.forget()
 	rec := b.turns[turnKey{r.SessionID, last.Turn}]
-	if rec == nil || last.Attempt < 1 || last.Attempt > rec.attempts() {
+	if rec == nil || !rec.reaches(last) {
 		return nil, ErrGone
 	}
 	return &playback{rec: rec, attempt: last.Attempt}, nil

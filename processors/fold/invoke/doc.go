@@ -1,51 +1,77 @@
-// Package invoke is the HTTP door of an agent: it answers POST /invoke with a batch or a stream, and both are made of
-// the same events, so that folding what was streamed gives what the batch says.
+// Package invoke is the HTTP door of an agent: it answers POST /invoke with a batch or a stream. Both are made of the same
+// events, so folding the stream gives the batch.
 //
 //	POST /invoke --> Door --> Agent --> events --+--> fold --> batch     application/json
 //	                                             +--> lines              application/x-ndjson
 //	                                             +--> frames             text/event-stream
 //	                                             +--> Vercel parts       text/event-stream
 //
-// An Agent is anything that yields events. NewPipeline is one that stands on Kafka: messages go to
-// {agent}-message-input, events come back on {agent}-agent-events. NewBuffered keeps the turns of any other agent for
-// clients that were cut off.
+// An Agent is anything that yields events. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
+// come back on {agent}-agent-events. NewBuffered keeps the turns of any other agent for clients that lost their connection.
 //
-// # What is decided before anything runs
+// # Requests
 //
-// The body's flags stream, trim, force and resolve win over the headers that fill them. The Accept header is read with
-// its q-values; one that names nothing known is no preference. From these and from what the agent declares
-// (Capability) follow 200 with JSON, lines or frames, or 406. A batch is asked of a stream-only agent, or a stream of
-// a batch-only one: 406, and nothing has run. force is 406 as long as no agent can take a session over. A session id
-// that cannot be one is 400, a body that is no JSON object 422, one over the limit 413.
+// With an agent on port 8080 (go run ./examples/invoke serve), one request has four forms:
+//
+//	body='{"session_id":"demo","data":{"inputs":{"messages":[{"role":"user","content":"Which berth is free?"}]}}}'
+//	post() { curl -sN http://127.0.0.1:8080/invoke -H 'Content-Type: application/json' -d "$body" "$@"; }
+//	post                                          # the batch
+//	post -H 'x-ag-messages-transcript: last'      # its trailing unit
+//	post -H 'Accept: application/x-ndjson'
+//	post -H 'Accept: text/event-stream'
+//	post -H 'Accept: text/event-stream' -H 'x-ag-messages-format: vercel'
+//
+// Flags in the body (stream, trim, force, resolve) take precedence over the headers that set them. The Accept header is
+// read with its q-values; a header that names no known type is no preference. From the flags and the agent's Capability the
+// door decides before the agent runs: 200 with JSON, lines or frames, or 406. A batch request to a stream-only agent, a
+// stream request to a batch-only agent, and force are 406. An invalid session ID is 400, a body that is not a JSON object
+// 422, a body over the limit 413.
 //
 // # Streams
 //
-// Lines and frames carry the canonical events, in their own bytes but for the blanks between tokens. Two objects more
-// may come, of types that fold ignores: keepalive (in frames a comment) after silence, and stream_end behind the last
-// event, with the turn's state and the last event's id; without it the stream is not whole. A failure is an error
-// event, unless the run has told it itself, and the reason in stream_end. Characters that a producer cut in two come
-// whole.
+// Lines and frames carry the canonical events in their own bytes, except for blanks between tokens. Two more objects can
+// occur, of types that fold ignores: keepalive (a comment in frames) after silence, and stream_end after the last event
+// with the turn's state and the last event's ID. A stream without stream_end is incomplete; its transfer then also ends with
+// an error. A failure is an error event, unless the run reported one itself, and the reason in stream_end. Characters that
+// a producer split are joined.
 //
-// The Vercel stream has the parts that the ai package knows, all of them of its schema, between start and [DONE]. What
-// would make its reader stop is left out: deltas of blocks that are not open, results of calls that were not made. A
-// gate without a call shows one. A stop reason that the package does not name is other.
+// The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. What would stop that reader is
+// left out: deltas of blocks that are not open, and results of calls that were not made. A gate without a call is shown as
+// one. A stop reason that the package does not know is "other".
 //
-// # Reading on
+// # Resume
 //
-// Each frame has the id {turn}.{attempt}.{seq}. A POST or a GET with that id as Last-Event-ID, and the same session
-// (session_id in the body or the query, or the header), goes on behind it, and never runs anything; asked for JSON, it
-// is answered with the batch of the whole turn. The header x-ag-turn-id names the turn, so that {turn}.1.0 reads it
-// from its beginning. A turn that cannot be read any more is 410: clients that reconnect by themselves stop at that.
+// Each frame has the ID {turn}.{attempt}.{seq}. A POST or GET with that ID as Last-Event-ID, and the same session (session_id
+// in the body or the query, or the header), continues behind it and never runs anything. Any process can serve it. A request
+// for JSON gets the batch of the whole turn. The header x-ag-turn-id names the turn, so {turn}.1.0 reads it from the
+// beginning. A turn that can no longer be read is 410, also if only its first events are older than WithLookback or were
+// removed from the topic. Clients that reconnect by themselves stop at 410.
 //
-// # Who goes on without whom
+//	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
+//	last=$(sed -n 's/^id: //p' cut.txt | tail -1)
+//	curl -sN "http://127.0.0.1:8080/invoke?session_id=demo" -H 'Accept: text/event-stream' -H "Last-Event-ID: $last"
+//	curl -s  "http://127.0.0.1:8080/invoke?session_id=demo" -H "Last-Event-ID: $last"
 //
-// When the client has gone, nothing is written any more and the agent's context ends. An agent of the caller's own
-// ends its run then; under NewBuffered the run goes on; the turn of a pipeline goes on in any case, and its session
-// control cancels it. A request of a pipeline that is repeated with its Idempotency-Key is the same turn.
+// # Client disconnects
 //
-// # Safety
+// When the client disconnects, the door stops writing and cancels the agent's context. An agent of your own ends its run.
+// Under NewBuffered the run continues. The turn of a pipeline continues in any case; session control cancels it. A request
+// to a pipeline that is repeated with its Idempotency-Key is the same turn.
 //
-// A door without WithAuthenticate is open, and says so once in its log. It calls no address that a request names.
-// Bodies, their nesting, requests at a time, batches, what waits for a slow client and for how long are all bounded.
-// Errors that are no *Error are logged and told as a failure, no more; no answer has a stack trace.
+// # Options
+//
+//	option                            default               meaning
+//	WithAuthenticate                  accepts anyone        who may call, and for which sessions
+//	WithCORS                          off                   origins of browsers
+//	WithCapability                    the agent's           batch, stream or both
+//	WithResolve                       none                  a function that each request passes first
+//	WithBodyLimit, WithBatchLimit     1 MiB, 64 MiB         largest body; largest batch
+//	WithConcurrency                   1024                  requests at a time
+//	WithKeepalive, WithWriteTimeout   15 s, 30 s            silence before a keepalive; wait for a slow client
+//
+// # Security
+//
+// A door without WithAuthenticate accepts anyone and logs a warning once. The door dials no address that a request names.
+// Bodies, nesting, concurrent requests, batches, and the bytes that wait for a slow client are bounded. An error that is not
+// an *Error is logged and reported to the client as a failure without details.
 package invoke

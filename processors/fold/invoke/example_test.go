@@ -8,10 +8,9 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // turn is a stream of events that are there already.
@@ -21,12 +20,12 @@ func (t *turn) Next(context.Context) (invoke.Item, error) {
 	if len(t.events) == 0 {
 		return invoke.Item{}, io.EOF
 	}
-	e, err := fold.DecodeEvent(jsontext.Value(t.events[0]))
+	e, err := fold.DecodeEvent(topics.Raw(t.events[0]))
 	t.events = t.events[1:]
 	return invoke.Item{Event: e}, err
 }
 
-func (*turn) End() fold.End { return fold.End{StopReason: jsontext.Value(`"end_turn"`)} }
+func (*turn) End() fold.End { return fold.End{StopReason: topics.Raw(`"end_turn"`)} }
 func (*turn) Close() error  { return nil }
 
 // greet is an agent that says hello.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The headers of a request. Their values fill what the body leaves out; unknown values ask for nothing.
@@ -20,10 +20,10 @@ const (
 type flags struct{ stream, trim, force, resolve *bool }
 
 // readFlags reads the body's flags and fills absent ones from headers: the body wins.
-func readFlags(body jsontext.Value, h http.Header) (flags, error) {
+func readFlags(body topics.Raw, h http.Header) (flags, error) {
 	var f flags
 	raw, ok := field(body, "flags")
-	if ok && raw.Kind() != '{' && raw.Kind() != 'n' {
+	if ok && kindOf(raw) != '{' && kindOf(raw) != 'n' {
 		return f, fmt.Errorf("flags: want an object")
 	}
 	for _, known := range []struct {
@@ -53,10 +53,10 @@ func readFlags(body jsontext.Value, h http.Header) (flags, error) {
 }
 
 // truth is a flag's value: a boolean, or a text that says one.
-func truth(value jsontext.Value) (flag, ok bool) {
-	switch value.Kind() {
+func truth(value topics.Raw) (flag, ok bool) {
+	switch kindOf(value) {
 	case 't', 'f':
-		return value.Kind() == 't', true
+		return kindOf(value) == 't', true
 	case '"':
 		s, _ := text(value)
 		switch strings.ToLower(strings.TrimSpace(s)) {

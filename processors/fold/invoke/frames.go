@@ -3,7 +3,7 @@ package invoke
 import (
 	"errors"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // ndjson writes an event a line.
@@ -30,7 +30,7 @@ func (f *ndjson) end(dst []byte, o outcome) []byte {
 	return dst
 }
 
-func line(dst []byte, value jsontext.Value) []byte { return append(respace(dst, value, true), '\n') }
+func line(dst []byte, value topics.Raw) []byte { return append(respace(dst, value, true), '\n') }
 
 // sse writes an event a frame, with its id.
 type sse struct{ canonicalForm }
@@ -57,7 +57,7 @@ func (f *sse) end(dst []byte, o outcome) []byte {
 const comment = ": keepalive\n\n"
 
 // frame appends a frame of server-sent events; an id that is none is left out.
-func frame(dst []byte, id EventID, value jsontext.Value) []byte {
+func frame(dst []byte, id EventID, value topics.Raw) []byte {
 	if id.printable() {
 		dst = append(append(append(dst, "id: "...), id.String()...), '\n')
 	}
@@ -72,8 +72,8 @@ func (f *canonicalForm) saw(item Item) { f.failed = f.failed || item.Event.Type 
 
 // closing are the objects behind the last event: the failure, unless an error event told it, and stream_end. Fold knows
 // an error event that makes no message, and nothing of a stream_end.
-func (f *canonicalForm) closing(o outcome) []jsontext.Value {
-	var list []jsontext.Value
+func (f *canonicalForm) closing(o outcome) []topics.Raw {
+	var list []topics.Raw
 	end := newObject().text("state", string(o.state()))
 	var superseded *Superseded
 	switch {
@@ -93,7 +93,7 @@ func (f *canonicalForm) closing(o outcome) []jsontext.Value {
 	return append(list, extra("stream_end", end.value()))
 }
 
-func extra(kind string, data jsontext.Value) jsontext.Value {
+func extra(kind string, data topics.Raw) topics.Raw {
 	return newObject().text("type", kind).with("data", data).value()
 }
 

@@ -74,7 +74,7 @@ func FuzzInvokeBody(f *testing.F) {
 		require.Equal(t, body, string(got.Body))
 		require.True(t, validSession(got.SessionID))
 		if got.Data != nil {
-			require.True(t, got.Data.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
+			require.True(t, jsontext.Value(got.Data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
 		}
 	})
 }

@@ -22,6 +22,8 @@ type hub struct {
 // letter is a record that a request may wait for; one of both is set.
 type letter struct {
 	offset int64
+	at     time.Time // the record's timestamp
+	past   bool      // it was read again, not live
 	event  *topics.AgentEvent
 	failed *topics.Output
 }
@@ -52,11 +54,11 @@ func (h *hub) read(r processors.Inbound) (letter, bool) {
 	case r.Topic == h.events.Name():
 		d := h.events.Codec().Unmarshal(r.Value)
 		e := d.Value
-		return letter{offset: r.Offset, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
+		return letter{offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
 	case r.Topic == h.outputs.Name():
 		d := h.outputs.Codec().Unmarshal(r.Value)
 		o := d.Value
-		return letter{offset: r.Offset, failed: &o}, d.Err == nil && o.Error != nil
+		return letter{offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
 	}
 	return letter{}, false
 }
@@ -155,6 +157,7 @@ func (h *hub) replay(
 			if !ok {
 				return true
 			}
+			l.past = true
 			select {
 			case r.letters <- l:
 				return true

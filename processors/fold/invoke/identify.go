@@ -1,10 +1,10 @@
 package invoke
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/turntable-streams/turntable/topics"
 
 // identify is the request's trace and session; a session is minted where the request names none, but not for one that
 // goes on with a turn.
-func (c *call) identify(body jsontext.Value) (Trace, string, error) {
+func (c *call) identify(body topics.Raw) (Trace, string, error) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
 	trace, err := traceOf(c.r.Header, c.door.rules.random)

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 var noon = time.UnixMilli(1_790_000_000_120)
@@ -51,7 +51,7 @@ func (l *live) Close() error  { l.closed <- struct{}{}; return nil }
 
 func (l *live) say(t *testing.T, text string) {
 	t.Helper()
-	e, err := fold.NewEvent("message", jsontext.Value(`{"text":"`+text+`"}`))
+	e, err := fold.NewEvent("message", topics.Raw(`{"text":"`+text+`"}`))
 	require.NoError(t, err)
 	l.items <- Item{Event: e}
 }
@@ -180,7 +180,7 @@ func TestSlowClientIsCutOff(t *testing.T) {
 	resp := s.send(http.MethodPost, "/invoke", question, "Accept", "application/x-ndjson")
 	defer func() { _ = resp.Body.Close() }()
 	run := <-agent.begun
-	e, err := fold.NewEvent("message", jsontext.Value(`{"text":"`+strings.Repeat("x", 1<<20)+`"}`))
+	e, err := fold.NewEvent("message", topics.Raw(`{"text":"`+strings.Repeat("x", 1<<20)+`"}`))
 	require.NoError(t, err)
 	for open := true; open; {
 		select {

@@ -7,7 +7,7 @@ import (
 )
 
 // member is an object's member; nil where it is absent, null, or the value is no object.
-func member(object jsontext.Value, name string) jsontext.Value {
+func member(object topics.Raw, name string) topics.Raw {
 	value, ok := field(object, name)
 	if !ok || string(value) == "null" {
 		return nil
@@ -16,35 +16,35 @@ func member(object jsontext.Value, name string) jsontext.Value {
 }
 
 // field is an object's member as it came; ok tells absent from null.
-func field(object jsontext.Value, name string) (value jsontext.Value, ok bool) {
-	raw, ok := topics.Lookup(topics.Raw(object), name)
+func field(object topics.Raw, name string) (value topics.Raw, ok bool) {
+	raw, ok := topics.Lookup(object, name)
 	if ok && raw == nil {
-		return jsontext.Value("null"), true
+		return topics.Raw("null"), true
 	}
-	return jsontext.Value(raw), ok
+	return raw, ok
 }
 
 // elementsOf are the elements of an array, null ones as null; nil for what is no array.
-func elementsOf(array jsontext.Value) []jsontext.Value {
-	if array.Kind() != '[' {
+func elementsOf(array topics.Raw) []topics.Raw {
+	if kindOf(array) != '[' {
 		return nil
 	}
-	raw, err := topics.Elements(topics.Raw(array))
+	raw, err := topics.Elements(array)
 	if err != nil {
 		return nil
 	}
-	list := make([]jsontext.Value, len(raw))
+	list := make([]topics.Raw, len(raw))
 	for i, r := range raw {
-		if list[i] = jsontext.Value(r); r == nil {
-			list[i] = jsontext.Value("null")
+		if list[i] = r; r == nil {
+			list[i] = topics.Raw("null")
 		}
 	}
 	return list
 }
 
 // text is a JSON string's text; ok is false for what is none. A lone surrogate is U+FFFD.
-func text(value jsontext.Value) (s string, ok bool) {
-	if value.Kind() != '"' {
+func text(value topics.Raw) (s string, ok bool) {
+	if kindOf(value) != '"' {
 		return "", false
 	}
 	unquoted, _ := jsontext.AppendUnquote(nil, value) // the error reports what was replaced
@@ -52,7 +52,7 @@ func text(value jsontext.Value) (s string, ok bool) {
 }
 
 // quote is a text as a JSON string.
-func quote(s string) jsontext.Value {
+func quote(s string) topics.Raw {
 	b, _ := jsontext.AppendQuote(nil, s) // the error reports what was replaced
 	return b
 }
@@ -62,7 +62,7 @@ type object []byte
 
 func newObject() object { return object{'{'} }
 
-func (o object) with(name string, value jsontext.Value) object {
+func (o object) with(name string, value topics.Raw) object {
 	if value == nil {
 		return o
 	}
@@ -83,4 +83,4 @@ func (o object) some(name, value string) object {
 	return o.text(name, value)
 }
 
-func (o object) value() jsontext.Value { return jsontext.Value(append(o, '}')) }
+func (o object) value() topics.Raw { return topics.Raw(append(o, '}')) }

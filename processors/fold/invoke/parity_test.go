@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 const question = `{"data":{"inputs":{"messages":[{"role":"user","content":"hi"}]}},"session_id":"s-1"}`
@@ -72,7 +72,7 @@ func folded(t *testing.T, raw []string) fold.Batch {
 	t.Helper()
 	f := fold.NewFolder()
 	for _, r := range raw {
-		e, err := fold.DecodeEvent(jsontext.Value(r))
+		e, err := fold.DecodeEvent(topics.Raw(r))
 		require.NoError(t, err)
 		require.NoError(t, f.Add(e))
 	}

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
@@ -65,7 +63,8 @@ func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
 }
 
 // WithLookback sets how far back a turn's events are looked for when it is read again (default 1 h): the whole
-// partition of the session from then on is read for it.
+// partition of the session from then on is read for it, before the response begins. A turn that began earlier cannot be
+// read again.
 func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
 
 // WithSilence sets after how long without an event a request gives up on its turn (default 30 min).
@@ -154,6 +153,10 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 		}
 		return nil, fmt.Errorf("invoke: publish: %w", err)
 	}
+	if err := s.prime(ctx, EventID{}); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -164,10 +167,13 @@ func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream,
 	default:
 		return nil, errStarting
 	}
+	if last.Attempt < 1 {
+		return nil, ErrGone // no event has that id
+	}
 	s := p.open(r.SessionID, last.Turn)
 	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
 	s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback))
-	if err := s.prime(ctx, last.Seq > 0); err != nil {
+	if err := s.prime(ctx, last); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -197,8 +203,8 @@ func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
 	at := instant(p.rules.clock.Now())
 	m.SessionID, m.Timestamp = &r.SessionID, &at
 	metadata := newObject()
-	if jsontext.Value(m.Metadata).Kind() == '{' {
-		eachMember(jsontext.Value(m.Metadata), func(name string, value jsontext.Value) bool {
+	if kindOf(m.Metadata) == '{' {
+		eachMember(m.Metadata, func(name string, value topics.Raw) bool {
 			if name != "request_id" {
 				metadata = metadata.with(name, value)
 			}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
@@ -19,7 +18,7 @@ import (
 
 func TestPipelineAnswersInEveryForm(t *testing.T) {
 	b := newBroker(t)
-	plain, err := fold.DecodeEvent(jsontext.Value(`{"type":"message","text":"flat"}`))
+	plain, err := fold.DecodeEvent(topics.Raw(`{"type":"message","text":"flat"}`))
 	require.NoError(t, err)
 	events := append(scripted(t, hello).events, plain)
 	b.answering(func(m topics.Message) []topics.AgentEvent {
@@ -237,7 +236,7 @@ func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
 				Content: topics.Raw(r.Data), Metadata: topics.Raw(`{"request_id":"mine","locale":"de"}`),
 			}, nil
 		}))
-	r := Request{SessionID: "s-1", Data: jsontext.Value(`{"n":1.0}`), Trace: Trace{TraceID: "t", SpanID: "u"}}
+	r := Request{SessionID: "s-1", Data: topics.Raw(`{"n":1.0}`), Trace: Trace{TraceID: "t", SpanID: "u"}}
 	s, err := p.Invoke(t.Context(), r)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -246,7 +245,7 @@ func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
 	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string(m.Metadata))
 	require.Equal(t, "2026-09-21T14:13:20.120Z", *m.Timestamp)
 
-	r.Data = jsontext.Value(`"` + strings.Repeat("x", 100) + `"`)
+	r.Data = topics.Raw(`"` + strings.Repeat("x", 100) + `"`)
 	_, err = p.Invoke(t.Context(), r)
 	require.Equal(t, http.StatusTeapot, told(err).Status)
 	require.Empty(t, p.hub.sessions, "nobody waits")

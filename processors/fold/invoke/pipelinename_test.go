@@ -52,17 +52,17 @@ func TestRecordsOfOthersAreKeptWithinBounds(t *testing.T) {
 	s := &pipelineStream{request: "mine"}
 	big := make(topics.Raw, 1<<20)
 	for range 10 {
-		s.wonder(topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big})
+		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
 	}
 	require.LessOrEqual(t, s.bytes, heldBytes)
 	for range 2 * heldRecords {
-		s.wonder(topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")})
+		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
 	}
 	require.Len(t, s.nameless, heldRecords)
-	s.name(topics.AgentEvent{TurnID: "t"})
+	s.name(letter{event: &topics.AgentEvent{TurnID: "t"}})
 	require.Empty(t, s.nameless)
 	require.Len(t, s.found, 1)
-	s.wonder(topics.AgentEvent{TurnID: "x"})
+	s.wonder(letter{event: &topics.AgentEvent{TurnID: "x"}})
 	require.Empty(t, s.nameless, "the turn is known")
 
 	var q sequence // what is held counts with all that it holds

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/IBM/sarama"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
@@ -77,7 +76,7 @@ func (b *broker) asks() <-chan topics.Message {
 }
 
 func requestOf(m topics.Message) string {
-	id, _ := text(member(jsontext.Value(m.Metadata), "request_id"))
+	id, _ := text(member(topics.Raw(m.Metadata), "request_id"))
 	return id
 }
 

@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,41 +22,24 @@ type pipelineStream struct {
 	forget   context.CancelFunc // ends past
 	from     int64              // live events before it are past ones
 
-	nameless []topics.AgentEvent // the latest of turns that may turn out to be this one
-	bytes    int                 // of these
-	found    []topics.AgentEvent // those that did
+	nameless []letter // the latest of turns that may turn out to be this one
+	bytes    int      // of these
+	found    []letter // those that did
 
 	sequence sequence
+	has      int64 // seq of the last record of the attempt that the client has
 	ready    []topics.AgentEvent
-	held     *topics.AgentEvent // the first of a newer attempt
-	touched  time.Time          // when the turn's last record came
-	done     bool               // a done event came
-	closed   bool               // a second one did, with a reason: it is the last
+	held     *letter   // the first of a newer attempt
+	touched  time.Time // when the turn's last record came
+	missing  time.Time // since when a record is missing, where the sequence is open
+	cut      bool      // the record behind the missing one was found in the past
+	done     bool      // a done event came
+	closed   bool      // a second one did, with a reason: it is the last
 	end      fold.End
 }
 
 // TurnID implements Named. A turn that has a name of its own is found by its request's, too.
 func (s *pipelineStream) TurnID() string { return s.request }
-
-// replayFrom has the turn's events of the past read before the live ones.
-func (s *pipelineStream) replayFrom(ctx context.Context, since time.Time) {
-	ctx, s.forget = context.WithCancel(ctx)
-	p := s.pipeline
-	s.past = p.hub.replay(ctx, p.follower, s.session, since, p.replays)
-}
-
-// prime waits until the turn was found, or is known not to be there: an error where it has to be.
-func (s *pipelineStream) prime(ctx context.Context, must bool) error {
-	for len(s.ready) == 0 && s.held == nil && !s.sequence.open() && (s.past != nil || len(s.found) > 0) {
-		if err := s.step(ctx); err != nil {
-			return err
-		}
-	}
-	if must && len(s.ready) == 0 && s.held == nil && !s.sequence.open() {
-		return ErrGone
-	}
-	return nil
-}
 
 // Next implements Stream.
 func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
@@ -79,13 +59,13 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			}
 		}
 		if s.held != nil {
-			e := *s.held
-			s.held, s.done = nil, false
-			s.sequence.restart(e.Attempt)
-			if err := s.take(e); err != nil {
+			l := *s.held
+			s.held, s.done, s.has = nil, false, 0
+			s.sequence.restart(l.event.Attempt)
+			if err := s.take(l); err != nil {
 				return Item{}, err
 			}
-			return Item{}, &Superseded{By: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt)}}
+			return Item{}, &Superseded{By: EventID{Turn: l.event.TurnID, Attempt: uint64(l.event.Attempt)}}
 		}
 		if err := s.step(ctx); err != nil {
 			return Item{}, err
@@ -98,14 +78,14 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	if e.Author == topics.AuthorUser {
 		return Item{}, false
 	}
-	event, err := fold.DecodeEvent(jsontext.Value(e.Event))
+	event, err := fold.DecodeEvent(e.Event)
 	if err != nil {
 		return Item{}, false
 	}
 	if event.Type == "done" {
 		// The first may be corrected by a second one, which names the reason; a repeat of the first does not.
 		reason, ok := event.Field("stopReason")
-		s.closed = s.done && ok && reason.Kind() != 'n'
+		s.closed = s.done && ok && kindOf(reason) != 'n'
 		s.done = true
 	}
 	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: event}, true
@@ -123,9 +103,9 @@ func endOf(r topics.AgentResult) fold.End {
 // step waits for the next record and takes it. io.EOF is the end of a turn without a terminal record.
 func (s *pipelineStream) step(ctx context.Context) error {
 	if len(s.found) > 0 {
-		e := s.found[0]
+		l := s.found[0]
 		s.found = s.found[1:]
-		return s.take(e)
+		return s.take(l)
 	}
 	if s.past != nil {
 		return s.stepBack(ctx)
@@ -143,29 +123,7 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	case l.offset < s.from:
 		return nil
 	}
-	return s.take(*l.event)
-}
-
-// stepBack takes the next record of the past.
-func (s *pipelineStream) stepBack(ctx context.Context) error {
-	select {
-	case l, ok := <-s.past.letters:
-		switch {
-		case ok && l.failed != nil:
-			return s.refused(*l.failed)
-		case ok:
-			return s.take(*l.event)
-		}
-		past := s.past
-		s.past, s.from = nil, past.next
-		s.forget()
-		if errors.Is(past.err, processors.ErrNotFollowing) {
-			return errStarting // the brokers are away
-		}
-		return past.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return s.take(l)
 }
 
 // refused is the error of a message that the pipeline answered with an error output, and no turn of events.
@@ -177,47 +135,57 @@ func (s *pipelineStream) refused(o topics.Output) error {
 }
 
 // take puts a record of the turn into its place.
-func (s *pipelineStream) take(e topics.AgentEvent) error {
-	switch owned := s.owns(e); {
+func (s *pipelineStream) take(l letter) error {
+	switch owned := s.owns(*l.event); {
 	case !owned:
-		s.wonder(e)
+		s.wonder(l)
 		return nil
 	case s.turn == "":
-		s.name(e)
+		s.name(l)
 		return nil
 	}
 	s.touched = s.pipeline.rules.clock.Now()
-	ready, err := s.sequence.add(e)
+	seq, open := s.sequence.seq, s.sequence.open()
+	ready, err := s.sequence.add(*l.event)
 	if errors.Is(err, errAttempt) {
-		s.held = &e
+		s.held = &l
 		return nil
 	}
+	if s.sequence.open() && (!open || s.sequence.seq > seq) {
+		s.missing, s.cut = s.touched, l.past
+		if l.past && l.at.Before(s.touched) {
+			s.missing = l.at
+		}
+	}
 	s.ready = append(s.ready, ready...)
-	return err
+	if err != nil {
+		return s.gapError()
+	}
+	return nil
 }
 
 // wonder keeps a record of a turn that has a name of its own, until one of that turn says whose it is: the record that
 // does may come late.
-func (s *pipelineStream) wonder(e topics.AgentEvent) {
+func (s *pipelineStream) wonder(l letter) {
 	if s.turn != "" {
 		return
 	}
-	s.nameless, s.bytes = append(s.nameless, e), s.bytes+sizeOf(e)
+	s.nameless, s.bytes = append(s.nameless, l), s.bytes+sizeOf(*l.event)
 	for len(s.nameless) > heldRecords || s.bytes > heldBytes {
-		s.bytes -= sizeOf(s.nameless[0])
+		s.bytes -= sizeOf(*s.nameless[0].event)
 		s.nameless = s.nameless[1:]
 	}
 }
 
 // name finds the turn, by one of its records. What came of it before is taken before that.
-func (s *pipelineStream) name(e topics.AgentEvent) {
-	s.turn = e.TurnID
+func (s *pipelineStream) name(l letter) {
+	s.turn = l.event.TurnID
 	for _, before := range s.nameless {
-		if before.TurnID == s.turn {
+		if before.event.TurnID == s.turn {
 			s.found = append(s.found, before)
 		}
 	}
-	s.found, s.nameless, s.bytes = append(s.found, e), nil, 0
+	s.found, s.nameless, s.bytes = append(s.found, l), nil, 0
 }
 
 // owns reports whether a record is of the turn that is waited for.
@@ -228,25 +196,27 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 	if e.TurnID == s.request {
 		return true
 	}
-	of := member(member(member(jsontext.Value(e.Request), "latest_input"), "metadata"), "request_id")
+	of := member(member(member(e.Request, "latest_input"), "metadata"), "request_id")
 	id, ok := text(of)
 	return ok && id == s.request
 }
 
-// wait waits for something to come. What may stay away for ever is given up.
+// wait waits for the next record, at most until the turn is given up. A missing record is waited for before a terminal
+// one: it may be the done event with the stop reason.
 func (s *pipelineStream) wait(ctx context.Context) error {
-	limit, late := s.pipeline.rules.silence, error(errSilent)
+	rules := s.pipeline.rules
+	until, late := s.touched.Add(rules.silence), error(errSilent)
 	switch {
-	case s.done:
-		limit, late = s.pipeline.rules.grace, io.EOF
 	case s.sequence.open():
-		limit, late = s.pipeline.rules.gap, errGap
+		until, late = s.missing.Add(rules.gap), s.gapError()
+	case s.done:
+		until, late = s.touched.Add(rules.grace), io.EOF
 	}
-	left := limit - s.pipeline.rules.clock.Now().Sub(s.touched)
+	left := until.Sub(rules.clock.Now())
 	if left <= 0 {
 		return late
 	}
-	timer := s.pipeline.rules.clock.NewTicker(left)
+	timer := rules.clock.NewTicker(left)
 	defer timer.Stop()
 	select {
 	case <-s.box.arrived:

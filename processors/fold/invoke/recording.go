@@ -79,10 +79,16 @@ func (r *recording) ended() (time.Time, bool) {
 	return r.at, r.done
 }
 
-func (r *recording) attempts() uint64 {
+// reaches reports whether the event was sent to a client: it was recorded, or belongs to an older attempt, or is the
+// done event that the door adds behind a run that is done.
+func (r *recording) reaches(id EventID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.attempt
+	sent := uint64(len(r.events))
+	if r.done {
+		sent++
+	}
+	return id.Attempt >= 1 && (id.Attempt < r.attempt || id.Attempt == r.attempt && id.Seq <= sent)
 }
 
 func (r *recording) held() int {

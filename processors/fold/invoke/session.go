@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // HeaderSession carries the session id, in a request and in its answer.
@@ -24,7 +24,7 @@ var (
 )
 
 // sessionOf is the session id that a request names: its body's, else its header's, else its baggage's; empty for none.
-func sessionOf(body jsontext.Value, h http.Header) (string, error) {
+func sessionOf(body topics.Raw, h http.Header) (string, error) {
 	var id string
 	switch value := member(body, "session_id"); {
 	case value != nil:

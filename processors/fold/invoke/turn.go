@@ -5,9 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // turn is the one source that batches and streams are made of: an agent's stream, numbered, with characters that were
@@ -16,9 +15,9 @@ type turn struct {
 	stream Stream
 	mender fold.Mender
 	queue  []Item
-	at     EventID        // the last event's
-	named  bool           // the agent has said what turn it is
-	reason jsontext.Value // the last done event's; nil for none
+	at     EventID    // the last event's
+	named  bool       // the agent has said what turn it is
+	reason topics.Raw // the last done event's; nil for none
 	end    fold.End
 	ended  bool
 }
@@ -100,7 +99,7 @@ func (t *turn) superseded(err error) {
 
 // corrects reports whether the terminal result names another stop reason than the last done event.
 func (t *turn) corrects() bool {
-	if t.end.StopReason.Kind() != '"' || failure(t.end) != nil {
+	if kindOf(t.end.StopReason) != '"' || failure(t.end) != nil {
 		return false
 	}
 	want, _ := text(t.end.StopReason)
@@ -111,7 +110,7 @@ func (t *turn) corrects() bool {
 // cancelled reports whether the turn's stop reason, that of its end or else of its last done event, says so.
 func (t *turn) cancelled() bool {
 	reason := t.end.StopReason
-	if reason.Kind() != '"' {
+	if kindOf(reason) != '"' {
 		reason = t.reason
 	}
 	stop, _ := text(reason)

@@ -10,21 +10,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-var null = jsontext.Value("null")
+var null = topics.Raw("null")
 
 func numbered(kind string, n int) string { return kind + "-" + strconv.Itoa(n) }
 
-func notNull(v jsontext.Value) jsontext.Value {
-	if v.Kind() == 'n' {
+func notNull(v topics.Raw) topics.Raw {
+	if kindOf(v) == 'n' {
 		return nil
 	}
 	return v
 }
 
 // first is the first value that is there, or null.
-func first(values ...jsontext.Value) jsontext.Value {
+func first(values ...topics.Raw) topics.Raw {
 	for _, v := range values {
 		if v != nil {
 			return v
@@ -34,8 +35,8 @@ func first(values ...jsontext.Value) jsontext.Value {
 }
 
 // truthy reports what Python takes for true.
-func truthy(v jsontext.Value) bool {
-	switch v.Kind() {
+func truthy(v topics.Raw) bool {
+	switch kindOf(v) {
 	case 't':
 		return true
 	case '"', '{', '[':
@@ -55,8 +56,8 @@ type ident struct {
 	number bool
 }
 
-func idOf(v jsontext.Value) (id ident, ok bool) {
-	switch v.Kind() {
+func idOf(v topics.Raw) (id ident, ok bool) {
+	switch kindOf(v) {
 	case '"':
 		s, _ := text(v)
 		return ident{text: s}, true
@@ -89,13 +90,13 @@ func numberText(s string) string {
 // blockID is the id of a block. Blocks without one, or with null, are one block, as in fold.
 func blockID(e fold.Event) (id ident, ok bool) {
 	value, ok := e.Field("id")
-	if !ok || value.Kind() == 'n' {
+	if !ok || kindOf(value) == 'n' {
 		return ident{"block", true}, true
 	}
 	return idOf(value)
 }
 
-func firstID(values ...jsontext.Value) (ident, bool) {
+func firstID(values ...topics.Raw) (ident, bool) {
 	for _, v := range values {
 		if id, ok := idOf(v); ok {
 			return id, true
@@ -105,12 +106,12 @@ func firstID(values ...jsontext.Value) (ident, bool) {
 }
 
 // toolName is a name, empty for what is none.
-func toolName(v jsontext.Value) string {
+func toolName(v topics.Raw) string {
 	s, _ := text(v)
 	return s
 }
 
-func firstName(values ...jsontext.Value) string {
+func firstName(values ...topics.Raw) string {
 	for _, v := range values {
 		if s := toolName(v); s != "" {
 			return s
@@ -119,11 +120,11 @@ func firstName(values ...jsontext.Value) string {
 	return ""
 }
 
-func someText(v jsontext.Value) bool { return v.Kind() == '"' && len(v) > 2 }
+func someText(v topics.Raw) bool { return kindOf(v) == '"' && len(v) > 2 }
 
 // asText is a value as a JSON string: a text as it is, nothing and null as empty, all else as its JSON.
-func asText(v jsontext.Value) jsontext.Value {
-	switch v.Kind() {
+func asText(v topics.Raw) topics.Raw {
+	switch kindOf(v) {
 	case '"':
 		return v
 	case 'n', 0:
@@ -133,8 +134,8 @@ func asText(v jsontext.Value) jsontext.Value {
 }
 
 // eachMember calls visit for the members of an object until it returns false, which it returns then.
-func eachMember(object jsontext.Value, visit func(name string, value jsontext.Value) bool) bool {
-	if object.Kind() != '{' {
+func eachMember(object topics.Raw, visit func(name string, value topics.Raw) bool) bool {
+	if kindOf(object) != '{' {
 		return true
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(object),
@@ -158,3 +159,6 @@ func eachMember(object jsontext.Value, visit func(name string, value jsontext.Va
 	}
 	return true
 }
+
+// kindOf is the kind of a JSON value by its first byte; invalid for nil.
+func kindOf(v topics.Raw) jsontext.Kind { return jsontext.Value(v).Kind() }

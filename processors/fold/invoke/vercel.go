@@ -4,9 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
@@ -19,7 +18,7 @@ type projection struct {
 	usage              object           // of the last usage event; nil for none
 	reason             *string          // the last that a done event named
 	content, failed    bool             // something was shown; a failure was
-	parts              []jsontext.Value // of the event at hand
+	parts              []topics.Raw     // of the event at hand
 }
 
 func newProjection() *projection {
@@ -27,9 +26,9 @@ func newProjection() *projection {
 }
 
 // event returns the parts of the next event, which are valid until the one after it.
-func (p *projection) event(e fold.Event) []jsontext.Value {
+func (p *projection) event(e fold.Event) []topics.Raw {
 	p.parts = p.parts[:0]
-	if d := e.Data(); d != nil && d.Kind() != '{' {
+	if d := e.Data(); d != nil && kindOf(d) != '{' {
 		return nil // malformed: fold leaves it out too
 	}
 	if project, ok := projections[e.Type]; ok {
@@ -63,7 +62,7 @@ func part(kind string) object { return newObject().text("type", kind) }
 func (p *projection) add(o object) { p.parts = append(p.parts, o.value()) }
 
 // whole shows a block that comes at once.
-func (p *projection) whole(kind, id string, value jsontext.Value) {
+func (p *projection) whole(kind, id string, value topics.Raw) {
 	p.add(part(kind+"-start").text("id", id))
 	p.add(part(kind+"-delta").text("id", id).with("delta", asText(value)))
 	p.add(part(kind+"-end").text("id", id))
@@ -95,7 +94,7 @@ func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) 
 func (p *projection) blockDelta(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	delta, there := e.Field("delta")
-	if !ok || !open[id] || !there || delta.Kind() != '"' {
+	if !ok || !open[id] || !there || kindOf(delta) != '"' {
 		return
 	}
 	p.add(part(kind+"-delta").text("id", id.text).with("delta", delta))
@@ -113,7 +112,7 @@ func (p *projection) blockEnd(e fold.Event, kind string, open map[ident]bool) {
 
 func (p *projection) dataPart(e fold.Event) {
 	kind := "data-data"
-	if name, _ := e.Field("name"); name.Kind() == '"' {
+	if name, _ := e.Field("name"); kindOf(name) == '"' {
 		if s, _ := text(name); s != "" {
 			kind = "data-" + s
 		}
@@ -125,7 +124,7 @@ func (p *projection) dataPart(e fold.Event) {
 	o := part(kind).with("data", data)
 	transient, _ := e.Field("transient")
 	if truthy(transient) {
-		o = o.with("transient", jsontext.Value("true"))
+		o = o.with("transient", topics.Raw("true"))
 	} else {
 		p.content = true // what passes is no output
 	}
@@ -145,7 +144,7 @@ func (p *projection) file(e fold.Event) {
 func (p *projection) attachment(e fold.Event) {
 	data := newObject()
 	for _, name := range []string{"attachmentId", "outcome", "reasonCode", "workingPath"} {
-		if value, ok := e.Field(name); ok && value.Kind() != 'n' {
+		if value, ok := e.Field(name); ok && kindOf(value) != 'n' {
 			data = data.with(name, value)
 		}
 	}
@@ -157,7 +156,7 @@ func (p *projection) attachment(e fold.Event) {
 func (p *projection) usageTotals(e fold.Event) {
 	p.usage = nil
 	for _, name := range []string{"input", "output", "total", "cost"} {
-		if value, ok := e.Field(name); ok && value.Kind() != 'n' {
+		if value, ok := e.Field(name); ok && kindOf(value) != 'n' {
 			if p.usage == nil {
 				p.usage = newObject()
 			}
@@ -172,21 +171,21 @@ func (p *projection) failure(e fold.Event) {
 }
 
 // fail shows a failure: its code, then the text that every client knows.
-func (p *projection) fail(code string, text jsontext.Value) {
+func (p *projection) fail(code string, text topics.Raw) {
 	p.failed = true
 	p.add(part("data-agent-error").with("data", newObject().text("code", code).with("errorText", text).value()))
 	p.add(part("error").with("errorText", text))
 }
 
 func (p *projection) done(e fold.Event) {
-	if reason, _ := e.Field("stopReason"); reason.Kind() == '"' {
+	if reason, _ := e.Field("stopReason"); kindOf(reason) == '"' {
 		s, _ := text(reason)
 		p.reason = &s
 	}
 }
 
 // end returns the parts behind the last event.
-func (p *projection) end(o outcome, traceID string) []jsontext.Value {
+func (p *projection) end(o outcome, traceID string) []topics.Raw {
 	p.parts = p.parts[:0]
 	if o.err != nil && !p.failed {
 		e := streamed(o.err)

@@ -3,13 +3,13 @@ package invoke
 import (
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // uiMessages are batch messages as the ai package has them. Each has a role of its own that the package knows: calls
 // and their results are parts of messages of the assistant, a result whose call is there stands in the call's part.
 // continuation is the id that the last of the assistant's messages gets.
-func uiMessages(messages []jsontext.Value, scope, continuation string) []jsontext.Value {
+func uiMessages(messages []topics.Raw, scope, continuation string) []topics.Raw {
 	var list []uiMessage
 	calls := map[ident]int{}
 	for _, m := range messages {
@@ -39,7 +39,7 @@ func uiMessages(messages []jsontext.Value, scope, continuation string) []jsontex
 			last = i
 		}
 	}
-	ui := make([]jsontext.Value, len(list))
+	ui := make([]topics.Raw, len(list))
 	for i, m := range list {
 		id := "msg-" + scope + "-" + strconv.Itoa(i+1)
 		if i == last && continuation != "" {
@@ -53,18 +53,18 @@ func uiMessages(messages []jsontext.Value, scope, continuation string) []jsontex
 // uiMessage is a message of text, or of one call.
 type uiMessage struct {
 	role string
-	text jsontext.Value // nil for none
+	text topics.Raw // nil for none
 	tool *toolPart
 }
 
 type toolPart struct {
 	name, id      string
-	input         jsontext.Value
+	input         topics.Raw
 	state         string
-	output, wrong jsontext.Value
+	output, wrong topics.Raw
 }
 
-func textMessage(m jsontext.Value) uiMessage {
+func textMessage(m topics.Raw) uiMessage {
 	role, _ := text(member(m, "role"))
 	if role != "user" && role != "system" {
 		role = "assistant"
@@ -76,7 +76,7 @@ func textMessage(m jsontext.Value) uiMessage {
 	return u
 }
 
-func callMessage(m jsontext.Value, id string) uiMessage {
+func callMessage(m topics.Raw, id string) uiMessage {
 	name := toolName(member(m, "tool_name"))
 	if name == "" {
 		name = unknownTool
@@ -86,7 +86,7 @@ func callMessage(m jsontext.Value, id string) uiMessage {
 }
 
 // settle gives a call its result; of several the last counts.
-func (t *toolPart) settle(m jsontext.Value) {
+func (t *toolPart) settle(m topics.Raw) {
 	content, ok := field(m, "content")
 	if !ok {
 		content = null
@@ -97,16 +97,16 @@ func (t *toolPart) settle(m jsontext.Value) {
 	}
 }
 
-func (m uiMessage) value(id string) jsontext.Value {
-	parts := jsontext.Value("[]")
+func (m uiMessage) value(id string) topics.Raw {
+	parts := topics.Raw("[]")
 	switch {
 	case m.tool != nil:
 		t := *m.tool
 		o := newObject().text("type", "dynamic-tool").text("toolName", t.name).text("toolCallId", t.id).
 			text("state", t.state).with("input", t.input).with("output", t.output).with("errorText", t.wrong)
-		parts = jsontext.Value("[" + string(o.value()) + "]")
+		parts = topics.Raw("[" + string(o.value()) + "]")
 	case m.text != nil:
-		parts = jsontext.Value("[" + string(newObject().text("type", "text").with("text", m.text).value()) + "]")
+		parts = topics.Raw("[" + string(newObject().text("type", "text").with("text", m.text).value()) + "]")
 	}
 	return newObject().text("id", id).text("role", m.role).with("parts", parts).value()
 }

@@ -1,6 +1,6 @@
 package invoke
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/turntable-streams/turntable/topics"
 
 // vercelForm writes the Vercel UI message stream: server-sent events of parts, between a start and [DONE].
 type vercelForm struct {
@@ -19,7 +19,7 @@ func (f *vercelForm) begin(dst []byte) []byte {
 	}
 	start := part("start").text("messageId", f.message).
 		with("messageMetadata", newObject().text("sessionId", f.session).value())
-	return frames(dst, EventID{}, []jsontext.Value{start.value(), part("start-step").value()})
+	return frames(dst, EventID{}, []topics.Raw{start.value(), part("start-step").value()})
 }
 
 func (f *vercelForm) event(dst []byte, item Item, muted bool) []byte {
@@ -37,7 +37,7 @@ func (f *vercelForm) end(dst []byte, o outcome) []byte {
 }
 
 // frames appends the parts of an event. Its id stands on the last: who has seen that has them all.
-func frames(dst []byte, id EventID, parts []jsontext.Value) []byte {
+func frames(dst []byte, id EventID, parts []topics.Raw) []byte {
 	for i, p := range parts {
 		if i < len(parts)-1 {
 			dst = frame(dst, EventID{}, p)

@@ -3,11 +3,11 @@ package invoke
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // continuation is the id of the message that a Vercel client goes on with: that of a trailing one of the assistant.
-func continuation(messages []jsontext.Value) string {
+func continuation(messages []topics.Raw) string {
 	if len(messages) == 0 {
 		return ""
 	}
@@ -21,7 +21,7 @@ func continuation(messages []jsontext.Value) string {
 
 // canonical is a request whose messages are in the Vercel form, with canonical ones instead. All else stays as it came.
 func canonical(r Request) Request {
-	if r.inputs("messages").Kind() != '[' {
+	if kindOf(r.inputs("messages")) != '[' {
 		return r
 	}
 	list := object{'['}
@@ -35,15 +35,15 @@ func canonical(r Request) Request {
 		}
 		list = append(list, c...)
 	}
-	messages := jsontext.Value(append(list, ']'))
+	messages := topics.Raw(append(list, ']'))
 	r.Data = replaced(r.Data, "inputs", replaced(member(r.Data, "inputs"), "messages", messages))
 	return r
 }
 
 // replaced is an object with another value for a member.
-func replaced(whole jsontext.Value, name string, value jsontext.Value) jsontext.Value {
+func replaced(whole topics.Raw, name string, value topics.Raw) topics.Raw {
 	o := newObject()
-	eachMember(whole, func(n string, v jsontext.Value) bool {
+	eachMember(whole, func(n string, v topics.Raw) bool {
 		if n != name {
 			o = o.with(n, v)
 		}
@@ -54,16 +54,16 @@ func replaced(whole jsontext.Value, name string, value jsontext.Value) jsontext.
 
 // canonicalMessage is {role, content}: one text where all parts are text, else their blocks. What is no object, or has
 // no role, is dropped; what has no parts is canonical already.
-func canonicalMessage(m jsontext.Value) (jsontext.Value, bool) {
+func canonicalMessage(m topics.Raw) (topics.Raw, bool) {
 	role := member(m, "role")
 	if role == nil {
 		return nil, false
 	}
 	parts := member(m, "parts")
-	if parts.Kind() != '[' {
+	if kindOf(parts) != '[' {
 		return m, true
 	}
-	var blocks []jsontext.Value
+	var blocks []topics.Raw
 	var texts strings.Builder
 	allText := true
 	for _, p := range elementsOf(parts) {
@@ -80,7 +80,7 @@ func canonicalMessage(m jsontext.Value) (jsontext.Value, bool) {
 	return newObject().with("role", role).with("content", content).value(), true
 }
 
-func array(values []jsontext.Value) jsontext.Value {
+func array(values []topics.Raw) topics.Raw {
 	list := []byte{'['}
 	for i, v := range values {
 		if i > 0 {
@@ -93,12 +93,12 @@ func array(values []jsontext.Value) jsontext.Value {
 
 // block is a canonical content block.
 type block struct {
-	value  jsontext.Value
+	value  topics.Raw
 	text   string
 	isText bool
 }
 
-func blocksOf(p jsontext.Value) []block {
+func blocksOf(p topics.Raw) []block {
 	kind, _ := text(member(p, "type"))
 	switch {
 	case kind == "text":
@@ -128,7 +128,7 @@ func blocksOf(p jsontext.Value) []block {
 	return nil
 }
 
-func fileBlock(p jsontext.Value) jsontext.Value {
+func fileBlock(p topics.Raw) topics.Raw {
 	own := member(member(p, "providerMetadata"), "agenta")
 	if id, _ := text(member(own, "attachmentId")); isUUID(id) {
 		return newObject().text("type", "attachment").text("attachmentId", id).with("filename", member(p, "filename")).
@@ -164,13 +164,13 @@ func isResultMarker(kind string) bool {
 	return false
 }
 
-func callBlock(p jsontext.Value, name string) jsontext.Value {
+func callBlock(p topics.Raw, name string) topics.Raw {
 	return newObject().text("type", "tool_call").with("toolCallId", member(p, "toolCallId")).some("toolName", name).
 		with("input", member(p, "input")).value()
 }
 
 // toolBlocks are a call, and its result where the part has one.
-func toolBlocks(p jsontext.Value, name string) []block {
+func toolBlocks(p topics.Raw, name string) []block {
 	list := []block{{value: callBlock(p, name)}}
 	state, _ := text(member(p, "state"))
 	_, output := field(p, "output")
@@ -185,17 +185,17 @@ func toolBlocks(p jsontext.Value, name string) []block {
 }
 
 // resultOf is the result that a tool part carries.
-func resultOf(p jsontext.Value, name, state string) jsontext.Value {
+func resultOf(p topics.Raw, name, state string) topics.Raw {
 	wrong := member(p, "errorText")
 	if wrong != nil || state == "output-error" {
 		return result(p, name).with("output", first(wrong, member(p, "output"))).
-			with("isError", jsontext.Value("true")).value()
+			with("isError", topics.Raw("true")).value()
 	}
-	return result(p, name).with("output", first(member(p, "output"))).with("isError", jsontext.Value("false")).value()
+	return result(p, name).with("output", first(member(p, "output"))).with("isError", topics.Raw("false")).value()
 }
 
 // resultBlock is the result that a bare marker of an output carries; the marker is no tool's name.
-func resultBlock(p jsontext.Value, marker string) jsontext.Value {
+func resultBlock(p topics.Raw, marker string) topics.Raw {
 	name := toolName(member(p, "toolName"))
 	switch strings.ReplaceAll(strings.ToLower(marker), "_", "-") {
 	case "tool-output-error":
@@ -206,38 +206,38 @@ func resultBlock(p jsontext.Value, marker string) jsontext.Value {
 	return resultOf(p, name, "output-available")
 }
 
-func result(p jsontext.Value, name string) object {
+func result(p topics.Raw, name string) object {
 	return newObject().text("type", "tool_result").with("toolCallId", member(p, "toolCallId")).some("toolName", name)
 }
 
 // approval is what was decided of a gate.
-func approval(p jsontext.Value) (approved, ok bool) {
+func approval(p topics.Raw) (approved, ok bool) {
 	v := member(member(p, "approval"), "approved")
-	return v.Kind() == 't', v.Kind() == 't' || v.Kind() == 'f'
+	return kindOf(v) == 't', kindOf(v) == 't' || kindOf(v) == 'f'
 }
 
-func decision(p jsontext.Value, state string) jsontext.Value {
+func decision(p topics.Raw, state string) topics.Raw {
 	approved, ok := approval(p)
 	return verdict(ok && approved && state != "output-denied", member(member(p, "approval"), "id"))
 }
 
-func verdict(approved bool, token jsontext.Value) jsontext.Value {
-	value := jsontext.Value("false")
+func verdict(approved bool, token topics.Raw) topics.Raw {
+	value := topics.Raw("false")
 	if approved {
-		value = jsontext.Value("true")
+		value = topics.Raw("true")
 	}
 	return newObject().with("approved", value).with("interactionToken", token).value()
 }
 
 // approvalBlock is the answer to a gate.
-func approvalBlock(p jsontext.Value) jsontext.Value {
+func approvalBlock(p topics.Raw) topics.Raw {
 	id := first(member(p, "toolCallId"), member(p, "approvalId"))
 	o := newObject().text("type", "tool_result").with("toolCallId", id)
 	switch approved := member(p, "approved"); {
 	case member(p, "output") != nil:
 		return o.with("output", member(p, "output")).value()
-	case approved.Kind() == 't' || approved.Kind() == 'f':
-		return o.with("output", verdict(approved.Kind() == 't', member(p, "approvalId"))).value()
+	case kindOf(approved) == 't' || kindOf(approved) == 'f':
+		return o.with("output", verdict(kindOf(approved) == 't', member(p, "approvalId"))).value()
 	}
 	return o.with("output", first(member(p, "reason"))).value()
 }

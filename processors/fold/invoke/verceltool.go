@@ -3,9 +3,8 @@ package invoke
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // unknownTool is the name of a tool that nobody named.
@@ -20,13 +19,13 @@ func (p *projection) toolCall(e fold.Event) {
 	name, _ := e.Field("name")
 	_, shown := p.names[id]
 	p.input(id, toolName(name), arguments(e.Field))
-	if render, _ := e.Field("render"); render.Kind() == '{' && !shown {
+	if render, _ := e.Field("render"); kindOf(render) == '{' && !shown {
 		p.render(id, render)
 	}
 }
 
 // input shows a call's input: the first time with the call itself. The first name that is known of it is kept.
-func (p *projection) input(id ident, name string, args jsontext.Value) {
+func (p *projection) input(id ident, name string, args topics.Raw) {
 	known, shown := p.names[id]
 	if known == "" {
 		known = name
@@ -42,7 +41,7 @@ func (p *projection) input(id ident, name string, args jsontext.Value) {
 	p.content = true
 }
 
-func (p *projection) render(id ident, render jsontext.Value) {
+func (p *projection) render(id ident, render topics.Raw) {
 	p.add(part("data-render").with("data", newObject().text("toolCallId", id.text).with("render", render).value()))
 }
 
@@ -64,13 +63,13 @@ func (p *projection) toolResult(e fold.Event) {
 	case truthy(failed):
 		p.add(part("tool-output-error").text("toolCallId", id.text).with("errorText", asText(output)))
 	default:
-		if data, ok := e.Field("data"); ok && data.Kind() != 'n' {
+		if data, ok := e.Field("data"); ok && kindOf(data) != 'n' {
 			output = data
 		}
 		p.add(part("tool-output-available").text("toolCallId", id.text).with("output", output))
 	}
 	p.content = true
-	if render, _ := e.Field("render"); render.Kind() == '{' {
+	if render, _ := e.Field("render"); kindOf(render) == '{' {
 		p.render(id, render)
 	}
 }
@@ -104,7 +103,7 @@ func (p *projection) interaction(e fold.Event) {
 
 // approval shows a gate: the call that waits, if it was not shown yet, then the question. Its name for the tool is the
 // one that stays.
-func (p *projection) approval(request string, payload jsontext.Value) {
+func (p *projection) approval(request string, payload topics.Raw) {
 	call := member(payload, "toolCall")
 	id, ok := firstID(member(payload, "toolCallId"), member(call, "id"), member(call, "toolCallId"))
 	if !ok {
@@ -117,7 +116,7 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 	if name == "" {
 		name = toolName(member(payload, "toolName"))
 	}
-	args := arguments(func(name string) (jsontext.Value, bool) { return field(call, name) })
+	args := arguments(func(name string) (topics.Raw, bool) { return field(call, name) })
 	_, shown := p.names[id]
 	if shown && name != "" {
 		p.names[id] = name
@@ -134,8 +133,8 @@ func (p *projection) approval(request string, payload jsontext.Value) {
 }
 
 // approvalName is the name of a waiting call: the resolved one, that of its specification, or a label.
-func approvalName(call jsontext.Value) string {
-	names := []jsontext.Value{member(call, "resolvedName")}
+func approvalName(call topics.Raw) string {
+	names := []topics.Raw{member(call, "resolvedName")}
 	for _, spec := range []string{"spec", "toolSpec", "resolvedTool", "tool"} {
 		names = append(names, member(member(call, spec), "name"))
 	}
@@ -143,7 +142,7 @@ func approvalName(call jsontext.Value) string {
 	return firstName(names...)
 }
 
-func (p *projection) clientTool(payload jsontext.Value) {
+func (p *projection) clientTool(payload topics.Raw) {
 	call := member(payload, "toolCall")
 	id, ok := firstID(member(payload, "toolCallId"), member(call, "id"), member(call, "toolCallId"))
 	if !ok {
@@ -152,13 +151,13 @@ func (p *projection) clientTool(payload jsontext.Value) {
 	name := firstName(member(payload, "toolName"), member(call, "name"), member(call, "title"), member(call, "kind"))
 	args := unwrap(first(member(payload, "input"), member(call, "rawInput"), member(call, "input")))
 	p.input(id, name, args)
-	if render := member(payload, "render"); render.Kind() == '{' {
+	if render := member(payload, "render"); kindOf(render) == '{' {
 		p.render(id, render)
 	}
 }
 
 // arguments are a call's: rawInput, or input where that is null, without an envelope.
-func arguments(field func(string) (jsontext.Value, bool)) jsontext.Value {
+func arguments(field func(string) (topics.Raw, bool)) topics.Raw {
 	raw, _ := field("rawInput")
 	input, _ := field("input")
 	return unwrap(first(notNull(raw), notNull(input)))
@@ -169,18 +168,18 @@ var envelopeNames = []string{"tool", "server", "name", "toolName", "serverName",
 
 // unwrap takes arguments out of the envelope that some tool protocols put them in: an object arguments beside nothing
 // but names.
-func unwrap(args jsontext.Value) jsontext.Value {
+func unwrap(args topics.Raw) topics.Raw {
 	inner := member(args, "arguments")
-	if inner.Kind() != '{' {
+	if kindOf(inner) != '{' {
 		return args
 	}
 	names := 0
-	envelope := eachMember(args, func(name string, value jsontext.Value) bool {
+	envelope := eachMember(args, func(name string, value topics.Raw) bool {
 		if name == "arguments" {
 			return true
 		}
 		names++
-		return slices.Contains(envelopeNames, name) && value.Kind() == '"'
+		return slices.Contains(envelopeNames, name) && kindOf(value) == '"'
 	})
 	if !envelope || names == 0 {
 		return args

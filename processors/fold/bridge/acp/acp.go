@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Bridge translates one turn: a prompt, its updates, and its answer. The zero value is ready. It is not safe for
@@ -25,18 +26,18 @@ type Bridge struct {
 
 // updates says what each kind of session/update becomes. All others become nothing: what the user said is not the
 // agent's turn, and modes, commands and titles are the session's.
-var updates = map[string]func(*Bridge, jsontext.Value){
+var updates = map[string]func(*Bridge, topics.Raw){
 	"agent_message_chunk": (*Bridge).message,
 	"agent_thought_chunk": (*Bridge).thought,
 	"tool_call":           (*Bridge).tool,
 	"tool_call_update":    (*Bridge).tool,
-	"plan":                func(b *Bridge, u jsontext.Value) { b.turn.Data("plan", bridge.Get(u, "entries")) },
+	"plan":                func(b *Bridge, u topics.Raw) { b.turn.Data("plan", bridge.Get(u, "entries")) },
 	"usage_update":        (*Bridge).context,
 }
 
 // Update translates the params of a session/update notification. It fails with fold.ErrSyntax for what is no JSON, and
 // with fold.ErrDepth, next to the events it could make.
-func (b *Bridge) Update(params jsontext.Value) ([]fold.Event, error) {
+func (b *Bridge) Update(params topics.Raw) ([]fold.Event, error) {
 	if !valid(params) {
 		return nil, fold.ErrSyntax
 	}
@@ -57,7 +58,7 @@ func (b *Bridge) Notification(n acp.SessionNotification) ([]fold.Event, error) {
 }
 
 // Answer translates the result of session/prompt, which ends the turn: what it used, if it says so, and why it stopped.
-func (b *Bridge) Answer(result jsontext.Value) ([]fold.Event, error) {
+func (b *Bridge) Answer(result topics.Raw) ([]fold.Event, error) {
 	if !valid(result) {
 		return nil, fold.ErrSyntax
 	}
@@ -84,7 +85,7 @@ func (b *Bridge) Fail(message string) ([]fold.Event, error) {
 	return b.turn.Take()
 }
 
-func (b *Bridge) message(update jsontext.Value) {
+func (b *Bridge) message(update topics.Raw) {
 	// The same id is the same message; a change starts a new one.
 	if id := bridge.String(bridge.Get(update, "messageId")); id != b.messageID {
 		b.messageID = id
@@ -102,7 +103,7 @@ func (b *Bridge) message(update jsontext.Value) {
 }
 
 // file shows content by its address, or with it where it has none.
-func (b *Bridge) file(content jsontext.Value) {
+func (b *Bridge) file(content topics.Raw) {
 	uri, mediaType := bridge.String(bridge.Get(content, "uri")), bridge.String(bridge.Get(content, "mimeType"))
 	if mediaType == "" {
 		mediaType = "application/octet-stream"
@@ -113,18 +114,18 @@ func (b *Bridge) file(content jsontext.Value) {
 	b.turn.File(uri, mediaType)
 }
 
-func (b *Bridge) thought(update jsontext.Value) {
+func (b *Bridge) thought(update topics.Raw) {
 	if content := bridge.Get(update, "content"); bridge.String(bridge.Get(content, "type")) == "text" {
 		b.turn.Thought(bridge.Get(content, "text"))
 	}
 }
 
 // context is how full the model's context is; it is not what the turn used.
-func (b *Bridge) context(update jsontext.Value) {
+func (b *Bridge) context(update topics.Raw) {
 	f := bridge.Fields{}.Value("used", bridge.Get(update, "used")).Value("size", bridge.Get(update, "size"))
 	b.turn.Data("context", f.Value("cost", bridge.Get(update, "cost")).Object())
 }
 
-func valid(v jsontext.Value) bool {
-	return v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func valid(v topics.Raw) bool {
+	return jsontext.Value(v).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge/acp"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func data(events []fold.Event) string {
@@ -21,7 +21,7 @@ func data(events []fold.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-func update(u string) jsontext.Value { return jsontext.Value(`{"sessionId":"s","update":` + u + `}`) }
+func update(u string) topics.Raw { return topics.Raw(`{"sessionId":"s","update":` + u + `}`) }
 
 func TestUpdatesBecomeEvents(t *testing.T) {
 	const opened = `{"sessionUpdate":"tool_call","toolCallId":"t","title":"Run ls","kind":"execute","status":"pending"}`
@@ -137,7 +137,7 @@ func TestAnswersEndTheTurn(t *testing.T) {
 	var b acp.Bridge
 	_, err := b.Notification(sdk.SessionNotification{SessionId: "s", Update: sdk.UpdateAgentMessageText("hi")})
 	require.NoError(t, err)
-	events, err := b.Answer(jsontext.Value(`{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,` +
+	events, err := b.Answer(topics.Raw(`{"stopReason":"max_tokens","usage":{"inputTokens":1,"outputTokens":2,` +
 		`"totalTokens":3}}`))
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"message_end","id":"msg-0"}
@@ -155,7 +155,7 @@ func TestAnswersEndTheTurn(t *testing.T) {
 
 func TestPermissionsAreRequests(t *testing.T) {
 	var b acp.Bridge
-	events, err := b.Permission("", jsontext.Value(`{"sessionId":"s","toolCall":{"toolCallId":"t","title":"Run rm"},`+
+	events, err := b.Permission("", topics.Raw(`{"sessionId":"s","toolCall":{"toolCallId":"t","title":"Run rm"},`+
 		`"options":[{"optionId":"1","name":"Yes","kind":"allow_once"},{"optionId":"2","name":"No","kind":"reject_once"},`+
 		`{"optionId":"3","name":"Never","kind":"reject_always"},{"optionId":"4","name":"?","kind":"new"}]}`))
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestPermissionsAreRequests(t *testing.T) {
 	require.Equal(t, `{"type":"interaction_response","id":"t","kind":"user_approval",`+
 		`"payload":{"approved":true,"toolCallId":"t"}}`, data(answered))
 
-	batch, err := fold.Fold(append(events, fold.Done(jsontext.Value(`"paused"`))))
+	batch, err := fold.Fold(append(events, fold.Done(topics.Raw(`"paused"`))))
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"interaction_request","id":"t","kind":"user_approval","payload":{"toolCallId":"t",`+
 		`"toolCall":{"toolCallId":"t","title":"Run rm"},"availableReplies":["once","reject"],`+
@@ -179,11 +179,11 @@ func TestPermissionsAreRequests(t *testing.T) {
 
 func TestNoJSONIsRefused(t *testing.T) {
 	var b acp.Bridge
-	for _, call := range []func(jsontext.Value) ([]fold.Event, error){
+	for _, call := range []func(topics.Raw) ([]fold.Event, error){
 		b.Update, b.Answer,
-		func(v jsontext.Value) ([]fold.Event, error) { return b.Permission("", v) },
+		func(v topics.Raw) ([]fold.Event, error) { return b.Permission("", v) },
 	} {
-		_, err := call(jsontext.Value(`{"update":`))
+		_, err := call(topics.Raw(`{"update":`))
 		require.ErrorIs(t, err, fold.ErrSyntax)
 	}
 }
@@ -215,9 +215,9 @@ func ExampleBridge() {
 			_ = folder.Add(e)
 		}
 	}
-	add(b.Update(jsontext.Value(
+	add(b.Update(topics.Raw(
 		`{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}`)))
-	add(b.Answer(jsontext.Value(`{"stopReason":"end_turn"}`)))
+	add(b.Answer(topics.Raw(`{"stopReason":"end_turn"}`)))
 	batch, err := folder.Batch(fold.End{})
 	if err != nil {
 		panic(err)

@@ -3,10 +3,9 @@ package acp
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // replies are the words for what a user can answer.
@@ -16,7 +15,7 @@ var replies = map[string]string{
 
 // Permission translates the params of session/request_permission into a request for a user's approval. id names the
 // request; empty, it is the call's id.
-func (b *Bridge) Permission(id string, params jsontext.Value) ([]fold.Event, error) {
+func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) {
 	if !valid(params) {
 		return nil, fold.ErrSyntax
 	}

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // toolCall is what updates left of a call: each replaces what it names.
-type toolCall struct{ content, rawOutput jsontext.Value }
+type toolCall struct{ content, rawOutput topics.Raw }
 
 // tool takes a call and its updates alike: an update of an unknown call announces it.
-func (b *Bridge) tool(update jsontext.Value) {
+func (b *Bridge) tool(update topics.Raw) {
 	id := bridge.String(bridge.Get(update, "toolCallId"))
 	if id == "" {
 		return
@@ -35,24 +34,24 @@ func (b *Bridge) tool(update jsontext.Value) {
 	}
 }
 
-func replace(held *jsontext.Value, v jsontext.Value) {
+func replace(held *topics.Raw, v topics.Raw) {
 	if v != nil {
 		*held = bytes.Clone(v)
 	}
 }
 
 // name is the label that a live turn shows.
-func name(call jsontext.Value) jsontext.Value {
+func name(call topics.Raw) topics.Raw {
 	for _, key := range []string{"title", "kind"} {
 		if v := bridge.Get(call, key); bridge.String(v) != "" {
 			return v
 		}
 	}
-	return jsontext.Value(`"tool"`)
+	return topics.Raw(`"tool"`)
 }
 
 // output is the text of the content, else the raw output, else nothing.
-func (c *toolCall) output() jsontext.Value {
+func (c *toolCall) output() topics.Raw {
 	var lines []string
 	for _, item := range bridge.Elements(c.content) {
 		content := bridge.Get(item, "content")
@@ -72,5 +71,5 @@ func (c *toolCall) output() jsontext.Value {
 	case c.rawOutput != nil:
 		return c.rawOutput
 	}
-	return jsontext.Value(`""`)
+	return topics.Raw(`""`)
 }

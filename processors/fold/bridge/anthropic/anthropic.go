@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Bridge translates one turn, which can be several messages of the API: while a message stops for its tools, the turn
@@ -27,7 +28,7 @@ type tokens struct{ input, written, cached, output int64 }
 func (t tokens) in() int64 { return t.input + t.written + t.cached }
 
 // events says what each kind of streaming event becomes. All others become nothing.
-var events = map[string]func(*Bridge, jsontext.Value){
+var events = map[string]func(*Bridge, topics.Raw){
 	"message_start":       (*Bridge).messageStart,
 	"content_block_start": (*Bridge).blockStart,
 	"content_block_delta": (*Bridge).blockDelta,
@@ -39,7 +40,7 @@ var events = map[string]func(*Bridge, jsontext.Value){
 
 // Event translates the data of one streaming event. It fails with fold.ErrSyntax for what is no JSON, and with
 // fold.ErrDepth, next to the events it could make.
-func (b *Bridge) Event(data jsontext.Value) ([]fold.Event, error) {
+func (b *Bridge) Event(data topics.Raw) ([]fold.Event, error) {
 	if !valid(data) {
 		return nil, fold.ErrSyntax
 	}
@@ -50,7 +51,7 @@ func (b *Bridge) Event(data jsontext.Value) ([]fold.Event, error) {
 }
 
 // ToolResult adds the result of a tool that the caller ran between two messages: any JSON value.
-func (b *Bridge) ToolResult(id string, output jsontext.Value, isError bool) ([]fold.Event, error) {
+func (b *Bridge) ToolResult(id string, output topics.Raw, isError bool) ([]fold.Event, error) {
 	if !valid(output) {
 		return nil, fold.ErrSyntax
 	}
@@ -58,7 +59,7 @@ func (b *Bridge) ToolResult(id string, output jsontext.Value, isError bool) ([]f
 	return b.turn.Take()
 }
 
-func (b *Bridge) messageStart(data jsontext.Value) {
+func (b *Bridge) messageStart(data topics.Raw) {
 	b.turn.Close()
 	b.blocks = map[string]*block{}
 	b.before.input += b.now.in()
@@ -67,7 +68,7 @@ func (b *Bridge) messageStart(data jsontext.Value) {
 	b.count(bridge.Get(data, "message", "usage"))
 }
 
-func (b *Bridge) messageDelta(data jsontext.Value) {
+func (b *Bridge) messageDelta(data topics.Raw) {
 	if reason := bridge.String(bridge.Get(data, "delta", "stop_reason")); reason != "" {
 		b.stop = reason
 	}
@@ -75,7 +76,7 @@ func (b *Bridge) messageDelta(data jsontext.Value) {
 }
 
 // count takes a message's counts, which are totals of the message; what is not named again stays.
-func (b *Bridge) count(usage jsontext.Value) {
+func (b *Bridge) count(usage topics.Raw) {
 	for key, held := range map[string]*int64{
 		"input_tokens": &b.now.input, "cache_creation_input_tokens": &b.now.written,
 		"cache_read_input_tokens": &b.now.cached, "output_tokens": &b.now.output,
@@ -87,7 +88,7 @@ func (b *Bridge) count(usage jsontext.Value) {
 }
 
 // messageStop ends the turn unless it goes on with another message.
-func (b *Bridge) messageStop(jsontext.Value) {
+func (b *Bridge) messageStop(topics.Raw) {
 	b.turn.Close()
 	input, output := b.before.input+b.now.in(), b.before.output+b.now.output
 	b.turn.Usage(integer(input), integer(output), integer(input+output), nil)
@@ -96,7 +97,7 @@ func (b *Bridge) messageStop(jsontext.Value) {
 	}
 }
 
-func (b *Bridge) failure(data jsontext.Value) {
+func (b *Bridge) failure(data topics.Raw) {
 	message := bridge.String(bridge.Get(data, "error", "message"))
 	if message == "" {
 		message = bridge.String(bridge.Get(data, "error", "type"))
@@ -104,13 +105,13 @@ func (b *Bridge) failure(data jsontext.Value) {
 	b.turn.Fail(message)
 }
 
-func number(v jsontext.Value) (int64, bool) {
+func number(v topics.Raw) (int64, bool) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	return n, err == nil && n >= 0
 }
 
-func integer(n int64) jsontext.Value { return strconv.AppendInt(nil, n, 10) }
+func integer(n int64) topics.Raw { return strconv.AppendInt(nil, n, 10) }
 
-func valid(v jsontext.Value) bool {
-	return v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func valid(v topics.Raw) bool {
+	return jsontext.Value(v).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -5,18 +5,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge/anthropic"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 func translate(t *testing.T, b *anthropic.Bridge, stream ...string) string {
 	t.Helper()
 	var lines []string
 	for _, raw := range stream {
-		events, err := b.Event(jsontext.Value(raw))
+		events, err := b.Event(topics.Raw(raw))
 		require.NoError(t, err)
 		for _, e := range events {
 			lines = append(lines, string(e.Data()))
@@ -70,7 +70,7 @@ func TestToolsSpanMessages(t *testing.T) {
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`,
 		`{"type":"message_stop"}`,
 	))
-	events, err := b.ToolResult("tu", jsontext.Value(`"Paris"`), false)
+	events, err := b.ToolResult("tu", topics.Raw(`"Paris"`), false)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, `{"type":"message_start","id":"msg-0"}
@@ -126,9 +126,9 @@ func TestUnknownKindsAreNothing(t *testing.T) {
 		`{"type":"content_block_delta","index":9,"delta":{"type":"of_tomorrow"}}`,
 		`{"type":"content_block_stop","index":9}`, `{"type":"message_delta","usage":{"output_tokens":-1}}`,
 	))
-	_, err := b.Event(jsontext.Value(`{"type":`))
+	_, err := b.Event(topics.Raw(`{"type":`))
 	require.ErrorIs(t, err, fold.ErrSyntax)
-	_, err = b.ToolResult("x", jsontext.Value(`text`), false)
+	_, err = b.ToolResult("x", topics.Raw(`text`), false)
 	require.ErrorIs(t, err, fold.ErrSyntax)
 }
 
@@ -157,7 +157,7 @@ func ExampleBridge() {
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}`,
 		`{"type":"message_stop"}`,
 	} {
-		events, err := b.Event(jsontext.Value(data))
+		events, err := b.Event(topics.Raw(data))
 		if err != nil {
 			panic(err)
 		}

@@ -1,21 +1,21 @@
 package anthropic
 
 import (
+	"bytes"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // block is a content block that streams.
 type block struct {
-	id    string         // of a tool call, else empty
-	name  jsontext.Value // of a tool call
+	id    string     // of a tool call, else empty
+	name  topics.Raw // of a tool call
 	input strings.Builder
 }
 
-func (b *Bridge) blockStart(data jsontext.Value) {
+func (b *Bridge) blockStart(data topics.Raw) {
 	content := bridge.Get(data, "content_block")
 	kind := bridge.String(bridge.Get(content, "type"))
 	open := &block{}
@@ -31,7 +31,7 @@ func (b *Bridge) blockStart(data jsontext.Value) {
 		b.turn.Thought(bridge.Get(content, "thinking"))
 	case strings.HasSuffix(kind, "tool_use"): // the client's, the server's, those of MCP
 		if open.id = bridge.String(bridge.Get(content, "id")); open.id != "" {
-			open.name = bridge.Get(content, "name").Clone()
+			open.name = bytes.Clone(bridge.Get(content, "name"))
 			b.turn.Call(open.id, open.name, bridge.Get(content, "input"))
 		}
 	case strings.HasSuffix(kind, "tool_result"): // of a tool that the server ran
@@ -42,7 +42,7 @@ func (b *Bridge) blockStart(data jsontext.Value) {
 	}
 }
 
-func (b *Bridge) blockDelta(data jsontext.Value) {
+func (b *Bridge) blockDelta(data topics.Raw) {
 	delta := bridge.Get(data, "delta")
 	switch bridge.String(bridge.Get(delta, "type")) {
 	case "text_delta":
@@ -58,7 +58,7 @@ func (b *Bridge) blockDelta(data jsontext.Value) {
 
 // blockStop refreshes a call with its whole input. One that was cut off (the message ran out of tokens) is no JSON: the
 // call keeps what it was announced with.
-func (b *Bridge) blockStop(data jsontext.Value) {
+func (b *Bridge) blockStop(data topics.Raw) {
 	index := string(bridge.Get(data, "index"))
 	open := b.blocks[index]
 	delete(b.blocks, index)
@@ -66,7 +66,7 @@ func (b *Bridge) blockStop(data jsontext.Value) {
 	if open == nil || open.id == "" {
 		return
 	}
-	if input := jsontext.Value(open.input.String()); valid(input) {
+	if input := topics.Raw(open.input.String()); valid(input) {
 		b.turn.Call(open.id, open.name, input)
 	}
 }

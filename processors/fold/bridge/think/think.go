@@ -3,8 +3,6 @@
 package think
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/processors/fold/bridge"
 	"github.com/turntable-streams/turntable/topics"
@@ -20,13 +18,13 @@ type Bridge struct {
 // Response translates a think-response. One that ends the turn ends with the stop reason end_turn, one that asks for
 // tools leaves the turn open. The conversation before it is not of this turn.
 func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
-	for _, message := range bridge.Elements(jsontext.Value(r.LastInputResponse)) {
+	for _, message := range bridge.Elements(r.LastInputResponse) {
 		b.message(message)
 	}
 	for _, tool := range r.ToolUses {
 		// What the message has said already is no news.
 		if tool.ToolUseID != nil && !b.turn.Called(*tool.ToolUseID) {
-			b.turn.Call(*tool.ToolUseID, text(tool.Name), jsontext.Value(tool.Input))
+			b.turn.Call(*tool.ToolUseID, text(tool.Name), tool.Input)
 		}
 	}
 	b.input += r.ThinkInputTokens
@@ -42,7 +40,7 @@ func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 func (b *Bridge) Results(r topics.ToolResults) ([]fold.Event, error) {
 	for _, result := range r.Results {
 		if result.ToolUseID != nil {
-			b.turn.Result(*result.ToolUseID, jsontext.Value(result.Result), result.Status != nil && *result.Status == "error")
+			b.turn.Result(*result.ToolUseID, result.Result, result.Status != nil && *result.Status == "error")
 		}
 	}
 	return b.turn.Take()

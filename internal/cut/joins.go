@@ -1,0 +1,35 @@
+package cut
+
+import "github.com/IBM/sarama"
+
+// Joins is a balance strategy that counts the join requests of a member. Sarama joins again under the member ID that it
+// has, and asks a second time, as a new member, only where the coordinator does not know that ID any more. Sarama does
+// not return the new ID unless the join completes, so from the second request on the ID of the member is not known.
+type Joins struct {
+	sarama.BalanceStrategy
+	sent  int    // since begin; Sarama joins in the goroutine that called Consume
+	again func() // called at each request after the first
+}
+
+// NewJoins wraps the strategy of a group's configuration. A Joins belongs to one Group.
+func NewJoins(s sarama.BalanceStrategy) *Joins {
+	return &Joins{BalanceStrategy: s, again: func() {}}
+}
+
+// begin is called before Sarama joins.
+func (j *Joins) begin() {
+	if j != nil {
+		j.sent = 0
+	}
+}
+
+// SubscriptionUserData implements sarama.SubscriptionUserDataBalanceStrategy: Sarama calls it for every join request.
+func (j *Joins) SubscriptionUserData(topics []string) ([]byte, error) {
+	if j.sent++; j.sent > 1 {
+		j.again()
+	}
+	if s, ok := j.BalanceStrategy.(sarama.SubscriptionUserDataBalanceStrategy); ok {
+		return s.SubscriptionUserData(topics)
+	}
+	return nil, nil
+}

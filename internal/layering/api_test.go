@@ -1,0 +1,71 @@
+package layering_test
+
+import (
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// unstable is the module whose types the exported API does not use: it has no release, so that an update of it could
+// break users.
+const unstable = "github.com/go-json-experiment/json"
+
+func TestExportedAPIUsesNoTypeOfAnUnreleasedModule(t *testing.T) {
+	files := map[string]string{} // export data by import path
+	listing := run(t, root(t), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	for line := range strings.Lines(string(listing)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files[name] = file
+	}
+	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) {
+		return os.Open(files[name])
+	})
+	for name := range files {
+		own := nameOf(name)
+		if own == name || under("internal")(own) || under("examples")(own) {
+			continue
+		}
+		p, err := imports.Import(name)
+		require.NoError(t, err, name)
+		for _, text := range exportedTypes(p) {
+			require.NotContains(t, text, unstable, name)
+		}
+	}
+}
+
+// exportedTypes describes the type of every exported function, variable, field and method of a package.
+func exportedTypes(p *types.Package) (list []string) {
+	add := func(o types.Object) {
+		if o.Exported() {
+			list = append(list, o.Name()+" "+types.TypeString(o.Type(), nil))
+		}
+	}
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		named, ok := o.Type().(*types.Named)
+		if _, isType := o.(*types.TypeName); !isType || !ok {
+			add(o)
+			continue
+		}
+		if !o.Exported() {
+			continue
+		}
+		for m := range named.Methods() {
+			add(m)
+		}
+		if fields, ok := named.Underlying().(*types.Struct); ok {
+			for f := range fields.Fields() {
+				add(f)
+			}
+			continue
+		}
+		list = append(list, name+" "+types.TypeString(named.Underlying(), nil))
+	}
+	return list
+}

@@ -1,0 +1,54 @@
+package unit
+
+import (
+	"net"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/turntable-streams/turntable/internal/cut"
+)
+
+// sendingConfig is the configuration of the producer. One without transactions sends nothing once the lease is lost.
+func (r *run) sendingConfig() *sarama.Config {
+	c := r.unit.producerConfig()
+	// A lost lease and a transaction in error look to Sarama like a connection that broke, worth twenty retries: they are
+	// over at once and the unit restarts.
+	pause := c.Producer.Retry.BackoffFunc
+	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
+		switch {
+		case r.lease.Lost(), r.transactionFailed():
+			return 0
+		case pause != nil:
+			return pause(retries, most)
+		}
+		return c.Producer.Retry.Backoff
+	}
+	if r.lease == nil {
+		return c
+	}
+	d := &cut.LeaseDialer{Lease: r.lease, Opaque: c.Net.TLS.Enable}
+	if c.Net.Proxy.Enable {
+		d.Inner = c.Net.Proxy.Dialer
+	} else {
+		d.Inner = &net.Dialer{Timeout: c.Net.DialTimeout, KeepAlive: c.Net.KeepAlive, LocalAddr: c.Net.LocalAddr}
+	}
+	c.Net.Proxy.Enable, c.Net.Proxy.Dialer = true, d
+	return c
+}
+
+// transactionFailed reports whether the transaction can only be aborted.
+func (r *run) transactionFailed() bool {
+	r.mu.Lock()
+	async := r.async
+	r.mu.Unlock()
+	return async != nil && async.TxnStatus()&sarama.ProducerTxnFlagInError != 0
+}
+
+// endProducer sends nothing more, and waits for the answers to the requests that were sent. Goka closes the producer
+// only after it has left the group and closed its lookup tables, and the producer would retry rows meanwhile. The wait
+// delays no other member for longer than the session timeout: no heartbeat is sent during it.
+func (r *run) endProducer() {
+	r.lease.Drop()
+	_ = r.producer.Close() // it never fails
+}

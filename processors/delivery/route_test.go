@@ -1,0 +1,164 @@
+package delivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func serviceless(routeID string) string {
+	return fmt.Sprintf(`{"channel":"c","route_id":%q}`, routeID)
+}
+
+func TestOutputDropsTheRouteItNamesThoughItHasNoService(t *testing.T) {
+	for _, unrouted := range []string{"", topics.KindWebSocket} {
+		for _, first := range []string{"route", "output"} {
+			t.Run(unrouted+" "+first, func(t *testing.T) {
+				p := newPlay(t, func(r *Rules) { r.Unrouted = topics.Destination{Kind: unrouted} })
+				route, id := p.routeOf(`{"channel":"c","bearerToken":"t"}`)
+				output := p.outputOf("t1", serviceless(id))
+				events := []Event{route, output, route, output}
+				if first == "output" {
+					events = []Event{output, route, output, route}
+				}
+				attempts := 0
+				for _, e := range events {
+					attempts += len(of[Attempted](p.handle(e)))
+				}
+				require.Empty(t, p.state().Routes)
+				require.Equal(t, unrouted != "", attempts == 1, "one delivery, if outputs without a service have a destination")
+			})
+		}
+	}
+}
+
+func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
+	p := newPlay(t)
+	for i := range 2 * maxRoutes {
+		route, id := p.routeOf(`{"channel":"c"}`)
+		require.Empty(t, p.handle(route))
+		require.Empty(t, p.handle(p.outputOf(fmt.Sprint("t", i), serviceless(id))))
+	}
+	route, id := p.routeOf(harbor)
+	require.Empty(t, p.handle(route))
+	attempt(t, p.handle(p.outputOf("last", named(id))))
+}
+
+// Withdrawn and superseded routes are named by no output. They make room for new ones.
+func TestNewRouteEvictsTheOldest(t *testing.T) {
+	p := newPlay(t)
+	var ids []string
+	for range maxRoutes + 1 {
+		route, id := p.routeOf(harbor)
+		require.Empty(t, p.handle(route))
+		ids = append(ids, id)
+	}
+	require.Len(t, p.state().Routes, maxRoutes)
+	for i, id := range ids[1:] {
+		require.Equal(t, "t0ken", *attempt(t, p.handle(p.outputOf(fmt.Sprint("t", i), named(id)))).Token)
+	}
+}
+
+func TestUnusedRoutesExpire(t *testing.T) {
+	p := newPlay(t)
+	route, _ := p.routeOf(harbor)
+	p.handle(route)
+	p.until(24 * time.Hour)
+	require.Empty(t, p.state().GetRoutes())
+}
+
+func TestOutputOfAnEvictedRouteEndsInOneReceipt(t *testing.T) {
+	p := newPlay(t)
+	evicted, id := p.routeOf(harbor)
+	p.handle(evicted)
+	for range maxRoutes {
+		route, _ := p.routeOf(harbor)
+		p.handle(route)
+	}
+	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
+	es := p.until(p.rules.RouteWait)
+	require.Equal(t, reasonNoRoute, the[Buried](t, es).Reason)
+	require.Equal(t, topics.OutcomeDead, the[Ended](t, es).Outcome)
+	require.Empty(t, p.handle(p.outputOf("t1", named(id))))
+}
+
+func TestRoutesOfAFullRowAreEvictedOldestFirst(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	large := `{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 15<<10) + `"}`
+	var ids []string
+	for range 5 {
+		route, id := p.routeOf(large)
+		require.Empty(t, p.handle(route))
+		ids = append(ids, id)
+	}
+	require.Len(t, p.state().Routes, 3)
+	attempt(t, p.handle(p.outputOf("t1", named(ids[4]))))
+}
+
+func TestRouteEvictsNothingWhereDeliveriesFillTheRow(t *testing.T) {
+	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
+	route, id := p.routeOf(harbor)
+	p.handle(route)
+	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), harbor)))
+	large, _ := p.routeOf(`{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 20<<10) + `"}`)
+	require.Equal(t, effects{DeadLetter{Reason: reasonRouteRoom}}, p.handle(large))
+	require.Equal(t, id, p.state().Routes[0].Id)
+}
+
+func TestRouteThatIsTooLargeIsDeadLettered(t *testing.T) {
+	p := newPlay(t)
+	route, _ := p.routeOf(`{"callbackService":"` + strings.Repeat("x", maxToken) + `"}`)
+	require.Equal(t, effects{DeadLetter{Reason: reasonRouteSize}}, p.handle(route))
+}
+
+// However many routes a session was given and whatever became of them, the newest ones deliver, and every output that
+// has a service ends in one final receipt.
+func TestTheNewestRoutesAlwaysDeliver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newPlay(t, func(r *Rules) { r.OpenLimit = 1000 })
+		finals, want, turns := 0, 0, 0
+		output := func(descriptor string) effects {
+			turns++
+			es := p.handle(p.outputOf(fmt.Sprint("t", turns), descriptor))
+			for _, a := range of[Attempted](es) {
+				finals += len(of[Ended](p.handle(p.receiptOf(topics.Delivery(a), topics.OutcomeDelivered))))
+			}
+			return es
+		}
+		var all, kept []string // ids of unused routes; kept ones are those that the session still has
+		for range rapid.SampledFrom([]int{3, 70}).Draw(t, "routes") {
+			route, id := p.routeOf(harbor)
+			require.Empty(t, p.handle(route))
+			kept = append(kept, id)
+			kept = kept[max(0, len(kept)-maxRoutes):]
+			switch rapid.SampledFrom([]string{"unused", "unused", "used", "no service", "withdrawn"}).Draw(t, "becomes") {
+			case "unused":
+				all = append(all, id)
+			case "used":
+				want++
+				require.Len(t, of[Attempted](output(named(id))), 1)
+				kept = kept[:len(kept)-1]
+			case "no service":
+				require.Empty(t, output(serviceless(id)))
+				kept = kept[:len(kept)-1]
+			case "withdrawn": // by a tombstone that does not say which route
+				require.Empty(t, p.handle(RouteGiven{p.record("", nil), topics.Route{}}))
+			}
+			require.Len(t, p.state().GetRoutes(), len(kept))
+		}
+		for _, id := range all {
+			want++
+			attempts := of[Attempted](output(named(id)))
+			require.Equal(t, slices.Contains(kept, id), len(attempts) == 1)
+		}
+		finals += len(of[Ended](p.until(p.rules.RouteWait)))
+		require.Equal(t, want, finals)
+	})
+}

@@ -1,0 +1,123 @@
+package invoke
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// liveTurn is the stream of a turn whose records come from the test.
+type liveTurn struct {
+	*pipelineStream
+	t   *testing.T
+	now *clock.Fake
+}
+
+func newLiveTurn(t *testing.T) *liveTurn {
+	now := clock.NewFake(noon)
+	p := &Pipeline{
+		rules: pipelineRules{silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second, clock: now},
+		hub:   &hub{limit: 1 << 20, sessions: map[string]map[*inbox]struct{}{}},
+	}
+	return &liveTurn{p.open("s", "t"), t, now}
+}
+
+func (l *liveTurn) comes(seq int64, event string) {
+	e := topics.AgentEvent{SessionID: "s", TurnID: "t", Attempt: 1, Seq: seq, Event: topics.Raw(event)}
+	l.box.put(letter{event: &e}, len(event), l.pipeline.hub.limit)
+}
+
+// tells reads the events with these numbers.
+func (l *liveTurn) tells(seqs ...uint64) {
+	l.t.Helper()
+	for _, seq := range seqs {
+		item, err := l.Next(l.t.Context())
+		require.NoError(l.t, err)
+		require.Equal(l.t, seq, item.ID.Seq)
+	}
+}
+
+// waits calls Next, which has nothing to return yet.
+func (l *liveTurn) waits() <-chan error {
+	l.t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l.Next(l.t.Context())
+		ended <- err
+	}()
+	require.NoError(l.t, l.now.WaitTickers(l.t.Context(), 1))
+	return ended
+}
+
+const (
+	someEvent  = `{"type":"message","data":{"text":"a"}}`
+	doneEvent  = `{"type":"done","data":{}}`
+	pauseEvent = `{"type":"done","data":{"stopReason":"paused"}}`
+)
+
+func TestStreamWithAGapBehindADoneWaitsForTheMissingRecord(t *testing.T) {
+	l := newLiveTurn(t)
+	l.comes(1, someEvent)
+	l.comes(2, doneEvent)
+	l.comes(4, someEvent)
+	l.tells(1, 2)
+	ended := l.waits()
+	l.now.Advance(30*time.Second - time.Millisecond)
+	l.comes(3, pauseEvent)
+	require.NoError(t, <-ended, "the done event with the reason is told")
+	_, err := l.Next(t.Context())
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestStreamWhoseGapBehindADoneStaysOpenFails(t *testing.T) {
+	l := newLiveTurn(t)
+	l.comes(1, someEvent)
+	l.comes(2, doneEvent)
+	l.comes(4, someEvent)
+	l.tells(1, 2)
+	ended := l.waits()
+	l.now.Advance(30*time.Second - time.Millisecond)
+	require.Empty(t, ended)
+	l.now.Advance(time.Millisecond)
+	require.ErrorIs(t, <-ended, errGap)
+}
+
+func TestGraceOfAStreamBeginsWhenItsGapCloses(t *testing.T) {
+	l := newLiveTurn(t)
+	l.comes(1, doneEvent)
+	l.comes(3, someEvent)
+	l.tells(1)
+	ended := l.waits()
+	l.now.Advance(20 * time.Second)
+	l.comes(2, someEvent)
+	require.NoError(t, <-ended)
+	l.tells(3)
+	ended = l.waits()
+	l.now.Advance(5*time.Second - time.Millisecond)
+	require.Empty(t, ended)
+	l.now.Advance(time.Millisecond)
+	require.ErrorIs(t, <-ended, io.EOF)
+}
+
+func TestRecordsBehindAGapDoNotProlongIt(t *testing.T) {
+	l := newLiveTurn(t)
+	l.comes(1, someEvent)
+	l.comes(3, someEvent)
+	l.tells(1)
+	ended := l.waits()
+	for seq := range int64(5) {
+		l.comes(seq+4, someEvent)
+		l.now.Advance(6 * time.Second)
+	}
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, errGap)
+	case <-time.After(10 * time.Second):
+		t.Fatal("30 s after the gap opened the stream is still open")
+	}
+}

@@ -1,0 +1,145 @@
+package turn
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Where the row of a session would exceed Rules.RowLimit, this is given up, in this order, each kind entirely before the
+// next and no more than needed. A kind that would not make enough room together with those before it is left alone.
+//
+//  1. Memories that are older than Rules.RememberFor.
+//  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
+//     record, or a late result of a call, is at most that old except where an operator resets offsets.
+//  3. Held records, those for steps to come first, the newest first: dead-lettered. Their steps and calls time out.
+//  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
+//  5. The result of a tool that has just arrived: the model is told that it is too large.
+//  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
+//  7. The remaining memories of ended calls. No turn is open that a late result could reach.
+//  8. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
+//
+// A reply route or a record that arrives early displaces only memories (1 and 2).
+//
+// History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
+// Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
+//
+// A row is over its limit as it is found where the limit was lowered. The next event of the session then ends the open
+// turn and the waiting messages, unless that event makes the row fit; the row is written if it has not grown. After a
+// deadline it is always written: otherwise every restart would repeat the deadline's outputs.
+
+// recentMemories is how many memories of a kind are kept as long as possible.
+const recentMemories = 128
+
+// loss is what may be given up for something: up to that kind.
+type loss int
+
+const (
+	memories loss = iota
+	heldRecords
+	waitingMessages
+)
+
+// rowReserve is kept for what every event adds to the row: memories, a deadline.
+const rowReserve = 256
+
+// size is how many bytes a row has, with its parts.
+func (s *State) size() int { return proto.Size(s) + s.partsSize() }
+
+// within reports whether a row, with its parts, has no more than so many bytes.
+func (s *State) within(limit int) bool {
+	// Nearly all rows are far below any limit: these need not be measured exactly.
+	return s.bound()+s.partsSize() <= limit || s.size() <= limit
+}
+
+// makeRoom gives up memories, held records and waiting messages until the row fits. It reports false, and gives up
+// nothing but expired memories, where that would not be enough.
+func (s *session) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
+
+func (s *session) makeRoomUpTo(most loss) bool {
+	return s.shrink(s.rules.RowLimit-rowReserve, most)
+}
+
+// trim is called once an event is applied. It reports false where the row must not be written.
+func (s *session) trim() bool {
+	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they are part of the row that is measured
+	for !s.shrink(s.rules.RowLimit, waitingMessages) && s.row.Turn != nil {
+		s.fail(tooLarge("no room in the session's row"))
+	}
+	limit := max(s.rules.RowLimit, s.found)
+	if s.shrink(limit, waitingMessages) {
+		return true
+	}
+	s.row.Calls = nil
+	return s.row.within(limit)
+}
+
+// shrink gives up what it may until the row has no more than limit bytes.
+func (s *session) shrink(limit int, most loss) bool {
+	if s.row.within(limit) {
+		return true
+	}
+	s.forgetExpired()
+	if s.row.size()-s.givable(most) > limit {
+		return false
+	}
+	for !s.row.within(limit) {
+		switch waiting := s.row.Waiting; {
+		case s.forgetOlder():
+		case most >= heldRecords && s.dropHeld():
+		case most >= waitingMessages && len(waiting) > 0:
+			s.stopWaiting(waiting[len(waiting)-1])
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// stopWaiting ends a waiting message.
+func (s *session) stopWaiting(a *Accepted) {
+	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *Accepted) bool { return w == a })
+	s.reject(a, queueFull("no room for a waiting message"))
+}
+
+// givable is how many bytes shrink can give up.
+func (s *session) givable(most loss) (bytes int) {
+	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
+		bytes += max(0, len(memory)-recentMemories*memorySize)
+	}
+	if most >= heldRecords {
+		for _, h := range s.row.Turn.GetHeld() {
+			bytes += sizeInList(h)
+		}
+		for _, h := range s.row.Early {
+			bytes += 1 + sizeInList(h) // its tag has two bytes
+		}
+	}
+	if most >= waitingMessages {
+		for _, a := range s.row.Waiting {
+			bytes += sizeInList(a) - memorySize // its turn is remembered as ended
+		}
+	}
+	return bytes
+}
+
+// sizeInList is what a message takes in a row as an element of a list: with tag and length.
+func sizeInList(m proto.Message) int { return 1 + protowire.SizeBytes(proto.Size(m)) }
+
+// forgetExpired drops the memories that are too old to count.
+func (s *session) forgetExpired() {
+	for _, memory := range []*[]byte{&s.row.Causes, &s.row.Requests, &s.row.Calls} {
+		for len(*memory) >= memorySize && forgotten(*memory, s.now, s.rules.RememberFor) {
+			*memory = (*memory)[memorySize:]
+		}
+	}
+}
+
+// forgetOlder drops the older half of the memories that may be given up. It reports whether there were any.
+func (s *session) forgetOlder() bool {
+	before := len(s.row.Causes) + len(s.row.Calls)
+	s.row.Causes = forgetHalf(s.row.Causes, recentMemories)
+	s.row.Calls = forgetHalf(s.row.Calls, recentMemories)
+	return len(s.row.Causes)+len(s.row.Calls) < before
+}
