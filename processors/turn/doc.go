@@ -16,7 +16,8 @@
 //
 // Every accepted message ends in exactly one record on message-output: an answer, or an error that says why. Every tool
 // call ends in exactly one result: the tool's, or a synthesised error. Late, duplicate and foreign records change
-// nothing; they go to the dead-letter topic with the reason. A turn that waits always has a deadline.
+// nothing; they go to the dead-letter topic with the reason. A turn that waits always has a deadline. A worker's record
+// that is read before the step it answers, which a crash can bring about, is held until that step opens.
 //
 // Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a
 // repeat after a crash has the same id. The output of a turn has the same id however the turn ends.
@@ -44,7 +45,7 @@
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What a row has no room for is given up in this order: older memories, held results, waiting messages, the
+// written. What a row has no room for is given up in this order: older memories, held records, waiting messages, the
 // result that has just arrived (the model is told), and last the turn, in an error output; see room.go. History, routes
 // and request IDs are not given up. What a tool message has no room for is given up in this order: the copies of results
 // in its metadata, the largest results themselves, and last the turn.

@@ -148,9 +148,24 @@ func (s *session) releaseEarly(a *Accepted) {
 	})
 }
 
-// expireEarly gives up what has waited too long for its step.
+// expireEarly gives up what has waited too long for its step. A record whose turn is open or waits goes on waiting: that
+// turn has a deadline, and takes the record with it when it ends.
 func (s *session) expireEarly() {
+	for _, h := range s.row.Early {
+		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
+			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
+		}
+	}
 	s.giveUpEarly(reasonNotOpened, func(h *Held) bool { return h.ExpiresMs <= s.nowMS() })
+}
+
+// expects reports whether the turn that a held record answers is open, or its message waits.
+func (s *session) expects(h *Held) bool {
+	if h.TurnId == "" {
+		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
+	}
+	return s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == h.TurnId ||
+		slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == h.TurnId })
 }
 
 func (s *session) giveUpEarly(reason string, which func(*Held) bool) {

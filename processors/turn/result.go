@@ -19,10 +19,6 @@ func (e ToolAnswered) apply(s *session) {
 		return
 	}
 	same := digests.Of(ofResult, e.Value)
-	if s.knowsCall(same) {
-		s.refuse(reasonSameResult)
-		return
-	}
 	call := s.claimant(e.Record, workerReply{toolUseID: *id, digest: same})
 	if call == nil {
 		return
@@ -44,9 +40,6 @@ func (e ToolFailed) apply(s *session) {
 		return
 	}
 	same := digests.Of(ofFailure, e.Value)
-	if s.knowsCall(same) {
-		return // the same failure again, whose id another call may have by now
-	}
 	call := s.claimant(e.Record, workerReply{toolUseID: *id, digest: same, failure: true})
 	if call == nil {
 		return
@@ -87,6 +80,9 @@ func (s *session) claimant(from *Record, r workerReply) *Call {
 			s.refuseLate(r)
 			return nil
 		}
+	} else if s.knowsCall(r.digest) { // a repeat, whose tool_use_id another call may have by now
+		s.refuseReply(r, reasonSameResult)
+		return nil
 	}
 	if call := s.openCall(r.toolUseID); call != nil && s.answers(r.name, call) {
 		return call

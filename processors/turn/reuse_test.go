@@ -134,3 +134,40 @@ func TestTheNextCallOfAnIDMayFailToo(t *testing.T) {
 		asked = the[Enriched](t, out)
 	}
 }
+
+// Where the same call fails in the same way again, its failure may be the same bytes. The id of the call that a worker
+// passes on says which call has failed.
+func TestAFailureMayNameItsCall(t *testing.T) {
+	p := newPlay(t)
+	asked := p.ask("one")
+	failed := `{"tool_use_id":"t1","name":"look"}`
+	var first effects
+	for range 2 {
+		out := p.respond(asked, calling("t1"))
+		if first == nil {
+			first = out
+		}
+		ours := strings.Replace(out.ids()[0], "/tool-use/", "/tool-use-dlq/", 1)
+		require.Empty(t, p.send("tool-use-dlq", failed, header(topics.HeaderID, ours)), "our own are answered already")
+		out = p.send("tool-use-dlq", failed, header(topics.HeaderID, out.ids()[0]))
+		asked = the[Enriched](t, out)
+	}
+	p.respond(asked, calling("t1"))
+	require.Empty(t, p.send("tool-use-dlq", failed, header(topics.HeaderID, first.ids()[0]+"/late")))
+	require.NotEmpty(t, p.state().Turn.Calls)
+}
+
+// A result that names its call is not given to another one of the same tool_use_id.
+func TestANamedResultEndsItsOwnCallAlone(t *testing.T) {
+	p := newPlay(t)
+	first := p.respond(p.ask("one"), calling("t1")).ids()[0]
+	asked := the[Enriched](t, p.wait(p.rules.ToolTimeout))
+	second := p.respond(asked, calling("t1", "t2")).ids()
+	send := func(call, said string) effects {
+		return p.send("tool-use-result", toolResult("t1", said), header(topics.HeaderID, call+"/result"))
+	}
+	require.Equal(t, []string{reasonCallEnded}, send(first, "late").letters())
+	require.Equal(t, []string{reasonCallEnded}, send(second[1], "of another call").letters())
+	require.Empty(t, send(second[0], "its own"))
+	has(t, string(the[ToolMessage](t, p.result("t2", "x")).Content), "its own")
+}

@@ -258,6 +258,22 @@ func TestThinkFailureOfAnotherStepChangesNothing(t *testing.T) {
 	require.NotNil(t, p.state().Turn)
 }
 
+// A worker that crashes before it commits writes its failure again. By then the same may have been asked again.
+func TestARepeatedThinkFailureEndsOneTurn(t *testing.T) {
+	p := newPlay(t)
+	failed := `{"session_id":"s1","latest_input":` + string(p.ask("hi").LatestInput) + `,"timestamp":"t"}`
+	require.Len(t, emitted[Answered](p.send("think-dlq", failed)), 1)
+	p.ask("hi")
+	require.Equal(t, []string{reasonSameFailure}, p.send("think-dlq", failed).letters())
+	require.Len(t, emitted[Answered](p.send("think-dlq", strings.Replace(failed, `"t"`, `"u"`, 1))), 1)
+
+	unknown := `{"originalValue":null,"error":"overloaded"}` // two of these may say the same
+	for range 2 {
+		p.ask("hi")
+		require.Len(t, emitted[Answered](p.send("think-dlq", unknown)), 1)
+	}
+}
+
 func TestTombstoneClearsTheConversation(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
