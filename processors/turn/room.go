@@ -17,17 +17,18 @@ import (
 //     and calls time out.
 //  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
 //  5. The result of a tool that has just arrived: the model is told that it is too large.
-//  6. The open turn: error output too_large, its open calls end with it. History and cost stay as they were before it.
+//  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
 //  7. The remaining memories of ended calls. No turn is open that a late result could reach.
 //  8. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
 //
-// A reply route or a result that arrives early displaces only memories (1 and 2). Given up for nothing else are the history,
-// the cost, open routes, the newest applied records, closed think steps, and the request IDs of the last
-// Rules.RememberFor: a forgotten request ID could open a second turn for its request.
+// A reply route or a result that arrives early displaces only memories (1 and 2).
 //
-// A row can be over its limit as it is found, because the limit was lowered. It then ends what is open, for history
-// alone may exceed the limit, and it is written if it has not grown. A deadline is always written: otherwise its outputs
-// would be repeated with every restart.
+// History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
+// Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
+//
+// A row is over its limit as it is found where the limit was lowered. The next event of the session then ends the open
+// turn and the waiting messages, unless that event makes the row fit; the row is written if it has not grown. After a
+// deadline it is always written: otherwise every restart would repeat the deadline's outputs.
 
 // recentMemories is how many memories of a kind are kept as long as possible.
 const recentMemories = 128
@@ -52,9 +53,6 @@ func (s *State) within(limit int) bool {
 	// Nearly all rows are far below any limit: these need not be measured exactly.
 	return s.bound()+s.partsSize() <= limit || s.size() <= limit
 }
-
-// fits reports whether the row is within its limit, with the reserve.
-func (s *session) fits() bool { return s.row.within(s.rules.RowLimit - rowReserve) }
 
 // makeRoom gives up memories, held results and waiting messages until the row fits. It reports false, and gives up
 // nothing but expired memories, where that would not be enough.
