@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/row"
@@ -117,8 +118,12 @@ func (g generator) message() {
 	if g.chance(5) {
 		opts = append(opts, header(topics.HeaderID, "door/"+name))
 	}
+	padding := g.padding(100)
+	if g.Small && g.chance(15) {
+		padding = strings.Repeat("x", 100_000) // with a history it does not fit into a record
+	}
 	g.say("message-input", fmt.Sprintf(`{"session_id":"s1","user_id":"mira","role":%s,"content":"q%s é 🙂 %s","timestamp":"t","metadata":%s}`,
-		role, name, g.padding(100), metadata), m, opts...)
+		role, name, padding, metadata), m, opts...)
 }
 
 func (g generator) route() {
@@ -168,25 +173,26 @@ func (g generator) time() {
 		g.deliverSome()
 		return
 	}
-	switch k := g.IntN(24); {
+	switch k := g.IntN(25); {
 	case k < 4:
 		g.fire(true)
 		return
 	case k < 8:
 		back := g.now.Add(-time.Duration(g.IntN(60)) * time.Minute)
-		if g.peak.Sub(back) < time.Hour {
+		if g.peak.Sub(back) < time.Hour && !g.aged {
 			g.now = back
 		}
 	case k < 13:
 		g.now = g.now.Add(time.Duration(g.IntN(120)) * time.Second)
 	case k == 13:
 		g.now = g.now.Add(3 * time.Hour)
-	case k == 14:
+	case k < 16:
 		if len(g.pending()) > 0 {
 			return
 		}
-		// What was done before is forgotten, and no crash goes back as far.
-		g.now = g.now.Add(26 * time.Hour)
+		// Request IDs are remembered for a day. No crash goes back as far, no record comes again as late, and the clock
+		// does not go back behind it: what was forgotten would be known again.
+		g.now, g.aged = g.now.Add(time.Duration(k-13)*13*time.Hour), true
 		g.handed, g.snapshots = nil, []snapshot{g.snapshot()}
 		g.model.asked = slices.DeleteFunc(g.model.asked, func(a *askedStep) bool { return g.known.has("finished/"+a.turn, 0) })
 	default:

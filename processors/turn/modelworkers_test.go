@@ -13,7 +13,7 @@ import (
 // padding makes records of different sizes; those of small rows are large.
 func (g generator) padding(size int) string {
 	if g.Small {
-		size += []int{0, 2000, 6000, 16000}[g.Seed%4]
+		size += []int{0, 20000, 3000, 12000}[g.Seed%4]
 	}
 	return strings.Repeat("x", g.IntN(3)*size)
 }
@@ -167,6 +167,10 @@ func (g generator) answerCall() {
 			open = append(open, issuedCall{*c.id, g.callID(i)})
 		}
 	}
+	if len(open) > 0 && g.chance(4) {
+		g.repeatResult(open[g.IntN(len(open))].id)
+		return
+	}
 	recent := g.ids[max(0, len(g.ids)-8):]
 	switch k := g.IntN(10); {
 	case k < 5 && len(open) > 0:
@@ -177,6 +181,20 @@ func (g generator) answerCall() {
 		g.tell(issuedCall{id: fmt.Sprint("call_", g.IntN(3))})
 	default:
 		g.tell(issuedCall{id: fmt.Sprint("p", g.IntN(30))})
+	}
+}
+
+// repeatResult writes what a tool said for an ID once more: by now another call may have the ID.
+func (g generator) repeatResult(id string) {
+	for _, topic := range []string{"tool-use-dlq", "tool-use-result"} {
+		for _, r := range slices.Backward(g.logs[topic]) {
+			m, ok := r.meant.(meantResult)
+			if ok && m.id == id && g.remembers("result/"+topic+"/"+r.value) {
+				g.again(r)
+				g.drain(topic)
+				return
+			}
+		}
 	}
 }
 

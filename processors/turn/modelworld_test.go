@@ -28,6 +28,7 @@ type model struct {
 	ids       []issuedCall
 	trace     []string
 	peak      time.Time
+	aged      bool // some of what is remembered is old
 	op        int
 	made      int
 }
@@ -56,6 +57,9 @@ func newModel(t tb, c modelCase) *model {
 			}
 			if c.Small {
 				r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin
+				if c.Seed%4 == 1 {
+					r.RowLimit = minRecord // what a row has room for may be too large for a record
+				}
 			}
 		}),
 	}
