@@ -45,6 +45,12 @@ chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run, beside wo
 chaos-kafka: ## the same on a real Kafka (needs Java 17, the first time Maven)
 	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
 
+SEEDS ?= 5000
+
+.PHONY: model
+model: ## the long model test of the turn: random histories against an oracle (SEEDS=5000, or a range: SEEDS=300-399)
+	TURNTABLE_SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m -v -run TurnKeepsItsPromises ./processors/turn
+
 .PHONY: kafka
 kafka: ## start a real Kafka here and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
 	@$(GO) run ./internal/testing/kafkatest/kafka start $(if $(PORT),-port $(PORT)) $(if $(NODES),-nodes $(NODES))

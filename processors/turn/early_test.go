@@ -256,3 +256,31 @@ func TestResultsThatAnOlderBuildHeldAreClaimed(t *testing.T) {
 	has(t, content, "older")
 	has(t, content, `"tool_use_id":"t2","name":"look","result":{"error":"broken"}`)
 }
+
+// A result that names a step to come is held for the open step later than a result that names none, though it came first.
+func TestTheFirstHeldResultOfACallCounts(t *testing.T) {
+	for name, unnamedFirst := range map[string]bool{"names its call": false, "names no call": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			out := p.send("message-input", message("one"))
+			turn, _ := turnOf(out.ids()[0])
+			results := []func(){
+				func() {
+					p.send("tool-use-result", toolResult("t2", "named"), header(topics.HeaderID, turn+"/2/tool-use/0/result"))
+				},
+				func() { p.result("t2", "unnamed") },
+			}
+			want := `{"said":"named"}`
+			if unnamedFirst {
+				slices.Reverse(results)
+				want = `{"said":"unnamed"}`
+			}
+			for _, f := range results {
+				f()
+			}
+			p.respond(the[Enriched](t, out), calling("t1"))
+			out = p.respond(the[Enriched](t, p.result("t1", "x")), calling("t2"))
+			require.Contains(t, string(the[ToolMessage](t, out).Content), want)
+		})
+	}
+}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/turntable-streams/turntable/internal/digests"
@@ -141,6 +142,10 @@ func (r workerReply) answersAlike(h *Held) bool {
 // claimHeld ends the calls whose results came before them.
 func (s *session) claimHeld() {
 	turn := s.row.Turn
+	// One that named a step to come is held for the open step later than it came. The first one of its topic counts.
+	slices.SortStableFunc(turn.Held, func(a, b *Held) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Offset, b.Offset))
+	})
 	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
 		call := s.openCall(h.ToolUseId)
 		if call == nil || !s.answers(h.name(), call) {

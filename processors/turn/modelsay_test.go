@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The words in which outputs and expectations are compared.
+
+// say is an output without what depends on the time it was made.
+func say(v Value) string {
+	switch v := v.(type) {
+	case Enriched:
+		return asking(string(v.LatestInput), string(topics.Splice(v.History)), costText(v.Cost))
+	case Called:
+		return fmt.Sprintf("calls %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
+	case Refused:
+		return fmt.Sprintf("refuses %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
+	case Completed:
+		var calls []expectedCall
+		for i, r := range v.Results {
+			calls = append(calls, expectedCall{v.Expected[i].ToolUseID, v.Expected[i].Name, outcomeOf(r.Result)})
+			if quotedText(r.ToolUseID) != quotedText(v.Expected[i].ToolUseID) {
+				return "the results are not those of the calls"
+			}
+		}
+		return fmt.Sprintf("completes %d: %s", v.ExpectedCount, callsText(calls))
+	case ToolMessage:
+		return "tells " + toolText(v.Content)
+	case Answered:
+		text := v.Content
+		if v.Error != nil {
+			text = "error:" + string(v.Error.Code)
+		}
+		request := ""
+		if v.RequestID != nil {
+			request = *v.RequestID
+		}
+		return answering(text, costText(v.Cost), request, string(v.ReplyTo))
+	default:
+		return fmt.Sprintf("%T", v)
+	}
+}
+
+func asking(input, history, cost string) string {
+	var m struct {
+		Role    string
+		Content json.RawMessage
+	}
+	if !strings.Contains(input, `"role":"tool"`) { // most are the user's, and large
+		return fmt.Sprintf("asks %s cost %s after %s", input, cost, history)
+	}
+	if err := json.Unmarshal([]byte(input), &m); err == nil && m.Role == roleTool {
+		input = toolText(topics.Raw(m.Content))
+	}
+	return fmt.Sprintf("asks %s cost %s after %s", input, cost, history)
+}
+
+func answering(text, cost, request, route string) string {
+	return fmt.Sprintf("%s (cost %s, request %q, to %s)", text, cost, request, route)
+}
+
+func costText(cost *float64) string {
+	if cost == nil {
+		return "none"
+	}
+	return fmt.Sprint(*cost)
+}
+
+func quotedText(text *string) string {
+	if text == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%q", *text)
+}
+
+func callsText(calls []expectedCall) string {
+	var b strings.Builder
+	for _, c := range calls {
+		fmt.Fprintf(&b, "[%s %s %s]", quotedText(c.id), quotedText(c.name), c.outcome)
+	}
+	return b.String()
+}
+
+// outcomeOf is a result as the oracle names it: what the tool said, or why there is an error in its place.
+func outcomeOf(result topics.Raw) string {
+	var r struct{ Said, Reason string }
+	_ = json.Unmarshal(result, &r)
+	if r.Reason != "" {
+		return "error:" + r.Reason
+	}
+	said, _, _ := strings.Cut(r.Said, " ")
+	return said
+}
+
+// toolText is the content of a tool message.
+func toolText(content topics.Raw) string {
+	var entries []struct {
+		ToolUseID *string `json:"tool_use_id"`
+		Name      *string
+		Result    json.RawMessage
+	}
+	if err := json.Unmarshal(content, &entries); err != nil {
+		return err.Error()
+	}
+	var calls []expectedCall
+	for _, e := range entries {
+		calls = append(calls, expectedCall{e.ToolUseID, e.Name, outcomeOf(topics.Raw(e.Result))})
+	}
+	return callsText(calls)
+}
