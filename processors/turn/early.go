@@ -78,6 +78,11 @@ func (r workerReply) repeats(h *Held) bool {
 // name is the output that a held record answers.
 func (h *Held) name() stepName { return stepName{h.TurnId, h.Step, h.Call} }
 
+// echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
+func (h *Held) echoes(input []byte) bool {
+	return h.Kind != Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
+}
+
 // isDue reports whether a held record waits for nothing more: its step is open, or can no longer open.
 func (s *session) isDue(h *Held) bool {
 	turn := s.row.Turn

@@ -206,6 +206,23 @@ func TestAHeldResponseAnswersItsStepAlone(t *testing.T) {
 	require.Empty(t, p.repeat(p.past[0]))
 }
 
+// Workers that set no id repeat their answers with other timestamps. A step takes one of them; the others must not stay in
+// the row.
+func TestAStepThatClosesReleasesOtherAnswersToIt(t *testing.T) {
+	for name, first := range map[string]string{"answer": saying("first"), "calls": `"tool_uses":[{"tool_use_id":"t1","name":"look"}]`} {
+		t.Run(name, func(t *testing.T) {
+			p, asked, _ := lostTurn(t)
+			for _, more := range []string{first, saying("second"), saying("third")} {
+				require.Empty(t, p.send("think-request-response", response(asked, more)))
+			}
+			require.Len(t, p.state().Early, 3)
+			out := p.repeat(p.past[0])
+			require.Equal(t, []string{reasonOtherStep, reasonOtherStep}, out.letters())
+			require.Empty(t, p.state().Early)
+		})
+	}
+}
+
 func TestAStepTakesTheFirstHeldResponseThatAnswersIt(t *testing.T) {
 	p, asked, id := lostTurn(t)
 	for i, more := range []string{`"end_turn":false`, saying("first"), saying("second")} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -196,7 +196,7 @@ func (g generator) time() {
 		g.handed, g.snapshots = nil, []snapshot{g.snapshot()}
 		g.model.asked = slices.DeleteFunc(g.model.asked, func(a *askedStep) bool { return g.known.has("finished/"+a.turn, 0) })
 	default:
-		if ms, ok := row.Deadline(g.row); ok && ms < g.now.Add(3*time.Hour).UnixMilli() {
+		if ms, ok := rowformat.Deadline(g.row); ok && ms < g.now.Add(3*time.Hour).UnixMilli() {
 			g.now = time.UnixMilli(max(ms, g.now.UnixMilli())).UTC()
 			g.fire(false)
 		}

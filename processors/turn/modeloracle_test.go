@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/row"
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // The oracle knows what a session must do: it is written from the promises and the documented rules, not from the
@@ -126,7 +126,7 @@ func (o *oracle) judgeEvent(r *modelRecord, es effects) {
 			o.known.add("emitted/"+id, 1)
 		}
 	}
-	if deadline, ok := row.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.deadline.UnixMilli()) {
+	if deadline, ok := rowformat.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.deadline.UnixMilli()) {
 		o.failf("the turn must end at %s, the row's deadline is %s", o.deadline, time.UnixMilli(deadline).UTC())
 	}
 }

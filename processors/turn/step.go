@@ -40,7 +40,8 @@ func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
 	return inputDigest(m), true
 }
 
-// rememberStep remembers the open step, if there is one, as closed.
+// rememberStep remembers the open step, if there is one, as closed. Held replies that name the step by their echo are
+// dead-lettered: it takes no second reply.
 func (s *session) rememberStep() {
 	turn := s.row.Turn
 	if len(turn.Input) != digestSize {
@@ -49,6 +50,9 @@ func (s *session) rememberStep() {
 	steps := append(withRoom(s.row.Steps, stepSize), turn.Input...)
 	steps = binary.BigEndian.AppendUint32(steps, turn.InputHistoryLength)
 	s.row.Steps = lastSteps(steps)
+	s.giveUpEarly(reasonOtherStep, func(h *Held) bool {
+		return h.echoes(turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
+	})
 	turn.Input = nil
 	s.asked = asked{}
 }
