@@ -88,21 +88,21 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 	}, "\n")))
 	require.Equal(t, []string{
 		`{"id":1,"error":"the line has NaN or an infinity, which JSON does not have"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":"x","error":"the turn has no events"}`,
 		`{"id":"y","error":"fold: events are not a JSON array"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":{"a":1.0},"batch":{"messages":[],"stop_reason":null,"pending_interaction":null},"trimmed":[],` +
 			`"assistant_text":""}`,
-		`{"id":2,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":2,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":null,"batch":{"messages":[],"stop_reason":"end_turn","pending_interaction":null},"trimmed":[],` +
 			`"assistant_text":""}`,
 		`{"id":[1, 2],"error":"fold: events are not a JSON array"}`,
-		`{"id":3,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":3,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":"NaN","error":"the line has NaN or an infinity, which JSON does not have"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":5,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
+		`{"id":5,"error":"the line is not a JSON object in UTF-8"}`,
 	}, got)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// agent is the name that the topics begin with.
+// agent is the prefix of the topics' names.
 const agent = "pilot"
 
 // serve runs the pipeline and its door until ctx ends.
@@ -49,7 +49,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	defer publisher.Close()
 	play.to = publisher
 
-	// The pipeline: a message opens a turn, the turn asks the model, and the model, a script here, says what it does.
+	// The turn processor opens a turn for a message and requests a think step. The model is a script here.
 	catalog, err := topics.For(agent, topics.WithEvents())
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The same events fold into batch messages on a topic, for whoever does not ask by HTTP.
+	// The fold group writes the same events as batch messages to a topic.
 	if graph, err = group.Graph(agent); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The door: a request becomes a message, and the turn's events the answer.
+	// The door writes a request as a message and answers with the turn's events.
 	pipeline, err := invoke.NewPipeline(agent, s.brokers, publisher)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Contract 3.4: what a request is answered with, by Accept, the stream flag and what the agent can do.
+// All combinations of Accept, the stream flag and the agent's shape.
 func TestNegotiationCube(t *testing.T) {
 	const (
 		json, nd, sse = "200 application/json", "200 application/x-ndjson", "200 text/event-stream; charset=utf-8"
@@ -106,7 +106,7 @@ func TestRefusalOfAMediaType(t *testing.T) {
 	require.Equal(t, http.StatusNotAcceptable, a.status, "trim rescues nothing")
 }
 
-// Contract 3.2 and 5.5: force is refused before anything runs by agents that know it, in whatever form it comes.
+// The flag force is rejected before the agent runs, in every form, by agents that know it.
 func TestForceIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		capability Capability
@@ -147,7 +147,7 @@ func TestForceIsRefused(t *testing.T) {
 	require.Equal(t, TypeForceNotSupported, textAt(t, a.body, "status", "type"), "an error beats a refusal")
 }
 
-// Contract 5.7: headers fill what the body leaves out.
+// A header sets a flag that the body does not set.
 func TestHeadersFillFlags(t *testing.T) {
 	yes, no := true, false
 	resolved := 0

@@ -25,13 +25,13 @@ func TestDoorRefusesWhatItCannotBe(t *testing.T) {
 	}
 }
 
-func TestOpenDoorSaysSoOnce(t *testing.T) {
+func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	s := newSite(t, scripted(t, hello), WithLogger(zap.New(core)))
 	require.Equal(t, http.StatusOK, s.invoke(question).status)
 	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
 	require.Equal(t, 1, logs.Len())
-	require.Contains(t, logs.All()[0].Message, "open")
+	require.Contains(t, logs.All()[0].Message, "unauthenticated")
 
 	core, logs = observer.New(zap.DebugLevel)
 	newSite(t, scripted(t, hello), WithLogger(zap.New(core)), WithAuthenticate(func(*http.Request) (Caller, error) {

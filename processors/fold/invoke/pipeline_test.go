@@ -247,7 +247,7 @@ func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
 
 	r.Data = topics.Raw(`"` + strings.Repeat("x", 100) + `"`)
 	_, err = p.Invoke(t.Context(), r)
-	require.Equal(t, http.StatusTeapot, told(err).Status)
+	require.Equal(t, http.StatusTeapot, clientError(err).Status)
 	require.Empty(t, p.hub.sessions, "nobody waits")
 }
 

@@ -52,18 +52,18 @@ func TestRecordsOfOthersAreKeptWithinBounds(t *testing.T) {
 	s := &pipelineStream{request: "mine"}
 	big := make(topics.Raw, 1<<20)
 	for range 10 {
-		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
+		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
 	}
-	require.LessOrEqual(t, s.bytes, heldBytes)
+	require.LessOrEqual(t, s.unmatchedBytes, heldBytes)
 	for range 2 * heldRecords {
-		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
+		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
 	}
-	require.Len(t, s.nameless, heldRecords)
+	require.Len(t, s.unmatched, heldRecords)
 	s.name(letter{event: &topics.AgentEvent{TurnID: "t"}})
-	require.Empty(t, s.nameless)
-	require.Len(t, s.found, 1)
-	s.wonder(letter{event: &topics.AgentEvent{TurnID: "x"}})
-	require.Empty(t, s.nameless, "the turn is known")
+	require.Empty(t, s.unmatched)
+	require.Len(t, s.matched, 1)
+	s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x"}})
+	require.Empty(t, s.unmatched, "the turn is known")
 
 	var q sequence // what is held counts with all that it holds
 	for seq := range int64(3) {

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Contract 4.2 to 4.6: what each event becomes.
+// testdata/parts.jsonl lists the parts of each event.
 func TestEventsBecomeParts(t *testing.T) {
 	for _, c := range table(t, "testdata/parts.jsonl") {
 		t.Run(textAt(t, c, "name"), func(t *testing.T) {
@@ -95,7 +95,6 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// Contract 5.9, 146 to 148.
 func TestContinuations(t *testing.T) {
 	s := newSite(t, scripted(t, hello))
 	for messages, want := range map[string]string{
@@ -143,7 +142,7 @@ func TestBatchBecomesUIMessages(t *testing.T) {
 	}, list)
 }
 
-// Contract 4.7: what a Vercel client sends becomes canonical; a list without it where it is dropped.
+// testdata/messages.jsonl lists messages in the Vercel form and their canonical form; empty for a message that is dropped.
 func TestUIMessagesBecomeCanonical(t *testing.T) {
 	for _, c := range table(t, "testdata/messages.jsonl") {
 		sent, want := string(at(t, c, "sent")), string(at(t, c, "canonical"))
