@@ -68,7 +68,7 @@ func TestFilterFoldsTheCorpus(t *testing.T) {
 	require.Empty(t, strict)
 }
 
-func TestFilterGoesOnAfterBadLines(t *testing.T) {
+func TestFilterContinuesAfterInvalidLines(t *testing.T) {
 	got := filter(t, strings.NewReader(strings.Join([]string{
 		`{"id":1,"events":[NaN]}`,
 		`not JSON`,
@@ -133,13 +133,13 @@ func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
 	require.Zero(t, <-done)
 }
 
-func TestFilterTakesLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
+func TestFilterAcceptsLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
 	text := strings.Repeat("\u2028\u0085x", 1<<20)
 	got := filter(t, strings.NewReader(`{"id":1,"events":[{"type":"message","data":{"text":"`+text+`"}}]}`+"\r\n"))
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], `"assistant_text":"`+text+`"}`)
 }
 
-func TestFilterRefusesUnknownFlags(t *testing.T) {
+func TestFilterRejectsUnknownFlags(t *testing.T) {
 	require.Equal(t, 2, runFold(strings.NewReader(""), io.Discard, []string{"file"}))
 }

@@ -84,6 +84,18 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return runAll(ctx, listener, door, out, pipeline.Ready(),
+		turns.Run, batches.Run, pipeline.Run,
+		func(ctx context.Context) error { return worker.Run(ctx, s.brokers) },
+	)
+}
+
+// runAll runs the components and the HTTP server until ctx ends or one of them fails. It serves requests once ready is
+// closed, and prints the address then.
+func runAll(
+	ctx context.Context, listener net.Listener, door http.Handler, out io.Writer, ready <-chan struct{},
+	components ...func(context.Context) error,
+) error {
 	mux := http.NewServeMux()
 	mux.Handle("/invoke", door)
 	mux.Handle("/agent/v0/invoke", door)
@@ -91,13 +103,12 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 
 	tasks, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does
-	tasks.Go(func() error { return turns.Run(ctx) })
-	tasks.Go(func() error { return batches.Run(ctx) })
-	tasks.Go(func() error { return worker.Run(ctx, s.brokers) })
-	tasks.Go(func() error { return pipeline.Run(ctx) })
+	for _, run := range components {
+		tasks.Go(func() error { return run(ctx) })
+	}
 	tasks.Go(func() error {
 		select {
-		case <-pipeline.Ready():
+		case <-ready:
 			fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
 		case <-ctx.Done():
 			return nil
