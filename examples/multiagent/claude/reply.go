@@ -13,7 +13,7 @@ import (
 var (
 	ErrAnswer    = errors.New("claude: response cannot be read")
 	ErrRefused   = errors.New("claude: the model refused to answer")
-	ErrPaused    = errors.New("claude: the model paused, which is only supported for server tools")
+	ErrPaused    = errors.New("claude: the model paused, which it does only for server tools")
 	ErrTruncated = errors.New("claude: response was cut off at the token limit")
 )
 

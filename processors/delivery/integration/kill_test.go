@@ -69,11 +69,7 @@ func TestEveryDeliveryEndsOnceWhileProcessesAreKilled(t *testing.T) {
 			}
 			if ended >= killed+between {
 				if len(next) == 0 {
-					next = []string{roleProcessor, roleSink, roleReceiver}
-					random.Shuffle(len(next), func(i, k int) { next[i], next[k] = next[k], next[i] })
-					if next[0] == last { // it has just started
-						next[0], next[2] = next[2], next[0]
-					}
+					next = killOrder(random, last)
 				}
 				t.Logf("%v: %d have ended, killing the %s", time.Since(begun).Round(time.Millisecond), ended, next[0])
 				kill(next[0])
@@ -96,4 +92,14 @@ func TestEveryDeliveryEndsOnceWhileProcessesAreKilled(t *testing.T) {
 		require.Len(t, slices.Compact(bodies), n)
 		t.Logf("%d deliveries, kills %v, %d repeats that the receiver dropped", n, kills, repeats)
 	})
+}
+
+// killOrder returns the roles in random order. The first is not last, because that one has just started.
+func killOrder(random *rand.Rand, last string) []string {
+	order := []string{roleProcessor, roleSink, roleReceiver}
+	random.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+	if order[0] == last {
+		order[0], order[2] = order[2], order[0]
+	}
+	return order
 }
