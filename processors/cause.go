@@ -12,11 +12,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// maxCauseID bounds what is taken for an id from a foreign record's header.
+// maxCauseID is the largest turntable.id header that is used as an ID, in bytes.
 const maxCauseID = 256
 
-// causeID is the id that names the cause of everything a record brings about (R20): its turntable.id header, else a
-// hash of its coordinates, timestamp and value. The same record has the same id at every replay.
+// causeID identifies a record as the cause of everything that follows from it: its turntable.id header, or else a hash
+// of its coordinates, timestamp and value. It is the same each time the record is redelivered, so IDs that are derived
+// from it let readers deduplicate.
 func causeID(r *record) string {
 	if id, ok := headerID(r.headers); ok {
 		return id
@@ -40,8 +41,8 @@ func causeID(r *record) string {
 	return string(hex.AppendEncode(id[:0], h.Sum(sum[:0])))
 }
 
-// headerID is the record's own id. What cannot be one of ours, and could not be passed on as a header or printed,
-// counts as absent.
+// headerID is the record's turntable.id header. A header that is empty, too long, not UTF-8 or not printable counts as
+// absent, because it could not be copied to another record or logged.
 func headerID(headers goka.Headers) (string, bool) {
 	raw := headers[topics.HeaderID]
 	if len(raw) == 0 || len(raw) > maxCauseID || !utf8.Valid(raw) {

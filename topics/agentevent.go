@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AuthorUser is the author of records that are not the agent's: they are not folded.
+// AuthorUser is the Author of a user's records. They are not folded.
 const AuthorUser = "user"
 
 // AgentEvent is the value of {agent}-agent-events: one event of a turn, or the record that ends it. TurnID, Attempt and
@@ -15,37 +15,37 @@ const AuthorUser = "user"
 type AgentEvent struct {
 	SessionID string
 	TurnID    string
-	// Attempt counts the runs of the turn from 1: whoever runs a turn again takes the next one, which drops the former.
+	// Attempt is the number of the run, from 1. A caller that runs a turn again uses the next number; the events of the
+	// earlier run are then dropped.
 	Attempt int64
-	// Seq counts the records of an attempt from 1, without holes, the terminal record included.
+	// Seq is the record's number within its attempt, from 1, without gaps. The terminal record is included.
 	Seq int64
-	// Author is empty for the agent. A user's record may have no seq (0): it is then no part of the numbering.
+	// Author is empty for the agent. A user's record may have no Seq (0); it is then not part of the numbering.
 	Author string
-	// Request is the enriched message that the turn answers, on any record of the attempt, or nil. It is what a folded
-	// turn needs to go on as a think-response: its conversation, its cost, its user.
+	// Request is the enriched message that the turn answers, on any record of the attempt, or nil. The fold needs it to
+	// write a think-response: it holds the conversation, the cost and the user.
 	Request Raw
-	// Event is a canonical event, wrapped or flat, as it came: any JSON value but an absent one. It is nil in the
-	// terminal record, and only there.
+	// Event is a canonical event, wrapped or flat, unchanged. It is nil in the terminal record, and only there.
 	Event Raw
-	// Result makes it the terminal record: nothing comes after it.
+	// Result is set in the terminal record, the last one of the attempt, and only there.
 	Result *AgentResult
 }
 
-// AgentResult is how a run ended: the part of a runner's terminal result that a fold reads.
+// AgentResult is the outcome of a run: the part of a runner's terminal result that the fold reads.
 type AgentResult struct {
 	OK bool
-	// StopReason wins over that of the events; nil for none.
+	// StopReason takes precedence over the stop reason of the events; nil for none.
 	StopReason *string
-	// Error is what went wrong, where OK is false.
+	// Error describes the failure where OK is false.
 	Error *string
 	// Usage is an object with input, output, total and cost, or nil.
 	Usage Raw
 }
 
-// Values of events stand in batches and these in think-responses.
+// The values of events are nested in batches, and batches in think-responses.
 var agentEventWire = wire[AgentEvent]{depth: MaxValueDepth, read: readWholeAgentEvent, write: writeAgentEvent}
 
-// readWholeAgentEvent refuses what names no place in a stream: folding it anywhere would be a guess.
+// readWholeAgentEvent rejects an event without a valid position in its stream, because it could not be folded in order.
 func readWholeAgentEvent(c *cursor, e *AgentEvent) error {
 	if err := readAgentEvent(c, e); err != nil {
 		return err
@@ -118,9 +118,9 @@ func readAgentResult(c *cursor) (*AgentResult, error) {
 	return r, err
 }
 
-// ordinal reads a whole number. One that is cut at its point would be another record's.
+// ordinal reads an integer. Unlike integer it does not truncate: the result would be the number of another record.
 func (c *cursor) ordinal() (int64, error) {
-	const exact = 1 << 53 // what a double tells apart
+	const exact = 1 << 53 // doubles represent every integer below this exactly
 	k, b, err := c.scalar("integer")
 	if err != nil || len(b) == 0 {
 		return 0, err
@@ -129,18 +129,18 @@ func (c *cursor) ordinal() (int64, error) {
 	if k == '0' && strings.ContainsAny(s, ".eE") {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
-			return 0, fmt.Errorf("%w: got number that is no whole one", ErrType)
+			return 0, fmt.Errorf("%w: got number that is not an integer", ErrType)
 		}
 		return int64(f), nil
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: got %s that is no 64 bit integer", ErrType, kindName(k))
+		return 0, fmt.Errorf("%w: got %s that is not a 64-bit integer", ErrType, kindName(k))
 	}
 	return n, nil
 }
 
-// plainText reads a string; nil for null. A stop reason that is none is an error, not its literal.
+// plainText reads a string; nil for null. Unlike text it rejects other scalars: a stop reason must be a string.
 func (c *cursor) plainText() (*string, error) {
 	if k := c.dec.PeekKind(); k != '"' && k != 'n' && k != 0 {
 		return nil, mismatch(k, "string")
@@ -148,7 +148,7 @@ func (c *cursor) plainText() (*string, error) {
 	return c.text()
 }
 
-// anyText reads a text; what is none by its JSON.
+// anyText reads a string, or the JSON of any other value.
 func (c *cursor) anyText() (*string, error) {
 	if k := c.dec.PeekKind(); k != '{' && k != '[' {
 		return c.text()

@@ -10,26 +10,27 @@ const (
 	BatchCancelled = "cancelled"
 )
 
-// Why a batch is not complete: a closed list.
+// The reasons why a batch is not complete. There are no others.
 const (
-	// ReasonGap: events were missing. The batch is what came before them.
+	// ReasonGap: events are missing. The batch contains the events before the gap.
 	ReasonGap = "gap"
-	// ReasonTooLarge: the turn outgrew its limit, or its batch a record. The batch is what came before that.
+	// ReasonTooLarge: the turn exceeded its limit, or its batch the size of a record. The batch contains the earlier
+	// events.
 	ReasonTooLarge = "too_large"
-	// ReasonRunFailed: the run said so, in its terminal record or by an error event. BatchMessage.Error has its text.
+	// ReasonRunFailed: the run failed, by its terminal record or an error event. BatchMessage.Error has its text.
 	ReasonRunFailed = "run_failed"
-	// ReasonSilence: nothing came any more.
+	// ReasonSilence: no more events arrived in time.
 	ReasonSilence = "silence"
-	// ReasonTooManyTurns: of a session's open turns it was silent for the longest time when one too many began.
+	// ReasonTooManyTurns: the session exceeded its limit of open turns, and this turn had been idle for the longest time.
 	ReasonTooManyTurns = "too_many_turns"
-	// ReasonCancelled: a session control, or the run itself, cancelled it.
+	// ReasonCancelled: a session control, or the run itself, cancelled the turn.
 	ReasonCancelled = "cancelled"
-	// ReasonInternal: kept events could not be read again. The batch is what came before them.
+	// ReasonInternal: stored events could not be read back. The batch contains the events before them.
 	ReasonInternal = "internal"
 )
 
-// BatchMessage is the value of {agent}-batch-messages: a folded turn, one record a turn. Its first three fields are
-// the batch that an agent answers with, nulls kept.
+// BatchMessage is the value of {agent}-batch-messages: a folded turn, one record per turn. The first three fields are
+// the batch that an agent answers with; nulls are kept.
 type BatchMessage struct {
 	Messages           Raw // an array
 	StopReason         Raw // any JSON value, or nil
@@ -38,18 +39,19 @@ type BatchMessage struct {
 	SessionID string
 	TurnID    string
 	Attempt   int64
-	// State is how the turn ended, Reason why it is not complete; nil where it is.
+	// State is how the turn ended: one of the Batch constants. Reason is why it is not complete, nil if it is.
 	State  string
 	Reason *string
-	// Seq is that of the last record that was taken in order. Where Reason is too_large the last ones may be missing.
+	// Seq is the sequence number of the last record that was folded in order. Where Reason is too_large, the last of
+	// these records may be missing from the batch.
 	Seq int64
 
-	// What the messages do not say.
-	PendingInteractions Raw // an array of those that nobody has answered
-	ToolResults         Raw // an array of {message, denied, data, render}, for the results that have any of it
+	// The fields below are not part of the agent's batch.
+	PendingInteractions Raw // an array of the interactions without an answer
+	ToolResults         Raw // an array of {message, denied, data, render}, for the results that have any of these
 	Error               *string
 	Usage               Raw // an object, or nil
-	// MalformedEvents counts the events that were left out.
+	// MalformedEvents is the number of events that were skipped because they are malformed.
 	MalformedEvents int64
 }
 

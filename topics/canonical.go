@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// isCanonical reports whether v is in its one form, as most contents are: then it need not be formatted. It may say no
-// of a value that is; of what is no JSON, which has no other form, it may say yes.
+// isCanonical reports whether v is in canonical form already, as most contents are, and need not be formatted. It may
+// return false for a canonical value. It may return true for bytes that are not JSON: they have no other form.
 func isCanonical(v Raw) bool { return len(v) > 0 && canonicalLength(v, 0) == len(v) }
 
-// looksInto is how deep it is looked: deeper values are formatted.
+// looksInto is the depth to which isCanonical checks a value; deeper values are formatted.
 const looksInto = 8
 
-// canonicalLength is the length of the value that v begins with, 0 where it is not known to be in its one form.
+// canonicalLength is the length of the value that v begins with, 0 if it is not known to be canonical.
 func canonicalLength(v []byte, depth int) int {
 	switch {
 	case len(v) == 0 || depth > looksInto:
@@ -27,7 +27,7 @@ func canonicalLength(v []byte, depth int) int {
 	}
 }
 
-// canonicalList is for objects and arrays: no spacing, and the names in their order.
+// canonicalList checks objects and arrays: no spacing, and member names in order.
 func canonicalList(v []byte, depth int) int {
 	closing := v[0] + 2 // of either bracket, in ASCII
 	if len(v) > 1 && v[1] == closing {
@@ -63,7 +63,7 @@ func canonicalList(v []byte, depth int) int {
 	return 0
 }
 
-// isPlain reports whether a name is sorted by its bytes: the order is that of UTF-16.
+// isPlain reports whether a name may be compared by its bytes: the canonical order is that of UTF-16.
 func isPlain(name []byte) bool {
 	for _, c := range name {
 		if c == '\\' || c >= utf8.RuneSelf {
@@ -73,7 +73,7 @@ func isPlain(name []byte) bool {
 	return true
 }
 
-// canonicalText has no control characters, and of the escapes only those without which it would be no text.
+// canonicalText checks strings: no control characters, and only the escapes that JSON requires.
 func canonicalText(v []byte) int {
 	if len(v) == 0 || v[0] != '"' {
 		return 0
@@ -96,7 +96,7 @@ func canonicalText(v []byte) int {
 	return 0
 }
 
-// canonicalWord is for null, booleans, and integers of so few digits that every double holds them.
+// canonicalWord checks null, booleans, and integers with so few digits that a double holds them exactly.
 func canonicalWord(v []byte) int {
 	n := bytes.IndexAny(v, ",]}")
 	if n < 0 {

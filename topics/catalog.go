@@ -11,18 +11,18 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// ErrAgent is an agent name that cannot begin a topic's name.
+// ErrAgent is wrapped by the error of For when an agent name cannot be the prefix of a topic name.
 var ErrAgent = errors.New("topics: bad agent name")
 
-// DefaultRouteTTL is how long a reply route lives where WithRouteTTL does not say.
+// DefaultRouteTTL is the lifetime of a reply route unless WithRouteTTL sets it.
 const DefaultRouteTTL = 24 * time.Hour
 
-// maxName is Kafka's limit of a topic name.
+// maxName is Kafka's limit for the length of a topic name.
 const maxName = 249
 
-// Catalog holds the topics of one agent's pipeline. It is a value, built by For.
+// Catalog holds the topics of one agent's pipeline. It is a value; For builds it.
 type Catalog struct {
-	// Agent is the name that every topic begins with.
+	// Agent is the prefix of every topic name.
 	Agent string
 
 	MessageInput         Topic[Message]
@@ -38,17 +38,17 @@ type Catalog struct {
 	ReplyTo              Topic[Route]
 	SessionControl       Topic[Control]
 
-	// Of deliveries; Ensure creates them where WithDeliveries says so.
+	// The topics of processors/delivery. Ensure creates them only with WithDeliveries.
 	Deliveries       Topic[Delivery]
 	DeliveryReceipts Topic[Receipt]
 	DeliveryDLQ      Topic[DeadDelivery]
 	DeliveryControl  Topic[DeliveryControl]
 
-	// Of folding; Ensure creates them where WithEvents says so.
+	// The topics of processors/fold. Ensure creates them only with WithEvents.
 	AgentEvents   Topic[AgentEvent]
 	BatchMessages Topic[BatchMessage]
 
-	// Names for readers: topics that FlightDeck has, or had, and the turn does not use.
+	// Topics that FlightDeck has, or had, and that the turn does not use. Ensure does not create them.
 	SessionContext          Topic[Raw]
 	SessionCost             Topic[SessionCost]
 	SessionEnd              Topic[SessionEnd]
@@ -56,7 +56,7 @@ type Catalog struct {
 	MemoirContextSessionEnd Topic[MemoirSnapshot]
 }
 
-// CatalogOption changes a catalog.
+// CatalogOption configures For.
 type CatalogOption func(*catalogOptions)
 
 type catalogOptions struct {
@@ -65,24 +65,25 @@ type catalogOptions struct {
 	events     bool
 }
 
-// WithRouteTTL sets how long a reply route lives, which is the retention of reply-to (default DefaultRouteTTL;
-// FlightDeck's REPLY_TO_STATE_TTL_MS). It must be positive.
+// WithRouteTTL sets the lifetime of a reply route, which is also the retention that the reply-to topic is created with.
+// The default is DefaultRouteTTL. For returns an error if ttl is less than 1 ms. FlightDeck's name for this setting is
+// REPLY_TO_STATE_TTL_MS.
 func WithRouteTTL(ttl time.Duration) CatalogOption {
 	return func(o *catalogOptions) { o.routeTTL = ttl }
 }
 
-// WithDeliveries has Ensure create the topics of processors/delivery too. Without it they are names for readers.
+// WithDeliveries makes Ensure create the topics of processors/delivery too. Otherwise Ensure does not create them.
 func WithDeliveries() CatalogOption {
 	return func(o *catalogOptions) { o.deliveries = true }
 }
 
-// WithEvents has Ensure create the topics of processors/fold too. Without it they are names for readers.
+// WithEvents makes Ensure create the topics of processors/fold too. Otherwise Ensure does not create them.
 func WithEvents() CatalogOption {
 	return func(o *catalogOptions) { o.events = true }
 }
 
-// For is the catalog of an agent. The name is taken as it is, not trimmed; ErrAgent says that it is blank, has a
-// character that Kafka forbids in topic names, or makes a name that is too long.
+// For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
+// character that Kafka forbids in topic names, or makes a topic name longer than 249 characters.
 func For(agent string, opts ...CatalogOption) (Catalog, error) {
 	o := catalogOptions{routeTTL: DefaultRouteTTL}
 	for _, opt := range opts {
@@ -97,7 +98,7 @@ func For(agent string, opts ...CatalogOption) (Catalog, error) {
 	c := catalog(agent, o)
 	for _, s := range c.Specs() {
 		if len(s.Name) > maxName {
-			return Catalog{}, fmt.Errorf("%w: %d characters, at most %d leave room for %q",
+			return Catalog{}, fmt.Errorf("%w: %d characters, want at most %d to leave room for %q",
 				ErrAgent, len(agent), maxName-(len(s.Name)-len(agent)), strings.TrimPrefix(s.Name, agent))
 		}
 	}
@@ -120,7 +121,7 @@ func validAgent(agent string) error {
 }
 
 func catalog(agent string, o catalogOptions) Catalog {
-	// Most topics are keyed by session, deleted by age, and made by Ensure.
+	// Most topics are keyed by session, deleted by age, and created by Ensure.
 	session := func(suffix, record string) Spec {
 		return Spec{
 			Name: agent + "-" + suffix, Record: record, Key: KeySession, Cleanup: CleanupDelete,
@@ -130,7 +131,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 	reader := func(suffix, record string, key Key) Spec {
 		return Spec{Name: agent + "-" + suffix, Record: record, Key: key, Cleanup: CleanupDelete}
 	}
-	// FlightDeck does not create think-dlq; here it is an input of the turn, and Goka wants its inputs to exist.
+	// FlightDeck does not create think-dlq. Here it is an input of the turn, and Goka requires its inputs to exist.
 	thinkDLQ := session("think-dlq", "ThinkFailure")
 	replyTo := session("reply-to", "Route")
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
@@ -179,38 +180,39 @@ func catalog(agent string, o catalogOptions) Catalog {
 	}
 }
 
-// Group is the consumer group of the agent's turn: the Java application's, so that its offsets go on and both cannot
-// run at once.
+// Group is the consumer group of the agent's turn, "{agent}-streams". It is the group of FlightDeck's Java application:
+// the turn continues from its committed offsets, and both cannot run at the same time.
 func (c Catalog) Group() goka.Group { return goka.Group(c.Agent + "-streams") }
 
-// DeadLetters is the topic of the records that the group could not use.
+// DeadLetters is the dead-letter topic of Group.
 func (c Catalog) DeadLetters() string { return string(c.Group()) + "-dlq" }
 
-// Loop is the topic by which a record that came under a wrong key, or to a wrong partition, goes to the right one.
+// Loop is the loop topic of Group: records that were written under another key than their session ID, or to the wrong
+// partition, are sent through it to the right one.
 func (c Catalog) Loop() string { return string(c.Group()) + "-loop" }
 
-// Table is the changelog of the group table.
+// Table is the changelog topic of the table of Group.
 func (c Catalog) Table() string { return string(c.Group()) + "-table" }
 
-// DeliveryGroup is the consumer group of the agent's deliveries.
+// DeliveryGroup is the consumer group of the agent's deliveries, "{agent}-delivery-streams".
 func (c Catalog) DeliveryGroup() goka.Group { return goka.Group(c.Agent + "-delivery-streams") }
 
-// DeliveryRoutesGroup is the consumer group that keeps the state of the routes, and DeliveryRoutes its table.
+// DeliveryRoutesGroup is the consumer group that keeps the state of the routes, "{agent}-delivery-routes".
 func (c Catalog) DeliveryRoutesGroup() goka.Group { return goka.Group(c.Agent + "-delivery-routes") }
 
 // DeliveryRoutes is the table of DeliveryRoutesGroup.
 func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.DeliveryRoutesGroup()) }
 
-// FoldGroup is the consumer group that folds the agent's events.
+// FoldGroup is the consumer group that folds the agent's events, "{agent}-fold-streams".
 func (c Catalog) FoldGroup() goka.Group { return goka.Group(c.Agent + "-fold-streams") }
 
-// Groups are the groups that work on the catalog's topics.
+// Groups returns the consumer groups that process the catalog's topics.
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup()}
 }
 
-// Specs lists the topics in the order in which a turn passes them, the group's own behind them, then those of
-// deliveries and of folding, and the names for readers.
+// Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then those that its group
+// keeps for itself, those of deliveries, those of folding, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -231,7 +233,7 @@ func (c Catalog) Specs() []Spec {
 	)
 }
 
-// deliverySpecs lists the topics of deliveries, and those that both groups have for themselves.
+// deliverySpecs returns the topics of deliveries, and those that the two delivery groups keep for themselves.
 func (c Catalog) deliverySpecs() []Spec {
 	created := c.Deliveries.spec.Created
 	specs := []Spec{c.Deliveries.spec, c.DeliveryReceipts.spec, c.DeliveryDLQ.spec, c.DeliveryControl.spec}
@@ -239,13 +241,13 @@ func (c Catalog) deliverySpecs() []Spec {
 	return append(specs, groupSpecs(c.DeliveryRoutesGroup(), "route row", KeyRoute, created)...)
 }
 
-// foldSpecs lists the topics of folding, and those that its group has for itself.
+// foldSpecs returns the topics of folding, and those that its group keeps for itself.
 func (c Catalog) foldSpecs() []Spec {
 	specs := []Spec{c.AgentEvents.spec, c.BatchMessages.spec}
 	return append(specs, groupSpecs(c.FoldGroup(), "fold row", KeySession, c.AgentEvents.spec.Created)...)
 }
 
-// groupSpecs lists the topics that a group has for itself.
+// groupSpecs returns the topics that a group keeps for itself: dead letters, loop, and the changelog of its table.
 func groupSpecs(group goka.Group, row string, key Key, created bool) []Spec {
 	own := func(name, record string, cleanup Cleanup) Spec {
 		return Spec{Name: name, Record: record, Key: key, Cleanup: cleanup, CoPartitioned: true, Created: created}

@@ -8,17 +8,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Equal reports whether two values are the same JSON value, whatever their spacing, their escapes, the order of their
-// members and the form of their numbers (1.10 and 1.1, 1e2 and 100). What is no JSON equals only the same bytes.
+// Equal reports whether two values are the same JSON value. Spacing, escapes, the order of members and the form of
+// numbers (1.10 and 1.1, 1e2 and 100) are ignored. Bytes that are not JSON are equal only to the same bytes.
 func Equal(a, b Raw) bool {
 	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
 }
 
-// Digest identifies a message by value.
+// Digest is the SHA-256 digest of a message. Messages that are equal by value have the same digest.
 type Digest [sha256.Size]byte
 
-// DigestOf is the digest of what tells one message from another (R21): role, timestamp and content, by value. So a
-// message that went through a worker which wrote its JSON anew keeps its digest.
+// DigestOf returns the digest of a message's role, timestamp and content. Content is compared by JSON value, so the
+// digest does not change when a worker decodes the message and encodes it again.
 func DigestOf(m Message) Digest {
 	content := canonical(m.Content)
 	head := appendPart(make([]byte, 0, 128), m.Role)
@@ -30,7 +30,7 @@ func DigestOf(m Message) Digest {
 	return Digest(h.Sum(head[:0]))
 }
 
-// appendPart appends a text after its length. A byte before it tells it from none.
+// appendPart appends a string after its length. A byte before the string distinguishes an empty string from nil.
 func appendPart(b []byte, s *string) []byte {
 	if s == nil {
 		return binary.BigEndian.AppendUint64(b, 0)
@@ -39,10 +39,8 @@ func appendPart(b []byte, s *string) []byte {
 	return append(append(b, '"'), *s...)
 }
 
-// canonical is the one form of all equal values: sorted members, no spacing, least escapes, numbers as the doubles they
-// are (integers that a double cannot hold keep their digits).
-//
-// It may be v itself.
+// canonical returns the same bytes for all equal values: members sorted, no spacing, minimal escapes, numbers formatted
+// as doubles (integers that a double cannot hold keep their digits). The result may be v itself.
 func canonical(v Raw) []byte {
 	if isCanonical(v) {
 		return v

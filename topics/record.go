@@ -1,9 +1,10 @@
 package topics
 
-// This file declares the records of the pipeline (FlightDeck wire format). Field order in a struct is field order on
-// the wire. A nil *string is JSON null. Raw values pass through byte for byte.
+// This file declares the record types of the pipeline, in FlightDeck's wire format. The order of the fields in a struct
+// is their order in the JSON. A nil *string is JSON null.
 
-// Raw is one JSON value as it came, or nil for JSON null. Whoever decodes it may alias the record's bytes.
+// Raw is the bytes of one JSON value, exactly as they were read, or nil for JSON null. A decoded Raw may alias the bytes
+// of its record: treat it as read-only.
 type Raw []byte
 
 // Message is one message of a conversation and the value of {agent}-message-input.
@@ -48,7 +49,8 @@ type ThinkResponse struct {
 	CompactionOutputTokens int64
 	CompactionCost         float64
 	Timestamp              *string
-	// Known counts the fields of contract 1.4 (aliases included) that the record had: 0 is poison (R21).
+	// Known is the number of fields above, under any of their names, that the record had. A record with none is poison,
+	// because an empty response would end the turn and clear the session's history.
 	Known int
 }
 
@@ -69,7 +71,7 @@ type ToolUseResult struct {
 	ToolUseID  *string
 	ToolID     *string
 	Name       *string
-	Result     Raw // an object, or nil: what is none is wrapped as {"result":...} when it is read (D-02)
+	Result     Raw // an object, or nil; any other value is read as {"result":value}, see WrapResult
 	LatencyMS  int64
 	Status     *string
 	TotalTools int64
@@ -95,7 +97,7 @@ type ToolResults struct {
 	Complete      bool
 }
 
-// Code is the closed list of error codes of an Output (R27).
+// Code is the error code of an error Output: one of the constants below.
 type Code string
 
 // The codes of an error output.
@@ -125,14 +127,15 @@ type Output struct {
 	OutputTokens int64
 	Cost         *float64
 	SourceAgent  string
-	ReplyTo      Raw // the descriptor as it came, or nil
+	ReplyTo      Raw // the reply descriptor, unchanged, or nil
 	Timestamp    string
 	RequestID    *string      // left out when nil
 	Status       *string      // "error" for an error output, else nil
 	Error        *OutputError // nil for an ordinary output
 }
 
-// Route is the value of {agent}-reply-to: the reply descriptor, whose Raw bytes are what counts.
+// Route is the value of {agent}-reply-to: a reply descriptor. Raw is the whole descriptor and is written unchanged; the
+// other fields are copies for reading, and are written only where Raw is nil.
 type Route struct {
 	CallbackService *string
 	RequestID       *string
@@ -146,15 +149,15 @@ type Control struct {
 	Reason    *string
 }
 
-// ThinkFailure is the value of {agent}-think-dlq, read tolerantly in its two shapes (contract 1.16): the original
-// enriched record's bytes (the reason is in the error.reason header), or {"originalValue":"...","error":"..."}.
+// ThinkFailure is the value of {agent}-think-dlq. It has one of two shapes: the bytes of the original enriched record
+// (the reason is in the error.reason header), or {"originalValue":"...","error":"..."}.
 type ThinkFailure struct {
 	LatestInput Raw     // of the enriched record inside, or nil
 	Reason      *string // of the second shape, or nil
 }
 
-// MemoirSnapshot is the value of {agent}-memoir-context-session-end: a session that has ended, and what was known of
-// its user until then.
+// MemoirSnapshot is the value of {agent}-memoir-context-session-end: a session that has ended, with the memory of its
+// user at that time.
 type MemoirSnapshot struct {
 	SessionID     *string
 	UserID        *string
@@ -174,7 +177,7 @@ type ToolLatency struct {
 	Timestamp *string
 }
 
-// SessionCost is the value of {agent}-session-cost, which older FlightDecks wrote.
+// SessionCost is the value of {agent}-session-cost, which older versions of FlightDeck wrote.
 type SessionCost struct {
 	SessionID         *string
 	UserID            *string

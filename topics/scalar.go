@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// This file converts scalars to their declared type as Java's reader does (contract 1.0.2).
+// This file converts scalars to their declared type as the Java services' JSON reader (Jackson) does.
 
-// text reads a string; a number or a boolean by its literal; nil for null.
+// text reads a string, or the literal of a number or a boolean; nil for null.
 func (c *cursor) text() (*string, error) {
 	k, b, err := c.literal("string")
 	if err != nil || k == 'n' {
@@ -21,7 +21,7 @@ func (c *cursor) text() (*string, error) {
 	return c.texts.pointer(b, c.left()), nil
 }
 
-// word is text where null is an empty string.
+// word is like text, but returns the empty string for null.
 func (c *cursor) word() (string, error) {
 	k, b, err := c.literal("string")
 	if err != nil || k == 'n' {
@@ -30,10 +30,11 @@ func (c *cursor) word() (string, error) {
 	return c.texts.word(b, c.left()), nil
 }
 
-// left is how many bytes the cursor has not read yet.
+// left is the number of bytes that are not read yet.
 func (c *cursor) left() int { return len(c.raw) - int(c.dec.InputOffset()) }
 
-// integer reads a number of so many bits, cut at its point, or a text that is an integer; 0 for null and blank text.
+// integer reads an integer of the given number of bits: a number, truncated at its decimal point, or a string that holds
+// an integer; 0 for null and a blank string.
 func (c *cursor) integer(bits int) (int64, error) {
 	k, b, err := c.scalar("integer")
 	if err != nil || len(b) == 0 {
@@ -60,8 +61,8 @@ func (c *cursor) integer(bits int) (int64, error) {
 	return 0, fmt.Errorf("%w: got %s that is no %d bit integer", ErrType, kindName(k), bits)
 }
 
-// double reads a number or a text that is one; nil for null, for blank text and for what is not finite: a cost that is
-// no number would spoil every sum after it.
+// double reads a number, or a string that holds one; nil for null, for a blank string and for a value that is not
+// finite, because NaN or infinity as a cost would make every later sum meaningless.
 func (c *cursor) double() (*float64, error) {
 	k, b, err := c.scalar("number")
 	if err != nil || len(b) == 0 {
@@ -86,7 +87,8 @@ func (c *cursor) double() (*float64, error) {
 	return &f, nil
 }
 
-// boolean reads a boolean, a text that is one, or a number (all but zero are true); false for null and blank text.
+// boolean reads a boolean, a string that holds one, or a number (true unless it is zero); false for null and a blank
+// string.
 func (c *cursor) boolean() (bool, error) {
 	k, b, err := c.scalar("boolean")
 	if err != nil {
@@ -105,7 +107,7 @@ func (c *cursor) boolean() (bool, error) {
 	return false, fmt.Errorf("%w: got text that is no boolean", ErrType)
 }
 
-// scalar reads a scalar's literal, trimmed; empty for null, for blank text and for the text null.
+// scalar reads a scalar's literal, trimmed; empty for null, for a blank string and for the string "null".
 func (c *cursor) scalar(want string) (jsontext.Kind, []byte, error) {
 	k, b, err := c.literal(want)
 	if b = bytes.TrimSpace(b); string(b) == "null" {
@@ -114,7 +116,7 @@ func (c *cursor) scalar(want string) (jsontext.Kind, []byte, error) {
 	return k, b, err
 }
 
-// literal reads a scalar: a string's text, of any other its JSON. It may alias the record.
+// literal reads a scalar: the text of a string, or the JSON of any other. The result may alias the record.
 func (c *cursor) literal(want string) (jsontext.Kind, []byte, error) {
 	k := c.dec.PeekKind()
 	if k == '{' || k == '[' {

@@ -2,9 +2,9 @@ package topics
 
 import "strings"
 
-// Text is what a reader sees of a message's content: a string as it is, a number or a boolean by its literal, of an
-// array its text blocks joined by blank lines (D-44; blocks of other types and blank ones are left out, strings count
-// as text blocks). Nil, objects and what is no JSON have no text.
+// Text returns the readable text of a message's content: a string's text, or the literal of a number or a boolean. Of an
+// array it is the text blocks joined by blank lines; strings count as text blocks, blank blocks and blocks of other
+// types are skipped. It returns the empty string for nil, an object and bytes that are not JSON.
 func Text(content Raw) string {
 	if content == nil {
 		return ""
@@ -36,7 +36,7 @@ func Text(content Raw) string {
 	return text
 }
 
-// block reads an element of a content array: its text, if it is a text block.
+// block reads an element of a content array and returns its text, empty if it is not a text block.
 func (c *cursor) block() (string, error) {
 	switch c.dec.PeekKind() {
 	case '"':
@@ -63,8 +63,8 @@ func (c *cursor) block() (string, error) {
 	return text, err
 }
 
-// TextOf is a value as Java prints it into a text field: a string without its quotes, null as nil, the other scalars by
-// their literal; of an object or an array, its JSON.
+// TextOf returns a value as Java prints it into a text field: the text of a string, nil for null, the literal of a
+// number or a boolean, the JSON of an object or an array.
 func TextOf(value Raw) *string {
 	if value == nil {
 		return nil

@@ -93,8 +93,8 @@ func readToolResult(c *cursor, t *ToolUseResult) error {
 	})
 }
 
-// WrapResult makes any JSON value one that may stand as the result of a tool: an object as it is, null as nil, anything
-// else as {"result":value} (D-02: a result that is no object stops FlightDeck's Java services).
+// WrapResult returns value in the form that a tool result must have. An object is returned unchanged, null as nil,
+// anything else as {"result":value}, because a result that is not an object stops FlightDeck's Java services.
 func WrapResult(value Raw) Raw {
 	if len(value) == 0 || value[0] == '{' {
 		return value

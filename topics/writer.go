@@ -10,22 +10,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// writer appends JSON as FlightDeck's Java services write it (contract 1.0.1): compact, fields in the order of the
-// calls, absent ones as null, no escaping beyond what JSON asks for.
+// writer appends JSON as FlightDeck's Java services write it: compact, fields in the order of the calls, absent ones as
+// null, no escapes beyond those that JSON requires.
 type writer struct {
 	b []byte
-	// draft is memory that small records are written to, to be copied when their size is known.
+	// draft is a reused buffer for small records. They are copied from it once their size is known.
 	draft []byte
-	// large is true when the record is written to memory of its own.
+	// large reports that the record is written to a buffer of its own instead of draft.
 	large bool
 }
 
-// largest is how large a draft grows: beyond it, it costs less to guess a record's size than to copy it.
+// largest is the largest draft that is kept, in bytes. For larger records, estimating the size is cheaper than copying.
 const largest = 4 << 10
 
 var writers = sync.Pool{New: func() any { return &writer{draft: make([]byte, 0, 1<<10)} }}
 
-// encode returns what write writes of v.
+// encode returns the bytes that write appends for v.
 func encode[T any](v T, write func(*writer, T)) []byte {
 	w := writers.Get().(*writer)
 	w.b = w.draft
@@ -34,7 +34,7 @@ func encode[T any](v T, write func(*writer, T)) []byte {
 	if !w.large {
 		record = append([]byte(nil), w.b...) // nothing stays nil
 	}
-	// What has no estimate may have made the draft larger than it may stay.
+	// A record without an estimate may have made the draft larger than the limit.
 	if !w.large && cap(w.b) <= 2*largest {
 		w.draft = w.b[:0]
 	}
@@ -57,7 +57,7 @@ func (w *writer) grow(n int) {
 func (w *writer) open()  { w.next(); w.b = append(w.b, '{') }
 func (w *writer) close() { w.b = append(w.b, '}') }
 
-// next writes the comma before an element, where one is due: no complete value ends in an opening bracket.
+// next writes a comma unless the element is the first one: no complete value ends in an opening bracket.
 func (w *writer) next() {
 	if n := len(w.b); n > 0 && w.b[n-1] != '{' && w.b[n-1] != '[' && w.b[n-1] != ':' {
 		w.b = append(w.b, ',')
@@ -116,7 +116,7 @@ func writeList[T any](w *writer, name string, list []T, write func(*writer, T)) 
 	w.b = append(w.b, ']')
 }
 
-// appendText never fails: what is no UTF-8 becomes U+FFFD, because a record that cannot be written stops its processor.
+// appendText never fails: invalid UTF-8 becomes U+FFFD, because a record that cannot be written stops its processor.
 func appendText(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
@@ -129,8 +129,8 @@ func appendRaw(b []byte, v Raw) []byte {
 	return append(b, v...)
 }
 
-// appendDouble writes Java's Double.toString: plain with a point from 1e-3 up to 1e7, else one digit, a point and an
-// exponent. What is not finite has no JSON form: null.
+// appendDouble writes the format of Java's Double.toString: decimal notation with a point from 1e-3 up to 1e7, else one
+// digit, a point and an exponent. NaN and infinity have no JSON form and are written as null.
 func appendDouble(b []byte, v float64) []byte {
 	abs := math.Abs(v)
 	switch {

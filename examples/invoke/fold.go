@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// runFold is a filter: a turn a line in, its batch a line out. It returns the exit code.
+// runFold reads one turn per line and writes its batch as one line. It returns the exit code.
 func runFold(in io.Reader, out io.Writer, args []string) int {
 	flags := flag.NewFlagSet("fold", flag.ContinueOnError)
 	flags.Usage = func() {
@@ -30,7 +30,7 @@ terminal result's stop reason if there is one. Each line of the output is its ba
 `)
 		flags.PrintDefaults()
 	}
-	strict := flags.Bool("strict", false, "refuse a turn with a malformed event; by default such events are left out")
+	strict := flags.Bool("strict", false, "fail a turn with a malformed event; by default such events are left out")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -52,19 +52,19 @@ terminal result's stop reason if there is one. Each line of the output is its ba
 	return 0
 }
 
-// foldLines reads lines of any length, which end in a line feed and nothing else: JSON may hold any other separator.
+// foldLines reads lines of any length. Only a line feed ends a line, because JSON can contain all other separators.
 func foldLines(in io.Reader, out io.Writer, opts []fold.Option) error {
 	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriterSize(out, 64<<10)
 	for {
 		line, readErr := r.ReadBytes('\n')
 		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
-			// Between its tokens JSON may have carriage returns, which some readers take for the end of a line.
+			// JSON can have carriage returns between its tokens, which some readers take for the end of a line.
 			answer := bytes.ReplaceAll(foldLine(line, opts), []byte{'\r'}, []byte{' '})
 			if _, err := w.Write(append(answer, '\n')); err != nil {
 				return err
 			}
 		}
-		// Whoever waits for an answer before asking again, or before ending what was begun, gets it.
+		// Flush unless another complete line is buffered: the client may wait for this batch before it writes the next line.
 		if ahead, _ := r.Peek(r.Buffered()); bytes.IndexByte(ahead, '\n') < 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -98,7 +98,7 @@ func foldLine(line []byte, opts []fold.Option) []byte {
 	return append(answer, '}')
 }
 
-// turnLine is a line of the input. Its values alias the line; its id is known even where the line is broken behind it.
+// turnLine is a line of the input. Its values alias the line. If the line is invalid after its id, the id is set.
 type turnLine struct{ id, events, stopReason topics.Raw }
 
 func (t *turnLine) read(line []byte) error {
@@ -110,7 +110,7 @@ func (t *turnLine) read(line []byte) error {
 		}
 		return errLine
 	case err == errLine && (bytes.Contains(line, []byte("NaN")) || bytes.Contains(line, []byte("Infinity"))):
-		// Only its id is still of use.
+		// Decode the id for the error.
 		if t.decode(replaceConstants(line)) == nil {
 			return errNumber
 		}
@@ -118,7 +118,7 @@ func (t *turnLine) read(line []byte) error {
 	return err
 }
 
-// constants finds what Python writes for numbers that JSON does not have, and skips strings.
+// constants matches the numbers that Python writes but JSON does not have, and strings, which are not changed.
 var constants = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|NaN|-?Infinity`)
 
 func replaceConstants(line []byte) []byte {
@@ -184,6 +184,6 @@ func (t *turnLine) fold(opts []fold.Option) (fold.Batch, string, error) {
 
 var (
 	errNumber = errors.New("the line has NaN or an infinity, which JSON does not have")
-	errLine   = errors.New("the line is no JSON object in UTF-8")
+	errLine   = errors.New("the line is not a JSON object in UTF-8")
 	errEvents = errors.New("the turn has no events")
 )

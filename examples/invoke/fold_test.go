@@ -68,7 +68,7 @@ func TestFilterFoldsTheCorpus(t *testing.T) {
 	require.Empty(t, strict)
 }
 
-func TestFilterGoesOnAfterBadLines(t *testing.T) {
+func TestFilterContinuesAfterInvalidLines(t *testing.T) {
 	got := filter(t, strings.NewReader(strings.Join([]string{
 		`{"id":1,"events":[NaN]}`,
 		`not JSON`,
@@ -88,21 +88,21 @@ func TestFilterGoesOnAfterBadLines(t *testing.T) {
 	}, "\n")))
 	require.Equal(t, []string{
 		`{"id":1,"error":"the line has NaN or an infinity, which JSON does not have"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":"x","error":"the turn has no events"}`,
 		`{"id":"y","error":"fold: events are not a JSON array"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":{"a":1.0},"batch":{"messages":[],"stop_reason":null,"pending_interaction":null},"trimmed":[],` +
 			`"assistant_text":""}`,
-		`{"id":2,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":2,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":null,"batch":{"messages":[],"stop_reason":"end_turn","pending_interaction":null},"trimmed":[],` +
 			`"assistant_text":""}`,
 		`{"id":[1, 2],"error":"fold: events are not a JSON array"}`,
-		`{"id":3,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":3,"error":"the line is not a JSON object in UTF-8"}`,
 		`{"id":"NaN","error":"the line has NaN or an infinity, which JSON does not have"}`,
-		`{"id":null,"error":"the line is no JSON object in UTF-8"}`,
-		`{"id":5,"error":"the line is no JSON object in UTF-8"}`,
+		`{"id":null,"error":"the line is not a JSON object in UTF-8"}`,
+		`{"id":5,"error":"the line is not a JSON object in UTF-8"}`,
 	}, got)
 }
 
@@ -133,13 +133,13 @@ func TestFilterAnswersBeforeTheNextLineEnds(t *testing.T) {
 	require.Zero(t, <-done)
 }
 
-func TestFilterTakesLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
+func TestFilterAcceptsLinesOfAnyLengthAndSplitsOnLineFeedsOnly(t *testing.T) {
 	text := strings.Repeat("\u2028\u0085x", 1<<20)
 	got := filter(t, strings.NewReader(`{"id":1,"events":[{"type":"message","data":{"text":"`+text+`"}}]}`+"\r\n"))
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], `"assistant_text":"`+text+`"}`)
 }
 
-func TestFilterRefusesUnknownFlags(t *testing.T) {
+func TestFilterRejectsUnknownFlags(t *testing.T) {
 	require.Equal(t, 2, runFold(strings.NewReader(""), io.Discard, []string{"file"}))
 }

@@ -49,8 +49,8 @@ func TestFoldedTurnAnswersTheMessage(t *testing.T) {
 	processortest.Out(d, c.ThinkDLQ).Drain()
 }
 
-// A turn that is cancelled before any of its records brought the request cannot say which message it belonged to: the
-// next message, which waited for it, is answered all the same.
+// A turn that is cancelled before one of its records contained the request cannot name its message. The next message,
+// which was queued behind it, is answered nevertheless.
 func TestCancelOfAFoldedTurnLeavesTheNextMessageAlone(t *testing.T) {
 	c, err := topics.For("quay")
 	require.NoError(t, err)

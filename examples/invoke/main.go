@@ -1,11 +1,11 @@
-// Invoke shows how a batch and a stream of one agent come from the same events.
+// Invoke shows an agent whose batches and streams are made of the same events.
 //
 //	invoke [serve] [-addr host:port] [-brokers host:port,...] [-turns FILE] [-pace DURATION]
 //	invoke fold [-strict] < turns > batches
 //
-// serve has a scripted agent behind an HTTP door, with a broker inside: ask it by POST /invoke for JSON, NDJSON,
-// server-sent events or the Vercel UI message stream, and read on where a connection dropped. fold is a filter for
-// shells and other languages.
+// serve runs a scripted agent behind an HTTP door, with an embedded broker. POST /invoke answers with JSON, NDJSON,
+// server-sent events or the Vercel UI message stream, and a client can resume after its connection dropped. fold is a
+// filter for shells and other languages.
 package main
 
 import (
@@ -23,11 +23,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait
+	context.AfterFunc(ctx, stop) // a second Ctrl-C stops the process immediately
 	os.Exit(command(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// command is main without the process: it returns the exit code.
+// command runs the command line and returns the exit code.
 func command(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) > 0 && args[0] == "fold" {
 		return runFold(in, out, args[1:])
@@ -49,7 +49,7 @@ func command(ctx context.Context, args []string, in io.Reader, out, errs io.Writ
 	return 0
 }
 
-// settings are what the command line says.
+// settings are the command-line flags.
 type settings struct {
 	addr    string
 	brokers []string // empty: the embedded broker
@@ -57,7 +57,7 @@ type settings struct {
 	pace    time.Duration
 }
 
-// parse prints what is wrong, and the usage, to errs.
+// parse parses the command line. It prints errors and the usage to errs.
 func parse(args []string, errs io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("invoke", flag.ContinueOnError)
@@ -66,10 +66,10 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		fmt.Fprint(errs, "usage: invoke [serve] [flags], or invoke fold [-strict] < turns > batches\n")
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "listen on this `address`; the door is open to whoever reaches it")
+	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "listen on this `address`; the door is unauthenticated")
 	brokers := flags.String("brokers", "",
-		"bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
-	flags.StringVar(&s.turns, "turns", "", "play the turns of this `file`, one a line, that a message names by its id")
+		"bootstrap `addresses` of a Kafka cluster, comma-separated (default: an embedded broker)")
+	flags.StringVar(&s.turns, "turns", "", "play the turns of this `file`, one per line; a message selects a turn by its id")
 	flags.DurationVar(&s.pace, "pace", 20*time.Millisecond, "`time` between two events")
 	if err := flags.Parse(args); err != nil {
 		return s, err

@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// player is a model that plays a script: it writes the events of a turn to {agent}-agent-events as it goes.
+// player is a model that plays a script: it writes the events of a turn to {agent}-agent-events one after another.
 type player struct {
 	topics topics.Catalog
 	to     *processors.Publisher
@@ -24,7 +24,7 @@ type player struct {
 	turns  map[string]turnLine // by id; nil: the built-in script
 }
 
-// scriptLine is what the agent does when nobody names a turn: it says something, looks something up, and says more.
+// scriptLine is the turn that is played without -turns: a text, a tool call and another text.
 const scriptLine = `{"id":"script","stop_reason":"end_turn","events":[
 	{"type":"message_start","id":"msg-0"},
 	{"type":"message_delta","id":"msg-0","delta":"Let me "},
@@ -63,10 +63,10 @@ func newPlayer(s settings) (*player, error) {
 	return p, nil
 }
 
-// errNoTurn says that a message names no turn of the file.
+// errNoTurn is the error of a message that does not name a turn of the file.
 var errNoTurn = errors.New("no turn has this id")
 
-// Think implements think.Model. A step that is asked again writes the same records again, which readers drop.
+// Think implements think.Model. A repeated step writes the same records again, which readers drop as duplicates.
 func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error) {
 	request, _ := topics.Lookup(step.Input().Metadata, "request_id")
 	w := writing{player: p, session: step.SessionID, turn: plain(request)}
@@ -106,7 +106,7 @@ func (p *player) Think(ctx context.Context, step think.Step) (think.Reply, error
 	return think.Say(text), err
 }
 
-// plain is a JSON text's value; what is none is empty.
+// plain returns the text of a JSON string; empty for any other value.
 func plain(v topics.Raw) string {
 	if jsontext.Value(v).Kind() != '"' {
 		return ""
@@ -123,7 +123,7 @@ func reason(v topics.Raw) *string {
 	return &s
 }
 
-// writing is a turn's records, in order.
+// writing writes a turn's records in order.
 type writing struct {
 	*player
 	session, turn string

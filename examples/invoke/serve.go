@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// agent is the name that the topics begin with.
+// agent is the prefix of the topics' names.
 const agent = "pilot"
 
 // serve runs the pipeline and its door until ctx ends.
@@ -49,7 +49,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	defer publisher.Close()
 	play.to = publisher
 
-	// The pipeline: a message opens a turn, the turn asks the model, and the model, a script here, says what it does.
+	// The turn processor opens a turn for a message and requests a think step. The model is a script here.
 	catalog, err := topics.For(agent, topics.WithEvents())
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The same events fold into batch messages on a topic, for whoever does not ask by HTTP.
+	// The fold group writes the same events as batch messages to a topic.
 	if graph, err = group.Graph(agent); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The door: a request becomes a message, and the turn's events the answer.
+	// The door writes a request as a message and answers with the turn's events.
 	pipeline, err := invoke.NewPipeline(agent, s.brokers, publisher)
 	if err != nil {
 		return err
@@ -84,6 +84,18 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return runAll(ctx, listener, door, out, pipeline.Ready(),
+		turns.Run, batches.Run, pipeline.Run,
+		func(ctx context.Context) error { return worker.Run(ctx, s.brokers) },
+	)
+}
+
+// runAll runs the components and the HTTP server until ctx ends or one of them fails. It serves requests once ready is
+// closed, and prints the address then.
+func runAll(
+	ctx context.Context, listener net.Listener, door http.Handler, out io.Writer, ready <-chan struct{},
+	components ...func(context.Context) error,
+) error {
 	mux := http.NewServeMux()
 	mux.Handle("/invoke", door)
 	mux.Handle("/agent/v0/invoke", door)
@@ -91,13 +103,12 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 
 	tasks, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does
-	tasks.Go(func() error { return turns.Run(ctx) })
-	tasks.Go(func() error { return batches.Run(ctx) })
-	tasks.Go(func() error { return worker.Run(ctx, s.brokers) })
-	tasks.Go(func() error { return pipeline.Run(ctx) })
+	for _, run := range components {
+		tasks.Go(func() error { return run(ctx) })
+	}
 	tasks.Go(func() error {
 		select {
-		case <-pipeline.Ready():
+		case <-ready:
 			fmt.Fprintf(out, "invoke: http://%s/invoke\n", listener.Addr())
 		case <-ctx.Done():
 			return nil

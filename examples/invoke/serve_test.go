@@ -68,7 +68,7 @@ func outputs(t *testing.T, body string) string {
 	return string(value)
 }
 
-func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
+func TestServiceAnswersInEveryFormatAndResumes(t *testing.T) {
 	url := started(t, "-pace", "1ms")
 	const question = "Which berth is free?"
 	batch, _ := ask(t, url, question)
@@ -100,8 +100,8 @@ func TestServiceAnswersInEveryFormAndReadsOn(t *testing.T) {
 	require.True(t, strings.HasSuffix(parts, "data: [DONE]\n\n"))
 }
 
-// The door and the group fold the same events: what a request is answered with is what stands on the topic.
-func TestDoorAndTopicSayTheSame(t *testing.T) {
+// The door and the group fold the same events, so the response equals the batch message on the topic.
+func TestDoorAnswersWithTheBatchOfTheTopic(t *testing.T) {
 	broker, err := embedded.Start(embedded.WithPartitions(3))
 	require.NoError(t, err)
 	defer broker.Close()
@@ -126,7 +126,7 @@ func TestDoorAndTopicSayTheSame(t *testing.T) {
 	})
 }
 
-func TestServiceSaysWhatItPlays(t *testing.T) {
+func TestServicePlaysTheTurnsOfAFile(t *testing.T) {
 	url := started(t, "-pace", "0", "-turns", corpus)
 	batch, _ := ask(t, url, "text-block")
 	require.Contains(t, outputs(t, batch), `"content":"Hello"`)

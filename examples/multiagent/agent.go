@@ -21,27 +21,27 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// agent is everything of an agent but its model and its tools: turns, deliveries, HTTP doors and the sink. The same
-// program is the orchestrator and the worker; it knows of no other agent, only of services that may be called back.
+// agent runs everything of an agent except its model and its tools: turns, deliveries, HTTP doors and the sink. Orchestrator
+// and worker are the same program. It knows no other agent, only services that may be called back.
 type agent struct {
 	name     string
 	brokers  []string
 	services sink.Services
-	secrets  []string // of callback tokens
+	secrets  []string // that sign callback tokens
 	logger   *zap.Logger
 
-	client   []processors.Option                        // of everything that connects
-	group    func(group goka.Group) []processors.Option // of a group: where its table is, who it is; nil for none
+	client   []processors.Option                        // for everything that connects to Kafka
+	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
 	turn     []turn.Option
 	delivery []delivery.Option
 	doors    []turn.DoorOption
 	sink     []sink.Option
 }
 
-// run ends with ctx, or when a part fails: then the others are stopped too. It owns the listener, and calls ready once,
-// when records flow in all groups; ready must not block.
+// run runs the agent until ctx ends or a component fails, and then stops all components. It closes the listener. It calls
+// ready once, when all groups are running; ready must not block.
 func (a agent) run(ctx context.Context, listener net.Listener, ready func()) error {
-	defer func() { _ = listener.Close() }() // the server has closed it, where there was one
+	defer func() { _ = listener.Close() }() // the server has closed it if it was started
 	graphs, err := a.graphs()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 	return errors.Join(group.Wait(), to.Close())
 }
 
-// graphs are the agent's groups: its turns, its deliveries, and the routes that these look into.
+// graphs returns the agent's groups: turns, deliveries, and the routes of the deliveries.
 func (a agent) graphs() ([]*goka.GroupGraph, error) {
 	turns, turnErr := turn.Graph(a.name, append([]turn.Option{turn.WithDelivery()}, a.turn...)...)
 	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery...)
@@ -115,7 +115,7 @@ func (a agent) processor(graph *goka.GroupGraph, started func()) (*processors.Pr
 	return processors.New(a.brokers, graph, options...)
 }
 
-// mux is what the agent answers: the doors, and whether it runs.
+// mux returns the agent's HTTP handler: the doors, and /healthz.
 func mux(doors http.Handler, running []*processors.Processor) http.Handler {
 	m := http.NewServeMux()
 	m.Handle("/api/", doors)
@@ -131,14 +131,14 @@ func mux(doors http.Handler, running []*processors.Processor) http.Handler {
 	return m
 }
 
-// How long a client may take to ask, and how long requests may go on when the agent stops.
+// How long a client may take to send a request, and how long requests may continue when the agent stops.
 const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 30 * time.Second
-	farewell      = 5 * time.Second
+	headerTimeout   = 5 * time.Second
+	bodyTimeout     = 30 * time.Second
+	shutdownTimeout = 5 * time.Second
 )
 
-// serve answers until ctx ends, and then what was asked before.
+// serve serves requests until ctx ends, then waits for running ones.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
 	group, ctx := errgroup.WithContext(ctx)
@@ -150,7 +150,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	})
 	group.Go(func() error {
 		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		return server.Shutdown(ctx)
 	})

@@ -14,13 +14,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Two agents in one process, with real HTTP between them: what becomes of a task that one delegates to the other.
+// Two agents in one process, with HTTP between them: one delegates tasks to the other.
 func TestAgentCallsAgent(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		s := newStage(t, guarantee, quick(time.Minute))
+		s := newFixture(t, guarantee, quick(time.Minute))
 		for _, scene := range []struct {
 			name string
-			play func(t *testing.T, s *stage)
+			play func(t *testing.T, s *fixture)
 		}{
 			{"answer comes back as the tool's result", roundTrip},
 			{"worker's failure is an error result", failure},
@@ -33,8 +33,8 @@ func TestAgentCallsAgent(t *testing.T) {
 		} {
 			ok := t.Run(scene.name, func(t *testing.T) {
 				outer := s.t
-				s.t, s.front.t = t, t
-				defer func() { s.t, s.front.t = outer, outer }()
+				s.t, s.callbackProxy.t = t, t
+				defer func() { s.t, s.callbackProxy.t = outer, outer }()
 				scene.play(t, s)
 			})
 			require.True(t, ok, "what comes after it would wait for nothing")
@@ -42,15 +42,15 @@ func TestAgentCallsAgent(t *testing.T) {
 	})
 }
 
-func roundTrip(t *testing.T, s *stage) {
-	before := len(s.front.callbacks())
+func roundTrip(t *testing.T, s *fixture) {
+	before := len(s.callbackProxy.callbacks())
 	s.ask("round", firstQuestion)
 	out := s.outputs("round", 1)[0]
 	require.Regexp(t, scriptedAnswer, out.Content)
 	require.Equal(t, orchestrator, out.SourceAgent)
 	require.Equal(t, "user of round", *out.UserID)
 
-	// The worker was asked as anybody asks, and answered as it answers anybody.
+	// The worker received an ordinary question and answered it as any other.
 	tasks := s.await(s.worker.MessageInput.Name(), "round", 3)
 	require.Len(t, tasks, 3)
 	for _, r := range tasks {
@@ -60,8 +60,8 @@ func roundTrip(t *testing.T, s *stage) {
 	for _, r := range s.await(s.worker.MessageOutput.Name(), "round", 3) {
 		require.NotContains(t, string(r.Value), "bearerToken", "the token is the delivery's alone")
 	}
-	// And the orchestrator's tool was answered as any asynchronous tool.
-	came := s.front.await(before + 3)[before:]
+	// The orchestrator received the result as that of any asynchronous tool.
+	came := s.callbackProxy.await(before + 3)[before:]
 	keys := map[string]bool{}
 	for _, c := range came {
 		require.Equal(t, turn.ToolResponsePath, c.path)
@@ -78,8 +78,8 @@ func roundTrip(t *testing.T, s *stage) {
 	}
 }
 
-// The worker's turn ends in an error output; its callback says so, and the door makes an error result of it.
-func failure(t *testing.T, s *stage) {
+// The worker's turn ends in an error output. The callback contains the error and the door turns it into an error result.
+func failure(t *testing.T, s *fixture) {
 	s.ask("failure", "delegate: 1 / 0 | say fine")
 	got := results(t, s.outputs("failure", 1)[0])
 	require.Len(t, got, 2)
@@ -88,16 +88,16 @@ func failure(t *testing.T, s *stage) {
 		`"error":{"code":"think_failed","message":"the model's worker gave up: division by zero"}}`, string(got[0].Result))
 	require.Equal(t, "success", got[1].Status)
 
-	s.ask("failure", "What is 1 / 0?") // and so the example's model tells
+	s.ask("failure", "What is 1 / 0?") // the example's own models
 	require.Equal(t, "delegate_task failed (the model's worker gave up: division by zero).",
 		s.outputs("failure", 2)[1].Content)
 }
 
-func parallel(t *testing.T, s *stage) {
+func parallel(t *testing.T, s *fixture) {
 	s.drainBegun()
 	s.ask("parallel", "delegate: one | two | three")
 	var begun []string
-	for range 3 { // each waits until all of them are there
+	for range 3 { // each call waits until all three have started
 		begun = append(begun, s.nextBegun())
 	}
 	require.ElementsMatch(t, []string{"one", "two", "three"}, begun)
@@ -114,7 +114,7 @@ func parallel(t *testing.T, s *stage) {
 	}, said, "in the order of the calls")
 }
 
-func twoUsers(t *testing.T, s *stage) {
+func twoUsers(t *testing.T, s *fixture) {
 	sessions := []string{"mira", "noor"}
 	for round := 1; round <= 2; round++ {
 		for _, session := range sessions {
@@ -130,25 +130,25 @@ func twoUsers(t *testing.T, s *stage) {
 	}
 }
 
-func duplicate(t *testing.T, s *stage) {
-	before := len(s.front.callbacks())
+func duplicate(t *testing.T, s *fixture) {
+	before := len(s.callbackProxy.callbacks())
 	s.ask("duplicate", "delegate: say once")
 	first := s.outputs("duplicate", 1)[0]
-	came := s.front.await(before + 1)
+	came := s.callbackProxy.await(before + 1)
 	last := came[len(came)-1]
 	require.Contains(t, last.body, "once")
 	require.Equal(t, http.StatusAccepted, s.send(last, true), "its door remembers the key, and writes nothing")
 	require.Equal(t, http.StatusAccepted, s.send(last, false), "any other is a late result of the call")
 	s.awaitDeadLetter("duplicate", "turn: ")
 
-	s.ask("duplicate", "delegate: say again") // behind the repeats
+	s.ask("duplicate", "delegate: say again") // after the repeats
 	outputs := s.outputs("duplicate", 2)
 	require.Equal(t, first.Content, outputs[0].Content)
 	require.Contains(t, outputs[1].Content, "again")
 	require.Len(t, s.records(s.orchestrator.ToolUseResult.Name(), "duplicate"), 3)
 }
 
-func silent(t *testing.T, s *stage) {
+func silent(t *testing.T, s *fixture) {
 	s.drainBegun()
 	s.ask("silent", "delegate: hang")
 	require.Equal(t, "hang", s.nextBegun())
@@ -164,22 +164,22 @@ func silent(t *testing.T, s *stage) {
 	require.Contains(t, s.outputs("silent", 2)[1].Content, `{"result":"on"}`)
 }
 
-func downForAWhile(t *testing.T, s *stage) {
-	s.front.stop()
+func downForAWhile(t *testing.T, s *fixture) {
+	s.callbackProxy.stop()
 	s.ask("while", "delegate: say patience")
 	require.Equal(t, topics.OutcomeFailed, s.receipts("while", 1)[0].Outcome)
 	require.Empty(t, s.records(s.orchestrator.MessageOutput.Name(), "while"))
-	s.front.restart()
+	s.callbackProxy.restart()
 	require.Contains(t, s.outputs("while", 1)[0].Content, `{"result":"patience"}`)
 	require.Equal(t, 1, s.finals("while", topics.OutcomeDelivered))
 }
 
-func busy(t *testing.T, s *stage) {
-	s.front.refuse(1)
-	before := len(s.front.callbacks())
+func busy(t *testing.T, s *fixture) {
+	s.callbackProxy.refuse(1)
+	before := len(s.callbackProxy.callbacks())
 	s.ask("busy", "delegate: say later")
 	require.Contains(t, s.outputs("busy", 1)[0].Content, `{"result":"later"}`)
-	came := s.front.await(before + 2)[before:]
+	came := s.callbackProxy.await(before + 2)[before:]
 	require.Equal(t, http.StatusTooManyRequests, came[0].status)
 	require.GreaterOrEqual(t, came[1].at.Sub(came[0].at), time.Second)
 	require.Equal(t, came[0].header.Get("Idempotency-Key"), came[1].header.Get("Idempotency-Key"))
@@ -187,11 +187,11 @@ func busy(t *testing.T, s *stage) {
 	require.Equal(t, []int64{429, 1000}, []int64{first.Status, first.RetryAfterMS})
 }
 
-// A service that stays down: the delivery is dead, with every attempt's reason, and the caller's deadline ends the
-// call.
-func TestCallbackThatCannotBeDeliveredEndsWithTheCallersDeadline(t *testing.T) {
-	s := newStage(t, processors.AtLeastOnce, quick(400*time.Millisecond))
-	s.front.stop()
+// If the callback service stays down, the delivery ends dead with the reason of every attempt, and the call ends at the
+// caller's deadline.
+func TestCallOfUndeliverableCallbackEndsAtItsDeadline(t *testing.T) {
+	s := newFixture(t, processors.AtLeastOnce, quick(400*time.Millisecond))
+	s.callbackProxy.stop()
 	s.ask("down", "delegate: say nothing")
 	letter := s.await(s.worker.DeliveryDLQ.Name(), "down", 1)[0]
 	require.NotContains(t, string(letter.Value), "Bearer")
@@ -214,8 +214,8 @@ func TestCallbackThatCannotBeDeliveredEndsWithTheCallersDeadline(t *testing.T) {
 	require.Contains(t, string(got[0].Result), `"reason":"timeout"`)
 }
 
-// passTime lets the orchestrator's tools time out, until a session has so many answers.
-func (s *stage) passTime(session string, answers int) {
+// passTime advances the orchestrator's clock until a session has so many answers.
+func (s *fixture) passTime(session string, answers int) {
 	s.t.Helper()
 	s.clock.Advance(toolTimeout)
 	require.Eventually(s.t, func() bool {
@@ -224,7 +224,7 @@ func (s *stage) passTime(session string, answers int) {
 	}, patience, 10*time.Millisecond)
 }
 
-func (s *stage) nextBegun() string {
+func (s *fixture) nextBegun() string {
 	s.t.Helper()
 	select {
 	case task := <-s.begun:
@@ -235,23 +235,23 @@ func (s *stage) nextBegun() string {
 	}
 }
 
-// drainBegun forgets what the worker was asked so far.
-func (s *stage) drainBegun() {
+// drainBegun discards the tasks that the worker's model has received so far.
+func (s *fixture) drainBegun() {
 	for len(s.begun) > 0 {
 		<-s.begun
 	}
 }
 
-// awaitDeadLetter waits for a tool result of a session that the orchestrator's turn has no use for.
-func (s *stage) awaitDeadLetter(session, reason string) {
+// awaitDeadLetter waits for a tool result that the orchestrator's turn dead-letters.
+func (s *fixture) awaitDeadLetter(session, reason string) {
 	s.t.Helper()
 	letter := s.await(s.orchestrator.DeadLetters(), session, 1)[0]
 	require.Equal(s.t, s.orchestrator.ToolUseResult.Name(), string(letter.Header(topics.HeaderErrorSourceTopic)))
 	require.Contains(s.t, string(letter.Header(topics.HeaderErrorReason)), reason)
 }
 
-// receipts are those of attempts, of which there are so many at least.
-func (s *stage) receipts(session string, n int) []topics.Receipt {
+// receipts waits for at least n receipts of attempts and returns them.
+func (s *fixture) receipts(session string, n int) []topics.Receipt {
 	s.t.Helper()
 	var receipts []topics.Receipt
 	for _, r := range s.await(s.worker.DeliveryReceipts.Name(), session, n) {
@@ -265,8 +265,8 @@ func (s *stage) receipts(session string, n int) []topics.Receipt {
 	return receipts
 }
 
-// finals waits for a final receipt, and counts them: they have the outcome.
-func (s *stage) finals(session string, outcome topics.Outcome) int {
+// finals waits for a final receipt, checks the outcome of all, and counts them.
+func (s *fixture) finals(session string, outcome topics.Outcome) int {
 	s.t.Helper()
 	count := func() (n int) {
 		for _, r := range s.records(s.worker.DeliveryReceipts.Name(), session) {

@@ -12,32 +12,33 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// chatBody is a message for a door.
+// chatBody is the request body of the chat door.
 type chatBody struct {
 	SessionID string `json:"session_id"`
 	Content   string `json:"content"`
 	RequestID string `json:"request_id"`
 }
 
-// post asks a question as anybody would: with curl, or where there is none as curl would.
+// post posts a question to a chat door: with curl, or with an HTTP client if curl is not installed.
 func post(ctx context.Context, chat, session, request, question string, p *screen) error {
 	body, err := json.Marshal(chatBody{session, question, request})
 	if err != nil {
-		return errors.New("the question is no UTF-8")
+		return errors.New("the question is not valid UTF-8")
 	}
 	p.note("question", "curl -d '%s' %s", body, chat)
 	answer, err := ask(ctx, chat, string(body))
 	if err != nil {
-		return fmt.Errorf("the question was not taken: %w", err)
+		return fmt.Errorf("the question was not accepted: %w", err)
 	}
 	p.note("taken", "%s", answer)
 	return nil
 }
 
+// ask posts a body with curl and returns the response.
 func ask(ctx context.Context, chat, body string) (answer string, err error) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
-		return askByHand(ctx, chat, body)
+		return askWithoutCurl(ctx, chat, body)
 	}
 	cmd := exec.CommandContext(ctx, curl, "--silent", "--show-error", "--fail-with-body", "--noproxy", "*",
 		"--header", "Content-Type: application/json", "--data-binary", "@-", chat)
@@ -46,7 +47,7 @@ func ask(ctx context.Context, chat, body string) (answer string, err error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-func askByHand(ctx context.Context, chat, body string) (answer string, err error) {
+func askWithoutCurl(ctx context.Context, chat, body string) (answer string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, chat, strings.NewReader(body))
 	if err != nil {
 		return "", err

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// killAfter is how long a child may take to end before it is killed.
+// killAfter is how long a child may take to stop before it is killed.
 const killAfter = 10 * time.Second
 
-// child is a process of ours that runs a role.
+// child is a process that runs a role.
 type child struct {
 	name    string
-	address chan string   // of one element
-	ready   chan struct{} // closed when it says so
-	ended   chan struct{} // closed when the process is gone
+	address chan string   // capacity 1
+	ready   chan struct{} // closed when the role is ready
+	ended   chan struct{} // closed when the process has ended
 	err     error         // set when ended is closed
 	stop    func()
 }
 
-// spawn starts a role, with variables besides those of this process. It stops with ctx, or with stop; its standard
-// error goes to errs, line by line under its name.
+// spawn starts a role in a child process, with env added to the environment of this process. The child stops when ctx ends
+// or stop is called. Its standard error is written to errs, each line with its name.
 func spawn(ctx context.Context, name, role string, env []string, errs io.Writer, args ...string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -57,38 +57,39 @@ func spawn(ctx context.Context, name, role string, env []string, errs io.Writer,
 	go func() {
 		defer close(c.ended)
 		err := cmd.Wait()
-		_, _ = outWriter.Close(), logWriter.Close() // they never fail
+		_, _ = outWriter.Close(), logWriter.Close() // Close of a pipe never fails
 		reading.Wait()
 		stopped := ctx.Err() != nil
 		cancel()
 		if !stopped {
-			c.err = fmt.Errorf("%s ended by itself: %w", name, err)
+			c.err = fmt.Errorf("%s ended unexpectedly: %w", name, err)
 			if err == nil {
-				c.err = fmt.Errorf("%s ended by itself", name)
+				c.err = fmt.Errorf("%s ended unexpectedly", name)
 			}
 		}
 	}()
 	return c, nil
 }
 
-// listen hears what the role says until it has ended.
+// listen reads the lines that the role prints until it ends.
 func (c *child) listen(out io.Reader) {
-	said := sync.OnceFunc(func() { close(c.ready) })
+	ready := sync.OnceFunc(func() { close(c.ready) })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if address, ok := strings.CutPrefix(lines.Text(), sayAddress); ok {
+		if address, ok := strings.CutPrefix(lines.Text(), addressPrefix); ok {
 			select {
 			case c.address <- address:
-			default: // it listens in one place
+			default: // only the first address counts
 			}
 		}
-		if lines.Text() == sayReady {
-			said()
+		if lines.Text() == readyLine {
+			ready()
 		}
 	}
-	_, _ = io.Copy(io.Discard, out) // a line that is too long must not hold it up
+	_, _ = io.Copy(io.Discard, out) // discard the rest after a line that is too long, so that the child does not block
 }
 
+// relay copies the lines of a child's log to errs, each with its name.
 func relay(name string, log io.Reader, errs io.Writer) {
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
@@ -97,13 +98,13 @@ func relay(name string, log io.Reader, errs io.Writer) {
 	_, _ = io.Copy(io.Discard, log)
 }
 
-// awaitAddress is where the role listens.
+// awaitAddress returns the address on which the role listens, as soon as it is known.
 func (c *child) awaitAddress(ctx context.Context) (string, error) {
 	select {
 	case address := <-c.address:
 		return address, nil
 	case <-c.ended:
-		return "", c.gone()
+		return "", c.endError()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -114,34 +115,35 @@ func (c *child) awaitReady(ctx context.Context) error {
 	case <-c.ready:
 		return nil
 	case <-c.ended:
-		return c.gone()
+		return c.endError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (c *child) gone() error {
+// endError says why the child ended. ended must be closed.
+func (c *child) endError() error {
 	if c.err != nil {
 		return c.err
 	}
 	return fmt.Errorf("%s was stopped", c.name)
 }
 
-// troupe is the children that run, in the order in which they were started.
-type troupe struct {
+// processes are the running children, in the order in which they were started.
+type processes struct {
 	children []*child
 	errs     io.Writer
 	verbose  bool
 	failed   context.CancelCauseFunc
 }
 
-// start adds a child. One that ends by itself fails all of them.
-func (t *troupe) start(name, role string, env ...string) (*child, error) {
-	args := []string{"-q"} // an open door is no news here
+// start starts a child. If it ends without being stopped, it fails the run.
+func (t *processes) start(name, role string, env ...string) (*child, error) {
+	args := []string{"-q"} // no warnings about doors without authentication
 	if t.verbose {
 		args = []string{"-v"}
 	}
-	// They are stopped in order, not by the end of a context that they share.
+	// Children do not share a context, because stop must stop them in order.
 	c, err := spawn(context.Background(), name, role, env, t.errs, args...)
 	if err != nil {
 		return nil, err
@@ -156,8 +158,8 @@ func (t *troupe) start(name, role string, env ...string) (*child, error) {
 	return c, nil
 }
 
-// stop ends all children, the broker, which came first, after the others.
-func (t *troupe) stop() {
+// stop stops all children. The broker, which was started first, is stopped last.
+func (t *processes) stop() {
 	for i := len(t.children) - 1; i > 0; i-- {
 		t.children[i].stop()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-// buffer is what a program writes while a test reads it.
+// buffer collects the output of a program while a test reads it.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -35,7 +35,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// play runs the command with processes of its own.
+// play runs the command, which starts child processes.
 func play(ctx context.Context, args ...string) (code int, out, errs *buffer) {
 	out, errs = new(buffer), new(buffer)
 	return command(ctx, args, out, errs), out, errs
@@ -49,7 +49,7 @@ func TestQuestionIsAnsweredByTwoAgents(t *testing.T) {
 	require.Contains(t, out.String(), "answer        17 * 23 is 391; 2 + 40 is 42; 9 - 4 is 5.\n")
 	require.NotContains(t, out.String(), "bearer")
 
-	// Every record on the way is shown, causes before what they cause.
+	// Every record is printed, causes before their effects.
 	rest := out.String()
 	for _, record := range []string{
 		`orchestrator-message-input +demo +user: What is`,
@@ -70,7 +70,7 @@ func TestQuestionIsAnsweredByTwoAgents(t *testing.T) {
 	}
 }
 
-func TestRunsAgainstAKafkaThatIsThere(t *testing.T) {
+func TestRunUsesAnExistingBroker(t *testing.T) {
 	setenv(t)
 	broker, err := embedded.Start()
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestRunsAgainstAKafkaThatIsThere(t *testing.T) {
 	args := []string{"-timeout", "3m", "-brokers", strings.Join(broker.Addrs(), ",")}
 	code, out, errs := play(t.Context(), append(args, "-session", "one")...)
 	require.Zero(t, code, "%s%s", out, errs)
-	// What is there from another run is not this one's.
+	// Records of an earlier run are not taken for those of this run.
 	code, out, errs = play(t.Context(), append(args, "-session", "two", "-question", "3 * 3", "-expect", "^3 . 3 is 8")...)
 	require.Equal(t, 1, code)
 	require.NotContains(t, out.String(), "is 391")
@@ -87,7 +87,7 @@ func TestRunsAgainstAKafkaThatIsThere(t *testing.T) {
 	require.Zero(t, code, errs)
 }
 
-func TestTimeIsBounded(t *testing.T) {
+func TestRunFailsAtItsTimeout(t *testing.T) {
 	setenv(t)
 	code, _, errs := play(t.Context(), "-timeout", "1ms")
 	require.Equal(t, 1, code)
@@ -105,16 +105,16 @@ func TestInterruptStopsAllProcesses(t *testing.T) {
 	require.Contains(t, errs.String(), "canceled")
 }
 
-func TestChildThatFailsStopsAll(t *testing.T) {
+func TestFailedChildStopsAllProcesses(t *testing.T) {
 	setenv(t)
 	t.Setenv("THINK_TIMEOUT_MS", "soon")
 	code, _, errs := play(t.Context(), "-timeout", "3m")
 	require.Equal(t, 1, code)
-	require.Contains(t, errs.String(), "orchestrator ended by itself: exit status 1")
+	require.Contains(t, errs.String(), "orchestrator ended unexpectedly: exit status 1")
 	require.Contains(t, errs.String(), `orchestrator: multiagent agent: turn: bad environment variable: THINK_TIMEOUT_MS`)
 }
 
-func TestCommandLineIsChecked(t *testing.T) {
+func TestInvalidCommandLineIsRejected(t *testing.T) {
 	setenv(t)
 	for _, args := range [][]string{{"-no-such"}, {"question"}, {"-question", " "}, {"-expect", "("}} {
 		code, _, errs := play(t.Context(), args...)
@@ -127,8 +127,8 @@ func TestCommandLineIsChecked(t *testing.T) {
 	require.Equal(t, 1, code)
 }
 
-// The whole example with the real model's worker, against an API on loopback.
-func TestRealModelTakesTheScriptsPlace(t *testing.T) {
+// The example runs with the worker of the real model, against an API on loopback.
+func TestRealModelReplacesTheScript(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -139,7 +139,7 @@ func TestRealModelTakesTheScriptsPlace(t *testing.T) {
 		case strings.Contains(body, `"tool_result"`):
 			content = `[{"type":"text","text":"The colleague says: it is 42."}]`
 			if !strings.Contains(body, `It is 42.`) || !strings.Contains(body, `"is_error":false`) {
-				content = `[{"type":"text","text":"Nobody told me."}]`
+				content = `[{"type":"text","text":"Nobody answersOf me."}]`
 			}
 		case strings.Contains(body, `"tools"`):
 			content, stop = `[{"type":"tool_use","id":"toolu_1","name":"delegate_task","input":{"task":"6 * 7"}}]`, "tool_use"

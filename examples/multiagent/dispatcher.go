@@ -19,20 +19,19 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
-// delegateTask is the tool by which the orchestrator asks the worker.
+// delegateTask is the tool with which the orchestrator calls the worker.
 const delegateTask = "delegate_task"
 
-// dispatcher makes an agent's delegate_task a question to another agent: an asynchronous tool, whose result is posted
-// back to the agent that asked. It knows where to ask and what to be called back as; that an agent answers, and not a
-// person, it does not know.
+// dispatcher implements an agent's delegate_task as an asynchronous tool: it posts the task to another agent's chat door, with
+// a reply route to the agent's own callback door.
 //
 //	{agent}-tool-use --> dispatcher --POST /api/chat--> the other agent's door
 type dispatcher struct {
-	agent    string // whose calls
+	agent    string // whose tool calls are dispatched
 	brokers  []string
-	chat     string // URL of the door that is asked
-	callback string // name of the agent's own service in the other's registry
-	secret   string // of callback tokens
+	chat     string // URL of the other agent's chat door
+	callback string // name of the agent's callback service in the other's registry
+	secret   string // that signs callback tokens
 	tokenTTL time.Duration
 	logger   *zap.Logger
 
@@ -40,7 +39,7 @@ type dispatcher struct {
 	tools  []tools.Option
 }
 
-// run ends with ctx.
+// run dispatches calls until ctx ends.
 func (d dispatcher) run(ctx context.Context) error {
 	to, err := processors.NewPublisher(d.brokers, d.client...)
 	if err != nil {
@@ -57,26 +56,26 @@ func (d dispatcher) run(ctx context.Context) error {
 	return errors.Join(worker.Run(ctx, d.brokers, d.client...), to.Close())
 }
 
-// question is what the other agent's door is asked.
+// question is the request body of the other agent's chat door.
 type question struct {
 	SessionID string `json:"session_id"`
 	Content   string `json:"content"`
 	Reply     reply  `json:"reply"`
 }
 
-// reply names the service to call back, and the token that it wants.
+// reply is the reply route: the service to call back and its bearer token.
 type reply struct {
 	CallbackService string `json:"callbackService"`
 	BearerToken     string `json:"bearerToken"`
 }
 
-// subSession stands between the session that delegates and the call, in the name of the session that is delegated to.
+// subSession separates the caller's session from the call's ID in the name of the called agent's session.
 const subSession = "--"
 
 var errNoTask = errors.New("the input has no task")
 
-// delegate asks, and leaves the result to the callback. A call that is made again asks under the same key, so that the
-// other agent answers once.
+// delegate posts the task and leaves the result to the callback. A repeat of the call has the same Idempotency-Key, so that
+// the other agent answers once.
 func (d dispatcher) delegate(ctx context.Context, asks *http.Client, c tools.Call) (any, error) {
 	var input struct {
 		Task string `json:"task"`
@@ -92,17 +91,17 @@ func (d dispatcher) delegate(ctx context.Context, asks *http.Client, c tools.Cal
 		SessionID: c.SessionID + subSession + c.ToolUseID, Content: input.Task, Reply: reply{d.callback, callback},
 	})
 	if err != nil {
-		return nil, errNoTask // it is no UTF-8
+		return nil, errNoTask // the task is not valid UTF-8
 	}
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
 	_, err = backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, d.ask(ctx, asks, c.Key(), body) },
-		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(askFor))
+		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(askBudget))
 	if after := new(backoff.RetryAfterError); errors.As(err, &after) {
-		err = fmt.Errorf("%w: it is asked too often", errAsk)
+		err = fmt.Errorf("%w: too many requests", errAsk)
 	}
 	if err != nil {
-		d.logger.Warn("task was not handed over", zap.String("tool_use_id", c.ToolUseID), zap.Error(err))
+		d.logger.Warn("handing over a task failed; its call gets an error result", zap.String("tool_use_id", c.ToolUseID), zap.Error(err))
 		return nil, err
 	}
 	return tools.Pending{}, nil
@@ -110,13 +109,14 @@ func (d dispatcher) delegate(ctx context.Context, asks *http.Client, c tools.Cal
 
 const (
 	askTimeout = 15 * time.Second // one request
-	askFor     = time.Minute      // all of them
-	maxAnswer  = 64 << 10         // bytes that are read of an answer
+	askBudget  = time.Minute      // all retries
+	maxAnswer  = 64 << 10         // bytes of a response that are read
 )
 
-// errAsk is what the model is told, and the log: where the door is is nobody's business.
+// errAsk is the error for the model and the log. It does not contain the URL of the door.
 var errAsk = errors.New("the task could not be handed over")
 
+// ask posts a task once. An error that cannot be retried is permanent.
 func (d dispatcher) ask(ctx context.Context, asks *http.Client, key string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.chat, bytes.NewReader(body))
 	if err != nil {
@@ -129,13 +129,13 @@ func (d dispatcher) ask(ctx context.Context, asks *http.Client, key string, body
 		return fmt.Errorf("%w: no connection", errAsk)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // so that the connection can be reused
 	failed := fmt.Errorf("%w: status %d", errAsk, answer.StatusCode)
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return nil
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
-		if after := sink.ParseRetryAfter(answer.Header.Get("Retry-After"), time.Now()); after > 0 && after <= askFor {
+		if after := sink.ParseRetryAfter(answer.Header.Get("Retry-After"), time.Now()); after > 0 && after <= askBudget {
 			return backoff.RetryAfter(int(after.Seconds()))
 		}
 		return failed

@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// door is a chat door that answers as it is told, the last answer again and again.
+// door is a chat door that answers as it is answersOf, the last answer again and again.
 type door struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// published is what a worker wrote.
+// published is a publisher that collects records.
 type published struct {
 	mu      sync.Mutex
 	records []processors.Outbound
@@ -68,7 +68,7 @@ func (p *published) Publish(_ context.Context, records ...processors.Outbound) e
 	return nil
 }
 
-// dispatch has one call dispatched to a door, and returns the result that was written, "" where the call is pending.
+// dispatch dispatches one call to a door. It returns the result that was written, or "" if the call is pending.
 func dispatch(t *testing.T, chat, input string) string {
 	t.Helper()
 	d := dispatcher{agent: orchestrator, chat: chat, callback: "back", logger: zap.NewNop()}
@@ -95,7 +95,7 @@ func dispatch(t *testing.T, chat, input string) string {
 	return *in.Value.Status + " " + string(in.Value.Result)
 }
 
-func TestTaskIsAskedAsAQuestionWithARoute(t *testing.T) {
+func TestTaskIsPostedWithAReplyRoute(t *testing.T) {
 	d := newDoor(t, http.StatusOK)
 	require.Empty(t, dispatch(t, d.URL, `{"task":"Dig \"here\"."}`))
 	require.Equal(t, []string{"turn/1/tool-use/0"}, d.keys)
@@ -108,11 +108,11 @@ func TestTaskIsAskedAsAQuestionWithARoute(t *testing.T) {
 	require.Equal(t, []string{"s", "call-1", delegateTask}, []string{claims.SessionID, claims.ToolUseID, *claims.Name})
 }
 
-func TestDoorThatIsAwayIsAskedAgain(t *testing.T) {
+func TestTaskIsRetriedUntilTheDoorAccepts(t *testing.T) {
 	d := newDoor(t, http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusOK)
 	begun := time.Now()
 	require.Empty(t, dispatch(t, d.URL, `{"task":"Dig."}`))
-	require.GreaterOrEqual(t, time.Since(begun), time.Second, "as long as it asks for")
+	require.GreaterOrEqual(t, time.Since(begun), time.Second, "it waits for Retry-After")
 	require.Equal(t, []string{"turn/1/tool-use/0", "turn/1/tool-use/0", "turn/1/tool-use/0"}, d.keys)
 	require.Equal(t, d.bodies[0], d.bodies[2], "the same token, too")
 }
@@ -121,7 +121,7 @@ func TestTaskThatCannotBeHandedOverIsAnErrorResult(t *testing.T) {
 	const refused = `error {"error":"the task could not be handed over: status 400","reason":"tool_failed"}`
 	d := newDoor(t, http.StatusBadRequest)
 	require.Equal(t, refused, dispatch(t, d.URL, `{"task":"Dig."}`))
-	require.Len(t, d.keys, 1, "it would be refused again")
+	require.Len(t, d.keys, 1, "a refused task is not retried")
 	for _, input := range []string{`{}`, `{"task":" "}`, `{"task":7}`, `null`} {
 		require.Equal(t, `error {"error":"the input has no task","reason":"tool_failed"}`, dispatch(t, d.URL, input), input)
 	}

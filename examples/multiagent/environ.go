@@ -20,10 +20,10 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// The roles read the environment, by the names that FlightDeck's components have for it: a secret is nothing for a
+// The roles are configured by environment variables, with the names of FlightDeck's components. Secrets do not belong on a
 // command line.
 
-// setting is a variable that must be there.
+// setting returns the value of a required variable. If it is blank, setting appends an error.
 func setting(name string, errs *[]error) string {
 	text := strings.TrimSpace(os.Getenv(name))
 	if text == "" {
@@ -32,7 +32,7 @@ func setting(name string, errs *[]error) string {
 	return text
 }
 
-// agentFrom is the agent that the environment describes, and where it listens.
+// agentFrom returns the agent that the environment configures, and its listener.
 func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 	var errs []error
 	name := setting("AGENT_NAME", &errs)
@@ -57,7 +57,7 @@ func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 	}, listener, nil
 }
 
-// storage gives every group a directory of its own below KAFKA_STATE_DIR.
+// storage gives every group its own directory below KAFKA_STATE_DIR. Without that variable it returns no options.
 func storage(group goka.Group) []processors.Option {
 	dir := strings.TrimSpace(os.Getenv("KAFKA_STATE_DIR"))
 	if dir == "" {
@@ -66,7 +66,8 @@ func storage(group goka.Group) []processors.Option {
 	return []processors.Option{processors.WithStorage(processors.LevelDB(filepath.Join(dir, string(group))))}
 }
 
-// listen opens the agent's port: PORT (8000; 0 for any that is free) on BIND_HOST (loopback: anyone may chat).
+// listen opens the agent's port: PORT (default 8000; 0 is any free port) on BIND_HOST (default loopback, because the chat
+// door has no authentication).
 func listen() (net.Listener, error) {
 	host, port := os.Getenv("BIND_HOST"), os.Getenv("PORT")
 	if host == "" {
@@ -78,7 +79,7 @@ func listen() (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
-// dispatcherFrom is the dispatcher that the environment describes.
+// dispatcherFrom returns the dispatcher that the environment configures.
 func dispatcherFrom(logger *zap.Logger) (dispatcher, error) {
 	var errs []error
 	d := dispatcher{
@@ -103,15 +104,15 @@ func dispatcherFrom(logger *zap.Logger) (dispatcher, error) {
 	return d, errors.Join(errs...)
 }
 
-// thinkerFrom is the model worker that the environment describes. The caller calls done when it has ended.
-func thinkerFrom(logger *zap.Logger) (m thinker, done func(), err error) {
+// modelWorkerFrom returns the model worker that the environment configures. The caller calls closeModel after its end.
+func modelWorkerFrom(logger *zap.Logger) (m modelWorker, closeModel func(), err error) {
 	var errs []error
-	m = thinker{agent: setting("AGENT_NAME", &errs), logger: logger}
+	m = modelWorker{agent: setting("AGENT_NAME", &errs), logger: logger}
 	kafka, err := processors.FromEnviron(os.Environ())
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return m, nil, err
 	}
 	m.brokers, m.client = kafka.Brokers, kafka.Options
-	m.model, done, err = chosenModel(m.agent, os.Getenv)
-	return m, done, err
+	m.model, closeModel, err = chosenModel(m.agent, os.Getenv)
+	return m, closeModel, err
 }

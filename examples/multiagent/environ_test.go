@@ -15,10 +15,10 @@ import (
 	"github.com/turntable-streams/turntable/examples/multiagent/claude"
 )
 
-// setenv is an environment with these variables and no others of ours.
+// setenv sets these variables and unsets all others that the example reads.
 func setenv(t *testing.T, variables ...string) {
 	t.Helper()
-	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // children would wait for a second
+	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // otherwise children wait one second at exit
 	for _, name := range []string{
 		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "ANTHROPIC_API_KEY",
 		"ALLOWED_HOST_MAPPING", "BIND_HOST", "PORT", "KAFKA_STATE_DIR",
@@ -31,7 +31,7 @@ func setenv(t *testing.T, variables ...string) {
 	}
 }
 
-func TestAgentIsWhatTheEnvironmentSays(t *testing.T) {
+func TestAgentIsConfiguredByTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	setenv(t, "AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS=a:1,b:2", "ALLOWED_HOST_MAPPING=harbor:http://harbor:8000",
 		"TOOL_CALLBACK_SECRET=x", "PORT=0", "KAFKA_STATE_DIR="+dir)
@@ -46,7 +46,7 @@ func TestAgentIsWhatTheEnvironmentSays(t *testing.T) {
 	require.Len(t, a.group("pilot-streams"), 1, filepath.Join(dir, "pilot-streams"))
 }
 
-func TestBadEnvironmentIsRefusedByName(t *testing.T) {
+func TestErrorNamesTheInvalidVariable(t *testing.T) {
 	setenv(t, "ALLOWED_HOST_MAPPING=harbor", "THINK_TIMEOUT_MS=x", "REPLY_RETRY_MAX_MS=x", "KAFKA_ACKS=0")
 	_, _, err := agentFrom(zap.NewNop())
 	for _, name := range []string{
@@ -62,11 +62,11 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, name)
 	}
-	_, _, err = thinkerFrom(zap.NewNop())
+	_, _, err = modelWorkerFrom(zap.NewNop())
 	require.ErrorContains(t, err, "AGENT_NAME")
 }
 
-func TestDispatcherIsWhatTheEnvironmentSays(t *testing.T) {
+func TestDispatcherIsConfiguredByTheEnvironment(t *testing.T) {
 	setenv(t, "AGENT_NAME=pilot", "TARGET_CHAT_URL=http://worker:8000/api/chat", "CALLBACK_SERVICE=pilot",
 		"TOOL_CALLBACK_SECRET=x", "TOKEN_TTL_SEC=60")
 	d, err := dispatcherFrom(zap.NewNop())
@@ -74,7 +74,7 @@ func TestDispatcherIsWhatTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, time.Minute, d.tokenTTL)
 }
 
-func TestKeyChoosesARealModel(t *testing.T) {
+func TestAPIKeySelectsARealModel(t *testing.T) {
 	of := func(variables map[string]string) func(string) string {
 		return func(n string) string { return variables[n] }
 	}
@@ -96,7 +96,7 @@ func TestKeyChoosesARealModel(t *testing.T) {
 	require.ErrorContains(t, err, "INPUT_TOKEN_PRICE")
 }
 
-func TestPricesAreTheEnvironmentsOrTheDefaultModels(t *testing.T) {
+func TestPricesDefaultToTheDefaultModels(t *testing.T) {
 	for name, c := range map[string]struct {
 		model, input, output string
 		want                 *claude.Prices
@@ -115,7 +115,7 @@ func TestPricesAreTheEnvironmentsOrTheDefaultModels(t *testing.T) {
 	}
 }
 
-func TestQuestionIsAskedWithoutCurlToo(t *testing.T) {
+func TestQuestionIsPostedWithoutCurl(t *testing.T) {
 	for _, path := range []string{os.Getenv("PATH"), ""} {
 		t.Setenv("PATH", path)
 		d := newDoor(t, http.StatusOK, http.StatusBadRequest)

@@ -14,17 +14,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// flow reads the topics of both agents and prints the records of a session, and of those it delegates to, as they pass.
+// flow reads the topics of both agents and prints the records of a session and of the sessions that it delegates to.
 type flow struct {
 	client  *kgo.Client
 	session string
 	screen  *screen
-	shown   []shown
+	views   []topicView
 	topics  []string
-	next    kadm.Offsets // where it is in each partition
+	next    kadm.Offsets // the next offset of each partition
 }
 
-// newFlow reads what is written from now on.
+// newFlow returns a flow that starts at the current ends of the topics.
 func newFlow(ctx context.Context, brokers []string, session string, p *screen) (*flow, error) {
 	f := &flow{session: session, screen: p}
 	for _, agent := range []string{orchestrator, worker} {
@@ -32,9 +32,9 @@ func newFlow(ctx context.Context, brokers []string, session string, p *screen) (
 		if err != nil {
 			return nil, err
 		}
-		f.shown = append(f.shown, shownOf(catalog)...)
+		f.views = append(f.views, viewsOf(catalog)...)
 	}
-	for _, s := range f.shown {
+	for _, s := range f.views {
 		f.topics = append(f.topics, s.topic)
 	}
 	ends, err := f.ends(ctx, brokers)
@@ -49,7 +49,7 @@ func newFlow(ctx context.Context, brokers []string, session string, p *screen) (
 	return f, nil
 }
 
-// ends are where the topics end now.
+// ends returns the end offsets of the topics.
 func (f *flow) ends(ctx context.Context, brokers []string) (kadm.Offsets, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
@@ -68,14 +68,14 @@ func (f *flow) ends(ctx context.Context, brokers []string) (kadm.Offsets, error)
 
 func (f *flow) close() { f.client.Close() }
 
-// answer prints until the request's output has come, and what else was written until then.
+// answer prints records until it has read the output of the request, and those that were written before it.
 func (f *flow) answer(ctx context.Context, request string) (topics.Output, error) {
 	catalog, err := topics.For(orchestrator)
 	if err != nil {
 		return topics.Output{}, err
 	}
-	var found *topics.Output
-	for found == nil {
+	var answer *topics.Output
+	for answer == nil {
 		records, err := f.read(ctx)
 		if err != nil {
 			return topics.Output{}, err
@@ -85,33 +85,34 @@ func (f *flow) answer(ctx context.Context, request string) (topics.Output, error
 				continue
 			}
 			out := catalog.MessageOutput.Codec().Unmarshal(r.Value).Value
-			if found == nil && out.RequestID != nil && *out.RequestID == request {
-				found = &out
+			if answer == nil && out.RequestID != nil && *out.RequestID == request {
+				answer = &out
 			}
 		}
 	}
-	f.settle(ctx)
-	return *found, nil
+	f.catchUp(ctx)
+	return *answer, nil
 }
 
-// settleFor bounds the wait for what was written before the answer, in topics that are read later.
-const settleFor = 2 * time.Second
+// catchUpTimeout bounds catchUp.
+const catchUpTimeout = 2 * time.Second
 
-func (f *flow) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, settleFor)
+// catchUp prints the records up to the current ends of the topics: those before the answer that were not read yet.
+func (f *flow) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
 	ends, err := kadm.NewClient(f.client).ListEndOffsets(ctx, f.topics...)
 	if err != nil {
 		return
 	}
-	behind := func() (left bool) {
+	lagging := func() (left bool) {
 		ends.Each(func(o kadm.ListedOffset) {
 			at, _ := f.next.Lookup(o.Topic, o.Partition)
 			left = left || at.At < o.Offset
 		})
 		return left
 	}
-	for behind() {
+	for lagging() {
 		if _, err := f.read(ctx); err != nil {
 			return
 		}
@@ -125,9 +126,9 @@ func (f *flow) read(ctx context.Context) ([]*kgo.Record, error) {
 		return nil, err
 	}
 	records := fetches.Records()
-	// One fetch is many topics: causes go before what they cause.
+	// A fetch contains records of several topics. Print causes before their effects.
 	slices.SortStableFunc(records, func(a, b *kgo.Record) int {
-		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(f.stage(a), f.stage(b)))
+		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(f.stageOf(a), f.stageOf(b)))
 	})
 	for _, r := range records {
 		f.next.Add(kadm.Offset{Topic: r.Topic, Partition: r.Partition, At: r.Offset + 1, LeaderEpoch: r.LeaderEpoch})
@@ -146,23 +147,23 @@ const (
 
 func (f *flow) print(r *kgo.Record) {
 	i := slices.Index(f.topics, r.Topic)
-	f.screen.line("%s  %-*s %-*s %s", r.Timestamp.Format("15:04:05.000"), topicWidth, f.shown[i].indent+r.Topic,
-		keyWidth, oneLine(string(r.Key)), oneLine(f.shown[i].summary(r.Value)))
+	f.screen.line("%s  %-*s %-*s %s", r.Timestamp.Format("15:04:05.000"), topicWidth, f.views[i].indent+r.Topic,
+		keyWidth, oneLine(string(r.Key)), oneLine(f.views[i].summary(r.Value)))
 }
 
-// stage says how far a turn has come with a record, to order those of one millisecond. The worker's turn lies inside
+// stageOf returns how far the turn is with a record. It orders the records of one millisecond. The worker's turn is within
 // the orchestrator's, between a tool call and its result.
-func (f *flow) stage(r *kgo.Record) int {
+func (f *flow) stageOf(r *kgo.Record) int {
 	i := slices.Index(f.topics, r.Topic)
-	if f.shown[i].again(r.Value) {
-		return f.shown[i].stage + 2*stages + stages/2
+	if f.views[i].again(r.Value) {
+		return f.views[i].stage + 2*stages + stages/2
 	}
-	return f.shown[i].stage
+	return f.views[i].stage
 }
 
 const lineLimit = 100
 
-// oneLine keeps a text from breaking the line or the terminal.
+// oneLine returns a text without line breaks and control characters, with at most lineLimit characters.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -1,16 +1,15 @@
-// Multiagent runs two agents as processes of their own, of which one calls the other as an asynchronous tool,
-// over HTTP.
+// Multiagent runs two agents in separate processes. One calls the other as an asynchronous tool over HTTP.
 //
 //	multiagent [-brokers host:port,...] [-question TEXT] [-expect REGEXP] [-timeout DURATION]
 //
-// starts a broker, the agents, a dispatcher and the models on free ports of the loopback interface, posts a question to
-// the first agent, prints every record that passes, then the answer, and stops all that it started. It ends with 0 when
-// the answer is the expected one.
+// starts a broker, the agents, a dispatcher and the model workers on free loopback ports, posts a question to the first
+// agent, prints every record of the session, then the answer, and stops all processes. The exit code is 0 if the answer is
+// the expected one.
 //
 //	multiagent broker | agent | dispatcher | model
 //
-// is one of those processes. The last three are configured by the environment, as FlightDeck's components are, and can
-// run anywhere: see compose.yaml.
+// runs one of those processes. The last three are configured by environment variables, as FlightDeck's components are, and
+// can run anywhere: see compose.yaml.
 package main
 
 import (
@@ -36,7 +35,8 @@ func main() {
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// signals are those that end the process. A Ctrl-C is for the parent of a child too, which stops its children in order.
+// signals returns the signals that stop the process. A child ignores Ctrl-C: its parent receives it too and stops its
+// children in order.
 func signals() []os.Signal {
 	if isChild() {
 		signal.Ignore(os.Interrupt)
@@ -45,7 +45,7 @@ func signals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM}
 }
 
-// command is main without the process: it returns the exit code.
+// command runs the command line and returns the exit code.
 func command(ctx context.Context, args []string, out, errs io.Writer) int {
 	if len(args) > 0 {
 		if role, ok := roles[args[0]]; ok {
@@ -59,7 +59,7 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	return code(conduct(ctx, s, out, errs), "multiagent", errs)
+	return code(runExample(ctx, s, out, errs), "multiagent", errs)
 }
 
 func code(err error, name string, errs io.Writer) int {
@@ -70,9 +70,9 @@ func code(err error, name string, errs io.Writer) int {
 	return 0
 }
 
-// settings are what the command line says.
+// settings are the values of the command line.
 type settings struct {
-	brokers  []string // empty: a broker process
+	brokers  []string // empty: start a broker process
 	session  string
 	question string
 	expect   *regexp.Regexp
@@ -80,13 +80,13 @@ type settings struct {
 	verbose  bool
 }
 
-// The time that all of it may take: a script answers at once.
+// The default of -timeout. The scripted models answer immediately.
 const (
 	scriptTimeout = 30 * time.Second
 	modelTimeout  = 3 * time.Minute
 )
 
-// parse prints what is wrong, and the usage, to errs.
+// parse parses the command line. It prints errors and the usage to errs.
 func parse(args []string, errs io.Writer) (settings, error) {
 	var s settings
 	expect, timeout := scriptedAnswer, scriptTimeout
@@ -95,12 +95,12 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	}
 	flags := flag.NewFlagSet("multiagent", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka, comma-separated (default: a broker process)")
+	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: start a broker)")
 	flags.StringVar(&s.session, "session", "", "`name` of the session (default: a new one)")
-	flags.StringVar(&s.question, "question", firstQuestion, "what is asked")
-	pattern := flags.String("expect", "", "`regexp` of the answer (default: that of the default question; of others, any)")
-	flags.DurationVar(&s.timeout, "timeout", timeout, "how long all of it may take")
-	flags.BoolVar(&s.verbose, "v", false, "log what the processes do")
+	flags.StringVar(&s.question, "question", firstQuestion, "the question")
+	pattern := flags.String("expect", "", "`regexp` that the answer must match (default: the answer of the default question; otherwise any)")
+	flags.DurationVar(&s.timeout, "timeout", timeout, "time limit for the whole run")
+	flags.BoolVar(&s.verbose, "v", false, "log the activity of the processes")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -116,7 +116,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		}
 	}
 	if s.session == "" {
-		// Kafka may remember those of former runs.
+		// A new name, because Kafka may hold sessions of earlier runs.
 		s.session = "demo-" + time.Now().UTC().Format("150405")
 	}
 	var err error

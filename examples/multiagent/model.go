@@ -16,8 +16,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// thinker is the model worker of an agent.
-type thinker struct {
+// modelWorker is the model worker of an agent.
+type modelWorker struct {
 	agent   string
 	brokers []string
 	model   think.Model
@@ -27,8 +27,8 @@ type thinker struct {
 	think  []think.Option
 }
 
-// run ends with ctx.
-func (m thinker) run(ctx context.Context) error {
+// run answers think requests until ctx ends.
+func (m modelWorker) run(ctx context.Context) error {
 	to, err := processors.NewPublisher(m.brokers, m.client...)
 	if err != nil {
 		return err
@@ -46,14 +46,14 @@ const (
 	worker       = "worker"
 )
 
-// part is what an agent of the example is to its model.
-type part struct {
+// agentModel is the model of one of the agents: a script, or the prompt and tools for a real model.
+type agentModel struct {
 	script think.Func
 	system string
 	tools  []claude.Tool
 }
 
-var parts = map[string]part{
+var agentModels = map[string]agentModel{
 	orchestrator: {
 		script: orchestrate,
 		system: "You answer questions. You cannot calculate yourself: have every calculation done by delegate_task, one " +
@@ -70,25 +70,25 @@ var parts = map[string]part{
 	},
 }
 
-// realModel reports whether the environment has a key for one.
+// realModel reports whether the environment has an API key.
 func realModel(lookup func(string) string) bool {
 	return strings.TrimSpace(lookup("ANTHROPIC_API_KEY")) != ""
 }
 
-// chosenModel is the model of an agent: Claude where the environment has a key (ANTHROPIC_API_KEY, ANTHROPIC_MODEL,
-// ANTHROPIC_BASE_URL, INPUT_TOKEN_PRICE and OUTPUT_TOKEN_PRICE in dollars for a million tokens), else a script. The
-// caller calls done when it is not asked any more.
-func chosenModel(name string, lookup func(string) string) (model think.Model, done func(), err error) {
-	p, ok := parts[name]
+// chosenModel returns the model of an agent of the example. With ANTHROPIC_API_KEY it is a real model, configured by
+// ANTHROPIC_MODEL, ANTHROPIC_BASE_URL, INPUT_TOKEN_PRICE and OUTPUT_TOKEN_PRICE (dollars per million tokens); otherwise it is
+// a script. The caller calls closeModel when the model is no longer used.
+func chosenModel(name string, lookup func(string) string) (model think.Model, closeModel func(), err error) {
+	a, ok := agentModels[name]
 	if !ok {
 		return nil, nil, fmt.Errorf("no script for agent %q: there are %s and %s", name, orchestrator, worker)
 	}
 	if !realModel(lookup) {
-		return p.script, func() {}, nil
+		return a.script, func() {}, nil
 	}
 	s := claude.Settings{
 		Key: lookup("ANTHROPIC_API_KEY"), Name: strings.TrimSpace(lookup("ANTHROPIC_MODEL")),
-		System: p.system, Tools: p.tools,
+		System: a.system, Tools: a.tools,
 	}
 	if s.Prices, err = pricesOf(s.Name, lookup); err != nil {
 		return nil, nil, err
@@ -100,11 +100,11 @@ func chosenModel(name string, lookup func(string) string) (model think.Model, do
 	return c, c.Close, nil
 }
 
-// defaultPrices are those of claude.DefaultName.
+// defaultPrices are the prices of claude.DefaultName.
 var defaultPrices = claude.Prices{Input: 1, Output: 5}
 
-// pricesOf are what a model's tokens cost: as the environment says, both or none; else the default model's, and for any
-// other none.
+// pricesOf returns the token prices of a model: those of the environment if it sets both, defaultPrices for the default
+// model, otherwise nil.
 func pricesOf(model string, lookup func(string) string) (*claude.Prices, error) {
 	input, inputErr := price("INPUT_TOKEN_PRICE", lookup)
 	output, outputErr := price("OUTPUT_TOKEN_PRICE", lookup)
@@ -122,6 +122,7 @@ func pricesOf(model string, lookup func(string) string) (*claude.Prices, error) 
 	}
 }
 
+// price returns a price of the environment, nil if it is not set.
 func price(name string, lookup func(string) string) (*float64, error) {
 	text := strings.TrimSpace(lookup(name))
 	if text == "" {
@@ -129,7 +130,7 @@ func price(name string, lookup func(string) string) (*float64, error) {
 	}
 	p, err := strconv.ParseFloat(text, 64)
 	if err != nil || p < 0 || math.IsInf(p, 0) || math.IsNaN(p) {
-		return nil, fmt.Errorf("%s=%q, want dollars for a million tokens", name, text)
+		return nil, fmt.Errorf("%s=%q, want dollars per million tokens", name, text)
 	}
 	return &p, nil
 }

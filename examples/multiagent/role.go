@@ -14,23 +14,23 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-// roles are the processes. Each runs until ctx ends, and then ends without an error. What it says on out is for its
-// parent: where it listens, and that it is ready.
+// roles are the functions of the processes. Each runs until ctx ends and then returns nil. On out it tells its parent on
+// which address it listens and when it is ready.
 var roles = map[string]func(ctx context.Context, args []string, out, errs io.Writer) error{
 	"broker": runBroker, "agent": runAgent, "dispatcher": runDispatcher, "model": runModel,
 }
 
-// What a role says.
+// The lines that a role prints on out.
 const (
-	sayAddress = "address "
-	sayReady   = "ready"
+	addressPrefix = "address "
+	readyLine     = "ready"
 )
 
-// roleLogger reads the flags of a role.
+// roleLogger parses the flags of a role and returns its logger.
 func roleLogger(args []string, errs io.Writer) (*zap.Logger, error) {
 	flags := flag.NewFlagSet("multiagent", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	verbose := flags.Bool("v", false, "log what the process does")
+	verbose := flags.Bool("v", false, "log the activity of the process")
 	quiet := flags.Bool("q", false, "log errors only")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func runBroker(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s%s\n%s\n", sayAddress, strings.Join(broker.Addrs(), ","), sayReady)
+	fmt.Fprintf(out, "%s%s\n%s\n", addressPrefix, strings.Join(broker.Addrs(), ","), readyLine)
 	<-ctx.Done()
 	return broker.Close()
 }
@@ -69,8 +69,8 @@ func runAgent(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s%s\n", sayAddress, listener.Addr())
-	return a.run(ctx, listener, func() { fmt.Fprintln(out, sayReady) })
+	fmt.Fprintf(out, "%s%s\n", addressPrefix, listener.Addr())
+	return a.run(ctx, listener, func() { fmt.Fprintln(out, readyLine) })
 }
 
 func runDispatcher(ctx context.Context, args []string, out, errs io.Writer) error {
@@ -82,7 +82,7 @@ func runDispatcher(ctx context.Context, args []string, out, errs io.Writer) erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, sayReady)
+	fmt.Fprintln(out, readyLine)
 	return d.run(ctx)
 }
 
@@ -91,22 +91,22 @@ func runModel(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, done, err := thinkerFrom(logger)
+	m, closeModel, err := modelWorkerFrom(logger)
 	if err != nil {
 		return err
 	}
-	defer done()
-	fmt.Fprintln(out, sayReady)
+	defer closeModel()
+	fmt.Fprintln(out, readyLine)
 	return m.run(ctx)
 }
 
-// childVariable makes a process a child: it ends with its standard input, so that none is left behind by a parent that
-// was killed.
+// childVariable is the environment variable that makes a process a child. A child ends when its standard input ends, so
+// that it does not outlive a parent that was killed.
 const childVariable = "TURNTABLE_MULTIAGENT_CHILD"
 
 func isChild() bool { return os.Getenv(childVariable) != "" }
 
-// untilEOF ends with in.
+// untilEOF returns a context that ends at the end of in.
 func untilEOF(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

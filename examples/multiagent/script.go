@@ -17,12 +17,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The two scripted models. They read what was asked, and what the tools answered.
+// The two scripted models. They read the question and the tool results.
 
-// firstQuestion needs the other agent three times.
+// firstQuestion makes the orchestrator call the worker three times.
 const firstQuestion = "What is 17 * 23, what is 2 + 40, and what is 9 - 4?"
 
-// What it ends in: word by word of the scripted model, the values of any other.
+// The expected answers to firstQuestion: the exact text of the scripted models, and the values for any other model.
 const (
 	scriptedAnswer = `^17 \* 23 is 391; 2 \+ 40 is 42; 9 - 4 is 5\.$`
 	anyAnswer      = `(?s)391.*42.*5`
@@ -30,11 +30,11 @@ const (
 
 var sum = regexp.MustCompile(`(\d{1,30}) ?([-+*/]) ?(\d{1,30})`)
 
-// orchestrate is the model of the agent that is asked: it delegates every sum, and puts the answers together.
+// orchestrate is the scripted model of the orchestrator: it delegates every calculation and joins the answers.
 func orchestrate(_ context.Context, s think.Step) (think.Reply, error) {
 	input := s.Input()
 	if input.Role != nil && *input.Role == "tool" {
-		return counted(s, think.Say(strings.Join(told(s), "; ")+".")), nil
+		return counted(s, think.Say(strings.Join(answersOf(s), "; ")+".")), nil
 	}
 	var r think.Reply
 	for i, task := range sum.FindAllString(topics.Text(input.Content), -1) {
@@ -52,7 +52,7 @@ func orchestrate(_ context.Context, s think.Step) (think.Reply, error) {
 
 var errDivision = errors.New("division by zero")
 
-// work is the model of the agent that is delegated to: it works out sums.
+// work is the scripted model of the worker: it calculates.
 func work(_ context.Context, s think.Step) (think.Reply, error) {
 	task := sum.FindStringSubmatch(topics.Text(s.Input().Content))
 	if task == nil {
@@ -70,28 +70,28 @@ func work(_ context.Context, s think.Step) (think.Reply, error) {
 		value.Mul(a, b)
 	default:
 		if b.Sign() == 0 {
-			return think.Reply{}, errDivision // the turn ends in an error, and whoever asked is told
+			return think.Reply{}, errDivision // the turn ends in an error output, which the caller receives
 		}
 		value.Quo(a, b)
 	}
 	return counted(s, think.Say(fmt.Sprintf("%s %s %s is %s", task[1], task[2], task[3], value.RatString()))), nil
 }
 
-// callID is the same when the same step is asked again, and another for every other.
+// callID derives the ID of a step's i-th call, so that a repeat of the step has the same IDs.
 func callID(step string, i int) string {
 	digest := sha256.Sum256([]byte(step))
 	return fmt.Sprintf("call-%s-%d", hex.EncodeToString(digest[:4]), i+1)
 }
 
-// told is what each tool answered.
-func told(s think.Step) []string {
+// answersOf returns the answer of each tool.
+func answersOf(s think.Step) []string {
 	var results []struct {
 		Name   string         `json:"name"`
 		Result jsontext.Value `json:"result"`
 		Status string         `json:"status"`
 	}
 	if json.Unmarshal(s.Input().Content, &results) != nil {
-		return []string{"nobody told me anything"}
+		return []string{"the tool results cannot be read"}
 	}
 	var parts []string
 	for _, r := range results {
@@ -105,7 +105,7 @@ func told(s think.Step) []string {
 	return parts
 }
 
-// reasonOf is why a result is an error: its error is a text, or an object with a message where an agent answered.
+// reasonOf returns the reason of an error result. Its error is a string, or an object with a message if an agent answered.
 func reasonOf(result jsontext.Value) string {
 	failure, _ := topics.Lookup(topics.Raw(result), "error")
 	if message, _ := topics.Lookup(failure, "message"); message != nil {
@@ -114,13 +114,13 @@ func reasonOf(result jsontext.Value) string {
 	return topics.Text(failure)
 }
 
-// What the scripted models charge, in dollars a token; a token is four bytes.
+// The cost of the scripted models: tokenPrice is in dollars per token.
 const (
 	bytesPerToken = 4
 	tokenPrice    = 1e-6
 )
 
-// counted is a reply with what it cost.
+// counted returns the reply with its tokens and cost.
 func counted(s think.Step, r think.Reply) think.Reply {
 	for _, m := range s.Messages {
 		r.InputTokens += int64(len(m.Content) / bytesPerToken)

@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Lease guards every send of an at-least-once member (R3): Kafka accepts the records of an idempotent producer from a
-// process that was stopped and continued after its partitions had moved. When the last heartbeat that the coordinator
-// acknowledged is older than the limit, nothing is sent any more. It is safe for concurrent use.
+// Lease guards every send of an at-least-once member: Kafka accepts the records of an idempotent producer even from a
+// process that was suspended and resumed after its partitions had moved. Nothing is sent once the last heartbeat that the
+// coordinator acknowledged is older than the limit. It is safe for concurrent use.
 type Lease struct {
 	limit time.Duration
 	now   func() Instant

@@ -2,7 +2,7 @@ package cut
 
 import "time"
 
-// Policy says when a cut is made. Measured on a local broker: exactly-once.md, decisions R2.
+// Policy says when a cut is made. The defaults were measured on a local broker.
 type Policy struct {
 	// Every is the least age of a cut: it is made at the first moment after it with nothing in flight. Zero: at each
 	// such moment.

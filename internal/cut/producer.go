@@ -10,10 +10,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// Producer is Goka's producer over a Sarama producer. Outputs go at once. Table rows are not waited for by the callback
-// that writes them but by the cut (Seal), so that of the rows that a key gets in quick succession only the last one is
-// sent; and where Ordered is set, a row goes only when the outputs of its callback are acknowledged, in order for each
-// partition of the table (R1): state that recovery finds thus proves that its outputs are in Kafka.
+// Producer implements goka.Producer over a Sarama producer. Outputs are sent at once. The callback does not wait for its
+// table row; the cut does (Seal), so that of several rows that a key gets in quick succession only the last one is sent.
+// If ProducerOptions.Ordered is set, a row is sent only when the outputs of its callback are acknowledged, in order for
+// each partition of the table: a row that recovery finds thus proves that its outputs are in Kafka.
 type Producer struct {
 	async sarama.AsyncProducer
 	opts  ProducerOptions

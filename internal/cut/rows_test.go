@@ -141,7 +141,7 @@ func TestHeldRowsGoAfterTheLinger(t *testing.T) {
 	require.Equal(t, "4", text(s.next(t)))
 }
 
-// R1 for a row that has taken the place of another: it holds what that one's callback did too.
+// A row that replaces another one also holds the effects of that one's callback, so it waits for the outputs of both.
 func TestRowWaitsForTheOutputsOfThoseItReplaced(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true})
 	s.callback("a", "a1", "slow")

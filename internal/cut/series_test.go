@@ -155,7 +155,7 @@ func (b *bench) end(t *testing.T) error {
 	}
 }
 
-// The first test of exactly-once.md section 9.
+// A cut is made only when no record is in flight.
 func TestCutWaitsForEveryRecordHandedOut(t *testing.T) {
 	for _, background := range []bool{true, false} {
 		c := newFakeCloser(background)
@@ -268,7 +268,7 @@ func TestGateBoundsWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// The seventh test of exactly-once.md section 9, both halves.
+// On revocation the records in flight finish, and the last cut commits their offsets.
 func TestRevocationDrainsAndCommits(t *testing.T) {
 	for _, background := range []bool{true, false} {
 		c := newFakeCloser(background)

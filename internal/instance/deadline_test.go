@@ -142,7 +142,7 @@ func fired(t testing.TB, brokers []string, want int) []string {
 	return all
 }
 
-// DESIGN 4: Goka has no timers.
+// Stock Goka has no timers.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	t.Run("stock has none", func(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
-// holdDirectory takes the group's lock on the storage directory for the life of the unit: a second process with the
-// same directory ends at its start, with an error that says so, where it would else take turns with the first in
-// failing (R4). The lock file stays after a release: removing it would let two processes lock two files of the same
-// name.
+// holdDirectory locks the group's storage directory for the life of the unit. A second process with the same directory
+// fails on startup with store.ErrInUse; without the lock the two would fail in turns. The lock file stays after a
+// release: removing it would let two processes lock two files of the same name.
 func (u *Unit) holdDirectory() (release func(), err error) {
 	dir := u.cfg.StorageDir
 	if dir == "" || u.cfg.Graph.GroupTable() == nil {

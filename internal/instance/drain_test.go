@@ -76,8 +76,7 @@ func revocation(c *kfake.Cluster) *kfake.FaultHandle {
 // saramaHeartbeat is the version of the heartbeats that Sarama's session sends; those of the lease have another.
 const saramaHeartbeat = 4
 
-// DESIGN 4, third row, and the seventh test of exactly-once.md section 9: what was handed out before a revocation is
-// done and committed in the old generation.
+// Records that were handed to Goka before a revocation are finished and committed in the old generation.
 func TestRevocationFinishesWhatWasHandedOut(t *testing.T) {
 	t.Parallel()
 	t.Run("stock drops it", func(t *testing.T) {
@@ -116,7 +115,7 @@ func TestRevocationFinishesWhatWasHandedOut(t *testing.T) {
 	})
 }
 
-// The eighth test of exactly-once.md section 9.
+// Records that were handed to Goka before a stop are finished and committed before Run returns.
 func TestStopFinishesWhatWasHandedOut(t *testing.T) {
 	t.Parallel()
 	t.Run("stock drops it", func(t *testing.T) {

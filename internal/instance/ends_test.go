@@ -34,8 +34,7 @@ func transaction(t testing.TB, brokers []string, id string, rows ...*kgo.Record)
 	}
 }
 
-// The fourth test of exactly-once.md section 9, and DESIGN 4: Goka waits for the record before the high watermark,
-// which is never read where it is a transaction's marker.
+// Goka waits for the record before the high watermark, and never reads it if it is a transaction marker.
 func TestRecoveryEndsWhateverTheTableEndsIn(t *testing.T) {
 	t.Parallel()
 	t.Run("stock waits for a marker", func(t *testing.T) {
@@ -125,7 +124,7 @@ func TestStopDuringRecovery(t *testing.T) {
 	require.NoError(t, u.wait(t))
 }
 
-// The ninth test of exactly-once.md section 9: a member comes while another recovers.
+// A member joins while another one recovers its tables.
 func TestRebalanceDuringRecovery(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "in", "out", "g-table"))

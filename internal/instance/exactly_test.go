@@ -13,8 +13,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// The second test of exactly-once.md section 9 under the transactional closer: a failed record rolls everything back,
-// and what a read-committed reader sees counts every record once, with a kept and with a lost store.
+// A failed record rolls its whole transaction back. A read-committed reader sees every record counted once, with a kept
+// and with a lost local store.
 func TestExactlyOnceSurvivesFailedRecords(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {

@@ -12,8 +12,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
-// R5: a static member that stops leaves its group, so that others take over at once, far below the session timeout;
-// unless it is told to keep its place.
+// A static member that stops leaves its group, so that others take over long before the session timeout. With
+// KeepMembership it stays.
 func TestStoppedStaticMemberLeaves(t *testing.T) {
 	t.Parallel()
 	members := func(t *testing.T, brokers []string) int {
@@ -64,7 +64,7 @@ func TestStoppedStaticMemberLeaves(t *testing.T) {
 	})
 }
 
-// R4: a storage directory in use fails the newer at its start, and does not disturb the older.
+// A unit whose storage directory is in use fails on startup and does not disturb the unit that has it.
 func TestDirectoryBelongsToOneUnitOfAGroup(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")

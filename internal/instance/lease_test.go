@@ -64,8 +64,8 @@ func deserted(t testing.TB, brokers []string) {
 	})
 }
 
-// R3: a member whose heartbeats do not arrive has lost its partitions to another, which it does not know. Kafka takes
-// its records all the same.
+// A member whose heartbeats do not arrive loses its partitions to another member without noticing. Kafka still accepts
+// its records, so the member itself must stop sending.
 func TestMemberThatWasGivenUpSendsNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("stock does", func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestMemberSendsNothingBeforeAHeartbeatIsAcknowledged(t *testing.T) {
 	require.Zero(t, u.Health().Restarts)
 }
 
-// R4: another process with the same instance id takes over. The older ends for good: whoever started it again would
-// fence the newer, for ever.
+// Another process with the same instance id takes over. The older unit ends and does not restart: a restart would fence
+// the newer one, and the two would fence each other indefinitely.
 func TestFencedUnitEndsForGood(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")

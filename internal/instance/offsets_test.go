@@ -47,7 +47,7 @@ func splitting() *goka.GroupGraph {
 		goka.Output("slow", codec.String()), goka.Output("fast", codec.String()))
 }
 
-// DESIGN 4, first row: message 0's output hangs, 1 to 5 finish, and offset 6 is committed.
+// Stock Goka loses a record here: the output of record 0 hangs, records 1 to 5 finish, and offset 6 is committed.
 func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 	t.Parallel()
 	t.Run("stock loses it", func(t *testing.T) {
@@ -100,8 +100,8 @@ func failing(n int64) *goka.GroupGraph {
 		goka.Output("out", codec.String()), goka.Persist(codec.String()))
 }
 
-// The second test of exactly-once.md section 9: nothing of a cut with a failed record is committed, and the unit goes
-// on by itself, with a kept and with a lost store. At least once repeats; it neither loses nor skips.
+// Nothing of a cut with a failed record is committed, and the unit restarts by itself, with a kept and with a lost local
+// store. At least once may repeat records but neither loses nor skips any.
 func TestFailedRecordIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {

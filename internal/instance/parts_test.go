@@ -48,8 +48,8 @@ func collecting() *goka.GroupGraph {
 		goka.Output("out", codec.String()), goka.Persist(codec.String()))
 }
 
-// R10: a row that is found has the parts it names, whoever finds it: the same process, one that has its store on disk,
-// one that reads the changelog.
+// A row that is found after a crash has the parts it names, whether it is read by the same process, from a local store on
+// disk or from the changelog.
 func TestRowsHaveTheirParts(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {

@@ -70,7 +70,7 @@ func forwardingOurs(formats map[string]codec.Format[string]) *goka.GroupGraph {
 	return goka.DefineGroup("g", append(edges, goka.Output(out.Stream(), out.Codec()))...)
 }
 
-// DESIGN 4: a decode error shuts the processor down, and again after every restart.
+// In stock Goka a decode error shuts the processor down, and again after every restart.
 func TestPoisonDoesNotStopTheGroup(t *testing.T) {
 	t.Parallel()
 	t.Run("stock stops at every start", func(t *testing.T) {
@@ -145,7 +145,8 @@ func inChild(t *testing.T, fatal func()) string {
 	return string(printed)
 }
 
-// DESIGN 4: a codec that panics kills the process, with every group in it. What ours does with one is shown above.
+// In stock Goka a codec that panics kills the process, with every group in it. The test above shows what this runtime
+// does instead.
 func TestStockDiesOfAPanickingCodec(t *testing.T) {
 	t.Parallel()
 	printed := inChild(t, func() {
@@ -156,7 +157,7 @@ func TestStockDiesOfAPanickingCodec(t *testing.T) {
 	require.Contains(t, printed, "negative WaitGroup counter")
 }
 
-// DESIGN 4: an emit after the callback has returned settles its record twice.
+// In stock Goka an emit after the callback has returned settles its record twice.
 func TestEmitAfterTheCallbackReturned(t *testing.T) {
 	t.Parallel()
 	t.Run("stock dies", func(t *testing.T) {

@@ -53,7 +53,7 @@ func (w *produced) note(acks int16, partitions []kmsg.ProduceRequestTopicPartiti
 	}
 }
 
-// DESIGN 4: acks=1 and no producer id lose acknowledged data on a change of leaders, and repeat it on a retry.
+// With acks=1 and without idempotence, acknowledged records are lost on a leader change and repeated on a retry.
 func TestProducerIsIdempotentAndWaitsForAll(t *testing.T) {
 	t.Parallel()
 	t.Run("stock is not and does not", func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestProducerIsIdempotentAndWaitsForAll(t *testing.T) {
 	})
 }
 
-// DESIGN 4: franz-go puts keys where Java and librdkafka put them; Goka's FNV-1a puts them elsewhere, so that the
-// topics of a session are not copartitioned.
+// franz-go partitions keys as Java does; Goka's FNV-1a puts them on other partitions, so that the topics of a session
+// are not copartitioned.
 func TestKeysGoWhereOtherClientsPutThem(t *testing.T) {
 	t.Parallel()
 	const keys = 20

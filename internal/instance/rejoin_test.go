@@ -63,7 +63,7 @@ func standstill(t *testing.T, brokers []string, join func()) (longest time.Durat
 	return longest
 }
 
-// DESIGN 4: after every rebalance Goka sleeps for five seconds, and with it every partition of the group, since the
+// Stock Goka sleeps for five seconds after every rebalance, and stops every partition of the group meanwhile, since the
 // coordinator waits for all members.
 func TestRebalanceDoesNotSleep(t *testing.T) {
 	t.Parallel()

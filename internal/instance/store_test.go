@@ -25,8 +25,8 @@ func refuse(c *kfake.Cluster, topic string) *kfake.FaultHandle {
 	})
 }
 
-// DESIGN 4, second row: LevelDB is written ahead of the log; after a crash the table holds effects whose outputs never
-// reached Kafka. One record whose output fails is counted once for each try.
+// Stock Goka writes LevelDB ahead of the log: after a crash the table holds effects whose outputs never reached Kafka. A
+// record whose output fails is counted once for each try.
 func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 	t.Parallel()
 	t.Run("stock counts a record it never answered", func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 	})
 }
 
-// R1: the table row is sent only when the outputs of its callback are acknowledged, so that a row in the changelog
-// proves its outputs.
+// The table row is sent only when the outputs of its callback are acknowledged, so that a row in the changelog proves
+// that its outputs are in Kafka.
 func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
@@ -114,7 +114,7 @@ func observe(c *kfake.Cluster, topic string) *atomic.Int64 {
 	return n
 }
 
-// The third test of exactly-once.md section 9: the store on disk holds the state of the last cut and nothing newer.
+// The local store on disk holds the state of the last cut and nothing newer.
 func TestStoreOnDiskHoldsTheLastCut(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")

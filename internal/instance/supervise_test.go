@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// DESIGN 4: Goka's Fail returns while it shuts down, and the failed record is committed.
+// Stock Goka's Fail returns while Goka shuts down, and the failed record is committed.
 func TestRecordThatFailsDuringShutdownIsNotCommitted(t *testing.T) {
 	t.Parallel()
 	graph := func(wait func(goka.Context)) (*goka.GroupGraph, chan struct{}) {
@@ -82,7 +82,7 @@ func good() string {
 	return key
 }
 
-// DESIGN 4, last row: what failed stays dead, or half alive. Ours stops as one and starts again as one.
+// Stock Goka stays down after a failure, in whole or in part. A unit stops as a whole and restarts as a whole.
 func TestUnitStopsAsOneAndStartsAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("stock stays dead", func(t *testing.T) {

@@ -115,7 +115,7 @@ func (u *Unit) supervise(ctx context.Context) error {
 		case u.wasKilled():
 			return cut.ErrKilled
 		case errors.Is(err, cut.ErrFenced):
-			return err // whoever restarts it would fence for ever (R4)
+			return err // a restart would fence the newer process, and the two would fence each other indefinitely
 		case hopeless(err):
 			return err
 		}

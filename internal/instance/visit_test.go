@@ -46,7 +46,7 @@ func (v *visited) begin(t testing.TB, brokers []string, visit func() error) (res
 	return result
 }
 
-// The sixth test of exactly-once.md section 9: a visit's effects are part of a cut, as a record's are.
+// A visit's effects are part of a cut, as a record's are.
 func TestVisitIsPartOfACut(t *testing.T) {
 	t.Parallel()
 	seeds := []string{"a", "b", "c"}

@@ -23,7 +23,8 @@ type TopicManager struct {
 	Virtual, Like string
 	// Replication of the topics it creates; -1 is the broker's default.
 	Replication int16
-	// LoopConfig is the configuration of a loop topic that it creates (R9: the inputs' retention, not Goka's hour).
+	// LoopConfig is the configuration of a loop topic that it creates: the inputs' retention instead of Goka's default of
+	// one hour.
 	LoopConfig map[string]string
 	// Limit bounds the wait for a foreign transaction at the end of a table.
 	Limit time.Duration

@@ -42,8 +42,8 @@ type Runtime interface {
 	SetPart(n uint32, value []byte)
 }
 
-// A row may stand apart in parts (R10): each is a row of its own in the table, in the same partition, under the row's key,
-// a NUL and the part's number. Keys of rows have no NUL.
+// Large fields of a row may be stored separately in parts. Each part is a row of its own in the table, in the same
+// partition, under the row's key, a NUL and the part's number. Keys of rows have no NUL.
 
 // PartKey is the key of a part.
 func PartKey(key string, n uint32) string { return key + "\x00" + strconv.FormatUint(uint64(n), 10) }

@@ -65,7 +65,7 @@ func TestPendingAreAllUnansweredRequests(t *testing.T) {
 		string(AppendMessages(nil, b.Pending)))
 }
 
-func TestRecordHasWhatMessagesLeaveOut(t *testing.T) {
+func TestRecordHasTheFieldsThatMessagesLack(t *testing.T) {
 	f := foldOf(t,
 		`{"type":"tool_result","data":{"id":"a","output":"plain","isError":false}}`,
 		`{"type":"tool_result","data":{"id":"b","output":"no","isError":true,"denied":true}}`,
@@ -125,7 +125,7 @@ func TestBatchIsNotChangedByLaterEvents(t *testing.T) {
 	require.Equal(t, before, string(b.AppendRecord(nil)))
 }
 
-func TestFolderKeepsNothingOfItsInput(t *testing.T) {
+func TestFolderCopiesItsInput(t *testing.T) {
 	raw := []byte(`[{"type":"message_start","id":"a"},{"type":"message_delta","id":"a","delta":"x"},` +
 		`{"type":"tool_call","id":"t","name":"n","input":{"k":1}},{"type":"interaction_request","id":"r"},` +
 		`{"type":"tool_result","id":"t","output":"o","data":{}},{"type":"usage","input":1},{"type":"error",` +
@@ -142,7 +142,7 @@ func TestFolderKeepsNothingOfItsInput(t *testing.T) {
 	require.Equal(t, want, string(b.AppendRecord(nil)))
 }
 
-func TestTrimTakesAnyMessages(t *testing.T) {
+func TestTrimAcceptsAnyMessages(t *testing.T) {
 	for in, want := range map[string]string{
 		`[]`: `[]`, `[{"role":"user"}]`: `[{"role":"user"}]`,
 		`[{"role":"user"},{"role":"tool"},{"role":"tool"}]`:      `[{"role":"user"},{"role":"tool"},{"role":"tool"}]`,

@@ -90,7 +90,7 @@ func BenchmarkFoldTools(b *testing.B) {
 	rate(b, len(raws))
 }
 
-// BenchmarkLogAppend keeps a turn as logs of up to 512 bytes, as a group table does.
+// BenchmarkLogAppend stores a turn as logs of up to 512 bytes, as the group table does.
 func BenchmarkLogAppend(b *testing.B) {
 	var events []Event
 	for _, raw := range deltas(10_000, " token") {
@@ -114,8 +114,8 @@ func BenchmarkLogAppend(b *testing.B) {
 	b.ReportMetric(float64(stored)/(10_000*float64(len(" token"))), "stored/text")
 }
 
-// BenchmarkMemory folds a turn of 10 MB of text and reports what is alive, in times its text: while it folds, with its
-// batch, and with that encoded too.
+// BenchmarkMemory folds a turn of 10 MB of text and reports the live memory as a multiple of its text: while folding, with
+// the batch, and with the encoded batch.
 func BenchmarkMemory(b *testing.B) {
 	const size = 10 << 20
 	text := strings.Repeat("0123456789abcdef", 64)

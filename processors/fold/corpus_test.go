@@ -96,7 +96,7 @@ func TestCorpusFolds(t *testing.T) {
 	})
 }
 
-func TestStrictRefusesWhatTheReferenceFailsOn(t *testing.T) {
+func TestStrictFailsWhereTheReferenceFails(t *testing.T) {
 	eachTurn(t, func(t *testing.T, g golden) {
 		b, err := FoldJSON(g.Events, g.StopReason, Strict())
 		switch {

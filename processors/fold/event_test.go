@@ -41,7 +41,7 @@ func TestEventsKeepTheirBytes(t *testing.T) {
 	}
 }
 
-func TestTypelessEventsHaveNoType(t *testing.T) {
+func TestEventWithoutATypeHasAnEmptyType(t *testing.T) {
 	for _, kind := range []string{`0`, `-0.0`, `false`, `null`, `""`, `[]`, `{ }`} {
 		e, err := DecodeEvent(topics.Raw(`{"type":` + kind + `,"text":"x"}`))
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestTypelessEventsHaveNoType(t *testing.T) {
 	}
 }
 
-func TestBadEventsAreRefusedByName(t *testing.T) {
+func TestInvalidEventFailsWithItsError(t *testing.T) {
 	for raw, want := range map[string]error{
 		``: ErrSyntax, `{`: ErrSyntax, `{"type":NaN}`: ErrSyntax, `{} {}`: ErrSyntax, "{\"type\":\"\xff\"}": ErrSyntax,
 		`null`: ErrMalformed, `[]`: ErrMalformed, `"message"`: ErrMalformed,
@@ -75,7 +75,7 @@ func TestDoneCarriesNothingButItsReason(t *testing.T) {
 	require.Equal(t, `{"type":"done","data":{}}`, string(Done(topics.Raw(`}`)).Wrapped()))
 }
 
-func TestFieldsAreOfTheData(t *testing.T) {
+func TestFieldReadsTheData(t *testing.T) {
 	e, err := DecodeEvent(topics.Raw(`{"type":"x","id":"outer","data":{"id":null,"v":1}}`))
 	require.NoError(t, err)
 	id, ok := e.Field("id")
@@ -127,7 +127,7 @@ func TestSurrogateJoinerHoldsBackHalves(t *testing.T) {
 	require.Len(t, m.Flush(events), 3*maxHeld)
 }
 
-func TestLogsRefuseDamage(t *testing.T) {
+func TestDamagedLogFails(t *testing.T) {
 	for _, l := range []string{
 		"z", "s", "s\xff", "s\x05\"a\"", "s\x04a\"b", "d\x04\"a\"\x02\"", "c\x03[]\x00\x00", "m\x03\"\xff",
 	} {
@@ -138,7 +138,7 @@ func TestLogsRefuseDamage(t *testing.T) {
 	require.ErrorIs(t, NewFolder().AddLog(Log("z").Append(e)), ErrLog)
 }
 
-func TestLogsAreSmall(t *testing.T) {
+func TestLogIsSmallerThanItsEvents(t *testing.T) {
 	var events []Event
 	for _, raw := range deltas(10_000, "word ") {
 		e, err := DecodeEvent(raw)

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// FuzzFold folds arbitrary arrays: it never panics, what it gives is JSON, and neither a snapshot nor a log in between
-// changes it.
+// FuzzFold folds arbitrary arrays: it never panics, the batch is JSON, and a snapshot or a log in between does not change
+// it.
 func FuzzFold(f *testing.F) {
 	for _, g := range corpus(f) {
 		f.Add([]byte(g.Events), []byte(g.StopReason))
@@ -36,7 +36,7 @@ func FuzzFold(f *testing.F) {
 		for raw := range elements(trimSpace(events)) {
 			e, err := DecodeEvent(raw)
 			if err != nil {
-				return // no object: counted by FoldJSON, known to nobody else
+				return // not an object: only FoldJSON counts it
 			}
 			l = l.Append(e)
 			require.NoError(t, f.Add(e))
@@ -60,7 +60,7 @@ func AssistantTextOf(t *testing.T, events topics.Raw) {
 	require.NoError(t, err)
 }
 
-// FuzzDecodeEvent decodes arbitrary bytes: what is taken keeps its canonical form, and is read alike from it.
+// FuzzDecodeEvent decodes arbitrary bytes: the wrapped form of a valid event decodes to the same event.
 func FuzzDecodeEvent(f *testing.F) {
 	for _, g := range corpus(f) {
 		for raw := range elements(g.Events) {

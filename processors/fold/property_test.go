@@ -70,7 +70,7 @@ func drawEvents(t *rapid.T) []Event {
 	return events
 }
 
-// whole is everything a batch says.
+// whole returns all fields of a batch for comparison.
 func whole(t require.TestingT, f *Folder, end End) string {
 	b, err := f.Batch(end)
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestSplitsAndSnapshotsChangeNothing(t *testing.T) {
 	})
 }
 
-func TestIncrementalIsOneShot(t *testing.T) {
+func TestIncrementalFoldEqualsFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		f := NewFolder()
@@ -153,7 +153,7 @@ func TestLogsFoldAsTheirEvents(t *testing.T) {
 	})
 }
 
-func TestStrictLogsRefuseWhatEventsRefuse(t *testing.T) {
+func TestStrictLogFailsAsItsEventsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		f := NewFolder(Strict())
@@ -175,7 +175,7 @@ func TestStrictLogsRefuseWhatEventsRefuse(t *testing.T) {
 	})
 }
 
-func TestTrimIsASuffix(t *testing.T) {
+func TestTrimReturnsASuffix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := Fold(drawEvents(t))
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestTrimIsASuffix(t *testing.T) {
 	})
 }
 
-func TestCanonicalFormFoldsAlike(t *testing.T) {
+func TestWrappedFormFoldsAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		again := NewFolder()
@@ -201,8 +201,8 @@ func TestCanonicalFormFoldsAlike(t *testing.T) {
 	})
 }
 
-// TestOrderedDeliveryFoldsAlike has a reader that drops what it had and waits for what is missing fold a stream that
-// was shuffled and repeated: it is the fold of the ordered one, or a gap stays open.
+// TestOrderedDeliveryFoldsAlike folds a shuffled stream with repeats through a reader that drops duplicates and waits for
+// missing events: the batch equals that of the ordered stream, or a gap stays open.
 func TestOrderedDeliveryFoldsAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
@@ -231,8 +231,8 @@ func TestOrderedDeliveryFoldsAlike(t *testing.T) {
 	})
 }
 
-// TestPlainDeltasAreReadAlike holds the short way of DecodeEvent to the long one.
-func TestPlainDeltasAreReadAlike(t *testing.T) {
+// readDelta and decodeAny must return the same event.
+func TestDeltaFastPathAgreesWithTheDecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		member := func(name string) string {
 			return pick(t, "name", `"`+name+`"`, `"`+name+`" `, ` "id"`, `"delta"`, `"data"`, `"typ\u0065"`) + ":" +
@@ -251,7 +251,7 @@ func TestPlainDeltasAreReadAlike(t *testing.T) {
 	})
 }
 
-func TestMendedStreamFoldsAlikeAndIsWhole(t *testing.T) {
+func TestJoinedStreamFoldsAlikeWithoutLoneSurrogates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		var m SurrogateJoiner

@@ -1,11 +1,11 @@
 package turn
 
-// The bounds below are at least what proto.Size says of a message, at a fraction of its cost: the bytes of the fields
-// that may be long, and so much for each other field, or the frame of a field, as it has at most.
+// The bound methods return upper bounds of proto.Size at a fraction of its cost: the lengths of the fields that can be
+// long, plus the maximum size of every other field and of every field's tag and length.
 const (
-	// most bounds a field's tag with its number, or with the length of what follows.
+	// most bounds a field's tag together with its varint value or its length prefix.
 	most = 2 + 10
-	// partBound bounds a part, which has two numbers.
+	// partBound bounds a Part: a tag with a length, and two numbers.
 	partBound = 3 * most
 )
 

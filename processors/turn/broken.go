@@ -10,8 +10,8 @@ import (
 
 var internal = failure{topics.CodeInternal, "internal error"}
 
-// surrender takes an event that cannot be applied: its record is dead-lettered, its message answered, and the row
-// stays. For a deadline the turn ends here, or nothing would ever end it.
+// surrender handles an event that cannot be applied. It dead-letters the record, answers the message with an error, and
+// leaves the row unchanged. For a deadline it ends the turn, because no other event is certain to end it.
 func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	var out Outcome
 	var gone []uint32
@@ -33,8 +33,9 @@ func (b *binding) surrender(c *processors.Context, e Event, cause error) error {
 	return b.perform(c, d)
 }
 
-// abandon ends all that is open in a session, by the shortest way there is: error outputs with code internal, without
-// routes, for what was accepted, and dead letters for what was held. Conversation, cost and memory stay; the parts of the turn are to go.
+// abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
+// with code internal and without routes; held records are dead-lettered. The conversation, the cost and the memories
+// stay. gone lists the turn's parts, which the caller deletes.
 func abandon(state *State, key string, now time.Time) (out Outcome, gone []uint32) {
 	if state == nil {
 		return Outcome{}, nil

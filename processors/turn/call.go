@@ -8,8 +8,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// call takes a response that asks for tools: every item becomes a call, those that no tool can serve with their result
-// at once. previous is how many PreviousMessages the response has.
+// call applies a response that asks for tools. Every item becomes a call; an item that no tool can serve gets an error
+// result immediately. previous is the number of PreviousMessages in the response.
 func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	total := int64(len(r.ToolUses) + len(r.NullToolUses))
 	if total > maxCalls {
@@ -27,7 +27,7 @@ func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	}
 	turn.DeadlineMs = s.after(s.rules.ToolTimeout)
 	if !s.makeRoom() {
-		// No call was emitted: none is to be completed.
+		// No call was emitted, so none needs a result.
 		turn.Calls, turn.Responded, turn.Tail = nil, false, nil
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
 		return
@@ -46,7 +46,7 @@ func (s *session) call(r topics.ThinkResponse, previous uint32) {
 	s.completeStep()
 }
 
-// itemsOf returns the items of a response's tool_uses in their order. A null is an item without id and name.
+// itemsOf returns the items of a response's tool_uses in their order. A null becomes an item without id and name.
 func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
 	items := slices.Clone(r.ToolUses)
 	for _, at := range r.NullToolUses {
@@ -55,7 +55,8 @@ func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
 	return items
 }
 
-// unusable is the result of an item that is no call, nil for a call. The items ahead of it are calls already.
+// unusable returns the error result of an item that cannot be called, or nil if it can. The items before it must already
+// be in the turn's calls.
 func (s *session) unusable(item topics.ToolUseItem) *Result {
 	text, reason := "", "invalid_tool_call"
 	switch {
@@ -75,17 +76,17 @@ func (s *session) unusable(item topics.ToolUseItem) *Result {
 	return s.synthesise(item.ToolUseID, item.Name, int(item.TotalTools), 0, text, reason)
 }
 
-// synthesise is the result of a call that has none of its own.
+// synthesise returns an error result for a call that has no result from its tool.
 func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
 	session, status := s.key, statusError
 	return &Result{
-		SessionId: &session, // the row's own
+		SessionId: &session,
 		ToolUseId: id,
 		Name:      name,
 		Result:    errorResult(text, reason),
 		LatencyMs: latency,
 		Status:    &status,
-		// A count, which everybody who reads it may ignore.
+		// For information only: completion does not depend on this count.
 		TotalTools: int64(total),
 		Timestamp:  s.timestamp(),
 	}
@@ -97,7 +98,7 @@ func errorResult(text, reason string) []byte {
 	return append(b, '}')
 }
 
-// openCall is the open call with an id, nil where there is none.
+// openCall returns the open call with this tool_use_id, or nil if there is none.
 func (s *session) openCall(id string) *Call {
 	if s.row.Turn == nil {
 		return nil
@@ -110,14 +111,14 @@ func (s *session) openCall(id string) *Call {
 	return nil
 }
 
-// end ends a call with its result. Its id is remembered: what comes for it from now on is late.
+// end ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
 func (s *session) end(c *Call, r *Result) {
 	s.changed = true
 	s.row.Turn.keepResult(c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
-// timeOutCalls ends the calls that are still open.
+// timeOutCalls ends the open calls with timeout errors.
 func (s *session) timeOutCalls() {
 	ms := s.rules.ToolTimeout.Milliseconds()
 	s.endOpenCalls(ms, fmt.Sprintf("async tool did not respond within %dms", ms), "timeout")
@@ -151,8 +152,8 @@ func (s *session) completeStep() {
 	s.fail(tooLarge("the conversation and the tools' results do not fit into a record"))
 }
 
-// completeOpenCalls ends the calls of a turn that ends before them, so that every call has its one result. Nobody is
-// asked about them any more.
+// completeOpenCalls ends the open calls of a turn that is ending, so that every call has exactly one result. The model
+// is not asked again.
 func (s *session) completeOpenCalls(f failure) {
 	turn := s.row.Turn
 	if len(turn.Calls) == 0 {
@@ -167,7 +168,8 @@ func (s *session) completeOpenCalls(f failure) {
 	turn.Calls = nil
 }
 
-// emitResults writes the completed step and its tool message, unless the ids alone are larger than a record.
+// emitResults emits the completed step and its tool message, unless they exceed the record limit even with shortened
+// results. It returns the tool message.
 func (s *session) emitResults(short bool) ToolMessage {
 	turn := s.row.Turn
 	message := s.buildToolMessage(short)
@@ -197,7 +199,7 @@ func (s *session) completed() Completed {
 	return c
 }
 
-// record is a result as its topic has it.
+// record converts a result to its topic's record type.
 func (r *Result) record() topics.ToolUseResult {
 	return topics.ToolUseResult{
 		SessionID: r.SessionId, ToolUseID: r.ToolUseId, ToolID: r.ToolId, Name: r.Name, Result: r.Result,

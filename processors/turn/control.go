@@ -17,11 +17,12 @@ func (e Controlled) apply(s *session) {
 		s.refuse(reasonAction)
 	case !s.cancel(named(e.Control.RequestID), cancelled):
 		s.refuse(reasonNoRequest)
-		s.changed = true // a repeat must not cancel what comes after
+		s.changed = true // remember the record: a repeat must not cancel a later message
 	}
 }
 
-// cancel ends the open turn, or the message with the request id, open or waiting.
+// cancel ends the message with the request id, whether its turn is open or it waits; a nil request means the open turn.
+// It reports whether there was one.
 func (s *session) cancel(request *string, f failure) bool {
 	if turn := s.row.Turn; turn != nil && (request == nil || sameRequest(turn.Message.RequestId, request)) {
 		s.fail(f)
@@ -37,9 +38,9 @@ func (s *session) cancel(request *string, f failure) bool {
 	return false
 }
 
-// purge ends the session. What was accepted still gets its output; then all goes but the digests of what was applied.
-// Repeats of it may still come, from a worker or after a crash, and must not begin the session anew (D-32). The digests
-// go by timer, when they are forgotten.
+// purge ends the session. Accepted messages still get their output; then everything is deleted except the digests of
+// applied records. Workers or a crash can still repeat these records, and a repeat must not start the session again. The
+// row is deleted by timer when the digests expire.
 func (s *session) purge(f failure) {
 	s.changed, s.purging = true, true
 	if s.row.Turn != nil {
@@ -55,7 +56,7 @@ func (s *session) purge(f failure) {
 	}
 }
 
-// gone reports whether nothing is left of a session but what it remembers.
+// gone reports whether only memories are left of a session.
 func (s *session) gone() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
 		s.row.History == nil && s.row.HistoryParts == nil && s.row.Cost == nil && s.row.UserId == nil

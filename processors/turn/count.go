@@ -6,11 +6,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// messages counts the elements of a JSON array that are not null. The array must be valid JSON, as all that a codec
-// yields is: so brackets, commas and quotes are all that has to be looked at. A history is counted at every response.
+// messages counts the elements of a JSON array that are not null. The array must be valid JSON, which codecs guarantee,
+// so only brackets, commas and quotes are examined. This is fast because a history is counted at every response.
 func messages(array topics.Raw) uint32 {
 	count, depth := uint32(0), 0
-	element := byte(0) // how the element that is being read begins, 0 before it does
+	element := byte(0) // first byte of the current element; 0 before its first byte
 	end := func() {
 		if element != 0 && element != 'n' {
 			count++
@@ -40,7 +40,7 @@ func messages(array topics.Raw) uint32 {
 	return count
 }
 
-// quote is the length of a text up to its closing quote, which it includes.
+// quote returns the length of a text up to and including its closing quote.
 func quote(text []byte) int {
 	for at := 0; ; {
 		n := bytes.IndexByte(text[at:], '"')

@@ -2,8 +2,8 @@ package turn
 
 func (d DeadlineCame) apply(s *session) {
 	d.end(s)
-	// A deadline that fired too early, by rules that were changed or a clock that was set back, fires again only after
-	// the row was written.
+	// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is
+	// written.
 	s.changed = s.changed || s.row.DeadlineMs != 0
 }
 
@@ -16,7 +16,7 @@ func (DeadlineCame) end(s *session) {
 			s.timeOutCalls()
 		}
 	}
-	s.applyEarly() // what opens now is not too late
+	s.applyEarly() // before expiry: a record whose step opens now is not too late
 	s.expireEarly()
 	s.expireRoutes()
 	if at, ok := s.rest(); !ok || at > s.nowMS() {
@@ -27,12 +27,12 @@ func (DeadlineCame) end(s *session) {
 		return
 	}
 	touched := s.row.TouchedMs
-	s.purge(failure{}) // nothing is open that it could end
+	s.purge(failure{}) // no message is open or waiting, so the failure is not used
 	s.row.TouchedMs = touched
 	s.erased = s.forgottenAt() <= s.nowMS()
 }
 
-// deadline is the earliest open deadline, 0 where there is none.
+// deadline returns the earliest open deadline in milliseconds since the epoch, or 0 if there is none.
 func (s *session) deadline() int64 {
 	earliest := int64(0)
 	add := func(at int64) {
@@ -60,8 +60,8 @@ func (s *session) deadline() int64 {
 	return earliest
 }
 
-// rest is when a session that waits for nothing is over: one of which only memories are left once they are forgotten,
-// one with a conversation after the idle time, if there is one.
+// rest returns when a session that waits for nothing is removed: when its memories expire if only memories are left, else
+// after Rules.IdleAfter if that is set. ok is false if the session waits for something or is never removed.
 func (s *session) rest() (at int64, ok bool) {
 	switch {
 	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early) > 0:
@@ -75,5 +75,5 @@ func (s *session) rest() (at int64, ok bool) {
 	}
 }
 
-// forgottenAt is when the last of what is remembered is forgotten.
+// forgottenAt returns when the last memory expires, in milliseconds since the epoch.
 func (s *session) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

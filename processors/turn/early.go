@@ -7,25 +7,26 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// At least once, a crash can leave the row older than its outputs: an output is acknowledged before the row that implies
-// it is written. Its worker answers, and after the restart the answer may be read before the record that opens its step,
-// because topics have no common order. The worker may drop the repeated output, so the answer does not come again. It is
-// held in the row until its step opens, and is then applied as if it came at that moment.
+// At least once, a crash can leave the row older than its outputs, because an output is acknowledged before its row is
+// written. The worker answers the output. After the restart, the answer may be read before the record that opens its
+// step, because topics have no common order. The worker may drop the repeated output, so there may be no second answer.
+// Therefore the answer is held in the row until its step opens, and is then applied as if it had arrived at that moment.
 
-// workerReply is what a worker's record says of itself: what it is, and which step or call it answers.
+// workerReply describes a worker's record: its kind, and which step or call it answers.
 type workerReply struct {
 	kind      Held_Kind
 	failure   bool   // of a tool
 	toolUseID string // of a tool's record
 	digest    digest // of the record's bytes
 	name      stepName
-	// What a model's record echoes, where its id names no step: the digest of the input and the length of the history.
+	// What a model's record echoes if its id names no step: the digest of the input and the length of the history. With
+	// anyLength, a history of any length matches.
 	input     digest
 	length    uint32
 	anyLength bool
 }
 
-// held is a reply as the row holds it, with memory of its own: the row outlives the record.
+// held returns the reply as it is stored in the row. It copies the record's bytes, because the row outlives the record.
 func (r workerReply) held(from *Record) *Held {
 	h := &Held{
 		Kind: r.kind, Failure: r.failure, ToolUseId: r.toolUseID, Digest: r.digest[:],
@@ -39,10 +40,10 @@ func (r workerReply) held(from *Record) *Held {
 	return h
 }
 
-// hold keeps a reply for a step that is still to come.
+// hold stores a reply until its step opens. A reply that cannot be held is dead-lettered.
 func (s *session) hold(from *Record, r workerReply) {
 	switch {
-	case s.replaying != nil: // the step that it was held for has opened, and is not the one that it answers
+	case s.replaying != nil: // it was held already, and the step that opened is not the one that it answers
 		s.refuseReply(r, reasonOtherStep)
 		return
 	case slices.ContainsFunc(s.row.Early, r.repeats):
@@ -63,19 +64,20 @@ func (s *session) hold(from *Record, r workerReply) {
 	s.changed = true
 }
 
-// refuseReply refuses a reply that cannot be held. The failure of a tool goes in silence: it is on a dead-letter topic.
+// refuseReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
+// of a dead-letter topic.
 func (s *session) refuseReply(r workerReply, reason string) {
 	if !r.failure {
 		s.refuse(reason)
 	}
 }
 
-// repeats reports whether a held record says the same.
+// repeats reports whether a held record has the same kind and bytes.
 func (r workerReply) repeats(h *Held) bool {
 	return h.Kind == r.kind && bytes.Equal(h.Digest, r.digest[:])
 }
 
-// name is the output that a held record answers.
+// name returns the output that a held record answers.
 func (h *Held) name() stepName { return stepName{h.TurnId, h.Step, h.Call} }
 
 // echoes reports whether a held reply of a model names its step by the input that it echoes, and that is the input.
@@ -83,18 +85,18 @@ func (h *Held) echoes(input []byte) bool {
 	return h.Kind != Held_TOOL && h.TurnId == "" && bytes.Equal(h.Input, input)
 }
 
-// isDue reports whether a held record waits for nothing more: its step is open, or can no longer open.
+// isDue reports whether a held record can be applied now: its step is open, or can no longer open.
 func (s *session) isDue(h *Held) bool {
 	turn := s.row.Turn
-	if h.TurnId != "" { // what names a turn that has ended was given up with it
+	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
 		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step
 	}
 	return s.thinking() && bytes.Equal(turn.Input, h.Input) &&
 		(h.AnyLength || turn.InputHistoryLength == h.InputHistoryLength)
 }
 
-// applyEarly applies the held records whose steps have opened. These may open further steps. It reports whether there
-// were any.
+// applyEarly applies the held records whose steps have opened. This may open further steps. It reports whether it
+// applied any.
 func (s *session) applyEarly() (any bool) {
 	for s.changed && !s.starved && !s.purging {
 		i := slices.IndexFunc(s.row.Early, s.isDue)
@@ -105,7 +107,7 @@ func (s *session) applyEarly() (any bool) {
 		h := s.row.Early[i]
 		s.row.Early, s.changed = slices.Delete(s.row.Early, i, i+1), true
 		e, err := h.event(s.key)
-		if err != nil { // the row was damaged: what it holds was readable when it came
+		if err != nil { // the row is damaged: the record was readable when it was held
 			s.giveUp(h, reasonUnreadable)
 			continue
 		}
@@ -116,7 +118,7 @@ func (s *session) applyEarly() (any bool) {
 	return any
 }
 
-// event is what a held record was when it came.
+// event decodes a held record into the event that it was when it arrived.
 func (h *Held) event(session string) (e Event, err error) {
 	r := &Record{
 		Session: session, Value: h.Value, Topic: h.Topic, Partition: h.Partition, Offset: h.Offset, Headers: h.Headers,
@@ -144,11 +146,11 @@ func (h *Held) event(session string) (e Event, err error) {
 	return e, err
 }
 
-// releaseEarly gives up what is held for a message that has its output.
+// releaseEarly gives up the records that are held for a message that has its output.
 func (s *session) releaseEarly(a *Accepted) {
 	var input digest
 	named := false
-	if len(s.row.Early) > 0 && a.Input != nil { // it never had its turn
+	if len(s.row.Early) > 0 && a.Input != nil { // the message ended without a turn
 		input, named = s.digestOf(a.Input)
 	}
 	s.giveUpEarly(reasonTurnEnded, func(h *Held) bool {
@@ -156,8 +158,8 @@ func (s *session) releaseEarly(a *Accepted) {
 	})
 }
 
-// expireEarly gives up what has waited too long for its step. A record whose turn is open or waits goes on waiting: that
-// turn has a deadline, and takes the record with it when it ends.
+// expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
+// waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends.
 func (s *session) expireEarly() {
 	for _, h := range s.row.Early {
 		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
@@ -189,7 +191,7 @@ func (s *session) giveUpEarly(reason string, which func(*Held) bool) {
 	})
 }
 
-// dropHeld gives up the record that was held last, those for steps to come first. It reports false where none is held.
+// dropHeld gives up the newest held record, preferring those for later steps. It reports false if none is held.
 func (s *session) dropHeld() bool {
 	from := &s.row.Early
 	if len(*from) == 0 {

@@ -6,30 +6,31 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Effect is something to be done, as data: an Emit or a DeadLetter.
+// Effect describes an output of the transition: an Emit or a DeadLetter.
 type Effect interface{ effect() }
 
 // Emit writes a record of the session to an output topic.
 type Emit struct {
 	// Key is the session id.
 	Key string
-	// ID is the record's turntable.id: the same at every repeat.
+	// ID is the record's turntable.id header. A repeat after a crash has the same ID.
 	ID string
-	// Value says which topic: see Value.
+	// Value is the record's value. Its type determines the topic.
 	Value Value
 }
 
 // DeadLetter writes a record to the group's dead-letter topic.
 type DeadLetter struct {
-	// Held is the record where it is one that was held in the row; nil is the record that is being applied.
-	Held   *Held
+	// Held is the record if it was held in the row; nil means the record that is being applied.
+	Held *Held
+	// Reason says why the record was not used.
 	Reason string
 }
 
 func (Emit) effect()       {}
 func (DeadLetter) effect() {}
 
-// Value is the value of an output record. Its type names the topic.
+// Value is the value of an output record. Its type determines the topic.
 type Value interface{ kind() string }
 
 // The output topics' values.
@@ -55,13 +56,13 @@ func (Completed) kind() string   { return "all-complete" }
 func (ToolMessage) kind() string { return "message" }
 func (Answered) kind() string    { return "output" }
 
-// outputID derives an output's id. Steps count from 1; what belongs to the turn as a whole, its output, has step 0, so
-// that a turn has one output id however it ends.
+// outputID derives an output's turntable.id. Steps count from 1. The output of the turn has step 0, so that it has the
+// same ID however the turn ends.
 func outputID(turn string, step uint32, v Value, index int) string {
 	return turn + "/" + strconv.FormatUint(uint64(step), 10) + "/" + v.kind() + "/" + strconv.Itoa(index)
 }
 
-// mostEffects is how many effects nearly all events have at most.
+// mostEffects is an initial capacity that suffices for nearly all events.
 const mostEffects = 3
 
 func (s *session) emit(turn string, step uint32, v Value, index int) {
@@ -71,7 +72,7 @@ func (s *session) emit(turn string, step uint32, v Value, index int) {
 	s.effects = append(s.effects, Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v})
 }
 
-// refuse sends the record that is being applied to the dead-letter topic.
+// refuse dead-letters the record that is being applied.
 func (s *session) refuse(reason string) {
 	if s.replaying != nil {
 		s.giveUp(s.replaying, reason)

@@ -8,10 +8,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
-// ErrEnvironment is wrapped by every error about the environment.
+// ErrEnvironment is wrapped by every error that OptionsFromEnv returns.
 var ErrEnvironment = errors.New("turn: bad environment variable")
 
-// EnvironmentNames are the variables that OptionsFromEnv reads, FlightDeck's names where FlightDeck has them:
+// EnvironmentNames returns the names of the variables that OptionsFromEnv reads. FlightDeck's names are used where they
+// exist:
 //
 //	THINK_TIMEOUT_MS           think timeout
 //	ASYNC_TOOL_TIMEOUT_MS      tool timeout
@@ -34,8 +35,8 @@ var variables = []envoption.Variable[Option]{
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 
-// OptionsFromEnv reads the options that the environment sets. lookup is os.LookupEnv, or a map in a test. A blank
-// variable counts as unset. All bad values are named in one error.
+// OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or a map lookup in a test. A blank
+// variable counts as unset. One error, which wraps ErrEnvironment, names all invalid values.
 func OptionsFromEnv(lookup func(string) (string, bool)) ([]Option, error) {
 	return envoption.Options(variables, lookup, ErrEnvironment)
 }

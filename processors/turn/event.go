@@ -10,40 +10,42 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Event is something that happened to a session: a record of an input topic, or a deadline that came.
+// Event is an input of the transition: a record of an input topic, or a deadline that is due.
 type Event interface {
 	session() string
-	// record is where the event comes from; nil for a deadline.
+	// record returns the event's record; nil for a deadline.
 	record() *Record
 	apply(s *session)
 }
 
-// Record is what every event but a deadline has in common. Its bytes are not changed and not kept beyond the row.
+// Record is the record of an event; every event but a deadline has one. Apply does not change its bytes and keeps no
+// reference to them outside the row.
 type Record struct {
 	// Session is the session id: the key of the row.
 	Session string
-	// Cause is the record's cause id (R20).
+	// Cause identifies the record for deduplication and in the IDs of the outputs that it causes. See
+	// processors.Context.CauseID.
 	Cause string
-	// Own says that the record carries a turntable.id header.
+	// Own reports whether the record carries a turntable.id header.
 	Own bool
-	// At is the record's timestamp, as its producer wrote it.
+	// At is the record's Kafka timestamp.
 	At time.Time
-	// Value is the record's bytes; nil is a tombstone.
+	// Value is the record's value; nil is a tombstone.
 	Value []byte
-	// Topic, Partition, Offset and Headers say where the record stands, for records that are held.
+	// Topic, Partition, Offset and Headers are stored with a record that is held, for its dead letter.
 	Topic     string
 	Partition int32
 	Offset    int64
 	Headers   []*Header
 
-	headers map[string][]byte // the record's headers where Headers is nil
+	headers map[string][]byte // the record's headers if Headers is nil
 }
 
 func (r *Record) session() string { return r.Session }
 func (r *Record) record() *Record { return r }
 func (r *Record) tombstone() bool { return r.Value == nil }
 
-// headerText is the text of a header, empty where it is absent.
+// headerText returns the value of a header, or "" if it is absent.
 func (r *Record) headerText(name string) string {
 	if v, ok := r.headers[name]; ok {
 		return string(v)
@@ -56,7 +58,7 @@ func (r *Record) headerText(name string) string {
 	return ""
 }
 
-// cloneHeaders returns the headers with memory of their own, in the order of their names.
+// cloneHeaders returns deep copies of the headers. Those from the headers map are sorted by name.
 func (r *Record) cloneHeaders() (clones []*Header) {
 	for _, h := range r.Headers {
 		clones = append(clones, &Header{Name: bytes.Clone(h.Name), Value: bytes.Clone(h.Value)})
@@ -104,7 +106,7 @@ type (
 		*Record
 		Control topics.Control
 	}
-	// DeadlineCame says that the row's earliest deadline has come.
+	// DeadlineCame is sent when the row's earliest deadline is due.
 	DeadlineCame struct {
 		Session string
 	}
@@ -113,10 +115,10 @@ type (
 func (d DeadlineCame) session() string { return d.Session }
 func (d DeadlineCame) record() *Record { return nil }
 
-// blank is a text that names nothing.
+// blank reports whether a text is nil, empty or white space.
 func blank(text *string) bool { return text == nil || strings.TrimSpace(*text) == "" }
 
-// named is the text unless it is blank.
+// named returns the text, or nil if it is blank.
 func named(text *string) *string {
 	if blank(text) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Describe is a session's state for people: ids, sizes, deadlines and what is waited for, no text of the conversation.
-// A nil state is a session without a row.
+// Describe formats a session's state for people: ids, sizes, deadlines, and what the session waits for. It includes no
+// text of the conversation. A nil state is a session without a row.
 func Describe(s *State) string {
 	if s == nil {
 		return "no state\n"
@@ -43,7 +43,7 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	}
 	message, waits := t.Message, "the model"
 	if message == nil {
-		message = &Accepted{} // no row of ours; who looks into a broken one wants to see it
+		message = &Accepted{} // this package writes no such row; describe a damaged one as far as possible
 	}
 	if len(t.Calls) > 0 {
 		waits = "tools"
@@ -65,7 +65,7 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	}
 }
 
-// stepAwaited is the step that a held record names.
+// stepAwaited formats the step that a held record names; "" if it names none.
 func stepAwaited(h *Held) string {
 	if h.TurnId == "" {
 		return ""

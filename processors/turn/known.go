@@ -7,8 +7,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// isKnown reports whether a record is the turn's own tool message, which changes nothing (R24), by the bytes that the
-// open step sent. The row must be the one that is kept with them: another one may not be readable.
+// isKnown reports whether a record is the tool message that the open step wrote, judged by its raw bytes. The turn reads
+// its own tool messages from message-input and ignores them; they are written for other readers. The session's row must
+// be the cached one, because a different row might be unreadable, which must be reported.
 func (b *binding) isKnown(c *processors.Context, raw []byte) bool {
 	if _, own := c.Headers()[topics.HeaderID]; !own || !b.recent.hasSent(c.Key(), raw) {
 		return false
@@ -17,8 +18,8 @@ func (b *binding) isKnown(c *processors.Context, raw []byte) bool {
 	return ok && b.recent.has(c.Key(), row)
 }
 
-// hasSent reports whether the open step of a session sent a tool message with these bytes. The input of a turn's first
-// step is none: it is the user's, who may say the same again.
+// hasSent reports whether the open step of a session wrote a tool message with these bytes. The input of a turn's first
+// step does not count: it is the user's message, and the user may send the same text again.
 func (r *recent) hasSent(session string, raw []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

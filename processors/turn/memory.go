@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-// What a session remembers of its past is kept as digests with the time they were taken, packed end to end in one byte
-// field a kind: a thousand of them cost one allocation to read, not a thousand.
+// A session remembers past records, requests and calls as digests, each with the time at which it was taken. The digests
+// of one kind are packed into one byte field, so that reading a thousand of them costs one allocation.
 const (
 	digestSize = digests.Size
 	memorySize = digestSize + 8
@@ -29,14 +29,15 @@ const (
 	ofFailure  = "failure"
 )
 
-// turnID names the turn of the message that a cause brought (R20).
+// turnID returns the id of the turn of a message, derived from the message's cause id: a repeat of the record has the
+// same turn id.
 func turnID(session, cause string) string {
 	d := digests.Of(ofTurn, session, cause)
 	var text [2 * digestSize]byte
 	return string(hex.AppendEncode(text[:0], d[:]))
 }
 
-// remember appends a digest and drops what is too old or too much.
+// remember appends a digest, and drops from the front the digests that have expired or exceed the count.
 func remember(memory []byte, d digest, now time.Time, keep time.Duration, count int) []byte {
 	memory = append(withRoom(memory, memorySize), d[:]...)
 	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
@@ -46,8 +47,8 @@ func remember(memory []byte, d digest, now time.Time, keep time.Duration, count 
 	return memory
 }
 
-// withRoom is a list of entries with room for one more. A list that must move gets room for several, and not for a
-// quarter of it as append would give: the room is kept in memory with the list.
+// withRoom returns a list of entries with capacity for one more. A list that must be reallocated gets capacity for several
+// entries, but less than append would add (a quarter), because the list is cached together with its spare capacity.
 func withRoom(list []byte, entry int) []byte {
 	if cap(list)-len(list) >= entry {
 		return list
@@ -55,14 +56,15 @@ func withRoom(list []byte, entry int) []byte {
 	return append(roomFor(len(list), entry), list...)
 }
 
-// roomFor is memory for a list of that length. Its capacity is all that the allocator gives, which what is kept counts.
+// roomFor allocates an empty list with capacity for length bytes and several entries. Its capacity is the allocator's
+// whole size class, so that the cache counts all of it.
 func roomFor(length, entry int) []byte {
 	return slices.Grow([]byte(nil), length+max(16*entry, length/16))
 }
 
-// remembers reports whether a digest is in memory and not too old.
+// remembers reports whether a digest is in memory and has not expired.
 func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool {
-	front := binary.NativeEndian.Uint64(d[:]) // tells nearly all others apart: thousands are looked at with every event
+	front := binary.NativeEndian.Uint64(d[:]) // fast filter: every event compares thousands of digests
 	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
 		if binary.NativeEndian.Uint64(memory) == front && digest(memory[:digestSize]) == d &&
 			!forgotten(memory, now, keep) {
@@ -72,13 +74,13 @@ func remembers(memory []byte, d digest, now time.Time, keep time.Duration) bool 
 	return false
 }
 
-// forgotten reports whether the first digest in memory is too old.
+// forgotten reports whether the first digest in memory has expired.
 func forgotten(memory []byte, now time.Time, keep time.Duration) bool {
 	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
 	return at <= now.Add(-keep).UnixMilli()
 }
 
-// forgetHalf drops the older half of a memory, but not the newest entries: so many of them are kept at least.
+// forgetHalf drops the older half of a memory, but keeps at least the newest keep entries.
 func forgetHalf(memory []byte, keep int) []byte {
 	n := len(memory) / memorySize
 	return memory[max(0, min((n+1)/2, n-keep))*memorySize:]
@@ -101,7 +103,7 @@ func (s *session) knowsRequest(id string) bool {
 	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
 }
 
-// rememberCall remembers that a call ended. Up to two digests a call: that of its id, that of its result's bytes.
+// rememberCall remembers that a call ended. A call has up to two digests: of its id, and of its result's bytes.
 func (s *session) rememberCall(d digest) {
 	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
 }

@@ -15,7 +15,8 @@ func (e MessageArrived) apply(s *session) {
 		s.refuse(reasonTombstone)
 		return
 	case e.byTurn():
-		// Ours was enriched when it was written; it is on the topic for its readers (R24).
+		// The turn's own tool message is ignored: its step opened when it was written, and the record is for other
+		// readers of the topic. A tool message from anyone else must not open a turn.
 		if !e.Own {
 			s.refuse(reasonForeignTool)
 		}
@@ -50,15 +51,15 @@ func (e MessageArrived) apply(s *session) {
 	}
 }
 
-// byTurn reports whether a message is, or says that it is, a tool message of the turn.
+// byTurn reports whether a message has the role tool, which only the turn may write.
 func (e MessageArrived) byTurn() bool { return e.Message.Role != nil && *e.Message.Role == roleTool }
 
-// accept makes of a message what its output will need, and says what is wrong with it.
+// accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
 func accept(e MessageArrived) (a *Accepted, wrong string) {
 	m := e.Message
 	a = &Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
 	if a.TimestampMs < 0 {
-		// Its producer had no clock. The oldest open route is its route then, as if it were the newest message.
+		// The record has no timestamp. It takes the oldest open route, as if it were the newest message.
 		a.TimestampMs = latest
 	}
 	id, bad := requestID(m.Metadata)
@@ -78,7 +79,7 @@ func accept(e MessageArrived) (a *Accepted, wrong string) {
 	return a, wrong
 }
 
-// requestID is the request id in a message's metadata, nil where it has none.
+// requestID returns the request id in a message's metadata, nil if it has none. bad reports an invalid one.
 func requestID(metadata topics.Raw) (id *string, bad bool) {
 	v, ok := topics.Lookup(metadata, "request_id")
 	if !ok || v == nil {

@@ -2,7 +2,8 @@ package turn
 
 import "time"
 
-// Option changes a rule of Graph. Values are checked by Graph, which names the one that is out of range.
+// Option sets a rule of Graph. Graph validates the values and returns an error, which wraps ErrOption, for the first one
+// that is out of range.
 type Option func(*options)
 
 type options struct {
@@ -11,55 +12,58 @@ type options struct {
 }
 
 // WithThinkTimeout sets how long a step waits for its think-response before the turn ends in an error output, code
-// think_timeout (default 10 minutes). At least a millisecond, as every duration here.
+// think_timeout (default 10 minutes, at least 1 ms).
 func WithThinkTimeout(d time.Duration) Option {
 	return func(o *options) { o.rules.ThinkTimeout = d }
 }
 
-// WithToolTimeout sets how long the tools of a step may take before the open calls get error results (default 5
-// minutes).
+// WithToolTimeout sets how long the tools of a step may take before the open calls get error results (default 5 minutes,
+// at least 1 ms).
 func WithToolTimeout(d time.Duration) Option {
 	return func(o *options) { o.rules.ToolTimeout = d }
 }
 
-// WithRouteTTL sets how long a reply route can be used (default 24 hours).
+// WithRouteTTL sets how long a reply route can be used (default 24 hours, at least 1 ms).
 func WithRouteTTL(d time.Duration) Option {
 	return func(o *options) { o.rules.RouteTTL = d }
 }
 
 // WithRemembered sets for how long a session remembers finished calls, request ids and applied records, and how many of
-// each (default 24 hours, 1000). What is forgotten is new when it comes again. As long as callback tokens live is
-// right.
+// each (default 24 hours, 1000; at least 1 ms, 1). After that, a duplicate is treated as new. Use at least the lifetime
+// of callback tokens.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }
 
-// WithQueue sets what becomes of messages that come while a turn of their session runs, and how many may wait (default
-// Queue, 16).
+// WithQueue sets what happens to messages that arrive while a turn of their session runs, and how many may wait (default
+// Queue, 16; at least 1). With Queue, a message over the limit gets an error output, code queue_full.
 func WithQueue(policy Policy, limit int) Option {
 	return func(o *options) { o.rules.Policy, o.rules.QueueLimit = policy, limit }
 }
 
-// WithRecordLimit sets the size in bytes, key and headers included, up to which a record is written (default 1 MiB, at
+// WithRecordLimit sets the maximum size in bytes of a record that is written, including key and headers (default 1 MiB, at
 // least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes.
 func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }
 
-// WithRowLimit sets the size in bytes up to which a session's row may grow (default: the record limit less 64 KiB).
+// WithRowLimit sets the maximum size in bytes of a session's row (default: the record limit less 64 KiB; at least 64 KiB,
+// at most the record limit; 0 is the default).
 func WithRowLimit(bytes int) Option {
 	return func(o *options) { o.rowLimit = bytes }
 }
 
-// WithDelivery says that processors/delivery delivers the outputs (default: no). The reply descriptor of an output then
-// has a route_id in place of its bearer token, which stays in the reply-to record: FlightDeck's own consumer of
-// message-output cannot use it. A tombstone on reply-to that processors/delivery did not write then always withdraws the
-// oldest open route without a request_id.
+// WithDelivery declares that processors/delivery delivers the outputs (default off). The reply descriptor of an output then
+// has a route_id in place of its bearer token; the token stays in the reply-to record. FlightDeck's own consumer of
+// message-output cannot use such a descriptor. A tombstone on reply-to withdraws the oldest open route without a
+// request_id, unless processors/delivery wrote the tombstone or it belongs to a route that was used before this option was
+// switched on.
 func WithDelivery() Option {
 	return func(o *options) { o.rules.Delivery = true }
 }
 
-// WithIdlePurge removes sessions in which nothing happened for that long and no turn runs (default 0: never).
+// WithIdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long
+// (default 0: never; negative values are invalid).
 func WithIdlePurge(d time.Duration) Option {
 	return func(o *options) { o.rules.IdleAfter = d }
 }

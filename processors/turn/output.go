@@ -14,7 +14,7 @@ const (
 	roleReplies  = "assistant"
 )
 
-// failure is why a message ends in an error output.
+// failure is the code and the text of an error output.
 type failure struct {
 	code topics.Code
 	text string
@@ -23,7 +23,7 @@ type failure struct {
 func tooLarge(text string) failure  { return failure{topics.CodeTooLarge, text} }
 func queueFull(text string) failure { return failure{topics.CodeQueueFull, text} }
 
-// withReason adds what somebody else said about it, bounded.
+// withReason appends a reason from a foreign record, truncated to maxReason bytes.
 func (f failure) withReason(reason *string) failure {
 	if !blank(reason) {
 		f.text += ": " + clipped(*reason)
@@ -31,10 +31,10 @@ func (f failure) withReason(reason *string) failure {
 	return f
 }
 
-// clipped bounds foreign text.
+// clipped truncates foreign text to maxReason bytes.
 func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
-// output ends a message: the one output it gets, on the route of its request.
+// output ends a message with its only output, addressed to the route of its request.
 func (s *session) output(a *Accepted, o topics.Output) {
 	o.SessionID = &s.key
 	o.RequestID = a.RequestId
@@ -45,13 +45,14 @@ func (s *session) output(a *Accepted, o topics.Output) {
 	s.releaseEarly(a)
 }
 
-// reject ends a message that got no turn.
+// reject ends a message that got no turn with an error output.
 func (s *session) reject(a *Accepted, f failure) {
 	s.changed = true
 	s.output(a, s.errorOutput(a, f))
 }
 
-// fail ends the open turn in an error output. The history stays as it was before the turn, the cost as it is (R22).
+// fail ends the open turn in an error output. The history stays as it was before the turn, because it has no answer. The
+// cost keeps its current value, because the turn's model requests were paid for.
 func (s *session) fail(f failure) {
 	s.completeOpenCalls(f)
 	s.close(s.errorOutput(s.row.Turn.Message, f))
@@ -74,8 +75,8 @@ func errorOutput(f failure) topics.Output {
 	}
 }
 
-// answer ends the open turn with what its last response says, and keeps the conversation. previous is how many
-// PreviousMessages the response has.
+// answer ends the open turn with the content of its last response, and stores the conversation as the history. previous is
+// the number of PreviousMessages in the response.
 func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 	o := topics.Output{
 		UserID:       boundedID(r.UserID),
@@ -107,7 +108,7 @@ func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 		s.fail(tooLarge("the answer does not fit into a record"))
 		return
 	}
-	s.tail() // it goes, with its parts
+	s.tail() // requires the tail to be loaded, so that its parts are deleted
 	kept, keptLength := s.stored(), s.row.HistoryLength
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
@@ -119,7 +120,7 @@ func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 	s.close(o)
 }
 
-// agentName is the text form of metadata.agent.
+// agentName returns the text form of metadata.agent.
 func agentName(v topics.Raw) string {
 	if text := topics.TextOf(v); text != nil {
 		return *text
@@ -127,8 +128,8 @@ func agentName(v topics.Raw) string {
 	return "null"
 }
 
-// conversation is what a response leaves behind: all that the model was given, and all that it said (R22). previous is
-// how many PreviousMessages there are: they are most of it, and counted already.
+// conversation returns the history after a response, as one JSON array: the previous messages, the input and the model's
+// messages. previous is the number of PreviousMessages, which the caller has counted already.
 func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, length uint32) {
 	length = previous + messages(r.LastInputResponse)
 	if r.LastInputMessage != nil {
@@ -137,7 +138,7 @@ func conversation(r topics.ThinkResponse, previous uint32) (whole topics.Raw, le
 	return topics.Splice(r.PreviousMessages, r.LastInputMessage, r.LastInputResponse), length
 }
 
-// boundedID is an id that came inside a foreign record; one that is too long counts as absent.
+// boundedID returns an id from a foreign record, or nil if it is longer than maxID.
 func boundedID(id *string) *string {
 	if id != nil && len(*id) > maxID {
 		return nil
@@ -145,7 +146,7 @@ func boundedID(id *string) *string {
 	return id
 }
 
-// timestamp is now as the records have it: ISO-8601 in UTC with milliseconds.
+// timestamp returns the current time in the format of the records: ISO-8601 in UTC, with milliseconds unless they are 0.
 func (s *session) timestamp() *string {
 	if s.instant == nil {
 		t := instant(s.now)
@@ -162,8 +163,8 @@ func instant(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.000Z")
 }
 
-// refuseUnapplied is what becomes of an event that cannot be applied at all: its record goes to the dead-letter topic,
-// and a message gets its error output.
+// refuseUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
+// an error output. A deadline has no effects.
 func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
 	record := event.record()
 	if record == nil {
@@ -180,8 +181,8 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }
 
-// refuseForSize is what becomes of a record that the session's row has no room for even to remember it. The output of a
-// message goes to the route of its request; a route without request is kept for the next message.
+// refuseForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
+// goes to the route of its request; a route without a request id is kept for the next message.
 func (s *session) refuseForSize(event Event) []Effect {
 	effects := refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
 	for i, refused := range effects {

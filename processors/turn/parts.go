@@ -2,42 +2,43 @@ package turn
 
 import "fmt"
 
-// A row is written with every event of its session. What is big in it changes rarely, and then at its end: the history
-// by the answers, the tail of the open turn by its responses, its results by those that come, the memories and the steps
-// by what was seen last. So the older bytes of these fields stand apart, in parts of the row that are written once (R10);
-// the row names them in order, and has what came since. A part is never changed: what replaces it has a new number.
+// A row is written with every event of its session. Its large fields change rarely, and mostly by appending: an answer
+// extends the history, a response the tail of the open turn, a tool's result the results, a new record the memories and
+// the steps. To keep the changelog small, the older bytes of these fields are stored separately, in parts of the row that
+// are written once. The row lists its parts in order and contains the bytes that were appended since. A part is never
+// changed: its replacement has a new number.
 
-// apart is a row's fields as they were found.
+// apart is the layout of a row's large fields as the row was read.
 type apart struct {
 	fields [bigs]laid
 	next   uint32
-	has    bool // the table takes parts
-	limit  int  // how many bytes the row may have with its parts; 0 for any number
+	has    bool // the table supports parts
+	limit  int  // maximum size of the row with its parts, in bytes; 0 means no limit
 }
 
-// laid is how a field was found: the parts it begins with, and its whole value where it was loaded.
+// laid is the layout of a field as the row was read: the parts that it begins with, and its full value if it was loaded.
 type laid struct {
 	parts  []*Part
-	inline int    // how many bytes stand in the row
-	value  []byte // also of a late field that is known but was not asked for
+	inline int    // how many bytes the row itself contains
+	value  []byte // set also for a late field that is cached but was not needed
 	loaded bool
 }
 
-// newPart is a part to be written.
+// newPart is a part that will be written.
 type newPart struct {
 	number uint32
 	value  []byte
 }
 
-// field is one of the fields of a row that may stand apart. The zero value is one of a turn where none is open.
+// field is a field of a row that may have parts. The zero value is a field of the turn if no turn is open.
 type field struct {
 	parts  *[]*Part
 	inline *[]byte
-	// late is a field that is loaded where the event is likely to need it, and may be added to where it is not.
+	// late marks a field that is loaded only if the event is likely to need it. Bytes can be appended without loading it.
 	late bool
-	// entry is the size of what the field is a list of, where its front is dropped entry by entry; else 0.
+	// entry is the size of an entry, for a list whose oldest entries are dropped from the front; else 0.
 	entry int
-	// limit is how many bytes stand in the row itself, at most; rest is how many of them do where more came.
+	// limit is the maximum number of bytes in the row itself. If there are more, a part is written and rest bytes stay.
 	limit, rest int
 }
 
@@ -50,19 +51,19 @@ const (
 	requests
 	calls
 	steps
-	bigs // is how many there are
+	bigs // the number of fields
 )
 
-// wholes are the values of the fields, whole.
+// wholes are the full values of the fields.
 type wholes [bigs][]byte
 
 const (
-	// historyInline is small beside a history, and large enough that most turns write no part.
+	// historyInline is small compared with a history, and large enough that most turns write no part.
 	historyInline = 2 << 10
 	resultsInline = 2 << 10
 	memoryInline  = 32 * memorySize
 	stepsInline   = 12 * stepSize
-	// bracket is the end of an array: it is the one byte that an answer behind it replaces.
+	// bracket is the length of an array's closing bracket, the only byte that an appended message replaces.
 	bracket = 1
 )
 
@@ -83,11 +84,11 @@ func (s *State) bigFields() [bigs]field {
 
 func (f field) none() bool { return f.parts == nil }
 
-// apart reports whether some of the field stands apart.
+// apart reports whether the field has parts.
 func (f field) apart() bool { return !f.none() && len(*f.parts) > 0 }
 
-// memory is room for the whole field: for a list with what comes next, for any other, which is read and not added to, no
-// more than it has.
+// memory allocates a buffer for the full field: with spare capacity for a list, which is appended to in place, and with
+// exactly length bytes for any other field.
 func (f field) memory(length int) []byte {
 	if f.entry == 0 {
 		return make([]byte, 0, length)
@@ -95,7 +96,7 @@ func (f field) memory(length int) []byte {
 	return roomFor(length, f.entry)
 }
 
-// partsSize is how many bytes of a row stand apart and are not loaded.
+// partsSize returns how many bytes of a row are in parts that are not loaded.
 func (s *State) partsSize() (size int) {
 	for _, f := range s.bigFields() {
 		if f.apart() {
@@ -112,9 +113,9 @@ func lengthOf(parts []*Part) (length int) {
 	return length
 }
 
-// load brings the fields of a state together, all of them or all but the late ones. It is an error where a part is not
-// what the row says. known are the fields of a state that was kept, or nil.
-// A field that is not needed stays apart even where it is known: outcomes do not depend on what is kept.
+// load replaces the parts of a state's fields by their full values: of all fields if late is true, else of all but the
+// late ones. known are the fields of a cached state, or nil. A late field that is not needed is not loaded even if it is
+// cached, so that outcomes do not depend on the cache. load returns an error if a part is missing or too short.
 func (a *apart) load(s *State, late bool, from found, known *wholes) error {
 	a.has, a.next = from.HasParts(), s.NextPart
 	for i, f := range s.bigFields() {
@@ -140,11 +141,11 @@ func (a *apart) load(s *State, late bool, from found, known *wholes) error {
 		}
 		*f.inline, *f.parts = l.value, nil
 	}
-	s.Steps = lastSteps(s.Steps) // its first part may have some that were dropped
+	s.Steps = lastSteps(s.Steps) // the first part may contain entries that were dropped since
 	return nil
 }
 
-// whole reads the parts of a field.
+// whole returns the full value of a field.
 func (a *apart) whole(f field, from found) ([]byte, error) {
 	if !f.apart() {
 		return *f.inline, nil
@@ -166,7 +167,7 @@ func (a *apart) whole(f field, from found) ([]byte, error) {
 	return append(whole, *f.inline...), nil
 }
 
-// numbers are those of the parts.
+// numbers returns the numbers of the parts.
 func numbers(parts []*Part) []uint32 {
 	all := make([]uint32, len(parts))
 	for i, p := range parts {

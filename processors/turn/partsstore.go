@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// store takes what has become of the fields apart again, before the state is written. It returns the parts to be written
-// ahead of the row, and the numbers of those that are to go behind it; whole are the fields as the row will be found with
-// them, the late ones only where they are known. A nil state is a row that goes.
+// store divides the changed fields into parts and row before the state is written. It returns the parts to write before
+// the row, and the numbers of the parts to delete after it. whole are the full fields as the row will be read with them;
+// late fields are included only if they are cached. A nil state means that the row is deleted.
 func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whole wholes) {
 	if s == nil {
 		for _, l := range a.fields {
@@ -46,8 +46,8 @@ func (a *apart) store(s *State, now int64) (write []newPart, gone []uint32, whol
 	return a.layOut(s, now, true)
 }
 
-// reserve bounds what store adds to a row of apply's: the names of parts, of those that were found and are loaded, and
-// of two new ones a field; the number of the next one, the format and the longer lengths around them.
+// reserve returns an upper bound of the bytes that store adds to a row after apply: references to the parts that were
+// loaded and to two new parts per field, the next part number, the version, and longer length prefixes.
 func (a *apart) reserve() int {
 	const name, rest = 16, 24
 	names := 2 * bigs
@@ -59,16 +59,17 @@ func (a *apart) reserve() int {
 	return names*name + rest
 }
 
-// layOut divides the big fields into parts and what stands in the row. A part of a list of which entries were dropped
-// still has their bytes. Where the row is tight, such a list is written anew, as one part, without them.
+// layOut divides the large fields into parts and the bytes in the row itself. Entries that were dropped from a list still
+// take space in its parts. If tight is true, such a list is rewritten as one part without them.
 func (a *apart) layOut(s *State, now int64, tight bool) (write []newPart, gone []uint32, whole wholes) {
-	// Numbers of a session that was removed may still be on their way out: those of its next life are larger.
+	// If the session was removed and starts again, deletions of its old parts may still be in flight. Larger numbers
+	// keep the new parts safe from them.
 	s.NextPart = max(a.next, s.NextPart)
 	part := func(value []byte) *Part {
 		if s.NextPart == 0 {
 			s.NextPart = uint32(now / 1000)
 		}
-		// A copy: it would keep the whole conversation, or the response that it came in, in memory until it is written.
+		// Copied, because a slice would keep the whole conversation or response in memory until the part is written.
 		write = append(write, newPart{s.NextPart, bytes.Clone(value)})
 		s.NextPart++
 		return &Part{Number: s.NextPart - 1, Length: uint32(len(value))}
@@ -76,7 +77,7 @@ func (a *apart) layOut(s *State, now int64, tight bool) (write []newPart, gone [
 	for i, f := range s.bigFields() {
 		l := a.fields[i]
 		switch {
-		case f.none(), !l.loaded && !f.apart(): // the turn is over, or the row was made anew
+		case f.none(), !l.loaded && !f.apart(): // the turn has ended, or the row was replaced
 			gone = append(gone, numbers(l.parts)...)
 		case l.loaded:
 			var left []uint32
@@ -90,8 +91,8 @@ func (a *apart) layOut(s *State, now int64, tight bool) (write []newPart, gone [
 	return write, gone, whole
 }
 
-// settle takes a field apart that was loaded: into the parts that it still begins with, a new one where there is too much
-// behind them, and what stands in the row. It returns the whole field, and the parts that are left over.
+// settle divides a loaded field into the existing parts that it still begins with, a new part if too many bytes follow
+// them, and the bytes in the row itself. It returns the full field, and the numbers of the parts that are no longer used.
 func (l laid) settle(f field, part func([]byte) *Part, tight bool) (whole []byte, gone []uint32) {
 	value := *f.inline
 	kept, at, gone := l.keep(value, f.entry)
@@ -99,8 +100,9 @@ func (l laid) settle(f field, part func([]byte) *Part, tight bool) (whole []byte
 		kept, at, gone = nil, 0, numbers(l.parts)
 	}
 	if len(value)-at > f.limit {
-		// Parts that are not much larger than what comes after them become one with it: so there are few of them, each
-		// about twice the next, and a byte is written a few times in all. What was dropped is not written again.
+		// Parts that are less than twice as large as the bytes after them are merged with those. This keeps the parts
+		// few, each about twice as large as the next, and writes each byte only a few times. Dropped entries are not
+		// written again.
 		end := len(value) - f.rest
 		for n := len(kept) - 1; n >= 0 && min(int(kept[n].Length), at) < 2*(end-at); n-- {
 			at -= min(int(kept[n].Length), at)
@@ -114,8 +116,8 @@ func (l laid) settle(f field, part func([]byte) *Part, tight bool) (whole []byte
 	return whole, gone
 }
 
-// grow makes what was added to a field that was not loaded a part of its own, where it is too much for the row. It
-// returns the whole field where that is known.
+// grow moves the bytes that were appended to a field that was not loaded to a new part, if they are too many for the row.
+// It returns the full field if it is cached, else nil.
 func (l laid) grow(f field, part func([]byte) *Part) (whole []byte) {
 	value := *f.inline
 	if l.value != nil {
@@ -126,14 +128,14 @@ func (l laid) grow(f field, part func([]byte) *Part) (whole []byte) {
 		*f.parts = append(slices.Clip(*f.parts), part(value[:end]))
 		value = value[end:]
 	}
-	if whole == nil { // what came may be large, and its memory is counted nowhere
+	if whole == nil { // copied, because a slice could keep a large, uncounted buffer in memory
 		value = bytes.Clone(value)
 	}
 	*f.inline = value
 	return whole
 }
 
-// format is the version of a row with these parts.
+// format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
 	case len(s.Early) > 0 || t.holdsValues():
@@ -142,17 +144,18 @@ func (s *State) format() uint32 {
 		return rowTurn
 	case len(s.StepsParts) > 0:
 		return rowSteps
-	case s.partsSize() > 0: // a build older than that would take it for a session without a past
+	case s.partsSize() > 0: // builds without parts would read this row as a session without history and memories
 		return rowVersion
 	default:
 		return min(s.Version, rowVersion)
 	}
 }
 
-// keep finds the parts that a new value still begins with, where whole entries may be gone from its front, and where
-// what follows them begins; left are the numbers of the others. A part whose first entries are gone is kept: what was
-// dropped is dropped again when it is met. Of a part whose end has changed the front counts, if that is most of it: a
-// model that forgets its last turn must not cost the whole history.
+// keep returns the parts that a new value still begins with, and the position in value at which the bytes after them
+// begin; left are the numbers of the other parts. Entries may have been dropped from the front of the value. A part that
+// begins with dropped entries is kept; readers drop them again. Of a part whose end has changed, the unchanged front is
+// kept if it is more than half of the part: a model that removes its last turn must not cause the whole history to be
+// rewritten.
 func (l laid) keep(value []byte, entry int) (kept []*Part, at int, left []uint32) {
 	dropped := l.dropped(value, entry)
 	common := dropped + sharedLength(l.value[dropped:], value)
@@ -161,7 +164,7 @@ func (l laid) keep(value []byte, entry int) (kept []*Part, at int, left []uint32
 		start := end
 		end += int(p.Length)
 		switch {
-		case end > dropped && end <= common: // all of these stand side by side
+		case end > dropped && end <= common: // these parts are adjacent
 			if len(kept) == 0 {
 				first = i
 			}
@@ -176,25 +179,25 @@ func (l laid) keep(value []byte, entry int) (kept []*Part, at int, left []uint32
 	return kept, at, left
 }
 
-// behind is a value with what is before it in the first part that is kept: n bytes, which were dropped.
+// behind returns value preceded by the n dropped bytes that the first kept part still contains.
 func (l laid) behind(n int, value []byte, entry int) []byte {
 	if n == 0 {
 		return value
 	}
 	at := l.dropped(value, entry)
-	if &value[0] == &l.value[at] { // it is still where it was, behind what was dropped
+	if &value[0] == &l.value[at] { // same memory: the dropped bytes still precede it
 		return l.value[at-n : at+len(value)]
 	}
 	return append(append(roomFor(n+len(value), entry), l.value[at-n:at]...), value...)
 }
 
-// dropped is how many bytes of the old value are gone from the front of a new one that begins with the rest of it: 0
-// where nothing is left of it.
+// dropped returns how many bytes were dropped from the front of the old value, if the new value begins with the rest of
+// it; else 0.
 func (l laid) dropped(value []byte, entry int) int {
 	if entry == 0 {
 		return 0
 	}
-	// One entry does not tell: steps may be equal.
+	// Compare the whole rest and not one entry, because steps may be equal.
 	for at := 0; at+entry <= len(l.value); at += entry {
 		if bytes.HasPrefix(value, l.value[at:]) {
 			return at

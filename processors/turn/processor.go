@@ -12,8 +12,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Graph is the turn of an agent, for processors.New: its inputs, its table and its outputs, in the group
-// "{agent}-streams".
+// Graph returns the group graph of an agent's turns, for processors.New: the inputs, the table and the outputs of the group
+// "{agent}-streams". It returns an error if the agent's name is invalid, or one that wraps ErrOption if an option is out
+// of range.
 func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -44,7 +45,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 
 func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
 
-// binding performs what the transition says.
+// binding runs the transition for each callback and performs its effects.
 type binding struct {
 	topics topics.Catalog
 	rules  Rules
@@ -92,8 +93,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 	return r
 }
 
-// apply applies an event to its session's row. Only a row that this build cannot read stops the processor: a newer
-// build wrote it, and what this one would write over it would be lost.
+// apply applies an event to its session's row. A row that a newer build wrote stops the processor, because writing it would
+// lose what this build does not understand. Any other event that cannot be applied is handled by surrender.
 func (b *binding) apply(c *processors.Context, e Event) error {
 	d, err := b.attempt(c, e, c.Now())
 	switch {
@@ -105,19 +106,19 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	return b.perform(c, d)
 }
 
-// found is where a row is found: a *processors.Context.
+// found reads a row and its parts. *processors.Context implements it.
 type found interface {
 	Value() any
 	HasParts() bool
 	Part(number uint32) ([]byte, error)
 }
 
-// done is an outcome in bytes.
+// done is an encoded outcome.
 type done struct {
 	emits   []emit
 	letters []DeadLetter
 	changed bool
-	row     []byte // nil: the row goes
+	row     []byte // nil: delete the row
 	parts   []newPart
 	gone    []uint32
 }
@@ -127,20 +128,21 @@ type emit struct {
 	key    string
 	id     string
 	raw    []byte
-	value  any // raw, for the topic's codec
+	value  any // raw, wrapped for the topic's codec
 }
 
 var (
-	// errBroken is why an event could not be applied: a defect of ours, or a row whose bytes are no row.
+	// errBroken marks an event that cannot be applied because of a bug in this package or a damaged row.
 	errBroken = errors.New("turn: the event cannot be applied")
-	// errNoParts is met where a row was written under processors.New and is read under a plain goka.NewProcessor.
+	// errNoParts is returned for a row that was written under processors.New and is read under plain goka.NewProcessor.
 	errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
 )
 
-// attempt applies an event and encodes all that comes of it, before any of it is done.
+// attempt applies an event and encodes the whole outcome before anything is emitted or written. A panic becomes an error
+// that wraps errBroken.
 func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	defer func() {
-		// What was thrown may quote a prompt: it is not repeated.
+		// The panic value may contain prompt text, so only its type is included in the error.
 		if thrown := recover(); thrown != nil {
 			d, err = done{}, fmt.Errorf("%w: panic: %T", errBroken, thrown)
 		}
@@ -171,8 +173,8 @@ func (b *binding) attempt(r found, e Event, now time.Time) (d done, err error) {
 	return d, nil
 }
 
-// decide applies an event. What is late is loaded where it must be, or is likely to be needed: most results of tools come
-// before the last one of their step, and need nothing of the conversation.
+// decide loads the state and applies an event. Late fields are loaded if late is true or the event is likely to need them:
+// a tool's result needs the conversation only if it is the last of its step.
 func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcome, a apart, err error) {
 	var state *State
 	var known *wholes
@@ -180,7 +182,7 @@ func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcom
 	row := r.Value()
 	if raw, ok := row.(storedRow); ok {
 		if ours(e) && b.recent.has(e.session(), raw) {
-			return Outcome{}, a, nil // the state stays where it is
+			return Outcome{}, a, nil // the cached state stays valid
 		}
 		if w, ok := b.recent.take(e.session(), raw); ok {
 			state, known, step = w.state, &w.whole, w.asked
@@ -201,11 +203,12 @@ func (b *binding) decide(r found, e Event, now time.Time, late bool) (out Outcom
 	}
 	a.limit = b.rules.RowLimit
 	rules := b.rules
-	rules.RowLimit -= a.reserve() // the transition does not see how the row is laid out
+	rules.RowLimit -= a.reserve() // the transition does not know which parts will be written
 	return apply(state, step, e, now, rules), a, nil
 }
 
-// ours reports whether an event is a tool message of the turn itself, which changes nothing (R24).
+// ours reports whether an event is the turn's own tool message, which the transition ignores: it is written for other
+// readers of message-input.
 func ours(e Event) bool {
 	m, ok := e.(MessageArrived)
 	return ok && !m.tombstone() && m.byTurn() && m.Own
@@ -273,11 +276,11 @@ func encode[T any](e Emit, t topics.Topic[T], v T) (emit, error) {
 	if err != nil {
 		return emit{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
 	}
-	// A codec writes the bytes of a value that it could not read as they are: so these are not encoded twice.
+	// A codec passes the bytes of a Decoded with an error through unchanged, so the value is not encoded twice.
 	return emit{t.Stream(), e.Key, e.ID, raw, codec.Decoded[T]{Raw: raw, Err: errEncoded}}, nil
 }
 
-// errEncoded marks bytes that are encoded already.
+// errEncoded marks a codec.Decoded whose bytes are encoded already.
 var errEncoded = errors.New("turn: encoded already")
 
 func (b *binding) perform(c *processors.Context, d done) error {

@@ -1,6 +1,6 @@
 package turn
 
-// Why a record is dead-lettered. The texts are for people and for alerts: they stay as they are.
+// The reasons in dead letters. People and alerts match these texts: do not change them.
 const (
 	reasonTombstone    = "turn: tombstone"
 	reasonForeignTool  = "turn: a message of role tool is written by the turn alone"

@@ -17,7 +17,7 @@ import (
 
 const key = "sk-test-0123456789"
 
-// api answers as the Messages API does, one answer after another; the last one stays.
+// api is a Messages API that sends given answers in order and repeats the last one.
 type api struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -66,7 +66,7 @@ func (a *api) asked() int {
 	return len(a.bodies)
 }
 
-// said is an answer of the API's.
+// said returns a successful response.
 func said(stop, content string) answer {
 	return answer{status: 200, body: `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":` + content +
 		`,"stop_reason":"` + stop + `","stop_sequence":null,"usage":{"input_tokens":100,"output_tokens":20,` +

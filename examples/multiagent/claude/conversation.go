@@ -12,10 +12,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConversation is a conversation that says nothing, or has a message that cannot be passed on.
+// ErrConversation is the error of a conversation that is empty or has a message that cannot be translated.
 var ErrConversation = errors.New("claude: conversation cannot be passed on")
 
-// conversation is the messages as the API wants them: user and assistant in turn.
+// conversation translates messages for the API, which requires that the roles user and assistant alternate.
 func conversation(messages []topics.Message) ([]anthropic.MessageParam, error) {
 	var all []anthropic.MessageParam
 	for _, m := range messages {
@@ -28,7 +28,7 @@ func conversation(messages []topics.Message) ([]anthropic.MessageParam, error) {
 			return nil, err
 		}
 		switch last := len(all) - 1; {
-		case len(blocks) == 0: // what is blank is refused
+		case len(blocks) == 0: // the API rejects blank messages
 		case last >= 0 && all[last].Role == role:
 			all[last].Content = append(all[last].Content, blocks...)
 		default:
@@ -41,6 +41,7 @@ func conversation(messages []topics.Message) ([]anthropic.MessageParam, error) {
 	return all, nil
 }
 
+// blocksOf returns the content of a message as blocks.
 func blocksOf(m topics.Message) ([]anthropic.ContentBlockParamUnion, error) {
 	switch content := jsontext.Value(m.Content); {
 	case content == nil:
@@ -66,6 +67,7 @@ func blocksOf(m topics.Message) ([]anthropic.ContentBlockParamUnion, error) {
 	return blocks, nil
 }
 
+// textBlock returns a text as a block, none if it is blank.
 func textBlock(text string) []anthropic.ContentBlockParamUnion {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -73,14 +75,14 @@ func textBlock(text string) []anthropic.ContentBlockParamUnion {
 	return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(text)}
 }
 
-// result is an element of a tool message's content.
+// result is a tool result in the content of a tool message.
 type result struct {
 	ToolUseID string         `json:"tool_use_id"`
 	Result    jsontext.Value `json:"result"`
 	Status    string         `json:"status"`
 }
 
-// results are what the tools of a step came to, as blocks.
+// results returns the tool results in the content of a tool message as blocks.
 func results(content topics.Raw) ([]anthropic.ContentBlockParamUnion, error) {
 	var all []result
 	if err := json.Unmarshal(content, &all, jsontext.AllowDuplicateNames(true)); err != nil {

@@ -1,11 +1,11 @@
-// Package claude is a model for think.Worker: Anthropic's Messages API, with tools. Copy it, and change what your agent
-// needs.
+// Package claude is a model for think.Worker that uses Anthropic's Messages API with tools. Copy it and adapt it to your
+// agent.
 //
-// It reads the conversation as FlightDeck's model worker does: messages of role tool become tool_result blocks, content
-// that is an array is passed on as it is, and what follows one another under one role is one message. Unlike
-// FlightDeck's it tells the model which results are errors.
+// It translates the conversation as FlightDeck's model worker does: messages with the role tool become tool_result blocks,
+// content that is an array is passed on unchanged, and consecutive messages of one role are joined. Unlike FlightDeck's
+// worker, it marks results that are errors.
 //
-// What the API refuses for now (408, 409, 429, 5xx, a connection that breaks) is tried again a bounded number of times,
-// after the wait that the API asks for, within the step's deadline. Every other failure ends the turn. The texts of
-// errors name status, type and request, and quote neither the conversation nor the key.
+// Statuses 408, 409, 429 and 5xx and broken connections are retried, up to Settings.Attempts, after the wait that the API
+// asks for and within the step's deadline. Any other failure ends the turn. Errors name status, type and request, but contain
+// neither the conversation nor the key.
 package claude

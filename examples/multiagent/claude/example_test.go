@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 )
 
-// A model that cannot be reached: its turn ends in an error output that says so.
+// If the model cannot be reached, the turn ends in an error output with this text.
 func Example() {
 	model, err := claude.New(claude.Settings{Key: "a key", Attempts: 1}, option.WithBaseURL("http://127.0.0.1:1"))
 	if err != nil {

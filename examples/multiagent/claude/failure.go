@@ -10,18 +10,18 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 )
 
-// ErrUnreachable is an API that gives no answer.
+// ErrUnreachable is returned if the API cannot be reached.
 var ErrUnreachable = errors.New("claude: API cannot be reached")
 
-// ErrTimeout is an API that gives no answer in time.
+// ErrTimeout is returned if the API does not respond in time.
 var ErrTimeout = errors.New("claude: API did not answer in time")
 
-// StatusError is an answer that is an error.
+// StatusError is an error response of the API.
 type StatusError struct {
 	Status int
-	// Type is the API's word for it, "overloaded_error" say; it may be empty.
+	// Type is the API's error type, such as "overloaded_error". It may be empty.
 	Type string
-	// Request is the API's id of the request, for its operator; it may be empty.
+	// Request is the API's ID of the request. It may be empty.
 	Request string
 }
 
@@ -37,8 +37,8 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// failure is an error of the SDK's in words that quote nothing: its own has the address, and what the API said, which
-// may quote the conversation.
+// failure translates an error of the SDK. The SDK's text is not used, because it contains the address and the API's message,
+// which may quote the conversation.
 func failure(err error) error {
 	var api *anthropic.Error
 	var connection *url.Error
@@ -54,10 +54,10 @@ func failure(err error) error {
 	}
 }
 
-// maxWord bounds a foreign word.
+// maxWord bounds a word of the API, in bytes.
 const maxWord = 64
 
-// word is a foreign text where it is a plain word, else nothing.
+// word returns text if it consists of letters, digits, '_' and '-' only, otherwise "".
 func word(text string) string {
 	odd := func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -17,48 +17,48 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrSettings is wrapped by everything that New refuses.
+// ErrSettings is wrapped by every error of New.
 var ErrSettings = errors.New("claude: bad settings")
 
-// Settings are what New needs. Fields that are zero have the defaults named here.
+// Settings configure a Model. Zero fields have the defaults that are named here.
 type Settings struct {
 	// Key is the API key, a secret. Required.
 	Key string
-	// Name is the model's; DefaultName.
+	// Name is the name of the model (default DefaultName).
 	Name string
-	// System is the system prompt; none.
+	// System is the system prompt (default none).
 	System string
-	// Tools are what the model may call; none.
+	// Tools are the tools that the model may call (default none).
 	Tools []Tool
-	// MaxTokens bounds an answer; 4096.
+	// MaxTokens is the largest number of output tokens of a step (default 4096).
 	MaxTokens int64
-	// Prices are dollars for a million tokens; where they are nil, costs are not known.
+	// Prices are the token prices. If nil, replies have no cost.
 	Prices *Prices
-	// Attempts is how often a step is asked, the first time included; 5.
+	// Attempts is the largest number of requests per step (default 5).
 	Attempts int
-	// Timeout is how long an attempt may take; 2 minutes.
+	// Timeout is how long a request may take (default 2 minutes).
 	Timeout time.Duration
 }
 
-// Tool is something that the model may call.
+// Tool is a tool that the model may call.
 type Tool struct {
 	Name        string
 	Description string
 	InputSchema topics.Raw // a JSON schema of an object
 }
 
-// DefaultName is the model that is asked where Settings name none.
+// DefaultName is the default of Settings.Name.
 const DefaultName = string(anthropic.ModelClaudeHaiku4_5_20251001)
 
 const (
 	defaultMaxTokens = 4096
 	defaultAttempts  = 5
 	defaultTimeout   = 2 * time.Minute
-	// maxAnswer bounds what is read of an answer, in bytes.
-	maxAnswer = 16 << 20
+	// maxResponse bounds the body of a response, in bytes.
+	maxResponse = 16 << 20
 )
 
-// Model asks the API. It is safe for concurrent use; Close ends idle connections.
+// Model implements think.Model. It is safe for concurrent use.
 type Model struct {
 	settings Settings
 	client   anthropic.Client
@@ -66,14 +66,14 @@ type Model struct {
 	tools    []anthropic.ToolUnionParam
 }
 
-// New makes a model. It contacts nobody. The API's address is ANTHROPIC_BASE_URL, where that is set; the SDK's options
-// come after it and win.
+// New returns a model. It opens no connection. The environment variable ANTHROPIC_BASE_URL sets the API's address. opts are
+// options of the SDK; they override all settings.
 func New(s Settings, opts ...option.RequestOption) (*Model, error) {
 	if strings.TrimSpace(s.Key) == "" {
-		return nil, fmt.Errorf("%w: no key", ErrSettings)
+		return nil, fmt.Errorf("%w: Key is blank", ErrSettings)
 	}
 	if s.MaxTokens < 0 || s.Attempts < 0 || s.Timeout < 0 {
-		return nil, fmt.Errorf("%w: a limit below zero", ErrSettings)
+		return nil, fmt.Errorf("%w: MaxTokens, Attempts and Timeout must not be negative", ErrSettings)
 	}
 	fill(&s.Name, DefaultName)
 	fill(&s.MaxTokens, defaultMaxTokens)
@@ -81,13 +81,13 @@ func New(s Settings, opts ...option.RequestOption) (*Model, error) {
 	fill(&s.Timeout, defaultTimeout)
 	m := &Model{settings: s, http: &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// The key would go along.
+		// A redirect would send the key to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	for _, t := range s.Tools {
 		schema := jsontext.Value(t.InputSchema)
 		if strings.TrimSpace(t.Name) == "" || schema.Kind() != '{' || !schema.IsValid() {
-			return nil, fmt.Errorf("%w: tool %q: no name, or its schema is no object", ErrSettings, t.Name)
+			return nil, fmt.Errorf("%w: tool %q: the name is blank or the schema is not an object", ErrSettings, t.Name)
 		}
 		m.tools = append(m.tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
 			Name: t.Name, Description: anthropic.String(t.Description),
@@ -101,6 +101,7 @@ func New(s Settings, opts ...option.RequestOption) (*Model, error) {
 	return m, nil
 }
 
+// fill sets v to missing if it is zero.
 func fill[T comparable](v *T, missing T) {
 	var zero T
 	if *v == zero {
@@ -108,25 +109,25 @@ func fill[T comparable](v *T, missing T) {
 	}
 }
 
-// bounded reads no more of an answer than fits.
+// bounded limits the body of a response to maxResponse.
 func bounded(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	response, err := next(r)
 	if response != nil && response.Body != nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+		response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
 	}
 	return response, err
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (m *Model) Close() { m.http.CloseIdleConnections() }
 
-// Think implements think.Model.
+// Think implements think.Model: it sends the conversation to the API and returns the model's reply.
 func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
 	messages, err := conversation(s.Messages)
 	if err != nil {
 		return think.Reply{}, err
 	}
-	said, err := m.client.Messages.New(ctx, anthropic.MessageNewParams{
+	response, err := m.client.Messages.New(ctx, anthropic.MessageNewParams{
 		Model: anthropic.Model(m.settings.Name), MaxTokens: m.settings.MaxTokens, System: m.system(s.Memoir),
 		Messages: messages, Tools: m.tools,
 	})
@@ -136,10 +137,10 @@ func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
 	if err != nil {
 		return think.Reply{}, failure(err)
 	}
-	return m.reply(said)
+	return m.reply(response)
 }
 
-// system is the system prompt, with what is known of the user.
+// system returns the system prompt with the user's memoir.
 func (m *Model) system(memoir string) []anthropic.TextBlockParam {
 	text := m.settings.System
 	if strings.TrimSpace(memoir) != "" {

@@ -62,7 +62,7 @@ func TestModelCallsAToolAndReadsItsResult(t *testing.T) {
 	require.Contains(t, body, `{\"berth\":\"N4\"}`)
 }
 
-func TestConversationIsWhatTheAPITakes(t *testing.T) {
+func TestConversationIsTranslatedForTheAPI(t *testing.T) {
 	for name, c := range map[string]struct {
 		messages []topics.Message
 		want     string
@@ -104,7 +104,7 @@ func TestConversationIsWhatTheAPITakes(t *testing.T) {
 	}
 }
 
-func TestWhatPassesIsTriedAgain(t *testing.T) {
+func TestTransientErrorsAreRetried(t *testing.T) {
 	for status, kind := range map[int]string{429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			a := newAPI(t, refused(status, kind), refused(status, kind), said("end_turn", `[{"type":"text","text":"N4."}]`))
@@ -116,7 +116,7 @@ func TestWhatPassesIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsWaitedFor(t *testing.T) {
+func TestRetryWaitsForRetryAfter(t *testing.T) {
 	a := newAPI(t, refused(429, "rate_limit_error", "retry-after-ms", "", "retry-after", "1"),
 		said("end_turn", `[{"type":"text","text":"N4."}]`))
 	begun := time.Now()
@@ -135,7 +135,7 @@ func TestRetriesAreBounded(t *testing.T) {
 	require.Equal(t, 3, a.asked())
 }
 
-func TestRetryAfterIsNotWaitedForBeyondTheStep(t *testing.T) {
+func TestRetryDoesNotWaitBeyondTheStepsDeadline(t *testing.T) {
 	a := newAPI(t, refused(429, "rate_limit_error", "retry-after-ms", "3600000"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -143,8 +143,8 @@ func TestRetryAfterIsNotWaitedForBeyondTheStep(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestWhatStaysIsNotTriedAgain(t *testing.T) {
-	const unreadable = "claude: answer cannot be read"
+func TestPermanentErrorsAreNotRetried(t *testing.T) {
+	const unreadable = "claude: response cannot be read"
 	for name, c := range map[string]struct {
 		answer answer
 		want   string
@@ -161,9 +161,9 @@ func TestWhatStaysIsNotTriedAgain(t *testing.T) {
 		"no call":    {said("tool_use", `[]`), unreadable},
 		"call cut off": {
 			said("max_tokens", `[{"type":"tool_use","id":"t","name":"n","input":{}}]`),
-			"claude: answer is longer than max_tokens",
+			"claude: response was cut off at the token limit",
 		},
-		"nothing in all": {said("max_tokens", `[]`), "claude: answer is longer than max_tokens"},
+		"nothing in all": {said("max_tokens", `[]`), "claude: response was cut off at the token limit"},
 		"refusal":        {said("refusal", `[]`), "claude: the model refused to answer"},
 		"pause":          {said("pause_turn", `[]`), claude.ErrPaused.Error()},
 	} {
@@ -178,7 +178,7 @@ func TestWhatStaysIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-func TestTextThatIsCutOffIsAnAnswer(t *testing.T) {
+func TestTextThatIsCutOffIsAReply(t *testing.T) {
 	a := newAPI(t, said("max_tokens", `[{"type":"text","text":"Berth N"}]`))
 	r, err := newModel(t, a, claude.Settings{}).Think(t.Context(), question())
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestTextThatIsCutOffIsAnAnswer(t *testing.T) {
 	require.Nil(t, r.Cost, "no prices")
 }
 
-func TestAPIThatIsAwayIsUnreachable(t *testing.T) {
+func TestUnreachableAPIIsAnError(t *testing.T) {
 	a := newAPI(t, answer{})
 	m := newModel(t, a, claude.Settings{Attempts: 1})
 	a.Close()
@@ -195,7 +195,7 @@ func TestAPIThatIsAwayIsUnreachable(t *testing.T) {
 	require.NotContains(t, err.Error(), "127.0.0.1")
 }
 
-func TestAPIThatHangsIsLeft(t *testing.T) {
+func TestRequestTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -211,7 +211,7 @@ func TestAPIThatHangsIsLeft(t *testing.T) {
 	require.ErrorIs(t, err, claude.ErrTimeout)
 }
 
-func TestStopEndsTheQuestion(t *testing.T) {
+func TestCanceledContextEndsTheRequest(t *testing.T) {
 	a := newAPI(t, refused(529, "overloaded_error", "retry-after-ms", "3600000"))
 	ctx, stop := context.WithCancel(t.Context())
 	asked := make(chan error, 1)
@@ -225,7 +225,7 @@ func TestStopEndsTheQuestion(t *testing.T) {
 	require.ErrorIs(t, <-asked, context.Canceled)
 }
 
-func TestAddressComesFromTheSDKsVariable(t *testing.T) {
+func TestEnvironmentSetsTheAddress(t *testing.T) {
 	a := newAPI(t, said("end_turn", `[{"type":"text","text":"N4."}]`))
 	t.Setenv("ANTHROPIC_BASE_URL", a.URL)
 	m, err := claude.New(claude.Settings{Key: key})
@@ -236,7 +236,7 @@ func TestAddressComesFromTheSDKsVariable(t *testing.T) {
 	require.Contains(t, a.bodies[0], `"model":"`+claude.DefaultName+`"`)
 }
 
-func TestBadSettingsAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRejected(t *testing.T) {
 	for _, s := range []claude.Settings{
 		{},
 		{Key: " "},

@@ -9,34 +9,34 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Why an answer is none.
+// The errors of responses that are not a reply.
 var (
-	ErrAnswer    = errors.New("claude: answer cannot be read")
+	ErrAnswer    = errors.New("claude: response cannot be read")
 	ErrRefused   = errors.New("claude: the model refused to answer")
-	ErrPaused    = errors.New("claude: the model paused, which it does for tools of the API's own only")
-	ErrTruncated = errors.New("claude: answer is longer than max_tokens")
+	ErrPaused    = errors.New("claude: the model paused, which it does only for server tools")
+	ErrTruncated = errors.New("claude: response was cut off at the token limit")
 )
 
-// reply is what an answer says. Text that was cut off at max_tokens is an answer all the same; a call is not, for its
-// input would be another one.
-func (m *Model) reply(said *anthropic.Message) (think.Reply, error) {
-	u := said.Usage
+// reply translates a response. A text that was cut off at the token limit is still a reply. A response with tool calls is
+// not, because their input may be incomplete.
+func (m *Model) reply(response *anthropic.Message) (think.Reply, error) {
+	u := response.Usage
 	r := think.Reply{
 		InputTokens:  u.InputTokens + u.CacheCreationInputTokens + u.CacheReadInputTokens,
 		OutputTokens: u.OutputTokens,
 		Cost:         m.settings.Prices.cost(u),
 	}
-	for _, b := range said.Content {
+	for _, b := range response.Content {
 		switch b.Type {
 		case "text":
 			r.Blocks = append(r.Blocks, think.Block{Text: b.Text})
 		case "tool_use":
 			r.Blocks = append(r.Blocks, think.Block{Call: &think.Call{ID: b.ID, Name: b.Name, Input: topics.Raw(b.Input)}})
 		}
-		// There are no others: neither thinking nor tools of the API's own are asked for.
+		// There are no other types: the request enables neither thinking nor server tools.
 	}
 	calls := len(r.Calls()) > 0
-	switch said.StopReason {
+	switch response.StopReason {
 	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence:
 		return r, nil
 	case anthropic.StopReasonToolUse:
@@ -58,17 +58,17 @@ func (m *Model) reply(said *anthropic.Message) (think.Reply, error) {
 	}
 }
 
-// Prices are dollars for a million tokens.
+// Prices are token prices in dollars per million tokens.
 type Prices struct{ Input, Output float64 }
 
-// What tokens cost that are written to the prompt cache, or read from it, in relation to others.
+// The prices of tokens that are written to or read from the prompt cache, relative to input tokens.
 const (
 	cacheWrite = 1.25
 	cacheRead  = 0.1
 	perMillion = 1e6
 )
 
-// cost is what an answer costs, nil without prices.
+// cost returns the cost of a response in dollars, nil without prices.
 func (p *Prices) cost(u anthropic.Usage) *float64 {
 	if p == nil {
 		return nil

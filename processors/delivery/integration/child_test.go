@@ -17,24 +17,24 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What a child is told: what it is, of which pipeline, and where the receivers are.
+// The environment variables of a child process.
 const (
-	childPart      = "TURNTABLE_DELIVERY_CHILD"
+	childRole      = "TURNTABLE_DELIVERY_CHILD"
 	childBrokers   = "TURNTABLE_DELIVERY_BROKERS"
 	childAgent     = "TURNTABLE_DELIVERY_AGENT"
 	childGuarantee = "TURNTABLE_DELIVERY_GUARANTEE"
 	childMapping   = "TURNTABLE_DELIVERY_MAPPING"
 )
 
-// The parts that are killed. Two are processes of their own, to be killed as processes are.
+// The roles that the kill test kills. The processor and the sink run in child processes, so that they can be killed.
 const (
-	partProcessor = "processor"
-	partSink      = "sink"
-	partReceiver  = "receiver"
+	roleProcessor = "processor"
+	roleSink      = "sink"
+	roleReceiver  = "receiver"
 )
 
-// underKills are the rules of deliveries while everything is killed.
-func underKills() []delivery.Option {
+// killOptions are the options of the delivery group in the kill test.
+func killOptions() []delivery.Option {
 	return []delivery.Option{
 		delivery.WithLease(lease),
 		delivery.WithDefaultService(delivery.Service{
@@ -44,29 +44,29 @@ func underKills() []delivery.Option {
 	}
 }
 
-// beChild makes the test binary be a part, until it is killed or its parent has gone.
-func beChild(part string) {
+// runChild runs a role in this process until it is killed or its parent has ended.
+func runChild(role string) {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
 	brokers, agent := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childAgent)
 	var err error
-	switch part {
-	case partProcessor:
-		err = beProcessor(brokers, agent, processors.Guarantee(os.Getenv(childGuarantee)))
+	switch role {
+	case roleProcessor:
+		err = runProcessor(brokers, agent, processors.Guarantee(os.Getenv(childGuarantee)))
 	default:
-		err = beSink(brokers, agent, os.Getenv(childMapping))
+		err = runSink(brokers, agent, os.Getenv(childMapping))
 	}
-	log.Fatal(part, " ends: ", err)
+	log.Fatal(role, " ended: ", err)
 }
 
-func beProcessor(brokers []string, agent string, guarantee processors.Guarantee) error {
+func runProcessor(brokers []string, agent string, guarantee processors.Guarantee) error {
 	catalog, err := topics.For(agent, topics.WithDeliveries())
 	if err != nil {
 		return err
 	}
-	graph, err := delivery.Graph(agent, underKills()...)
+	graph, err := delivery.Graph(agent, killOptions()...)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func beProcessor(brokers []string, agent string, guarantee processors.Guarantee)
 	return p.Run(context.Background())
 }
 
-func beSink(brokers []string, agent, mapping string) error {
+func runSink(brokers []string, agent, mapping string) error {
 	services, err := sink.ParseServices(mapping)
 	if err != nil {
 		return err
@@ -92,25 +92,25 @@ func beSink(brokers []string, agent, mapping string) error {
 	if err != nil {
 		return err
 	}
-	// The brokers wait for a dead member for as long as its session; kfake, where another one joins before that has
-	// ended, for as long as a rebalance may take.
+	// The brokers wait for a dead member until its group session expires. If another member joins before that, kfake waits
+	// for max.poll.interval.ms.
 	return s.Run(context.Background(), brokers, processors.WithProperties(map[string]string{
 		"session.timeout.ms": "1000", "heartbeat.interval.ms": "100", "max.poll.interval.ms": "8000",
 	}))
 }
 
-// child is a part that runs as a process. kill sends SIGKILL.
+// child is a role that runs in a process. kill sends SIGKILL.
 type child struct{ kill func() }
 
-func (r *rig) child(part, mapping string) *child {
+func (r *fixture) child(role, mapping string) *child {
 	r.t.Helper()
 	self, err := os.Executable()
 	require.NoError(r.t, err)
 	cmd := exec.CommandContext(r.t.Context(), self)
-	cmd.Env = append(os.Environ(), childPart+"="+part, childBrokers+"="+strings.Join(r.brokers, ","),
+	cmd.Env = append(os.Environ(), childRole+"="+role, childBrokers+"="+strings.Join(r.brokers, ","),
 		childAgent+"="+r.agent, childGuarantee+"="+string(r.guarantee), childMapping+"="+mapping)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe() // its end tells the child that its parent has gone
+	stdin, err := cmd.StdinPipe() // its end of file tells the child that the parent has ended
 	require.NoError(r.t, err)
 	require.NoError(r.t, cmd.Start())
 	dead := false

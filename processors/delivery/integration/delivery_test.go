@@ -27,8 +27,8 @@ func quick(budget time.Duration) delivery.Option {
 	})
 }
 
-// nobody is an address that refuses connections.
-func nobody(t *testing.T) string {
+// closedPort returns the URL of a port on which nothing listens.
+func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -36,48 +36,48 @@ func nobody(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-func TestHealthyReceiversAreServedBesideThoseThatAreDown(t *testing.T) {
+func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		// Only those that are down are given up early: whatever a busy machine does, healthy ones are served at once.
-		r := newRig(t, guarantee, quick(patience), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
+		// Only deliveries to receivers that are down have a short budget, so that a slow machine fails no healthy receiver.
+		r := newFixture(t, guarantee, quick(patience), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
 			delivery.WithLease(patience), delivery.WithRoutes(time.Hour, patience),
 			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
 		r.timeout = patience
 		r.run(delivery.Graph, "deliveries")
 		healthy, busy := newReceiver(t), newReceiver(t)
-		var asked atomic.Int64
+		var busyRequests atomic.Int64
 		busy.answer = func(w http.ResponseWriter, _ *http.Request, _ string) {
 			w.Header().Set("Retry-After", "1")
 			code := http.StatusTooManyRequests
-			if asked.Add(1) > 1 {
+			if busyRequests.Add(1) > 1 {
 				code = http.StatusOK
 			}
 			w.WriteHeader(code)
 		}
-		r.sink(fmt.Sprintf("healthy:http://%s,busy:http://%s,down:%s", healthy.address, busy.address, nobody(t)), "sink")
+		r.sink(fmt.Sprintf("healthy:http://%s,busy:http://%s,down:%s", healthy.address, busy.address, closedPort(t)), "sink")
 		r.watch()
 		for i := range 90 {
-			r.ask(number(i), []string{"healthy", "down", "unknown"}[i%3], i%2 == 0)
+			r.writeRouteAndOutput(number(i), []string{"healthy", "down", "unknown"}[i%3], i%2 == 0)
 		}
-		r.ask("busy", "busy", true)
+		r.writeRouteAndOutput("busy", "busy", true)
 		require.Equal(t, map[topics.Outcome]int{topics.OutcomeDelivered: 31, topics.OutcomeDead: 60}, r.await(91))
 		bodies, repeats := healthy.taken()
 		require.Len(t, bodies, 30)
 		require.Zero(t, repeats)
 		require.Contains(t, bodies, `{"result":"answer to s3"} Bearer token of s3`)
-		require.GreaterOrEqual(t, asked.Load(), int64(2))
+		require.GreaterOrEqual(t, busyRequests.Load(), int64(2))
 	})
 }
 
-func TestDeadDeliveryIsRequeuedByItsOperator(t *testing.T) {
-	r := newRig(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(patience))
+func TestDeadDeliveryIsRequeued(t *testing.T) {
+	r := newFixture(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(patience))
 	r.timeout = patience
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)
 	receiver.kill()
 	r.sink("harbor:http://"+receiver.address, "sink")
 	r.watch()
-	r.ask("s", "harbor", true)
+	r.writeRouteAndOutput("s", "harbor", true)
 	require.Equal(t, map[topics.Outcome]int{topics.OutcomeDead: 1}, r.await(1))
 	receiver.restart()
 	r.mu.Lock()

@@ -1,3 +1,3 @@
-// Package integration holds the tests of package delivery against a broker: both groups, sinks and receivers over real
-// HTTP, kills of each, and a receiver that never answers. There is nothing in it to import.
+// Package integration tests package delivery against a broker: both groups, sinks, and receivers over HTTP, with kills of
+// each and with an unresponsive receiver. It contains only tests.
 package integration

@@ -11,8 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if part := os.Getenv(childPart); part != "" {
-		beChild(part)
+	if role := os.Getenv(childRole); role != "" {
+		runChild(role)
 	}
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -15,12 +15,12 @@ import (
 type receiver struct {
 	t       testing.TB
 	address string
-	answer  func(w http.ResponseWriter, r *http.Request, key string) // before it takes one; nil takes all
+	answer  func(w http.ResponseWriter, r *http.Request, key string) // called instead of accepting the request, if not nil
 
 	mu     sync.Mutex
 	server *http.Server
 	bodies map[string]string // by key
-	calls  map[string]int
+	calls  map[string]int    // requests by key
 }
 
 func newReceiver(t testing.TB) *receiver {
@@ -41,14 +41,14 @@ func (r *receiver) serve(l net.Listener) {
 	go func() { _ = server.Serve(l) }()
 }
 
-// kill cuts all connections.
+// kill closes the listener and all connections.
 func (r *receiver) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.server.Close()
 }
 
-// restart listens again where it did.
+// restart listens on the same address again.
 func (r *receiver) restart() {
 	r.t.Helper()
 	var l net.Listener
@@ -79,7 +79,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// taken are the deliveries that it took, and repeats how many calls came besides.
+// taken returns the accepted deliveries, and how many requests repeated one of them.
 func (r *receiver) taken() (bodies []string, repeats int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

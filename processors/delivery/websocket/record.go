@@ -94,7 +94,7 @@ func appendWithoutTokens(b []byte, d *jsontext.Decoder) ([]byte, error) {
 }
 
 func namesToken(quoted []byte) bool {
-	name, _ := jsontext.AppendUnquote(nil, quoted) // an invalid name is not a token's
+	name, _ := jsontext.AppendUnquote(nil, quoted) // the name of a token has no invalid characters
 	return strings.EqualFold(string(name), "bearerToken") || strings.EqualFold(string(name), "bearer_token")
 }
 

@@ -50,7 +50,7 @@ func TestBlocksNeverOverlap(t *testing.T) {
 	}, "\n"), taken(t, &turn))
 }
 
-func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
+func TestCallIsUpdatedUntilItsResult(t *testing.T) {
 	var turn bridge.Turn
 	turn.Call("t", topics.Raw(`"first"`), nil)
 	for _, input := range []string{``, `null`, `{ }`, `{"a":1}`, `{"a":1}`, `{}`} {
@@ -68,7 +68,7 @@ func TestCallsAreRefreshedAndSettledOnce(t *testing.T) {
 	}, "\n"), taken(t, &turn))
 }
 
-func TestWhatNestsTooDeepIsNamed(t *testing.T) {
+func TestTooDeepEventFails(t *testing.T) {
 	var turn bridge.Turn
 	turn.Call("t", nil, topics.Raw(strings.Repeat("[", fold.MaxDepth)+strings.Repeat("]", fold.MaxDepth)))
 	turn.Done("end_turn")
@@ -77,7 +77,7 @@ func TestWhatNestsTooDeepIsNamed(t *testing.T) {
 	require.Len(t, events, 1)
 }
 
-func TestReadersTakeAnything(t *testing.T) {
+func TestReadersAcceptAnyValue(t *testing.T) {
 	for _, v := range []string{``, `null`, `5`, `[]`, `{}`, `[null,1]`, `"x"`} {
 		value := topics.Raw(v)
 		require.Nil(t, bridge.Get(value, "a", "b"))

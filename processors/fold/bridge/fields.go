@@ -9,13 +9,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Fields are the members of a JSON object under construction, each with a comma before it.
+// Fields are the members of a JSON object under construction. The zero value is an object without members.
 type Fields []byte
 
 // Text adds a string.
 func (f Fields) Text(name, value string) Fields { return append(f.name(name), Text(value)...) }
 
-// Value adds a value as it is; nothing for nil.
+// Value adds a JSON value unchanged. A nil value is left out.
 func (f Fields) Value(name string, value topics.Raw) Fields {
 	if len(value) == 0 {
 		return f
@@ -28,7 +28,7 @@ func (f Fields) Flag(name string, value bool) Fields { return strconv.AppendBool
 
 func (f Fields) name(name string) Fields { return append(append(append(f, ','), Text(name)...), ':') }
 
-// Object is the finished object.
+// Object returns the object.
 func (f Fields) Object() topics.Raw {
 	if len(f) == 0 {
 		return topics.Raw("{}")
@@ -36,13 +36,13 @@ func (f Fields) Object() topics.Raw {
 	return append(append([]byte{'{'}, f[1:]...), '}')
 }
 
-// Text is a string as JSON. What is no UTF-8 becomes U+FFFD.
+// Text returns a string as JSON. Invalid UTF-8 becomes U+FFFD.
 func Text(s string) topics.Raw {
 	quoted, _ := jsontext.AppendQuote(nil, s)
 	return quoted
 }
 
-// Get follows names into an object; nil for what is absent or null.
+// Get returns the member of an object, or of nested objects, at the path names; nil if it is absent or null.
 func Get(object topics.Raw, names ...string) topics.Raw {
 	for _, name := range names {
 		object, _ = topics.Lookup(object, name)
@@ -50,7 +50,7 @@ func Get(object topics.Raw, names ...string) topics.Raw {
 	return object
 }
 
-// String is the text of a JSON string; empty for everything else.
+// String returns the text of a JSON string; empty for any other value.
 func String(v topics.Raw) string {
 	if jsontext.Value(v).Kind() != '"' {
 		return ""
@@ -59,7 +59,7 @@ func String(v topics.Raw) string {
 	return string(text)
 }
 
-// Elements are the elements of an array that are not null; none for everything else.
+// Elements returns the elements of an array that are not null; nil for any other value.
 func Elements(array topics.Raw) []topics.Raw {
 	if jsontext.Value(array).Kind() != '[' {
 		return nil

@@ -1,6 +1,6 @@
-// Package bridge writes the canonical events of a turn for bridges from other vocabularies, and keeps the order that
-// the vocabulary promises: one block open at a time, a call closes it, a result comes once and after its call. The
-// bridges themselves are packages of their own, so that nobody links what is not used.
+// Package bridge builds the events of a turn for packages that translate other event formats. Turn guarantees the order
+// that fold expects: at most one open block, which a tool call closes, and one result per call. Each translation is a
+// package of its own below this one, so that a program links only those it uses.
 package bridge
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Turn collects the events of one turn. Values are JSON and go into the events byte for byte; nil is left out. The zero
-// value is ready. It is not safe for concurrent use.
+// Turn collects the events of one turn. Values are JSON and are copied into the events unchanged; nil values are left out.
+// The zero value is ready to use. It is not safe for concurrent use.
 type Turn struct {
 	events []fold.Event
 	err    error
@@ -37,10 +37,11 @@ var (
 	thoughtBlock = kind{"reason-", "thought_start", "thought_delta", "thought_end"}
 )
 
-// Text adds a piece of the assistant's text, a JSON string, to the open block or opens one. An empty piece is nothing.
+// Text adds a piece of the assistant's text, a JSON string, to the open message block. It opens one if necessary. An empty
+// string and any other value are ignored.
 func (t *Turn) Text(piece topics.Raw) { t.piece(&messageBlock, piece) }
 
-// Thought adds a piece of its reasoning.
+// Thought adds a piece of the assistant's reasoning to the open thought block, as Text does to the message block.
 func (t *Turn) Thought(piece topics.Raw) { t.piece(&thoughtBlock, piece) }
 
 func (t *Turn) piece(k *kind, piece topics.Raw) {
@@ -56,7 +57,7 @@ func (t *Turn) piece(k *kind, piece topics.Raw) {
 	t.Emit(k.delta, Fields{}.Text("id", t.id).Value("delta", piece))
 }
 
-// Close closes the open block, if there is one: what follows begins a new message.
+// Close closes the open block, if there is one. Later text begins a new message.
 func (t *Turn) Close() {
 	if t.open != nil {
 		t.Emit(t.open.end, Fields{}.Text("id", t.id))
@@ -64,8 +65,8 @@ func (t *Turn) Close() {
 	}
 }
 
-// Call announces a tool call, or refreshes its input: only where there is some (not nil, null or {}), it differs from
-// what was said last, and the call has no result yet. A refresh keeps the first name.
+// Call adds a tool call and closes the open block. If the call exists, it updates the call's input and keeps its first
+// name. An update is ignored if the input is empty (nil, null or {}) or unchanged, or if the call has a result.
 func (t *Turn) Call(id string, name, input topics.Raw) {
 	if c := t.calls[id]; c != nil {
 		if c.settled || empty(input) || bytes.Equal(c.input, input) {
@@ -82,11 +83,11 @@ func (t *Turn) Call(id string, name, input topics.Raw) {
 	t.Emit("tool_call", Fields{}.Text("id", id).Value("name", name).Value("input", input))
 }
 
-// Called reports whether a call was announced.
+// Called reports whether a call with that id was added.
 func (t *Turn) Called(id string) bool { return t.calls[id] != nil }
 
-// Result closes a call, once; what comes again for it is left out. An output that is no string is the text of its JSON,
-// and beside that the structured data of the result.
+// Result adds the result of a call. Further results of the call are ignored. An output that is not a string becomes the
+// text of its JSON, and is also added as the result's structured data.
 func (t *Turn) Result(id string, output topics.Raw, isError bool) {
 	if c := t.calls[id]; c != nil {
 		if c.settled {
@@ -101,7 +102,7 @@ func (t *Turn) Result(id string, output topics.Raw, isError bool) {
 	t.Emit("tool_result", Fields{}.Text("id", id).Value("output", output).Value("data", data).Flag("isError", isError))
 }
 
-// Usage says what the turn used so far; nil is left out.
+// Usage adds the token counts and the cost of the turn so far.
 func (t *Turn) Usage(input, output, total, cost topics.Raw) {
 	f := Fields{}.Value("input", input).Value("output", output).Value("total", total).Value("cost", cost)
 	if len(f) > 0 {
@@ -109,12 +110,12 @@ func (t *Turn) Usage(input, output, total, cost topics.Raw) {
 	}
 }
 
-// Data is an event of no meaning to a batch: a plan, a status.
+// Data adds an event that does not change a batch, such as a plan or a status.
 func (t *Turn) Data(name string, data topics.Raw) {
 	t.Emit("data", Fields{}.Text("name", name).Value("data", data))
 }
 
-// File is a file that the assistant shows.
+// File adds a file that the assistant shows.
 func (t *Turn) File(url, mediaType string) {
 	t.Emit("file", Fields{}.Text("url", url).Text("mediaType", mediaType))
 }
@@ -136,7 +137,7 @@ func (t *Turn) Done(stopReason string) {
 	t.Emit("done", f)
 }
 
-// Emit adds any event.
+// Emit adds an event of any type.
 func (t *Turn) Emit(kind string, fields Fields) {
 	data := append(Fields{}.Text("type", kind), fields...)
 	e, err := fold.NewEvent(kind, data.Object())
@@ -148,7 +149,7 @@ func (t *Turn) Emit(kind string, fields Fields) {
 	}
 }
 
-// Take returns the events since the last Take; they are the caller's. An event that could not be made (it nests deeper
+// Take returns the events since the last Take. The caller owns the slice. An event that is invalid (it nests deeper
 // than fold.MaxDepth) is missing, and the error says so.
 func (t *Turn) Take() ([]fold.Event, error) {
 	events, err := t.events, t.err

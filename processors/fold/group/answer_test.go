@@ -47,7 +47,7 @@ func asking(t tester, request string, result topics.AgentResult) (*play, effects
 	return p, p.handle(terminalRecord(t, "t", 6, r))
 }
 
-func TestCompletedTurnGoesOnAsAThinkResponse(t *testing.T) {
+func TestCompleteTurnEmitsAThinkResponse(t *testing.T) {
 	p, es := asking(t, askedRequest, okResult("end_turn"))
 	responses, failures := es.answers()
 	require.Empty(t, failures)
@@ -67,7 +67,7 @@ func TestCompletedTurnGoesOnAsAThinkResponse(t *testing.T) {
 	p.settle()
 }
 
-func TestTurnThatWasNotCompletedGoesOnAsAFailure(t *testing.T) {
+func TestFailedTurnEmitsAThinkFailure(t *testing.T) {
 	_, es := asking(t, askedRequest, topics.AgentResult{})
 	responses, failures := es.answers()
 	require.Empty(t, responses)
@@ -76,7 +76,7 @@ func TestTurnThatWasNotCompletedGoesOnAsAFailure(t *testing.T) {
 	require.Equal(t, topics.ReasonRunFailed, *failures[0].Reason)
 }
 
-func TestPausedTurnIsNoAnswer(t *testing.T) {
+func TestPausedTurnEmitsNoAnswer(t *testing.T) {
 	_, es := asking(t, askedRequest, okResult("paused"))
 	responses, failures := es.answers()
 	require.Empty(t, responses)
@@ -94,7 +94,7 @@ func TestAnswerWithoutARequestHasNoConversation(t *testing.T) {
 	require.Zero(t, *responses[0].TotalSessionCost)
 }
 
-func TestAnswerThatFitsIntoNoRecordIsAFailure(t *testing.T) {
+func TestTooLargeAnswerIsAFailure(t *testing.T) {
 	_, es := asking(t, strings.Replace(askedRequest, "before", strings.Repeat("x", DefaultRules().eventLimit()-200), 1),
 		okResult("end_turn"))
 	responses, _ := es.answers()
@@ -111,7 +111,7 @@ func TestAnswerThatFitsIntoNoRecordIsAFailure(t *testing.T) {
 	require.Equal(t, "complete", outcomeOf(p.only("t")), "the batch is whole")
 }
 
-func TestRequestsAreKeptOnlyWhereTheyAreNeeded(t *testing.T) {
+func TestRequestIsKeptOnlyForThinkResponses(t *testing.T) {
 	p := newPlay(t)
 	p.handle(streamRecord(t, topics.AgentEvent{
 		TurnID: "t", Seq: 1, Request: topics.Raw(askedRequest), Event: topics.Raw(startEvent("m")),
@@ -171,7 +171,7 @@ func TestCancelledTurnWithARequestNamesItsInput(t *testing.T) {
 	require.Equal(t, topics.ReasonCancelled, *failures[0].Reason)
 }
 
-func TestRequestThatDoesNotFitIsKeptWithoutItsHistory(t *testing.T) {
+func TestTooLargeRequestIsKeptWithoutItsHistory(t *testing.T) {
 	large := strings.Replace(askedRequest, "before", strings.Repeat("x", DefaultRules().eventLimit()), 1)
 	_, es := asking(t, large, topics.AgentResult{})
 	_, failures := es.answers()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Whatever stands on the stream, nothing panics, the row stays small, and in the end nothing is left of it.
+// For any records, nothing panics, the row stays small, and it is deleted in the end.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
 		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"event":{"type":"message_start","id":"m"}}

@@ -32,7 +32,7 @@ func TestDoneTurnWithAGapWaitsForTheMissingRecord(t *testing.T) {
 	p.settle()
 }
 
-func TestDoneTurnWhoseGapStaysOpenFails(t *testing.T) {
+func TestDoneTurnFailsIfItsGapStaysOpen(t *testing.T) {
 	p := playGapBehindDone(t)
 	require.Empty(t, p.until(p.rules.GapAfter-time.Millisecond).batches())
 	require.Len(t, p.until(time.Millisecond).batches(), 1)
@@ -55,8 +55,7 @@ func TestGraceOfADoneTurnBeginsWhenItsGapCloses(t *testing.T) {
 	require.JSONEq(t, `{"input":3}`, b.Usage.String(), "the record behind the gap counts")
 }
 
-// In any order, with any record lost and any time between two records: a turn that is closed as complete has every
-// record that came for it.
+// With any order, lost records and times between records, a complete turn contains all of its received records.
 func TestTurnWithAKnownGapIsNeverComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "records")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTurnThatIsTooLargeKeepsWhatCameBefore(t *testing.T) {
+func TestTooLargeTurnKeepsItsFirstEvents(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.TurnLimit = 4 << 10 })
 	p.handle(eventRecord(t, "t", 1, startEvent("m")))
 	seq := int64(1)
@@ -26,7 +26,7 @@ func TestTurnThatIsTooLargeKeepsWhatCameBefore(t *testing.T) {
 	require.Empty(t, p.handle(eventRecord(t, "t", seq+1, deltaEvent("m", "more"))))
 }
 
-func TestBatchThatFitsIntoNoRecordIsCut(t *testing.T) {
+func TestTooLargeBatchIsReduced(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.TurnLimit = minRecord, 1<<20 })
 	for i := range 40 {
 		p.handle(eventRecord(t, "t", int64(i+1),
@@ -39,7 +39,7 @@ func TestBatchThatFitsIntoNoRecordIsCut(t *testing.T) {
 	require.Contains(t, b.Messages.String(), `"content":"0x`)
 }
 
-func TestOneTurnTooManyExpiresTheQuietest(t *testing.T) {
+func TestOneTurnTooManyExpiresTheLeastRecentlyActive(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.OpenLimit = 2 })
 	p.begin("a")
 	p.now = p.now.Add(time.Second)
@@ -54,7 +54,7 @@ func TestOneTurnTooManyExpiresTheQuietest(t *testing.T) {
 	require.Equal(t, "expired silence", outcomeOf(p.only("c")))
 }
 
-func TestTurnsAreForgottenAtLast(t *testing.T) {
+func TestClosedTurnsAreForgotten(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.RememberCount = 100 })
 	for i := range 300 {
 		p.handle(terminalRecord(t, fmt.Sprintf("t%d", i), 1, okResult("end_turn")))
@@ -69,7 +69,7 @@ func TestTurnsAreForgottenAtLast(t *testing.T) {
 	require.Nil(t, p.row)
 }
 
-func TestTableWithoutPartsHoldsThemInTheRow(t *testing.T) {
+func TestTableWithoutPartsStoresThemInTheRow(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.SessionLimit = 20_000 })
 	p.whole = true
 	p.begin("a")

@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// tester is what tests and rapid's checks have in common.
+// tester is the common interface of tests and rapid's checks.
 type tester interface {
 	require.TestingT
 	Helper()
@@ -21,19 +21,19 @@ type tester interface {
 
 var quay, _ = topics.For("quay")
 
-// play is a session under test: inputs in, effects out, the row encoded and decoded between any two inputs.
+// play applies inputs to a session and collects the effects. It encodes and decodes the row between two inputs.
 type play struct {
 	tb    tester
 	rules Rules
 	now   time.Time
 	row   []byte
 	parts map[uint32][]byte
-	// whole says that the table takes no parts.
+	// whole means that the table does not support parts.
 	whole bool
 	past  []Input
-	// batches are all that went out, by id.
+	// batches are the emitted batches, by id.
 	batches map[string][]topics.BatchMessage
-	// written counts the bytes of rows and parts that went into the table.
+	// written counts the bytes of rows and parts that were written to the table.
 	written int
 }
 
@@ -49,7 +49,7 @@ func newPlay(t tester, change ...func(*Rules)) *play {
 	return p
 }
 
-// streamRecord is an input of agent-events, as the codec reads it.
+// streamRecord returns a record of agent-events as the codec decodes it.
 func streamRecord(t tester, e topics.AgentEvent) Input {
 	t.Helper()
 	if e.SessionID == "" {
@@ -88,7 +88,7 @@ const plainDone = `{"type":"done","data":{"type":"done"}}`
 
 func doneWith(reason string) string { return `{"type":"done","data":{"stopReason":"` + reason + `"}}` }
 
-// handle applies an input and performs all its effects.
+// handle applies an input and executes all its effects.
 func (p *play) handle(in Input) effects {
 	p.tb.Helper()
 	out := p.decide(in)
@@ -108,12 +108,12 @@ func (p *play) decide(in Input) Outcome {
 	return out
 }
 
-// crash applies an input, performs so many of its effects and forgets the rest.
+// crash applies an input and executes only the first of its effects.
 func (p *play) crash(in Input, performed int) {
 	p.tb.Helper()
 	out := p.decide(in)
 	for _, e := range out.Effects[:min(performed, len(out.Effects))] {
-		if _, gone := e.(PartDeleted); !gone { // these come behind the row
+		if _, deleted := e.(PartDeleted); !deleted { // parts are deleted after the row is written
 			p.do(e)
 		}
 	}
@@ -170,7 +170,7 @@ func (p *play) perform(in Input, out Outcome) {
 			require.Greater(p.tb, at, p.now.UnixMilli(), "what is due is done")
 		}
 	}
-	// What a crash left behind may be there too, unnamed.
+	// Parts that a crash left behind can exist, too. The row does not refer to them.
 	for _, n := range p.named() {
 		if _, there := p.parts[n]; !there {
 			require.Fail(p.tb, "the row names a part that is not there")
@@ -178,7 +178,7 @@ func (p *play) perform(in Input, out Outcome) {
 	}
 }
 
-// named are the parts that the row names.
+// named returns the parts that the row refers to.
 func (p *play) named() (numbers []uint32) {
 	row := p.state()
 	for _, t := range row.GetOpen() {
@@ -233,7 +233,7 @@ func (p *play) until(d time.Duration) (all effects) {
 	}
 }
 
-// settle fires deadlines until nothing of the session is left.
+// settle fires deadlines until the session's row is deleted.
 func (p *play) settle() (all effects) {
 	p.tb.Helper()
 	for p.row != nil {
@@ -243,7 +243,7 @@ func (p *play) settle() (all effects) {
 	return all
 }
 
-// only is the batch of a turn, which has one.
+// only returns the one batch of a turn.
 func (p *play) only(turn string) topics.BatchMessage {
 	p.tb.Helper()
 	list := p.batches[recordID("s", turn, "batch")]
@@ -253,7 +253,7 @@ func (p *play) only(turn string) topics.BatchMessage {
 
 type effects []Effect
 
-// batches are those that went out.
+// batches returns the emitted batches.
 func (es effects) batches() (list []topics.BatchMessage) {
 	for _, e := range es {
 		if m, ok := e.(Emit); ok {
@@ -265,7 +265,7 @@ func (es effects) batches() (list []topics.BatchMessage) {
 	return list
 }
 
-// letters are the reasons of what was dead-lettered.
+// letters returns the reasons of the dead letters.
 func (es effects) letters() (reasons []string) {
 	for _, e := range es {
 		if l, ok := e.(DeadLetter); ok {

@@ -13,7 +13,7 @@ import (
 
 var noon = time.UnixMilli(1_790_000_000_000).UTC()
 
-// bench is the group without a broker, and everything that it writes.
+// bench runs the group without a broker and collects everything that it writes.
 type bench struct {
 	*processortest.Driver
 	topics   topics.Catalog
@@ -57,7 +57,7 @@ func (b *bench) reason(r processortest.Record[[]byte]) string {
 	return string(r.Headers[topics.HeaderErrorReason])
 }
 
-func TestTurnGivesOneBatchUnderItsSession(t *testing.T) {
+func TestTurnEmitsOneBatchUnderItsSession(t *testing.T) {
 	b := newBench(t)
 	b.say("t", "Hello")
 	for i := range 100 {
@@ -101,7 +101,7 @@ func TestRecordUnderAWrongKeyIsFoldedUnderItsSession(t *testing.T) {
 	require.Equal(t, "s", b.batches.Next().Key)
 }
 
-func TestPoisonIsDeadLetteredAndNothingElseIsLost(t *testing.T) {
+func TestPoisonIsDeadLetteredAndNoOtherRecordIsLost(t *testing.T) {
 	b := newBench(t)
 	b.say("t", "Hello")
 	for _, record := range []string{`{`, `{}`, `[]`, `{"session_id":"s","turn_id":"t","attempt":1,"seq":2}`} {
@@ -141,7 +141,7 @@ func TestControlCancels(t *testing.T) {
 	b.controls.PipeRaw("s", nil)
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestInvalidOptionFailsGraph(t *testing.T) {
 	for name, opt := range map[string]group.Option{
 		"window in records": group.WithWindow(0, 1, time.Second),
 		"window in bytes":   group.WithWindow(1, 0, time.Second),

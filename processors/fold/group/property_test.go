@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// scriptOf is a turn's events: anything that a producer may write, sound or not.
+// scriptOf draws a turn's events, valid or not.
 func scriptOf(t *rapid.T) []string {
 	id := rapid.SampledFrom([]string{"a", "b"})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
@@ -44,7 +44,7 @@ func scriptOf(t *rapid.T) []string {
 	}), 0, 60).Draw(t, "script")
 }
 
-// foldedDirectly is what the pure half makes of events.
+// foldedDirectly returns package fold's batch of the events.
 func foldedDirectly(t tester, events []string, end fold.End) string {
 	t.Helper()
 	f := fold.NewFolder()
@@ -58,7 +58,7 @@ func foldedDirectly(t tester, events []string, end fold.End) string {
 	return string(b.AppendRecord(nil))
 }
 
-// foldedByGroup is the same of a record on batch-messages.
+// foldedByGroup returns the same fields of a batch message.
 func foldedByGroup(b topics.BatchMessage) string {
 	failure := "null"
 	if b.Error != nil {
@@ -70,7 +70,7 @@ func foldedByGroup(b topics.BatchMessage) string {
 		b.State, b.PendingInteractions, b.ToolResults, failure, b.Usage, b.MalformedEvents)
 }
 
-// shuffled draws an order of the records in which each is at most so far from its place, with repeats.
+// shuffled draws an order of the records with repeats, in which each is at most a given distance from its position.
 func shuffled(t *rapid.T, records []Input, distance int) []Input {
 	order := make([]int, len(records))
 	place := make([]int, len(records))
@@ -88,9 +88,9 @@ func shuffled(t *rapid.T, records []Input, distance int) []Input {
 	return out
 }
 
-// Shuffled within the window and with repeats, a turn folds to the same batch as in order; with a record missing, to
-// what came before it and the word gap.
-func TestGroupFoldsWhatTheStreamSays(t *testing.T) {
+// Shuffled within the window and with repeats, a turn folds to the same batch as in order. With a missing record, the batch
+// has the events before it and the reason gap.
+func TestGroupBatchIsTheFoldOfTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := scriptOf(t)
 		records := make([]Input, len(events))
@@ -121,8 +121,8 @@ func TestGroupFoldsWhatTheStreamSays(t *testing.T) {
 	})
 }
 
-// Whatever happens to the turns of a session, in whatever order, and wherever the process dies: each has one batch, the
-// fold of a prefix of its last attempt, and all of it where nothing was lost.
+// For any order of records and any crash, each turn has one batch: the fold of a prefix of its last attempt, and of all its
+// events if no record was lost.
 func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlay(t, func(r *Rules) { r.OpenLimit, r.WindowCount = 3, 4 })
@@ -160,7 +160,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 				next[rapid.SampledFrom(names).Draw(t, "turn")]++
 			},
 			"wait": func(t *rapid.T) {
-				// A deadline whose callback dies half way comes again, at the same time.
+				// A deadline whose callback is interrupted by a crash fires again at the same time.
 				if at, ok := rowformat.Deadline(p.row); ok && len(p.state().Open) > 0 && rapid.Bool().Draw(t, "crash") {
 					p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
 					p.crash(DeadlineReached{Session: "s"}, rapid.IntRange(0, 3).Draw(t, "effects"))
@@ -181,7 +181,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 					foldedByGroup(b))
 				continue
 			}
-			// The end of the others is not in their events.
+			// The end of other turns is not in their events.
 			end := fold.End{State: fold.State(b.State)}
 			require.Equal(t, foldedDirectly(t, prefix, end), foldedByGroup(b))
 		}
@@ -193,7 +193,7 @@ func TestEveryTurnHasExactlyOneBatch(t *testing.T) {
 	})
 }
 
-// saw reports whether any record of a turn came.
+// saw reports whether any record of a turn was received.
 func (p *play) saw(turn string) bool {
 	return slices.ContainsFunc(p.past, func(in Input) bool {
 		a, ok := in.(EventReceived)
@@ -201,7 +201,7 @@ func (p *play) saw(turn string) bool {
 	})
 }
 
-// What a turn puts into the table grows with its text, not with the square of it, and a row stays small.
+// The bytes that a turn writes to the table grow linearly with its text, and the row stays small.
 func TestCostOfATurnIsLinear(t *testing.T) {
 	cost := func(n int) (written, text int) {
 		p := newPlay(t)
@@ -219,8 +219,8 @@ func TestCostOfATurnIsLinear(t *testing.T) {
 	t.Logf("5000 deltas of 32 bytes, a row written with each: %.1f times the text", float64(large)/float64(text))
 }
 
-// Turns that alternate name their parts in few bytes too.
-func TestAlternatingTurnsNameTheirPartsInFewBytes(t *testing.T) {
+// The row is also small if the records of several turns alternate.
+func TestAlternatingTurnsReferToPartsInFewBytes(t *testing.T) {
 	p := newPlay(t)
 	for i := range 2000 {
 		for _, turn := range []string{"a", "b", "c"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The widest windows and the most turns that the options take, in the smallest record.
-func TestRowOfManyHeldRecordsStaysARecord(t *testing.T) {
+// The largest windows and the most open turns that the options allow, with the smallest record limit.
+func TestRowWithManyHeldRecordsFitsIntoARecord(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.RecordLimit, r.OpenLimit, r.WindowCount = minRecord, maxOpen, maxWindow })
 	row := &Row{Version: rowVersion, DeadlineMs: 1}
 	for i := range 4 {
@@ -42,8 +42,8 @@ func TestRowOfManyHeldRecordsStaysARecord(t *testing.T) {
 	p.settle()
 }
 
-// Rules that were changed by a restart, or a clock that was set back.
-func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
+// The options were changed by a restart, or the clock was set back.
+func TestEarlyDeadlineIsSetAgain(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	was, _ := rowformat.Deadline(p.row)
@@ -59,7 +59,7 @@ func TestDeadlineThatCameTooEarlyComesAgain(t *testing.T) {
 	require.False(t, p.decideWithout(DeadlineReached{Session: "s"}).Changed, "there is no row to write")
 }
 
-// decideWithout is what an input does to a session without a row.
+// decideWithout applies an input to a session without a row.
 func (p *play) decideWithout(in Input) Outcome {
 	p.tb.Helper()
 	out, err := Apply(nil, in, nil, p.now, p.rules)

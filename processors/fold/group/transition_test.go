@@ -32,7 +32,7 @@ func TestTerminalRecordClosesTheTurnWithItsStopReason(t *testing.T) {
 	p.settle()
 }
 
-func TestWhatComesAfterTheBatchChangesNothing(t *testing.T) {
+func TestRecordsAfterTheBatchChangeNothing(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	p.handle(eventRecord(t, "t", 4, doneWith("paused")))
@@ -79,7 +79,7 @@ func TestDoneWithoutATerminalRecordClosesAfterItsGrace(t *testing.T) {
 	}
 }
 
-func TestTurnEndsAsItsTerminalRecordSays(t *testing.T) {
+func TestTerminalRecordDeterminesTheState(t *testing.T) {
 	text := "out of memory"
 	for _, c := range []struct {
 		name   string
@@ -112,7 +112,7 @@ func TestUsageOfTheTerminalRecordCounts(t *testing.T) {
 	require.Equal(t, `{"input":7,"cost":0.5}`, p.only("t").Usage.String())
 }
 
-func TestRecordsAheadOfAMissingOneAreHeld(t *testing.T) {
+func TestRecordsAfterAMissingOneAreHeld(t *testing.T) {
 	p := newPlay(t)
 	p.handle(eventRecord(t, "t", 3, deltaEvent("m", "lo")))
 	p.handle(eventRecord(t, "t", 2, deltaEvent("m", "Hel")))
@@ -123,7 +123,7 @@ func TestRecordsAheadOfAMissingOneAreHeld(t *testing.T) {
 	p.settle()
 }
 
-func TestGapIsReportedWithWhatCameBeforeIt(t *testing.T) {
+func TestGapEndsTheTurnWithTheEarlierEvents(t *testing.T) {
 	narrow := func(r *Rules) { r.WindowCount = 3 }
 	light := func(r *Rules) { r.WindowBytes = 100 }
 	after := func(n int) func(p *play) {
@@ -174,7 +174,7 @@ func TestGapIsReportedWithWhatCameBeforeIt(t *testing.T) {
 	}
 }
 
-func TestEachGapHasItsTime(t *testing.T) {
+func TestEachGapHasItsOwnTimeout(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	p.handle(eventRecord(t, "t", 5, deltaEvent("m", "b")))
@@ -231,7 +231,7 @@ func TestUserRecordsAreNotFolded(t *testing.T) {
 	require.Equal(t, helloMessages+` "end_turn" null`, contents(p.only("t")))
 }
 
-func TestSilentTurnExpiresWithWhatItHas(t *testing.T) {
+func TestSilentTurnExpiresWithItsEvents(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	require.Empty(t, p.until(29*time.Minute).batches())
@@ -260,7 +260,7 @@ func TestControlCancelsOpenTurns(t *testing.T) {
 	require.Empty(t, p.handle(ControlReceived{Session: "s", Tombstone: true}))
 }
 
-func TestBadRecordsAreRefusedAndNothingElseIsLost(t *testing.T) {
+func TestInvalidRecordIsDeadLetteredAndNoOtherIsLost(t *testing.T) {
 	p := newPlay(t)
 	require.Equal(t, []string{reasonTombstone}, p.handle(EventReceived{Session: "s", Tombstone: true}).letters())
 	long := streamRecord(t, topics.AgentEvent{TurnID: strings.Repeat("x", maxTurnID+1), Seq: 1, Event: topics.Raw("{}")})
@@ -280,7 +280,7 @@ func TestBadRecordsAreRefusedAndNothingElseIsLost(t *testing.T) {
 	require.EqualValues(t, 4, b.MalformedEvents)
 }
 
-func TestLostPartClosesTheTurnWithWhatIsLeft(t *testing.T) {
+func TestLostPartClosesTheTurnWithTheEarlierEvents(t *testing.T) {
 	p := newPlay(t)
 	p.begin("t")
 	for i := range 200 {

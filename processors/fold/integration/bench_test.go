@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// deltas is a turn of so many deltas of one block, each of so many bytes of text, and its terminal record.
+// deltas returns a turn of n deltas of one block with the same size, and its terminal record.
 func deltas(session, turn string, n, bytes int) (events []topics.AgentEvent) {
 	text := fmt.Sprintf("%-*s", bytes, "Berth N4 is free at 18:00.")[:bytes]
 	event := func(raw string) {
@@ -33,7 +33,7 @@ func deltas(session, turn string, n, bytes int) (events []topics.AgentEvent) {
 	})
 }
 
-// changelog is what the group's table topic holds: records, and the bytes of their keys and values.
+// changelog counts the records of the group's table topic, and the bytes of their keys and values.
 func (r *rig) changelog() (records, bytes int) {
 	r.tb.Helper()
 	name := string(r.topics.FoldGroup()) + "-table"
@@ -58,7 +58,7 @@ func (r *rig) changelog() (records, bytes int) {
 			p.EachRecord(func(record *kgo.Record) {
 				records++
 				bytes += len(record.Key) + len(record.Value)
-				// A marker of a transaction may stand behind the last record.
+				// A transaction marker may follow the last record.
 				if slack := left[p.Partition] - record.Offset; slack <= 2 {
 					delete(left, p.Partition)
 				}
@@ -68,8 +68,8 @@ func (r *rig) changelog() (records, bytes int) {
 	return records, bytes
 }
 
-// turnCost plays a turn of deltas of so many bytes and reads what it cost. Where pace is not nil each delta waits for
-// it: it is then a cut of its own.
+// turnCost plays a turn of deltas and returns its cost in the changelog. If pace is not nil, each delta waits for it and is a
+// cut of its own.
 func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace <-chan time.Time) (int, float64) {
 	tb.Helper()
 	r := newRig(tb, guarantee, 1, group.WithTurnLimit(16<<20))
@@ -87,7 +87,7 @@ func turnCost(tb testing.TB, guarantee processors.Guarantee, n, bytes int, pace 
 	return records, float64(written) / float64(n*bytes)
 }
 
-// What a turn costs in the changelog does not grow with the square of its size.
+// The cost of a turn in the changelog grows linearly with its size.
 func TestChangelogOfATurnIsLinear(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		for _, n := range []int{500, 4000} {

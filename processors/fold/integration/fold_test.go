@@ -38,7 +38,7 @@ func (r *rig) states() map[string]string {
 	return states
 }
 
-func TestTurnsEndWhateverComes(t *testing.T) {
+func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		r := newRig(t, guarantee, 4, group.WithGrace(100*time.Millisecond), group.WithSilence(10*time.Second),
 			group.WithWindow(100, 10_000, 5*time.Second), group.WithTurnLimit(20_000))
@@ -49,7 +49,7 @@ func TestTurnsEndWhateverComes(t *testing.T) {
 		for _, poison := range []string{"{", "{}", `{"session_id":"session-1","turn_id":"good","attempt":1}`} {
 			r.sendRaw("session-1", "session-1", []byte(poison))
 		}
-		// Under another key, and to another partition: both come to their session, by the loop.
+		// A record with another key and one in another partition: the loop topic brings both to their session.
 		moved, err := r.topics.AgentEvents.Codec().Marshal(good[50])
 		require.NoError(t, err)
 		r.sendRaw("session-2", "session-2", moved)
@@ -58,7 +58,7 @@ func TestTurnsEndWhateverComes(t *testing.T) {
 		r.sendRaw("session-1", "session-3", moved)
 		require.NoError(t, r.producer.Flush(t.Context()))
 		r.send(good[52:99]...)
-		// The last record of the good turn comes when those that went astray are there.
+		// The last record of the valid turn is sent after the records with a wrong key have arrived.
 		require.Eventually(t, func() bool {
 			value, err := g.Get("session-1")
 			require.NoError(t, err)

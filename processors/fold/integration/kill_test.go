@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// size is a number of the kill test that the environment may set.
+// size returns a parameter of the kill test, which an environment variable can set.
 func size(t *testing.T, name string, usual int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -26,8 +26,8 @@ func size(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// 200 turns of 200 records under each guarantee, two at a time of each of 20 sessions; the processor is
-// killed at random times meanwhile, none of them when all is done.
+// 200 turns of 200 records under each guarantee, two at a time in each of 20 sessions. The processor is killed at random
+// times, always before the last turn has ended.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 6)
@@ -53,7 +53,7 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 		began := time.Now()
 		for i := range kills {
 			require.Eventually(t, func() bool { return r.closed() >= turns*i/(kills+1) }, patience, time.Millisecond)
-			// At a random time, as far away as the next turns take: that depends on the machine.
+			// Kill at a random time within the next turns, whose duration depends on the machine.
 			pause := time.NewTimer(time.Duration(random.Float64() * float64(min(time.Since(began), 300*time.Millisecond))))
 			<-pause.C
 			began = time.Now()
@@ -90,8 +90,8 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	})
 }
 
-// interleave sends the streams, each some records behind the one before it, so that they end one after another. Before
-// a turn ends it waits for the kills that belong before that.
+// interleave sends the streams, each some records after the previous one, so that they end one after another. Before the end
+// of a turn it waits for the kills that come before it.
 func (r *rig) interleave(
 	ctx context.Context, streams [][]topics.AgentEvent, random *rand.Rand, dead <-chan struct{}, kills int,
 ) {

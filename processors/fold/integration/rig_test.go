@@ -53,7 +53,7 @@ func newRig(tb testing.TB, guarantee processors.Guarantee, partitions int32, opt
 	var err error
 	r.topics, err = topics.For(r.agent, topics.WithEvents())
 	require.NoError(tb, err)
-	// As Java's producers put their keys.
+	// Partition like Java's producers.
 	r.producer, err = kgo.NewClient(kgo.SeedBrokers(r.brokers...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond))
 	require.NoError(tb, err)
@@ -166,7 +166,7 @@ func (r *rig) await(turns int) {
 	require.Eventually(r.tb, func() bool { return r.closed() >= turns }, patience, 5*time.Millisecond)
 }
 
-// turnOf is a turn of so many records: text, calls and results, and its terminal record.
+// turnOf returns a turn of n records: text, calls and results, and its terminal record.
 func turnOf(session, turn string, records int) (events []topics.AgentEvent) {
 	add := func(event string) {
 		events = append(events, topics.AgentEvent{
@@ -196,7 +196,7 @@ func turnOf(session, turn string, records int) (events []topics.AgentEvent) {
 	})
 }
 
-// folded is what the pure half makes of a turn's events: the three fields of the batch.
+// folded returns package fold's batch of a turn's events: its first three fields.
 func folded(tb testing.TB, events []topics.AgentEvent) string {
 	tb.Helper()
 	f := fold.NewFolder()

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MediaType is one that the door answers with.
+// MediaType is a media type of the door's responses.
 type MediaType string
 
-// The media types of the door. JSONL is answered as NDJSON.
+// The media types of the door. A request for JSONL is answered as NDJSON.
 const (
 	JSON   MediaType = "application/json"
 	SSE    MediaType = "text/event-stream"
@@ -17,10 +17,10 @@ const (
 	JSONL  MediaType = "application/jsonl"
 )
 
-// Streams reports whether it is the type of a stream.
+// Streams reports whether m is the type of a stream.
 func (m MediaType) Streams() bool { return m == SSE || m == NDJSON || m == JSONL }
 
-// rank decides between types that are asked for alike: the narrower first.
+// rank orders types with the same q-value: the most specific first.
 func (m MediaType) rank() int {
 	switch m {
 	case NDJSON:
@@ -32,21 +32,21 @@ func (m MediaType) rank() int {
 	}
 }
 
-// Accept is what an Accept header asks for. The zero value is no preference.
+// Accept is a parsed Accept header. The zero value is a request without one: it accepts everything.
 type Accept struct {
-	// Wanted are the known types that it names, the most wanted first.
+	// Wanted are the supported types that the header names, by descending q-value.
 	Wanted []MediaType
-	// Refused are those that it names with q=0.
+	// Refused are the supported types that the header names with q=0.
 	Refused []MediaType
-	// Any is set where a range with a wildcard takes others too: all, or those of text or application.
+	// Any is set by the range */*, AnyText by text/*, AnyApplication by application/*.
 	Any, AnyText, AnyApplication bool
 }
 
-// maxRanges bounds what of a header is looked at.
+// maxRanges is the maximum number of ranges that are read; further ranges are ignored.
 const maxRanges = 64
 
-// ParseAccept reads the values of an Accept header as RFC 9110 has it: q-values, any case, parameters. What it does not
-// know asks for nothing; nothing is an error.
+// ParseAccept parses the values of an Accept header according to RFC 9110: q-values, upper and lower case, parameters. At
+// most 64 ranges are read. Unsupported types and malformed ranges are ignored; it never fails.
 func ParseAccept(values ...string) Accept {
 	var a Accept
 	quality := map[MediaType]int{}
@@ -57,8 +57,8 @@ func ParseAccept(values ...string) Accept {
 		name, q := mediaRange(r)
 		switch m := MediaType(name); m {
 		case JSON, SSE, NDJSON, JSONL:
-			if known, ok := quality[m]; ok && known >= q {
-				continue // the better of two counts
+			if earlier, ok := quality[m]; ok && earlier >= q {
+				continue // a type that is named twice has the higher q-value
 			}
 			quality[m] = q
 			a.Refused = without(a.Refused, m)
@@ -86,7 +86,7 @@ func without(list []MediaType, m MediaType) []MediaType {
 	return slices.DeleteFunc(list, func(x MediaType) bool { return x == m })
 }
 
-// allows reports whether a range with a wildcard takes a type.
+// allows reports whether a range with a wildcard includes a type.
 func (a Accept) allows(m MediaType) bool {
 	if slices.Contains(a.Refused, m) {
 		return false
@@ -94,7 +94,7 @@ func (a Accept) allows(m MediaType) bool {
 	return a.Any || a.AnyText && m == SSE || a.AnyApplication && m != SSE
 }
 
-// mediaRange is a range's name in lower case and its q in thousandths; a q that is none counts as 1.
+// mediaRange returns a range's name in lower case and its q-value in thousandths. A malformed q-value counts as 1.
 func mediaRange(r string) (name string, q int) {
 	q = 1000
 	for i, part := range splitOutsideQuotes(r, ';') {
@@ -111,7 +111,7 @@ func mediaRange(r string) (name string, q int) {
 	return name, q
 }
 
-// thousandths reads a q-value: 0 or 1, with up to three digits behind a dot, and nothing above 1.
+// thousandths parses a q-value: 0 or 1 with up to three decimals, at most 1.
 func thousandths(s string) int {
 	const malformed = 1000
 	whole, fraction, _ := strings.Cut(s, ".")
@@ -129,12 +129,12 @@ func thousandths(s string) int {
 		}
 	}
 	if whole == "1" {
-		return malformed // 1, or what is above
+		return malformed // 1 or more
 	}
 	return q
 }
 
-// splitOutsideQuotes splits at a byte that stands in no quoted string.
+// splitOutsideQuotes splits at each occurrence of a byte outside of quoted strings.
 func splitOutsideQuotes(s string, at byte) []string {
 	var parts []string
 	quoted, from := false, 0

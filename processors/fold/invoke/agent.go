@@ -7,45 +7,48 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Agent runs turns. Its methods are called from several goroutines.
+// Agent runs turns. Its methods must be safe for concurrent use.
 type Agent interface {
-	// Invoke begins a turn. An error is answered with its status (Error) before anything was streamed. ctx ends when the
-	// client has gone, or was answered; what becomes of the turn then is the agent's to say.
+	// Invoke begins a turn. If it returns an *Error, the response has its status; any other error is logged and answered
+	// with status 500. ctx is cancelled when the response is complete or the client has disconnected. The agent decides
+	// whether the turn then continues.
 	Invoke(ctx context.Context, r Request) (Stream, error)
 }
 
-// AgentFunc is an Agent.
+// AgentFunc is a function that implements Agent.
 type AgentFunc func(ctx context.Context, r Request) (Stream, error)
 
 // Invoke implements Agent.
 func (f AgentFunc) Invoke(ctx context.Context, r Request) (Stream, error) { return f(ctx, r) }
 
-// Stream is the events of a turn, of one attempt at it. One goroutine uses it.
+// Stream returns the events of a turn. Its methods are not called concurrently.
 type Stream interface {
-	// Next waits for the next event. After the last one of a turn that came to its end it returns io.EOF, and End says
-	// how; *Superseded says that what follows is another attempt at the turn; any other error ends the turn as failed:
-	// its text is told if it is an *Error. Next returns when ctx ends.
+	// Next blocks until the next event, or until ctx is done. After the last event of a turn that has ended it returns
+	// io.EOF. *Superseded means that the following events belong to a newer attempt at the turn. Any other error ends the
+	// turn as failed; the client receives its text if it is an *Error.
 	Next(ctx context.Context) (Item, error)
-	// End is how the turn ended; valid after io.EOF. A stop reason that differs from that of the last done event is
-	// streamed as one more done. State Failed or Expired, or an Error, make the turn a failed one.
+	// End returns how the turn ended. It is called only after Next has returned io.EOF. If the stop reason differs from
+	// that of the last done event, the door adds a done event. The turn has failed if State is Failed or Expired, or if
+	// Error is set.
 	End() fold.End
-	// Close gives up what the stream holds. It is called once, after the last Next.
+	// Close releases the stream's resources. It is called once, after the last Next.
 	Close() error
 }
 
 // Named is a Stream that knows its turn's id before its first event.
 type Named interface{ TurnID() string }
 
-// Item is an event and where it stands.
+// Item is an event and its position.
 type Item struct {
-	// ID is zero in streams that do not number their events; the door numbers them.
+	// ID is zero in streams that do not number their events. The door then numbers them.
 	ID    EventID
 	Event fold.Event
 
-	partial bool // another event with the same id follows
+	partial bool // another event with the same ID follows
 }
 
-// shown is the id that the event's frame has: whoever has seen it has all up to there.
+// shown returns the ID of the event's frame. Only the last event with an ID has one, so that a client that has received
+// the ID has all events up to it.
 func (i Item) shown() EventID {
 	if i.partial {
 		return EventID{}
@@ -56,67 +59,67 @@ func (i Item) shown() EventID {
 // Resumer is an Agent whose turns can be read again.
 type Resumer interface {
 	Agent
-	// Resume is a turn of the request's session, running or done, from the first event of its attempt on; what the
-	// client has is left out by the door. It never begins a turn. ErrGone says that there is no such turn any more, or that
-	// its first events, or events up to last, can no longer be read.
+	// Resume returns a turn of the request's session, running or ended, from the first event of the attempt that last
+	// names. The door skips the events up to last. Resume never begins a turn. It returns ErrGone if there is no such
+	// turn, or if its first events or the events up to last can no longer be read.
 	Resume(ctx context.Context, r Request, last EventID) (Stream, error)
 }
 
-// Shape is what an agent can answer with.
+// Shape says whether an agent answers with batches, streams or both.
 type Shape uint8
 
 // The shapes.
 const (
-	// Both: a stream where it is asked for, else a batch.
+	// Both answers with a stream if the request asks for one, otherwise with a batch.
 	Both Shape = iota
-	// BatchOnly agents answer with a batch, whatever the stream flag says.
+	// BatchOnly always answers with a batch and ignores the stream flag.
 	BatchOnly
-	// StreamOnly agents answer with a stream, whatever the stream flag says.
+	// StreamOnly always answers with a stream and ignores the stream flag.
 	StreamOnly
 )
 
-// Capability is what an agent declares, so that what it cannot do is refused before it runs.
+// Capability describes what an agent supports. The door rejects other requests before the agent runs.
 type Capability struct {
 	Shape Shape
-	// FlagBlind agents know neither trim nor force: both are without effect on them.
+	// FlagBlind agents ignore the flags trim and force.
 	FlagBlind bool
 }
 
-// Capable is an Agent that declares what it can do. One that does not has the zero Capability.
+// Capable is an Agent that declares its Capability. Other agents have the zero Capability.
 type Capable interface{ Capability() Capability }
 
-// Request is what an agent is asked.
+// Request is a request to an agent.
 type Request struct {
 	// SessionID is never empty.
 	SessionID string
-	// Caller is who asks, where the door authenticates.
+	// Caller is the authenticated caller; zero without WithAuthenticate.
 	Caller Caller
-	// Data is the body's data as it came, nil where there is none; with messages in the Vercel form, these are canonical
-	// ones instead.
+	// Data is the body's member data, unchanged; nil if absent. If the messages are in the Vercel form, they are replaced
+	// by canonical messages.
 	Data topics.Raw
-	// Body is the whole body as it came, nil for a request without one. It may hold secrets.
+	// Body is the whole body, unchanged; nil for a request without one. It can contain secrets.
 	Body topics.Raw
-	// IdempotencyKey is the header of that name; empty for none.
+	// IdempotencyKey is the header Idempotency-Key; empty for none.
 	IdempotencyKey string
 	Flags          Flags
 	Trace          Trace
 }
 
-// Flags are those that the agent may look at; all else is the door's. Nil is absent.
+// Flags are the request options that are passed to the agent. A nil flag is absent.
 type Flags struct {
 	Stream      bool
 	Trim, Force *bool
 }
 
-// Messages are the elements of data.inputs.messages; nil where there are none.
+// Messages returns the elements of data.inputs.messages; nil if there are none.
 func (r Request) Messages() []topics.Raw { return elementsOf(r.inputs("messages")) }
 
 func (r Request) inputs(name string) topics.Raw { return member(member(r.Data, "inputs"), name) }
 
-// Caller is who makes a request.
+// Caller is the authenticated caller of a request.
 type Caller struct {
-	// UserID is for the agent; the door does nothing with it.
+	// UserID is passed to the agent. The door does not use it.
 	UserID string
-	// MayUse reports whether the caller may use a session; where not, the answer is 403. Nil: any.
+	// MayUse reports whether the caller may use a session. If not, the response is 403. Nil allows every session.
 	MayUse func(sessionID string) bool
 }

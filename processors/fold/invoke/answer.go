@@ -9,17 +9,17 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// bodyVersion is that of the envelope of requests and answers.
+// bodyVersion is the version of the envelope of requests and responses.
 const bodyVersion = "2025.07.14"
 
-// The headers of an answer that a browser's script may read.
+// The response headers that a script in a browser may read.
 var exposed = strings.Join([]string{
 	headerVersion, HeaderTrace, HeaderSpan, headerParent, HeaderSession, HeaderTurn, headerBaggage, HeaderFormat,
 	headerFormatVersion, headerVercelStream,
 }, ", ")
 
 const (
-	// HeaderTurn names the turn that an answer belongs to, where the agent names its turns.
+	// HeaderTurn is the response header with the turn's id. It is set if the agent names its turns.
 	HeaderTurn = "X-Ag-Turn-Id"
 
 	headerVersion       = "X-Ag-Version"
@@ -28,14 +28,14 @@ const (
 	headerVercelStream  = "X-Vercel-Ai-Ui-Message-Stream"
 )
 
-// envelope is the body of a success or an error, up to what differs.
-func (c *call) envelope() object {
+// envelope returns the members that successes and errors have in common.
+func (c *exchange) envelope() object {
 	return newObject().text("version", bodyVersion).some("trace_id", c.trace.TraceID).some("span_id", c.trace.SpanID).
 		some("session_id", c.session)
 }
 
-// head sets the headers of every answer but a 406 for its media type.
-func (c *call) head() {
+// head sets the headers of all responses but a 406 for the media type.
+func (c *exchange) head() {
 	h := c.w.Header()
 	h.Set(headerVersion, c.door.rules.version)
 	if c.trace.TraceID != "" {
@@ -53,21 +53,21 @@ func (c *call) head() {
 	}
 }
 
-// vercelHead sets the headers of messages in the Vercel form.
-func (c *call) vercelHead() {
+// vercelHead sets the headers of a response in the Vercel form.
+func (c *exchange) vercelHead() {
 	c.w.Header().Set(HeaderFormat, "vercel")
 	c.w.Header().Set(headerFormatVersion, "v1")
 }
 
-// turnHead names the turn, as far as the agent has and a header can.
-func (c *call) turnHead(t *turn) {
+// turnHead sets HeaderTurn if the agent has named the turn and the id is valid in a header.
+func (c *exchange) turnHead(t *turn) {
 	if t.named && t.at.printable() {
 		c.w.Header().Set(HeaderTurn, t.at.Turn)
 	}
 }
 
-// fail answers with a failure before anything was streamed.
-func (c *call) fail(e Error) {
+// fail answers with an error before anything was streamed.
+func (c *exchange) fail(e Error) {
 	c.head()
 	if c.vercel && len(c.accept.Wanted) > 0 && c.accept.Wanted[0] == SSE {
 		c.vercelHead()
@@ -78,7 +78,7 @@ func (c *call) fail(e Error) {
 }
 
 // succeed answers with a batch.
-func (c *call) succeed(outputs topics.Raw) {
+func (c *exchange) succeed(outputs topics.Raw) {
 	c.head()
 	if c.vercel {
 		c.vercelHead()
@@ -88,8 +88,8 @@ func (c *call) succeed(outputs topics.Raw) {
 	c.json(http.StatusOK, c.envelope().with("status", status.value()).with("data", data.value()))
 }
 
-// notAcceptable answers that the agent has none of the types that the client takes.
-func (c *call) notAcceptable(supported []MediaType) {
+// notAcceptable answers that the agent supports none of the media types that the client accepts.
+func (c *exchange) notAcceptable(supported []MediaType) {
 	list := object{'['}
 	for i, m := range supported {
 		if i > 0 {
@@ -104,13 +104,13 @@ func (c *call) notAcceptable(supported []MediaType) {
 		some("trace_id", c.trace.TraceID).some("span_id", c.trace.SpanID))
 }
 
-// detail answers a request that does not get as far as the agent's surface.
-func (c *call) detail(status int, text string) {
+// detail answers a request that the door rejects itself.
+func (c *exchange) detail(status int, text string) {
 	c.json(status, newObject().text("detail", text))
 }
 
-// invalid answers a body of the wrong form.
-func (c *call) invalid(status int, text string) {
+// invalid answers a request with an invalid body.
+func (c *exchange) invalid(status int, text string) {
 	place, what, _ := strings.Cut(text, ": ")
 	loc := object(`["body"`)
 	for part := range strings.SplitSeq(place, ".") {
@@ -122,14 +122,14 @@ func (c *call) invalid(status int, text string) {
 	c.json(status, newObject().with("detail", topics.Raw("["+string(item.value())+"]")))
 }
 
-func (c *call) json(status int, body object) {
+func (c *exchange) json(status int, body object) {
 	raw := respace(nil, body.value(), false)
 	c.w.Header().Set("Content-Type", string(JSON))
 	c.w.WriteHeader(status)
 	for chunk := range slices.Chunk(raw, fullBuffer) {
 		c.deadline()
 		if _, err := c.w.Write(chunk); err != nil {
-			return // the client has gone, and nobody else can be told
+			return // the client has disconnected
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
-// A recording holds one attempt: what reads an older one is told of the newer, and does not wait for its end for ever.
+// A recording holds one attempt. A reader of an older attempt gets Superseded and does not wait indefinitely.
 func TestNewerAttemptsAreBuffered(t *testing.T) {
 	first, second := scripted(t, hello).events, scripted(t, `{"type":"message","data":{"text":"again"}}`).events
 	agent := AgentFunc(func(context.Context, Request) (Stream, error) {
@@ -39,14 +39,14 @@ func TestNewerAttemptsAreBuffered(t *testing.T) {
 	require.Equal(t, size, b.bytes, "what was dropped is not counted")
 }
 
-// endless is a stream of newer attempts and nothing else.
+// endless is a stream of newer attempts without events.
 type endless struct{}
 
 func (endless) Next(context.Context) (Item, error) { return Item{}, &Superseded{} }
 func (endless) End() fold.End                      { return fold.End{} }
 func (endless) Close() error                       { return nil }
 
-func TestAttemptsWithoutEndEndWithTheClient(t *testing.T) {
+func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
 	d := must(New(AgentFunc(func(context.Context, Request) (Stream, error) { return endless{}, nil })))
 	s := serve(t, d)
 	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -58,13 +58,13 @@ func TestAttemptsWithoutEndEndWithTheClient(t *testing.T) {
 	require.Eventually(t, func() bool { return len(d.slots) == 0 }, time.Minute, time.Millisecond)
 }
 
-// throwing is a stream whose end panics.
+// throwing is a stream whose End panics.
 type throwing struct{ live }
 
 func (*throwing) Next(context.Context) (Item, error) { return Item{}, io.EOF }
 func (*throwing) End() fold.End                      { panic("secret") }
 
-func TestPanicsOfABufferedAgentAreContained(t *testing.T) {
+func TestPanicOfABufferedAgentFailsTheTurnOnly(t *testing.T) {
 	invoking := newBuffered(t, AgentFunc(func(context.Context, Request) (Stream, error) { panic("secret") }))
 	require.Equal(t, http.StatusInternalServerError, newSite(t, invoking).invoke(`{}`).status)
 	require.Empty(t, invoking.order, "its place is free again")

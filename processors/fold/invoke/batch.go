@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
-// batch answers with the fold of the whole turn.
-func (c *call) batch(ctx context.Context, t *turn) {
+// batch answers with the batch of the whole turn.
+func (c *exchange) batch(ctx context.Context, t *turn) {
 	defer c.close(t)
 	folded, err := c.fold(ctx, t)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *call) batch(ctx context.Context, t *turn) {
 
 var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
 
-func (c *call) fold(ctx context.Context, t *turn) (fold.Batch, error) {
+func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 	folder := fold.NewFolder(c.door.rules.fold...)
 	for {
 		item, err := t.next(ctx)
@@ -61,12 +61,13 @@ func (c *call) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 	}
 }
 
-// malformed is the failure of a turn that cannot be folded; fold's errors quote nothing.
+// malformed returns the error of a turn that cannot be folded. It may contain err's text: fold's errors contain no event
+// data.
 func malformed(err error) error {
 	return &Error{Code: "malformed", Text: fmt.Sprintf("the turn cannot be folded: %v", err)}
 }
 
-func (c *call) close(t *turn) {
+func (c *exchange) close(t *turn) {
 	if err := t.stream.Close(); err != nil {
 		c.door.rules.logger.Warn("invoke: close a stream", zap.Error(err))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What a body can be refused for; nothing of it is quoted.
+// The errors of invalid bodies. They contain nothing of the body.
 var (
 	errBodySize   = errors.New("body: too large")
 	errBodyRead   = errors.New("body: cannot be read")
@@ -24,10 +24,11 @@ var (
 	errBodyDepth  = errors.New("body: nested too deep")
 )
 
-// maxBodyDepth is how deep a body may nest: its messages go into records that stand in others.
+// maxBodyDepth is the maximum nesting depth of a body. It is below fold.MaxDepth because its messages are nested in
+// records.
 const maxBodyDepth = fold.MaxDepth - 8
 
-// readBody reads a request's body, a JSON object; nil for one without a body where that is allowed.
+// readBody reads a request's body, a JSON object. An empty body is nil if the body is optional.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool) (topics.Raw, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
@@ -44,21 +45,22 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool
 	return parseBody(raw)
 }
 
-// parseBody holds that a body is one JSON object of UTF-8 that nests no deeper than the limit.
+// parseBody checks that a body is one JSON object in UTF-8 within maxBodyDepth.
 func parseBody(raw []byte) (topics.Raw, error) {
 	if codec.Deeper(raw, maxBodyDepth) {
 		return nil, errBodyDepth
 	}
 	body := topics.Raw(raw)
 	if kindOf(body) != '{' || !utf8.Valid(raw) ||
-		// Repeated names and half surrogates are common, and nobody's harm.
+		// Repeated names and lone surrogates are common and harmless.
 		!jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 		return nil, errBodySyntax
 	}
 	return body, nil
 }
 
-// takesJSON: a form's content type would let any web page post here without being asked.
+// takesJSON reports whether a content type is JSON. A form's content type is not accepted: with it, any web page could
+// post here without a CORS preflight.
 func takesJSON(contentType string) bool {
 	if contentType == "" {
 		return true

@@ -12,13 +12,14 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// Buffered is an agent whose runs do not end with the client: their events are kept in this process, so that a client
-// that was cut off reads on where it was. Make one with NewBuffered and end it with Close.
+// Buffered is an Agent whose runs continue when the client disconnects. It keeps their events in memory, so that a client
+// that lost its connection can resume in the same process. Create it with NewBuffered and stop it with Close. It is safe
+// for concurrent use.
 type Buffered struct {
 	agent Agent
 	rules bufferRules
 
-	ctx  context.Context // of the runs
+	ctx  context.Context // cancelled by Close
 	stop context.CancelFunc
 	runs sync.WaitGroup
 
@@ -37,23 +38,24 @@ type bufferRules struct {
 	clock                   processors.Clock
 }
 
-// BufferOption changes what NewBuffered makes.
+// BufferOption configures NewBuffered.
 type BufferOption func(*bufferRules)
 
-// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one may have (default 16 MiB:
-// one that outgrows them fails) and all together (default 256 MiB). The oldest turns that are done go first; where all
-// are running, new ones get 503.
+// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one turn can have (default
+// 16 MiB), and how many all turns together (default 256 MiB). A larger turn fails. When the buffer is full, the oldest
+// ended turn is evicted; if all turns are running, new requests get 503.
 func WithBufferLimits(turns, turnBytes, bytes int) BufferOption {
 	return func(r *bufferRules) { r.turns, r.turnBytes, r.bytes = turns, turnBytes, bytes }
 }
 
-// WithBufferTime sets how long a turn can be read again when it is done (default 5 min).
+// WithBufferTime sets how long a turn is kept after it has ended (default 5 min).
 func WithBufferTime(keep time.Duration) BufferOption { return func(r *bufferRules) { r.keep = keep } }
 
-// WithBufferClock sets the clock that this time goes by (default: the system's).
+// WithBufferClock sets the clock for WithBufferTime (default: the system clock).
 func WithBufferClock(c processors.Clock) BufferOption { return func(r *bufferRules) { r.clock = c } }
 
-// NewBuffered is an agent's turns kept for a while. Turns are named by their trace id.
+// NewBuffered returns an Agent that buffers the turns of a. A turn's id is made of the request's trace and span ids. It
+// fails with ErrDoor if a is nil or an option is out of range.
 func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
 	r := bufferRules{turns: 1000, turnBytes: 16 << 20, bytes: 256 << 20, keep: 5 * time.Minute, clock: clock.System()}
 	for _, opt := range opts {
@@ -67,7 +69,7 @@ func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
 	return b, nil
 }
 
-// Capability is that of the agent.
+// Capability returns the wrapped agent's Capability.
 func (b *Buffered) Capability() Capability {
 	if c, ok := b.agent.(Capable); ok {
 		return c.Capability()
@@ -75,7 +77,7 @@ func (b *Buffered) Capability() Capability {
 	return Capability{}
 }
 
-// Close ends all runs and waits for them.
+// Close cancels all runs and waits for them to end. New turns then get 503.
 func (b *Buffered) Close() error {
 	b.mu.Lock()
 	b.closed = true
@@ -91,7 +93,7 @@ var (
 	errLarge  = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
 )
 
-// Invoke implements Agent. The run goes on when ctx ends.
+// Invoke implements Agent. The run continues when ctx is done.
 func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 	rec := &recording{
 		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, changed: make(chan struct{}), attempt: 1,
@@ -100,11 +102,11 @@ func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 		return nil, err
 	}
 	defer b.runs.Done()
-	// What the caller's context carries stays; its end does not.
+	// The run keeps the values of the caller's context but not its cancellation.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(b.ctx, cancel)
 	began := false
-	defer func() { // also where the agent panics
+	defer func() { // also if the agent panics
 		if !began {
 			unlink()
 			cancel()
@@ -136,7 +138,7 @@ func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, e
 	return &playback{rec: rec, attempt: last.Attempt}, nil
 }
 
-// enter makes room for a turn.
+// enter adds a turn and evicts old ones if the buffer is full.
 func (b *Buffered) enter(rec *recording) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +157,7 @@ func (b *Buffered) enter(rec *recording) error {
 	return nil
 }
 
-// forget drops turns that were done too long ago. It is called with the lock held, as evict is.
+// forget drops turns that ended more than WithBufferTime ago. The caller of forget and evict holds the lock.
 func (b *Buffered) forget() {
 	now := b.rules.clock.Now()
 	for i := 0; i < len(b.order); {
@@ -167,7 +169,7 @@ func (b *Buffered) forget() {
 	}
 }
 
-// evict drops the oldest turn that is done; false where there is none.
+// evict drops the oldest turn that has ended; false if there is none.
 func (b *Buffered) evict() bool {
 	for i, rec := range b.order {
 		if _, done := rec.ended(); done {
@@ -196,7 +198,7 @@ func (b *Buffered) leave(rec *recording) {
 	}
 }
 
-// record reads a run to its end.
+// record stores the events of a run until it ends.
 func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 	var err error
 	defer func() {
@@ -234,5 +236,5 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 	}
 }
 
-// eventCost is what an event holds beside its data.
+// eventCost is the estimated memory of an event in addition to its data, in bytes.
 const eventCost = 160

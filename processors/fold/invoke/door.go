@@ -10,22 +10,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// Door is the HTTP handler of an agent. It answers alike wherever it is mounted, is safe for concurrent use, and needs
-// no closing.
+// Door is the HTTP handler of an agent. It does not depend on the path it is mounted at, is safe for concurrent use, and
+// does not need to be closed.
 //
-// Set the ReadTimeout of the http.Server that it runs in: the door bounds what it reads, not how long that takes to
-// come; and no WriteTimeout, which would cut long streams: the door sets a deadline for each write.
+// Set ReadTimeout of the http.Server: the door limits the size of a body, not the time to read it. Do not set WriteTimeout,
+// which would end long streams: the door sets a deadline for each write.
 type Door struct {
 	agent      Agent
-	resumer    Resumer // nil where turns cannot be read again
+	resumer    Resumer // nil if turns cannot be read again
 	capability Capability
 	rules      rules
 	slots      chan struct{}
-	mu         sync.Mutex // over rules.random
+	mu         sync.Mutex // guards rules.random
 }
 
-// New makes the door of an agent. Without WithAuthenticate it is open to whoever reaches it, which is logged once,
-// here.
+// New returns the door of an agent. Without WithAuthenticate it accepts anyone and logs a warning once. It fails with
+// ErrDoor if agent is nil or an option is out of range.
 func New(agent Agent, opts ...Option) (*Door, error) {
 	r, err := newRules(opts)
 	if agent == nil {
@@ -34,7 +34,7 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{agent: agent, rules: r, slots: make(chan struct{}, r.calls)}
+	d := &Door{agent: agent, rules: r, slots: make(chan struct{}, r.concurrency)}
 	d.resumer, _ = agent.(Resumer)
 	if c, ok := agent.(Capable); ok {
 		d.capability = c.Capability()
@@ -43,14 +43,14 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 		d.capability = *r.capability
 	}
 	if r.authenticate == nil {
-		r.logger.Warn("invoke door is open: whoever reaches it may use every session")
+		r.logger.Warn("invoke: the door is unauthenticated: every client can use every session")
 	}
 	return d, nil
 }
 
-// ServeHTTP implements http.Handler: POST invokes the agent; with Last-Event-ID, POST and GET read a turn again.
+// ServeHTTP implements http.Handler. POST invokes the agent. POST and GET with Last-Event-ID resume a turn.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{door: d, w: w, r: r, wire: http.NewResponseController(w)}
+	c := &exchange{door: d, w: w, r: r, wire: http.NewResponseController(w)}
 	if d.rules.origin != "" {
 		w.Header().Set("Access-Control-Allow-Origin", d.rules.origin)
 		w.Header().Set("Access-Control-Expose-Headers", exposed)
@@ -69,24 +69,24 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case thrown == nil:
 			return
 		case thrown == http.ErrAbortHandler || c.begun:
-			panic(http.ErrAbortHandler) // cuts the connection: the client sees that the answer is not whole
+			panic(http.ErrAbortHandler) // aborts the connection, so that the client sees that the response is incomplete
 		}
-		// What was thrown may quote a request.
+		// The panic value may contain parts of a request, so only its type is logged.
 		d.rules.logger.Error("invoke: panic", zap.String("type", fmt.Sprintf("%T", thrown)))
-		c.fail(told(errPanic))
+		c.fail(clientError(errPanic))
 	}()
 	c.serve()
 }
 
 var errPanic = errors.New("invoke: panic")
 
-// call is one request on its way.
-type call struct {
+// exchange is one HTTP request and its response.
+type exchange struct {
 	door  *Door
 	w     http.ResponseWriter
 	r     *http.Request
 	wire  *http.ResponseController
-	begun bool // something of a stream was written
+	begun bool // part of a stream was written
 
 	accept  Accept
 	vercel  bool
@@ -99,12 +99,12 @@ type call struct {
 	resumes bool
 
 	answer       MediaType
-	continuation string // id of the message that a Vercel client goes on with
+	continuation string // id of the message that a Vercel client continues
 }
 
-// deadline gives the client its time for the next write.
-func (c *call) deadline() {
+// deadline sets the deadline of the next write.
+func (c *exchange) deadline() {
 	if d := c.door.rules.writeTimeout; d > 0 {
-		_ = c.wire.SetWriteDeadline(time.Now().Add(d)) // a writer without deadlines has none
+		_ = c.wire.SetWriteDeadline(time.Now().Add(d)) // fails if the writer does not support deadlines
 	}
 }

@@ -7,42 +7,44 @@ import (
 	"unicode/utf8"
 )
 
-// ErrGone says that a turn cannot be read again: nobody has its events any more, or it never was. It is answered 410.
+// ErrGone means that a turn cannot be read again: its events were removed, or it never existed. The response is 410.
 var ErrGone = errors.New("invoke: the turn is gone")
 
-// ErrDoor is wrapped by everything that New and the agents of this package refuse to be made of.
+// ErrDoor is wrapped by the errors of New, NewBuffered and NewPipeline about invalid arguments and options.
 var ErrDoor = errors.New("invoke: bad configuration")
 
-// Error is a failure that the client is told of. All other errors are logged and told as a failure, no more.
+// Error is an error that is reported to the client. Other errors are logged, and the client receives an error without
+// details.
 type Error struct {
-	// Status is the HTTP status that it has before anything was streamed; 500 where it is none of 400 to 599. Without a
-	// Type, 401, 403 and 429 become 424: they are not the client's.
+	// Status is the HTTP status of the response if nothing was streamed yet. A value outside of 400 to 599 becomes 500.
+	// Without a Type, 401, 403 and 429 become 424, because they are the agent's and not the client's.
 	Status int
-	// Type is a URL that names the kind of failure; empty for the one of unknown failures.
+	// Type is a URL that identifies the kind of error (default TypeUnknown).
 	Type string
-	// Code is the failure's short name in a Vercel stream; empty for agent_run_failed.
+	// Code is the error's short name in a stream (default agent_run_failed).
 	Code string
-	// Text is told after the shape of Sanitize.
+	// Text is reported to the client, as Sanitize returns it.
 	Text string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return "invoke: " + e.Text }
 
-// Superseded is what a Stream's Next returns between two attempts at a turn: what came before is void. A batch begins
-// anew; a stream ends with a failure and names By, behind which the newer attempt can be read from its first event.
+// Superseded is returned by a Stream's Next between two attempts at a turn. The events before it are void. A batch starts
+// again with the newer attempt. A stream ends with an error and names By: a client that resumes after By reads the newer
+// attempt from its first event.
 type Superseded struct{ By EventID }
 
 // Error implements error.
 func (*Superseded) Error() string { return "invoke: the attempt was superseded" }
 
-// The types of failures that a client tells apart.
+// The values of Error.Type.
 const (
-	// TypeForceNotSupported is that of the refused flag force.
+	// TypeForceNotSupported is the type of a request with the flag force.
 	TypeForceNotSupported = "https://agenta.ai/docs/misc/errors#v0:workflows:force-not-supported"
-	// TypeUnknown is that of failures without a type of their own.
+	// TypeUnknown is the type of all other errors.
 	TypeUnknown = "https://agenta.ai/docs/errors#v1:sdk:unknown-workflow-invoke-error"
-	// TypeInvalidSession is that of a session id that cannot be one.
+	// TypeInvalidSession is the type of a request with an invalid session id.
 	TypeInvalidSession = "https://agenta.ai/docs/misc/errors#v0:workflows:invalid-session-id"
 )
 
@@ -51,15 +53,16 @@ var errForce = &Error{
 }
 
 const (
-	// runFailed is the code, and with blanks the text, of a failure that has none of its own.
+	// runFailed and runText are the code and the text of an error without its own.
 	runFailed = "agent_run_failed"
-	// runnerError is the code of a failure that the run itself reported.
+	runText   = "agent run failed"
+	// runnerError is the code of an error event.
 	runnerError = "runner_error"
-	runText     = "agent run failed"
 	maxErrorLen = 2000
 )
 
-// Sanitize is a failure's text as clients are told it: its first line, at most 2000 characters, and nothing of a stack.
+// Sanitize returns an error text for clients: its first line, at most 2000 characters. An empty text and the first line of
+// a stack trace become "agent run failed".
 func Sanitize(text string) string {
 	line, _, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
 	line = strings.ToValidUTF8(strings.TrimSpace(line), string(utf8.RuneError))
@@ -77,15 +80,15 @@ func Sanitize(text string) string {
 	return line
 }
 
-// told is what the client is told of a failure.
-func told(err error) Error {
-	var known *Error
+// clientError returns the error that is reported to the client.
+func clientError(err error) Error {
+	var reported *Error
 	switch {
-	case errors.As(err, &known):
-		e := *known
+	case errors.As(err, &reported):
+		e := *reported
 		e.Text = Sanitize(e.Text)
 		if e.Status < 400 || e.Status > 599 {
-			e.Status = http.StatusInternalServerError // what is no failure's would tell of a success
+			e.Status = http.StatusInternalServerError // another status would report a success
 		}
 		if e.Type == "" {
 			e.Type = TypeUnknown

@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// ErrEventID is wrapped by what ParseEventID refuses.
+// ErrEventID is returned by ParseEventID for a text that is not an event ID.
 var ErrEventID = errors.New("invoke: bad event id")
 
-// EventID is where an event stands: the turn, the attempt at it, and its number in that from 1. The zero value is none.
+// EventID is the position of an event: the turn, the attempt at it, and the event's number in the attempt from 1. The zero
+// value means none.
 type EventID struct {
 	Turn    string
 	Attempt uint64
 	Seq     uint64
 }
 
-// String is the id as it stands in a stream, {turn}.{attempt}.{seq}.
+// String returns the ID as it is written in a stream: {turn}.{attempt}.{seq}.
 func (id EventID) String() string {
 	return id.Turn + "." + strconv.FormatUint(id.Attempt, 10) + "." + strconv.FormatUint(id.Seq, 10)
 }
 
-// maxTurnID is how long a turn's id may be in an event id.
+// maxTurnID is the maximum length of a turn's id in an event ID, in bytes.
 const maxTurnID = 512
 
-// ParseEventID reads what String writes.
+// ParseEventID parses the result of String. It fails with ErrEventID.
 func ParseEventID(s string) (EventID, error) {
 	rest, seq, ok := cutLast(s)
 	turn, attempt, ok2 := cutLast(rest)
@@ -46,7 +47,7 @@ func cutLast(s string) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// printable reports whether the id can stand in a header and in a frame.
+// printable reports whether the ID can be written in a header and in a frame.
 func (id EventID) printable() bool {
 	if id.Turn == "" || len(id.Turn) > maxTurnID {
 		return false

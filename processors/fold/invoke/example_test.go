@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// turn is a stream of events that are there already.
+// turn is a stream of given events.
 type turn struct{ events []string }
 
 func (t *turn) Next(context.Context) (invoke.Item, error) {
@@ -36,7 +36,7 @@ func greet(context.Context, invoke.Request) (invoke.Stream, error) {
 	}}, nil
 }
 
-// post asks a door and returns the answer's lines that have a text in them.
+// post sends a request and returns the response's lines that contain a text.
 func post(door http.Handler, having string, headers ...string) string {
 	r := httptest.NewRequest(http.MethodPost, "/invoke", strings.NewReader(`{"session_id":"s-1"}`))
 	for i := 0; i < len(headers); i += 2 {
@@ -53,7 +53,7 @@ func post(door http.Handler, having string, headers ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// One agent, three forms of the same events.
+// One agent answers with the same events in three formats.
 func Example() {
 	door, err := invoke.New(invoke.AgentFunc(greet))
 	if err != nil {
@@ -72,7 +72,7 @@ func Example() {
 	// data: {"type": "text-delta", "id": "m", "delta": "lo"}
 }
 
-// An agent that cannot stream is not run for somebody who wants nothing else.
+// An agent that cannot stream does not run for a client that accepts streams only.
 func ExampleWithCapability() {
 	door, err := invoke.New(invoke.AgentFunc(greet), invoke.WithCapability(invoke.Capability{Shape: invoke.BatchOnly}))
 	if err != nil {
@@ -85,7 +85,7 @@ func ExampleWithCapability() {
 	// Output: "text/event-stream","supported":["application/json"]
 }
 
-// A turn that is read again behind an event that the client has.
+// The client resumes after the last event that it has received.
 func ExampleNewBuffered() {
 	agent, err := invoke.NewBuffered(invoke.AgentFunc(greet))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The headers of a request. Their values fill what the body leaves out; unknown values ask for nothing.
+// The request headers that set a flag which the body does not set. Unknown values are ignored.
 const (
 	HeaderTranscript = "X-Ag-Messages-Transcript" // last or full: the flag trim
 	HeaderControl    = "X-Ag-Session-Control"     // force: the flag force
@@ -16,10 +16,10 @@ const (
 	HeaderFormat     = "X-Ag-Messages-Format"     // vercel, or canonical
 )
 
-// flags are those of a request, nil where neither the body nor a header has them.
+// flags are the flags of a request; nil if neither the body nor a header sets one.
 type flags struct{ stream, trim, force, resolve *bool }
 
-// readFlags reads the body's flags and fills absent ones from headers: the body wins.
+// readFlags reads the body's flags. A header sets a flag only if the body does not.
 func readFlags(body topics.Raw, h http.Header) (flags, error) {
 	var f flags
 	raw, ok := field(body, "flags")
@@ -52,7 +52,7 @@ func readFlags(body topics.Raw, h http.Header) (flags, error) {
 	return f, nil
 }
 
-// truth is a flag's value: a boolean, or a text that says one.
+// truth converts a flag's value: a boolean, or one of the usual words for one.
 func truth(value topics.Raw) (flag, ok bool) {
 	switch kindOf(value) {
 	case 't', 'f':
@@ -71,5 +71,5 @@ func truth(value topics.Raw) (flag, ok bool) {
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
 
-// vercel reports whether messages are asked for in the Vercel form.
+// vercel reports whether a request asks for messages in the Vercel form.
 func vercel(h http.Header) bool { return strings.EqualFold(h.Get(HeaderFormat), "vercel") }

@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ndjson writes an event a line.
+// ndjson writes one event per line.
 type ndjson struct{ canonicalForm }
 
 func (*ndjson) begin(dst []byte) []byte { return dst }
@@ -32,7 +32,7 @@ func (f *ndjson) end(dst []byte, o outcome) []byte {
 
 func line(dst []byte, value topics.Raw) []byte { return append(respace(dst, value, true), '\n') }
 
-// sse writes an event a frame, with its id.
+// sse writes one event per frame, with its ID.
 type sse struct{ canonicalForm }
 
 func (*sse) begin(dst []byte) []byte { return dst }
@@ -56,7 +56,7 @@ func (f *sse) end(dst []byte, o outcome) []byte {
 
 const comment = ": keepalive\n\n"
 
-// frame appends a frame of server-sent events; an id that is none is left out.
+// frame appends a frame of server-sent events, without an ID if id is not printable.
 func frame(dst []byte, id EventID, value topics.Raw) []byte {
 	if id.printable() {
 		dst = append(append(append(dst, "id: "...), id.String()...), '\n')
@@ -65,13 +65,13 @@ func frame(dst []byte, id EventID, value topics.Raw) []byte {
 	return append(respace(dst, value, true), "\n\n"...)
 }
 
-// canonicalForm is what both canonical formats have in common: how they end.
+// canonicalForm is the end of a stream, which both canonical formats share.
 type canonicalForm struct{ failed bool }
 
 func (f *canonicalForm) saw(item Item) { f.failed = f.failed || item.Event.Type == "error" }
 
-// closing are the objects behind the last event: the failure, unless an error event told it, and stream_end. Fold knows
-// an error event that makes no message, and nothing of a stream_end.
+// closing returns the objects after the last event: an error event, unless the turn already had one, and stream_end. Neither
+// adds a message when a client folds the stream.
 func (f *canonicalForm) closing(o outcome) []topics.Raw {
 	var list []topics.Raw
 	end := newObject().text("state", string(o.state()))
@@ -81,7 +81,7 @@ func (f *canonicalForm) closing(o outcome) []topics.Raw {
 		list = append(list, extra("error", newObject().text("message", "the attempt was superseded").value()))
 		end = end.text("reason", "superseded").text("resume", superseded.By.String())
 	case o.err != nil:
-		e := streamed(o.err)
+		e := streamError(o.err)
 		if !f.failed {
 			list = append(list, extra("error", newObject().text("message", e.Text).value()))
 		}
@@ -97,11 +97,11 @@ func extra(kind string, data topics.Raw) topics.Raw {
 	return newObject().text("type", kind).with("data", data).value()
 }
 
-// streamed is a failure as a stream tells it.
-func streamed(err error) Error {
-	e := told(err)
-	var known *Error
-	if !errors.As(err, &known) {
+// streamError returns the error that is reported in a stream.
+func streamError(err error) Error {
+	e := clientError(err)
+	var reported *Error
+	if !errors.As(err, &reported) {
 		e.Text = runText
 	}
 	if e.Code == "" {

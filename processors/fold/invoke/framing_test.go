@@ -212,7 +212,7 @@ func TestFailuresInTheStream(t *testing.T) {
 // thrower is a stream that panics.
 type thrower struct{ Stream }
 
-func TestPanicsAreContained(t *testing.T) {
+func TestPanicFailsTheRequestOnly(t *testing.T) {
 	invoking := AgentFunc(func(context.Context, Request) (Stream, error) { panic("secret") })
 	a := newSite(t, invoking).invoke(`{}`)
 	require.Equal(t, http.StatusInternalServerError, a.status)
@@ -248,8 +248,8 @@ func TestBatchIsBounded(t *testing.T) {
 	require.Equal(t, http.StatusOK, s.invoke(`{}`, "Accept", "application/x-ndjson").status)
 }
 
-// A character that a producer cut in two is whole in every form; a half that stays alone is U+FFFD.
-func TestHalvesOfCharactersAreMadeWhole(t *testing.T) {
+// A surrogate pair that a producer split is joined in every format; a lone half becomes U+FFFD.
+func TestSplitSurrogatePairsAreJoined(t *testing.T) {
 	s := newSite(t, newBuffered(t, scripted(t, `{"type":"message_start","data":{"id":"m"}}
 		{"type":"message_delta","data":{"id":"m","delta":"a\ud83d"}}
 		{"type":"message_delta","data":{"id":"m","delta":"\ude42b\ud83d"}}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzAccept holds that any header is read, that what it wants is known and not refused, and that the negotiation gives
-// a type that the agent has.
+// FuzzAccept checks that any header can be parsed, that Wanted has only supported types without those of Refused, and that
+// negotiate returns a type that the agent supports.
 func FuzzAccept(f *testing.F) {
 	for _, s := range []string{
 		"", "*/*", "application/json;q=0.5, text/event-stream", `application/json;v="a,b;q=0";q=1.000`, "text/*;q=0",
@@ -41,7 +41,7 @@ func FuzzAccept(f *testing.F) {
 	})
 }
 
-// FuzzInvokeBody holds that any body is answered with JSON, that only JSON objects reach the agent, and reach it whole.
+// FuzzInvokeBody checks that any body is answered with JSON, and that only JSON objects reach the agent, unchanged.
 func FuzzInvokeBody(f *testing.F) {
 	for _, body := range []string{
 		question, `{}`, ``, `[]`, `{"flags":{"stream":"true","trim":null}}`, `{"session_id":"\ud83d"}`, "{\"a\":\"\xff\"}",
@@ -67,10 +67,10 @@ func FuzzInvokeBody(f *testing.F) {
 		require.Equal(t, string(JSON), w.Header().Get("Content-Type"))
 		require.True(t, jsontext.Value(w.Body.Bytes()).IsValid(), w.Body.String())
 		if w.Code != http.StatusOK {
-			require.Empty(t, agent.asked)
+			require.Empty(t, agent.requests)
 			return
 		}
-		got := agent.asked[0]
+		got := agent.requests[0]
 		require.Equal(t, body, string(got.Body))
 		require.True(t, validSession(got.SessionID))
 		if got.Data != nil {

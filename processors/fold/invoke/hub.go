@@ -9,26 +9,26 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// hub hands the records that one reader reads to the requests that wait for their session.
+// hub distributes the records that one follower reads to the requests that wait for their sessions.
 type hub struct {
 	events  topics.Topic[topics.AgentEvent]
 	outputs topics.Topic[topics.Output]
-	limit   int // bytes that a request may have waiting
+	limit   int // maximum bytes in an inbox
 
 	mu       sync.RWMutex
 	sessions map[string]map[*inbox]struct{}
 }
 
-// letter is a record that a request may wait for; one of both is set.
+// letter is a record for the requests of a session. Either event or failed is set.
 type letter struct {
 	offset int64
 	at     time.Time // the record's timestamp
-	past   bool      // it was read again, not live
+	past   bool      // read by a replay
 	event  *topics.AgentEvent
 	failed *topics.Output
 }
 
-// handle is called by the reader.
+// handle is called by the follower for each record.
 func (h *hub) handle(r processors.Inbound) {
 	h.mu.RLock()
 	waiting := len(h.sessions[string(r.Key)])
@@ -47,7 +47,7 @@ func (h *hub) handle(r processors.Inbound) {
 	}
 }
 
-// read decodes a record. What cannot be decoded is the fold's to report.
+// read decodes a record. Records that cannot be decoded are skipped; the fold group dead-letters them.
 func (h *hub) read(r processors.Inbound) (letter, bool) {
 	switch {
 	case r.Value == nil:
@@ -63,7 +63,7 @@ func (h *hub) read(r processors.Inbound) (letter, bool) {
 	return letter{}, false
 }
 
-// open begins to gather a session's records. The caller ends it with close.
+// open starts to collect a session's records. The caller must call close.
 func (h *hub) open(session string) *inbox {
 	box := &inbox{arrived: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -84,9 +84,9 @@ func (h *hub) close(session string, box *inbox) {
 	}
 }
 
-// inbox is what waits for one request.
+// inbox is the queue of one request.
 type inbox struct {
-	arrived chan struct{} // has an element where something was put
+	arrived chan struct{} // has an element after a put
 
 	mu       sync.Mutex
 	letters  []sized
@@ -99,7 +99,7 @@ type sized struct {
 	size int
 }
 
-// errSlow says that more came than a request took. What came can be read again.
+// errSlow ends a stream whose inbox is full. The client can resume.
 var errSlow = &Error{Code: "slow", Text: "events came faster than they were taken; read on from the last one"}
 
 func (b *inbox) put(l letter, size, limit int) {
@@ -115,7 +115,7 @@ func (b *inbox) put(l letter, size, limit int) {
 	}
 }
 
-// take is the next letter, if there is one.
+// take returns the next letter; ok is false if there is none.
 func (b *inbox) take() (l letter, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,11 +132,11 @@ func (b *inbox) take() (l letter, ok bool, err error) {
 	return first.letter, true, nil
 }
 
-// replay hands over a session's records of the past, and then says where the live events go on.
+// replay reads the earlier records of a session again. Then next is the offset at which the live events continue.
 type replay struct {
 	letters chan letter
 	next    int64 // set when letters is closed
-	err     error // likewise
+	err     error // set when letters is closed
 }
 
 func (h *hub) replay(

@@ -2,9 +2,8 @@ package invoke
 
 import "github.com/turntable-streams/turntable/topics"
 
-// identify is the request's trace and session; a session is minted where the request names none, but not for one that
-// goes on with a turn.
-func (c *call) identify(body topics.Raw) (Trace, string, error) {
+// identify returns the request's trace and session. A request without a session gets a new one, unless it resumes a turn.
+func (c *exchange) identify(body topics.Raw) (Trace, string, error) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
 	trace, err := traceOf(c.r.Header, c.door.rules.random)

@@ -85,7 +85,7 @@ func (r *reader) rest() string {
 	return string(rest)
 }
 
-func TestEventsAreSentAsTheyCome(t *testing.T) {
+func TestEventIsSentImmediately(t *testing.T) {
 	agent := newLive()
 	r := newSite(t, agent).read(t, "Accept", "application/x-ndjson")
 	for _, text := range []string{"a", "b"} {
@@ -97,7 +97,7 @@ func TestEventsAreSentAsTheyCome(t *testing.T) {
 	<-agent.closed
 }
 
-func TestSilenceIsBroken(t *testing.T) {
+func TestSilentStreamSendsKeepalives(t *testing.T) {
 	for accept, want := range map[string]string{
 		"application/x-ndjson": `{"type": "keepalive", "data": {}}` + "\n",
 		"text/event-stream":    ": keepalive\n",
@@ -115,7 +115,7 @@ func TestSilenceIsBroken(t *testing.T) {
 		for !strings.Contains(r.line(), `"a"`) {
 			continue // its id
 		}
-		// Six seconds of silence when the ticker ticks: the next tick comes when they are ten.
+		// The ticker ticks after six seconds of silence. The next tick comes at ten.
 		now.Advance(4 * time.Second)
 		require.Eventually(t, func() bool { return now.Tickers() == 1 }, time.Minute, time.Millisecond)
 		close(agent.items)
@@ -136,7 +136,7 @@ func TestVercelStreamKeepsAlive(t *testing.T) {
 	require.True(t, strings.HasSuffix(r.rest(), "data: [DONE]\n\n"))
 }
 
-func TestKeepalivesCanBeOff(t *testing.T) {
+func TestKeepalivesCanBeDisabled(t *testing.T) {
 	now := clock.NewFake(noon)
 	agent := newLive()
 	r := newSite(t, agent, WithClock(now), WithKeepalive(0)).read(t, "Accept", "text/event-stream", HeaderFormat, "vercel")
@@ -146,8 +146,8 @@ func TestKeepalivesCanBeOff(t *testing.T) {
 	require.NotContains(t, r.rest(), "keepalive")
 }
 
-// A client that goes away ends the agent's context; nothing is written any more, and the stream is closed.
-func TestClientThatGoesAwayEndsTheRun(t *testing.T) {
+// A disconnect cancels the agent's context, nothing more is written, and the stream is closed.
+func TestDisconnectCancelsTheRun(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {
 		agent := newLive()
 		s := newSite(t, agent)
@@ -173,8 +173,8 @@ func TestClientThatGoesAwayEndsTheRun(t *testing.T) {
 	}
 }
 
-// Nobody reads: the connection fills up, and a write comes to its deadline.
-func TestSlowClientIsCutOff(t *testing.T) {
+// The client does not read, so a write blocks until its deadline.
+func TestSlowClientIsDisconnected(t *testing.T) {
 	agent := newLive()
 	s := newSite(t, agent, WithWriteTimeout(50*time.Millisecond))
 	resp := s.send(http.MethodPost, "/invoke", question, "Accept", "application/x-ndjson")
@@ -192,7 +192,7 @@ func TestSlowClientIsCutOff(t *testing.T) {
 	<-agent.closed
 }
 
-func TestTooManyRequestsAreTurnedAway(t *testing.T) {
+func TestTooManyRequestsGet503(t *testing.T) {
 	agent := newLive()
 	s := newSite(t, agent, WithConcurrency(1))
 	r := s.read(t, "Accept", "application/x-ndjson")

@@ -34,7 +34,7 @@ func (b *broker) writeAt(at time.Time, events ...topics.AgentEvent) {
 	require.NoError(b.t, to.Close())
 }
 
-// deleteBefore removes a session's records from the topic as its retention does, and leaves those from an offset on.
+// deleteBefore removes a session's records before an offset from the topic, as retention does.
 func (b *broker) deleteBefore(session string, offset int64) {
 	b.t.Helper()
 	admin, err := sarama.NewClusterAdmin(b.addrs, kafka.Config())
@@ -44,7 +44,7 @@ func (b *broker) deleteBefore(session string, offset int64) {
 	require.NoError(b.t, admin.Close())
 }
 
-// statusOf is the status of a response, whose body is not read: it may have no end.
+// statusOf returns the status of a response. It does not read the body, which may not end.
 func (s *site) statusOf(body string, headers ...string) int {
 	s.t.Helper()
 	ctx, leave := context.WithTimeout(s.t.Context(), time.Minute)
@@ -54,11 +54,11 @@ func (s *site) statusOf(body string, headers ...string) int {
 	return resp.StatusCode
 }
 
-// forms are the Accept headers of every form of an answer.
+// forms are the Accept headers of all response formats.
 var forms = []string{"application/json", "application/x-ndjson", "text/event-stream"}
 
-// The clock stands still: no answer waits for the gap to time out.
-func TestResumeIsGoneWhereTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
+// The clock does not advance, so no response waits for the gap's timeout.
+func TestResumeIsGoneIfTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
 	turn := func(session, turn string, attempt int64) []topics.AgentEvent {
 		return records(session, turn, attempt, scripted(t, hello).events, topics.AgentResult{OK: true})
 	}
@@ -89,7 +89,7 @@ func TestResumeIsGoneWhereTheFirstRecordsAreOlderThanTheLookback(t *testing.T) {
 		"the batch is that of the newer attempt")
 }
 
-func TestResumeIsGoneWhereTheTopicHasDroppedTheFirstRecords(t *testing.T) {
+func TestResumeIsGoneIfTheTopicHasRemovedTheFirstRecords(t *testing.T) {
 	b := newBroker(t)
 	b.writeAt(noon.Add(-30*time.Minute), records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true})[:5]...)
 	b.deleteBefore("s-1", 3)
@@ -99,7 +99,7 @@ func TestResumeIsGoneWhereTheTopicHasDroppedTheFirstRecords(t *testing.T) {
 	}
 }
 
-func TestResumeBehindEventsThatNeverWereIsGone(t *testing.T) {
+func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
 	b := newBroker(t)
 	b.write(records("s-1", "t", 1, scripted(t, hello).events, topics.AgentResult{OK: true, StopReason: &endTurn})...)
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
@@ -117,22 +117,22 @@ func TestResumeBehindEventsThatNeverWereIsGone(t *testing.T) {
 	require.Equal(t, http.StatusGone, buffered.statusOf(question, HeaderLastEvent, turnID+".1.7"))
 }
 
-// A repeated request reads its turn again too.
-func TestRepeatedRequestIsGoneWhereItsTurnCannotBeRead(t *testing.T) {
+// A repeated request also reads its turn again.
+func TestRepeatedRequestIsGoneIfItsTurnCannotBeRead(t *testing.T) {
 	b := newBroker(t)
-	asked := b.asks()
+	messages := b.messages()
 	s := serve(t, must(New(b.pipeline(WithPipelineClock(clock.NewFake(noon))), WithRandom(&counting{}))))
 	list := records("s-1", derived("pilot", "s-1", "k"), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
 	b.writeAt(noon.Add(-2*time.Hour), list[:2]...)
 	b.writeAt(noon.Add(-30*time.Minute), list[2:4]...)
 	for _, accept := range forms {
 		require.Equal(t, http.StatusGone, s.statusOf(question, "Idempotency-Key", "k", "Accept", accept), accept)
-		<-asked
+		<-messages
 	}
 }
 
-// A turn whose second record was written before its first is not gone: the first is waited for.
-func TestResumeWaitsForAFirstRecordThatMayStillCome(t *testing.T) {
+// A turn whose second record was written before its first is not gone: Resume waits for the first.
+func TestResumeWaitsForALateFirstRecord(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		b := newBroker(t)
 		now := clock.NewFake(noon)

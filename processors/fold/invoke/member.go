@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// member is an object's member; nil where it is absent, null, or the value is no object.
+// member returns an object's member; nil if it is absent or null, or if the value is not an object.
 func member(object topics.Raw, name string) topics.Raw {
 	value, ok := field(object, name)
 	if !ok || string(value) == "null" {
@@ -15,7 +15,7 @@ func member(object topics.Raw, name string) topics.Raw {
 	return value
 }
 
-// field is an object's member as it came; ok tells absent from null.
+// field returns an object's member, unchanged; ok is false if it is absent.
 func field(object topics.Raw, name string) (value topics.Raw, ok bool) {
 	raw, ok := topics.Lookup(object, name)
 	if ok && raw == nil {
@@ -24,7 +24,7 @@ func field(object topics.Raw, name string) (value topics.Raw, ok bool) {
 	return raw, ok
 }
 
-// elementsOf are the elements of an array, null ones as null; nil for what is no array.
+// elementsOf returns the elements of an array; nil if the value is not an array.
 func elementsOf(array topics.Raw) []topics.Raw {
 	if kindOf(array) != '[' {
 		return nil
@@ -42,22 +42,22 @@ func elementsOf(array topics.Raw) []topics.Raw {
 	return list
 }
 
-// text is a JSON string's text; ok is false for what is none. A lone surrogate is U+FFFD.
+// text returns the text of a JSON string; ok is false for other values. A lone surrogate becomes U+FFFD.
 func text(value topics.Raw) (s string, ok bool) {
 	if kindOf(value) != '"' {
 		return "", false
 	}
-	unquoted, _ := jsontext.AppendUnquote(nil, value) // the error reports what was replaced
+	unquoted, _ := jsontext.AppendUnquote(nil, value) // the error reports lone surrogates, which were replaced
 	return string(unquoted), true
 }
 
-// quote is a text as a JSON string.
+// quote returns a text as a JSON string.
 func quote(s string) topics.Raw {
-	b, _ := jsontext.AppendQuote(nil, s) // the error reports what was replaced
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8, which was replaced
 	return b
 }
 
-// object is a compact JSON object of names and values; a nil value leaves its member out.
+// object is a compact JSON object under construction. A member with a nil value is left out.
 type object []byte
 
 func newObject() object { return object{'{'} }
@@ -75,7 +75,7 @@ func (o object) with(name string, value topics.Raw) object {
 
 func (o object) text(name, value string) object { return o.with(name, quote(value)) }
 
-// some is text, left out where it is empty.
+// some adds a text, unless it is empty.
 func (o object) some(name, value string) object {
 	if value == "" {
 		return o

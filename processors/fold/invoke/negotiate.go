@@ -2,16 +2,16 @@ package invoke
 
 import "slices"
 
-// The types of each family in the order in which a refusal names them, and that of a stream nobody chose.
+// The media types of batches and streams, in the order in which a 406 lists them, and the default order of streams.
 var (
 	batchTypes  = []MediaType{JSON}
 	streamTypes = []MediaType{JSONL, NDJSON, SSE}
 	byDefault   = []MediaType{NDJSON, SSE}
 )
 
-// negotiate decides what a request is answered with, before anything runs. stream is the body's flag, nil for none; an
-// agent of one shape does not look at it. ok is false where the client takes nothing that the agent can give; supported
-// is what it can give then.
+// negotiate chooses the media type of the response before the agent runs. stream is the request's flag, nil for none; it is
+// ignored unless the agent's shape is Both. If the client accepts no type that the agent supports, ok is false and supported
+// lists the types of the agent.
 func negotiate(a Accept, shape Shape, stream *bool) (answer MediaType, supported []MediaType, ok bool) {
 	batches, streams := offered(shape, stream)
 	for _, m := range a.Wanted {
@@ -32,7 +32,7 @@ func negotiate(a Accept, shape Shape, stream *bool) (answer MediaType, supported
 	return "", streamTypes, false
 }
 
-// offered are the families that are left by the agent's shape and the flag.
+// offered returns whether the agent's shape and the flag allow a batch and a stream.
 func offered(shape Shape, stream *bool) (batches, streams bool) {
 	switch {
 	case shape == BatchOnly:
@@ -56,7 +56,7 @@ func defaults(batches, streams bool) []MediaType {
 	return list
 }
 
-// requested is the type that a refusal names as asked for.
+// requested returns the type that a 406 names as requested.
 func (a Accept) requested() MediaType {
 	switch {
 	case len(a.Wanted) > 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Contract 3.4: what a request is answered with, by Accept, the stream flag and what the agent can do.
-func TestNegotiationCube(t *testing.T) {
+// All combinations of Accept, the stream flag and the agent's shape.
+func TestMediaTypeDependsOnAcceptFlagAndShape(t *testing.T) {
 	const (
 		json, nd, sse = "200 application/json", "200 application/x-ndjson", "200 text/event-stream; charset=utf-8"
 		no            = "406 application/json"
@@ -48,11 +48,11 @@ func TestNegotiationCube(t *testing.T) {
 				if accept != "" {
 					headers = []string{"Accept", accept}
 				}
-				before := len(agent.asked)
+				before := len(agent.requests)
 				a := s.invoke(body, headers...)
 				require.Equal(t, row.want[i], a.kind(), "%v %q %s", capability, accept, body)
 				if a.status == http.StatusNotAcceptable {
-					require.Len(t, agent.asked, before, "what is refused does not run")
+					require.Len(t, agent.requests, before, "what is refused does not run")
 				}
 				require.Equal(t, a.body, s.mounted(body, headers...).body, "the mounted door")
 			}
@@ -60,8 +60,8 @@ func TestNegotiationCube(t *testing.T) {
 	}
 }
 
-// What the reference decides by the order of its search, and what it gets wrong.
-func TestNegotiationByQuality(t *testing.T) {
+// Cases that the reference decides by the order of its search or decides incorrectly.
+func TestTypeWithTheHighestQualityIsChosen(t *testing.T) {
 	for accept, want := range map[string]string{
 		"text/event-stream, application/json":            "text/event-stream; charset=utf-8",
 		"application/json, text/event-stream;q=0.5":      "application/json",
@@ -90,7 +90,7 @@ func TestNegotiationByQuality(t *testing.T) {
 	require.Equal(t, http.StatusNotAcceptable, newSite(t, batch).invoke(`{}`, "Accept", "application/json;q=0").status)
 }
 
-func TestRefusalOfAMediaType(t *testing.T) {
+func TestUnsupportedMediaTypeIsNotAcceptable(t *testing.T) {
 	s := newSite(t, scripted(t, hello))
 	a := s.invoke(`{"flags":{"stream":false}}`, "Accept", "text/event-stream")
 	require.Equal(t, `{"detail":"The agent does not answer with text/event-stream to this request.",`+
@@ -106,8 +106,8 @@ func TestRefusalOfAMediaType(t *testing.T) {
 	require.Equal(t, http.StatusNotAcceptable, a.status, "trim rescues nothing")
 }
 
-// Contract 3.2 and 5.5: force is refused before anything runs by agents that know it, in whatever form it comes.
-func TestForceIsRefused(t *testing.T) {
+// The flag force is rejected before the agent runs, in every form, by agents that know it.
+func TestForceIsRejected(t *testing.T) {
 	for _, c := range []struct {
 		capability Capability
 		refused    bool
@@ -136,7 +136,7 @@ func TestForceIsRefused(t *testing.T) {
 			require.Equal(t, TypeForceNotSupported, textAt(t, a.body, "status", "type"))
 			require.Equal(t, "flags.force is not supported yet", textAt(t, a.body, "status", "message"))
 			require.NotEmpty(t, a.header.Get(HeaderSession))
-			require.Empty(t, agent.asked)
+			require.Empty(t, agent.requests)
 		}
 	}
 	agent := scripted(t, hello)
@@ -147,8 +147,8 @@ func TestForceIsRefused(t *testing.T) {
 	require.Equal(t, TypeForceNotSupported, textAt(t, a.body, "status", "type"), "an error beats a refusal")
 }
 
-// Contract 5.7: headers fill what the body leaves out.
-func TestHeadersFillFlags(t *testing.T) {
+// A header sets a flag that the body does not set.
+func TestHeaderSetsAFlagThatTheBodyLacks(t *testing.T) {
 	yes, no := true, false
 	resolved := 0
 	agent := scripted(t, hello)
@@ -179,12 +179,12 @@ func TestHeadersFillFlags(t *testing.T) {
 	} {
 		resolved = 0
 		require.Equal(t, http.StatusOK, s.invoke(c.body, c.headers...).status, c.body)
-		require.Equal(t, c.want, agent.asked[len(agent.asked)-1].Flags, "%s %v", c.body, c.headers)
+		require.Equal(t, c.want, agent.requests[len(agent.requests)-1].Flags, "%s %v", c.body, c.headers)
 		require.Equal(t, c.resolve, resolved, "%s %v", c.body, c.headers)
 	}
 }
 
-func TestTrimIsForBatches(t *testing.T) {
+func TestTrimAppliesToBatchesOnly(t *testing.T) {
 	agent := scripted(t, `{"type":"message","data":{"text":"a"}}`+"\n"+`{"type":"message","data":{"text":"b"}}`)
 	s := newSite(t, agent)
 	const last = `[{"role":"assistant","content":"b"}]`

@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
-// Option changes what New makes.
+// Option configures New. New returns an error that wraps ErrDoor for a value that is out of range.
 type Option func(*rules)
 
 type rules struct {
@@ -26,7 +26,7 @@ type rules struct {
 	capability   *Capability
 	bodyLimit    int64
 	batchLimit   int
-	calls        int
+	concurrency  int
 	keepalive    time.Duration
 	writeTimeout time.Duration
 	version      string
@@ -41,7 +41,7 @@ type rules struct {
 
 func newRules(opts []Option) (rules, error) {
 	r := rules{
-		bodyLimit: 1 << 20, batchLimit: 64 << 20, calls: 1024, keepalive: 15 * time.Second,
+		bodyLimit: 1 << 20, batchLimit: 64 << 20, concurrency: 1024, keepalive: 15 * time.Second,
 		writeTimeout: 30 * time.Second, version: "unknown", random: rand.Reader, clock: clock.System(),
 		logger: zap.NewNop(),
 	}
@@ -51,87 +51,89 @@ func newRules(opts []Option) (rules, error) {
 	return r, errors.Join(r.errs...)
 }
 
-func (r *rules) refuse(format string, args ...any) {
+func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrDoor}, args...)...))
 }
 
-// Authenticate says who makes a request. An error refuses it with 401, without telling why; an *Error with its status
-// and text. It is called before the body is read, from several goroutines, and must not read the body.
+// Authenticate returns the caller of a request. If it returns an *Error, the response has its status and text; any other
+// error gives 401 without details. It is called before the body is read and must not read it. It must be safe for
+// concurrent use.
 type Authenticate func(r *http.Request) (Caller, error)
 
-// WithAuthenticate sets who may come in (default: anyone).
+// WithAuthenticate sets how callers are authenticated (default: every request is accepted).
 func WithAuthenticate(a Authenticate) Option { return func(r *rules) { r.authenticate = a } }
 
-// WithResolve sets what a request goes through before the agent, unless its flag resolve is false: it may fetch what
-// the request only names. Default: nothing.
+// WithResolve sets a function that changes each new request before the agent gets it, for example to load documents that
+// the request refers to (default: none). It is not called for a request whose flag resolve is false.
 func WithResolve(resolve func(context.Context, Request) (Request, error)) Option {
 	return func(r *rules) { r.resolve = resolve }
 }
 
-// WithCapability sets what the agent can do, over what it declares itself.
+// WithCapability sets the agent's capability (default: the one the agent declares).
 func WithCapability(c Capability) Option {
 	return func(r *rules) {
 		if c.Shape > StreamOnly {
-			r.refuse("WithCapability: unknown shape %d", c.Shape)
+			r.invalid("WithCapability: unknown shape %d", c.Shape)
 		}
 		r.capability = &c
 	}
 }
 
-// WithBodyLimit sets how many bytes of a body are read (default 1 MiB); a longer one is answered with 413.
+// WithBodyLimit sets the maximum size of a body in bytes (default 1 MiB, at least 1). A larger one gets 413.
 func WithBodyLimit(bytes int64) Option {
 	return func(r *rules) {
 		if bytes < 1 {
-			r.refuse("WithBodyLimit: %d, want at least 1", bytes)
+			r.invalid("WithBodyLimit: %d, want at least 1", bytes)
 		}
 		r.bodyLimit = bytes
 	}
 }
 
-// WithBatchLimit sets how many bytes a turn that is answered as a batch may hold (default 64 MiB); one that outgrows it
-// is answered with an error. Streams hold nothing.
+// WithBatchLimit sets the maximum size in bytes of a turn that is answered as a batch (default 64 MiB, at least 1). A
+// larger turn is answered with an error. Streams are not limited.
 func WithBatchLimit(bytes int) Option {
 	return func(r *rules) {
 		if bytes < 1 {
-			r.refuse("WithBatchLimit: %d, want at least 1", bytes)
+			r.invalid("WithBatchLimit: %d, want at least 1", bytes)
 		}
 		r.batchLimit = bytes
 	}
 }
 
-// WithConcurrency sets how many requests are answered at a time (default 1024); more get 503.
+// WithConcurrency sets the maximum number of concurrent requests (default 1024, at least 1). Further requests get 503.
 func WithConcurrency(requests int) Option {
 	return func(r *rules) {
 		if requests < 1 {
-			r.refuse("WithConcurrency: %d, want at least 1", requests)
+			r.invalid("WithConcurrency: %d, want at least 1", requests)
 		}
-		r.calls = requests
+		r.concurrency = requests
 	}
 }
 
-// WithKeepalive sets after how much silence a stream shows that it lives (default 15 s); zero or less: never.
+// WithKeepalive sets after how long without an event a stream sends a keepalive (default 15 s). Zero or less disables
+// keepalives.
 func WithKeepalive(silence time.Duration) Option { return func(r *rules) { r.keepalive = silence } }
 
-// WithWriteTimeout sets how long a client may take to accept what is written at once (default 30 s); a slower one is
-// cut off. Zero: as long as the server lets it.
+// WithWriteTimeout sets the deadline of each write to a client (default 30 s). The connection to a slower client is closed.
+// Zero leaves the server's deadline unchanged.
 func WithWriteTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < 0 {
-			r.refuse("WithWriteTimeout: %s, want no negative time", d)
+			r.invalid("WithWriteTimeout: %s, want no negative time", d)
 		}
 		r.writeTimeout = d
 	}
 }
 
-// WithVersion sets the header x-ag-version of answers (default "unknown").
+// WithVersion sets the response header x-ag-version (default "unknown").
 func WithVersion(version string) Option { return func(r *rules) { r.version = version } }
 
-// WithCORS lets scripts of an origin ("*" for any) call the door from a browser, with these headers beside those of
-// the door, and read its headers (default: none may).
+// WithCORS allows browser scripts of an origin ("*" for any) to send requests to the door and to read its response headers
+// (default: no origin). headers are allowed in requests in addition to those of the door.
 func WithCORS(origin string, headers ...string) Option {
 	return func(r *rules) {
 		if origin == "" {
-			r.refuse("WithCORS: no origin")
+			r.invalid("WithCORS: no origin")
 		}
 		r.origin = origin
 		r.allowed = strings.Join(append([]string{
@@ -141,37 +143,37 @@ func WithCORS(origin string, headers ...string) Option {
 	}
 }
 
-// WithStrictFold makes a malformed event fail a batch (default: it is left out). Streams pass it on in either case.
+// WithStrictFold makes a batch with a malformed event fail (default: the event is left out). Streams always contain the
+// event.
 func WithStrictFold() Option { return func(r *rules) { r.fold = []fold.Option{fold.Strict()} } }
 
-// WithRandom sets what trace, span and session ids are drawn from (default: the system's). It is read one request at a
-// time.
+// WithRandom sets the source of trace, span and session ids (default: crypto/rand). It is not read concurrently.
 func WithRandom(source io.Reader) Option {
 	return func(r *rules) {
 		if source == nil {
-			r.refuse("WithRandom: nil")
+			r.invalid("WithRandom: nil")
 			return
 		}
 		r.random = source
 	}
 }
 
-// WithClock sets the clock that keepalives go by (default: the system's).
+// WithClock sets the clock for keepalives (default: the system clock).
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {
-			r.refuse("WithClock: nil")
+			r.invalid("WithClock: nil")
 			return
 		}
 		r.clock = c
 	}
 }
 
-// WithLogger sets the logger (default: none). Nothing of a request or an event is logged.
+// WithLogger sets the logger (default: none). The door logs no contents of requests and events.
 func WithLogger(l *zap.Logger) Option {
 	return func(r *rules) {
 		if l == nil {
-			r.refuse("WithLogger: nil")
+			r.invalid("WithLogger: nil")
 			return
 		}
 		r.logger = l

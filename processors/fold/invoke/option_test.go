@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-func TestDoorRefusesWhatItCannotBe(t *testing.T) {
+func TestNewRejectsInvalidOptions(t *testing.T) {
 	_, err := New(nil)
 	require.ErrorIs(t, err, ErrDoor)
 	for name, opt := range map[string]Option{
@@ -25,13 +25,13 @@ func TestDoorRefusesWhatItCannotBe(t *testing.T) {
 	}
 }
 
-func TestOpenDoorSaysSoOnce(t *testing.T) {
+func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	s := newSite(t, scripted(t, hello), WithLogger(zap.New(core)))
 	require.Equal(t, http.StatusOK, s.invoke(question).status)
 	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
 	require.Equal(t, 1, logs.Len())
-	require.Contains(t, logs.All()[0].Message, "open")
+	require.Contains(t, logs.All()[0].Message, "unauthenticated")
 
 	core, logs = observer.New(zap.DebugLevel)
 	newSite(t, scripted(t, hello), WithLogger(zap.New(core)), WithAuthenticate(func(*http.Request) (Caller, error) {
@@ -40,14 +40,14 @@ func TestOpenDoorSaysSoOnce(t *testing.T) {
 	require.Zero(t, logs.Len())
 }
 
-func TestDeclaredCapabilityGivesWayToTheDoors(t *testing.T) {
+func TestWithCapabilityOverridesTheAgents(t *testing.T) {
 	agent := scripted(t, hello)
 	agent.capability.Shape = BatchOnly
 	s := newSite(t, agent, WithCapability(Capability{Shape: StreamOnly}))
 	require.Equal(t, "200 application/x-ndjson", s.invoke(`{}`).kind())
 }
 
-func TestTextsAreSanitized(t *testing.T) {
+func TestErrorTextIsSanitized(t *testing.T) {
 	for in, want := range map[string]string{
 		"": runText, "\n": runText, " a ": "a", "a\nb": "a", "Traceback (most recent call last)": runText, "\xff": "\ufffd",
 		`File "x.py", line 7`: runText, "goroutine 1 [running]": runText, "\n\nb": "b",

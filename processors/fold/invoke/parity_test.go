@@ -13,7 +13,7 @@ import (
 
 const question = `{"data":{"inputs":{"messages":[{"role":"user","content":"hi"}]}},"session_id":"s-1"}`
 
-// Show 3: what is streamed, folded by whoever reads it, is what the batch says.
+// A client that folds the stream gets the batch.
 func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 	for _, g := range corpus(t) {
 		t.Run(g.ID, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestMountedAndRootDoorAnswerAlike(t *testing.T) {
 	}
 }
 
-// folded reads a stream as any client would: what it does not know it leaves out.
+// folded folds a stream as a client does: it ignores unknown events.
 func folded(t *testing.T, raw []string) fold.Batch {
 	t.Helper()
 	f := fold.NewFolder()

@@ -14,19 +14,20 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Publisher writes records and returns nil when the brokers have acknowledged all of them. *processors.Publisher is
-// one.
+// Publisher writes records. Publish blocks until the brokers have acknowledged all of them. *processors.Publisher
+// implements it.
 type Publisher interface {
 	Publish(ctx context.Context, records ...processors.Outbound) error
 }
 
-// Pipeline is the Agent that stands on Kafka: a request's message goes to {agent}-message-input, and the events of its
-// turn come back on {agent}-agent-events. One reader serves all requests of a process, and every process reads, so that
-// it does not matter which one a client asks.
+// Pipeline is the Agent of a pipeline on Kafka: it writes a request's message to {agent}-message-input and reads the events
+// of its turn from {agent}-agent-events. One follower serves all requests of a process. Every process reads all events, so
+// a client can send its requests to any of them.
 //
-// Whoever writes the events names the turn by the metadata.request_id of its message, or puts the enriched message into
-// a record's request, whose latest_input has it. A turn goes on when its client has gone. With an Idempotency-Key a
-// request that is repeated is the same turn; the events of a turn can be read again as far back as WithLookback says.
+// The producer of the events uses the message's metadata.request_id as turn id, or sets the request of one of the turn's
+// records to the enriched message, whose latest_input contains the id. A turn continues when its client disconnects. A
+// request that is repeated with its Idempotency-Key is the same turn. The events of a turn can be read again within
+// WithLookback.
 type Pipeline struct {
 	topics   topics.Catalog
 	to       Publisher
@@ -48,41 +49,42 @@ type pipelineRules struct {
 	clock    processors.Clock
 }
 
-// PipelineOption changes what NewPipeline makes.
+// PipelineOption configures NewPipeline.
 type PipelineOption func(*pipelineRules)
 
-// WithKafka sets how the brokers are reached.
+// WithKafka adds options for the connection to the brokers.
 func WithKafka(opts ...processors.Option) PipelineOption {
 	return func(r *pipelineRules) { r.kafka = append(r.kafka, opts...) }
 }
 
-// WithMessage sets what message a request becomes; its session, timestamp and request id are set by the pipeline.
-// Default: the content of the last of data.inputs.messages, for the caller's user.
+// WithMessage sets the function that makes the message of a request (default: a user message with the content of the last
+// of data.inputs.messages and the caller's UserID). The pipeline sets the message's session, timestamp and request id.
 func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
 	return func(r *pipelineRules) { r.message = message }
 }
 
-// WithLookback sets how far back a turn's events are looked for when it is read again (default 1 h): the whole
-// partition of the session from then on is read for it, before the response begins. A turn that began earlier cannot be
-// read again.
+// WithLookback sets how far back a turn's events are searched when the turn is read again (default 1 h, at least 1 ms). The
+// session's whole partition is read from that time on, before the response begins. A turn that began earlier cannot be read
+// again.
 func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
 
-// WithSilence sets after how long without an event a request gives up on its turn (default 30 min).
+// WithSilence sets after how long without an event the turn is answered as expired (default 30 min, at least 1 ms).
 func WithSilence(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.silence = d } }
 
-// WithGrace sets how long after a done event the terminal record is waited for (default 5 s).
+// WithGrace sets how long to wait for the terminal record after a done event (default 5 s, at least 1 ms).
 func WithGrace(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.grace = d } }
 
-// WithWaitingBytes sets how many bytes of events may wait for one request (default 8 MiB); a client that is slower is
-// cut off, and may read on.
+// WithWaitingBytes sets how many bytes of events are queued for one request (default 8 MiB, at least 1). The response to a
+// slower client ends with an error; the client can resume.
 func WithWaitingBytes(n int) PipelineOption { return func(r *pipelineRules) { r.waiting = n } }
 
-// WithPipelineClock sets the clock that timestamps and these times go by (default: the system's).
+// WithPipelineClock sets the clock for timestamps and for the times above (default: the system clock).
 func WithPipelineClock(c processors.Clock) PipelineOption {
 	return func(r *pipelineRules) { r.clock = c }
 }
 
-// NewPipeline makes the agent of a pipeline. Run has to run for it to answer; the publisher is the caller's.
+// NewPipeline returns the agent of a pipeline. It answers requests while Run is running. The caller closes the publisher
+// after Run has returned. NewPipeline fails with ErrDoor if an argument or an option is invalid.
 func NewPipeline(agent string, brokers []string, to Publisher, opts ...PipelineOption) (*Pipeline, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -97,7 +99,8 @@ func NewPipeline(agent string, brokers []string, to Publisher, opts ...PipelineO
 	}
 	if to == nil || r.message == nil || r.clock == nil || r.waiting < 1 ||
 		min(r.lookback, r.silence, r.grace) < time.Millisecond {
-		return nil, fmt.Errorf("%w: a pipeline needs a publisher, a clock, times and limits above zero", ErrDoor)
+		return nil, fmt.Errorf("%w: a pipeline needs a publisher, a message function, a clock, durations of at least 1 ms, "+
+			"and limits above zero", ErrDoor)
 	}
 	p := &Pipeline{
 		topics: catalog, to: to, rules: r, replays: make(chan struct{}, r.replays),
@@ -113,15 +116,15 @@ func NewPipeline(agent string, brokers []string, to Publisher, opts ...PipelineO
 	return p, nil
 }
 
-// Run reads events until ctx ends, and then returns nil. It is called once.
+// Run reads events until ctx is done, and then returns nil. Call it once.
 func (p *Pipeline) Run(ctx context.Context) error { return p.follower.Run(ctx) }
 
-// Ready is closed when Run reads every partition. Requests before that get 503.
+// Ready returns a channel that is closed when Run reads every partition. Earlier requests get 503.
 func (p *Pipeline) Ready() <-chan struct{} { return p.follower.Ready() }
 
 var errStarting = &Error{Status: http.StatusServiceUnavailable, Code: "starting", Text: "the service is starting"}
 
-// publishTimeout is how long a request waits for the brokers.
+// publishTimeout is how long a request waits for the brokers' acknowledgement.
 const publishTimeout = 30 * time.Second
 
 // Invoke implements Agent.
@@ -141,9 +144,9 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	}
 	s := p.open(r.SessionID, id)
 	if r.IdempotencyKey != "" {
-		s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback)) // the turn may have run before
+		s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback)) // the turn may have begun with an earlier request
 	}
-	// A client that goes away does not stop it: what it asked for may be half done.
+	// A client that disconnects does not cancel the write, because the message may already be in Kafka.
 	publish, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	if err := p.to.Publish(publish, out); err != nil {
@@ -168,7 +171,7 @@ func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream,
 		return nil, errStarting
 	}
 	if last.Attempt < 1 {
-		return nil, ErrGone // no event has that id
+		return nil, ErrGone // attempts begin at 1
 	}
 	s := p.open(r.SessionID, last.Turn)
 	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
@@ -186,7 +189,7 @@ func (p *Pipeline) open(session, turn string) *pipelineStream {
 	}
 }
 
-// derived is an id that is the same for the same parts.
+// derived returns an id that depends only on parts.
 func derived(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -219,7 +222,7 @@ func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
 	return out, nil
 }
 
-// lastMessage is the last of the request's messages: the pipeline keeps the conversation itself.
+// lastMessage returns the last of the request's messages. The earlier ones are in the pipeline's history.
 func lastMessage(r Request) (topics.Message, error) {
 	messages := r.Messages()
 	if len(messages) == 0 {
@@ -241,7 +244,7 @@ func lastMessage(r Request) (topics.Message, error) {
 	return m, nil
 }
 
-// instant is a time as the pipeline's records have it.
+// instant formats a time as in the pipeline's records: ISO-8601 in UTC, with milliseconds unless these are zero.
 func instant(t time.Time) string {
 	t = t.UTC().Truncate(time.Millisecond)
 	if t.Nanosecond() == 0 {

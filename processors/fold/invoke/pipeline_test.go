@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestPipelineAnswersInEveryForm(t *testing.T) {
+func TestPipelineAnswersInEveryFormat(t *testing.T) {
 	b := newBroker(t)
 	plain, err := fold.DecodeEvent(topics.Raw(`{"type":"message","text":"flat"}`))
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 			SessionID: *m.SessionID, TurnID: requestOf(m), Attempt: 1, Author: topics.AuthorUser,
 			Event: topics.Raw(`{"type":"message","data":{"text":"mine"}}`),
 		}
-		// Out of order, repeated, and beside another turn of the session.
+		// Out of order, repeated, and together with another turn of the session.
 		mixed := []topics.AgentEvent{user, list[1], list[0], list[0], list[3], list[2], list[1]}
 		return slices.Concat(mixed, noise, list[4:])
 	})
@@ -53,7 +53,7 @@ func TestPipelineAnswersInEveryForm(t *testing.T) {
 	}
 }
 
-func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
+func TestPipelineTurnIsResumedFromTheTopic(t *testing.T) {
 	b := newBroker(t)
 	b.answering(func(m topics.Message) []topics.AgentEvent {
 		return records(*m.SessionID, requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
@@ -71,7 +71,7 @@ func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
 	require.Equal(t, http.StatusGone, other.invoke(`{"session_id":"s-1"}`, HeaderLastEvent, "nobody.1.3").status)
 	require.Equal(t, http.StatusGone, other.invoke(`{"session_id":"s-2"}`, HeaderLastEvent, turn+".1.3").status)
 
-	// Where a newer attempt is there by now, what the client has is void.
+	// If there is a newer attempt, the events that the client has received are void.
 	ends := topics.AgentResult{OK: true}
 	b.write(records("s-1", "retried", 1, scripted(t, hello).events, ends)[:3]...)
 	b.write(records("s-1", "retried", 2, scripted(t, `{"type":"message","data":{"text":"again"}}`).events, ends)...)
@@ -83,21 +83,21 @@ func TestPipelineTurnIsReadAgainFromTheTopic(t *testing.T) {
 
 func TestRepeatedRequestIsTheSameTurn(t *testing.T) {
 	b := newBroker(t)
-	asked := b.asks()
+	messages := b.messages()
 	s := serve(t, must(New(b.pipeline(), WithRandom(&counting{}))))
 	first := make(chan got)
 	go func() { first <- s.invoke(question, "Idempotency-Key", "k") }()
-	m := <-asked
+	m := <-messages
 	b.write(records("s-1", requestOf(m), 1, scripted(t, hello).events, topics.AgentResult{OK: true})...)
 	a := <-first
 	again := s.invoke(question, "Idempotency-Key", "k")
 	require.Equal(t, string(at(t, a.body, "data")), string(at(t, again.body, "data")))
-	repeated := <-asked
+	repeated := <-messages
 	require.Equal(t, requestOf(m), requestOf(repeated), "the turn drops it by that")
 	require.NotEqual(t, requestOf(m), derived("pilot", "s-2", "k"))
 }
 
-func TestPipelineFailures(t *testing.T) {
+func TestPipelineReportsFailures(t *testing.T) {
 	b := newBroker(t)
 	now := clock.NewFake(noon)
 	var text string
@@ -137,7 +137,7 @@ func TestPipelineFailures(t *testing.T) {
 	require.Equal(t, "a turn is running", textAt(t, refused.body, "status", "message"))
 	require.Equal(t, http.StatusOK, ask("by its request").status)
 
-	// No terminal record: a done event ends the turn after a while.
+	// Without a terminal record, a done event ends the turn after the grace.
 	answered := make(chan got)
 	go func() { answered <- ask("no end") }()
 	var done got
@@ -155,7 +155,7 @@ func TestPipelineFailures(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, s.invoke(`{"session_id":"s-1"}`).status, "no message")
 }
 
-func TestSilentTurnIsGivenUp(t *testing.T) {
+func TestSilentTurnExpires(t *testing.T) {
 	b := newBroker(t)
 	now := clock.NewFake(noon)
 	s := serve(t, must(New(b.pipeline(WithPipelineClock(now), WithSilence(time.Minute)), WithRandom(&counting{}))))
@@ -166,7 +166,7 @@ func TestSilentTurnIsGivenUp(t *testing.T) {
 	require.Equal(t, http.StatusGatewayTimeout, (<-answered).status)
 }
 
-func TestPipelineNeedsItsReader(t *testing.T) {
+func TestPipelineAnswers503WithoutRun(t *testing.T) {
 	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.Publisher{})
 	require.NoError(t, err)
 	s := newSite(t, p)
@@ -179,7 +179,7 @@ func TestPipelineNeedsItsReader(t *testing.T) {
 	require.ErrorIs(t, err, ErrDoor)
 }
 
-func TestSlowRequestIsCutOffAndNobodyElse(t *testing.T) {
+func TestSlowRequestFailsWithoutAffectingOthers(t *testing.T) {
 	h := &hub{limit: 10, sessions: map[string]map[*inbox]struct{}{}}
 	box := h.open("s")
 	box.put(letter{offset: 1}, 6, h.limit)
@@ -223,9 +223,9 @@ func TestSequencePutsRecordsInOrder(t *testing.T) {
 	require.ErrorIs(t, err, errGap)
 }
 
-func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
+func TestMessageIsMadeByTheMessageFunction(t *testing.T) {
 	b := newBroker(t)
-	asked := b.asks()
+	messages := b.messages()
 	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)), WithLookback(time.Minute), WithGrace(time.Second),
 		WithWaitingBytes(1<<20), WithKafka(processors.WithMaxRecordBytes(1<<20)),
 		WithMessage(func(r Request) (topics.Message, error) {
@@ -240,18 +240,18 @@ func TestMessagesAreWhatTheDoorIsToldToMake(t *testing.T) {
 	s, err := p.Invoke(t.Context(), r)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
-	m := <-asked
+	m := <-messages
 	require.Equal(t, `{"n":1.0}`, string(m.Content))
 	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string(m.Metadata))
 	require.Equal(t, "2026-09-21T14:13:20.120Z", *m.Timestamp)
 
 	r.Data = topics.Raw(`"` + strings.Repeat("x", 100) + `"`)
 	_, err = p.Invoke(t.Context(), r)
-	require.Equal(t, http.StatusTeapot, told(err).Status)
+	require.Equal(t, http.StatusTeapot, clientError(err).Status)
 	require.Empty(t, p.hub.sessions, "nobody waits")
 }
 
-func TestMessageThatIsTooLargeIsRefused(t *testing.T) {
+func TestTooLargeMessageIsRejected(t *testing.T) {
 	b := newBroker(t)
 	s := newSite(t, b.pipeline(), WithBodyLimit(4<<20))
 	a := s.invoke(`{"data":{"inputs":{"messages":[{"content":"` + strings.Repeat("x", 2<<20) + `"}]}}}`)

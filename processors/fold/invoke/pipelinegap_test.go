@@ -32,7 +32,7 @@ func (l *liveTurn) comes(seq int64, event string) {
 	l.box.put(letter{event: &e}, len(event), l.pipeline.hub.limit)
 }
 
-// tells reads the events with these numbers.
+// tells checks that the next events have these numbers.
 func (l *liveTurn) tells(seqs ...uint64) {
 	l.t.Helper()
 	for _, seq := range seqs {
@@ -42,7 +42,7 @@ func (l *liveTurn) tells(seqs ...uint64) {
 	}
 }
 
-// waits calls Next, which has nothing to return yet.
+// waits calls Next, which blocks.
 func (l *liveTurn) waits() <-chan error {
 	l.t.Helper()
 	ended := make(chan error, 1)
@@ -60,7 +60,7 @@ const (
 	pauseEvent = `{"type":"done","data":{"stopReason":"paused"}}`
 )
 
-func TestStreamWithAGapBehindADoneWaitsForTheMissingRecord(t *testing.T) {
+func TestStreamWithAGapAfterDoneWaitsForTheMissingRecord(t *testing.T) {
 	l := newLiveTurn(t)
 	l.comes(1, someEvent)
 	l.comes(2, doneEvent)
@@ -74,7 +74,7 @@ func TestStreamWithAGapBehindADoneWaitsForTheMissingRecord(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestStreamWhoseGapBehindADoneStaysOpenFails(t *testing.T) {
+func TestStreamWithAGapAfterDoneFailsIfItStaysOpen(t *testing.T) {
 	l := newLiveTurn(t)
 	l.comes(1, someEvent)
 	l.comes(2, doneEvent)
@@ -104,7 +104,7 @@ func TestGraceOfAStreamBeginsWhenItsGapCloses(t *testing.T) {
 	require.ErrorIs(t, <-ended, io.EOF)
 }
 
-func TestRecordsBehindAGapDoNotProlongIt(t *testing.T) {
+func TestRecordsAfterAGapDoNotProlongIt(t *testing.T) {
 	l := newLiveTurn(t)
 	l.comes(1, someEvent)
 	l.comes(3, someEvent)

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The record that says whose turn it is may be any of its records, and may come late.
-func TestTurnIsFoundByWhicheverRecordNamesItsRequest(t *testing.T) {
+// Any record of a turn can name the request, also one of the last.
+func TestTurnIsFoundByAnyRecordThatNamesTheRequest(t *testing.T) {
 	b := newBroker(t)
 	events := scripted(t, hello).events
 	b.answering(func(m topics.Message) []topics.AgentEvent {
@@ -48,24 +48,24 @@ func TestTurnIsFoundByWhicheverRecordNamesItsRequest(t *testing.T) {
 	}
 }
 
-func TestRecordsOfOthersAreKeptWithinBounds(t *testing.T) {
+func TestUnmatchedRecordsAreBounded(t *testing.T) {
 	s := &pipelineStream{request: "mine"}
 	big := make(topics.Raw, 1<<20)
 	for range 10 {
-		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
+		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
 	}
-	require.LessOrEqual(t, s.bytes, heldBytes)
+	require.LessOrEqual(t, s.unmatchedBytes, heldBytes)
 	for range 2 * heldRecords {
-		s.wonder(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
+		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
 	}
-	require.Len(t, s.nameless, heldRecords)
+	require.Len(t, s.unmatched, heldRecords)
 	s.name(letter{event: &topics.AgentEvent{TurnID: "t"}})
-	require.Empty(t, s.nameless)
-	require.Len(t, s.found, 1)
-	s.wonder(letter{event: &topics.AgentEvent{TurnID: "x"}})
-	require.Empty(t, s.nameless, "the turn is known")
+	require.Empty(t, s.unmatched)
+	require.Len(t, s.matched, 1)
+	s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x"}})
+	require.Empty(t, s.unmatched, "the turn is known")
 
-	var q sequence // what is held counts with all that it holds
+	var q sequence // the size of a held record includes its request
 	for seq := range int64(3) {
 		_, err := q.add(topics.AgentEvent{Attempt: 1, Seq: seq + 2, Request: big})
 		require.NoError(t, err)
@@ -74,15 +74,15 @@ func TestRecordsOfOthersAreKeptWithinBounds(t *testing.T) {
 	require.ErrorIs(t, err, errGap)
 }
 
-func TestReadingAgainNeedsTheReader(t *testing.T) {
+func TestResumeAnswers503WithoutRun(t *testing.T) {
 	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.Publisher{})
 	require.NoError(t, err)
 	a := newSite(t, p).invoke(question, HeaderLastEvent, "t.1.1")
 	require.Equal(t, http.StatusServiceUnavailable, a.status, "it is not gone, and nothing has failed")
 }
 
-// A run that was cancelled, or was ok although something went wrong on its way, ends as it does on the topic.
-func TestTurnEndsAsItsBatchDoes(t *testing.T) {
+// A run that was cancelled, or that was OK despite an error, ends with the same state as its batch message.
+func TestTurnEndsLikeItsBatch(t *testing.T) {
 	b := newBroker(t)
 	cancelled, trouble := "cancelled", "a tool was away"
 	b.answering(func(m topics.Message) []topics.AgentEvent {

@@ -56,12 +56,12 @@ func (b *broker) pipeline(opts ...PipelineOption) *Pipeline {
 	return p
 }
 
-// asks hands over every message that comes in, read by a consumer of its own.
-func (b *broker) asks() <-chan topics.Message {
+// messages returns a channel of the messages on message-input.
+func (b *broker) messages() <-chan topics.Message {
 	b.t.Helper()
-	asked := make(chan topics.Message, 10)
+	messages := make(chan topics.Message, 10)
 	f, err := processors.NewFollower(b.addrs, []string{b.catalog.MessageInput.Name()}, func(r processors.Inbound) {
-		asked <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
+		messages <- b.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
 	})
 	require.NoError(b.t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -72,7 +72,7 @@ func (b *broker) asks() <-chan topics.Message {
 		require.NoError(b.t, <-ended)
 	})
 	<-f.Ready()
-	return asked
+	return messages
 }
 
 func requestOf(m topics.Message) string {
@@ -104,14 +104,14 @@ func records(session, turn string, attempt int64, events []fold.Event, result to
 
 // answering plays a turn for every message.
 func (b *broker) answering(play func(m topics.Message) []topics.AgentEvent) {
-	asked := b.asks()
+	messages := b.messages()
 	done := make(chan struct{})
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(done)
 		for {
 			select {
-			case m := <-asked:
+			case m := <-messages:
 				for _, e := range play(m) {
 					out, err := processors.OutboundOf(b.catalog.AgentEvents, e.SessionID, e, "")
 					if err == nil {

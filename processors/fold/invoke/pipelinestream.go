@@ -16,29 +16,29 @@ type pipelineStream struct {
 	pipeline *Pipeline
 	session  string
 	request  string // the request's id
-	turn     string // the turn's, once it is known
+	turn     string // the turn's id, empty until a record of it names the request
 	box      *inbox
-	past     *replay            // nil when there is none, or no more
-	forget   context.CancelFunc // ends past
-	from     int64              // live events before it are past ones
+	past     *replay            // nil if there is no replay or it has ended
+	forget   context.CancelFunc // cancels past
+	from     int64              // live events with a lower offset were in the replay
 
-	nameless []letter // the latest of turns that may turn out to be this one
-	bytes    int      // of these
-	found    []letter // those that did
+	unmatched      []letter // the last records of turns that may be this one
+	unmatchedBytes int
+	matched        []letter // unmatched records that belong to the turn, to be taken next
 
 	sequence sequence
-	has      int64 // seq of the last record of the attempt that the client has
+	has      int64 // seq of the last record of the attempt that the client has received
 	ready    []topics.AgentEvent
-	held     *letter   // the first of a newer attempt
-	touched  time.Time // when the turn's last record came
-	missing  time.Time // since when a record is missing, where the sequence is open
-	cut      bool      // the record behind the missing one was found in the past
-	done     bool      // a done event came
-	closed   bool      // a second one did, with a reason: it is the last
+	held     *letter   // the first record of a newer attempt
+	touched  time.Time // when the turn's last record was received
+	missing  time.Time // since when a record is missing, if the sequence is open
+	cut      bool      // the record after the missing one was found in the replay
+	done     bool      // a done event was received
+	closed   bool      // a second done event with a stop reason was received: it is the last event
 	end      fold.End
 }
 
-// TurnID implements Named. A turn that has a name of its own is found by its request's, too.
+// TurnID implements Named. It returns the request's id, by which a turn with another id is found, too.
 func (s *pipelineStream) TurnID() string { return s.request }
 
 // Next implements Stream.
@@ -73,7 +73,7 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 	}
 }
 
-// item is a record's event; user's records, and what is no event, are none.
+// item returns a record's event; ok is false for a user's record and for a record without a valid event.
 func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	if e.Author == topics.AuthorUser {
 		return Item{}, false
@@ -83,7 +83,7 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 		return Item{}, false
 	}
 	if event.Type == "done" {
-		// The first may be corrected by a second one, which names the reason; a repeat of the first does not.
+		// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
 		reason, ok := event.Field("stopReason")
 		s.closed = s.done && ok && kindOf(reason) != 'n'
 		s.done = true
@@ -91,7 +91,7 @@ func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
 	return Item{ID: EventID{Turn: e.TurnID, Attempt: uint64(e.Attempt), Seq: uint64(e.Seq)}, Event: event}, true
 }
 
-// endOf is the end that the batch on the topic has. What a run that was ok says of an error is no failure of it.
+// endOf returns the same end as the turn's batch message has. The error of a run that was OK does not make it a failure.
 func endOf(r topics.AgentResult) fold.End {
 	end := fold.EndOf(r)
 	if r.OK {
@@ -100,15 +100,15 @@ func endOf(r topics.AgentResult) fold.End {
 	return end
 }
 
-// step waits for the next record and takes it. io.EOF is the end of a turn without a terminal record.
+// step waits for the next record and takes it. It returns io.EOF at the end of a turn without a terminal record.
 func (s *pipelineStream) step(ctx context.Context) error {
-	if len(s.found) > 0 {
-		l := s.found[0]
-		s.found = s.found[1:]
+	if len(s.matched) > 0 {
+		l := s.matched[0]
+		s.matched = s.matched[1:]
 		return s.take(l)
 	}
 	if s.past != nil {
-		return s.stepBack(ctx)
+		return s.stepReplay(ctx)
 	}
 	l, ok, err := s.box.take()
 	if err != nil {
@@ -119,26 +119,26 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	}
 	switch {
 	case l.failed != nil:
-		return s.refused(*l.failed)
+		return s.outputError(*l.failed)
 	case l.offset < s.from:
 		return nil
 	}
 	return s.take(l)
 }
 
-// refused is the error of a message that the pipeline answered with an error output, and no turn of events.
-func (s *pipelineStream) refused(o topics.Output) error {
+// outputError returns an error if the pipeline answered the message with an error instead of events.
+func (s *pipelineStream) outputError(o topics.Output) error {
 	if o.RequestID == nil || *o.RequestID != s.request {
 		return nil
 	}
 	return &Error{Status: http.StatusBadGateway, Type: TypeUnknown, Code: string(o.Error.Code), Text: o.Error.Message}
 }
 
-// take puts a record of the turn into its place.
+// take adds a record of the session to the sequence if it belongs to the turn.
 func (s *pipelineStream) take(l letter) error {
 	switch owned := s.owns(*l.event); {
 	case !owned:
-		s.wonder(l)
+		s.keepUnmatched(l)
 		return nil
 	case s.turn == "":
 		s.name(l)
@@ -164,31 +164,30 @@ func (s *pipelineStream) take(l letter) error {
 	return nil
 }
 
-// wonder keeps a record of a turn that has a name of its own, until one of that turn says whose it is: the record that
-// does may come late.
-func (s *pipelineStream) wonder(l letter) {
+// keepUnmatched keeps a record of a turn with an unknown id: a later record of that turn may name this request.
+func (s *pipelineStream) keepUnmatched(l letter) {
 	if s.turn != "" {
 		return
 	}
-	s.nameless, s.bytes = append(s.nameless, l), s.bytes+sizeOf(*l.event)
-	for len(s.nameless) > heldRecords || s.bytes > heldBytes {
-		s.bytes -= sizeOf(*s.nameless[0].event)
-		s.nameless = s.nameless[1:]
+	s.unmatched, s.unmatchedBytes = append(s.unmatched, l), s.unmatchedBytes+sizeOf(*l.event)
+	for len(s.unmatched) > heldRecords || s.unmatchedBytes > heldBytes {
+		s.unmatchedBytes -= sizeOf(*s.unmatched[0].event)
+		s.unmatched = s.unmatched[1:]
 	}
 }
 
-// name finds the turn, by one of its records. What came of it before is taken before that.
+// name sets the turn's id from a record that names the request. The turn's earlier records are taken before it.
 func (s *pipelineStream) name(l letter) {
 	s.turn = l.event.TurnID
-	for _, before := range s.nameless {
+	for _, before := range s.unmatched {
 		if before.event.TurnID == s.turn {
-			s.found = append(s.found, before)
+			s.matched = append(s.matched, before)
 		}
 	}
-	s.found, s.nameless, s.bytes = append(s.found, l), nil, 0
+	s.matched, s.unmatched, s.unmatchedBytes = append(s.matched, l), nil, 0
 }
 
-// owns reports whether a record is of the turn that is waited for.
+// owns reports whether a record belongs to the turn of the request.
 func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 	if s.turn != "" {
 		return e.TurnID == s.turn
@@ -201,8 +200,8 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 	return ok && id == s.request
 }
 
-// wait waits for the next record, at most until the turn is given up. A missing record is waited for before a terminal
-// one: it may be the done event with the stop reason.
+// wait blocks until the next record arrives or the turn times out. While a record is missing, the grace does not run: the
+// missing record may be the done event with the stop reason.
 func (s *pipelineStream) wait(ctx context.Context) error {
 	rules := s.pipeline.rules
 	until, late := s.touched.Add(rules.silence), error(errSilent)
@@ -228,9 +227,9 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 	}
 }
 
-// errSilent says that the turn's events stopped coming, or never came.
+// errSilent ends a turn without events for WithSilence.
 var errSilent = &Error{
-	Status: http.StatusGatewayTimeout, Type: TypeUnknown, Code: "expired", Text: "nothing came from the agent any more",
+	Status: http.StatusGatewayTimeout, Type: TypeUnknown, Code: "expired", Text: "the agent has sent no event for too long",
 }
 
 // End implements Stream.
@@ -242,7 +241,7 @@ func (s *pipelineStream) Close() error {
 		s.forget()
 	}
 	if s.past != nil {
-		for range s.past.letters { // until it has ended
+		for range s.past.letters { // wait until the replay has ended
 			continue
 		}
 	}

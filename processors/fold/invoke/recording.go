@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
-// recording is a turn's events so far.
+// recording holds the events of a turn.
 type recording struct {
 	key turnKey
 
@@ -19,9 +19,9 @@ type recording struct {
 	attempt uint64 // from 1
 	events  []fold.Event
 	size    int
-	changed chan struct{} // closed and replaced when something was added
+	changed chan struct{} // closed and replaced at every change
 	done    bool
-	err     error // what the run ended with; io.EOF
+	err     error // the error that ended the run, or io.EOF
 	end     fold.End
 	at      time.Time
 }
@@ -35,7 +35,7 @@ func (r *recording) add(e fold.Event, size int) (held int) {
 	return r.size
 }
 
-// restart drops what the attempt before has recorded, and says how much that was.
+// restart drops the events of the older attempt and returns their size.
 func (r *recording) restart() (freed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *recording) close(err error, s Stream, now time.Time) {
 	r.announce()
 }
 
-// endAndClose is the end of a run, whose stream it gives up.
+// endAndClose closes a run's stream and returns its end.
 func endAndClose(err error, s Stream) (end fold.End, ended error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
@@ -79,8 +79,8 @@ func (r *recording) ended() (time.Time, bool) {
 	return r.at, r.done
 }
 
-// reaches reports whether the event was sent to a client: it was recorded, or belongs to an older attempt, or is the
-// done event that the door adds behind a run that is done.
+// reaches reports whether a client can have received the event: it was recorded, or belongs to an older attempt, or is the
+// done event that the door adds after the end of a run.
 func (r *recording) reaches(id EventID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (p *playback) Next(ctx context.Context) (Item, error) {
 	}
 }
 
-// look is the next event, or the end, or what to wait for.
+// look returns the next event, the end, or a channel to wait for.
 func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
 	r := p.rec
 	r.mu.Lock()

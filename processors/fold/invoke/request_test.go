@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSessionIDs(t *testing.T) {
+func TestSessionIDIsReadFromBodyHeaderOrBaggage(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent)
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestSessionIDs(t *testing.T) {
 		for _, accept := range []string{"application/json", "text/event-stream"} {
 			a := s.invoke(c.body, append([]string{"Accept", accept}, c.headers...)...)
 			require.Equal(t, http.StatusOK, a.status)
-			require.Equal(t, c.want, agent.asked[len(agent.asked)-1].SessionID)
+			require.Equal(t, c.want, agent.requests[len(agent.requests)-1].SessionID)
 			require.Equal(t, c.want, a.header.Get(HeaderSession))
 			require.Equal(t, "ag.session.id="+c.want, a.header.Get("Baggage"))
 			if accept == "application/json" {
@@ -37,7 +37,7 @@ func TestSessionIDs(t *testing.T) {
 	}
 }
 
-func TestInvalidSessionIDIsRefused(t *testing.T) {
+func TestInvalidSessionIDIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent)
 	for body, headers := range map[string][]string{
@@ -52,11 +52,11 @@ func TestInvalidSessionIDIsRefused(t *testing.T) {
 		require.Equal(t, TypeInvalidSession, textAt(t, a.body, "status", "type"))
 		require.Empty(t, a.header.Get(HeaderSession))
 	}
-	require.Empty(t, agent.asked)
+	require.Empty(t, agent.requests)
 	require.Equal(t, http.StatusUnprocessableEntity, s.invoke(`{"session_id":7}`).status)
 }
 
-func TestTraces(t *testing.T) {
+func TestTraceContinuesTheCallersTrace(t *testing.T) {
 	s := newSite(t, scripted(t, hello))
 	const parent, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for _, headers := range [][]string{
@@ -81,7 +81,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreRefused(t *testing.T) {
+func TestInvalidBodyIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent, WithBodyLimit(64<<10))
 	for body, status := range map[string]int{
@@ -111,26 +111,26 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	get := read(t, s.send(http.MethodGet, "/invoke", ""))
 	require.Equal(t, http.StatusMethodNotAllowed, get.status)
 	require.Equal(t, "POST", get.header.Get("Allow"))
-	require.Len(t, agent.asked, 1)
+	require.Len(t, agent.requests, 1)
 }
 
-func TestRequestsAreWhatWasSent(t *testing.T) {
+func TestAgentReceivesTheRequestUnchanged(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent)
 	const data = `{"inputs":{"messages":[{"role":"user", "content":"é \u00e9"},null], ` +
 		`"n":1000000000000000000000000000007}}`
 	s.invoke(`{"data":`+data+`,"session_id":"s-1"}`, "Idempotency-Key", "k")
-	r := agent.asked[0]
+	r := agent.requests[0]
 	require.Equal(t, data, string(r.Data))
 	require.Equal(t, "k", r.IdempotencyKey)
 	require.Len(t, r.Messages(), 2)
 	require.Equal(t, `{"role":"user", "content":"é \u00e9"}`, string(r.Messages()[0]))
 	s.invoke(`{}`)
-	require.Nil(t, agent.asked[1].Data)
-	require.Nil(t, agent.asked[1].Messages())
+	require.Nil(t, agent.requests[1].Data)
+	require.Nil(t, agent.requests[1].Messages())
 }
 
-func TestAuthenticate(t *testing.T) {
+func TestCallerWithoutAccessIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, agent, WithAuthenticate(func(r *http.Request) (Caller, error) {
 		switch r.Header.Get("Authorization") {
@@ -145,9 +145,9 @@ func TestAuthenticate(t *testing.T) {
 	require.Equal(t, got{429, `{"detail":"slower, please"}`, nil}, bare(s.invoke(`{}`, "Authorization", "slow")))
 	forbidden := s.invoke(`{"session_id":"theirs"}`, "Authorization", "x")
 	require.Equal(t, got{403, `{"detail":"Forbidden"}`, nil}, bare(forbidden))
-	require.Empty(t, agent.asked)
+	require.Empty(t, agent.requests)
 	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"mine"}`, "Authorization", "x").status)
-	require.Equal(t, "u", agent.asked[0].Caller.UserID)
+	require.Equal(t, "u", agent.requests[0].Caller.UserID)
 }
 
 func bare(g got) got {
@@ -155,7 +155,7 @@ func bare(g got) got {
 	return g
 }
 
-func TestCORSIsOffUnlessAskedFor(t *testing.T) {
+func TestCORSIsDisabledByDefault(t *testing.T) {
 	s := newSite(t, scripted(t, hello))
 	require.Empty(t, s.invoke(`{}`).header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, http.StatusMethodNotAllowed, read(t, s.send(http.MethodOptions, "/invoke", "")).status)

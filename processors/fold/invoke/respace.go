@@ -1,7 +1,7 @@
 package invoke
 
-// respace appends a valid JSON value with blanks between its tokens as asked for: one behind each comma and colon, or
-// none. The tokens themselves stay as they are, byte for byte.
+// respace appends a valid JSON value with other white space between its tokens: one space after each comma and colon if
+// spaced, otherwise none. The tokens are not changed.
 func respace(dst, value []byte, spaced bool) []byte {
 	for i := 0; i < len(value); i++ {
 		switch b := value[i]; b {
@@ -22,7 +22,7 @@ func respace(dst, value []byte, spaced bool) []byte {
 	return dst
 }
 
-// closingQuote is the index behind the string that begins at open.
+// closingQuote returns the index after the string that begins at open.
 func closingQuote(value []byte, open int) int {
 	for i := open + 1; i < len(value); i++ {
 		switch value[i] {

@@ -24,8 +24,8 @@ func newBuffered(t testing.TB, a Agent, opts ...BufferOption) *Buffered {
 
 const turnID = traceID + "-" + spanID
 
-// What was received before the connection dropped, and what comes after it, is the whole.
-func TestStreamGoesOnWhereItWas(t *testing.T) {
+// The events before and after a dropped connection are together the whole stream.
+func TestStreamResumesAfterTheLastEvent(t *testing.T) {
 	for _, g := range corpus(t) {
 		s := newSite(t, newBuffered(t, g.script()))
 		for _, headers := range [][]string{
@@ -50,7 +50,7 @@ func TestStreamGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestTurnIsReadAgainByGet(t *testing.T) {
+func TestGetResumesATurn(t *testing.T) {
 	agent := scripted(t, hello)
 	s := newSite(t, newBuffered(t, agent))
 	first := s.invoke(question, "Accept", "text/event-stream")
@@ -62,7 +62,7 @@ func TestTurnIsReadAgainByGet(t *testing.T) {
 	require.Equal(t, first.body, again.body)
 	batch := get("", HeaderSession, "s-1", HeaderLastEvent, turnID+".1.3")
 	require.Equal(t, "Hello, wörld", said(t, batch.body))
-	require.Len(t, agent.asked, 1, "it ran once")
+	require.Len(t, agent.requests, 1, "it ran once")
 
 	require.Equal(t, http.StatusBadRequest, get("", HeaderLastEvent, turnID+".1.3").status, "no session")
 	require.Equal(t, http.StatusBadRequest, get("?session_id=s-1", HeaderLastEvent, "7").status)
@@ -76,10 +76,10 @@ func TestAgentThatCannotResumeNeverRunsTwice(t *testing.T) {
 	s := newSite(t, agent)
 	require.Equal(t, http.StatusGone, s.invoke(question, HeaderLastEvent, traceID+".1.3").status)
 	require.Equal(t, http.StatusBadRequest, s.invoke(question, HeaderLastEvent, "x").status)
-	require.Empty(t, agent.asked)
+	require.Empty(t, agent.requests)
 }
 
-func TestBufferedRunGoesOnWithoutItsClient(t *testing.T) {
+func TestBufferedRunContinuesWithoutItsClient(t *testing.T) {
 	agent := newLive()
 	s := newSite(t, newBuffered(t, agent))
 	resp := s.send(http.MethodPost, "/invoke", question, "Accept", "text/event-stream")
@@ -130,7 +130,7 @@ func TestBufferIsBounded(t *testing.T) {
 	require.Empty(t, b.order)
 }
 
-func TestBufferTurnsAwayWhatItCannotHold(t *testing.T) {
+func TestFullBufferAnswers503(t *testing.T) {
 	agent := newLive()
 	b := newBuffered(t, agent, WithBufferLimits(1, 1000, 1000))
 	_, err := b.Invoke(t.Context(), Request{SessionID: "s"})
@@ -147,7 +147,7 @@ func TestBufferTurnsAwayWhatItCannotHold(t *testing.T) {
 	require.ErrorIs(t, err, ErrDoor)
 }
 
-func TestTurnThatOutgrowsTheBufferFails(t *testing.T) {
+func TestTurnLargerThanTheBufferFails(t *testing.T) {
 	agent := scripted(t, `{"type":"message","data":{"text":"`+strings.Repeat("x", 2000)+`"}}`)
 	b := newBuffered(t, agent, WithBufferLimits(1, 1000, 10_000))
 	s, err := b.Invoke(t.Context(), Request{SessionID: "s"})
@@ -165,7 +165,7 @@ func TestCapabilityPassesThroughTheBuffer(t *testing.T) {
 	require.Equal(t, Capability{}, newBuffered(t, newLive()).Capability())
 }
 
-func TestEventIDs(t *testing.T) {
+func TestEventIDIsParsedBack(t *testing.T) {
 	for _, id := range []EventID{{"t", 1, 1}, {"a.b.1", 2, 3}, {"tür n", 1, 0}} {
 		parsed, err := ParseEventID(id.String())
 		require.NoError(t, err)
@@ -177,8 +177,8 @@ func TestEventIDs(t *testing.T) {
 	}
 }
 
-// A newer attempt voids what came before: a batch is made of it alone, a stream ends and says where it is.
-func TestNewerAttempts(t *testing.T) {
+// A newer attempt voids the older one: a batch has the newer events only; a stream ends and names the newer attempt.
+func TestNewerAttemptVoidsTheOlder(t *testing.T) {
 	stream := func() Stream {
 		first, second := scripted(t, hello).events, scripted(t, `{"type":"message","data":{"text":"again"}}`).events
 		return &attempts{first: first[:3], second: second}

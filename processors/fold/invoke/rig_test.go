@@ -24,17 +24,17 @@ import (
 type script struct {
 	events     []fold.Event
 	end        fold.End
-	err        error // behind the events, instead of an end
-	refuses    error // of Invoke
+	err        error // returned after the events, instead of io.EOF
+	refuses    error // returned by Invoke
 	capability Capability
-	asked      []Request
+	requests   []Request
 	closed     int
 }
 
 func (s *script) Capability() Capability { return s.capability }
 
 func (s *script) Invoke(_ context.Context, r Request) (Stream, error) {
-	s.asked = append(s.asked, r)
+	s.requests = append(s.requests, r)
 	if s.refuses != nil {
 		return nil, s.refuses
 	}
@@ -63,7 +63,7 @@ func (p *played) End() fold.End { return p.script.end }
 
 func (p *played) Close() error { p.script.closed++; return nil }
 
-// scripted is an agent that plays events given as JSON, one a line.
+// scripted returns an agent that plays events given as JSON, one per line.
 func scripted(t testing.TB, lines string) *script {
 	t.Helper()
 	s := &script{}
@@ -85,7 +85,7 @@ const hello = `
 {"type":"message_end","data":{"type":"message_end","id":"msg-0"}}
 {"type":"done","data":{"type":"done"}}`
 
-// fixed is randomness that is none: every request draws the same.
+// fixed is a random source that returns the same bytes for every request.
 type fixed struct{}
 
 func (fixed) Read(p []byte) (int, error) {
@@ -223,8 +223,8 @@ func corpus(t testing.TB) []golden {
 	return turns
 }
 
-// playable reports whether an agent can play the turn: what cannot be decoded never leaves one. Elements that are no
-// objects are left out by fold, too.
+// playable reports whether an agent can play the turn: all its events can be decoded. Elements that are not objects are left
+// out, as by fold.
 func (g golden) playable() bool {
 	for _, raw := range elementsOf(g.Events) {
 		if _, err := fold.DecodeEvent(raw); err != nil && kindOf(raw) == '{' {
@@ -234,7 +234,7 @@ func (g golden) playable() bool {
 	return kindOf(g.Events) == '[' && (!g.Error || len(elementsOf(g.Events)) > 0)
 }
 
-// script is the turn as an agent plays it: elements that are no events never leave an agent.
+// script returns an agent that plays the turn, without elements that are not events.
 func (g golden) script() *script {
 	s := &script{end: fold.End{StopReason: g.StopReason}}
 	for _, raw := range elementsOf(g.Events) {

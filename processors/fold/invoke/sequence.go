@@ -6,20 +6,20 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// sequence puts the records of a turn in order: repeats and records of older attempts are dropped, records that came
-// early are held until those before them have come. It is pure.
+// sequence orders the records of a turn. It drops repeated records and records of older attempts, and holds records until
+// all earlier ones were added. It does no I/O.
 type sequence struct {
-	attempt int64 // 0: that of the first record
-	seq     int64 // of the last record that was let through
+	attempt int64 // 0: the attempt of the first record
+	seq     int64 // seq of the last record that was returned
 	held    map[int64]topics.AgentEvent
 	bytes   int
-	final   int64 // seq of a terminal record that is held, 0 for none
+	final   int64 // seq of a held terminal record, 0 for none
 }
 
-// errGap says that records of a turn are missing.
+// errGap means that records of a turn are missing.
 var errGap = &Error{Code: "gap", Text: "events of the turn are missing"}
 
-// errAttempt says that a record belongs to a newer attempt than those before it.
+// errAttempt means that a record belongs to a newer attempt than the earlier ones.
 var errAttempt = errors.New("invoke: a newer attempt")
 
 const (
@@ -27,11 +27,11 @@ const (
 	heldBytes   = 4 << 20
 )
 
-// add takes the next record and returns those that are in order now. With errAttempt the record is not taken: restart
-// at its attempt, and add it again.
+// add adds a record and returns the records that are now in order. If it returns errAttempt, the record was not added: call
+// restart with its attempt, and add it again.
 func (s *sequence) add(e topics.AgentEvent) ([]topics.AgentEvent, error) {
 	switch {
-	case e.Seq == 0: // a user's record, outside of the numbering
+	case e.Seq == 0: // a user's record without a number
 		return nil, nil
 	case s.attempt == 0:
 		s.attempt = e.Attempt
@@ -73,10 +73,11 @@ func (s *sequence) hold(e topics.AgentEvent) error {
 	return s.gap()
 }
 
-// sizeOf is how many bytes a record keeps in memory, or nearly so.
+// sizeOf returns approximately how many bytes of memory a record uses.
 func sizeOf(e topics.AgentEvent) int { return len(e.Event) + len(e.Request) + eventCost }
 
-// gap is errGap where what is missing cannot be waited for: at the terminal record, or with a full window.
+// gap returns errGap if the sequence cannot wait for the missing records, because the terminal record was received or the
+// limits of held records are exceeded.
 func (s *sequence) gap() error {
 	if s.final > s.seq || len(s.held) > heldRecords || s.bytes > heldBytes {
 		return errGap
@@ -84,7 +85,7 @@ func (s *sequence) gap() error {
 	return nil
 }
 
-// open reports whether records are missing before those that are held.
+// open reports whether records before the held ones are missing.
 func (s *sequence) open() bool { return len(s.held) > 0 }
 
 // restart begins another attempt.

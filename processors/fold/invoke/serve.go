@@ -8,14 +8,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// HeaderLastEvent names the last event that a client has; the answer goes on behind it.
+// HeaderLastEvent is the request header with the ID of the last event that the client has received. The response continues
+// after that event.
 const HeaderLastEvent = "Last-Event-ID"
 
-// headerIdempotency makes a repeated request the same turn, where the agent can tell.
+// headerIdempotency is the request header that makes a repeated request the same turn, if the agent supports it.
 const headerIdempotency = "Idempotency-Key"
 
-// serve decides what can be decided before anything runs, and then runs it.
-func (c *call) serve() {
+// serve validates the request, runs the agent and writes the response.
+func (c *exchange) serve() {
 	c.accept, c.vercel = ParseAccept(c.r.Header.Values("Accept")...), vercel(c.r.Header)
 	if !c.admit() || !c.read() {
 		return
@@ -32,7 +33,7 @@ func (c *call) serve() {
 	}
 	c.answer = answer
 	c.prepare()
-	// The agent's context ends with the answer, whatever became of the client.
+	// The agent's context is cancelled when the response is complete.
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
 	stream, err := c.begin(ctx)
@@ -45,12 +46,12 @@ func (c *call) serve() {
 	case !c.answer.Streams():
 		c.batch(ctx, turn)
 	case !c.stream(ctx, cancel, turn):
-		panic(http.ErrAbortHandler) // a transfer that ended well would say that the stream is whole
+		panic(http.ErrAbortHandler) // a normal end of the response would tell the client that the stream is complete
 	}
 }
 
-// admit holds that the request is one of the door's, and from somebody who may make it.
-func (c *call) admit() bool {
+// admit checks the method, the caller and Last-Event-ID. If it returns false, it has written the response.
+func (c *exchange) admit() bool {
 	last := c.r.Header.Get(HeaderLastEvent)
 	switch method := c.r.Method; {
 	case method == http.MethodOptions && c.door.rules.origin != "":
@@ -74,9 +75,9 @@ func (c *call) admit() bool {
 		caller, err := a(c.r)
 		if err != nil {
 			e := Error{Status: http.StatusUnauthorized, Text: "Unauthorized"}
-			var known *Error
-			if errors.As(err, &known) && known.Status >= 400 {
-				e = *known
+			var reported *Error
+			if errors.As(err, &reported) && reported.Status >= 400 {
+				e = *reported
 			}
 			c.detail(e.Status, Sanitize(e.Text))
 			return false
@@ -92,7 +93,7 @@ func (c *call) admit() bool {
 		c.detail(http.StatusBadRequest, "Last-Event-ID is not one of this door")
 		return false
 	case c.door.resumer == nil:
-		// Whoever sends it believes the turn to be running: it must not run a second time.
+		// The client expects a running turn, so the agent must not run again.
 		c.detail(http.StatusGone, "turns of this agent cannot be read again")
 		return false
 	}
@@ -100,8 +101,9 @@ func (c *call) admit() bool {
 	return true
 }
 
-// read reads the request: its body, its flags, its session, its trace.
-func (c *call) read() bool {
+// read reads the body, the trace, the session and the flags of the request. If it returns false, it has written the
+// response.
+func (c *exchange) read() bool {
 	body, err := readBody(c.w, c.r, c.door.rules.bodyLimit, c.resumes)
 	if err != nil {
 		c.invalid(bodyStatus(err), err.Error())
@@ -133,8 +135,8 @@ func (c *call) read() bool {
 	return true
 }
 
-// prepare makes the request what the agent gets.
-func (c *call) prepare() {
+// prepare completes the request that is passed to the agent.
+func (c *exchange) prepare() {
 	c.request.Flags = Flags{Stream: c.answer.Streams(), Trim: c.flags.trim, Force: c.flags.force}
 	if c.vercel {
 		c.continuation = continuation(c.request.Messages())
@@ -142,8 +144,8 @@ func (c *call) prepare() {
 	}
 }
 
-// begin begins a turn, or goes on with one.
-func (c *call) begin(ctx context.Context) (stream Stream, err error) {
+// begin begins a turn or resumes one.
+func (c *exchange) begin(ctx context.Context) (stream Stream, err error) {
 	if c.resumes {
 		return c.door.resumer.Resume(ctx, c.request, c.last)
 	}
@@ -155,16 +157,16 @@ func (c *call) begin(ctx context.Context) (stream Stream, err error) {
 	return c.door.agent.Invoke(ctx, c.request)
 }
 
-// failed answers an error of the agent, or of what stands before it.
-func (c *call) failed(err error) {
+// failed answers an error of the agent or of WithResolve.
+func (c *exchange) failed(err error) {
 	if c.r.Context().Err() != nil {
-		// Where the server stops, its client is still there, and would take an empty answer for a success.
-		c.fail(told(errClosed))
+		// If the server is stopping, the client is still connected and would take an empty response for a success.
+		c.fail(clientError(errClosed))
 		return
 	}
-	var known *Error
-	if !errors.As(err, &known) && !errors.Is(err, ErrGone) {
+	var reported *Error
+	if !errors.As(err, &reported) && !errors.Is(err, ErrGone) {
 		c.door.rules.logger.Error("invoke: agent failed", zap.Error(err))
 	}
-	c.fail(told(err))
+	c.fail(clientError(err))
 }

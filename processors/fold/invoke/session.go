@@ -9,13 +9,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// HeaderSession carries the session id, in a request and in its answer.
+// HeaderSession is the header with the session id, in requests and responses.
 const HeaderSession = "X-Ag-Session-Id"
 
-// baggageSession is the entry of the baggage header that carries it too.
+// baggageSession is the entry of the baggage header with the session id.
 const baggageSession = "ag.session.id"
 
-// maxSession is how long a session id may be.
+// maxSession is the maximum length of a session id, in bytes.
 const maxSession = 128
 
 var (
@@ -23,7 +23,7 @@ var (
 	errSession     = errors.New("session id: want 1 to 128 of letters, digits, dot, underscore, colon and hyphen")
 )
 
-// sessionOf is the session id that a request names: its body's, else its header's, else its baggage's; empty for none.
+// sessionOf returns the session id of the body, or else of the header, or else of the baggage; empty for none.
 func sessionOf(body topics.Raw, h http.Header) (string, error) {
 	var id string
 	switch value := member(body, "session_id"); {
@@ -61,7 +61,7 @@ func validSession(id string) bool {
 	return true
 }
 
-// fromBaggage is the session id among the entries of a baggage header, percent-decoded and without its properties.
+// fromBaggage returns the session id of a baggage header, percent-decoded and without properties.
 func fromBaggage(values []string) (id string, ok bool) {
 	for entry := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		entry, _, _ = strings.Cut(entry, ";")

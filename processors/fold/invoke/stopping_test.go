@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server whose requests end when it does must not make them look like answers.
-func TestServerThatStopsDoesNotAnswer(t *testing.T) {
+// A server that stops cancels its requests. Their responses must not look complete.
+func TestStoppingServerDoesNotAnswerWithSuccess(t *testing.T) {
 	for _, accept := range []string{"application/json", "application/x-ndjson", "text/event-stream"} {
 		agent := newLive()
 		ctx, stop := context.WithCancel(context.Background())
@@ -30,7 +30,7 @@ func TestServerThatStopsDoesNotAnswer(t *testing.T) {
 			stop()
 		}()
 		resp, err := server.Client().Do(r)
-		if errors.Is(err, io.EOF) && accept != "application/json" { // cut before its head had gone out
+		if errors.Is(err, io.EOF) && accept != "application/json" { // aborted before the headers were sent
 			<-agent.closed
 			continue
 		}
@@ -48,7 +48,7 @@ func TestServerThatStopsDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestFailureIsNeverASuccess(t *testing.T) {
+func TestErrorWithASuccessStatusIsAnswered500(t *testing.T) {
 	for _, status := range []int{-1, 7, 200, 204, 302, 600, 99_999} {
 		agent := scripted(t, hello)
 		agent.refuses = &Error{Status: status, Text: "no"}

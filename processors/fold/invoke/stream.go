@@ -12,43 +12,43 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 )
 
-// framing writes a turn in one of the stream formats. It appends to what it is given.
+// framing encodes a turn in one of the stream formats. Its methods append to dst.
 type framing interface {
 	begin(dst []byte) []byte
-	// event appends an event's frames; a muted one is one that the client has.
+	// event appends an event's frames. A muted event was received by the client before: it is not appended.
 	event(dst []byte, item Item, muted bool) []byte
 	keepalive(dst []byte) []byte
 	end(dst []byte, o outcome) []byte
 }
 
 const (
-	// ahead is how many events are read before they are written.
+	// ahead is how many events are read ahead of the writer.
 	ahead = 64
-	// fullBuffer is how much is gathered before it is written although more is there.
+	// fullBuffer is the size in bytes at which the buffer is written although more events are available.
 	fullBuffer = 32 << 10
 )
 
-// step is an event, or the end.
+// step is an event or the end of the turn.
 type step struct {
 	item Item
 	done *outcome
 }
 
-// stream answers with the events as they come, and reports whether it came to their end. After the client has gone
-// nothing is written any more, and the agent's context has ended.
-func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) (whole bool) {
+// stream answers with the events as they arrive and reports whether it has written the end. When the client disconnects,
+// it stops writing and cancels the agent's context.
+func (c *exchange) stream(ctx context.Context, cancel context.CancelFunc, t *turn) (whole bool) {
 	f := c.framing()
 	c.streamHead(t)
 	c.begun = true
 	steps := make(chan step, ahead)
-	go c.pump(ctx, t, steps) // the turn is its from here on
+	go c.pump(ctx, t, steps) // from here on, only pump uses the turn
 	defer func() {
 		cancel()
-		for range steps { // until the pump has ended
+		for range steps { // wait until pump has ended
 		}
 		c.close(t)
 	}()
-	out := &writer{call: c, buffer: f.begin(nil)}
+	out := &writer{exchange: c, buffer: f.begin(nil)}
 	quiet := newSilence(c.door.rules.clock, c.door.rules.keepalive)
 	defer quiet.stop()
 	for out.flush() {
@@ -73,8 +73,8 @@ func (c *call) stream(ctx context.Context, cancel context.CancelFunc, t *turn) (
 	return false
 }
 
-// take gathers an event and those that are there behind it; false after the last.
-func (c *call) take(f framing, s step, steps <-chan step, out *writer) bool {
+// take appends an event and all further events that are available to the buffer; false after the last.
+func (c *exchange) take(f framing, s step, steps <-chan step, out *writer) bool {
 	for {
 		if s.done != nil {
 			c.report(s.done.err)
@@ -91,7 +91,7 @@ func (c *call) take(f framing, s step, steps <-chan step, out *writer) bool {
 		select {
 		case s, ok = <-steps:
 			if !ok {
-				return false // the client has gone
+				return false // the client has disconnected
 			}
 		default:
 			return true
@@ -99,17 +99,17 @@ func (c *call) take(f framing, s step, steps <-chan step, out *writer) bool {
 	}
 }
 
-// report logs a failure that the client is told nothing about.
-func (c *call) report(err error) {
-	var known *Error
+// report logs an error whose text is not reported to the client.
+func (c *exchange) report(err error) {
+	var reported *Error
 	var superseded *Superseded
-	if err != nil && !errors.As(err, &known) && !errors.As(err, &superseded) {
+	if err != nil && !errors.As(err, &reported) && !errors.As(err, &superseded) {
 		c.door.rules.logger.Error("invoke: agent failed", zap.Error(err))
 	}
 }
 
-// pump reads the turn until its end, or until ctx ends. It never writes to the client.
-func (c *call) pump(ctx context.Context, t *turn, steps chan<- step) {
+// pump reads the turn until its end, or until ctx is done. It does not write to the client.
+func (c *exchange) pump(ctx context.Context, t *turn, steps chan<- step) {
 	defer close(steps)
 	send := func(s step) bool {
 		select {
@@ -122,7 +122,7 @@ func (c *call) pump(ctx context.Context, t *turn, steps chan<- step) {
 	var err error
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			err = fmt.Errorf("%w: %T", errPanic, thrown) // what was thrown may quote an event
+			err = fmt.Errorf("%w: %T", errPanic, thrown) // the panic value may contain parts of an event
 		}
 		if ctx.Err() == nil && err != nil {
 			o := t.outcome(err)
@@ -140,7 +140,7 @@ func (c *call) pump(ctx context.Context, t *turn, steps chan<- step) {
 	}
 }
 
-func (c *call) streamHead(t *turn) {
+func (c *exchange) streamHead(t *turn) {
 	c.head()
 	h := c.w.Header()
 	c.turnHead(t)
@@ -152,13 +152,13 @@ func (c *call) streamHead(t *turn) {
 			h.Set(headerVercelStream, "v1")
 		}
 	}
-	// A proxy that gathers the answer would hold events up.
+	// Proxies must not buffer the response, which would delay events.
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
 }
 
-func (c *call) framing() framing {
+func (c *exchange) framing() framing {
 	switch {
 	case c.answer != SSE:
 		return &ndjson{}
@@ -172,28 +172,29 @@ func (c *call) framing() framing {
 	return &sse{}
 }
 
-// writer gathers frames and hands them to the client.
+// writer buffers frames and writes them to the client.
 type writer struct {
-	call   *call
-	buffer []byte
-	whole  bool // the end was written
+	exchange *exchange
+	buffer   []byte
+	whole    bool // the end was written
 }
 
-// flush writes what was gathered and pushes it out; false where the client takes no more.
+// flush writes and flushes the buffer; false if the client has disconnected or is too slow.
 func (w *writer) flush() bool {
-	if w.call.r.Context().Err() != nil {
+	if w.exchange.r.Context().Err() != nil {
 		return false
 	}
-	w.call.deadline()
-	if _, err := w.call.w.Write(w.buffer); err != nil {
+	w.exchange.deadline()
+	if _, err := w.exchange.w.Write(w.buffer); err != nil {
 		return false
 	}
 	w.buffer = w.buffer[:0]
-	err := w.call.wire.Flush()
+	err := w.exchange.wire.Flush()
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
-// silence measures how long nothing was written. Its ticker is made anew only where a tick finds that it was too soon.
+// silence measures the time since the last write. A write does not reset the ticker: when it ticks too early, a new ticker
+// waits for the remaining time.
 type silence struct {
 	clock  clock.Clock
 	limit  time.Duration
@@ -216,14 +217,15 @@ func (s *silence) c() <-chan time.Time {
 	return s.ticker.C()
 }
 
-// broken says that something was written.
+// broken records a write.
 func (s *silence) broken() {
 	if s.ticker != nil {
 		s.since = s.clock.Now()
 	}
 }
 
-// over reports, after a tick, whether the silence has lasted long enough; if not, the next tick comes when it has.
+// over reports, after a tick, whether nothing was written for the limit. If not, the next tick comes when the limit is
+// reached.
 func (s *silence) over() bool {
 	left := s.limit - s.clock.Now().Sub(s.since)
 	s.ticker.Stop()

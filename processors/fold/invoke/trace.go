@@ -8,21 +8,23 @@ import (
 	"strings"
 )
 
-// The headers of a trace.
+// The headers with the trace and span ids, in requests and responses.
 const (
 	HeaderTrace  = "X-Ag-Trace-Id"
 	HeaderSpan   = "X-Ag-Span-Id"
 	headerParent = "Traceparent"
 )
 
-// Trace is where a request stands in a trace: lower-case hex, 32 and 16 digits.
+// Trace is a request's position in a trace, in lower-case hex.
 type Trace struct {
+	// TraceID has 32 digits.
 	TraceID string
-	// SpanID is the request's own span, ParentID the caller's; empty for none.
+	// SpanID is the request's own span, ParentID the caller's span or empty. Each has 16 digits.
 	SpanID, ParentID string
 }
 
-// traceOf goes on with the caller's trace, by traceparent or else by our headers, or begins one.
+// traceOf continues the caller's trace, from the header traceparent or else from HeaderTrace and HeaderSpan, or begins a
+// trace.
 func traceOf(h http.Header, random io.Reader) (Trace, error) {
 	var t Trace
 	trace, parent, ok := parentOf(h.Get(headerParent))
@@ -44,7 +46,7 @@ func traceOf(h http.Header, random io.Reader) (Trace, error) {
 	return t, nil
 }
 
-// parentOf reads a traceparent header.
+// parentOf parses a traceparent header.
 func parentOf(s string) (trace, span string, ok bool) {
 	parts := strings.Split(strings.TrimSpace(s), "-")
 	if len(parts) < 4 || !isHex(parts[0], 2) || parts[0] == "ff" || parts[0] == "00" && len(parts) != 4 {
@@ -61,7 +63,7 @@ func isHex(s string, n int) bool {
 	return strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// mint is a session id for a request that names none: a random UUID's 32 digits.
+// mint returns a new session id: the 32 digits of a random UUID.
 func mint(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// turn is the one source that batches and streams are made of: an agent's stream, numbered, with characters that were
-// cut in two made whole, and ended by the done event that its terminal result asks for.
+// turn is the source of batches and streams: an agent's stream with numbered events and joined surrogate pairs, followed by
+// a done event if the terminal result names another stop reason.
 type turn struct {
 	stream Stream
 	joiner fold.SurrogateJoiner
 	queue  []Item
-	at     EventID    // the last event's
-	named  bool       // the agent has said what turn it is
-	reason topics.Raw // the last done event's; nil for none
+	at     EventID    // ID of the last event
+	named  bool       // the agent has named the turn
+	reason topics.Raw // stop reason of the last done event; nil for none
 	end    fold.End
 	ended  bool
 }
@@ -30,7 +30,8 @@ func newTurn(s Stream, fallback string) *turn {
 	return t
 }
 
-// next is the next event that has a type. io.EOF, and everything else but *Superseded, is the end.
+// next returns the next event that has a type. Every error but *Superseded is the end of the turn; io.EOF is its normal
+// end.
 func (t *turn) next(ctx context.Context) (Item, error) {
 	for len(t.queue) == 0 {
 		if t.ended {
@@ -52,7 +53,7 @@ func (t *turn) next(ctx context.Context) (Item, error) {
 	return item, nil
 }
 
-// take numbers an event and puts what can be sent on into the queue.
+// take numbers an event and queues the events that can be sent.
 func (t *turn) take(item Item) {
 	if item.ID == (EventID{}) {
 		item.ID = t.at
@@ -70,14 +71,14 @@ func (t *turn) take(item Item) {
 	t.push(t.at, t.joiner.Append(nil, item.Event), false)
 }
 
-// push puts events of one number into the queue; the last stands for all unless there is more to come.
+// push queues events with the same ID. All but the last are partial; with more, the last is partial, too.
 func (t *turn) push(id EventID, events []fold.Event, more bool) {
 	for i, e := range events {
 		t.queue = append(t.queue, Item{ID: id, Event: e, partial: more || i < len(events)-1})
 	}
 }
 
-// finish puts what is left of the turn into the queue.
+// finish queues the remaining events of the turn.
 func (t *turn) finish() {
 	t.ended = true
 	t.end = t.stream.End()
@@ -89,7 +90,7 @@ func (t *turn) finish() {
 	}
 }
 
-// superseded forgets what belongs to the attempt before.
+// superseded drops the state of the older attempt.
 func (t *turn) superseded(err error) {
 	var s *Superseded
 	if errors.As(err, &s) {
@@ -107,7 +108,7 @@ func (t *turn) corrects() bool {
 	return !ok || want != got
 }
 
-// cancelled reports whether the turn's stop reason, that of its end or else of its last done event, says so.
+// cancelled reports whether the stop reason of the turn's end, or else of its last done event, is "cancelled".
 func (t *turn) cancelled() bool {
 	reason := t.end.StopReason
 	if kindOf(reason) != '"' {
@@ -117,7 +118,7 @@ func (t *turn) cancelled() bool {
 	return stop == "cancelled"
 }
 
-// failure is the error that a turn ended with, nil for none.
+// failure returns the error that a turn ended with, nil for none.
 func failure(end fold.End) *Error {
 	switch {
 	case end.Error != "":
@@ -130,12 +131,12 @@ func failure(end fold.End) *Error {
 	return nil
 }
 
-// outcome is how a stream ends.
+// outcome is the end of a stream.
 type outcome struct {
 	end       fold.End
 	err       error // nil for a turn that did not fail
 	at        EventID
-	cancelled bool // so says its stop reason
+	cancelled bool // the stop reason is "cancelled"
 }
 
 func (t *turn) outcome(err error) outcome {
@@ -149,7 +150,7 @@ func (t *turn) outcome(err error) outcome {
 	return o
 }
 
-// state is the turn's state as a stream names it.
+// state returns the turn's state for the end of a stream.
 func (o outcome) state() fold.State {
 	switch {
 	case o.end.State != "" && o.end.State != fold.Open:

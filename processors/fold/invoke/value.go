@@ -24,7 +24,7 @@ func notNull(v topics.Raw) topics.Raw {
 	return v
 }
 
-// first is the first value that is there, or null.
+// first returns the first value that is not nil, or null.
 func first(values ...topics.Raw) topics.Raw {
 	for _, v := range values {
 		if v != nil {
@@ -34,7 +34,7 @@ func first(values ...topics.Raw) topics.Raw {
 	return null
 }
 
-// truthy reports what Python takes for true.
+// truthy reports whether the value is true in Python.
 func truthy(v topics.Raw) bool {
 	switch kindOf(v) {
 	case 't':
@@ -49,8 +49,8 @@ func truthy(v topics.Raw) bool {
 	return false
 }
 
-// ident is an id as fold compares it: texts and numbers apart, and numbers and booleans that Python takes for equal (1,
-// 1.0 and true) as one. The ai package wants its text.
+// ident is an id that compares as in fold: a text never equals a number, and numbers and booleans that are equal in Python
+// (1, 1.0 and true) are equal. The Vercel stream uses its text.
 type ident struct {
 	text   string
 	number bool
@@ -71,7 +71,7 @@ func idOf(v topics.Raw) (id ident, ok bool) {
 	return ident{}, false
 }
 
-// numberText is a number's shortest text: integers are exact, all else is a float64, as Python has it.
+// numberText returns a number's shortest text. Integers are exact, other numbers are converted to a float64 as in Python.
 func numberText(s string) string {
 	if strings.Trim(s, "-0123456789") == "" {
 		if strings.Trim(s, "-0") == "" {
@@ -87,7 +87,7 @@ func numberText(s string) string {
 	return whole.String()
 }
 
-// blockID is the id of a block. Blocks without one, or with null, are one block, as in fold.
+// blockID returns the id of a block. Blocks without an id and with null have the same id, as in fold.
 func blockID(e fold.Event) (id ident, ok bool) {
 	value, ok := e.Field("id")
 	if !ok || kindOf(value) == 'n' {
@@ -105,7 +105,7 @@ func firstID(values ...topics.Raw) (ident, bool) {
 	return ident{}, false
 }
 
-// toolName is a name, empty for what is none.
+// toolName returns a name; empty if the value is not a string.
 func toolName(v topics.Raw) string {
 	s, _ := text(v)
 	return s
@@ -122,7 +122,7 @@ func firstName(values ...topics.Raw) string {
 
 func someText(v topics.Raw) bool { return kindOf(v) == '"' && len(v) > 2 }
 
-// asText is a value as a JSON string: a text as it is, nothing and null as empty, all else as its JSON.
+// asText returns a value as a JSON string: a string unchanged, nil and null as empty, any other value as its JSON.
 func asText(v topics.Raw) topics.Raw {
 	switch kindOf(v) {
 	case '"':
@@ -133,7 +133,7 @@ func asText(v topics.Raw) topics.Raw {
 	return quote(string(respace(nil, v, false)))
 }
 
-// eachMember calls visit for the members of an object until it returns false, which it returns then.
+// eachMember calls visit for each member of an object until visit returns false. It returns false if visit did.
 func eachMember(object topics.Raw, visit func(name string, value topics.Raw) bool) bool {
 	if kindOf(object) != '{' {
 		return true
@@ -160,5 +160,5 @@ func eachMember(object topics.Raw, visit func(name string, value topics.Raw) boo
 	return true
 }
 
-// kindOf is the kind of a JSON value by its first byte; invalid for nil.
+// kindOf returns the kind of a JSON value by its first byte; 0 for nil.
 func kindOf(v topics.Raw) jsontext.Kind { return jsontext.Value(v).Kind() }

@@ -8,28 +8,28 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// projection turns events into the parts of the Vercel UI message stream. Every part it makes conforms to the schema of
-// the ai package, and none refers to a part that was not made: its reader would stop there. It is pure.
+// projection converts events to the parts of the Vercel UI message stream. Every part conforms to the schema of the ai
+// package. No part refers to a missing part, at which the reader of the ai package would stop. It does no I/O.
 type projection struct {
-	messages, thoughts int              // whole ones so far
-	open               map[ident]bool   // text blocks by id
-	thinking           map[ident]bool   // reasoning blocks by id
-	names              map[ident]string // of calls whose input was shown
-	usage              object           // of the last usage event; nil for none
-	reason             *string          // the last that a done event named
-	content, failed    bool             // something was shown; a failure was
-	parts              []topics.Raw     // of the event at hand
+	messages, thoughts int              // number of message and thought events
+	open               map[ident]bool   // open text blocks by id
+	thinking           map[ident]bool   // open reasoning blocks by id
+	names              map[ident]string // names of the calls whose input was added
+	usage              object           // from the last usage event; nil for none
+	reason             *string          // the last stop reason of a done event
+	content, failed    bool             // a part with content, or with an error, was added
+	parts              []topics.Raw     // parts of the current event
 }
 
 func newProjection() *projection {
 	return &projection{open: map[ident]bool{}, thinking: map[ident]bool{}, names: map[ident]string{}}
 }
 
-// event returns the parts of the next event, which are valid until the one after it.
+// event returns the parts of the next event. They are valid until the next call.
 func (p *projection) event(e fold.Event) []topics.Raw {
 	p.parts = p.parts[:0]
 	if d := e.Data(); d != nil && kindOf(d) != '{' {
-		return nil // malformed: fold leaves it out too
+		return nil // a malformed event, which fold leaves out, too
 	}
 	if project, ok := projections[e.Type]; ok {
 		project(p, e)
@@ -61,7 +61,7 @@ func part(kind string) object { return newObject().text("type", kind) }
 
 func (p *projection) add(o object) { p.parts = append(p.parts, o.value()) }
 
-// whole shows a block that comes at once.
+// whole adds a complete block.
 func (p *projection) whole(kind, id string, value topics.Raw) {
 	p.add(part(kind+"-start").text("id", id))
 	p.add(part(kind+"-delta").text("id", id).with("delta", asText(value)))
@@ -90,7 +90,7 @@ func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) 
 	p.add(part(kind+"-start").text("id", id.text))
 }
 
-// blockDelta passes a delta on, unless its block is not open or it is no text: fold drops it too.
+// blockDelta adds a delta, unless its block is not open or it is not a string: fold drops it, too.
 func (p *projection) blockDelta(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
 	delta, there := e.Field("delta")
@@ -126,7 +126,7 @@ func (p *projection) dataPart(e fold.Event) {
 	if truthy(transient) {
 		o = o.with("transient", topics.Raw("true"))
 	} else {
-		p.content = true // what passes is no output
+		p.content = true // transient data does not count as output
 	}
 	p.add(o)
 }
@@ -152,7 +152,7 @@ func (p *projection) attachment(e fold.Event) {
 	p.content = true
 }
 
-// usageTotals keeps the last totals; they stand in the finish part.
+// usageTotals keeps the last totals for the finish part.
 func (p *projection) usageTotals(e fold.Event) {
 	p.usage = nil
 	for _, name := range []string{"input", "output", "total", "cost"} {
@@ -170,7 +170,7 @@ func (p *projection) failure(e fold.Event) {
 	p.fail(runnerError, asText(message))
 }
 
-// fail shows a failure: its code, then the text that every client knows.
+// fail adds an error: a part with its code, then the error part that every client supports.
 func (p *projection) fail(code string, text topics.Raw) {
 	p.failed = true
 	p.add(part("data-agent-error").with("data", newObject().text("code", code).with("errorText", text).value()))
@@ -184,11 +184,11 @@ func (p *projection) done(e fold.Event) {
 	}
 }
 
-// end returns the parts behind the last event.
+// end returns the parts after the last event.
 func (p *projection) end(o outcome, traceID string) []topics.Raw {
 	p.parts = p.parts[:0]
 	if o.err != nil && !p.failed {
-		e := streamed(o.err)
+		e := streamError(o.err)
 		var superseded *Superseded
 		if errors.As(o.err, &superseded) {
 			e.Code, e.Text = "superseded", "the attempt was superseded"
@@ -215,8 +215,8 @@ func (p *projection) end(o outcome, traceID string) []topics.Raw {
 	return p.parts
 }
 
-// finishReason is a stop reason as the ai package names it. What it does not name is other: the reference's unknown is
-// refused by the package's releases.
+// finishReason converts a stop reason to one of the ai package. Unknown stop reasons become "other": the package does not
+// accept "unknown".
 func finishReason(reason string) string {
 	switch reason = strings.ToLower(strings.TrimSpace(reason)); reason {
 	case "stop", "length", "content-filter", "tool-calls", "error", "other":

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Contract 4.2 to 4.6: what each event becomes.
+// testdata/parts.jsonl lists the parts of each event.
 func TestEventsBecomeParts(t *testing.T) {
 	for _, c := range table(t, "testdata/parts.jsonl") {
 		t.Run(textAt(t, c, "name"), func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestEventsBecomeParts(t *testing.T) {
 	}
 }
 
-// table is a file of JSON objects, one a line.
+// table returns the lines of a file with one JSON object per line.
 func table(t *testing.T, name string) []string {
 	t.Helper()
 	file, err := os.ReadFile(name)
@@ -40,7 +40,7 @@ func table(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSpace(string(file)), "\n")
 }
 
-func TestStreamEndsWithWhatIsKnown(t *testing.T) {
+func TestStreamEndsWithStateUsageAndReason(t *testing.T) {
 	for name, c := range map[string]struct{ events, want string }{
 		"nothing": {"", `{"type":"finish-step"}
 			{"type":"data-agent-error","data":{"code":"no_output","errorText":"The agent produced no output."}}
@@ -85,7 +85,7 @@ func TestStreamEndsWithWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestFinishReasons(t *testing.T) {
+func TestStopReasonBecomesAFinishReason(t *testing.T) {
 	for in, want := range map[string]string{
 		"stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool-calls",
 		"function_call": "tool-calls", "refusal": "content-filter", "paused": "other", "cancelled": "other", "": "other",
@@ -95,8 +95,7 @@ func TestFinishReasons(t *testing.T) {
 	}
 }
 
-// Contract 5.9, 146 to 148.
-func TestContinuations(t *testing.T) {
+func TestLastAssistantMessageIsContinued(t *testing.T) {
 	s := newSite(t, scripted(t, hello))
 	for messages, want := range map[string]string{
 		`[{"id":"m-7","role":"assistant","parts":[]}]`:                          "m-7",
@@ -143,8 +142,8 @@ func TestBatchBecomesUIMessages(t *testing.T) {
 	}, list)
 }
 
-// Contract 4.7: what a Vercel client sends becomes canonical; a list without it where it is dropped.
-func TestUIMessagesBecomeCanonical(t *testing.T) {
+// testdata/messages.jsonl lists messages in the Vercel form and their canonical form; empty for a message that is dropped.
+func TestVercelMessagesBecomeCanonical(t *testing.T) {
 	for _, c := range table(t, "testdata/messages.jsonl") {
 		sent, want := string(at(t, c, "sent")), string(at(t, c, "canonical"))
 		r := canonical(Request{Data: topics.Raw(`{"parameters":{"a" : 1},"inputs":{"x":1,"messages":[` + sent + `]}}`)})
@@ -155,7 +154,7 @@ func TestUIMessagesBecomeCanonical(t *testing.T) {
 }
 
 // Every part of every corpus turn has the strings that the ai package's schema requires.
-func TestPartsConform(t *testing.T) {
+func TestPartsConformToTheSchema(t *testing.T) {
 	required := map[string][]string{
 		"text-start": {"id"}, "text-delta": {"id", "delta"}, "text-end": {"id"},
 		"reasoning-start": {"id"}, "reasoning-delta": {"id", "delta"}, "reasoning-end": {"id"},
@@ -184,7 +183,7 @@ func TestPartsConform(t *testing.T) {
 	}
 }
 
-func TestIDsThatFoldTakesForEqualAreOne(t *testing.T) {
+func TestEqualIDsAreOneCall(t *testing.T) {
 	for value, want := range map[string]string{
 		`"a"`: "a", `""`: "", "1": "1", "1.0": "1", "true": "1", "10e-1": "1", "0": "0", "-0.0": "0",
 		"false": "0", "1.50": "1.5",

@@ -6,9 +6,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// uiMessages are batch messages as the ai package has them. Each has a role of its own that the package knows: calls
-// and their results are parts of messages of the assistant, a result whose call is there stands in the call's part.
-// continuation is the id that the last of the assistant's messages gets.
+// uiMessages converts batch messages to messages of the ai package, which has no role tool: calls and their results become
+// parts of the assistant's messages. A result is added to the part of its call, if there is one. continuation is the id of
+// the last of the assistant's messages, unless it is empty.
 func uiMessages(messages []topics.Raw, scope, continuation string) []topics.Raw {
 	var list []uiMessage
 	calls := map[ident]int{}
@@ -23,8 +23,8 @@ func uiMessages(messages []topics.Raw, scope, continuation string) []topics.Raw 
 			}
 			list = append(list, callMessage(m, id.text))
 		case result:
-			at, known := calls[id]
-			if !named || !known {
+			at, called := calls[id]
+			if !named || !called {
 				at = len(list)
 				list = append(list, uiMessage{role: "assistant", tool: &toolPart{name: unknownTool, id: id.text, input: null}})
 			}
@@ -50,7 +50,7 @@ func uiMessages(messages []topics.Raw, scope, continuation string) []topics.Raw 
 	return ui
 }
 
-// uiMessage is a message of text, or of one call.
+// uiMessage is a message with a text or with one tool call.
 type uiMessage struct {
 	role string
 	text topics.Raw // nil for none
@@ -85,7 +85,7 @@ func callMessage(m topics.Raw, id string) uiMessage {
 	return uiMessage{role: "assistant", tool: &toolPart{name: name, id: id, input: input, state: "input-available"}}
 }
 
-// settle gives a call its result; of several the last counts.
+// settle sets a call's result. The last of several results is used.
 func (t *toolPart) settle(m topics.Raw) {
 	content, ok := field(m, "content")
 	if !ok {

@@ -6,7 +6,7 @@ import "github.com/turntable-streams/turntable/topics"
 type vercelForm struct {
 	message, session, trace string
 	projection              *projection
-	resumed                 bool // the client has the beginning
+	resumed                 bool // the client has received the beginning
 }
 
 func newVercel(message, session, trace string, resumed bool) *vercelForm {
@@ -36,7 +36,7 @@ func (f *vercelForm) end(dst []byte, o outcome) []byte {
 	return append(frames(dst, EventID{}, f.projection.end(o, f.trace)), "data: [DONE]\n\n"...)
 }
 
-// frames appends the parts of an event. Its id stands on the last: who has seen that has them all.
+// frames appends the parts of an event. Only the last has the ID, so that a client that has received it has all parts.
 func frames(dst []byte, id EventID, parts []topics.Raw) []byte {
 	for i, p := range parts {
 		if i < len(parts)-1 {

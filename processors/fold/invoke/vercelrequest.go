@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// continuation is the id of the message that a Vercel client goes on with: that of a trailing one of the assistant.
+// continuation returns the id of the message that a Vercel client continues: the last one, if it is the assistant's.
 func continuation(messages []topics.Raw) string {
 	if len(messages) == 0 {
 		return ""
@@ -19,7 +19,7 @@ func continuation(messages []topics.Raw) string {
 	return id
 }
 
-// canonical is a request whose messages are in the Vercel form, with canonical ones instead. All else stays as it came.
+// canonical replaces the messages of a request, which are in the Vercel form, by canonical messages.
 func canonical(r Request) Request {
 	if kindOf(r.inputs("messages")) != '[' {
 		return r
@@ -40,7 +40,7 @@ func canonical(r Request) Request {
 	return r
 }
 
-// replaced is an object with another value for a member.
+// replaced returns a copy of an object with another value for a member.
 func replaced(whole topics.Raw, name string, value topics.Raw) topics.Raw {
 	o := newObject()
 	eachMember(whole, func(n string, v topics.Raw) bool {
@@ -52,8 +52,8 @@ func replaced(whole topics.Raw, name string, value topics.Raw) topics.Raw {
 	return o.with(name, value).value()
 }
 
-// canonicalMessage is {role, content}: one text where all parts are text, else their blocks. What is no object, or has
-// no role, is dropped; what has no parts is canonical already.
+// canonicalMessage returns {role, content}. The content is one text if all parts are texts, otherwise a list of blocks. ok
+// is false for a message without a role. A message without parts is already canonical and returned unchanged.
 func canonicalMessage(m topics.Raw) (topics.Raw, bool) {
 	role := member(m, "role")
 	if role == nil {
@@ -169,7 +169,7 @@ func callBlock(p topics.Raw, name string) topics.Raw {
 		with("input", member(p, "input")).value()
 }
 
-// toolBlocks are a call, and its result where the part has one.
+// toolBlocks returns a call, and its result if the part has one.
 func toolBlocks(p topics.Raw, name string) []block {
 	list := []block{{value: callBlock(p, name)}}
 	state, _ := text(member(p, "state"))
@@ -184,7 +184,7 @@ func toolBlocks(p topics.Raw, name string) []block {
 	return list
 }
 
-// resultOf is the result that a tool part carries.
+// resultOf returns the result in a tool part.
 func resultOf(p topics.Raw, name, state string) topics.Raw {
 	wrong := member(p, "errorText")
 	if wrong != nil || state == "output-error" {
@@ -194,7 +194,7 @@ func resultOf(p topics.Raw, name, state string) topics.Raw {
 	return result(p, name).with("output", first(member(p, "output"))).with("isError", topics.Raw("false")).value()
 }
 
-// resultBlock is the result that a bare marker of an output carries; the marker is no tool's name.
+// resultBlock returns the result in a part whose type is a marker for an output instead of a tool's name.
 func resultBlock(p topics.Raw, marker string) topics.Raw {
 	name := toolName(member(p, "toolName"))
 	switch strings.ReplaceAll(strings.ToLower(marker), "_", "-") {
@@ -210,7 +210,7 @@ func result(p topics.Raw, name string) object {
 	return newObject().text("type", "tool_result").with("toolCallId", member(p, "toolCallId")).some("toolName", name)
 }
 
-// approval is what was decided of a gate.
+// approval returns the decision on a call that needs approval; ok is false if there is none.
 func approval(p topics.Raw) (approved, ok bool) {
 	v := member(member(p, "approval"), "approved")
 	return kindOf(v) == 't', kindOf(v) == 't' || kindOf(v) == 'f'
@@ -229,7 +229,7 @@ func verdict(approved bool, token topics.Raw) topics.Raw {
 	return newObject().with("approved", value).with("interactionToken", token).value()
 }
 
-// approvalBlock is the answer to a gate.
+// approvalBlock returns the answer to an approval request.
 func approvalBlock(p topics.Raw) topics.Raw {
 	id := first(member(p, "toolCallId"), member(p, "approvalId"))
 	o := newObject().text("type", "tool_result").with("toolCallId", id)

@@ -7,7 +7,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// unknownTool is the name of a tool that nobody named.
+// unknownTool is the name of a tool without a name.
 const unknownTool = "unknown_tool"
 
 func (p *projection) toolCall(e fold.Event) {
@@ -24,20 +24,20 @@ func (p *projection) toolCall(e fold.Event) {
 	}
 }
 
-// input shows a call's input: the first time with the call itself. The first name that is known of it is kept.
+// input adds a call's input, the first time with the start of the call. The call keeps its first name.
 func (p *projection) input(id ident, name string, args topics.Raw) {
-	known, shown := p.names[id]
-	if known == "" {
-		known = name
+	first, shown := p.names[id]
+	if first != "" {
+		name = first
 	}
-	p.names[id] = known
-	if known == "" {
-		known = unknownTool
+	p.names[id] = name
+	if name == "" {
+		name = unknownTool
 	}
 	if !shown {
-		p.add(part("tool-input-start").text("toolCallId", id.text).text("toolName", known))
+		p.add(part("tool-input-start").text("toolCallId", id.text).text("toolName", name))
 	}
-	p.add(part("tool-input-available").text("toolCallId", id.text).text("toolName", known).with("input", args))
+	p.add(part("tool-input-available").text("toolCallId", id.text).text("toolName", name).with("input", args))
 	p.content = true
 }
 
@@ -101,8 +101,8 @@ func (p *projection) interaction(e fold.Event) {
 	}
 }
 
-// approval shows a gate: the call that waits, if it was not shown yet, then the question. Its name for the tool is the
-// one that stays.
+// approval adds an approval request: the call, if it was not added before, then the question. The request's name for the
+// tool replaces an earlier one.
 func (p *projection) approval(request string, payload topics.Raw) {
 	call := member(payload, "toolCall")
 	id, ok := firstID(member(payload, "toolCallId"), member(call, "id"), member(call, "toolCallId"))
@@ -132,7 +132,7 @@ func (p *projection) approval(request string, payload topics.Raw) {
 	p.content = true
 }
 
-// approvalName is the name of a waiting call: the resolved one, that of its specification, or a label.
+// approvalName returns the name of a call that needs approval: the resolved name, that of its specification, or a label.
 func approvalName(call topics.Raw) string {
 	names := []topics.Raw{member(call, "resolvedName")}
 	for _, spec := range []string{"spec", "toolSpec", "resolvedTool", "tool"} {
@@ -156,18 +156,17 @@ func (p *projection) clientTool(payload topics.Raw) {
 	}
 }
 
-// arguments are a call's: rawInput, or input where that is null, without an envelope.
+// arguments returns a call's rawInput, or input if that is null, without an envelope.
 func arguments(field func(string) (topics.Raw, bool)) topics.Raw {
 	raw, _ := field("rawInput")
 	input, _ := field("input")
 	return unwrap(first(notNull(raw), notNull(input)))
 }
 
-// envelopeNames are those that may stand beside the arguments in an envelope.
+// envelopeNames are the members that an envelope can have in addition to arguments.
 var envelopeNames = []string{"tool", "server", "name", "toolName", "serverName", "tool_name", "server_name"}
 
-// unwrap takes arguments out of the envelope that some tool protocols put them in: an object arguments beside nothing
-// but names.
+// unwrap removes the envelope of some tool protocols: an object whose members are arguments, an object, and names only.
 func unwrap(args topics.Raw) topics.Raw {
 	inner := member(args, "arguments")
 	if kindOf(inner) != '{' {

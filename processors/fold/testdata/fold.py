@@ -81,7 +81,7 @@ def depth(value):
 
 
 def fields(event):
-    """R50: the object that the event's fields are in."""
+    """Returns the object that the event's fields are in."""
     kind = event.get("type")
     flat = "data" not in event
     if kind == "interaction_request" and len(event) == 1:

@@ -1,11 +1,11 @@
-// Package acp turns what an agent says over the Agent Client Protocol into canonical events.
+// Package acp translates the updates of an agent on the Agent Client Protocol (ACP) into events.
 //
-// A Bridge takes the params of session/update notifications as they came, or the SDK's type for them. As they came is
-// better: the SDK decodes the numbers of inputs and outputs into floats.
+// A Bridge takes the params of session/update notifications as JSON, or as the SDK's type. Prefer JSON: the SDK decodes the
+// numbers of inputs and outputs into floats.
 package acp
 
 import (
-	"encoding/json" // the SDK's types have its methods
+	"encoding/json" // the SDK's types implement its interfaces
 	"fmt"
 
 	"github.com/coder/acp-go-sdk"
@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn: a prompt, its updates, and its answer. The zero value is ready. It is not safe for
+// Bridge translates one turn: the updates of a prompt and its result. The zero value is ready to use. It is not safe for
 // concurrent use.
 type Bridge struct {
 	turn      bridge.Turn
@@ -24,8 +24,8 @@ type Bridge struct {
 	calls     map[string]*toolCall
 }
 
-// updates says what each kind of session/update becomes. All others become nothing: what the user said is not the
-// agent's turn, and modes, commands and titles are the session's.
+// updates maps the kinds of session/update to their translations. Other kinds are ignored: a user's messages are not part of
+// the agent's turn, and modes, commands and titles belong to the session.
 var updates = map[string]func(*Bridge, topics.Raw){
 	"agent_message_chunk": (*Bridge).message,
 	"agent_thought_chunk": (*Bridge).thought,
@@ -35,8 +35,8 @@ var updates = map[string]func(*Bridge, topics.Raw){
 	"usage_update":        (*Bridge).context,
 }
 
-// Update translates the params of a session/update notification. It fails with fold.ErrSyntax for what is no JSON, and
-// with fold.ErrDepth, next to the events it could make.
+// Update translates the params of a session/update notification. It fails with fold.ErrSyntax if they are not JSON. With
+// fold.ErrDepth it also returns the valid events.
 func (b *Bridge) Update(params topics.Raw) ([]fold.Event, error) {
 	if !valid(params) {
 		return nil, fold.ErrSyntax
@@ -48,7 +48,7 @@ func (b *Bridge) Update(params topics.Raw) ([]fold.Event, error) {
 	return b.turn.Take()
 }
 
-// Notification is Update for the SDK's type.
+// Notification is Update for the SDK's type. It also fails if the notification cannot be encoded.
 func (b *Bridge) Notification(n acp.SessionNotification) ([]fold.Event, error) {
 	params, err := json.Marshal(n)
 	if err != nil {
@@ -57,7 +57,8 @@ func (b *Bridge) Notification(n acp.SessionNotification) ([]fold.Event, error) {
 	return b.Update(params)
 }
 
-// Answer translates the result of session/prompt, which ends the turn: what it used, if it says so, and why it stopped.
+// Answer translates the result of session/prompt, which ends the turn, with its token usage if present. It fails as Update
+// does.
 func (b *Bridge) Answer(result topics.Raw) ([]fold.Event, error) {
 	if !valid(result) {
 		return nil, fold.ErrSyntax
@@ -79,14 +80,14 @@ func (b *Bridge) Response(r acp.PromptResponse) ([]fold.Event, error) {
 	return b.Answer(result)
 }
 
-// Fail ends a turn whose prompt failed, with the text of the failure.
+// Fail ends a turn whose prompt failed, with an error text.
 func (b *Bridge) Fail(message string) ([]fold.Event, error) {
 	b.turn.Fail(message)
 	return b.turn.Take()
 }
 
 func (b *Bridge) message(update topics.Raw) {
-	// The same id is the same message; a change starts a new one.
+	// A chunk with another message id begins a new message.
 	if id := bridge.String(bridge.Get(update, "messageId")); id != b.messageID {
 		b.messageID = id
 		b.turn.Close()
@@ -102,7 +103,7 @@ func (b *Bridge) message(update topics.Raw) {
 	}
 }
 
-// file shows content by its address, or with it where it has none.
+// file adds content as a file, with its URI or else as a data URI.
 func (b *Bridge) file(content topics.Raw) {
 	uri, mediaType := bridge.String(bridge.Get(content, "uri")), bridge.String(bridge.Get(content, "mimeType"))
 	if mediaType == "" {
@@ -120,7 +121,7 @@ func (b *Bridge) thought(update topics.Raw) {
 	}
 }
 
-// context is how full the model's context is; it is not what the turn used.
+// context adds the fill level of the model's context. It is not the usage of the turn.
 func (b *Bridge) context(update topics.Raw) {
 	f := bridge.Fields{}.Value("used", bridge.Get(update, "used")).Value("size", bridge.Get(update, "size"))
 	b.turn.Data("context", f.Value("cost", bridge.Get(update, "cost")).Object())

@@ -177,7 +177,7 @@ func TestPermissionsAreRequests(t *testing.T) {
 	require.Empty(t, batch.Pending)
 }
 
-func TestNoJSONIsRefused(t *testing.T) {
+func TestInvalidJSONFails(t *testing.T) {
 	var b acp.Bridge
 	for _, call := range []func(topics.Raw) ([]fold.Event, error){
 		b.Update, b.Answer,

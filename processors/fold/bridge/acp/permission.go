@@ -8,13 +8,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// replies are the words for what a user can answer.
+// replies maps the kinds of permission options to the replies of an approval request.
 var replies = map[string]string{
 	"allow_once": "once", "allow_always": "always", "reject_once": "reject", "reject_always": "reject",
 }
 
-// Permission translates the params of session/request_permission into a request for a user's approval. id names the
-// request; empty, it is the call's id.
+// Permission translates the params of session/request_permission into an approval request. id is the request's id; if it
+// is empty, the tool call's id is used. It fails as Update does.
 func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) {
 	if !valid(params) {
 		return nil, fold.ErrSyntax
@@ -45,7 +45,7 @@ func (b *Bridge) Permission(id string, params topics.Raw) ([]fold.Event, error) 
 	return b.turn.Take()
 }
 
-// Decision is the user's answer to a request, as it was sent to the agent.
+// Decision adds the user's answer to an approval request.
 func (b *Bridge) Decision(id, toolCallID string, approved bool) ([]fold.Event, error) {
 	payload := bridge.Fields{}.Flag("approved", approved).Text("toolCallId", toolCallID)
 	b.turn.Emit("interaction_response",

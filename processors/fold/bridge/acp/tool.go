@@ -8,10 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// toolCall is what updates left of a call: each replaces what it names.
+// toolCall holds the output fields of a call. Each update replaces the fields that it contains.
 type toolCall struct{ content, rawOutput topics.Raw }
 
-// tool takes a call and its updates alike: an update of an unknown call announces it.
+// tool translates a call and its updates. An update of an unknown call adds the call.
 func (b *Bridge) tool(update topics.Raw) {
 	id := bridge.String(bridge.Get(update, "toolCallId"))
 	if id == "" {
@@ -40,7 +40,7 @@ func replace(held *topics.Raw, v topics.Raw) {
 	}
 }
 
-// name is the label that a live turn shows.
+// name returns the title of a call, or else its kind.
 func name(call topics.Raw) topics.Raw {
 	for _, key := range []string{"title", "kind"} {
 		if v := bridge.Get(call, key); bridge.String(v) != "" {
@@ -50,7 +50,7 @@ func name(call topics.Raw) topics.Raw {
 	return topics.Raw(`"tool"`)
 }
 
-// output is the text of the content, else the raw output, else nothing.
+// output returns the text of the content, or else the raw output, or else an empty text.
 func (c *toolCall) output() topics.Raw {
 	var lines []string
 	for _, item := range bridge.Elements(c.content) {

@@ -1,5 +1,5 @@
-// Package anthropic turns the streaming events of Anthropic's Messages API into canonical events. It reads the JSON of
-// the SSE data lines and needs no SDK.
+// Package anthropic translates the streaming events of Anthropic's Messages API into events. It reads the JSON of the SSE
+// data lines and needs no SDK.
 package anthropic
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn, which can be several messages of the API: while a message stops for its tools, the turn
-// goes on with their results and the next message. The zero value is ready. It is not safe for concurrent use.
+// Bridge translates one turn, which can consist of several messages of the API: when a message stops for tool calls, the turn
+// continues with their results and the next message. The zero value is ready to use. It is not safe for concurrent use.
 type Bridge struct {
 	turn   bridge.Turn
-	blocks map[string]*block // by index, of the message that streams
+	blocks map[string]*block // open blocks of the current message, by index
 	stop   string
-	// Tokens of the messages before, and of this one.
+	// Tokens of the earlier messages, and of the current one.
 	before, now tokens
 }
 
-// tokens are counts; what was written to a cache or came from it was input too.
+// tokens are token counts. Tokens that were written to a cache or read from it count as input, too.
 type tokens struct{ input, written, cached, output int64 }
 
 func (t tokens) in() int64 { return t.input + t.written + t.cached }
 
-// events says what each kind of streaming event becomes. All others become nothing.
+// events maps the kinds of streaming events to their translations. Other kinds are ignored.
 var events = map[string]func(*Bridge, topics.Raw){
 	"message_start":       (*Bridge).messageStart,
 	"content_block_start": (*Bridge).blockStart,
@@ -38,8 +38,8 @@ var events = map[string]func(*Bridge, topics.Raw){
 	"error":               (*Bridge).failure,
 }
 
-// Event translates the data of one streaming event. It fails with fold.ErrSyntax for what is no JSON, and with
-// fold.ErrDepth, next to the events it could make.
+// Event translates the data of one streaming event. It fails with fold.ErrSyntax if it is not JSON. With fold.ErrDepth it
+// also returns the valid events.
 func (b *Bridge) Event(data topics.Raw) ([]fold.Event, error) {
 	if !valid(data) {
 		return nil, fold.ErrSyntax
@@ -50,7 +50,8 @@ func (b *Bridge) Event(data topics.Raw) ([]fold.Event, error) {
 	return b.turn.Take()
 }
 
-// ToolResult adds the result of a tool that the caller ran between two messages: any JSON value.
+// ToolResult adds the result of a tool that the caller ran between two messages. The output is any JSON value; otherwise
+// ToolResult fails with fold.ErrSyntax.
 func (b *Bridge) ToolResult(id string, output topics.Raw, isError bool) ([]fold.Event, error) {
 	if !valid(output) {
 		return nil, fold.ErrSyntax
@@ -75,7 +76,7 @@ func (b *Bridge) messageDelta(data topics.Raw) {
 	b.count(bridge.Get(data, "usage"))
 }
 
-// count takes a message's counts, which are totals of the message; what is not named again stays.
+// count replaces the token counts of the current message, which are totals. An absent count is not changed.
 func (b *Bridge) count(usage topics.Raw) {
 	for key, held := range map[string]*int64{
 		"input_tokens": &b.now.input, "cache_creation_input_tokens": &b.now.written,
@@ -87,7 +88,7 @@ func (b *Bridge) count(usage topics.Raw) {
 	}
 }
 
-// messageStop ends the turn unless it goes on with another message.
+// messageStop ends the turn, unless the message stopped for tool calls or was paused.
 func (b *Bridge) messageStop(topics.Raw) {
 	b.turn.Close()
 	input, output := b.before.input+b.now.in(), b.before.output+b.now.output

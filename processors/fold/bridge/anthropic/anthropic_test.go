@@ -117,7 +117,7 @@ func TestErrorsEndTheTurn(t *testing.T) {
 	))
 }
 
-func TestUnknownKindsAreNothing(t *testing.T) {
+func TestUnknownKindsAreIgnored(t *testing.T) {
 	var b anthropic.Bridge
 	require.Empty(t, translate(
 		t, &b, `{"type":"of_tomorrow"}`, `{}`, `null`, `5`, `{"type":["x"]}`,

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// block is a content block that streams.
+// block is an open content block.
 type block struct {
 	id    string     // of a tool call, else empty
 	name  topics.Raw // of a tool call
@@ -56,8 +56,8 @@ func (b *Bridge) blockDelta(data topics.Raw) {
 	}
 }
 
-// blockStop refreshes a call with its whole input. One that was cut off (the message ran out of tokens) is no JSON: the
-// call keeps what it was announced with.
+// blockStop updates a call with its complete input. If the input was cut off because the message ran out of tokens, it is
+// not JSON, and the call keeps its initial input.
 func (b *Bridge) blockStop(data topics.Raw) {
 	index := string(bridge.Get(data, "index"))
 	open := b.blocks[index]

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// blocks says what each kind of content block becomes. All others become nothing.
+// blocks maps the kinds of content blocks to their translations. Other kinds are ignored.
 var blocks = map[string]func(*Bridge, topics.Raw){
 	"text":     func(b *Bridge, v topics.Raw) { b.whole("message", bridge.Get(v, "text")) },
 	"thinking": func(b *Bridge, v topics.Raw) { b.whole("thought", bridge.Get(v, "thinking")) },
@@ -20,7 +20,7 @@ var blocks = map[string]func(*Bridge, topics.Raw){
 	},
 }
 
-// message translates what the assistant said; what the others said is not its turn.
+// message translates a message of the assistant. Other messages are not part of its turn.
 func (b *Bridge) message(message topics.Raw) {
 	if bridge.String(bridge.Get(message, "role")) != "assistant" {
 		return
@@ -38,7 +38,7 @@ func (b *Bridge) message(message topics.Raw) {
 	}
 }
 
-// whole is a whole text, if it is one and not empty.
+// whole adds a complete text, if the content is a string and not empty.
 func (b *Bridge) whole(kind string, content topics.Raw) {
 	if bridge.String(content) != "" {
 		b.turn.Emit(kind, bridge.Fields{}.Value("text", content))

@@ -1,5 +1,5 @@
-// Package think turns the think-responses of a turn into canonical events: what the model said, the tools it called and
-// what they answered. A record comes whole, so its texts are whole messages.
+// Package think translates the think-responses of a turn into events: the model's texts, its tool calls and their results.
+// Each text is a complete message, not a block of deltas.
 package think
 
 import (
@@ -8,21 +8,21 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Bridge translates one turn: its think-responses and the results between them, in order. The zero value is ready. It
-// is not safe for concurrent use.
+// Bridge translates one turn: its think-responses and the tool results between them, in order. The zero value is ready to
+// use. It is not safe for concurrent use.
 type Bridge struct {
 	turn          bridge.Turn
 	input, output int64
 }
 
-// Response translates a think-response. One that ends the turn ends with the stop reason end_turn, one that asks for
-// tools leaves the turn open. The conversation before it is not of this turn.
+// Response translates a think-response. If it ends the turn, the last event is done with the stop reason end_turn. The
+// previous messages are not part of the turn and are ignored.
 func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 	for _, message := range bridge.Elements(r.LastInputResponse) {
 		b.message(message)
 	}
 	for _, tool := range r.ToolUses {
-		// What the message has said already is no news.
+		// The message may contain the call already.
 		if tool.ToolUseID != nil && !b.turn.Called(*tool.ToolUseID) {
 			b.turn.Call(*tool.ToolUseID, text(tool.Name), tool.Input)
 		}
@@ -36,7 +36,7 @@ func (b *Bridge) Response(r topics.ThinkResponse) ([]fold.Event, error) {
 	return b.turn.Take()
 }
 
-// Results translates the results of the tools that a response asked for.
+// Results translates the results of a response's tool calls.
 func (b *Bridge) Results(r topics.ToolResults) ([]fold.Event, error) {
 	for _, result := range r.Results {
 		if result.ToolUseID != nil {

@@ -63,7 +63,8 @@ func TestTransactionThatTimedOutIsDoneAgain(t *testing.T) {
 	require.NoError(t, u.wait(t))
 }
 
-// R4: a unit that is down for another reason when its place is taken does not come back, which would fence the newer.
+// A unit that is down for another reason when a newer process takes its instance id does not restart: it would fence the
+// newer one.
 func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
@@ -91,7 +92,7 @@ func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
 	})
 }
 
-// R16: a group that takes the place of another one does not do its work again.
+// A group with a predecessor starts at the predecessor's committed offsets and does not repeat its records.
 func TestNewGroupStartsWhereItsPredecessorStopped(t *testing.T) {
 	t.Parallel()
 	_, brokers := oneEach(t, "early", "late", "out")
@@ -130,8 +131,7 @@ func TestPredecessorWithoutOffsetsIsNone(t *testing.T) {
 	}
 }
 
-// R16: an input that the first life of the group did not come to reading, before it was killed, is not one that the
-// group never had.
+// An input that the group had not read yet when it was killed for the first time is not treated as a new input.
 func TestInputOfAFirstLifeThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "early", "late", "out")

@@ -8,22 +8,22 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// shown is a topic of the flow.
-type shown struct {
+// topicView describes how the records of a topic are printed.
+type topicView struct {
 	topic   string
-	indent  string // the worker's are set in
-	stage   int    // see flow.stage
+	indent  string // of the worker's topics
+	stage   int    // see flow.stageOf
 	summary func(value []byte) string
-	again   func(value []byte) bool // the record is of a step that has its tools' results
+	again   func(value []byte) bool // reports whether the record belongs to a step that has tool results
 }
 
-// stages is more than the flow of an agent has.
+// stages is greater than the number of stages of one agent.
 const stages = 100
 
-// show makes a topic of the flow. No summary has a token.
-func show[T any](t topics.Topic[T], say func(T) string, input func(T) topics.Raw) shown {
+// view returns the view of a topic. Summaries contain no bearer tokens.
+func view[T any](t topics.Topic[T], summarize func(T) string, input func(T) topics.Raw) topicView {
 	read := func(value []byte) codec.Decoded[T] { return t.Codec().Unmarshal(value) }
-	return shown{
+	return topicView{
 		topic: t.Name(),
 		summary: func(value []byte) string {
 			switch in := read(value); {
@@ -32,7 +32,7 @@ func show[T any](t topics.Topic[T], say func(T) string, input func(T) topics.Raw
 			case in.Err != nil:
 				return fmt.Sprintf("unreadable, %d bytes", len(value))
 			default:
-				return say(in.Value)
+				return summarize(in.Value)
 			}
 		},
 		again: func(value []byte) bool {
@@ -60,54 +60,54 @@ func orNone(text *string) string {
 	return *text
 }
 
-// shownOf are the topics of an agent in the order in which a turn passes them.
-func shownOf(c topics.Catalog) []shown {
-	asked := []shown{
-		show(c.ReplyTo, func(r topics.Route) string {
+// viewsOf returns the views of an agent's topics, in the order in which a turn writes them.
+func viewsOf(c topics.Catalog) []topicView {
+	requests := []topicView{
+		view(c.ReplyTo, func(r topics.Route) string {
 			return "the answer is for " + orNone(r.CallbackService)
 		}, nil),
-		show(c.MessageInput, func(m topics.Message) string {
+		view(c.MessageInput, func(m topics.Message) string {
 			if orNone(m.Role) == "tool" {
 				return "tool: results"
 			}
 			return orNone(m.Role) + ": " + topics.Text(m.Content)
 		}, func(m topics.Message) topics.Raw { return topics.EncodeMessage(m) }),
-		show(c.EnrichedMessageInput, func(m topics.EnrichedMessage) string {
+		view(c.EnrichedMessageInput, func(m topics.EnrichedMessage) string {
 			elements, _ := topics.Elements(m.History)
 			return fmt.Sprintf("%s input, %d messages of history", roleOf(m.LatestInput), len(elements))
 		}, func(m topics.EnrichedMessage) topics.Raw { return m.LatestInput }),
-		show(c.ThinkRequestResponse, said, func(t topics.ThinkResponse) topics.Raw { return t.LastInputMessage }),
-		show(c.ThinkDLQ, func(f topics.ThinkFailure) string { return "the model failed" }, nil),
-		show(c.ToolUse, func(t topics.ToolUseItem) string { return orNone(t.Name) + " " + string(t.Input) }, nil),
+		view(c.ThinkRequestResponse, summarizeThink, func(t topics.ThinkResponse) topics.Raw { return t.LastInputMessage }),
+		view(c.ThinkDLQ, func(f topics.ThinkFailure) string { return "the model failed" }, nil),
+		view(c.ToolUse, func(t topics.ToolUseItem) string { return orNone(t.Name) + " " + string(t.Input) }, nil),
 	}
-	answered := []shown{
-		show(c.ToolUseResult, func(r topics.ToolUseResult) string {
+	results := []topicView{
+		view(c.ToolUseResult, func(r topics.ToolUseResult) string {
 			return fmt.Sprintf("%s %s %s", orNone(r.Name), orNone(r.Status), r.Result)
 		}, nil),
-		show(c.ToolUseAllComplete, func(r topics.ToolResults) string {
+		view(c.ToolUseAllComplete, func(r topics.ToolResults) string {
 			return fmt.Sprintf("all %d results are there", len(r.Results))
 		}, nil),
 	}
-	last := []shown{
-		show(c.MessageOutput, func(o topics.Output) string {
+	outputs := []topicView{
+		view(c.MessageOutput, func(o topics.Output) string {
 			if o.Error != nil {
 				return fmt.Sprintf("error %s: %s", o.Error.Code, o.Error.Message)
 			}
 			return o.Content
 		}, nil),
-		show(c.Deliveries, func(d topics.Delivery) string {
+		view(c.Deliveries, func(d topics.Delivery) string {
 			return fmt.Sprintf("attempt %d, to %s", d.Attempt, d.Route.Key())
 		}, nil),
-		show(c.DeliveryReceipts, func(r topics.Receipt) string {
+		view(c.DeliveryReceipts, func(r topics.Receipt) string {
 			if r.Final {
 				return fmt.Sprintf("%s in the end", r.Outcome)
 			}
 			return fmt.Sprintf("attempt %d: %s", r.Attempt, r.Outcome)
 		}, nil),
-		show(c.DeliveryDLQ, func(d topics.DeadDelivery) string { return d.Reason }, nil),
+		view(c.DeliveryDLQ, func(d topics.DeadDelivery) string { return d.Reason }, nil),
 	}
-	var all []shown
-	for i, group := range [][]shown{asked, answered, last} {
+	var all []topicView
+	for i, group := range [][]topicView{requests, results, outputs} {
 		for j, s := range group {
 			s.stage = i*2*stages + j
 			if c.Agent == worker {
@@ -119,8 +119,8 @@ func shownOf(c topics.Catalog) []shown {
 	return all
 }
 
-// said is what a model said.
-func said(t topics.ThinkResponse) string {
+// summarizeThink returns the tools that a model calls, or else its text.
+func summarizeThink(t topics.ThinkResponse) string {
 	var calls, texts []string
 	for _, use := range t.ToolUses {
 		calls = append(calls, orNone(use.Name))

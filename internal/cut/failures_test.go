@@ -47,7 +47,7 @@ func TestPositionIsNotedBehindACutThatIsBeingClosed(t *testing.T) {
 	require.NoError(t, b.end(t))
 }
 
-// A commit that takes long, at a coordinator that hangs, holds nothing up: the next cut is only made later.
+// A slow commit, at a coordinator that hangs, does not shut the gate: only the next cut is made later.
 func TestSlowCommitInTheBackgroundDoesNotShutTheGate(t *testing.T) {
 	c := newFakeCloser(true)
 	c.hold = make(chan struct{})
@@ -74,7 +74,7 @@ func TestSlowCommitInTheBackgroundDoesNotShutTheGate(t *testing.T) {
 	require.Equal(t, int64(3), c.committed()[len(c.committed())-1][in0])
 }
 
-// What failed commits nothing, though all that is in flight ends before the drain begins.
+// A failed series commits nothing, even if everything in flight ends before the drain begins.
 func TestRevocationOfAFailedSeriesCommitsNothing(t *testing.T) {
 	gone, end := context.WithCancel(t.Context())
 	end()
@@ -123,8 +123,8 @@ func settled(t *testing.T, p *Producer) error {
 	}
 }
 
-// R1: the row of a later record holds what an earlier one of the same key did. It proves outputs that are not there, if
-// it is written though an earlier record's output was refused.
+// The row of a later record holds the effects of earlier records of its key. If it were written although an earlier
+// record's output was rejected, it would prove an output that is not in Kafka.
 func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
 	async, p := rowProducer(t, nil)
 	async.ExpectInputAndFail(sarama.ErrMessageSizeTooLarge)
@@ -145,7 +145,7 @@ func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
 	require.ErrorIs(t, settled(t, p), sarama.ErrMessageSizeTooLarge, "nor at once, where it has no outputs itself")
 }
 
-// The same for an output that the lease refused, when the lease is renewed before the row comes.
+// The same holds for an output that the lease blocked, even if the lease is renewed before the row is written.
 func TestNoRowIsWrittenBehindAnOutputThatTheLeaseRefused(t *testing.T) {
 	lease := NewLease(time.Hour, Now)
 	_, p := rowProducer(t, lease) // it takes no record

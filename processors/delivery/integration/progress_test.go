@@ -10,14 +10,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// standing is where those of n deliveries are that have not ended, for a test that waits for them in vain: what the
-// groups have before them, and the records of a few of the deliveries.
-func (r *rig) standing(n int) string {
+// progress describes the deliveries of n that have not ended, for a test that timed out: the lag of the groups, and the
+// records of these deliveries.
+func (r *fixture) progress(n int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	missing := r.missing(n)
-	said := []string{fmt.Sprintf("%d have not ended", len(missing))}
-	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	lines := []string{fmt.Sprintf("%d have not ended", len(missing))}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	c, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...), kgo.ConsumeTopics(r.topics.MessageOutput.Name(),
 		r.topics.ReplyTo.Name(), r.topics.Deliveries.Name(), r.topics.DeliveryReceipts.Name(), r.topics.DeliveryDLQ.Name()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -27,16 +27,16 @@ func (r *rig) standing(n int) string {
 	defer c.Close()
 	lags, err := kadm.NewClient(c).Lag(ctx)
 	if err != nil {
-		say("lag: %v", err)
+		add("lag: %v", err)
 	}
 	for _, g := range lags.Sorted() {
 		if !strings.HasPrefix(g.Group, r.agent) { // of another test
 			continue
 		}
-		say("%s is %s, of %d members", g.Group, g.State, len(g.Members))
+		add("%s is %s, of %d members", g.Group, g.State, len(g.Members))
 		for _, l := range g.Lag.Sorted() {
 			if l.Lag != 0 {
-				say("  %s/%d: %d of %d", l.Topic, l.Partition, l.Commit.At, l.End.Offset)
+				add("  %s/%d: %d of %d", l.Topic, l.Partition, l.Commit.At, l.End.Offset)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ func (r *rig) standing(n int) string {
 				d := r.topics.DeliveryReceipts.Codec().Unmarshal(m.Value)
 				text = fmt.Sprintf("%+v", d.Value)
 			}
-			say("%s: %s/%d/%d %s", m.Key, m.Topic, m.Partition, m.Offset, text)
+			add("%s: %s/%d/%d %s", m.Key, m.Topic, m.Partition, m.Offset, text)
 		})
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(lines, "\n")
 }
 
-// missing are the sessions of n whose delivery has not ended.
-func (r *rig) missing(n int) map[string]bool {
+// missing returns the sessions of n whose delivery has not ended.
+func (r *fixture) missing(n int) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	missing := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// front stands before the orchestrator's doors where it is called back: it can be down, or busy.
-type front struct {
+// callbackProxy forwards callbacks to the orchestrator. A test can take it down or make it busy.
+type callbackProxy struct {
 	t       *testing.T
 	address string
 
@@ -23,11 +23,11 @@ type front struct {
 	server *http.Server
 	served chan struct{} // closed when the server has ended
 	to     *httputil.ReverseProxy
-	busy   int // how many callbacks are answered with 429 and Retry-After: 1
+	busy   int // how many more callbacks get 429 and Retry-After: 1
 	came   []callback
 }
 
-// callback is a request that came.
+// callback is a received request.
 type callback struct {
 	path, body string
 	header     http.Header
@@ -35,29 +35,29 @@ type callback struct {
 	status     int
 }
 
-func newFront(t *testing.T) *front {
+func newCallbackProxy(t *testing.T) *callbackProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &front{t: t, address: listener.Addr().String()}
+	f := &callbackProxy{t: t, address: listener.Addr().String()}
 	f.serve(listener)
 	t.Cleanup(f.stop)
 	return f
 }
 
-func (f *front) serve(listener net.Listener) {
+func (f *callbackProxy) serve(listener net.Listener) {
 	server, served := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}, make(chan struct{})
 	f.mu.Lock()
 	f.server, f.served = server, served
 	f.mu.Unlock()
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it ends when it is closed
+		_ = server.Serve(listener) // it returns an error when it is closed
 	}()
 }
 
-// pass says what is behind.
-func (f *front) pass(to string) {
+// pass sets the address to which callbacks are forwarded.
+func (f *callbackProxy) pass(to string) {
 	u, err := url.Parse(to)
 	require.NoError(f.t, err)
 	transport := &http.Transport{}
@@ -70,17 +70,17 @@ func (f *front) pass(to string) {
 	}
 }
 
-// stop takes it down: whoever calls finds nobody.
-func (f *front) stop() {
+// stop closes the listener: callers get no connection.
+func (f *callbackProxy) stop() {
 	f.mu.Lock()
 	server, served := f.server, f.served
 	f.mu.Unlock()
-	_ = server.Close() // what it closes may be closed
+	_ = server.Close() // an error means that it is already closed
 	<-served
 }
 
-// restart listens again where it did.
-func (f *front) restart() {
+// restart listens on the same address again.
+func (f *callbackProxy) restart() {
 	f.t.Helper()
 	var listener net.Listener
 	require.Eventually(f.t, func() bool {
@@ -91,13 +91,13 @@ func (f *front) restart() {
 	f.serve(listener)
 }
 
-func (f *front) refuse(times int) {
+func (f *callbackProxy) refuse(times int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.busy = times
 }
 
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *callbackProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -124,15 +124,15 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.came = append(f.came, c)
 }
 
-// callbacks are those that came so far, and were answered.
-func (f *front) callbacks() []callback {
+// callbacks returns the requests that were answered so far.
+func (f *callbackProxy) callbacks() []callback {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]callback(nil), f.came...)
 }
 
-// await waits for so many callbacks: those there are.
-func (f *front) await(n int) []callback {
+// await waits for n callbacks and returns all.
+func (f *callbackProxy) await(n int) []callback {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, patience, time.Millisecond)
 	require.Len(f.t, f.callbacks(), n)

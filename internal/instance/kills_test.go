@@ -14,8 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// The fourteenth test of exactly-once.md section 9, and R7: a Kafka null reaches the callback as a tombstone and is
-// committed like any record.
+// A null value reaches the callback as a tombstone and its offset is committed like any record's.
 func TestNullIsATombstone(t *testing.T) {
 	t.Parallel()
 	tombstones := func() *goka.GroupGraph {
@@ -54,8 +53,7 @@ func telling() *goka.GroupGraph {
 		}))
 }
 
-// The thirteenth test of exactly-once.md section 9: at least once loses nothing, and what is committed has been done up
-// to there without a gap, over kills at any moment.
+// At least once loses no record over kills at any moment: every record before a committed offset has been handled.
 func TestNothingIsLostOverKills(t *testing.T) {
 	t.Parallel()
 	for store, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {

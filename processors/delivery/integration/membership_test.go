@@ -8,10 +8,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// joined waits until a group's one member is another than the one before, and works. The embedded broker does not miss a
-// member that dies between its JoinGroup and its SyncGroup: kfake begins to watch a session with the latter, so the dead
-// one would keep its partitions for ever.
-func (r *rig) joined(group, before string) (member string) {
+// awaitNewMember waits until the group is stable with one member that is not before, and returns that member. A kill before
+// that would stall the test: kfake starts the session timeout of a member only with its SyncGroup, so a member that dies
+// between JoinGroup and SyncGroup keeps its partitions indefinitely.
+func (r *fixture) awaitNewMember(group, before string) (member string) {
 	r.t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...))
 	require.NoError(r.t, err)

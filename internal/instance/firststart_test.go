@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// DESIGN 4: what was written before the first assignment is skipped for ever.
+// Stock Goka never reads records that were written before the first assignment.
 func TestFirstStartReadsWhatWasWrittenBefore(t *testing.T) {
 	t.Parallel()
 	t.Run("stock skips it", func(t *testing.T) {
@@ -53,8 +53,8 @@ func forwarding(inputs ...string) *goka.GroupGraph {
 	return goka.DefineGroup("g", edges...)
 }
 
-// R16: a group that has offsets, of whatever application had its name before, starts an input without one at the
-// newest; a group without any starts all at the oldest.
+// A group that has committed offsets, even from another application that had its name before, starts an input without
+// an offset at the newest offset. A group without any offsets starts all inputs at the oldest.
 func TestInputTheGroupNeverHadStartsAtItsEnd(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "new", "out")
@@ -103,7 +103,7 @@ func watchReplications(c *kfake.Cluster) *replications {
 	return w
 }
 
-// DESIGN 4: a table replication of 2, whatever the cluster, cannot be created on one broker.
+// Stock Goka creates tables with a replication factor of 2, which fails on a cluster of one broker.
 func TestTableHasTheReplicationOfTheBroker(t *testing.T) {
 	t.Parallel()
 	t.Run("stock asks for two", func(t *testing.T) {

@@ -12,29 +12,29 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// errUnexpected is what a run ends with whose answer is not the expected one.
+// errUnexpected is the error of a run whose answer does not match.
 var errUnexpected = errors.New("that is not the expected answer")
 
-// conduct starts everything, asks, and stops everything.
-func conduct(ctx context.Context, s settings, out, errs io.Writer) error {
+// runExample starts all processes, asks the question, and stops the processes.
+func runExample(ctx context.Context, s settings, out, errs io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no answer within %s", s.timeout))
 	defer cancel()
 	ctx, failed := context.WithCancelCause(ctx)
 	defer failed(nil)
-	errs = &lines{to: errs}
-	t := &troupe{errs: errs, verbose: s.verbose, failed: failed}
+	errs = &lockedWriter{to: errs}
+	t := &processes{errs: errs, verbose: s.verbose, failed: failed}
 	defer t.stop()
 	p := &screen{out: out}
-	err := t.perform(ctx, s, p)
-	// What ended the context says more than that it has ended.
+	err := t.answerQuestion(ctx, s, p)
+	// The cause is more precise than context.Canceled.
 	if cause := context.Cause(ctx); err != nil && ctx.Err() != nil {
 		return cause
 	}
 	return err
 }
 
-// perform asks the question and judges the answer.
-func (t *troupe) perform(ctx context.Context, s settings, p *screen) error {
+// answerQuestion starts the processes, asks the question and checks the answer.
+func (t *processes) answerQuestion(ctx context.Context, s settings, p *screen) error {
 	brokers, chat, err := t.open(ctx, s, p)
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (t *troupe) perform(ctx context.Context, s settings, p *screen) error {
 	return nil
 }
 
-// open starts the processes, and says where Kafka and the first agent's door for messages are.
-func (t *troupe) open(ctx context.Context, s settings, p *screen) (brokers []string, chat string, err error) {
+// open starts the processes. It returns the addresses of Kafka and the chat URL of the first agent.
+func (t *processes) open(ctx context.Context, s settings, p *screen) (brokers []string, chat string, err error) {
 	brokers = s.brokers
 	if brokers == nil {
 		broker, err := t.start("broker", "broker")
@@ -78,24 +78,24 @@ func (t *troupe) open(ctx context.Context, s settings, p *screen) (brokers []str
 	}
 	kafka := "KAFKA_BOOTSTRAP_SERVERS=" + strings.Join(brokers, ",")
 	p.note("broker", "%s", strings.Join(brokers, ","))
-	// The token's maker and its judge know it: the dispatcher and the door that is called back.
+	// The dispatcher, which issues callback tokens, and the callback door, which checks them, share this secret.
 	secret := "TOOL_CALLBACK_SECRET=" + rand.Text()
 
-	asking, asked, err := t.agent(ctx, p, orchestrator, kafka, secret, "ALLOWED_HOST_MAPPING=")
+	orchestratorAgent, orchestratorAddress, err := t.agent(ctx, p, orchestrator, kafka, secret, "ALLOWED_HOST_MAPPING=")
 	if err != nil {
 		return nil, "", err
 	}
-	// The worker knows who may be called back, by name; who calls it, it does not know.
-	mapping := "ALLOWED_HOST_MAPPING=" + orchestrator + ":http://" + asked
-	working, tasked, err := t.agent(ctx, p, worker, kafka, "TOOL_CALLBACK_SECRET=", mapping)
+	// The worker has a registry of callback services by name. It does not know who calls it.
+	mapping := "ALLOWED_HOST_MAPPING=" + orchestrator + ":http://" + orchestratorAddress
+	workerAgent, workerAddress, err := t.agent(ctx, p, worker, kafka, "TOOL_CALLBACK_SECRET=", mapping)
 	if err != nil {
 		return nil, "", err
 	}
-	ready := []*child{asking, working}
+	ready := []*child{orchestratorAgent, workerAgent}
 	for _, role := range [][]string{
 		{
 			"dispatcher", "dispatcher", "AGENT_NAME=" + orchestrator, secret, "CALLBACK_SERVICE=" + orchestrator,
-			"TARGET_CHAT_URL=http://" + tasked + turn.ChatPath,
+			"TARGET_CHAT_URL=http://" + workerAddress + turn.ChatPath,
 		},
 		{orchestrator + "'s model", "model", "AGENT_NAME=" + orchestrator},
 		{worker + "'s model", "model", "AGENT_NAME=" + worker},
@@ -111,11 +111,11 @@ func (t *troupe) open(ctx context.Context, s settings, p *screen) (brokers []str
 			return nil, "", err
 		}
 	}
-	return brokers, "http://" + asked + turn.ChatPath, nil
+	return brokers, "http://" + orchestratorAddress + turn.ChatPath, nil
 }
 
-// agent starts an agent on a free port.
-func (t *troupe) agent(ctx context.Context, p *screen, name string, env ...string) (*child, string, error) {
+// agent starts an agent on a free port and returns its address.
+func (t *processes) agent(ctx context.Context, p *screen, name string, env ...string) (*child, string, error) {
 	c, err := t.start(name, "agent", append(env, "AGENT_NAME="+name, "BIND_HOST=127.0.0.1", "PORT=0")...)
 	if err != nil {
 		return nil, "", err
@@ -128,19 +128,19 @@ func (t *troupe) agent(ctx context.Context, p *screen, name string, env ...strin
 	return c, address, nil
 }
 
-// lines is a writer that several goroutines write whole lines to.
-type lines struct {
+// lockedWriter serializes the writes of several goroutines.
+type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.to.Write(p)
 }
 
-// screen prints for people; its methods may be called concurrently.
+// screen prints lines. It is safe for concurrent use.
 type screen struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -152,7 +152,7 @@ func (p *screen) line(format string, args ...any) {
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// note is a line with a word in front that says what it is.
-func (p *screen) note(word, format string, args ...any) {
-	p.line("%-13s %s", word, fmt.Sprintf(format, args...))
+// note prints a line with a label.
+func (p *screen) note(label, format string, args ...any) {
+	p.line("%-13s %s", label, fmt.Sprintf(format, args...))
 }

@@ -28,8 +28,8 @@ const (
 	timeout    = 500 * time.Millisecond
 )
 
-// rig is an agent's deliveries as they run: a broker, both groups, and somebody who reads the receipts.
-type rig struct {
+// fixture runs the deliveries of an agent: a broker, both groups, and a reader of the receipts.
+type fixture struct {
 	t         testing.TB
 	guarantee processors.Guarantee
 	brokers   []string
@@ -40,14 +40,14 @@ type rig struct {
 	opts      []delivery.Option
 
 	mu     sync.Mutex
-	finals map[string]map[string]topics.Receipt // by delivery, by record id
-	took   []time.Duration                      // from output to final receipt, of those that were delivered
-	since  map[string]time.Time                 // by session
+	finals map[string]map[string]topics.Receipt // by delivery ID and record ID
+	took   []time.Duration                      // from output to final receipt, of delivered ones
+	since  map[string]time.Time                 // when the output was written, by session
 }
 
-func newRig(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Option) *rig {
+func newFixture(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Option) *fixture {
 	t.Helper()
-	r := &rig{
+	r := &fixture{
 		t: t, guarantee: guarantee, brokers: testbroker.Start(t), agent: testbroker.Agent(), timeout: timeout,
 		opts:   append([]delivery.Option{delivery.WithLease(lease)}, opts...),
 		finals: map[string]map[string]topics.Receipt{}, since: map[string]time.Time{},
@@ -62,13 +62,13 @@ func newRig(t testing.TB, guarantee processors.Guarantee, opts ...delivery.Optio
 	return r
 }
 
-// group is a processor that runs.
+// group is a running processor.
 type group struct {
 	*processors.Processor
 	stop func()
 }
 
-// options are those of an instance of either group.
+// options returns the options of an instance of either group.
 func options(catalog topics.Catalog, instance string, guarantee processors.Guarantee) []processors.Option {
 	return []processors.Option{
 		processors.WithTopics(catalog), processors.WithPartitions(partitions), processors.WithInstance(instance),
@@ -76,8 +76,8 @@ func options(catalog topics.Catalog, instance string, guarantee processors.Guara
 	}
 }
 
-// run starts one of the groups and waits until it works.
-func (r *rig) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, error), name string) *group {
+// run starts one of the groups and waits until its state is Running.
+func (r *fixture) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, error), name string) *group {
 	r.t.Helper()
 	g, err := graph(r.agent, r.opts...)
 	require.NoError(r.t, err)
@@ -89,8 +89,8 @@ func (r *rig) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, erro
 	return &group{p, stop}
 }
 
-// start runs something until the test ends, or until it is stopped.
-func (r *rig) start(run func(context.Context) error) (stop func()) {
+// start runs a function until the test ends or stop is called.
+func (r *fixture) start(run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- run(ctx) }()
@@ -104,9 +104,8 @@ func (r *rig) start(run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// sink starts a sink with a publisher of its own. kill ends it as a crash does: attempts that are on their way get no
-// receipt.
-func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
+// sink starts a sink with a publisher of its own. kill ends it like a crash: attempts in flight get no receipt.
+func (r *fixture) sink(mapping, name string, opts ...sink.Option) (kill func()) {
 	r.t.Helper()
 	services, err := sink.ParseServices(mapping)
 	require.NoError(r.t, err)
@@ -128,7 +127,7 @@ func (r *rig) sink(mapping, name string, opts ...sink.Option) (kill func()) {
 }
 
 // watch reads the final receipts.
-func (r *rig) watch() {
+func (r *fixture) watch() {
 	r.start(func(ctx context.Context) error {
 		return processors.Consume(ctx, r.brokers, processors.Consumption{
 			Group: r.agent + "-watchers", Topics: []string{r.topics.DeliveryReceipts.Name()}, Concurrency: 1,
@@ -152,8 +151,8 @@ func (r *rig) watch() {
 	})
 }
 
-// ask writes the route of a session and the output of its turn, as a turn with WithDelivery does, in either order.
-func (r *rig) ask(session, service string, routeFirst bool) {
+// writeRouteAndOutput writes the route of a session and the output of its turn, as the turn does with turn.WithDelivery.
+func (r *fixture) writeRouteAndOutput(session, service string, routeFirst bool) {
 	r.t.Helper()
 	route, routeID := "route-"+session, topics.RouteID(session, "route-"+session)
 	reply := processors.Outbound{
@@ -175,13 +174,13 @@ func (r *rig) ask(session, service string, routeFirst bool) {
 	require.NoError(r.t, r.to.Publish(context.Background(), records...))
 }
 
-// ended is how many deliveries have their final receipt, by outcome.
-func (r *rig) ended() map[topics.Outcome]int {
+// ended counts the deliveries with a final receipt by outcome.
+func (r *fixture) ended() map[topics.Outcome]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count := map[topics.Outcome]int{}
 	for _, finals := range r.finals {
-		require.Len(r.t, finals, 1, "one final receipt, however often it is written")
+		require.Len(r.t, finals, 1, "all final receipts of a delivery have one ID")
 		for _, f := range finals {
 			count[f.Outcome]++
 		}
@@ -189,14 +188,15 @@ func (r *rig) ended() map[topics.Outcome]int {
 	return count
 }
 
-// endings is how many deliveries have a final receipt.
-func (r *rig) endings() int {
+// countEnded returns how many deliveries have a final receipt.
+func (r *fixture) countEnded() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.finals)
 }
 
-func (r *rig) await(n int) map[topics.Outcome]int {
+// await waits until n deliveries have a final receipt and counts them by outcome.
+func (r *fixture) await(n int) map[topics.Outcome]int {
 	r.t.Helper()
 	if !assert.Eventually(r.t, func() bool {
 		total := 0
@@ -205,7 +205,7 @@ func (r *rig) await(n int) map[topics.Outcome]int {
 		}
 		return total == n
 	}, patience, 10*time.Millisecond) {
-		r.t.Fatal(r.standing(n))
+		r.t.Fatal(r.progress(n))
 	}
 	return r.ended()
 }

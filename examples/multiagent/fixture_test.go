@@ -33,24 +33,24 @@ const (
 	secret      = "a secret"
 )
 
-// stage is both agents in this process, with everything of the example around them: dispatcher, models, and real HTTP
-// on loopback. The orchestrator's deadlines go by a clock that the test moves; callbacks to it pass the front.
-type stage struct {
-	t       *testing.T
-	brokers []string
-	clock   *clock.Fake
-	front   *front
-	chat    string // the orchestrator's door
+// fixture runs both agents in this process, with dispatcher, models, and HTTP on loopback. The test advances the clock of the
+// orchestrator's deadlines. Callbacks to the orchestrator go through the callbackProxy.
+type fixture struct {
+	t             *testing.T
+	brokers       []string
+	clock         *clock.Fake
+	callbackProxy *callbackProxy
+	chat          string // the orchestrator's door
 
 	orchestrator, worker topics.Catalog
-	begun                chan string            // tasks that the worker's model was asked
-	release              map[string]chan string // what it says to those that wait
+	begun                chan string            // tasks that the worker's model received
+	release              map[string]chan string // the answers to tasks that wait
 
 	mu   sync.Mutex
 	seen map[string][]processors.Inbound // by topic
 }
 
-// quick delivers with waits that a test can wait for.
+// quick sets short waits between attempts.
 func quick(budget time.Duration) []delivery.Option {
 	return []delivery.Option{
 		delivery.WithDefaultService(delivery.Service{
@@ -60,12 +60,12 @@ func quick(budget time.Duration) []delivery.Option {
 	}
 }
 
-func newStage(t *testing.T, guarantee processors.Guarantee, deliveries []delivery.Option) *stage {
+func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []delivery.Option) *fixture {
 	t.Helper()
 	broker, err := embedded.Start(embedded.WithPartitions(2))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })
-	s := &stage{
+	s := &fixture{
 		t: t, brokers: broker.Addrs(), clock: clock.NewFake(time.Now()), seen: map[string][]processors.Inbound{},
 		begun: make(chan string, 100), release: map[string]chan string{},
 	}
@@ -88,10 +88,10 @@ func newStage(t *testing.T, guarantee processors.Guarantee, deliveries []deliver
 		doors: []turn.DoorOption{turn.WithDoorClock(s.clock)}, sink: []sink.Option{sink.WithClock(s.clock)},
 		group: func(g goka.Group) []processors.Option { return group(g, processors.WithClock(s.clock)) },
 	}
-	s.front = newFront(t)
+	s.callbackProxy = newCallbackProxy(t)
 	s.chat = s.play(asked) + turn.ChatPath
-	s.front.pass(strings.TrimSuffix(s.chat, turn.ChatPath))
-	services, err := sink.ParseServices(orchestrator + ":http://" + s.front.address)
+	s.callbackProxy.pass(strings.TrimSuffix(s.chat, turn.ChatPath))
+	services, err := sink.ParseServices(orchestrator + ":http://" + s.callbackProxy.address)
 	require.NoError(t, err)
 	chat := s.play(agent{
 		name: worker, services: services, delivery: deliveries,
@@ -102,8 +102,8 @@ func newStage(t *testing.T, guarantee processors.Guarantee, deliveries []deliver
 		agent: orchestrator, brokers: s.brokers, chat: chat, callback: orchestrator, secret: secret,
 		tokenTTL: 24 * time.Hour, logger: zap.NewNop(), tools: []tools.Option{tools.WithClock(s.clock)},
 	}.run)
-	s.start(thinker{agent: orchestrator, brokers: s.brokers, model: think.Func(asking), logger: zap.NewNop()}.run)
-	s.start(thinker{
+	s.start(modelWorker{agent: orchestrator, brokers: s.brokers, model: think.Func(asking), logger: zap.NewNop()}.run)
+	s.start(modelWorker{
 		agent: worker, brokers: s.brokers, model: think.Func(s.working), logger: zap.NewNop(),
 		think: []think.Option{think.WithDrain(time.Millisecond)},
 	}.run)
@@ -111,8 +111,8 @@ func newStage(t *testing.T, guarantee processors.Guarantee, deliveries []deliver
 	return s
 }
 
-// play runs an agent on a port of its own, and returns its address when it is ready.
-func (s *stage) play(a agent) string {
+// play runs an agent on a free port and returns its address when it is ready.
+func (s *fixture) play(a agent) string {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
@@ -127,8 +127,8 @@ func (s *stage) play(a agent) string {
 	return "http://" + listener.Addr().String()
 }
 
-// start runs something until the test ends.
-func (s *stage) start(run func(context.Context) error) {
+// start runs a function until the test ends.
+func (s *fixture) start(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- run(ctx) }()
@@ -138,7 +138,7 @@ func (s *stage) start(run func(context.Context) error) {
 	})
 }
 
-func (s *stage) watch() {
+func (s *fixture) watch() {
 	s.start(func(ctx context.Context) error {
 		return processors.Consume(ctx, s.brokers, processors.Consumption{
 			Group: "watchers", Concurrency: 1, Topics: []string{
@@ -156,8 +156,8 @@ func (s *stage) watch() {
 	})
 }
 
-// records are those of a topic that came so far, of a session and those that it delegated to.
-func (s *stage) records(topic, session string) []processors.Inbound {
+// records returns the records of a topic so far, of a session and of those it delegated to.
+func (s *fixture) records(topic, session string) []processors.Inbound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var found []processors.Inbound
@@ -169,16 +169,16 @@ func (s *stage) records(topic, session string) []processors.Inbound {
 	return found
 }
 
-// await waits for so many records, and returns all that came.
-func (s *stage) await(topic, session string, n int) []processors.Inbound {
+// await waits for n records and returns all.
+func (s *fixture) await(topic, session string, n int) []processors.Inbound {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return len(s.records(topic, session)) >= n }, patience, 5*time.Millisecond,
 		"%s of %s", topic, session)
 	return s.records(topic, session)
 }
 
-// outputs are the orchestrator's answers in a session, of which there are so many and no more.
-func (s *stage) outputs(session string, n int) []topics.Output {
+// outputs waits for the orchestrator's answers in a session and requires exactly n.
+func (s *fixture) outputs(session string, n int) []topics.Output {
 	s.t.Helper()
 	var outputs []topics.Output
 	for _, r := range s.await(s.orchestrator.MessageOutput.Name(), session, n) {
@@ -191,18 +191,18 @@ func (s *stage) outputs(session string, n int) []topics.Output {
 }
 
 // ask posts a question to the orchestrator's door.
-func (s *stage) ask(session, content string) {
+func (s *fixture) ask(session, content string) {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]string{
 		"session_id": session, "content": content, "user_id": "user of " + session,
 	})
 	require.NoError(s.t, err)
-	answer, err := askByHand(s.t.Context(), s.chat, string(body))
+	answer, err := askWithoutCurl(s.t.Context(), s.chat, string(body))
 	require.NoError(s.t, err, answer)
 }
 
-// asking is the orchestrator's model: the example's, or where it is asked to delegate: one that does just that, and
-// says what came of it.
+// asking is the orchestrator's model: the example's, except for questions that start with "delegate": these are delegated
+// and their results are the answer.
 func asking(ctx context.Context, s think.Step) (think.Reply, error) {
 	var last string
 	for _, m := range s.Messages {
@@ -227,8 +227,8 @@ func asking(ctx context.Context, s think.Step) (think.Reply, error) {
 	return r, nil
 }
 
-// working is the worker's model: the example's, or what the task says.
-func (s *stage) working(ctx context.Context, step think.Step) (think.Reply, error) {
+// working is the worker's model: the example's, except for tasks that name a behavior.
+func (s *fixture) working(ctx context.Context, step think.Step) (think.Reply, error) {
 	task := topics.Text(step.Input().Content)
 	s.begun <- task
 	if text, ok := strings.CutPrefix(task, "say "); ok {
@@ -245,7 +245,7 @@ func (s *stage) working(ctx context.Context, step think.Step) (think.Reply, erro
 	return work(ctx, step)
 }
 
-// results are what the tools of the last step came to, as the test's model of the orchestrator says.
+// results returns the tool results of the last step from an output of asking.
 func results(t *testing.T, out topics.Output) []delegated {
 	t.Helper()
 	require.Nil(t, out.Error)
@@ -268,8 +268,8 @@ func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee))
 	}
 }
 
-// send posts a callback again.
-func (s *stage) send(c callback, withKey bool) int {
+// send repeats a callback.
+func (s *fixture) send(c callback, withKey bool) int {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost,
 		strings.TrimSuffix(s.chat, turn.ChatPath)+turn.ToolResponsePath, strings.NewReader(c.body))
