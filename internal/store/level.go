@@ -237,5 +237,5 @@ func (l *level) named(doing string, err error) error {
 }
 
 func (l *level) damaged(what string) error {
-	return fmt.Errorf("%w: %s: %s: delete the directory; it is rebuilt from the changelog", ErrDamaged, l.path, what)
+	return fmt.Errorf("%w: %s: %s: delete the directory, it is rebuilt from the changelog", ErrDamaged, l.path, what)
 }
