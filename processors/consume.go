@@ -15,36 +15,39 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// Inbound is a record that Consume read.
+// Inbound is a record that Consume or a Follower read. Key and Value are nil for a Kafka null.
 type Inbound = consume.Record
 
-// Consumption is what Consume reads and who handles it: for work that takes long or leaves Kafka, such as a tool or a
-// delivery, and would hold up a group graph. Zero values have the defaults named here.
+// Consumption configures Consume. A zero value of an optional field selects the default that is documented with it.
 type Consumption struct {
 	Group  string
 	Topics []string
-	// Handle handles one record; it is called from several goroutines. Nil means that the record is done. After an
-	// error, or a panic, the consumer starts again at the last commit, after a wait that grows: records behind the
-	// failed one that were done already may come again with it.
+	// Handle handles one record. It is called from several goroutines. Return nil when the record is finished. After an
+	// error or a panic, the consumer restarts with backoff from the committed offset: the record is redelivered, and so
+	// may be later records that were finished already.
 	//
-	// ctx ends when the partition is taken away, or Consume stops, and Drain is over; not before.
+	// ctx ends when the partition is revoked, or Consume stops, and Drain has passed; not earlier.
 	Handle func(ctx context.Context, r Inbound) error
-	// Concurrency is how many records are handled at a time; 16.
+	// Concurrency is the largest number of records that are handled at the same time. The default is 16.
 	Concurrency int
-	// Window is how far reading may be ahead of the first record of a partition that is not done, in records: what a
-	// crash can repeat; 1000.
+	// Window is how many records of a partition may be read beyond its first unfinished record. A crash repeats at most
+	// this many records of the partition. The default is 1000.
 	Window int
-	// Ordered has records with the same key handled one after another.
+	// Ordered makes records with the same key be handled one after another, in order.
 	Ordered bool
-	// Drain is how long handlers may go on when their partition is taken away or Consume stops; half of the group's
-	// rebalance timeout, which is 20 s, and more than a second less than that at most.
+	// Drain is how long handlers may continue after their partition is revoked or Consume stops. The default is half of
+	// the group's rebalance timeout, which is 20 s. It must be more than a second shorter than that timeout.
 	Drain time.Duration
 }
 
-// Consume reads topics as a member of a consumer group until ctx ends, from the oldest record where the group is new,
-// and then returns nil. Records are handled side by side and committed without gaps: one that takes long holds up
-// neither its partition nor the group, and never causes a rebalance. It takes the options that New takes; those about
-// tables and topics have no effect, nor has WithInstance.
+// Consume reads topics as a member of a consumer group. It is for work that takes long or has effects outside Kafka, such
+// as a tool call or a delivery, and would block a group graph. A new group starts at the oldest record.
+//
+// Consume blocks until ctx ends and then returns nil. Its only error, which wraps ErrConfig, is a bad configuration.
+// Records are handled concurrently, and only contiguous offsets are committed: a record that takes long delays neither
+// its partition nor the group, and does not cause a rebalance. Delivery is at least once.
+//
+// Consume accepts the options of New; those for tables and topics, and WithInstance, have no effect.
 func Consume(ctx context.Context, brokers []string, c Consumption, opts ...Option) error {
 	conf, logger, err := client(brokers, opts)
 	if err != nil {
@@ -62,11 +65,11 @@ func Consume(ctx context.Context, brokers []string, c Consumption, opts ...Optio
 	return nil
 }
 
-// client is the configuration of a client outside a group graph.
+// client returns the configuration and the logger of a Kafka client outside a group graph.
 func client(brokers []string, opts []Option) (*sarama.Config, *zap.Logger, error) {
 	o := newOptions(opts)
 	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
-		o.refuse("brokers: none, or one without an address")
+		o.refuse("brokers: the list is empty or contains a blank address")
 	}
 	conf := o.sarama()
 	return conf, o.unit.Logger, errors.Join(o.errs...)

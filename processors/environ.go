@@ -12,21 +12,21 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// Environment is what FromEnviron finds.
+// Environment is the configuration that FromEnviron read.
 type Environment struct {
-	// Brokers are those of KAFKA_BOOTSTRAP_SERVERS; localhost:9092 where it is unset or blank.
+	// Brokers are the addresses of KAFKA_BOOTSTRAP_SERVERS, or localhost:9092 if it is unset or blank.
 	Brokers []string
-	// Options are what the other variables say.
+	// Options are the options that the other variables set.
 	Options []Option
-	// Applied and Ignored are the names of the KAFKA_ variables with and without effect, to be logged: unknown ones are
-	// common (KAFKA_HEAP_OPTS) and stop nothing. Values are not for logs.
+	// Applied and Ignored are the sorted names of the KAFKA_ variables with and without effect, for logging. Unknown
+	// variables are common (KAFKA_HEAP_OPTS) and are not an error. Do not log values: they may be secret.
 	Applied, Ignored []string
 }
 
-// FromEnviron reads the KAFKA_ variables of an environment (os.Environ) as FlightDeck's services do: the prefix is
-// dropped, the rest in lower case with dots for underscores is the name of a Kafka client property. KAFKA_STATE_DIR is
-// the directory of LevelDB, KAFKA_REPLICATION_FACTOR that of the topics that are created. Its error names everything
-// that is refused or cannot be understood, without values that may be secret.
+// FromEnviron reads the KAFKA_ variables of an environment (os.Environ) as FlightDeck's services do. The name without
+// KAFKA_, in lower case and with dots for underscores, is the name of a Kafka client property. KAFKA_STATE_DIR is the
+// directory of LevelDB. KAFKA_REPLICATION_FACTOR is the replication factor of topics that are created; -1 is the
+// broker's default. The error wraps ErrConfig and names every invalid variable, without values that may be secret.
 func FromEnviron(environ []string) (Environment, error) {
 	properties, names := kafkaVariables(environ)
 	env := Environment{Brokers: []string{"localhost:9092"}}
@@ -77,8 +77,8 @@ func FromEnviron(environ []string) (Environment, error) {
 	return env, nil
 }
 
-// kafkaVariables are the KAFKA_ variables by property, and the variables' own names by property. The three that name
-// topics and group of other services are no properties.
+// kafkaVariables returns the values of the KAFKA_ variables by property, and the variables' names by property. The three
+// variables that name the topics and the group of other services are not properties.
 func kafkaVariables(environ []string) (properties, names map[string]string) {
 	const prefix = "KAFKA_"
 	properties, names = map[string]string{}, map[string]string{}
@@ -97,7 +97,7 @@ func kafkaVariables(environ []string) (properties, names map[string]string) {
 	return properties, names
 }
 
-// checkAddress refuses what no broker can be reached at: every attempt to connect would fail, for ever.
+// checkAddress rejects an address that is not host:port, because every attempt to connect to it would fail.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {

@@ -15,26 +15,26 @@ type State string
 // The states of a processor.
 const (
 	NotStarted State = "not started" // Run was not called
-	Recovering State = "recovering"  // it joins the group or reads its tables
-	Running    State = "running"     // records flow
-	// Degraded: it failed and waits for its restart, its membership is not confirmed, or offsets are not committed.
+	Recovering State = "recovering"  // it creates topics, joins the group or reads its tables
+	Running    State = "running"     // it handles records
+	// Degraded: it failed and waits for its restart, its membership is not confirmed, or offsets cannot be committed.
 	Degraded State = "degraded"
 	Stopped  State = "stopped" // Run has returned
 )
 
 func stateOf(s instance.State) State { return State(s.String()) }
 
-// Health is how a processor is.
+// Health is a snapshot of a processor's state.
 type Health struct {
 	State State `json:"state"`
-	// Since is when the state was entered.
+	// Since is when the processor entered the state.
 	Since time.Time `json:"since"`
-	// Restarts counts the failures in a row; a minute without one forgets them.
+	// Restarts is the number of consecutive failures. It is reset after a minute without a failure.
 	Restarts int `json:"restarts"`
-	// Err is the last failure, or why offsets are not committed. A failure stays after a recovery.
+	// Err is the last failure, or the reason why offsets cannot be committed. A failure is kept after the restart.
 	Err error `json:"-"`
-	// Lag is how many records of each partition of each input wait to be handled, where this instance owns the
-	// partition.
+	// Lag is the number of records that wait to be handled, by topic and partition, of the inputs' partitions that this
+	// instance owns.
 	Lag map[string]map[int32]int64 `json:"lag,omitempty"`
 }
 
@@ -52,8 +52,9 @@ func healthOf(h instance.Health) Health {
 	return out
 }
 
-// HealthHandler answers GET with a processor's health as JSON: 200 while it runs, else 503. It suits a readiness probe.
-// A liveness probe should accept 503: a processor that is recovering or degraded restarts by itself.
+// HealthHandler answers GET and HEAD with a processor's health as JSON. The status is 200 in state Running, otherwise 503.
+// Use it as a readiness probe. A liveness probe must accept 503 too: a processor that is recovering or degraded needs no
+// restart from outside.
 func HealthHandler(p *Processor) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

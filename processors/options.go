@@ -16,16 +16,18 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by everything that New refuses; the error names each option or edge.
+// ErrConfig is wrapped by every configuration error, such as those of New and FromEnviron. The error names each invalid
+// option or edge.
 var ErrConfig = errors.New("processors: bad configuration")
 
-// Clock tells the time and makes tickers. Everything with a deadline goes by it.
+// Clock provides the current time and tickers. Deadlines and Context.Now use it.
 type Clock = clock.Clock
 
-// Ticker is a ticker of a Clock.
+// Ticker is the ticker that a Clock returns: a time.Ticker behind an interface.
 type Ticker = clock.Ticker
 
-// Option configures a Processor.
+// Option configures a Processor. Consume, NewFollower and NewPublisher accept the same options. New returns an error that
+// wraps ErrConfig for an option with an invalid value.
 type Option func(*options)
 
 type options struct {
@@ -55,8 +57,8 @@ func (o *options) refuse(format string, args ...any) {
 	o.errs = append(o.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithClock sets the clock that deadlines and Context.Now go by; the default is the system's. Intervals that Kafka
-// measures too (heartbeats, leases, restarts) do not go by it.
+// WithClock sets the clock of deadlines and of Context.Now. The default is the system clock. Heartbeats, leases and
+// restarts always use the system clock. Nil is an error.
 func WithClock(c Clock) Option {
 	return func(o *options) {
 		if c == nil {
@@ -67,7 +69,7 @@ func WithClock(c Clock) Option {
 	}
 }
 
-// WithLogger sets the logger; the default logs nothing. No record's value is logged at any level.
+// WithLogger sets the logger. The default logs nothing. Values of records are not logged at any level. Nil is an error.
 func WithLogger(l *zap.Logger) Option {
 	return func(o *options) {
 		if l == nil {
@@ -78,12 +80,12 @@ func WithLogger(l *zap.Logger) Option {
 	}
 }
 
-// WithTick sets how often deadlines are looked for; the default is 250 ms. A deadline fires within one tick of its
-// time.
+// WithTick sets the interval at which due deadlines are checked. A deadline fires within one tick of its time. The
+// default is 250 ms; the period must be positive.
 func WithTick(period time.Duration) Option {
 	return func(o *options) {
 		if period <= 0 {
-			o.refuse("WithTick: %s, want a positive period", period)
+			o.refuse("WithTick: %s, want a positive duration", period)
 		}
 		o.unit.Tick = period
 	}
@@ -92,11 +94,14 @@ func WithTick(period time.Duration) Option {
 // maxCommitInterval is below any drain, and far below the transaction timeout.
 const maxCommitInterval = 2 * time.Second
 
-// WithCommitInterval sets the least time between two commits, up to 2 s. At least once the default is 100 ms; offsets are
-// committed, and the local store written, so long after a record at least. Table rows wait a tenth of it for newer ones of
-// their key. Exactly once the default is none: each moment with nothing in flight ends a transaction. A longer interval
-// costs latency there, since nothing is visible before the commit, and saves transactions and table rows: it is for
-// groups that fold many small records into few.
+// WithCommitInterval sets the minimum time between two commits: more than 0, at most 2 s.
+//
+// With AtLeastOnce the default is 100 ms. Offsets are committed and the local store is flushed at most this often. A
+// table row is held for a tenth of the interval, in case a newer row of its key replaces it.
+//
+// With ExactlyOnce there is no interval by default: a transaction is committed whenever no record is in flight. An
+// interval increases latency, because outputs are not visible before the commit, and reduces the number of transactions
+// and table rows. Set one for groups that fold many small records into few.
 func WithCommitInterval(d time.Duration) Option {
 	return func(o *options) {
 		if d <= 0 || d > maxCommitInterval {
@@ -106,7 +111,7 @@ func WithCommitInterval(d time.Duration) Option {
 	}
 }
 
-// WithTLS has all connections encrypted. The configuration is copied.
+// WithTLS enables TLS on every broker connection. The configuration is cloned. Nil is an error. The default is plaintext.
 func WithTLS(c *tls.Config) Option {
 	return func(o *options) {
 		if c == nil {
@@ -120,7 +125,8 @@ func WithTLS(c *tls.Config) Option {
 	}
 }
 
-// WithSASL authenticates with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+// WithSASL authenticates every broker connection. The mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; others are an
+// error. The default is no authentication.
 func WithSASL(mechanism, user, password string) Option {
 	return func(o *options) {
 		o.secure = append(o.secure, func(conf *sarama.Config) error {
@@ -129,14 +135,14 @@ func WithSASL(mechanism, user, password string) Option {
 	}
 }
 
-// WithProperties sets Kafka client properties by the names that Java's clients and librdkafka give them, such as
-// "compression.type". Those that would break a promise are refused; those without effect are logged by name. Other
-// options win over them.
+// WithProperties sets Kafka client properties by their names in the Java clients and librdkafka, such as
+// "compression.type". A property that would break a guarantee is an error; properties without effect are logged by name.
+// Other options take precedence over properties. If WithProperties is given several times, the maps are merged.
 func WithProperties(properties map[string]string) Option {
 	return func(o *options) { maps.Copy(o.properties, properties) }
 }
 
-// WithStorage says where group tables are kept; the default is Memory.
+// WithStorage sets where group tables are stored locally. The default is Memory.
 func WithStorage(s Storage) Option {
 	return func(o *options) {
 		if s.err != nil {
@@ -146,7 +152,8 @@ func WithStorage(s Storage) Option {
 	}
 }
 
-// WithPartitions sets the partitions of topics that WithTopics creates; the default is the broker's.
+// WithPartitions sets the number of partitions of the topics that WithTopics creates, at least 1. It is an error without
+// WithTopics. The default is the broker's.
 func WithPartitions(n int32) Option {
 	return func(o *options) {
 		if n < 1 {
@@ -156,7 +163,7 @@ func WithPartitions(n int32) Option {
 	}
 }
 
-// WithReplication sets the replication factor of all topics that are created; the default is the broker's.
+// WithReplication sets the replication factor of all topics that are created, at least 1. The default is the broker's.
 func WithReplication(n int16) Option {
 	return func(o *options) {
 		if n < 1 {
@@ -166,13 +173,14 @@ func WithReplication(n int16) Option {
 	}
 }
 
-// WithTopics has Run create the catalog's topics that are missing, before it joins the group, and refuse a cluster
-// where their partitions do not fit together. Without it the inputs must exist; the group's own topics are created in
-// any case.
+// WithTopics makes Run create the missing topics of the catalog before it joins the group. Run returns an error if
+// co-partitioned topics have different numbers of partitions. Without this option the inputs must exist. The group's own
+// topics are always created. The catalog must be the one of the graph's group.
 func WithTopics(c topics.Catalog) Option { return func(o *options) { o.catalog = &c } }
 
-// WithPredecessor names a consumer group whose work this one goes on with: where this one has no committed offsets, each
-// input starts at those of the predecessor, else at its oldest record. The predecessor must have stopped.
+// WithPredecessor starts this group from the committed offsets of another group, for inputs that this group has no
+// committed offsets for. An input that the predecessor has no offsets for starts at its oldest record. Stop the
+// predecessor first.
 func WithPredecessor(group string) Option {
 	return func(o *options) {
 		if group == "" {
@@ -182,7 +190,8 @@ func WithPredecessor(group string) Option {
 	}
 }
 
-// WithDeadLetters names the group's dead-letter topic; the default is "{group}-dlq".
+// WithDeadLetters sets the name of the group's dead-letter topic. The default is "{group}-dlq". The name must not be
+// another edge of the graph.
 func WithDeadLetters(topic string) Option {
 	return func(o *options) {
 		if topic == "" {
@@ -192,8 +201,8 @@ func WithDeadLetters(topic string) Option {
 	}
 }
 
-// WithMaxRecordBytes sets the size of the largest record that is sent, key, value and headers before compression; the
-// default is 1 MiB. The topics must allow as much (max.message.bytes).
+// WithMaxRecordBytes sets the size of the largest record that is sent, in bytes: key, value and headers before
+// compression. The default is 1 MiB, the minimum 4 KiB. The topics must allow records of this size (max.message.bytes).
 func WithMaxRecordBytes(n int) Option {
 	return func(o *options) {
 		if n < minRecordBytes {
@@ -203,28 +212,29 @@ func WithMaxRecordBytes(n int) Option {
 	}
 }
 
-// minRecordBytes leaves a dead letter room for its headers.
+// minRecordBytes leaves enough room for the headers of a dead letter.
 const minRecordBytes = 4 << 10
 
-// WithInstance makes the processor a static member of its group (group.instance.id): a restart within the session
-// timeout gets its partitions back without a rebalance. The id must be unique in the group: a second process with it
-// fences the first, which ends with ErrFenced. The default is a dynamic member.
+// WithInstance makes the processor a static member of its group (group.instance.id). A member that restarts within the
+// session timeout gets its partitions back without a rebalance. The ID must be unique in the group: a second process
+// with the same ID fences the first, whose Run returns ErrFenced. The default is a dynamic member. ExactlyOnce requires
+// an ID.
 func WithInstance(id string) Option {
 	return func(o *options) {
 		if id == "" {
-			o.refuse("WithInstance: empty id")
+			o.refuse("WithInstance: empty ID")
 		}
 		o.unit.Instance = id
 	}
 }
 
-// WithKeepMembership leaves a static member in its group when it stops, for a quick restart; its partitions are handled
-// by nobody until then, or until the session times out. By default it leaves, and others take over at once.
+// WithKeepMembership makes a static member stay in its group when it stops, for a quick restart. No instance handles its
+// partitions until it restarts or its session times out. By default it leaves, and other members take over immediately.
 func WithKeepMembership() Option { return func(o *options) { o.unit.KeepMembership = true } }
 
-// WithRestartLimit sets how many restarts in a row may fail before Run gives up with ErrGaveUp; the default is 20. With
-// a negative n it never does. Those that reach no broker are not counted once the processor has been running: an outage
-// of the brokers is waited out, however long it takes.
+// WithRestartLimit sets how many consecutive restarts may fail before Run returns ErrGaveUp. The default is 20. A
+// negative n means no limit; 0 is an error. Once the processor has been running, restarts that reach no broker are not
+// counted: it waits for the brokers indefinitely.
 func WithRestartLimit(n int) Option {
 	return func(o *options) {
 		if n == 0 {
@@ -234,34 +244,35 @@ func WithRestartLimit(n int) Option {
 	}
 }
 
-// WithRestartBackoff sets the first and the longest wait before a restart; each wait doubles the one before. The
-// default is 100 ms and 15 s.
+// WithRestartBackoff sets the first and the longest wait before a restart. Each wait is twice the one before. The
+// defaults are 100 ms and 15 s. initial must be positive, and longest not shorter than initial.
 func WithRestartBackoff(initial, longest time.Duration) Option {
 	return func(o *options) {
 		if initial <= 0 || longest < initial {
-			o.refuse("WithRestartBackoff: %s, %s, want a positive wait and one that is not shorter", initial, longest)
+			o.refuse("WithRestartBackoff: %s, %s, want a positive first wait and a longest that is not shorter", initial, longest)
 		}
 		o.unit.Restart.Initial, o.unit.Restart.Max = initial, longest
 	}
 }
 
-// Guarantee is what a crash can repeat.
+// Guarantee is a processing guarantee: it says which effects a crash can repeat.
 type Guarantee string
 
 const (
-	// AtLeastOnce is the default: a crash repeats the tail of what was done, with the same ids.
+	// AtLeastOnce is the default. A crash repeats the effects of the last records, with the same IDs.
 	AtLeastOnce Guarantee = "at_least_once"
-	// ExactlyOnce shows each effect once to a reader of committed records: outputs, table rows and offsets are one Kafka
-	// transaction. It needs an instance id (WithInstance), which is the transactional id's. Readers that read uncommitted
-	// records, the default of Java's consumers, still see repeats.
+	// ExactlyOnce writes outputs, table rows and offsets in one Kafka transaction: readers of committed records see each
+	// effect once. It requires an instance ID (WithInstance), which the transactional ID is derived from. Readers of
+	// uncommitted records, which is the default of Java consumers, still see repeats.
 	ExactlyOnce Guarantee = "exactly_once"
 )
 
-// WithGuarantee sets the processing guarantee. "exactly_once_v2", the word of Kafka Streams, is ExactlyOnce.
+// WithGuarantee sets the processing guarantee. The default is AtLeastOnce. "exactly_once_v2", the name in Kafka Streams,
+// means ExactlyOnce; other values are an error.
 func WithGuarantee(g Guarantee) Option {
 	return func(o *options) {
 		if _, ok := guarantees[g]; !ok {
-			o.refuse("WithGuarantee: %q is no guarantee", string(g))
+			o.refuse("WithGuarantee: %q, want %q or %q", string(g), string(AtLeastOnce), string(ExactlyOnce))
 		}
 		o.guarantee = g
 	}

@@ -52,7 +52,7 @@ func TestExactlyOnceNeedsAnInstance(t *testing.T) {
 		processors.WithProperties(exactly), processors.WithGuarantee(processors.AtLeastOnce))
 	require.NoError(t, err, "the option wins")
 	_, err = processors.New(brokers, graphOf(nil, codec.String()), processors.WithGuarantee("at_most_once"))
-	require.ErrorContains(t, err, `"at_most_once" is no guarantee`)
+	require.ErrorContains(t, err, `"at_most_once", want "at_least_once" or "exactly_once"`)
 }
 
 func TestNewTakesWhatIsRight(t *testing.T) {

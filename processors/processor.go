@@ -18,17 +18,18 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// What Run and Get return, by name.
+// Errors of Run and Get, for errors.Is.
 var (
-	// ErrFenced says that another process has taken the instance's identity. Restarting would fence that one.
+	// ErrFenced is returned by Run when another process uses the same instance ID (WithInstance). Do not restart: that
+	// would fence the other process.
 	ErrFenced = cut.ErrFenced
-	// ErrKilled says that Kill was called.
+	// ErrKilled is returned by Run after Kill.
 	ErrKilled = cut.ErrKilled
-	// ErrGaveUp says that the restart limit is reached. It wraps the last failure.
+	// ErrGaveUp is returned by Run when the restart limit is reached. It wraps the last failure.
 	ErrGaveUp = instance.ErrGaveUp
-	// ErrRan is returned by a second Run.
+	// ErrRan is returned by the second call of Run.
 	ErrRan = instance.ErrRan
-	// ErrNotRunning is returned by Get where the key's partition is not here, or not recovered yet.
+	// ErrNotRunning is returned by Get if this instance does not own the key's partition, or has not recovered it yet.
 	ErrNotRunning = instance.ErrNotRunning
 )
 
@@ -47,12 +48,12 @@ type Processor struct {
 	own  *Health            // before and instead of the unit's
 }
 
-// New checks a graph and the options for it; it contacts nobody. Its error joins all that is wrong and wraps ErrConfig.
-// The graph is not changed and can be given to several processors.
+// New returns a processor for a graph. It validates the graph and the options and does not connect to the brokers. Its
+// error wraps ErrConfig and joins all problems that it found. The graph is not modified; several processors may share it.
 func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, error) {
 	o := newOptions(opts)
 	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
-		o.refuse("brokers: none, or one without an address")
+		o.refuse("brokers: the list is empty or contains a blank address")
 	}
 	if o.deadLetters == "" && graph != nil {
 		o.deadLetters = string(deadLetterStream(graph.Group()))
@@ -82,7 +83,7 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	return p, nil
 }
 
-// sarama makes the configuration of all clients.
+// sarama returns the configuration of all Kafka clients.
 func (o *options) sarama() *sarama.Config {
 	conf := kafka.Config()
 	ignored, err := kafka.Apply(conf, o.properties)
@@ -114,14 +115,14 @@ func (o *options) sarama() *sarama.Config {
 	return conf
 }
 
-// Run joins the group and handles records until ctx ends. Then it stops: what is in flight is finished, the last
-// offsets are committed, a static member leaves the group, and it returns nil. Stopping takes a few milliseconds where
-// handlers do not wait, and at most some seconds.
+// Run joins the group, handles records and blocks until ctx ends. Then it finishes the records in flight, commits the
+// last offsets, leaves the group (also as a static member, unless WithKeepMembership is set) and returns nil. Stopping
+// takes a few milliseconds if handlers do not block, and at most some seconds.
 //
-// A failure stops the processor as a whole and starts it again, after a wait that grows. Run returns an error when the
-// restart limit is reached (ErrGaveUp), when another process has the same instance id (ErrFenced), after Kill
-// (ErrKilled), or where topics do not fit the group. A RecordError in it names the record that stopped it. Run can be
-// called once.
+// A failure stops the processor as a whole; Run restarts it with backoff. Run returns an error when the restart limit is
+// reached (ErrGaveUp), when another process has the same instance ID (ErrFenced), after Kill (ErrKilled), or when topics
+// do not fit the group. If one record caused the failure, the error wraps a RecordError that names it. Run can be called
+// once; a second call returns ErrRan.
 func (p *Processor) Run(ctx context.Context) error {
 	p.mu.Lock()
 	ran := p.ran
@@ -136,8 +137,9 @@ func (p *Processor) Run(ctx context.Context) error {
 	return p.unit.Run(ctx)
 }
 
-// Kill stops the processor as a crash would, for tests and emergencies: nothing is finished or committed, and what was
-// in flight is handled again by whoever gets the partitions. To stop in order, end the context of Run.
+// Kill stops the processor like a crash, for tests and emergencies: records in flight are not finished, offsets are not
+// committed, and the next owner of the partitions handles these records again. For a graceful stop, cancel the context
+// of Run.
 func (p *Processor) Kill() {
 	p.mu.Lock()
 	p.dead = true
@@ -146,7 +148,7 @@ func (p *Processor) Kill() {
 	p.unit.Kill()
 }
 
-// Health tells how the processor is.
+// Health returns a snapshot of the processor's state.
 func (p *Processor) Health() Health {
 	p.mu.Lock()
 	own := p.own
@@ -157,7 +159,7 @@ func (p *Processor) Health() Health {
 	return healthOf(p.unit.Health())
 }
 
-// Get returns the table row of a key as the table's codec decodes it, nil where there is none. It sees what handlers
-// have written up to now, and only partitions that this instance owns: ErrNotRunning for others. The bytes of the row, as
-// codec.Decoded has them, are the store's and must not be changed.
+// Get returns the table row of a key as the table's codec decodes it, or nil if the key has no row. The row includes what
+// handlers have written up to now, committed or not. Get returns ErrNotRunning for a key whose partition this instance
+// does not own. If the codec yields a codec.Decoded, its Raw bytes belong to the store and must not be modified.
 func (p *Processor) Get(key string) (any, error) { return p.unit.Get(key) }

@@ -11,50 +11,53 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrType is the cause of a record error where Goka handed over a value of another type than the topic's: two edges of
-// one topic have different codecs, and Goka uses the later one's for both.
+// ErrType is the cause of a RecordError when Goka passes a value of another type than the topic's. Goka has one codec per
+// topic, that of the later edge: the graph has two edges of the topic with different codecs.
 var ErrType = errors.New("processors: value is not of the topic's type")
 
-// Handler handles one record: a value or a tombstone, never poison. It runs in the partition's goroutine, one record at
-// a time, and must not wait for anything. After a crash it runs again, with the same record and possibly the same row:
-// what it does must not depend on how often it ran. in.Raw is valid during the call.
+// Handler handles one record: a value or a tombstone. Records that cannot be decoded are dead-lettered before. It runs in
+// the partition's goroutine, one record at a time, and must not block: other keys of the partition wait for it. After a
+// crash it runs again with the same record, possibly with the same row, so it must be idempotent. in.Raw is valid only
+// during the call.
 //
-// Where it returns an error the processor stops, restarts and hands the record over again: that is for what may pass. A
-// bad record goes to Context.DeadLetter. A panic, and ErrTooLarge, send the record to the dead-letter topic.
+// Return an error only for transient failures: the processor restarts and the record is redelivered. Use
+// Context.DeadLetter for a bad record. A panic, or an error that wraps ErrTooLarge, dead-letters the record; the
+// handler's effects are dropped.
 type Handler[T any] func(c *Context, in codec.Decoded[T]) error
 
-// Source is an input topic bound to its handler. Edges makes Goka's edges of it.
+// Source is an input topic bound to its handler, made by Input. Edges turns sources into Goka edges.
 type Source struct{ in source }
 
 type source interface {
 	name() string
 	confidential() bool
 	screened() bool
-	// edge is the input edge. Where it is late, Goka leaves the values undecoded.
+	// edge is the input edge. If late, Goka does not decode the values.
 	edge(s *settings, late bool) goka.Edge
-	// rerouted takes a record that came through the loop topic.
+	// rerouted handles a record that was sent through the loop topic.
 	rerouted(ctx goka.Context, c *Context)
 }
 
 // EdgeOption configures an Input of T.
 type EdgeOption[T any] func(*input[T])
 
-// KeyedBy says where the session id stands in a value of the topic. A record under another key then goes through the
-// group's loop topic to the right one; a value without a session id (nil) is dead-lettered. Without this option, and
-// for tombstones, the record's key is the session id.
+// KeyedBy sets the function that returns the session ID of a value. A record whose key is not its session ID is sent
+// through the group's loop topic under the right key. A value without a session ID (nil) is dead-lettered. Without this
+// option, and for tombstones, the record's key is the session ID.
 func KeyedBy[T any](session func(value T) *string) EdgeOption[T] {
 	return func(in *input[T]) { in.session = session }
 }
 
-// Confidential keeps what a topic's records say out of the dead-letter topic, whose readers may be others: of a record
-// that goes there only key, coordinates and reason do, and the size of its value as error.truncated. For topics whose
-// records hold secrets.
+// Confidential keeps values and headers of a topic's records out of the dead-letter topic, which may have other readers.
+// A dead letter then has only the key, the coordinates, the reason, and the size of the value in error.truncated. Use it
+// for topics whose records hold secrets.
 func Confidential[T any]() EdgeOption[T] {
 	return func(in *input[T]) { in.secret = true }
 }
 
-// Input binds a topic to its handler. The handler gets the values and tombstones of records that have a session id and
-// stand in the partition where it belongs; other records go to the dead-letter topic, or through the loop topic.
+// Input binds a topic to its handler. The handler gets values and tombstones under a valid session ID (see CheckSession),
+// in the partition that the session belongs to. Records under another key or in another partition are sent through the
+// loop topic first. All other records are dead-lettered.
 func Input[T any](t topics.Topic[T], h Handler[T], opts ...EdgeOption[T]) Source {
 	in := &input[T]{topic: t, handler: h}
 	for _, opt := range opts {
@@ -63,8 +66,8 @@ func Input[T any](t topics.Topic[T], h Handler[T], opts ...EdgeOption[T]) Source
 	return Source{in}
 }
 
-// Edges are the edges of a group's inputs: one input edge each, the edge of the loop topic, and that of the dead-letter
-// topic. Table and outputs come beside them:
+// Edges returns the Goka edges of a group's inputs: one input edge each, the loop topic and the dead-letter topic. Add the
+// edges of the table and the outputs:
 //
 //	edges := processors.Edges(group, inputs...)
 //	graph := goka.DefineGroup(group, append(edges, goka.Persist(rows), goka.Output(answers, c))...)
@@ -133,7 +136,7 @@ func (in *input[T]) receive(ctx goka.Context, s *settings, msg any) {
 
 func (in *input[T]) rerouted(ctx goka.Context, c *Context) {
 	d := in.topic.Codec().Unmarshal(c.record.raw)
-	if d.Err != nil { // it was no poison to the version that sent it here
+	if d.Err != nil { // an older or newer version of the program could decode it
 		deadLetter(ctx, c, StageDecode, d.Err)
 		return
 	}
@@ -154,8 +157,8 @@ func (in *input[T]) sessionOf(r *record, d codec.Decoded[T]) string {
 	return ""
 }
 
-// decoded takes what Goka hands to a callback. A bare nil is a tombstone of a processor with goka.NilProcess. What is
-// late has nothing but its bytes yet.
+// decoded converts the message that Goka passes to a callback. A bare nil is a tombstone of a processor with
+// goka.NilProcess. If late, only d.Raw is set and the caller decodes it.
 func decoded[T any](msg any) (d codec.Decoded[T], late, ok bool) {
 	switch v := msg.(type) {
 	case nil:

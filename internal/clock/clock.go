@@ -1,13 +1,15 @@
-// Package clock is the one place that reads the time. Everything with a deadline takes a Clock, so that tests move it.
+// Package clock defines the clock that deadlines are measured by. Code with a deadline takes a Clock, so that tests can
+// move the time.
 package clock
 
 import "time"
 
-// Clock tells the time and wakes at it. Implementations are safe for concurrent use.
+// Clock tells the time and makes tickers. Implementations are safe for concurrent use.
 type Clock interface {
-	// Now is the current time, with millisecond precision or better.
+	// Now returns the current time, with millisecond precision or better.
 	Now() time.Time
-	// NewTicker returns a ticker with a channel of one element: ticks nobody takes are dropped. period is positive.
+	// NewTicker returns a ticker whose channel holds one tick; further ticks are dropped until it is read. It panics if
+	// period is not positive.
 	NewTicker(period time.Duration) Ticker
 }
 

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Fake is a Clock that stands still until it is moved. Use NewFake.
+// Fake is a Clock whose time changes only by Advance and Set. Use NewFake. It is safe for concurrent use.
 //
-// One move gives a ticker at most one tick, however many of its periods ended: what a test sees does not depend on how
-// fast its reader is. The time is moved before the first tick is sent, so a reader that wakes reads the new time.
+// One move gives a ticker at most one tick, however many of its periods ended, so that a test does not depend on how fast
+// the ticks are read. The time is moved before the first tick is sent: a reader that receives a tick sees the new time.
 type Fake struct {
 	mu      sync.Mutex
 	now     time.Time
 	tickers map[*fakeTicker]struct{}
-	changed chan struct{} // closed and replaced when a ticker comes or goes
+	changed chan struct{} // closed and replaced when a ticker is created or stopped
 }
 
-// NewFake returns a Fake that stands at start.
+// NewFake returns a Fake whose time is start.
 func NewFake(start time.Time) *Fake {
 	return &Fake{now: start, tickers: map[*fakeTicker]struct{}{}, changed: make(chan struct{})}
 }
 
-// Now is the time the clock was last moved to.
+// Now returns the time the clock was last moved to.
 func (f *Fake) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-// Advance moves the clock by d. It never waits for the readers of its tickers.
+// Advance moves the clock by d. It does not wait for the readers of its tickers.
 func (f *Fake) Advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,15 +70,15 @@ func (f *Fake) NewTicker(period time.Duration) Ticker {
 	return t
 }
 
-// Tickers is the number of tickers that are not stopped.
+// Tickers returns the number of tickers that are not stopped.
 func (f *Fake) Tickers() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.tickers)
 }
 
-// WaitTickers blocks until at least n tickers run or ctx ends, whose error it returns then. A test calls it before it
-// moves the clock, so that what it tests has its ticker.
+// WaitTickers blocks until at least n tickers run, or until ctx ends and returns an error that wraps ctx.Err(). A test
+// calls it before it moves the clock, so that the code under test has its ticker.
 func (f *Fake) WaitTickers(ctx context.Context, n int) error {
 	for {
 		f.mu.Lock()

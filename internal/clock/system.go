@@ -2,7 +2,7 @@ package clock
 
 import "time"
 
-// System is the machine's clock.
+// System returns the machine's clock.
 func System() Clock { return system{} }
 
 type system struct{}

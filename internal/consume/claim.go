@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// claim is one partition in one session of the group.
+// claim is one partition during one session of the consumer group.
 type claim struct {
 	handle func(context.Context, Record) error
-	// slots are those of the whole member; space is what is free in this partition's window.
+	// slots bounds the running handlers of the whole member; space bounds the records in this partition's window. Both
+	// are semaphores: a send acquires, a receive releases.
 	slots, space chan struct{}
 	ordered      bool
-	// mark says that all before an offset is done.
+	// mark marks offset next for the next commit: all records before it are handled.
 	mark func(next int64)
-	// fail ends the session.
+	// fail ends the session with an error.
 	fail func(error)
 
-	work    context.Context // of the handlers
+	work    context.Context // passed to the handlers
 	workers sync.WaitGroup
 
 	mu     sync.Mutex
-	closed bool // nothing is begun or marked any more
+	closed bool // drain is over: no offset is marked any more
 	window window
-	busy   map[string][]task // keys that are being handled, and what waits behind them
+	busy   map[string][]task // the keys that are being handled, each with its waiting records
 }
 
 type task struct {
@@ -32,8 +33,8 @@ type task struct {
 	entry  *entry
 }
 
-// begin takes a record into the window, for which the caller has got space, and has it handled. It waits for a free
-// slot, until ctx ends: the record is not begun then.
+// begin adds a record to the window and starts its handler. The caller must have acquired space. begin blocks until a
+// slot is free. If ctx ends first, the handler is not started.
 func (c *claim) begin(ctx context.Context, r Record) {
 	if ctx.Err() != nil {
 		return
@@ -59,7 +60,7 @@ func (c *claim) begin(ctx context.Context, r Record) {
 	c.workers.Go(func() {
 		defer func() { <-c.slots }()
 		for ok := true; ok; {
-			if err := c.attempt(t.record); err != nil {
+			if err := c.callHandler(t.record); err != nil {
 				c.fail(fmt.Errorf("consume: %s/%d offset %d: %w", r.Topic, r.Partition, t.record.Offset, err))
 				return
 			}
@@ -68,17 +69,18 @@ func (c *claim) begin(ctx context.Context, r Record) {
 	})
 }
 
-// attempt calls the handler. What it panics with may quote a payload and is not repeated.
-func (c *claim) attempt(r Record) (err error) {
+// callHandler calls the handler and returns a panic as an error. The panic value may contain a payload, so the error has
+// only its type.
+func (c *claim) callHandler(r Record) (err error) {
 	defer func() {
-		if thrown := recover(); thrown != nil {
-			err = fmt.Errorf("%w: %T", ErrPanic, thrown)
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("%w: %T", ErrPanic, panicked)
 		}
 	}()
 	return c.handle(c.work, r)
 }
 
-// finish marks a record done and returns the one that waited for it, if any.
+// finish records that t is handled and returns the next waiting record with the same key, if any.
 func (c *claim) finish(t task) (next task, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,11 +106,11 @@ func (c *claim) finish(t task) (next task, ok bool) {
 	return waiting[0], true
 }
 
-// drain waits until what was begun is done: for limit, then for a moment more after its context has ended. Nothing is
-// marked after that.
+// drain waits until the running handlers return: first for limit, then, with their context cancelled by stop, for grace.
+// No offset is marked after drain returns.
 func (c *claim) drain(limit time.Duration, stop context.CancelFunc) {
 	c.mu.Lock()
-	clear(c.busy) // what waits is not begun
+	clear(c.busy) // waiting records are not started
 	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() {

@@ -13,40 +13,39 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// ErrConfig is wrapped by what Run refuses.
+// ErrConfig is wrapped by the errors about an invalid configuration.
 var ErrConfig = errors.New("consume: bad configuration")
 
-// Config is what Run reads and who handles it. Zero values have the defaults named here.
+// Config configures Run. Each field states the default that its zero value stands for.
 type Config struct {
 	Brokers []string
 	Group   string
 	Topics  []string
-	// Sarama returns a configuration of its own at every call, which Run changes; kafka.Config.
+	// Sarama returns a new client configuration at every call; Run changes it. Default: kafka.Config.
 	Sarama func() *sarama.Config
-	// Handle handles one record; it is called from several goroutines. Nil means that the record is done: it may be
-	// committed. After an error, or a panic, nothing new is begun, and the group starts again at the last commit, after
-	// a wait that grows; records behind the failed one that were done already come again with it.
+	// Handle handles one record. It is called from several goroutines. Nil means that the record is handled and may be
+	// committed. After an error or a panic no new record is handled, and the member restarts from the last commit with
+	// exponential backoff. The failed record is redelivered, and with it later records that were already handled.
 	//
-	// ctx ends when the partition is taken away, or Run stops, and Drain is over; not before. A handler that outlives
-	// it by more than a moment is abandoned: its record comes again, here or elsewhere.
+	// ctx ends when the partition is revoked or Run stops, after Drain. A handler that runs for more than a second after
+	// that is abandoned: its record is redelivered, to this member or to another.
 	Handle func(ctx context.Context, r Record) error
-	// Concurrency is how many records are handled at a time, over all partitions; 16.
+	// Concurrency is how many records are handled at a time, over all partitions. Default: 16.
 	Concurrency int
-	// MaxInFlightPerPartition is how far reading may be ahead of the first record that is not done, in records: what a
-	// crash can repeat; 1000.
+	// MaxInFlightPerPartition is how many records of a partition may be read from the first one that is not handled. After
+	// a crash as many can be redelivered. Default: 1000.
 	MaxInFlightPerPartition int
-	// Ordered has records with the same key handled one after another, in the order of their partition. Records without
-	// a key have no order.
+	// Ordered handles records with the same key one after another, in the order of their offsets. Records without a key
+	// are not ordered.
 	Ordered bool
-	// Drain is how long handlers may go on when their partition is taken away or Run stops; half of the group's rebalance
-	// timeout, which is 20 s, and more than a second less than that at most.
+	// Drain is how long handlers may keep running after their partition is revoked or Run stops. It must be more than a
+	// second shorter than the client's rebalance timeout. Default: half of that timeout.
 	Drain time.Duration
-	// CommitEvery is how often offsets are committed; they are at the end of a session too. 1 s.
+	// CommitEvery is the interval of offset commits; the end of a session commits too. Default: 1 s.
 	CommitEvery time.Duration
-	// Logger gets restarts and what the client reports; no record's key or value is logged. None.
+	// Logger logs restarts and errors of the client, but no record's key or value. Default: none.
 	Logger *zap.Logger
-	// Assigned is called with the number of partitions each time the group has given some to this member. It must not
-	// block. None.
+	// Assigned is called with the number of assigned partitions after every rebalance. It must not block. Default: none.
 	Assigned func(partitions int)
 }
 
@@ -54,7 +53,7 @@ const (
 	defaultConcurrency = 16
 	defaultInFlight    = 1000
 	defaultCommitEvery = time.Second
-	// grace is how long a handler whose context has ended is waited for.
+	// grace is how long drain waits for a handler after its context has ended.
 	grace = time.Second
 )
 
@@ -70,13 +69,13 @@ func (c Config) withDefaults() (Config, error) {
 		refuse("no group")
 	}
 	if len(c.Topics) == 0 || slices.Contains(c.Topics, "") {
-		refuse("no topics, or one without a name")
+		refuse("no topics, or an empty topic name")
 	}
 	if c.Handle == nil {
 		refuse("no handler")
 	}
 	if c.Concurrency < 0 || c.MaxInFlightPerPartition < 0 || c.Drain < 0 || c.CommitEvery < 0 {
-		refuse("a limit below zero")
+		refuse("negative Concurrency, MaxInFlightPerPartition, Drain or CommitEvery")
 	}
 	if c.Sarama == nil {
 		c.Sarama = kafka.Config
@@ -98,21 +97,21 @@ func (c Config) withDefaults() (Config, error) {
 		c.Logger = zap.NewNop()
 	}
 	if c.Drain+grace >= limit {
-		refuse("a drain of %s is as long as a rebalance may take, %s", c.Drain, limit)
+		refuse("Drain %s must be more than 1s shorter than the rebalance timeout %s", c.Drain, limit)
 	}
 	return c, errors.Join(errs...)
 }
 
-// client is the configuration of the group's client.
+// client returns the configuration of the group's Kafka client.
 func (c Config) client() *sarama.Config {
 	conf := c.Sarama()
-	// Marks are never ahead of what is done, so Sarama may commit them as it likes.
+	// Only offsets of handled records are marked, so Sarama may commit them at any time.
 	conf.Consumer.Offsets.AutoCommit.Enable = true
 	conf.Consumer.Offsets.AutoCommit.Interval = c.CommitEvery
 	conf.Consumer.Return.Errors = true
-	// A static member that stops would keep its partitions from the others until its session times out.
+	// No static membership: when a static member stops, its partitions stay assigned to it until its session times out.
 	conf.Consumer.Group.InstanceId = ""
-	// Those that librdkafka offers: workers in other languages may be members of the same group.
+	// The strategies that librdkafka offers too, so that workers in other languages can join the same group.
 	conf.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{
 		sarama.NewBalanceStrategyRange(), sarama.NewBalanceStrategyRoundRobin(),
 	}

@@ -1,3 +1,3 @@
-// Package consume reads topics in a consumer group, handles records side by side and out of order, and commits what is
-// done without a gap before it: a record that takes long holds up neither its partition nor the group.
+// Package consume reads topics in a consumer group and handles the records of a partition concurrently. It commits the
+// offset up to which all records are handled, without a gap. So a slow record blocks neither its partition nor the group.
 package consume

@@ -1,12 +1,12 @@
 package consume
 
-// Window is the window without its entries, for tests.
+// Window exposes window to tests, by offset instead of entry.
 type Window struct {
 	w    window
 	open map[int64]*entry
 }
 
-// Add takes an offset that was read.
+// Add adds an offset that was read.
 func (w *Window) Add(offset int64) {
 	if w.open == nil {
 		w.open = map[int64]*entry{}
@@ -14,5 +14,5 @@ func (w *Window) Add(offset int64) {
 	w.open[offset] = w.w.add(offset)
 }
 
-// Finish says that an offset is done.
+// Finish records that an offset is handled.
 func (w *Window) Finish(offset int64) (left int, next int64) { return w.w.finish(w.open[offset]) }

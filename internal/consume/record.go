@@ -6,7 +6,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Record is a record as it was read. Its bytes belong to whoever handles it.
+// Record is a record read from Kafka. The handler owns its bytes.
 type Record struct {
 	Topic     string
 	Partition int32
@@ -23,7 +23,7 @@ type Header struct {
 	Value []byte
 }
 
-// Header is the value of the first header of that name, nil where there is none.
+// Header returns the value of the first header with this name, or nil if there is none.
 func (r Record) Header(name string) []byte {
 	for _, h := range r.Headers {
 		if h.Name == name {

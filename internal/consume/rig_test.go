@@ -22,7 +22,7 @@ const (
 	group    = "workers"
 )
 
-// field is a broker with a topic, and a client of another make.
+// field is a broker with a topic, and a client of another library.
 type field struct {
 	t      *testing.T
 	addrs  []string
@@ -32,7 +32,7 @@ type field struct {
 
 func newField(t *testing.T, partitions int32) *field {
 	t.Helper()
-	t.Parallel() // a broker for each
+	t.Parallel() // each test has a broker of its own
 	b, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
@@ -56,7 +56,7 @@ func (f *field) put(partition int32, n int, key func(i int) []byte) {
 
 func keyless(int) []byte { return nil }
 
-// committed is the group's offset, -1 where there is none.
+// committed returns the group's committed offset, or -1 if there is none.
 func (f *field) committed(partition int32) int64 {
 	offsets, err := f.admin.FetchOffsets(context.Background(), group)
 	if o, ok := offsets.Lookup("in", partition); ok && err == nil {
@@ -72,7 +72,7 @@ func (f *field) config(handle func(context.Context, consume.Record) error) consu
 	}
 }
 
-// run runs a member; stop ends it and waits.
+// run starts a member; stop ends it and waits for it.
 func (f *field) run(c consume.Config) (stop func()) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,7 +86,7 @@ func (f *field) run(c consume.Config) (stop func()) {
 	return stop
 }
 
-// book counts what was handled.
+// book records which records were handled.
 type book struct {
 	mu   sync.Mutex
 	seen map[string]int

@@ -16,9 +16,9 @@ import (
 // ErrPanic is wrapped by the error of a handler that panicked.
 var ErrPanic = errors.New("consume: handler panicked")
 
-// Run is a member of the group until ctx ends; then what was begun is finished, offsets are committed, the member
-// leaves, and Run returns nil. Any other error is about the configuration: a broker that is away, a missing topic and a
-// handler's failure are waited out.
+// Run joins the group and handles records until ctx ends. Then it waits for running handlers (Config.Drain), commits the
+// offsets, leaves the group and returns nil. Every error it returns concerns the configuration and wraps ErrConfig. On an
+// unavailable broker, a missing topic or a failed handler, Run retries with backoff.
 func Run(ctx context.Context, config Config) error {
 	c, err := config.withDefaults()
 	if err != nil {
@@ -40,7 +40,7 @@ func Run(ctx context.Context, config Config) error {
 			wait.Reset()
 		}
 		pause := wait.NextBackOff()
-		c.Logger.Warn("consumer starts again", zap.String("group", c.Group), zap.Duration("wait", pause), zap.Error(err))
+		c.Logger.Warn("consumer restarts", zap.String("group", c.Group), zap.Duration("wait", pause), zap.Error(err))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -50,14 +50,14 @@ func Run(ctx context.Context, config Config) error {
 	}
 }
 
-// member is one member of the group, over its sessions.
+// member is one member of the group. It lasts over several sessions.
 type member struct {
 	config   Config
 	slots    chan struct{}
-	progress atomic.Bool // a record was done since the last restart
+	progress atomic.Bool // an offset was marked since the last restart
 }
 
-// serve joins the group and handles records until something fails, or ctx ends.
+// serve joins the group and handles records until a handler or the client fails, or ctx ends.
 func (m *member) serve(ctx context.Context) error {
 	group, err := sarama.NewConsumerGroup(m.config.Brokers, m.config.Group, m.config.client())
 	if err != nil {
@@ -88,11 +88,11 @@ func (m *member) serve(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("consume: %w", err)
 		}
-		// The group rebalances: join again at once.
+		// The group rebalances: rejoin immediately.
 	}
 }
 
-// session is a member's part in one generation of the group; it is Sarama's handler.
+// session is a member during one generation of the group. It implements sarama.ConsumerGroupHandler.
 type session struct {
 	*member
 	fail context.CancelCauseFunc

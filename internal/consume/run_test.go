@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-func TestSlowRecordHoldsUpNothingButItsCommit(t *testing.T) {
+func TestSlowRecordDelaysOnlyItsCommit(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 50, keyless)
 	var b book
@@ -39,7 +39,7 @@ func TestSlowRecordHoldsUpNothingButItsCommit(t *testing.T) {
 	require.Equal(t, 1, b.times("0/7"))
 }
 
-func TestReadingIsNotFurtherAheadThanTheWindow(t *testing.T) {
+func TestReadAheadIsBoundedByTheWindow(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 20, keyless)
 	var b book
@@ -79,7 +79,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int32(3))
 }
 
-func TestFailureStartsAgainAtTheLastCommit(t *testing.T) {
+func TestFailureRestartsFromTheLastCommit(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 10, keyless)
 	for name, fail := range map[string]func(){"error": nil, "panic": func() { panic("secret") }} {
@@ -104,7 +104,7 @@ func TestFailureStartsAgainAtTheLastCommit(t *testing.T) {
 				require.GreaterOrEqual(t, b.times(fmt.Sprintf("0/%d", i)), 1)
 			}
 			var why string
-			for _, e := range logs.FilterMessage("consumer starts again").All() {
+			for _, e := range logs.FilterMessage("consumer restarts").All() {
 				why += fmt.Sprint(e.ContextMap())
 			}
 			require.Contains(t, why, "in/0 offset 3")
@@ -149,7 +149,7 @@ func TestRecordsOfAKeyAreHandledInOrder(t *testing.T) {
 	require.Len(t, b.list, 60)
 }
 
-func TestSlowKeyHoldsUpOnlyItself(t *testing.T) {
+func TestSlowKeyDelaysOnlyItsOwnRecords(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 20, func(i int) []byte { return []byte{byte('a' + i%2)} })
 	var b book
@@ -168,7 +168,7 @@ func TestSlowKeyHoldsUpOnlyItself(t *testing.T) {
 	f.eventually(func() bool { return f.committed(0) == 20 })
 }
 
-func TestRevocationWaitsForWhatWasBegun(t *testing.T) {
+func TestRevocationWaitsForRunningHandlers(t *testing.T) {
 	f := newField(t, 2)
 	f.put(0, 5, keyless)
 	f.put(1, 5, keyless)
@@ -205,13 +205,13 @@ func TestRevocationWaitsForWhatWasBegun(t *testing.T) {
 		require.NoError(t, err)
 		want := 1
 		if i < 5 {
-			want = 2 // of either lot
+			want = 2 // of both batches
 		}
 		require.Equal(t, want, times, name)
 	}
 }
 
-func TestHandlerThatOutlivesTheDrainIsCancelledAndItsRecordComesAgain(t *testing.T) {
+func TestHandlerThatOutlivesTheDrainIsCancelledAndItsRecordIsRedelivered(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 3, keyless)
 	var b book
@@ -270,7 +270,7 @@ func TestLongWorkCausesNoRebalance(t *testing.T) {
 		<-release
 		return nil
 	})
-	const session = 5 * time.Second // longer than a busy machine stands still
+	const session = 5 * time.Second // longer than the pauses of a busy machine
 	c.Sarama = func() *sarama.Config {
 		conf := kafka.Config()
 		conf.Consumer.Group.Session.Timeout = session
@@ -286,7 +286,7 @@ func TestLongWorkCausesNoRebalance(t *testing.T) {
 	f.eventually(func() bool { return f.committed(0) == 1 })
 }
 
-func TestRecordsAreHandedOutAsTheyStand(t *testing.T) {
+func TestRecordsAreHandedOutUnchanged(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 1, func(int) []byte { return []byte("s-1") })
 	got := make(chan consume.Record, 1)
@@ -297,24 +297,24 @@ func TestRecordsAreHandedOutAsTheyStand(t *testing.T) {
 	require.Nil(t, r.Header("turntable.id"))
 }
 
-func TestTopicThatIsMissingIsWaitedFor(t *testing.T) {
+func TestMissingTopicIsRetriedUntilItExists(t *testing.T) {
 	f := newField(t, 1)
 	core, logs := observer.New(zap.WarnLevel)
 	got := make(chan struct{})
 	c := f.config(func(context.Context, consume.Record) error { close(got); return nil })
 	c.Topics, c.Logger = []string{"later"}, zap.New(core)
 	f.run(c)
-	f.eventually(func() bool { return logs.FilterMessage("consumer starts again").Len() > 0 })
+	f.eventually(func() bool { return logs.FilterMessage("consumer restarts").Len() > 0 })
 	_, err := f.admin.CreateTopics(t.Context(), 1, 1, nil, "later")
 	require.NoError(t, err)
 	require.NoError(t, f.client.ProduceSync(t.Context(), &kgo.Record{Topic: "later", Value: []byte("x")}).FirstErr())
 	<-got
 }
 
-func TestConfigurationIsRefusedByName(t *testing.T) {
+func TestInvalidConfigurationIsRejected(t *testing.T) {
 	err := consume.Run(t.Context(), consume.Config{Topics: []string{""}, Drain: time.Minute, Concurrency: -1})
 	require.ErrorIs(t, err, consume.ErrConfig)
-	for _, what := range []string{"brokers", "group", "topics", "handler", "drain", "limit"} {
+	for _, what := range []string{"brokers", "group", "topics", "handler", "rebalance timeout", "negative"} {
 		require.Contains(t, err.Error(), what)
 	}
 }

@@ -1,7 +1,7 @@
 package consume
 
-// window knows the records of a partition that were read, from the first that is not done on. Offsets may have gaps:
-// transaction markers and compacted records.
+// window holds the records of a partition that were read, beginning with the first that is not handled. Offsets may have
+// gaps: transaction markers and compacted records.
 type window struct{ open []*entry }
 
 // entry is a record in a window.
@@ -10,15 +10,15 @@ type entry struct {
 	done   bool
 }
 
-// add takes a record that was read. Offsets only grow.
+// add appends a record that was read. Offsets must increase.
 func (w *window) add(offset int64) *entry {
 	e := &entry{offset: offset}
 	w.open = append(w.open, e)
 	return e
 }
 
-// finish says that a record is done. It returns how many records left the window, and where a reader that comes after
-// goes on: behind the last of them.
+// finish records that e is handled. It returns how many records left the window and the offset to commit: the one after
+// the last of them.
 func (w *window) finish(e *entry) (left int, next int64) {
 	e.done = true
 	for left < len(w.open) && w.open[left].done {

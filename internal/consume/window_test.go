@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/consume"
 )
 
-func TestWindowMovesOverWhatIsDoneWithoutAGap(t *testing.T) {
+func TestWindowAdvancesOverHandledRecordsWithoutAGap(t *testing.T) {
 	var w consume.Window
 	for _, offset := range []int64{3, 4, 9, 10} { // 5 to 8 are a transaction's markers
 		w.Add(offset)
@@ -24,7 +24,7 @@ func TestWindowMovesOverWhatIsDoneWithoutAGap(t *testing.T) {
 	require.Equal(t, []any{1, int64(11)}, []any{left, next})
 }
 
-func TestWindowNeverPassesWhatIsNotDone(t *testing.T) {
+func TestWindowNeverPassesAnUnhandledRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offset, offsets := int64(0), []int64{}
 		var w consume.Window

@@ -1,6 +1,6 @@
 package cut
 
-// batch are the rows and parts of one cut.
+// batch counts the rows and parts of one cut.
 type batch struct {
 	cut    int64 // its number
 	left   int
@@ -11,10 +11,10 @@ type batch struct {
 
 func newBatch(cut int64) *batch { return &batch{cut: cut, done: make(chan struct{})} }
 
-// Done is closed when all of them are acknowledged, or one is refused.
+// Done is closed when all of them are acknowledged, or one has failed.
 func (b *batch) Done() <-chan struct{} { return b.done }
 
-// Err is why they are not all written, once Done is closed.
+// Err returns why they were not all written. It is valid once Done is closed.
 func (b *batch) Err() error { return b.err }
 
 // end is called with the producer's mutex held.
@@ -27,8 +27,8 @@ func (b *batch) end(err error) {
 	}
 }
 
-// Seal ends the rows of a cut: what is held goes, and what comes now is of the next one. It is called when nothing is in
-// flight, and does not block.
+// Seal ends the rows of a cut: rows that are held are sent, and later rows belong to the next cut. It is called when
+// nothing is in flight, and does not block.
 func (p *Producer) Seal() Settling {
 	p.mu.Lock()
 	defer p.mu.Unlock()

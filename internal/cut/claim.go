@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// Session is what Goka sees of a generation: marks are releases, commits are ours, and the context ends after the
-// drain.
+// session is the session that Goka gets for a generation: a mark releases a record from the Series, a commit does nothing,
+// and the context ends after the drain.
 type session struct {
 	sarama.ConsumerGroupSession
 	series *Series
@@ -21,7 +21,7 @@ func (s *session) Context() context.Context { return s.series.Context() }
 // Commit does nothing: offsets are committed at a cut only.
 func (s *session) Commit() {}
 
-// MarkOffset is called when a record's outputs are acknowledged; its table row is waited for by the cut.
+// MarkOffset is called when a record's outputs are acknowledged; the cut waits for its table row.
 func (s *session) MarkOffset(string, int32, int64, string) { s.series.Release() }
 
 // MarkMessage implements sarama.ConsumerGroupSession.
@@ -40,11 +40,11 @@ func newClaim(c sarama.ConsumerGroupClaim) *claim {
 	return w
 }
 
-// Messages implements sarama.ConsumerGroupClaim. The channel is not closed: Goka stops by the session's context, which
-// outlives the inner claim for the time of the drain.
+// Messages implements sarama.ConsumerGroupClaim. The channel is not closed: Goka stops when the session's context ends,
+// which outlives the inner claim for the time of the drain.
 func (c *claim) Messages() <-chan *sarama.ConsumerMessage { return c.out }
 
-// lag is how many records of the partition have not been handed out.
+// lag returns the number of records of the partition that have not been handed out.
 func (c *claim) lag() int64 { return max(c.HighWaterMarkOffset()-c.next.Load(), 0) }
 
 // pump feeds the claim until the inner claim or the series ends.

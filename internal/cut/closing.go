@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run closes the cuts until revoked ends or the series fails. On revocation it drains, makes the last cut, and ends
-// Context; on failure it ends Context at once. It returns why the series failed, or nil.
+// Run closes the cuts until revoked ends or the series fails. On revocation it drains, makes the last cut, and cancels
+// Context; on failure it cancels Context at once. It returns why the series failed, or nil.
 func (s *Series) Run(revoked context.Context) error {
 	defer close(s.done)
 	defer s.cancel()
@@ -34,7 +34,7 @@ func (s *Series) Run(revoked context.Context) error {
 	}
 }
 
-// age looks after a cut that has become due without a moment of quiet.
+// age makes a cut that is due, or shuts the gate for it if records have been in flight for too long.
 func (s *Series) age() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Series) age() {
 	case age < s.policy.Every:
 		s.timer.Reset(s.policy.Every - age)
 	case s.closing:
-		// There can be no cut before the one before it is closed: shutting would only hold up what a slow commit need not.
+		// No cut can be made before the previous one is closed. Shutting the gate now would only delay records.
 		s.timer.Reset(10 * time.Millisecond)
 	case s.inflight == 0:
 		s.cutLocked()
@@ -72,7 +72,7 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	s.mu.Lock()
 	switch {
 	case errors.Is(err, ErrNotCommitted):
-		s.log.Warn("offsets are left to the next cut", zap.Error(err))
+		s.log.Warn("offsets were not committed: the next cut commits them", zap.Error(err))
 		s.missed, s.missing = s.missed+1, err
 		s.keepLocked(j.offsets)
 	case err != nil:
@@ -87,14 +87,14 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 		}
 	}
 	if !s.closer.Background() {
-		s.sealLayers() // the outcome is known to be commit: only now may the local store move
+		s.sealLayers() // the transaction is committed: only now may the local store advance
 		if !s.sealed {
 			s.openLocked()
 		}
 	}
 	s.mu.Unlock()
 
-	// Written while the next cut is open; the next close waits for it.
+	// The flush runs while the next cut is open; the next close waits for it.
 	if wait := s.policy.Flush - time.Since(s.flushed); wait > 0 && !s.heavy() {
 		s.late.Reset(wait)
 		s.closed(nil)
@@ -103,11 +103,11 @@ func (s *Series) close(ctx context.Context, j job, grace time.Duration) {
 	s.closed(s.flush())
 }
 
-// flushLate writes the cuts that were closed too soon after a flush. No other may be sealed meanwhile: its rows are not
-// known to be written.
+// flushLate writes the cuts that were closed too soon after a flush. No other cut may be sealed meanwhile: its rows may
+// not be written yet.
 func (s *Series) flushLate() {
 	s.mu.Lock()
-	if s.closing || s.sealed { // who closes it flushes
+	if s.closing || s.sealed { // closing the cut flushes too
 		s.mu.Unlock()
 		return
 	}
@@ -116,7 +116,7 @@ func (s *Series) flushLate() {
 	s.closed(s.flush())
 }
 
-// closed lets the next cut be made, unless the local store could not be written.
+// closed allows the next cut, or fails the series if the local store could not be written.
 func (s *Series) closed(err error) {
 	if err != nil {
 		s.Fail(err)
@@ -130,8 +130,8 @@ func (s *Series) closed(err error) {
 	}
 }
 
-// settle waits for the rows of a cut: offsets must not be ahead of them, nor may the local store be. Once ctx has ended
-// it waits for grace.
+// settle waits for the rows of a cut: neither the offsets nor the local store may be ahead of them. Once ctx has ended it
+// waits for grace at most and then returns ErrDrain.
 func (s *Series) settle(ctx context.Context, rows Settling, grace time.Duration) error {
 	if rows == nil {
 		return nil
@@ -155,7 +155,7 @@ func (s *Series) settle(ctx context.Context, rows Settling, grace time.Duration)
 	}
 }
 
-// keepLocked puts offsets that were not committed back, behind newer ones.
+// keepLocked puts offsets that were not committed back into the open cut, except where it has newer ones.
 func (s *Series) keepLocked(offsets map[Partition]int64) {
 	newer := s.offsets
 	s.offsets = offsets
@@ -180,8 +180,8 @@ func (s *Series) flush() error {
 	return nil
 }
 
-// drain shuts the gate for good, waits for what is in flight and makes the last cut. The coordinator still accepts it:
-// the member has not rejoined.
+// drain shuts the gate permanently, waits for what is in flight and makes the last cut. The coordinator still accepts its
+// offsets, since the member has not rejoined.
 func (s *Series) drain() error {
 	limit := time.NewTimer(s.policy.Drain)
 	defer limit.Stop()
@@ -198,7 +198,7 @@ func (s *Series) drain() error {
 	}
 
 	select {
-	case j := <-s.jobs: // a cut that was made and is not closed yet
+	case j := <-s.jobs: // a cut that was made but is not closed yet
 		s.close(ctx, j, 0)
 	default:
 	}
@@ -215,7 +215,7 @@ func (s *Series) drain() error {
 	s.mu.Lock()
 	offsets, begun := s.offsets, s.begun
 	failed = s.err
-	if failed != nil { // maybe in the moment in which it became quiet: what comes after the failure is not committed
+	if failed != nil { // maybe at the moment when nothing was in flight: nothing after the failure is committed
 		s.mu.Unlock()
 		return failed
 	}
@@ -245,7 +245,7 @@ func (s *Series) drain() error {
 	return s.flushAll()
 }
 
-// flushAll leaves nothing to be read from the changelog by who comes next.
+// flushAll writes all sealed cuts, so that the next start of this store need not read them from the changelog.
 func (s *Series) flushAll() error {
 	if err := s.flush(); err != nil {
 		s.Fail(err)

@@ -12,13 +12,14 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// gokaContext lets a struct embed goka.Context, which has a method of the interface's own name.
+// gokaContext lets a struct embed goka.Context, whose interface has a method named Context.
 type gokaContext = goka.Context
 
-// callbackContext is what a callback gets instead of Goka's context.
+// callbackContext replaces Goka's context in callbacks.
 //
-// Outputs and rows go to the producer without Goka's: for each of them it copies the headers three times, and would need
-// one for what the producer must know. Goka counts them by DeferCommit. What is wrong with one is left to Goka to say.
+// It sends outputs and rows to the producer directly. Goka's own path copies the headers of each three times, and needs
+// private headers to pass the callback's partition to the producer. Goka counts direct outputs by DeferCommit. Outputs
+// that Goka rejects take its own path, so that Goka reports them.
 type callbackContext struct {
 	gokaContext
 	wrap     *Wrap
@@ -34,13 +35,13 @@ type Wrap struct {
 	// Partitions is the number of partitions of the group's inputs.
 	Partitions func() int32
 	Edges      Edges
-	// Rows are the store of the group table's partition, nil where it is not open.
+	// Rows returns the store of the group table's partition, or nil if it is not open.
 	Rows func(partition int32) Rows
-	// Failed keeps the cause of a failure, which Goka flattens to text.
+	// Failed records the cause of a failure, which Goka converts to text.
 	Failed func(error)
 }
 
-// Rows is where the parts of rows are kept, beside the rows.
+// Rows is the store of rows and their parts.
 type Rows interface {
 	Get(key string) ([]byte, error)
 	Set(key string, value []byte) error
@@ -49,7 +50,7 @@ type Rows interface {
 
 var errNoTable = errors.New("cut: the group has no table that is open")
 
-// Context is called in the partition's goroutine before each callback.
+// Context returns the context of a callback. It is called in the partition's goroutine before each callback.
 func (w *Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
 	p.Begin(ctx.Partition())
 	return &callbackContext{gokaContext: ctx, wrap: w, producer: p}
@@ -88,7 +89,7 @@ func (c *callbackContext) SetPart(n uint32, value []byte) {
 	}
 }
 
-// Emit implements goka.Context. Only Goka can read options.
+// Emit implements goka.Context. With options it takes Goka's own path, since only Goka can read them.
 func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options ...goka.ContextOption) {
 	if len(options) == 0 {
 		c.EmitWithHeaders(topic, key, value, nil)
@@ -115,10 +116,10 @@ func (c *callbackContext) EmitWithID(topic goka.Stream, key string, value any, i
 	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(runtimeapi.IDHeaders(id)), c.marker())
 }
 
-// encode returns an output's bytes; ok is false for what is no output, which Goka is to say.
+// encode returns an output's bytes; ok is false for a topic that is not an output, which Goka then reports.
 func (c *callbackContext) encode(topic goka.Stream, value any) (raw []byte, ok bool) {
 	raw, ok, err := c.wrap.Edges.encode(topic, value)
-	if err != nil { // Goka's Fail returns while it shuts down, and what follows it would send a tombstone
+	if err != nil { // Fail never returns; with Goka's own, which may return during shutdown, a tombstone would be sent
 		c.Fail(fmt.Errorf("error encoding message for topic %s: %w", topic, err))
 	}
 	return raw, ok
@@ -157,14 +158,14 @@ func (c *callbackContext) Delete(options ...goka.ContextOption) {
 	c.gokaContext.Delete(append(options, c.marker())...)
 }
 
-// marker tells the producer, by way of Goka, whose callback emits.
+// marker makes the option that passes the callback's partition through Goka to the producer.
 func (c *callbackContext) marker() goka.ContextOption {
 	return goka.WithCtxEmitHeaders(goka.Headers{
 		runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(c.Partition()),
 	})
 }
 
-// Fail never returns. Goka's does while it shuts down, and the failed record would be marked done.
+// Fail never returns. Goka's own Fail returns during shutdown, and the failed record would be marked done.
 func (c *callbackContext) Fail(err error) {
 	c.wrap.Failed(err)
 	c.gokaContext.Fail(err)

@@ -8,13 +8,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// emitted is a message in flight, with what is to be done when it is acknowledged. It is the metadata of its message.
+// emitted is a message in flight with everything that its acknowledgement needs. It is the metadata of its message.
 type emitted struct {
 	msg    sarama.ProducerMessage
 	key    string
 	bytes  encoded // of the key
 	value  encoded
-	id     [1]sarama.RecordHeader // room for the one header that nearly all outputs have
+	id     [1]sarama.RecordHeader // the one header that nearly all outputs have
 	waits  waits                  // nil for rows and parts
 	call   *call                  // counts it: of what a row waits for, or of a row, for the deletions behind it
 	rows   *rows
@@ -22,7 +22,7 @@ type emitted struct {
 	leaves bool   // a deletion of a row or a part
 }
 
-// waits is whoever waits for an output. It is told once, by whichever goroutine learns what has become of it.
+// waits is notified of the outcome of an output, once and from any goroutine.
 type waits interface {
 	acknowledged(topic string, err error)
 }
@@ -30,12 +30,12 @@ type waits interface {
 // headerID is only read.
 var headerID = []byte(topics.HeaderID)
 
-// newEmitted makes a message that keeps value.
+// newEmitted makes a message. It keeps value.
 func newEmitted(topic, key string, value []byte) *emitted {
 	return newIdentified(topic, key, value, "")
 }
 
-// newIdentified makes a message with an id as its header, where it is not empty.
+// newIdentified makes a message with an id as its header, or without a header if id is empty. It keeps value.
 func newIdentified(topic, key string, value []byte, id string) *emitted {
 	texts := append(append(make([]byte, 0, len(key)+len(id)), key...), id...)
 	e := &emitted{key: key, bytes: texts[:len(key):len(key)], value: value}
@@ -50,7 +50,7 @@ func newIdentified(topic, key string, value []byte, id string) *emitted {
 	return e
 }
 
-// with adds headers, whose values it keeps. Private ones stay behind.
+// with sets the headers, whose values it keeps. Private headers are not sent.
 func (e *emitted) with(headers goka.Headers) *emitted {
 	if len(headers) > 0 {
 		e.msg.Headers = make([]sarama.RecordHeader, 0, len(headers))
@@ -67,7 +67,7 @@ func (e *emitted) with(headers goka.Headers) *emitted {
 	return e
 }
 
-// encoded is a sarama.Encoder. Sarama asks for a key's bytes twice, and would copy those of a string each time.
+// encoded is a sarama.Encoder. Sarama encodes a key twice, and would copy a string each time.
 type encoded []byte
 
 func (e *encoded) Encode() ([]byte, error) { return *e, nil }

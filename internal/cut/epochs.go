@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Epochs tells under which leader epoch the records of each claim were read, at least. Sarama does not tell the epoch of
-// a record. The epoch that the metadata show when a claim begins is that of its first records, or older than theirs. A
-// new one counts only once it has been seen for a while: until then the old leader may still be read. An epoch that is
-// too old costs repeats after an unclean election; one that is too new would skip records. It is safe for concurrent use.
+// Epochs tracks a lower bound of the leader epoch under which the records of each claim were read, since Sarama does not
+// return the epoch of a record. The epoch in the metadata when a claim begins is that of its first records, or an older
+// one. A newer one is used only after it has been in the metadata for a while: until then the consumer may still read from
+// the old leader. An epoch that is too old costs repeats after an unclean leader election; one that is too new would skip
+// records. A nil Epochs knows none. It is safe for concurrent use.
 type Epochs struct {
 	seen  func(Partition) (epoch int32, ok bool) // in the metadata
 	after time.Duration
@@ -23,13 +24,13 @@ type epochs struct {
 	since      time.Time // when next was first seen
 }
 
-// NewEpochs returns an Epochs that learns from seen, which must not block, and takes a new epoch for the one that is read
-// under when it was seen for the duration after.
+// NewEpochs returns an Epochs that gets epochs from seen, which must not block, and uses a new epoch once seen has returned
+// it for the duration after.
 func NewEpochs(seen func(Partition) (epoch int32, ok bool), after time.Duration, now func() time.Time) *Epochs {
 	return &Epochs{seen: seen, after: after, now: now, read: map[Partition]epochs{}}
 }
 
-// Begin is called before the first record of a claim is read.
+// Begin must be called before the first record of a claim is read.
 func (e *Epochs) Begin(p Partition) {
 	if e == nil {
 		return
@@ -43,7 +44,7 @@ func (e *Epochs) Begin(p Partition) {
 	}
 }
 
-// Of returns the epoch under which the records of a partition were read until now; false where it is not known.
+// Of returns the epoch under which the records of a partition were read until now; false if it is not known.
 func (e *Epochs) Of(p Partition) (int32, bool) {
 	if e == nil {
 		return 0, false

@@ -18,12 +18,12 @@ type Lease struct {
 	limit time.Duration
 	now   func() Instant
 	last  atomic.Pointer[Instant]
-	begun atomic.Bool // it was held once
+	begun atomic.Bool // the lease was held at some time
 }
 
-// NewLease returns a lease that runs out limit after its last renewal; limit is below the session timeout. It is
-// expired until it is first renewed. now is usually Now. A wall clock that is set forward by more than limit ends the
-// lease, and the unit restarts.
+// NewLease returns a lease that expires limit after its last renewal; limit must be below the session timeout. It is
+// expired until it is first renewed. now is usually Now. If the wall clock is set forward by more than limit, the lease
+// expires and the unit restarts.
 func NewLease(limit time.Duration, now func() Instant) *Lease {
 	return &Lease{limit: limit, now: now}
 }
@@ -34,7 +34,7 @@ func (l *Lease) Renew(sent Instant) {
 	l.begun.Store(true)
 }
 
-// Drop lets the lease run out at once. A nil lease stays held.
+// Drop makes the lease expire at once. A nil lease stays held.
 func (l *Lease) Drop() {
 	if l != nil {
 		l.last.Store(nil)
@@ -50,18 +50,19 @@ func (l *Lease) Held() bool {
 	return last != nil && l.now().Since(*last) < l.limit
 }
 
-// Lost reports whether the lease was held and is not any more. Before a member has joined it is neither. A nil lease is
-// never lost.
+// Lost reports whether the lease was held and has expired since. Before the first renewal it is neither held nor lost. A
+// nil lease is never lost.
 func (l *Lease) Lost() bool { return l != nil && l.begun.Load() && !l.Held() }
 
-// confirmations and confirmPause bound how often Confirm asks.
+// confirmations and confirmPause bound the heartbeats that Confirm sends.
 const (
 	confirmations = 3
 	confirmPause  = 50 * time.Millisecond
 )
 
-// Confirm renews the lease by a heartbeat, before anything is done in a generation. The answer to the join is no proof:
-// the process may have been stopped, or the machine suspended, since it came.
+// Confirm renews the lease by a heartbeat before any work is done in a generation. The answer to the join does not prove
+// the membership: the process or the machine may have been suspended since. Confirm tries three heartbeats and then
+// returns an error that wraps ErrLease; it returns at once if the member was fenced or has lost its membership.
 func (l *Lease) Confirm(ctx context.Context, client sarama.Client, m Member) error {
 	for attempt := 1; ; attempt++ {
 		sent := l.now()
@@ -79,8 +80,9 @@ func (l *Lease) Confirm(ctx context.Context, client sarama.Client, m Member) err
 	}
 }
 
-// Keep renews the lease by heartbeats of a client of ours until ctx ends. Sarama's own heartbeats are not to be seen
-// from outside. fenced is called when another process has taken the identity.
+// Keep renews the lease by heartbeats of its own client until ctx ends, since the answers to Sarama's heartbeats are not
+// visible. It drops the lease and returns when the membership is lost. If another process has taken the instance id, it
+// calls fenced with an error that wraps ErrFenced.
 func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Duration, member func() Member,
 	fenced func(error), log *zap.Logger,
 ) {
@@ -97,7 +99,7 @@ func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Durat
 			return
 		case lostMembership(err):
 			l.Drop()
-			log.Warn("membership lost, nothing is sent any more", zap.Error(err))
+			log.Warn("group membership lost: the member stops sending", zap.Error(err))
 			return // Sarama's session ends by the same answer
 		default:
 			log.Debug("heartbeat failed", zap.Error(err))
@@ -111,8 +113,8 @@ func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Durat
 	}
 }
 
-// Watch calls expired once when the lease has run out, unless ctx ends before or the lease is dropped, whose reason is
-// known. A member that has nothing to send would else not notice that its partitions may have moved.
+// Watch blocks until the lease expires and calls expired once. It returns without the call when ctx ends or the lease is
+// dropped. Without Watch a member that has nothing to send would not notice that its partitions may have moved.
 func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -135,8 +137,8 @@ func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 	}
 }
 
-// Replaced asks the coordinator whether another process has joined with m's instance id: the error wraps ErrFenced. It
-// is nil where none has, or where that cannot be learnt now.
+// Replaced asks the coordinator whether another process has joined with m's instance id, and returns an error that wraps
+// ErrFenced if so. It returns nil if not, or if the coordinator does not answer.
 func Replaced(client sarama.Client, m Member) error {
 	if m.ID == "" || m.Instance == "" || !errors.Is(heartbeat(client, m), sarama.ErrFencedInstancedId) {
 		return nil

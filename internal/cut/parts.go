@@ -9,10 +9,10 @@ import (
 
 var errEnded = errors.New("cut: the producer has ended")
 
-// EmitPart sends a part of a row of the partition whose callback runs: with a value ahead of the callback's row, as an
-// output is; without one behind it, and behind the row's acknowledgement. A part that is not written keeps the row from
-// being written, and a row that is not written keeps the parts of the one before it. It waits for a deletion of the same
-// part or of the row: a part with a number that was used before must not be found by a row before it.
+// EmitPart sends a part of a row of the partition whose callback runs. A part with a value is sent before the callback's
+// row, as an output is; a deletion (nil) is sent after the row is acknowledged. If a part cannot be written, the row is
+// not written; if a row is not written, the parts of the row before it are not deleted. EmitPart blocks while a deletion
+// of the same part or of the row is in flight: an earlier row must not find a new part under a number that it names.
 func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	if !p.opts.Lease.Held() {
 		return ErrLease
@@ -47,8 +47,8 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 	r.call.pending++
 	e.call, e.batch = r.call, p.batch
 	e.batch.left++
-	// Not ahead of rows of the cut before: the local store of that cut would be taken for newer than the part. Those of
-	// its own cut may wait for outputs.
+	// A part must not be sent before rows of an earlier cut: the local store of that cut would count as newer than the part.
+	// Rows of its own cut may still wait for outputs.
 	r.parts = append(r.parts, &row{msg: msg, rows: r})
 	p.advanceLocked(r)
 	p.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *rows) errOr(err error) error {
 	return err
 }
 
-// deleteLocked puts the deletion of a part behind the row that the callback has written.
+// deleteLocked queues the deletion of a part after the row that the callback has written.
 func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage) {
 	if w := r.held[key]; w != nil {
 		w.gone = append(w.gone, msg)
@@ -72,8 +72,8 @@ func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage
 	p.advanceLocked(r)
 }
 
-// deletions go when the row in front of them is acknowledged. Handed over together, the row might be refused and they be
-// written. In a transaction they have one fate.
+// deletions are sent when the row before them is acknowledged. If they were sent together, the row might fail while they
+// are written. In a transaction they succeed or fail together.
 func (r *rows) deletions(gone []*sarama.ProducerMessage, written *call) *row {
 	w := &row{gone: gone, rows: r}
 	if written != nil {

@@ -9,25 +9,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// Made tells of a cut that was made.
+// Made describes a cut whose offsets are committed.
 type Made struct {
-	Records int           // handed out since the cut before it, timers and visits included
+	Records int           // handed out since the previous cut, timers and visits included
 	Age     time.Duration // from its first record to the moment with nothing in flight
 	Took    time.Duration // to commit its offsets
 }
 
-// Series is the series of cuts of one member in one generation of its group. Every source of effects passes it: records,
-// timers and visits Acquire before they are handed to Goka and are Released when Goka has marked them.
+// Series makes the cuts of one member in one generation of its group. Every source of effects passes it: records, timers
+// and visits call Acquire before they are handed to Goka, and Release once Goka has marked them. It is safe for concurrent
+// use.
 type Series struct {
 	closer Closer
 	policy Policy
 	member func() Member
 	layers func() []Layer
-	table  Table // nil: nobody writes rows
+	table  Table // nil: no rows are written
 	made   func(Made)
 	log    *zap.Logger
 
-	// Context is what Goka sees of the session: it ends after the drain.
+	// ctx is the context of the session that Goka gets: it ends after the drain.
 	ctx    context.Context
 	cancel context.CancelFunc
 	failed chan struct{}
@@ -42,12 +43,12 @@ type Series struct {
 	mu       sync.Mutex
 	turn     *sync.Cond // gate opened, or sealed
 	err      error      // why the series failed
-	shut     bool       // no one passes until the cut
-	sealed   bool       // no one passes any more
+	shut     bool       // the gate is shut until the cut
+	sealed   bool       // the gate is shut permanently
 	begun    bool       // something was handed out, or noted, since the last cut
-	closing  bool       // the closer or a flush is at work
+	closing  bool       // a cut is being closed or flushed
 	inflight int
-	handed   int // since nothing was in flight last
+	handed   int // handed out since the last moment with nothing in flight
 	bytes    int
 	started  time.Time
 	offsets  map[Partition]int64
@@ -83,15 +84,15 @@ func NewSeries(c Closer, p Policy, member func() Member, layers func() []Layer, 
 	return s
 }
 
-// Context ends when the series has drained and made its last cut, or has failed.
+// Context returns a context that ends when the series has drained and made its last cut, or has failed.
 func (s *Series) Context() context.Context { return s.ctx }
 
 // Done is closed when Run has returned.
 func (s *Series) Done() <-chan struct{} { return s.done }
 
-// Acquire waits for the gate and counts one unit of work in. next is the offset to commit once the work is done; a
-// partition without a topic (timers, visits) commits nothing. It reports false when the series has ended: the work must
-// not be done.
+// Acquire blocks until the gate is open and counts one unit of work of size bytes as in flight. next is the offset to
+// commit once the work is done; a partition without a topic (timers, visits) commits nothing. Acquire returns false if the
+// series has ended: the work must not be done then.
 func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,14 +116,14 @@ func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	return true
 }
 
-// laden reports whether the gate must stay shut until the last cut is closed; s.mu is held. Until then no cut can be
-// made, so that everything handed out stays in memory: in rows that a broker does not acknowledge, or in the open layer
-// behind a flush that a disk does not end. Callbacks wait for neither, so the records in flight do not bound it.
+// laden reports whether the gate must stay shut until the last cut is closed; s.mu is held. Until then no cut can be made,
+// so that everything handed out stays in memory: in rows that a broker does not acknowledge, or in the open layer while a
+// flush to the disk does not finish. Callbacks wait for neither, so the limit of records in flight does not bound it.
 func (s *Series) laden() bool {
 	return s.closing && (s.work >= s.policy.MaxRecords || s.weight >= s.policy.MaxBytes)
 }
 
-// Behind tells how many records a claim is behind; the most in a cut counts.
+// Behind records by how many records a claim lags. The largest lag in a cut counts (Policy.Backlog).
 func (s *Series) Behind(records int64) {
 	if s.policy.Backlog == 0 {
 		return
@@ -132,8 +133,9 @@ func (s *Series) Behind(records int64) {
 	s.behind = max(s.behind, records)
 }
 
-// Note records the position of a partition nothing was consumed of yet, so that the next cut commits it too: a group's
-// input without a committed offset is one that the group never had. Like Acquire it waits for the gate.
+// Note records the position of a partition from which nothing was consumed yet, so that the next cut commits it: an input
+// without a committed offset is taken for one that the group has never read. Like Acquire it blocks until the gate is
+// open.
 func (s *Series) Note(p Partition, offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +167,7 @@ func (s *Series) beginLocked() bool {
 	return true
 }
 
-// Release counts one unit of work out.
+// Release counts one unit of work as done.
 func (s *Series) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +225,7 @@ func (s *Series) sealLayers() {
 	}
 }
 
-// Fail ends the series without a cut. The first error stays.
+// Fail ends the series without a cut. Only the first error is kept.
 func (s *Series) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,14 +242,14 @@ func (s *Series) failLocked(err error) {
 	close(s.failed)
 }
 
-// Err is why the series failed, or nil.
+// Err returns why the series failed, or nil.
 func (s *Series) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Abort is called once Goka has stopped: it gives up what was begun and never closed.
+// Abort must be called once Goka has stopped. It aborts a cut that was begun and not closed.
 func (s *Series) Abort() error {
 	s.mu.Lock()
 	begun := s.begun
@@ -259,7 +261,7 @@ func (s *Series) Abort() error {
 	return s.closer.Abort()
 }
 
-// Uncommitted is how many cuts in a row could not commit their offsets, and why the last of them could not. Nothing is
+// Uncommitted returns how many consecutive cuts could not commit their offsets, and the error of the last one. Nothing is
 // lost, but a restart repeats everything since.
 func (s *Series) Uncommitted() (cuts int, last error) {
 	s.mu.Lock()
@@ -267,7 +269,7 @@ func (s *Series) Uncommitted() (cuts int, last error) {
 	return s.missed, s.missing
 }
 
-// Cuts counts the cuts that were closed.
+// Cuts returns the number of cuts that were closed.
 func (s *Series) Cuts() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,15 +16,15 @@ type Transactions interface {
 	AbortTxn() error
 }
 
-// Transactional is the closer of exactly-once: one Kafka transaction a cut over outputs, table rows and offsets.
+// Transactional is the closer of exactly-once: one Kafka transaction per cut over outputs, table rows and offsets.
 type Transactional struct {
 	producer Transactions
 	table    string // of the group
 	listing  *Listing
 }
 
-// NewTransactional returns the closer over a producer whose transactional id names group and instance. listing may be
-// nil.
+// NewTransactional returns the closer over a producer whose transactional id names group and instance. table is the group's
+// table topic. listing may be nil.
 func NewTransactional(producer Transactions, table string, listing *Listing) *Transactional {
 	return &Transactional{producer: producer, table: table, listing: listing}
 }
@@ -35,12 +35,12 @@ func (*Transactional) Background() bool { return false }
 // Begin implements Closer.
 func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
 
-// Close implements Closer. Whatever goes wrong, the outcome is unknown: the unit stops without writing its local store,
-// and the next one's producer decides it before offsets are read.
+// Close implements Closer. After any error the outcome is unknown: the unit stops without writing its local store, and
+// the producer of its next start decides the outcome before offsets are read.
 //
-// The offsets carry generation and member, by which the coordinator refuses a member whose partitions have moved. A
-// transaction of timers and visits has no offsets and would not be checked at all: it commits offset 0 of the group's
-// own table, which nobody reads.
+// The offsets carry generation and member id, so that the coordinator rejects a member whose partitions have moved. A
+// transaction of timers and visits alone has no offsets and would not be checked: it commits offset 0 of the group's own
+// table, which no consumer uses.
 func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m Member) error {
 	at := func(p Partition, offset int64) *sarama.PartitionOffsetMetadata {
 		metadata := t.listing.Metadata(p)
@@ -62,7 +62,7 @@ func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m 
 	}
 	if err := t.producer.CommitTxn(); err != nil {
 		if errors.Is(err, sarama.ErrOffsetMetadataTooLarge) {
-			t.listing.refuse() // the next attempt commits without it
+			t.listing.refuse() // after the restart offsets are committed without it
 		}
 		return fmt.Errorf("commit of group %s, generation %d: %w", m.Group, m.Generation, final(err))
 	}
@@ -72,9 +72,9 @@ func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m 
 // Abort implements Closer.
 func (t *Transactional) Abort() error { return final(t.producer.AbortTxn()) }
 
-// final marks the error by which the coordinator says that another process has joined with this instance id. A fenced
-// producer alone does not say so: a transaction that timed out is fenced too, and so is one that a new owner of a
-// partition found open.
+// final wraps the coordinator's error for an instance id that another process has joined with in ErrFenced. A fenced
+// producer is not enough: a transaction that timed out is fenced too, and so is one that a new owner of a partition found
+// open.
 func final(err error) error {
 	switch {
 	case errors.Is(err, sarama.ErrFencedInstancedId):

@@ -1,4 +1,5 @@
-// Package digests names things by what they are made of, and keeps what was seen without keeping what it said.
+// Package digests computes digests of lists of texts. They serve as deterministic ids, and to recognize a value without
+// storing it.
 package digests
 
 import (
@@ -6,14 +7,14 @@ import (
 	"encoding/binary"
 )
 
-// Size is that of a digest, in bytes.
+// Size is the size of a digest in bytes.
 const Size = 16
 
-// Digest is the front of a SHA-256.
+// Digest is the first Size bytes of a SHA-256 hash.
 type Digest [Size]byte
 
-// Of is the digest of texts in their order: no two different lists have one text. Equal texts of different domains have
-// different digests.
+// Of returns the digest of parts in their order. Each part is hashed with its length, so that different lists with the
+// same concatenation have different digests. The domain is hashed too: use one for each purpose.
 func Of[T ~string | ~[]byte](domain string, parts ...T) Digest {
 	size := len(domain)
 	for _, p := range parts {
@@ -23,7 +24,7 @@ func Of[T ~string | ~[]byte](domain string, parts ...T) Digest {
 	if size > len(room) {
 		return ofLong(domain, parts)
 	}
-	// Most lists are short. They are laid end to end on the stack, so that nothing is allocated.
+	// Most lists are short. They are concatenated on the stack, without an allocation.
 	text := append(room[:0], domain...)
 	for _, p := range parts {
 		text = binary.BigEndian.AppendUint64(text, uint64(len(p)))
@@ -33,10 +34,10 @@ func Of[T ~string | ~[]byte](domain string, parts ...T) Digest {
 	return Digest(sum[:Size])
 }
 
-// lengthSize is that of the length ahead of each text.
+// lengthSize is the size of the length before each part, in bytes.
 const lengthSize = 8
 
-// ofLong digests texts piece by piece: there is no copy of all of them.
+// ofLong hashes the parts one by one, without copying them into one buffer.
 func ofLong[T ~string | ~[]byte](domain string, parts []T) Digest {
 	h := sha256.New()
 	var length [lengthSize]byte

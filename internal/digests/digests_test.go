@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-func TestListsAndDomainsAreToldApart(t *testing.T) {
+func TestDifferentListsAndDomainsHaveDifferentDigests(t *testing.T) {
 	seen := map[digests.Digest]bool{}
 	for _, d := range []digests.Digest{
 		digests.Of("a", "x", "y"), digests.Of("a", "xy"), digests.Of("a", "xy", ""), digests.Of("b", "xy"), digests.Of[string]("axy"),
@@ -23,14 +23,14 @@ func TestListsAndDomainsAreToldApart(t *testing.T) {
 	require.Equal(t, digests.Of("a", "x"), digests.Of("a", []byte("x")))
 }
 
-// Ids and rows that exist are made of them.
-func TestDigestsStayWhatTheyAre(t *testing.T) {
+// Existing ids and rows contain digests, so they must not change.
+func TestDigestsAreStable(t *testing.T) {
 	d := digests.Of("turn", "s1", "offset-1")
 	require.Equal(t, "640bea9aa272d08e7b725de582322274", hex.EncodeToString(d[:]))
 }
 
-// However long the texts are: they are hashed with their lengths ahead of them, in one piece or one by one.
-func TestDigestsOfAnyLengthAreMadeTheSameWay(t *testing.T) {
+// Each part is hashed after its length, whether the parts are concatenated first or hashed one by one.
+func TestShortAndLongListsAreHashedAlike(t *testing.T) {
 	for length := 900; length < 1100; length++ {
 		long := strings.Repeat("x", length)
 		whole := []byte("domain")

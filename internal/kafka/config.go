@@ -1,4 +1,5 @@
-// Package kafka makes Sarama configurations: a hardened base, and the mapping of Kafka's own property names onto it.
+// Package kafka makes Sarama configurations: a base configuration that loses and repeats no records, and the mapping of
+// Kafka's own property names onto it.
 package kafka
 
 import (
@@ -10,26 +11,26 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// The limits of the base configuration that other packages reckon with.
+// The limits of the base configuration that other packages rely on.
 const (
-	// SessionTimeout is how long the broker waits for a heartbeat before it takes a member for dead.
+	// SessionTimeout is how long the broker waits for a heartbeat before it removes a member from its group.
 	SessionTimeout = 10 * time.Second
-	// HeartbeatInterval is short, because the lease on sends is measured from the last acknowledged heartbeat, and because
-	// a member learns of a rebalance by it: all that have joined wait for the last one.
+	// HeartbeatInterval is short because the lease on sends is measured from the last acknowledged heartbeat, and because a
+	// member learns of a rebalance by it: all members that have joined wait for the last one.
 	HeartbeatInterval = 300 * time.Millisecond
-	// RebalanceTimeout bounds how long a member may drain before it rejoins; a drain must end well before it.
+	// RebalanceTimeout bounds how long a member may take to rejoin; its drain must end well before that.
 	RebalanceTimeout = 20 * time.Second
 	// minRebalanceTimeout leaves room for a drain of five seconds.
 	minRebalanceTimeout = 8 * time.Second
-	// MaxMessageBytes is the largest record that is sent, before compression: a broker's default (message.max.bytes
-	// is 1 MiB and a batch's overhead).
+	// MaxMessageBytes is the size of the largest record that is sent, before compression. It matches a broker's default
+	// (message.max.bytes is 1 MiB and the overhead of a batch).
 	MaxMessageBytes = 1 << 20
 )
 
-// Config returns a configuration of its own at every call, so that whoever gets it may change it. It differs from
-// Goka's default where that default loses, skips, repeats or delays records:
-// acks=all and idempotent, sent at once, one request in flight; read from the oldest offset, committed records only,
-// offsets committed by nobody but the runtime; keys partitioned as Java does it.
+// Config returns a new configuration at every call, which the caller may change. It differs from Goka's default where that
+// default loses, skips, repeats or delays records: the producer is idempotent with acks=all, sends at once, and has one
+// request in flight; the consumer starts at the oldest offset, reads committed records only, and does not commit offsets
+// by itself; keys are partitioned as Java does.
 func Config() *sarama.Config {
 	// Goka's default carries its copartitioning strategy, without which its processors refuse to start.
 	c := goka.DefaultConfig()
@@ -45,8 +46,8 @@ func Config() *sarama.Config {
 	c.Net.MaxOpenRequests = 1
 	c.Producer.MaxMessageBytes = MaxMessageBytes
 	c.Producer.Partitioner = sarama.NewCustomHashPartitioner(codec.KeyHasher())
-	// Both zero: a record is sent at once, and what comes while a request is in flight makes up the next one. Frequency
-	// zero alone would never send while Bytes is not.
+	// Both zero: a record is sent at once, and records that arrive while a request is in flight form the next one. With
+	// Frequency zero and Bytes set, Sarama would never send.
 	c.Producer.Flush.Frequency = 0
 	c.Producer.Flush.Bytes = 0
 	c.Producer.Flush.Messages = 0
@@ -57,7 +58,7 @@ func Config() *sarama.Config {
 	c.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.Consumer.Offsets.AutoCommit.Enable = false
 	c.Consumer.IsolationLevel = sarama.ReadCommitted
-	// Stop, revocation and the first read of a new claim wait for the fetch that is out. Records never wait for it.
+	// Stop, revocation and the first read of a new claim wait for the fetch in flight. Records never wait for it.
 	c.Consumer.MaxWaitTime = 250 * time.Millisecond
 	c.Consumer.Retry.Backoff = 250 * time.Millisecond
 	// A claim may wait this long for a cut before Sarama stops fetching for it: above any drain.
@@ -70,7 +71,7 @@ func Config() *sarama.Config {
 	return c
 }
 
-// Copy is a configuration for another client: Sarama's clients keep their metrics in it.
+// Copy returns a copy of cfg for another client, with a metric registry and a TLS configuration of its own.
 func Copy(cfg *sarama.Config) *sarama.Config {
 	c := *cfg
 	c.MetricRegistry = newUnmeasured()
@@ -80,8 +81,8 @@ func Copy(cfg *sarama.Config) *sarama.Config {
 	return &c
 }
 
-// retryBackoff retries at once after a hiccup, and waits longer for a leader that takes its time: 20 retries last
-// about ten seconds.
+// retryBackoff retries soon after a first failure, and waits longer for a leader election: 20 retries last about ten
+// seconds.
 func retryBackoff(retries, _ int) time.Duration {
 	backoff := 5 * time.Millisecond
 	for range min(retries-1, 7) {

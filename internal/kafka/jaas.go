@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// login is what a JAAS configuration of Kafka's own login modules says.
+// login is the content of a JAAS configuration of one of Kafka's login modules.
 type login struct {
 	plain          bool // PLAIN, else SCRAM
 	user, password string
@@ -15,7 +15,7 @@ type login struct {
 //
 //	org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b";
 //
-// None of it is in its errors.
+// Its errors quote nothing of the configuration.
 func parseJAAS(config string) (login, error) {
 	words, err := jaasWords(config)
 	if err != nil {
@@ -48,7 +48,7 @@ func parseJAAS(config string) (login, error) {
 	return l, nil
 }
 
-// jaasWords splits a configuration at blanks outside quotes, up to its semicolon, and takes the quotes off.
+// jaasWords splits a configuration at blanks outside quotes, up to its semicolon, and removes the quotes.
 func jaasWords(config string) ([]string, error) {
 	var (
 		words []string

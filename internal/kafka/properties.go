@@ -12,13 +12,13 @@ import (
 )
 
 var (
-	// ErrRefused is wrapped by the errors of properties that would break a promise or are not supported.
+	// ErrRefused is wrapped by the errors of properties that would break a guarantee or are not supported.
 	ErrRefused = errors.New("refused")
-	// ErrValue is wrapped by the errors of properties whose value cannot be understood.
+	// ErrValue is wrapped by the errors of properties whose value cannot be parsed or is out of range.
 	ErrValue = errors.New("bad value")
 )
 
-// Names of properties that a Sarama configuration has no place for: whoever calls Apply looks after them.
+// Names of properties that have no field in a Sarama configuration. Apply accepts them; its caller applies them.
 const (
 	BootstrapServers  = "bootstrap.servers"
 	GroupInstanceID   = "group.instance.id"
@@ -26,11 +26,11 @@ const (
 	StateDir          = "state.dir"
 	// ProcessingGuarantee is at_least_once, exactly_once or exactly_once_v2, the word of Kafka Streams.
 	ProcessingGuarantee = "processing.guarantee"
-	// The blank value of this one has a meaning: it switches host names off.
+	// A blank value of this one has a meaning: it disables the verification of host names.
 	endpointIdentification = "ssl.endpoint.identification.algorithm"
 )
 
-// pass is one application of properties to a configuration: what does not stand alone is collected in it.
+// pass is one application of properties to a configuration. It collects the properties that depend on each other.
 type pass struct {
 	cfg     *sarama.Config
 	ignored []string
@@ -43,12 +43,11 @@ type pass struct {
 // setter applies one property.
 type setter func(p *pass, value string) error
 
-// Apply sets the properties, which are named as Java's clients or librdkafka name them, in a configuration made by
-// Config. It returns the names of those that have no effect: unknown or not supported, blank, or made void by another.
-// Its error joins everything that is refused or cannot be understood, by name; no value of a property that may be
-// secret is in it.
+// Apply sets properties, named as in Java's clients or librdkafka, in a configuration made by Config. It returns the
+// sorted names of the properties that have no effect: unknown, not supported, blank, or overridden by another one. Its
+// error joins the errors of all refused and bad properties, each with its name, and contains no value that may be secret.
 func Apply(cfg *sarama.Config, properties map[string]string) (ignored []string, err error) {
-	setters := known()
+	setters := supported()
 	p := &pass{cfg: cfg, batch: 16 << 10}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -73,8 +72,8 @@ func Apply(cfg *sarama.Config, properties map[string]string) (ignored []string, 
 	return slices.Compact(p.ignored), errors.Join(errs...)
 }
 
-// flush maps linger.ms and batch.size. Without linger Sarama sends at once and has no use for a batch size: it batches
-// what comes while a request is in flight.
+// flush maps linger.ms and batch.size. Without a linger Sarama sends at once and ignores the batch size: it batches the
+// records that arrive while a request is in flight.
 func (p *pass) flush(properties map[string]string) {
 	if p.linger > 0 {
 		p.cfg.Producer.Flush.Frequency, p.cfg.Producer.Flush.Bytes = p.linger, p.batch
@@ -85,8 +84,8 @@ func (p *pass) flush(properties map[string]string) {
 	}
 }
 
-// known are the properties that are understood.
-func known() map[string]setter {
+// supported returns the setters of the supported properties.
+func supported() map[string]setter {
 	all := map[string]setter{}
 	for _, group := range []map[string]setter{
 		elsewhere(), connection(), producer(), consumer(), transport(), authentication(),
@@ -120,7 +119,7 @@ func connection() map[string]setter {
 		}),
 		"default.api.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) { p.cfg.Admin.Timeout = d }),
 		"request.timeout.ms": milliseconds(1, func(p *pass, d time.Duration) {
-			// A member waits for the answer to its join as long as a rebalance may last.
+			// A member waits for the answer to its join for as long as a rebalance may take.
 			p.cfg.Net.ReadTimeout = max(d, RebalanceTimeout+10*time.Second)
 			p.cfg.Net.WriteTimeout, p.cfg.Producer.Timeout = d, d
 		}),
@@ -177,7 +176,7 @@ func consumer() map[string]setter {
 			p.cfg.Consumer.Group.Heartbeat.Interval = d
 		}),
 		"max.poll.interval.ms": milliseconds(1, func(p *pass, d time.Duration) {
-			// Handlers do not wait, so a longer one has no use, and one below the drain would cut it short.
+			// Handlers do not block, so a longer timeout has no use. One below the drain limit would cut the drain short.
 			if d < minRebalanceTimeout || d > RebalanceTimeout {
 				p.ignored = append(p.ignored, "max.poll.interval.ms")
 				return

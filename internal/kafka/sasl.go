@@ -10,7 +10,7 @@ import (
 	"github.com/xdg-go/scram"
 )
 
-// saslProperties are security.protocol and the sasl.* properties, which make sense together only.
+// saslProperties are security.protocol and the sasl.* properties, which are applied together.
 type saslProperties struct {
 	protocol  string
 	mechanism string
@@ -31,8 +31,8 @@ func authentication() map[string]setter {
 	}
 }
 
-// secure puts the security.protocol, ssl.* and sasl.* properties together. Those of a layer that the protocol leaves
-// out are ignored, as Java ignores them.
+// secure applies the security.protocol, ssl.* and sasl.* properties. Properties of a layer that the protocol does not use
+// are ignored, as in Java.
 func (p *pass) secure(properties map[string]string) []error {
 	withTLS, withSASL, err := layers(p.sasl.protocol)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s saslProperties) apply(cfg *sarama.Config) error {
 	return SetSASL(cfg, s.mechanism, s.user, s.password)
 }
 
-// SetSASL makes a configuration authenticate by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+// SetSASL enables SASL authentication by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. The mechanism's case does not matter. Its
+// errors wrap ErrValue if an argument is missing, or ErrRefused for another mechanism.
 func SetSASL(cfg *sarama.Config, mechanism, user, password string) error {
 	supported := []string{sarama.SASLTypePlaintext, sarama.SASLTypeSCRAMSHA256, sarama.SASLTypeSCRAMSHA512}
 	mechanism = strings.ToUpper(mechanism)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// text takes a value as it is: blanks may belong to a password.
+// text stores a value without trimming it: blanks may belong to a password.
 func text(field func(*pass) *string) setter {
 	return func(p *pass, value string) error {
 		*field(p) = value
@@ -18,7 +18,7 @@ func text(field func(*pass) *string) setter {
 	}
 }
 
-// number takes an integer of at least low that fits 32 bits, as Java's int does.
+// number accepts an integer from low to the largest of 32 bits, as Java's int.
 func number(low int64, set func(*pass, int)) setter {
 	return func(p *pass, value string) error {
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
@@ -41,7 +41,7 @@ func boolean(set func(*pass, bool)) setter {
 	})
 }
 
-// oneOf takes one of a few words, in any case.
+// oneOf accepts one of a few words, in any case.
 func oneOf(words map[string]func(*pass)) setter {
 	return func(p *pass, value string) error {
 		set, ok := words[strings.ToLower(strings.TrimSpace(value))]
@@ -54,12 +54,12 @@ func oneOf(words map[string]func(*pass)) setter {
 	}
 }
 
-// only takes what is so anyway and refuses the rest, because of a promise.
-func only(promise string, accepted ...string) setter {
+// only accepts the values that are in effect anyway and refuses all others for the reason given.
+func only(reason string, accepted ...string) setter {
 	return func(_ *pass, value string) error {
 		if slices.ContainsFunc(accepted, func(a string) bool { return strings.EqualFold(a, strings.TrimSpace(value)) }) {
 			return nil
 		}
-		return fmt.Errorf("%w: %q, %s; want %s", ErrRefused, value, promise, strings.Join(accepted, " or "))
+		return fmt.Errorf("%w: %q, %s; want %s", ErrRefused, value, reason, strings.Join(accepted, " or "))
 	}
 }

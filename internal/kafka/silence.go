@@ -13,35 +13,38 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// ErrSilent says that a broker owed an answer and nothing came: it hangs, or is cut off.
+// ErrSilent is wrapped by the errors of connections to a broker that did not answer in time: it hangs or is unreachable.
 var ErrSilent = errors.New("kafka: broker is silent")
 
-// Silence has connections give up on a broker from which nothing comes for a while though it owes an answer. With
-// Sarama alone Net.ReadTimeout bounds every wait, and that has to be longer than a join, which the brokers hold back
-// until all members are there: a broker that hangs would stop a unit for half a minute, three times over for each
-// connection that is made to it (a connection begins with two questions for versions). Here joins alone keep that bound;
-// what a broker may hold back for less (fetches, produce requests) has so much more.
+// Silence times out connections to a broker that does not answer a request in time. In Sarama alone Net.ReadTimeout
+// bounds every wait, and it has to be longer than a join, whose answer the coordinator delays until all members have
+// joined: a broker that hangs would stop a unit for half a minute, three times for each connection that is made to it (a
+// connection begins with two ApiVersions requests). With a Silence only joins keep that bound. Requests that a broker may
+// delay for less (fetches, produce requests) have the limit and that delay.
 //
-// Encrypted connections show no requests, so there Net.ReadTimeout remains; only the time to connect is limited.
+// The requests of encrypted connections cannot be read, so there Net.ReadTimeout remains the bound; only the time to
+// connect is limited.
 //
-// It is safe for concurrent use, and for all configurations whose connections shall share what they find out.
+// A Silence is safe for concurrent use. It may be used for several configurations, whose connections then share the list
+// of silent brokers.
 type Silence struct {
 	limit, hold time.Duration
 
 	mu     sync.Mutex
-	silent map[string]time.Time             // addresses, and when they were found silent
+	silent map[string]time.Time             // address to the time of its last timeout
 	open   map[string]map[*silenceConn]bool // connections by address
 }
 
-// NewSilence gives up after limit. All connections to the address are closed then, whatever they wait for, and for hold
-// no other is tried, so that clients go to the other brokers at once; 0: always tried.
+// NewSilence returns a Silence that times out a request after limit. It then closes all connections to the address and
+// fails new ones for hold, so that clients use the other brokers at once. With a hold of 0 new connections are allowed.
 func NewSilence(limit, hold time.Duration) *Silence {
 	return &Silence{
 		limit: limit, hold: hold, silent: map[string]time.Time{}, open: map[string]map[*silenceConn]bool{},
 	}
 }
 
-// Limit changes a configuration, whose timeouts and TLS settings have to be final.
+// Limit makes the connections of a configuration use the Silence. The configuration's timeouts and TLS settings must be
+// final.
 func (s *Silence) Limit(c *sarama.Config) {
 	c.Net.DialTimeout = min(c.Net.DialTimeout, s.limit)
 	if c.Net.TLS.Enable {
@@ -101,7 +104,7 @@ type silenceDialer struct {
 	inner   interface {
 		Dial(network, address string) (net.Conn, error)
 	}
-	fetch, produce time.Duration // which the broker may take
+	fetch, produce time.Duration // for which the broker may delay an answer
 }
 
 // Dial makes a connection whose reads are limited.
@@ -119,7 +122,7 @@ func (d *silenceDialer) Dial(network, address string) (net.Conn, error) {
 	return limited, nil
 }
 
-// The API keys of the requests that brokers hold back.
+// The API keys of the requests whose answers brokers may delay.
 const (
 	produceKey = 0
 	fetchKey   = 1
@@ -133,11 +136,11 @@ type silenceConn struct {
 	address string
 	key     atomic.Int32 // of the last request; Sarama has one in flight
 	silent  atomic.Bool
-	// until is the deadline that Sarama set last. It is the reader's own.
+	// until is the deadline that Sarama set last. Only the reading goroutine uses it.
 	until time.Time
 }
 
-// Write writes one request, which is how Sarama calls it. The API key stands behind the length.
+// Write writes one request: Sarama calls it once per request. The API key follows the length.
 func (c *silenceConn) Write(request []byte) (int, error) {
 	if c.silent.Load() {
 		return 0, fmt.Errorf("%w: %s", ErrSilent, c.address)
@@ -154,7 +157,7 @@ func (c *silenceConn) SetReadDeadline(t time.Time) error {
 	return c.extend()
 }
 
-// Read implements net.Conn. What arrives is no silence, however slowly it comes.
+// Read implements net.Conn. Every byte that arrives extends the deadline, so that a slow answer is not a timeout.
 func (c *silenceConn) Read(b []byte) (int, error) {
 	if c.silent.Load() {
 		return 0, fmt.Errorf("%w: %s", ErrSilent, c.address)

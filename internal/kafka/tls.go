@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// tlsProperties are the ssl.* properties, which make sense together only. PEM texts are as they came or as their file
-// says.
+// tlsProperties are the ssl.* properties, which are applied together. The PEM texts are those of the properties or of the
+// files that they name.
 type tlsProperties struct {
 	roots       []byte
 	certificate []byte
@@ -94,7 +94,7 @@ func versions(p *pass, value string) error {
 	return nil
 }
 
-// config makes the configuration of the connections.
+// config returns the TLS configuration of the connections.
 func (t tlsProperties) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: max(t.min, tls.VersionTLS12), MaxVersion: t.max}
 	if t.roots != nil {
@@ -124,7 +124,7 @@ func (t tlsProperties) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// verifyChain verifies a server's certificate without its name.
+// verifyChain returns a function that verifies a server's certificate chain but not its host name.
 func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	return func(s tls.ConnectionState) error {
 		opts := x509.VerifyOptions{Roots: roots, Intermediates: x509.NewCertPool()}
@@ -136,7 +136,7 @@ func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	}
 }
 
-// onlyPEM keeps the blocks of a kind, so that certificate and key may stand in one file in any order.
+// onlyPEM returns the PEM blocks of a kind, so that one file may hold certificate and key in any order.
 func onlyPEM(raw []byte, kind string) []byte {
 	var kept []byte
 	for {

@@ -7,23 +7,24 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// ErrOldBrokers says that the brokers cannot fence a member's transactions.
+// ErrOldBrokers says that the brokers are too old for exactly once.
 var ErrOldBrokers = errors.New("recovery: brokers too old for exactly once")
 
-// The requests that exactly once cannot do without, and since when they do what it needs.
+// The requests that exactly once needs, and the Kafka version that introduced them.
 var needed = []struct {
 	key   int16
 	least int16
 	name  string
 	since string
 }{
-	// Older ones carry no generation, and a member whose partitions have moved would commit unseen.
+	// Older versions carry no generation: a member whose partitions have moved could still commit.
 	{28, 3, "TxnOffsetCommit v3", "Kafka 2.5"},
 	{61, 0, "DescribeProducers", "Kafka 2.8"},
 	{66, 0, "ListTransactions", "Kafka 3.0"},
 }
 
-// CheckTransactions asks a broker whether it can do what exactly once needs.
+// CheckTransactions returns an error that wraps ErrOldBrokers if a broker lacks a request that exactly once needs. It
+// blocks for a request.
 func CheckTransactions(client sarama.Client) error {
 	broker, err := client.Controller()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 )
 
 // Divergence returns the first offset of a partition that was written under a leader epoch after the given one, or the
-// end of the log if there is none. Records of epochs up to the given one are the same on every leader, so that a reader
-// that has read under it, and whose position was cut off by an unclean leader election, has read everything before that
-// offset and nothing from it on. It costs a fetch for each halving of the log.
+// end of the log if there is none. Records of epochs up to the given one are the same on every leader. A reader that has
+// read under that epoch, and whose position was truncated by an unclean leader election, has therefore read everything
+// before the returned offset and nothing from it on. Divergence is a binary search with one fetch per step.
 //
-// OffsetForLeaderEpoch answers this in one request, which Sarama does not have.
+// An OffsetForLeaderEpoch request would return the offset directly, but Sarama does not have it.
 func Divergence(client sarama.Client, topic string, partition, epoch int32) (int64, error) {
 	fail := func(err error) (int64, error) {
 		return 0, fmt.Errorf("recovery: %s/%d: end of leader epoch %d: %w", topic, partition, epoch, err)
@@ -31,7 +31,7 @@ func Divergence(client sarama.Client, topic string, partition, epoch int32) (int
 			return fail(err)
 		}
 		switch batch := batchFrom(block, middle); {
-		case batch == nil: // nothing is left of the log from here on
+		case batch == nil: // there are no batches from here on
 			high = middle
 		case batch.PartitionLeaderEpoch > epoch:
 			high = min(middle, batch.FirstOffset)
@@ -42,10 +42,10 @@ func Divergence(client sarama.Client, topic string, partition, epoch int32) (int
 	return high, nil
 }
 
-// divergenceBytes is the size of a fetch of which the first batch is looked at. Brokers return a larger batch whole.
+// divergenceBytes is the size of a fetch of which only the first batch is used. Brokers return a larger batch complete.
 const divergenceBytes = 64 << 10
 
-// batchFrom is the first batch that does not end before an offset, nil if there is none.
+// batchFrom returns the first batch that does not end before an offset, or nil if there is none.
 func batchFrom(block *sarama.FetchResponseBlock, offset int64) *sarama.RecordBatch {
 	for _, set := range block.RecordsSet {
 		if b := set.RecordBatch; b != nil && !b.PartialTrailingRecord && b.LastOffset() >= offset {

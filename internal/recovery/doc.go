@@ -1,2 +1,3 @@
-// Package recovery tells Goka where a table ends and makes the topics it needs.
+// Package recovery tells Goka where the recovery of a table ends, creates the topics that a group needs, and fences the
+// transactions of dead members.
 package recovery

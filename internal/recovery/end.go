@@ -12,24 +12,25 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// ErrOpenTransaction says that a table's log still ends in an open transaction after the limit.
+// ErrOpenTransaction says that a transaction was still open at the end of a table's log after the limit.
 var ErrOpenTransaction = errors.New("recovery: a transaction is open at the end of the log")
 
-// The waits of StableEnd for transactions to end.
+// The waits of StableEnd for open transactions.
 const (
 	firstWait = time.Millisecond
 	longWait  = 100 * time.Millisecond
-	// A transaction that ends by itself does so within milliseconds; one that does not is its dead owner's.
+	// A live owner ends its transaction within milliseconds; one that stays open belongs to a dead owner.
 	fenceAfter = 250 * time.Millisecond
 	fenceAgain = time.Second
 )
 
-// StableEnd returns the offset after the last committed data record of a partition, once every transaction that had
-// written to it when StableEnd was called has ended; the oldest offset where there is no such record. Goka takes a table
-// for recovered when it has read the record before the high watermark, and a transaction marker is never read: with the
-// plain high watermark recovery hangs on a log that ends in one.
+// StableEnd returns the offset after the last committed data record of a partition, or the oldest offset if there is no
+// such record. It blocks until every transaction that had written to the partition when StableEnd was called has ended.
+// Goka considers a table recovered when it has read the record before the high watermark, and it never reads a transaction
+// marker: with the plain high watermark, recovery hangs on a log that ends in a marker.
 //
-// It blocks until then, for limit at most, and ends with ctx. fence, if not nil, is called now and then while it waits.
+// StableEnd returns ErrOpenTransaction after limit, and ctx.Err() when ctx ends. fence, if not nil, is called after 250 ms
+// of waiting and then once a second.
 func StableEnd(ctx context.Context, client sarama.Client, topic string, partition int32, limit time.Duration,
 	fence func(),
 ) (int64, error) {
@@ -49,7 +50,7 @@ func StableEnd(ctx context.Context, client sarama.Client, topic string, partitio
 }
 
 // CommittedEnd returns the offset after the last committed data record of a partition that is not before least, or least
-// where there is none. Unlike StableEnd it does not wait: the log counts up to the first open transaction.
+// if there is none. Unlike StableEnd it does not wait for open transactions: it reads the log up to the first one.
 func CommittedEnd(ctx context.Context, client sarama.Client, topic string, partition int32, least int64) (int64, error) {
 	stable, err := lastStable(client, topic, partition)
 	if err != nil {
@@ -69,9 +70,9 @@ func CommittedEnd(ctx context.Context, client sarama.Client, topic string, parti
 	return end, nil
 }
 
-// dataEnd returns the offset after the last committed data record in [least, stable), or least where there is none.
+// dataEnd returns the offset after the last committed data record in [least, stable), or least if there is none.
 func dataEnd(ctx context.Context, client sarama.Client, topic string, partition int32, least, stable int64) (int64, error) {
-	// Back from the end in growing steps: the last data record is nearly always among the last few.
+	// Search back from the end in growing steps: the last data record is nearly always among the last few.
 	for step := int64(2); ; step *= 4 {
 		from := max(least, stable-step)
 		last, err := lastData(ctx, client, topic, partition, from, stable)
@@ -143,11 +144,11 @@ func lastStable(client sarama.Client, topic string, partition int32) (int64, err
 	return block.Offset, nil
 }
 
-// probeBytes is the size of a probe's fetch; a batch that is larger is asked for again with twice as much.
+// probeBytes is the size of a probe's fetch. If a batch is larger, it is fetched again with twice the size.
 const probeBytes = 1 << 20
 
-// lastData returns the offset of the last committed data record in [from, to), -1 if there is none. It reads batches
-// itself, since a consumer never shows where markers stand.
+// lastData returns the offset of the last committed data record in [from, to), or -1 if there is none. It fetches batches
+// itself, since a consumer does not expose the offsets of transaction markers.
 func lastData(ctx context.Context, client sarama.Client, topic string, partition int32, from, to int64) (int64, error) {
 	last, size := int64(-1), int32(probeBytes)
 	for at := from; at < to; {
@@ -178,8 +179,8 @@ func fetch(client sarama.Client, topic string, partition int32, at int64, size i
 	if err != nil {
 		return nil, err
 	}
-	// Bounded by the partition's size alone: kfake leaves the aborted transactions out of a response that the request's
-	// own limit cuts short, and their records would pass for committed.
+	// Only the partition's size bounds the response: if the request's own limit cuts it short, kfake leaves the aborted
+	// transactions out, and their records would look committed.
 	req := &sarama.FetchRequest{
 		Version: 11, MaxWaitTime: 100, MinBytes: 1, MaxBytes: math.MaxInt32, Isolation: isolation, SessionEpoch: -1,
 	}
@@ -198,7 +199,8 @@ func fetch(client sarama.Client, topic string, partition int32, at int64, size i
 	return block, nil
 }
 
-// scan goes through the batches of a fetch and returns the offset behind them and the last committed data record's.
+// scan returns the offset after the batches of a fetch, and the offset of the last committed data record in [from, to), or
+// -1 if there is none.
 func scan(block *sarama.FetchResponseBlock, at, from, to int64) (next, last int64) {
 	next, last = at, -1
 	open := slices.Clone(block.AbortedTransactions)
@@ -232,7 +234,8 @@ func scan(block *sarama.FetchResponseBlock, at, from, to int64) (next, last int6
 	return next, last
 }
 
-// abortMarker: a control record's key is its version and its type, 0 for abort.
+// abortMarker reports whether a control batch aborts its transaction. A control record's key is its version and its type;
+// 0 is abort.
 func abortMarker(batch *sarama.RecordBatch) bool {
 	return len(batch.Records) > 0 && len(batch.Records[0].Key) >= 4 &&
 		binary.BigEndian.Uint16(batch.Records[0].Key[2:]) == 0

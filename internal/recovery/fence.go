@@ -10,21 +10,23 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Fencer ends the transactions of dead members of a group.
+// Fencer aborts the open transactions of dead members of a group.
 //
-// The brokers must allow Describe on the cluster, and Write and Describe on the transactional ids.
+// It needs the ACLs Describe on the cluster, and Write and Describe on the transactional ids.
 type Fencer struct {
 	Client  sarama.Client
 	Brokers []string
-	// Config makes the configuration of the short-lived producer whose initialisation bumps the epoch and aborts.
+	// Config makes the configuration of the short-lived producer whose initialisation bumps the producer epoch and aborts
+	// the open transaction.
 	Config func() *sarama.Config
-	// Prefix is what the transactional ids of the group begin with: no others are touched. Own is never.
+	// Prefix is what the transactional ids of the group begin with; no others are fenced. Own is this member's id and is
+	// never fenced.
 	Prefix, Own string
 }
 
-// Table ends the transactions that former owners of a table partition have left open on it, instead of waiting for their
-// timeout: whoever still has one open on the table of a partition that this member was assigned is dead or a zombie.
-// It returns the ids that it fenced.
+// Table aborts the transactions that former owners of a table partition have left open on it, instead of waiting for
+// their timeout. A member that still has one open on the table of a partition that is assigned to this member is dead or
+// a zombie. Table returns the transactional ids that it fenced.
 func (f Fencer) Table(topic string, partition int32) ([]string, error) {
 	admin, err := f.admin()
 	if err != nil {
@@ -50,10 +52,10 @@ func (f Fencer) Table(topic string, partition int32) ([]string, error) {
 	return f.end(ids)
 }
 
-// Older ends the transactions of the group that began more than age before now: no living member has one open for longer
-// than it may drain, so that offsets which stay undecided belong to a dead one. The time of a beginning is the brokers':
-// where the clocks differ, a living member may have to begin anew, or a dead one's timeout is waited for; nothing else.
-// It returns the ids that it fenced.
+// Older aborts the transactions of the group that began at least age before now. No live member has one open for longer
+// than its drain limit, so an older one belongs to a dead member. The start time is the brokers': if the clocks differ, a
+// live member's transaction may be aborted, and that member restarts, or a dead member's transaction is kept until its
+// timeout. Older returns the transactional ids that it fenced.
 func (f Fencer) Older(age time.Duration, now time.Time) ([]string, error) {
 	admin, err := f.admin()
 	if err != nil {
@@ -87,7 +89,7 @@ func (f Fencer) admin() (sarama.TransactionClusterAdmin, error) {
 	return transactions, nil
 }
 
-// ongoing are the group's ids with an open transaction, of these producers if any are named.
+// ongoing returns the group's transactional ids with an open transaction, only of the given producers if there are any.
 func (f Fencer) ongoing(admin sarama.TransactionClusterAdmin, producers []int64) ([]string, error) {
 	listed, err := admin.ListTransactions([]string{"Ongoing"}, producers, -1)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// ErrShorter says that a local store has seen more of a table's topic than there is: the topic was deleted and made
-// anew, or has lost records. The store's directory is to be deleted; it is rebuilt from the topic.
+// ErrShorter says that a local store has read beyond the end of its table's topic: the topic was deleted and recreated, or
+// has lost records. Delete the store's directory; it is rebuilt from the topic.
 var ErrShorter = errors.New("recovery: local store is ahead of its topic")
 
-// ErrRecreated says that a local store belongs to another topic of the same name. The store's directory is to be
-// deleted; it is rebuilt from the topic.
-var ErrRecreated = errors.New("recovery: topic was deleted and made anew since the local store was written")
+// ErrRecreated says that a local store belongs to an earlier topic of the same name. Delete the store's directory; it is
+// rebuilt from the topic.
+var ErrRecreated = errors.New("recovery: topic was deleted and recreated since the local store was written")
 
-// end is where Goka stops reading a partition whose local store has read up to stored, -1 for nothing. A log whose data
-// behind stored was compacted away, or that holds only transaction markers, ends where the store does: Goka would take
-// it for a lost table.
+// end returns the offset at which Goka stops reading a partition whose data records end before stable. If the local store
+// has already read further, because compaction has removed the last records or only transaction markers follow, it is the
+// offset after the store's: Goka would report a smaller one as a lost table.
 func (m *TopicManager) end(topic string, partition int32, stable int64) (int64, error) {
 	stored := int64(-1)
 	if m.Stored != nil {
@@ -37,21 +37,22 @@ func (m *TopicManager) end(topic string, partition int32, stable int64) (int64, 
 	return stored + 1, nil
 }
 
-// TopicID is the broker's id of a topic, which a topic of the same name made later does not have; empty where the
-// brokers have none (before Kafka 2.8).
+// TopicID returns the broker's id of a topic. A topic of the same name that is created later has another one. It is empty
+// if the topic does not exist or the brokers have no topic ids (before Kafka 2.8).
 func (m *TopicManager) TopicID(topic string) (string, error) {
 	found, err := m.Describe(topic)
 	return found[topic].ID, err
 }
 
-// Described is what a broker says of a topic.
+// Described is a broker's description of a topic.
 type Described struct {
-	// ID is the topic's: a topic of the same name that is created later has another one. Empty before Kafka 2.8.
+	// ID is the topic's id: a topic of the same name that is created later has another one. Empty before Kafka 2.8.
 	ID         string
 	Partitions int
 }
 
-// Describe asks a broker for topics. Those that it does not have are missing in the answer.
+// Describe returns a broker's descriptions of topics. Topics that it does not have, or reports an error for, are missing
+// from the result.
 func (m *TopicManager) Describe(topics ...string) (map[string]Described, error) {
 	broker, err := m.Client.Controller()
 	if err != nil {

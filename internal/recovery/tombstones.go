@@ -11,14 +11,14 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// AssumedTombstones is how long a topic is taken to keep its tombstones where the brokers do not tell its configuration:
-// much less than Kafka's default of a day, since the topic may have less.
+// AssumedTombstones is how long a topic is assumed to keep its tombstones if the brokers do not return its configuration.
+// It is much less than Kafka's default of a day, since the topic may be configured with less.
 const AssumedTombstones = time.Hour
 
-// ErrNoTopicConfig says that the brokers do not tell the configuration of a topic.
+// ErrNoTopicConfig says that the brokers did not return a usable configuration of a topic.
 var ErrNoTopicConfig = errors.New("recovery: topic configuration is not available (ACL: DescribeConfigs on the topic)")
 
-// The settings of a topic that say when a tombstone may be gone, and their longest value.
+// The settings of a topic that determine when a tombstone may be removed, and the value for no limit.
 const (
 	cleanupPolicy   = "cleanup.policy"
 	deleteRetention = "delete.retention.ms"
@@ -26,9 +26,9 @@ const (
 	indefinitely    = time.Duration(math.MaxInt64)
 )
 
-// Tombstones is for how long, at least, a topic's log tells its readers of a deletion. A reader that has read the log up
-// to its end, stopped, and not reached the then later end within that time may miss that a row was deleted. Where the
-// brokers refuse to tell, it returns AssumedTombstones and an error that wraps ErrNoTopicConfig.
+// Tombstones returns how long, at least, a topic keeps its tombstones. A reader that reads the log up to its end, stops,
+// and does not reach the new end within that time may miss a deletion. If the brokers do not return the topic's
+// configuration, Tombstones returns AssumedTombstones and an error that wraps ErrNoTopicConfig. It blocks for a request.
 func (m *TopicManager) Tombstones(topic string) (time.Duration, error) {
 	admin, err := sarama.NewClusterAdminFromClient(m.Client)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *TopicManager) Tombstones(topic string) (time.Duration, error) {
 	return kept, nil
 }
 
-// tombstones is Tombstones by the settings of a topic.
+// tombstones computes Tombstones from the settings of a topic.
 func tombstones(config map[string]string) (time.Duration, error) {
 	kept, policies := indefinitely, 0
 	for _, policy := range strings.Split(config[cleanupPolicy], ",") {

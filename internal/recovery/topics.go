@@ -12,30 +12,30 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// ErrPartitions says that a topic exists with another number of partitions than its group needs.
+// ErrPartitions says that a topic has another number of partitions than its group needs.
 var ErrPartitions = errors.New("recovery: wrong number of partitions")
 
-// TopicManager is Goka's topic manager over a client that it does not own. It knows the virtual timer topic, ends
-// tables at their stable end, and creates the group's own topics with a replication of its own choice.
+// TopicManager is a goka.TopicManager over a client that it does not own. It knows the virtual timer topic, returns the
+// stable end of a table as its newest offset, and creates the group's own topics with a configurable replication.
 type TopicManager struct {
 	Client sarama.Client
-	// Virtual is a topic that is not on the broker; it has the partitions of Like.
+	// Virtual is a topic that is not on the broker; it is reported with the partitions of the topic Like.
 	Virtual, Like string
-	// Replication of the topics it creates; -1 is the broker's default.
+	// Replication is the replication factor of the topics that it creates; -1 is the broker's default.
 	Replication int16
 	// LoopConfig is the configuration of a loop topic that it creates: the inputs' retention instead of Goka's default of
 	// one hour.
 	LoopConfig map[string]string
-	// Limit bounds the wait for a foreign transaction at the end of a table.
+	// Limit bounds the wait for an open transaction at the end of a table.
 	Limit time.Duration
 	// Fence, if not nil, is called while a transaction is open at the end of a table.
 	Fence func(topic string, partition int32)
-	// Stored, if not nil, is the offset up to which the local store of a partition has read, -1 for nothing.
+	// Stored, if not nil, returns the offset up to which the local store of a partition has read, or -1 for nothing.
 	Stored func(topic string, partition int32) int64
-	// Ended, if not nil, is told where Goka will stop reading a partition, or why it cannot begin.
+	// Ended, if not nil, is called with the offset at which Goka will stop reading a partition, or with the error for which
+	// it cannot begin.
 	Ended func(topic string, partition int32, end int64, err error)
-	// Context is for how long a table is needed, that of the running generation for one of its own partitions: a wait
-	// must not outlive it. nil: it may.
+	// Context, if not nil, returns the context that bounds a wait for a table, such as that of the running generation.
 	Context func(topic string) context.Context
 }
 
@@ -106,7 +106,7 @@ func (m *TopicManager) await(topic string) error {
 		}
 		<-time.After(50 * time.Millisecond)
 	}
-	return fmt.Errorf("recovery: topic %s was created and does not appear: %w", topic, err)
+	return fmt.Errorf("recovery: topic %s was created but is not in the metadata yet: %w", topic, err)
 }
 
 // Partitions implements goka.TopicManager.
@@ -121,7 +121,8 @@ func (m *TopicManager) Partitions(topic string) ([]int32, error) {
 	return partitions, err
 }
 
-// partitions asks for all metadata: a request for one topic would create it where the broker creates topics by itself.
+// partitions requests the metadata of all topics: a request for one topic would create it if the broker auto-creates
+// topics.
 func (m *TopicManager) partitions(topic string) ([]int32, error) {
 	if err := m.Client.RefreshMetadata(); err != nil {
 		return nil, fmt.Errorf("recovery: metadata: %w", err)
@@ -140,7 +141,8 @@ func (m *TopicManager) partitions(topic string) ([]int32, error) {
 	return slices.Sorted(slices.Values(partitions)), nil
 }
 
-// GetOffset implements goka.TopicManager: the newest offset is the stable end.
+// GetOffset implements goka.TopicManager. For sarama.OffsetNewest it returns the stable end, and blocks for Limit at most
+// while a transaction is open there.
 func (m *TopicManager) GetOffset(topic string, partition int32, at int64) (int64, error) {
 	if at != sarama.OffsetNewest {
 		return m.Client.GetOffset(topic, partition, at)
@@ -163,5 +165,5 @@ func (m *TopicManager) GetOffset(topic string, partition int32, at int64) (int64
 	return end, err
 }
 
-// Close implements goka.TopicManager; the client is not its own.
+// Close implements goka.TopicManager. It does not close the client.
 func (m *TopicManager) Close() error { return nil }

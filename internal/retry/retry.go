@@ -1,4 +1,4 @@
-// Package retry does again what only has to wait for somebody else: brokers that are away.
+// Package retry retries an operation with exponential backoff, for example while the brokers are unavailable.
 package retry
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// The waits between two tries: doubled each time, with a little chance in them.
+// The first and the longest wait between two tries. The wait doubles each time and is randomized.
 const (
 	first   = 100 * time.Millisecond
 	longest = 5 * time.Second
 )
 
-// Until tries until do returns nil, or an error that wraps one of final, or ctx ends. failed, if any, is called with each
-// error that is not the last.
+// Until calls do until it returns nil or an error that wraps one of final, or until ctx ends. There is no limit on the
+// number of tries. failed, if not nil, is called with every error after which do is retried.
 func Until(ctx context.Context, do func() error, failed func(error), final ...error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = first, longest, 2

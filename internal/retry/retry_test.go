@@ -14,7 +14,7 @@ var (
 	errFinal = errors.New("final")
 )
 
-func TestItIsTriedUntilItIsDone(t *testing.T) {
+func TestUntilRetriesUntilSuccess(t *testing.T) {
 	tries, told := 0, 0
 	require.NoError(t, Until(t.Context(), func() error {
 		if tries++; tries < 3 {
@@ -29,17 +29,17 @@ func TestItIsTriedUntilItIsDone(t *testing.T) {
 	require.Equal(t, 2, told)
 }
 
-func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
+func TestUntilDoesNotRetryAFinalError(t *testing.T) {
 	tries := 0
 	err := Until(t.Context(), func() error {
 		tries++
 		return fmt.Errorf("record: %w", errFinal)
-	}, func(error) { t.Error("there is no next try") }, errAway, errFinal)
+	}, func(error) { t.Error("failed was called, but a final error is not retried") }, errAway, errFinal)
 	require.ErrorIs(t, err, errFinal)
 	require.Equal(t, 1, tries)
 }
 
-func TestItEndsWithItsContext(t *testing.T) {
+func TestUntilEndsWithItsContext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	require.ErrorIs(t, Until(ctx, func() error {
 		end()

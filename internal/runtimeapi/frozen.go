@@ -1,5 +1,5 @@
 package runtimeapi
 
-// Frozen is implemented by the codec of a group table whose decoded values leave the bytes that they were decoded from
-// as they are, and by all who handle them: the store then need not copy a row for each callback that reads it.
+// Frozen is implemented by the codec of a group table if neither its decoded values nor the code that handles them change
+// the bytes that they were decoded from. The store then does not copy a row for each callback that reads it.
 type Frozen interface{ FrozenRows() }

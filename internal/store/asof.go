@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AsOf is the time given to the last SetAsOf, in milliseconds; ok is false for a store that never had one. A row that was
-// deleted before it is not in the store, however little the changelog still says of the deletion.
+// AsOf returns the time given to the last SetAsOf, with millisecond precision; ok is false if there was none. A row that
+// was deleted before that time is not in the store, even if compaction has removed its tombstone.
 func (s *Store) AsOf() (at time.Time, ok bool, err error) {
 	err = s.alive(func() error {
 		var ms int64
@@ -18,9 +18,9 @@ func (s *Store) AsOf() (at time.Time, ok bool, err error) {
 	return at, ok, err
 }
 
-// SetAsOf stores that the changelog ended before the offset end at a time, if everything before end is in the base. It
-// reports whether it is; if not, it stores nothing, and may be called again after a Flush. An empty store is as of the
-// time at which the reading of its changelog begins, with end 0.
+// SetAsOf stores the time at which the changelog ended before the offset end, if everything before end is in the base. It
+// reports whether that is so; if not, it stores nothing, and may be called again after a Flush. For an empty store, give
+// the time at which the reading of its changelog begins, and end 0.
 func (s *Store) SetAsOf(at time.Time, end int64) (reached bool, err error) {
 	err = s.alive(func() error {
 		s.mu.RLock()
@@ -49,11 +49,11 @@ func (s *Store) Empty() (empty bool, err error) {
 	return empty && err == nil, err
 }
 
-// removed is the end of the name that the directory of a store has while it is removed.
+// removed is the suffix of a store's directory while it is being removed.
 const removed = ".removed"
 
-// Remove deletes the directory of a closed store. A crash in the middle leaves the whole store or none: what is left of
-// the files is deleted by the next Open of path.
+// Remove deletes the directory of a closed store. After a crash in the middle, path holds either the complete store or
+// nothing; the next Open of path deletes the remaining files.
 func Remove(path string) error {
 	err := os.RemoveAll(path + removed)
 	if err == nil {

@@ -8,23 +8,23 @@ import (
 
 // backing holds the state of the last flushed cut. It is safe for concurrent use.
 type backing interface {
-	// get returns a key's value, which nobody may change; ok is false where there is none.
+	// get returns a key's value, which the caller must not change; ok is false if there is none.
 	get(key string) (value []byte, ok bool, err error)
 	has(key string) (bool, error)
-	// write applies a layer, its offset included, all or nothing. One call at a time; it keeps the values, not the rest.
+	// write applies a layer atomically, its offset included. Calls must not overlap. It keeps the values but not the layer.
 	write(l *layer) error
-	// offset is the offset of the last layer that had one, or noOffset.
+	// offset returns the offset of the last layer that had one, or noOffset.
 	offset() (int64, error)
-	// asOf is what setAsOf stored last, in milliseconds since the epoch; ok is false where there is none.
+	// asOf returns what setAsOf stored last, in milliseconds since the epoch; ok is false if there is none.
 	asOf() (ms int64, ok bool, err error)
-	// setAsOf never becomes durable ahead of the layers that were written before it.
+	// setAsOf stores a time. It never becomes durable before the layers that were written before it.
 	setAsOf(ms int64) error
-	// scan reads a snapshot in the order of keys, from start, to before limit; nil and empty are no bound.
+	// scan reads a snapshot of the keys in [start, limit) in their order; a nil or empty bound is none.
 	scan(start, limit []byte) cursor
 	close() error
 }
 
-// cursor stands before the first pair of a snapshot. Keys and values are valid until it moves.
+// cursor reads the pairs of a snapshot. It starts before the first pair. Keys and values are valid until it moves.
 type cursor interface {
 	next() bool
 	seek(key []byte) bool

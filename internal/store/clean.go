@@ -2,20 +2,20 @@ package store
 
 import "github.com/hashicorp/golang-lru/v2/simplelru"
 
-// clean keeps what the base has for the keys that were asked for or written last: a session's next event comes soon, and
-// LevelDB takes longer to find its row than the event takes to be applied. It is guarded by the store's mutex.
+// clean caches the base's values of the keys that were read or written most recently: a session's next event follows soon,
+// and LevelDB takes longer to find its row than the event takes to be applied. It is guarded by the store's mutex.
 type clean struct {
 	rows *simplelru.LRU[string, []byte]
 	size int
-	// writes counts the layers that reached the base. What was read before one of them may be old after it.
+	// writes counts the layers that were written to the base. A value that was read before one of them may be stale after it.
 	writes int64
 }
 
 const (
-	// cleanBytes bounds the rows of a partition that are kept; a larger one than cleanRow is not worth its place.
+	// cleanBytes bounds the size of the cache of a partition. Rows larger than cleanRow are not cached.
 	cleanBytes = 1 << 20
 	cleanRow   = 16 << 10
-	// cleanEntry is what a row costs beside its bytes.
+	// cleanEntry is the overhead of a row beside its bytes.
 	cleanEntry = 200
 )
 
@@ -31,14 +31,14 @@ func cleanSize(key string, value []byte) int { return len(key) + len(value) + cl
 
 func (c *clean) get(key string) ([]byte, bool) { return c.rows.Get(key) }
 
-// read keeps a row that was read from the base when it had so many writes.
+// read caches a row that was read from the base when writes had the given value; it drops the row if writes has changed.
 func (c *clean) read(key string, value []byte, writes int64) {
 	if writes == c.writes {
 		c.put(key, value)
 	}
 }
 
-// written takes over what a layer has brought to the base.
+// written caches the rows of a layer that was written to the base.
 func (c *clean) written(l *layer) {
 	c.writes++
 	for key, r := range l.rows {

@@ -6,10 +6,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// Seal ends the cut: what was written since the last one becomes part of the cuts that Flush writes, and reads go on seeing
-// it. The caller sees to it that nothing is in flight: no row is written whose offset is still to be set. Seal is quick
-// and does no I/O. It reports whether there is something new to flush. It does nothing, and a later Seal takes what has
-// gathered, while earlier cuts are being flushed, where nothing was written, before MarkRecovered, and in a store opened
+// Seal ends the running cut: what was written since the last Seal becomes part of the cuts that Flush writes, and reads
+// still see it. The caller makes sure that nothing is in flight: no row is written whose offset is not set yet. Seal does
+// no I/O. It reports whether there is something new to flush. It does nothing while earlier cuts are being flushed (a
+// later Seal takes what has gathered), if nothing was written, before MarkRecovered, after Close, and in a store opened
 // WithThrough.
 func (s *Store) Seal() bool {
 	s.life.RLock()
@@ -33,7 +33,7 @@ func (s *Store) Seal() bool {
 	return true
 }
 
-// SetSealedOffset says that the changelog up to offset is in the rows of the sealed cut, and in no later ones. Where
+// SetSealedOffset records that the changelog up to offset is in the rows of the sealed cuts, and not in later rows. If
 // nothing is sealed it is SetOffset.
 func (s *Store) SetSealedOffset(offset int64) error {
 	sealed := false
@@ -51,22 +51,22 @@ func (s *Store) SetSealedOffset(offset int64) error {
 	return s.SetOffset(offset)
 }
 
-// Flush writes the sealed cuts to the base as one batch. It may run beside every other method, and writes nothing where
-// nothing is sealed. After an error the cuts are still sealed and Flush may be called again.
+// Flush writes the sealed cuts to the base as one batch, and writes nothing if nothing is sealed. It may run concurrently
+// with every other method. After an error the cuts are still sealed and Flush may be called again.
 func (s *Store) Flush() error { return s.alive(s.flush) }
 
-// Heavy reports whether what is sealed is as much as is written at a time while a store is recovered.
+// Heavy reports whether the sealed cuts have reached the size of a batch: 1000 rows or 1 MiB.
 func (s *Store) Heavy() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.sealed != nil && s.sealed.full(1)
 }
 
-// Discard forgets what was written since the last Seal, its offset and its deadlines included. It does nothing before
+// Discard drops what was written since the last Seal, its offset and its deadlines included. It does nothing before
 // MarkRecovered and in a store opened WithThrough, whose writes are committed.
 func (s *Store) Discard() error {
 	return s.alive(func() error {
-		s.writing.Lock() // the base stands still
+		s.writing.Lock() // the base does not change
 		defer s.writing.Unlock()
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -89,15 +89,14 @@ func (s *Store) Discard() error {
 	})
 }
 
-// Pending is what the open layer holds: its keys, and the bytes of keys and values. A runtime whose flushes fall behind
-// the writes may shut its gate by it.
+// Pending returns the size of the open layer: the number of its keys, and the bytes of keys and values.
 func (s *Store) Pending() (rows, bytes int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.open.rows), s.open.bytes
 }
 
-// MarkRecovered writes what recovery has left to write; from here on writes go into the layer.
+// MarkRecovered writes what recovery has not written yet. Later writes go into the open layer.
 func (s *Store) MarkRecovered() error {
 	return s.alive(func() error {
 		if err := s.settle(); err != nil {
@@ -113,8 +112,8 @@ func (s *Store) MarkRecovered() error {
 	})
 }
 
-// Close writes what is committed by definition, forgets open and sealed layers, ends the store's iterators and gives
-// the path free. It waits for calls that run, Flush among them. Later calls do nothing.
+// Close writes what is committed by definition, discards the open and sealed layers, ends the store's iterators and
+// releases the path. It waits for methods that are running, Flush included. Further calls of Close do nothing.
 func (s *Store) Close() error {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -130,7 +129,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.base.close())
 }
 
-// settle spills where what is written is committed by definition.
+// settle spills if writes are committed by definition.
 func (s *Store) settle() error {
 	s.mu.RLock()
 	committed := s.committed()
@@ -143,7 +142,7 @@ func (s *Store) settle() error {
 
 // spill writes committed rows to the base.
 func (s *Store) spill() error {
-	if err := s.flush(); err != nil { // what an earlier spill could not write
+	if err := s.flush(); err != nil { // the layer that an earlier spill could not write
 		return err
 	}
 	s.mu.Lock()
@@ -193,7 +192,7 @@ func (s *Store) flush() error {
 	return nil
 }
 
-// below is a key's row under the open layer.
+// below returns a key's row without the open layer.
 func (s *Store) below(key string) (row, error) {
 	if s.sealed != nil {
 		if r, ok := s.sealed.rows[key]; ok {

@@ -11,13 +11,13 @@ import (
 // Iterator returns an iterator over a snapshot of the whole store, in the order of keys.
 func (s *Store) Iterator() (storage.Iterator, error) { return s.IteratorWithRange(nil, nil) }
 
-// IteratorWithRange returns an iterator over a snapshot of the keys from start to before limit, in their order; a start
-// or limit that is nil or empty is no bound. The snapshot costs a copy of the layers' keys in range, not of the base.
+// IteratorWithRange returns an iterator over a snapshot of the keys in [start, limit), in their order; a nil or empty
+// bound is none. The snapshot copies the layers' keys in the range, but not the base.
 //
-// Parts of rows are left out: a visitor sees a row once, under its key. The iterator stands before the first pair. Value returns a copy. Goka's documentation and its own code disagree on
-// what follows a Seek; both work here: after a Seek that found a pair, Key and Value are that pair's, and Next yields
-// that pair too if neither was called since, else the following one. Closing the store ends its iterators with
-// ErrClosed. An iterator is for one goroutine.
+// Parts of rows are left out: a visitor sees a row once, under its key. The iterator starts before the first pair. Value
+// returns a copy. Goka's documentation and its code disagree on what follows a Seek; both work here: after a Seek that
+// found a pair, Key and Value are that pair's, and Next yields that pair too if neither was called since, otherwise the
+// following one. Closing the store ends its iterators with ErrClosed. An iterator must be used by one goroutine only.
 func (s *Store) IteratorWithRange(start, limit []byte) (storage.Iterator, error) {
 	it := &iterator{store: s, start: bytes.Clone(start)}
 	err := s.alive(func() error {
@@ -38,7 +38,7 @@ func (s *Store) IteratorWithRange(start, limit []byte) (storage.Iterator, error)
 	return it, nil
 }
 
-// overlay is what open and sealed layer hold of a range, the open one above; s.mu is held.
+// overlay returns the layers' pairs in a range; the open layer hides the sealed one. s.mu is held.
 func (s *Store) overlay(start, limit []byte) []pair {
 	var over []pair
 	for k, r := range s.open.rows {
@@ -67,22 +67,22 @@ type iterator struct {
 
 	at      int  // the next pair of over
 	started bool // base was moved
-	inBase  bool // base stands on a pair
+	inBase  bool // base is at a pair
 	where   place
-	sought  bool // Seek found the current pair and nobody has looked at it yet
+	sought  bool // Seek found the current pair, and neither Key nor Value was called since
 	err     error
 }
 
-// place is where the current pair stands.
+// place is where the current pair is.
 type place int
 
 const (
 	nowhere place = iota
 	inOver        // over[at-1]
-	onBase        // where base stands
+	onBase        // the current pair of base
 )
 
-// Next moves to the next pair.
+// Next moves to the next pair. It reports whether there is one.
 func (it *iterator) Next() (ok bool) {
 	it.live(func() {
 		if it.sought {
@@ -94,7 +94,7 @@ func (it *iterator) Next() (ok bool) {
 	return ok
 }
 
-// Seek moves to the first pair whose key is not before key, forwards or backwards.
+// Seek moves, forwards or backwards, to the first pair whose key is not before key. It reports whether there is one.
 func (it *iterator) Seek(key []byte) (ok bool) {
 	it.live(func() {
 		if bytes.Compare(key, it.start) < 0 {
@@ -108,7 +108,7 @@ func (it *iterator) Seek(key []byte) (ok bool) {
 	return ok
 }
 
-// Key is the current pair's key, valid until the iterator moves; nil where there is none.
+// Key returns the current pair's key, valid until the iterator moves, or nil if there is none.
 func (it *iterator) Key() (key []byte) {
 	it.live(func() {
 		it.sought = false
@@ -122,7 +122,7 @@ func (it *iterator) Key() (key []byte) {
 	return key
 }
 
-// Value is a copy of the current pair's value; nil where there is none.
+// Value returns a copy of the current pair's value, or nil if there is none.
 func (it *iterator) Value() (value []byte, err error) {
 	it.live(func() {
 		it.sought = false
@@ -136,10 +136,10 @@ func (it *iterator) Value() (value []byte, err error) {
 	return value, it.err
 }
 
-// Err is what ended the iteration early, if anything did.
+// Err returns the error that ended the iteration early, or nil.
 func (it *iterator) Err() error { return it.err }
 
-// Release gives the snapshot free; the iterator is at its end then. It may be called again.
+// Release releases the snapshot and ends the iteration. It may be called again.
 func (it *iterator) Release() {
 	it.live(func() {
 		it.base.release()
@@ -160,7 +160,7 @@ func (it *iterator) live(f func()) {
 	}
 }
 
-// step moves to the next row of the merged order; parts of rows are not seen.
+// step moves to the next row of the merged order and skips parts of rows.
 func (it *iterator) step() bool {
 	for it.stepAny() {
 		if it.where == inOver && !runtimeapi.IsPart(it.over[it.at-1].key) ||
@@ -177,7 +177,7 @@ func (it *iterator) stepAny() bool {
 	}
 	it.where = nowhere
 	for {
-		order := 0 // of the next pair of over against the one base stands on
+		order := 0 // of the next pair of over against the current one of base
 		switch {
 		case it.at == len(it.over) && !it.inBase:
 			it.err = it.base.err()

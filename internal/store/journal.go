@@ -9,8 +9,8 @@ import (
 	ldb "github.com/syndtr/goleveldb/leveldb/storage"
 )
 
-// neverFilled reports whether the files are what a crash leaves that came before LevelDB was created: no entry point,
-// and nothing that could hold a row.
+// neverFilled reports whether the files are those of a crash during the creation of LevelDB: no CURRENT file, and no file
+// that could hold a row.
 func neverFilled(files ldb.Storage) bool {
 	if _, err := files.GetMeta(); !os.IsNotExist(err) {
 		return false
@@ -29,9 +29,9 @@ func removeManifests(files ldb.Storage) error {
 	return err
 }
 
-// tornAtEnd reports whether journals and manifest are whole but for their end, which is what a crash in the middle of a
-// write leaves: dropping the end takes the store back to an earlier cut. Whole records behind damage mean that cuts in
-// the middle are lost.
+// tornAtEnd reports whether journals and manifest are damaged only at their end, as after a crash in the middle of a
+// write: dropping the end takes the store back to an earlier cut. Complete records after the damage mean that cuts in the
+// middle are lost.
 func tornAtEnd(files ldb.Storage) bool {
 	torn := false
 	for _, kind := range []ldb.FileType{ldb.TypeManifest, ldb.TypeJournal} {
@@ -51,12 +51,12 @@ func tornAtEnd(files ldb.Storage) bool {
 	return torn
 }
 
-// drops is told by the journal's reader that it drops something.
+// drops records whether the journal's reader has dropped something.
 type drops struct{ any bool }
 
 func (d *drops) Drop(error) { d.any = true }
 
-// read reads a file to its end and reports whether no whole record came behind a drop, in this file or an earlier one.
+// read reads a file to its end and reports whether no complete record follows a drop, in this file or an earlier one.
 func (d *drops) read(files ldb.Storage, fd ldb.FileDesc) bool {
 	file, err := files.Open(fd)
 	if err != nil {

@@ -7,11 +7,11 @@ type row struct {
 	timed bool
 }
 
-// layer is what was written since a cut.
+// layer holds what was written since a cut.
 type layer struct {
 	rows   map[string]row
 	bytes  int   // of keys and values
-	offset int64 // of the changelog that rows are covered by; noOffset: none
+	offset int64 // the changelog offset that covers the rows; noOffset: none
 }
 
 const noOffset = -1
@@ -32,7 +32,7 @@ func (l *layer) put(key string, r row) {
 	l.bytes += len(key) + len(r.value)
 }
 
-// take puts what a later layer has over what is here.
+// take applies a later layer to this one.
 func (l *layer) take(later *layer) {
 	for key, r := range later.rows {
 		l.put(key, r)
@@ -42,13 +42,13 @@ func (l *layer) take(later *layer) {
 
 func (l *layer) empty() bool { return len(l.rows) == 0 && l.offset == noOffset }
 
-// full reports whether committed rows should be written now, n times the ordinary size of a batch being reached.
+// full reports whether the layer has reached n times the size of a batch, so that committed rows should be written now.
 func (l *layer) full(n int) bool { return len(l.rows) >= n*batchRows || l.bytes >= n*batchBytes }
 
 const (
 	batchRows  = 1000
 	batchBytes = 1 << 20
-	// recycledRows is the largest layer that is used again: a map never shrinks, and clearing a large one for a cut of
-	// one row would cost more than a new one.
+	// recycledRows is the number of rows of the largest layer that is reused: a map never shrinks, and clearing a large one
+	// for a cut of one row would cost more than a new one.
 	recycledRows = 128
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// The first byte of a key in LevelDB says what the rest is. So a user's key may be anything, and the deadlines lie side
-// by side: an index of few deadlines over many rows is read without the rows.
+// The first byte of a key in LevelDB says what the rest is. A user's key may therefore be any bytes, and the deadlines are
+// contiguous: the due-index is read without reading the rows.
 const (
 	metaSpace     = 0 // the rest names a fact about the store
 	deadlineSpace = 1 // the rest is a user's key; the value is its deadline
@@ -29,8 +29,8 @@ const (
 var (
 	formatKey = []byte("\x00format") // the version of this layout
 	offsetKey = []byte("\x00offset") // the changelog offset that the rows are at
-	asOfKey   = []byte("\x00asof")   // when the rows were known to be at the end of the changelog
-	timedKey  = []byte("\x00timed")  // there while every row's deadline has a row of its own
+	asOfKey   = []byte("\x00asof")   // the last time at which the rows were known to be at the end of the changelog
+	timedKey  = []byte("\x00timed")  // present while every row's deadline has a row of its own
 )
 
 const formatVersion = 1
@@ -47,35 +47,36 @@ type level struct {
 const (
 	// keptBatch is how many bytes of a batch are kept for the next one.
 	keptBatch = 256 << 10
-	// batchEntry is what a row costs in a batch beside its bytes, the row of its deadline included but for its key.
+	// batchEntry is the overhead of a row in a batch beside its bytes; it includes the row of its deadline except its key.
 	batchEntry = 96
 )
 
 func options(strict opt.Strict) *opt.Options {
 	return &opt.Options{
-		Filter: filter.NewBloomFilter(10), // most keys a table is asked for first are new
+		Filter: filter.NewBloomFilter(10), // most keys that are not in the layers are new
 		Strict: opt.DefaultStrict | strict,
-		// Compressing long histories took a fifth of a processor's time; what is asked for often is in the layers, or kept
-		// decoded by whoever asks.
+		// Compressing long histories took a fifth of a processor's time. Rows that are read often are in the layers, or
+		// callers keep them decoded.
 		Compression: opt.NoCompression,
-		// There is a database a partition: LevelDB's own sizes would make a processor of sixteen hold 250 MB.
+		// There is one database per partition: with LevelDB's default sizes a processor of sixteen partitions would use
+		// 250 MB.
 		WriteBuffer:        1 << 20,
 		BlockCacheCapacity: 1 << 20,
-		// LevelDB's own bounds let a recovery wait for compactions more than for anything else.
+		// With LevelDB's default triggers a recovery spends most of its time waiting for compactions.
 		WriteL0SlowdownTrigger: 32,
 		WriteL0PauseTrigger:    48,
-		// LevelDB's transactions keep locks where they fail, which its Close waits for: a full disk would hang a unit.
+		// LevelDB's transactions keep their locks when they fail, and its Close waits for them: a full disk would hang a unit.
 		DisableLargeBatchTransaction: true,
 	}
 }
 
-// openFiles opens the database of a directory, creating both.
+// openFiles opens the database in a directory. It creates both if they do not exist.
 func openFiles(path string) (*level, error) {
-	// LevelDB would let everybody read what people told their agents.
+	// LevelDB would make the directory readable by every user of the machine, with the conversations in it.
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("store: create %s: %w", path, err)
 	}
-	if err := os.RemoveAll(path + removed); err != nil { // Remove did not get that far
+	if err := os.RemoveAll(path + removed); err != nil { // left by a Remove that was interrupted
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	files, err := ldb.OpenFile(path, false)
@@ -86,7 +87,8 @@ func openFiles(path string) (*level, error) {
 		return nil, fmt.Errorf("store: open %s: %w", path, err)
 	}
 	l := &level{path: path, files: files}
-	// LevelDB by itself skips what is damaged in its journal and goes on after it, which would lose a cut in the middle.
+	// Without the strict options LevelDB skips damaged records of its journal and reads on, which would lose a cut in the
+	// middle.
 	if l.db, err = leveldb.Open(files, options(opt.StrictJournal|opt.StrictManifest)); ldberrors.IsCorrupted(err) {
 		switch {
 		case neverFilled(files):
@@ -131,7 +133,7 @@ func (l *level) write(from *layer) error {
 	batch := &l.batch // copies what it is given
 	if size := from.bytes + len(from.rows)*batchEntry; size > keptBatch {
 		batch = &leveldb.Batch{}
-		if err := batch.Load(make([]byte, 0, size)); err != nil { // else it would grow, and copy, again and again
+		if err := batch.Load(make([]byte, 0, size)); err != nil { // otherwise it would grow and copy repeatedly
 			return l.named("write", err)
 		}
 	} else {
@@ -171,7 +173,7 @@ func (l *level) offset() (int64, error) {
 
 func (l *level) asOf() (int64, bool, error) { return l.meta(asOfKey) }
 
-// setAsOf writes to the journal of the rows: a power loss that takes rows away takes the time with them.
+// setAsOf writes to the same journal as the rows: a power loss that loses rows loses the time too.
 func (l *level) setAsOf(ms int64) error {
 	return l.named("write", l.db.Put(asOfKey, number(ms), nil))
 }
@@ -202,7 +204,7 @@ func (l *level) scan(start, limit []byte) cursor {
 }
 
 func (l *level) cursor(r *util.Range) *levelCursor {
-	// A scan must not push what the callbacks read out of the cache.
+	// A scan must not evict from the cache what callbacks read.
 	return &levelCursor{level: l, it: l.db.NewIterator(r, &opt.ReadOptions{DontFillCache: true})}
 }
 
@@ -223,7 +225,7 @@ func inSpace(space byte, key string) []byte {
 	return append(append(make([]byte, 0, 1+len(key)), space), key...)
 }
 
-// named gives an error of LevelDB the path, and the remedy where the files are damaged.
+// named adds the path to an error of LevelDB, and the remedy if the files are damaged.
 func (l *level) named(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// openLevel opens a directory, checks or creates its format, and fills the due-index where there is a deadline
-// function.
+// openLevel opens a directory, checks its format or writes that of a new store, and fills the due-index if there is a
+// deadline function.
 func openLevel(path string, deadline func([]byte) (int64, bool), due *timer.Index) (*level, error) {
 	l, err := openFiles(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func openLevel(path string, deadline func([]byte) (int64, bool), due *timer.Inde
 	return l, nil
 }
 
-// checkFormat writes the version of a new store and refuses what this code does not understand.
+// checkFormat writes the version of a new store and returns an error for a format that this code cannot read.
 func (l *level) checkFormat() error {
 	version, ok, err := l.meta(formatKey)
 	switch {
@@ -47,20 +47,20 @@ func (l *level) checkFormat() error {
 	switch filled := all.next(); {
 	case all.err() != nil:
 		return all.err()
-	case filled: // stock Goka's, for one
+	case filled: // for example one of stock Goka
 		return l.damaged("the database there is not a store of this module")
 	}
 	return l.named("write", l.db.Put(formatKey, number(formatVersion), nil))
 }
 
-// openDeadlines fills the due-index from the rows of deadlines. Where the store was last open without a deadline
-// function, those rows are computed first.
+// openDeadlines fills the due-index from the rows of deadlines. If the store was last open without a deadline function, it
+// computes those rows first.
 func (l *level) openDeadlines(deadline func([]byte) (int64, bool), due *timer.Index) error {
 	_, timed, err := l.meta(timedKey)
 	switch l.timed = deadline != nil; {
 	case err != nil:
 		return err
-	case !l.timed && timed: // from here on the rows of deadlines grow stale
+	case !l.timed && timed: // from here on the rows of deadlines are not updated
 		return l.named("write", l.db.Delete(timedKey, nil))
 	case !l.timed:
 		return nil
@@ -76,12 +76,13 @@ func (l *level) openDeadlines(deadline func([]byte) (int64, bool), due *timer.In
 			due.Set(string(rows.key()), int64(binary.BigEndian.Uint64(v)))
 			continue
 		}
-		return l.damaged("a deadline that is no number")
+		return l.damaged("a deadline is not 8 bytes long")
 	}
 	return rows.err()
 }
 
-// computeDeadlines writes the rows of deadlines anew from the rows, and says so last: after a crash it is done again.
+// computeDeadlines rewrites the rows of deadlines from the rows. It writes timedKey last, so that it runs again after a
+// crash.
 func (l *level) computeDeadlines(deadline func([]byte) (int64, bool)) error {
 	var batch leveldb.Batch
 	write := func(atLeast int) error {

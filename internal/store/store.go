@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// Layered is what the runtime needs of a store beyond what Goka needs.
+// Layered is the interface of a store that the runtime uses beyond storage.Storage.
 type Layered interface {
 	storage.Storage
 	Seal() bool
@@ -22,9 +22,9 @@ type Layered interface {
 
 var _ Layered = (*Store)(nil)
 
-// Store is a storage.Storage with a layer. It is safe for concurrent use. Keys may be any bytes. A nil value is a
-// deletion, as it is in the changelog; a value of no bytes is a value. The iterators give copies, and so does Get, but
-// where the store is WithShared.
+// Store is a storage.Storage with layers. It is safe for concurrent use. Keys may be any bytes. A nil value deletes the
+// key, as in the changelog; an empty value is a value. Iterators return copies, and so does Get unless the store is
+// WithShared.
 type Store struct {
 	path     string // "" in memory
 	through  bool
@@ -33,18 +33,18 @@ type Store struct {
 	due      *timer.Index
 	base     backing
 
-	// life is held for reading by every call, and for writing by Close.
+	// life is read-locked by every method, and write-locked by Close.
 	life   sync.RWMutex
 	closed bool
 
 	mu        sync.RWMutex // the fields below
 	recovered bool
 	open      *layer
-	sealed    *layer // of cuts that are not in the base; nil: there are none
+	sealed    *layer // of sealed cuts that are not in the base; nil: there are none
 	flushing  bool   // sealed is being written
 	spare     *layer // an empty one, or nil
 	flushed   int64  // offset of the base
-	clean     *clean // nil: the base is in memory, or the store is not recovered, or has no layers
+	clean     *clean // nil if the base is in memory, or the store is not recovered or has no layers
 
 	writing sync.Mutex // one writer of the base at a time
 
@@ -52,15 +52,15 @@ type Store struct {
 	iterators map[*iterator]struct{}
 }
 
-// InMemory returns an empty store without a disk.
+// InMemory returns an empty store in memory.
 func InMemory(opts ...Option) *Store {
 	s := newStore("", opts)
 	s.base = newMemory()
 	return s
 }
 
-// Open opens or creates the LevelDB at path. It blocks while LevelDB replays its journal and the due-index is read.
-// Errors are ErrInUse, ErrDamaged and ErrNewerFormat, naming path, and those of the file system.
+// Open opens or creates the LevelDB at path. It blocks while LevelDB replays its journal and the due-index is read. Its
+// errors name path and wrap ErrInUse, ErrDamaged, ErrNewerFormat or an error of the file system.
 func Open(path string, opts ...Option) (*Store, error) {
 	s := newStore(path, opts)
 	base, err := openLevel(path, s.deadline, s.due)
@@ -74,8 +74,9 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Reopen returns an open store over the rows that a closed store in memory had at its last flush, with its options; s is
-// used up. It is an error where s is open, has a path (its directory can be opened again) or was reopened before.
+// Reopen returns an open store with the rows that the closed in-memory store s had at its last flush, and with its
+// options; s must not be used afterwards. The error wraps ErrReopen if s is open, has a path (open its directory instead)
+// or was reopened before.
 func (s *Store) Reopen() (*Store, error) {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -115,14 +116,14 @@ func newStore(path string, opts []Option) *Store {
 	return s
 }
 
-// Path is the directory of the store, empty where it is in memory.
+// Path returns the directory of the store, or "" if it is in memory.
 func (s *Store) Path() string { return s.path }
 
-// Due is the index of the deadlines of the store's rows as they read now, the open layer included. It is empty without
+// Due returns the index of the deadlines of the store's current rows, the open layer included. It is empty without
 // WithDeadline, and complete once the store is recovered.
 func (s *Store) Due() *timer.Index { return s.due }
 
-// Open does nothing: a Store is open when it is made.
+// Open does nothing: a Store is open when it is created. It returns ErrClosed after Close.
 func (s *Store) Open() error { return s.alive(func() error { return nil }) }
 
 // Has reports whether a key has a value.
@@ -141,7 +142,7 @@ func (s *Store) Has(key string) (has bool, err error) {
 	return has, err
 }
 
-// Get returns a key's value, or nil where it has none: a copy, but where the store is WithShared.
+// Get returns a key's value, or nil if it has none. The value is a copy unless the store is WithShared.
 func (s *Store) Get(key string) ([]byte, error) {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -155,7 +156,7 @@ func (s *Store) Get(key string) ([]byte, error) {
 	return value, err
 }
 
-// find looks a key up, in the layers first. What it returns is not the caller's own.
+// find looks a key up, in the layers first. It returns the stored bytes, not a copy.
 func (s *Store) find(key string) ([]byte, error) {
 	s.mu.Lock()
 	if r, ok := s.layered(key); ok {
@@ -182,8 +183,9 @@ func (s *Store) find(key string) ([]byte, error) {
 	return value, err
 }
 
-// Set writes a value; nil deletes the key. A recovered store keeps the value, which must not be changed any more. Before
-// that, and opened WithThrough, it copies it: what is read from a changelog is a piece of a large response.
+// Set writes a value; nil deletes the key. A recovered store keeps the value: the caller must not change it afterwards.
+// Before MarkRecovered, and in a store opened WithThrough, Set copies the value, since a value read from a changelog is a
+// slice of a large response.
 func (s *Store) Set(key string, value []byte) error {
 	s.mu.RLock()
 	keep := !s.committed()
@@ -194,10 +196,11 @@ func (s *Store) Set(key string, value []byte) error {
 	return s.write(key, row{value: value})
 }
 
-// Delete deletes a key, if it is there.
+// Delete deletes a key, if it exists.
 func (s *Store) Delete(key string) error { return s.write(key, row{}) }
 
-// GetOffset returns the highest offset set, or stored by an earlier life of the store, or def where there is none.
+// GetOffset returns the highest changelog offset that was set, also before the store was last opened, or def if there is
+// none.
 func (s *Store) GetOffset(def int64) (offset int64, err error) {
 	err = s.alive(func() error {
 		s.mu.RLock()
@@ -211,8 +214,8 @@ func (s *Store) GetOffset(def int64) (offset int64, err error) {
 	return offset, err
 }
 
-// SetOffset says that the changelog up to offset is in the store. A lower one than before changes nothing. It is stored
-// in the batch of the rows it covers, never ahead of them.
+// SetOffset records that the changelog up to offset is in the store. An offset lower than before changes nothing. It is
+// stored in the same batch as the rows that it covers, never before them.
 func (s *Store) SetOffset(offset int64) error {
 	return s.alive(func() error {
 		s.mu.Lock()
@@ -239,7 +242,7 @@ func (s *Store) write(key string, r row) error {
 		s.mu.Lock()
 		s.open.put(key, r)
 		s.index(key, r)
-		// The offset that covers this row comes next: leave it the time to get into the same batch.
+		// The offset that covers this row is set next: a limit of two batches lets it get into the same batch.
 		full := s.committed() && s.open.full(2)
 		s.mu.Unlock()
 		if full {
@@ -249,7 +252,7 @@ func (s *Store) write(key string, r row) error {
 	})
 }
 
-// index brings the due-index in line with a row; s.mu is held, so that the last writer of a row decides.
+// index updates the due-index for a row; s.mu is held, so that the last writer of a row decides.
 func (s *Store) index(key string, r row) {
 	switch {
 	case s.deadline == nil, runtimeapi.IsPart(key):
@@ -269,10 +272,10 @@ func (s *Store) layered(key string) (row, bool) {
 	return r, ok
 }
 
-// committed reports whether what is written now is committed by definition; s.mu is held.
+// committed reports whether writes are committed by definition at this time; s.mu is held.
 func (s *Store) committed() bool { return s.through || !s.recovered }
 
-// newest is the highest offset of base and layers; s.mu is held.
+// newest returns the highest offset of base and layers; s.mu is held.
 func (s *Store) newest() int64 {
 	n := max(s.flushed, s.open.offset)
 	if s.sealed != nil {
@@ -281,7 +284,7 @@ func (s *Store) newest() int64 {
 	return n
 }
 
-// alive runs f unless the store is closed, and keeps it from being closed meanwhile.
+// alive runs f unless the store is closed, and delays Close until f has returned.
 func (s *Store) alive(f func() error) error {
 	s.life.RLock()
 	defer s.life.RUnlock()
@@ -308,7 +311,7 @@ func dueOf(deadline func([]byte) (int64, bool), row []byte) (ms int64, ok bool, 
 	return ms, ok, nil
 }
 
-// copied keeps the difference between no value and a value of no bytes.
+// copied copies a value. It keeps the difference between nil and an empty value.
 func copied(v []byte) []byte {
 	if v == nil {
 		return nil

@@ -6,9 +6,10 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// WithEdge returns the graph with the virtual timer topic as an input, where the codec of its table is Timed: Goka needs
-// the edge for its callback and its statistics. A graph that has it, or that has no deadlines, is returned as it is;
-// timed is nil for the latter. An edge of a topic that is both input and output keeps the output's codec, as in Goka.
+// WithEdge returns the graph with the virtual timer topic as an additional input if the codec of its table is Timed: Goka
+// needs the edge for its callback and its statistics. A graph that already has the edge, or that has no deadlines, is
+// returned unchanged; timed is nil if it has no deadlines. A topic that is both input and output keeps the output's codec,
+// as in Goka.
 func WithEdge(graph *goka.GroupGraph) (with *goka.GroupGraph, timed Timed) {
 	table := graph.GroupTable()
 	if table == nil {
@@ -23,7 +24,7 @@ func WithEdge(graph *goka.GroupGraph) (with *goka.GroupGraph, timed Timed) {
 		return graph, timed
 	}
 	edge := goka.Input(goka.Stream(topic), Codec{}, func(ctx goka.Context, message any) {
-		timed.OnDeadline(ctx, message.(Due)) // Codec decodes to nothing else
+		timed.OnDeadline(ctx, message.(Due)) // Codec always decodes to a Due
 	})
 	return goka.DefineGroup(graph.Group(), append(graph.AllEdges(), edge)...), timed
 }

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// Entry is one deadline that has come.
+// Entry is one deadline that is due.
 type Entry struct {
 	Key string
 	Ms  int64 // since the epoch
 }
 
-// Index is the due-index of one partition: it holds one deadline per key and gives out those that have come, earliest
-// first, equal ones by key. It is safe for concurrent use: the partition's goroutine writes, a pump pops. Set and
-// Remove cost O(log n), a sweep O(due log n), which is one comparison where nothing is due. Use NewIndex.
+// Index is the due-index of one partition: it holds one deadline per key and returns those that are due, earliest first,
+// equal ones by key. It is safe for concurrent use: the partition's goroutine writes, the pump of its timer claim pops.
+// Set and Remove cost O(log n), PopDue O(due log n), which is one comparison if nothing is due. Use NewIndex.
 type Index struct {
 	mu    sync.Mutex
-	heap  []node           // a heap of four children a node
-	slots []slot           // what a node stands for; nodes move, slots stay
+	heap  []node           // a heap with four children per node
+	slots []slot           // the keys of the nodes; nodes move, slots do not
 	free  []int32          // slots without a node
 	of    map[string]int32 // the slot of a key
 }
@@ -34,15 +34,15 @@ type slot struct {
 
 const (
 	children = 4
-	// spare is how many slots an index that became empty may keep for its next keys.
+	// spare is the most slots that an index keeps for reuse when it becomes empty.
 	spare = 1024
 )
 
 // NewIndex returns an empty index.
 func NewIndex() *Index { return &Index{of: map[string]int32{}} }
 
-// Set makes ms the deadline of key, in place of the one it had. A key that was handed out by PopDue is armed again,
-// even if ms is what it was.
+// Set replaces the deadline of key by ms, in milliseconds since the epoch. A key that PopDue has returned is armed again,
+// even if ms is unchanged.
 func (x *Index) Set(key string, ms int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -58,7 +58,7 @@ func (x *Index) Set(key string, ms int64) {
 	x.up(len(x.heap) - 1)
 }
 
-// Remove forgets the deadline of key, if it has one.
+// Remove removes the deadline of key, if it has one.
 func (x *Index) Remove(key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,8 +67,8 @@ func (x *Index) Remove(key string) {
 	}
 }
 
-// PopDue hands out the deadlines that are not after now, at most limit of them (none where limit is not positive), and
-// forgets them: a key comes again only after Set is called for it again, or after the index is built anew.
+// PopDue removes and returns the deadlines that are not after now, in milliseconds since the epoch: at most limit of them,
+// none if limit is not positive. A key is returned again only after Set is called for it, or after the index is rebuilt.
 func (x *Index) PopDue(now int64, limit int) []Entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -80,7 +80,7 @@ func (x *Index) PopDue(now int64, limit int) []Entry {
 	return due
 }
 
-// Next is the earliest deadline; ok is false where the index is empty.
+// Next returns the earliest deadline; ok is false if the index is empty.
 func (x *Index) Next() (ms int64, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,7 +90,7 @@ func (x *Index) Next() (ms int64, ok bool) {
 	return x.heap[0].ms, true
 }
 
-// Len is the number of keys with a deadline; those that were handed out do not count.
+// Len returns the number of keys with a deadline; those that PopDue has returned do not count.
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -124,7 +124,7 @@ func (x *Index) drop(pos int) {
 		x.fix(pos)
 	}
 	if last == 0 && len(x.slots) > spare {
-		// A map keeps its size for ever: a peak must not cost its memory until the process ends.
+		// A map never shrinks: release the memory of a peak.
 		x.heap, x.slots, x.free, x.of = nil, nil, nil, map[string]int32{}
 	}
 }

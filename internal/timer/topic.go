@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Topic is the name of a group's virtual timer topic, "{group}-timer". It is an input edge of the group's graph and
-// never exists on a broker.
+// Topic returns the name of a group's virtual timer topic, "{group}-timer". The topic is an input edge of the group's
+// graph and never exists on a broker.
 func Topic(group string) string { return group + "-timer" }
 
 // Codec is the goka.Codec of the virtual timer topic: a Due as eight bytes, its milliseconds since the epoch, big
 // endian. The zero value is ready to use.
 type Codec struct{}
 
-// Encode encodes a Due, whose time is cut to the millisecond. Any other type is an error.
+// Encode encodes a Due, whose time is truncated to the millisecond. Any other type is an error.
 func (Codec) Encode(value any) ([]byte, error) {
 	due, ok := value.(Due)
 	if !ok {
@@ -23,7 +23,7 @@ func (Codec) Encode(value any) ([]byte, error) {
 	return binary.BigEndian.AppendUint64(nil, uint64(due.At.UnixMilli())), nil
 }
 
-// Decode always returns a Due, in UTC, and a nil error: bytes that Encode did not write give the zero Due.
+// Decode always returns a Due, in UTC, and a nil error. Bytes that Encode did not write decode to the zero Due.
 func (Codec) Decode(raw []byte) (any, error) {
 	if len(raw) != 8 {
 		return Due{}, nil

@@ -159,10 +159,10 @@ func refilledTable(f *field) {
 		require.NoError(f, client.EndTransaction(f.ctx, kgo.TryCommit), n)
 		client.Close()
 	}
-	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and made anew", f.dirs["a"])
+	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and recreated", f.dirs["a"])
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
-	f.figure("it ends: %q", "topic was deleted and made anew")
+	f.figure("it ends: %q", "topic was deleted and recreated")
 }
 
 // again are records to be sent once more.

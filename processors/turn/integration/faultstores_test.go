@@ -100,10 +100,10 @@ func recreatedTable(f *field) {
 		f.deleteTopic(admin, f.changelog())
 		f.createTopic(admin, f.changelog(), faultPartitions)
 	})
-	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and made anew", f.dirs["a"])
+	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and recreated", f.dirs["a"])
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
-	f.figure("it ends: %q", "topic was deleted and made anew")
+	f.figure("it ends: %q", "topic was deleted and recreated")
 }
 
 func wrongPartitions(f *field) {

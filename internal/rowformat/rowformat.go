@@ -1,5 +1,6 @@
-// Package rowformat is how the capabilities keep the rows of their group tables: one Protobuf message a key, deterministic, with
-// a version that builds which cannot keep a promise with it refuse, and the earliest deadline in a field of its own.
+// Package rowformat encodes the rows of the capabilities' group tables. A row is one Protobuf message per key, encoded
+// deterministically. It carries a version, so that builds that do not support it can reject it, and its earliest deadline
+// in a field of its own.
 package rowformat
 
 import (
@@ -9,23 +10,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Message is a row.
+// Message is the Protobuf message of a row.
 type Message interface {
 	proto.Message
 	GetVersion() uint32
 }
 
-// fieldDeadline is the number of the field that has a row's earliest deadline, in milliseconds, where rows have one.
+// fieldDeadline is the number of the field with the earliest deadline of a row, in Unix milliseconds. It is optional.
 const fieldDeadline = 2
 
-// Format is that of one capability's rows.
+// Format is the row format of one capability.
 type Format struct {
-	Name    string // of the capability, for errors
-	Version uint32 // that this build writes
-	Newer   error  // is wrapped by the error about a row that a newer build wrote
+	Name    string // name of the capability, for errors
+	Version uint32 // highest version that this build reads
+	Newer   error  // wrapped by the error about a row with a higher version
 }
 
-// Encode writes a row; equal rows have equal bytes.
+// Encode encodes a row. Equal rows have equal bytes.
 func (f Format) Encode(row Message) ([]byte, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(row)
 	if err != nil {
@@ -34,7 +35,7 @@ func (f Format) Encode(row Message) ([]byte, error) {
 	return raw, nil
 }
 
-// Decode reads a row into an empty one, and refuses one of a newer format.
+// Decode decodes raw into row, which must be empty. It rejects a row with a version higher than f.Version.
 func (f Format) Decode(raw []byte, row Message) error {
 	if err := proto.Unmarshal(raw, row); err != nil {
 		return fmt.Errorf("%s: decode row: %w", f.Name, err)
@@ -45,8 +46,8 @@ func (f Format) Decode(raw []byte, row Message) error {
 	return nil
 }
 
-// Deadline reads the earliest deadline of an encoded row; ok is false where it has none, or is no row. It decodes nothing
-// else: it is called for every row that is written or recovered.
+// Deadline reads the earliest deadline of an encoded row, in Unix milliseconds. ok is false if the row has none or cannot
+// be decoded. Only this field is decoded, because Deadline is called for every row that is written or recovered.
 func Deadline(raw []byte) (ms int64, ok bool) {
 	for len(raw) > 0 {
 		field, kind, n := protowire.ConsumeTag(raw)

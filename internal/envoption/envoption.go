@@ -1,4 +1,4 @@
-// Package envoption reads the options of a capability that are whole numbers in the environment.
+// Package envoption reads options of a capability from environment variables that are whole numbers.
 package envoption
 
 import (
@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// MaxMS is the longest duration in milliseconds; half of what fits, since it is added to the time.
+// MaxMS is the longest duration in milliseconds: half of the largest time.Duration, because it is added to a time.
 const MaxMS = math.MaxInt64 / int64(time.Millisecond) / 2
 
-// Variable is an option of type O and the variable that sets it.
+// Variable is an environment variable and the option of type O that it sets. Min and Max are inclusive.
 type Variable[O any] struct {
 	Name     string
 	Min, Max int64
 	Option   func(int64) O
 }
 
-// Names are the variables' names.
+// Names returns the names of variables, in their order.
 func Names[O any](variables []Variable[O]) []string {
 	names := make([]string, len(variables))
 	for i, v := range variables {
@@ -29,8 +29,8 @@ func Names[O any](variables []Variable[O]) []string {
 	return names
 }
 
-// Options are those that the environment sets. A blank variable counts as unset. All bad values are named in one error,
-// which wraps bad.
+// Options returns the options that the environment sets. A blank variable counts as unset. All invalid values are reported
+// in one error, which wraps bad; the valid options are returned too.
 func Options[O any](variables []Variable[O], lookup func(string) (string, bool), bad error) ([]O, error) {
 	var opts []O
 	var errs []error

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/truncate"
 )
 
-func TestTextIsValidAndBounded(t *testing.T) {
+func TestTextIsValidUTF8AndBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw, max := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text")), rapid.IntRange(0, 20).Draw(t, "max")
 		got := truncate.Text(raw, max)
@@ -20,7 +20,7 @@ func TestTextIsValidAndBounded(t *testing.T) {
 	})
 }
 
-func TestWhatIsCutIsMarked(t *testing.T) {
+func TestTruncatedTextIsMarked(t *testing.T) {
 	require.Equal(t, "abc", truncate.Marked("abc", 3))
 	require.Equal(t, "ab…", truncate.Marked("abü", 3))
 	require.Equal(t, "a?", truncate.Text("a\xff", 3))

@@ -28,7 +28,7 @@ func do(t *testing.T, m *memory, key string, value int, keep bool) (int, bool) {
 	return got, repeated
 }
 
-func TestWhatIsKeptIsDoneOnce(t *testing.T) {
+func TestKeptValueIsComputedOnce(t *testing.T) {
 	m, _ := newMemory(10)
 	for i, want := range []int{0, 0, 0} {
 		got, repeated := do(t, m, "a", i, true)
@@ -40,7 +40,7 @@ func TestWhatIsKeptIsDoneOnce(t *testing.T) {
 	require.Equal(t, 2, m.Len())
 }
 
-func TestWhatIsNotKeptIsTriedAgain(t *testing.T) {
+func TestValueThatIsNotKeptIsComputedAgain(t *testing.T) {
 	m, _ := newMemory(10)
 	for i := range 3 {
 		got, repeated := do(t, m, "a", i, false)
@@ -52,7 +52,7 @@ func TestWhatIsNotKeptIsTriedAgain(t *testing.T) {
 	require.Equal(t, 9, got)
 }
 
-func TestMemoryIsBoundedByTimeAndNumber(t *testing.T) {
+func TestMemoryIsBoundedByAgeAndCount(t *testing.T) {
 	m, c := newMemory(2)
 	for i, key := range []string{"a", "b", "c"} {
 		do(t, m, key, i, true)
@@ -66,7 +66,7 @@ func TestMemoryIsBoundedByTimeAndNumber(t *testing.T) {
 	require.Zero(t, m.Len())
 }
 
-func TestOldestValuesAreEvictedBeyondTheBytes(t *testing.T) {
+func TestOldestValuesAreEvictedBeyondTheByteLimit(t *testing.T) {
 	c := clock.NewFake(time.UnixMilli(1_790_000_000_000))
 	m := dedup.NewSized(time.Minute, 100, 10, func(_ string, v int) int64 { return int64(v) }, c)
 	do(t, m, "a", 4, true)
@@ -89,7 +89,7 @@ func TestOldestValuesAreEvictedBeyondTheBytes(t *testing.T) {
 	require.True(t, repeated, "what expired takes no bytes")
 }
 
-func TestValueThatIsTooLargeReachesThoseWhoWait(t *testing.T) {
+func TestValueThatIsTooLargeIsReturnedToWaitingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := dedup.NewSized(time.Minute, 100, 10, func(string, int) int64 { return 11 }, clock.NewFake(time.UnixMilli(1)))
 		release, got := make(chan struct{}), make(chan int, 2)
@@ -100,13 +100,13 @@ func TestValueThatIsTooLargeReachesThoseWhoWait(t *testing.T) {
 				got <- v
 			}()
 		}
-		synctest.Wait() // one tries, the other waits
+		synctest.Wait() // one call runs, the other waits
 		close(release)
 		require.Equal(t, []int{1, 1}, []int{<-got, <-got})
 	})
 }
 
-func TestWhoComesWhileAnotherTriesWaitsForIt(t *testing.T) {
+func TestConcurrentCallWaitsForTheRunningOne(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		m, _ := newMemory(10)
 		begun, release := make(chan struct{}), make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/envoption"
 )
 
-func TestBadValuesAreNamedTogether(t *testing.T) {
+func TestInvalidValuesAreReportedTogether(t *testing.T) {
 	bad := errors.New("bad variable")
 	same := func(n int64) int64 { return n }
 	variables := []envoption.Variable[int64]{

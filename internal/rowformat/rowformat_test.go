@@ -19,7 +19,7 @@ type versioned struct {
 
 func (v *versioned) GetVersion() uint32 { return v.version }
 
-func TestNewerRowsAreRefused(t *testing.T) {
+func TestNewerRowsAreRejected(t *testing.T) {
 	newer := errors.New("newer")
 	f := rowformat.Format{Name: "x", Version: 2, Newer: newer}
 	require.NoError(t, f.Decode(nil, &versioned{version: 2}))
@@ -27,7 +27,7 @@ func TestNewerRowsAreRefused(t *testing.T) {
 	require.ErrorContains(t, f.Decode([]byte{0xff}, &versioned{}), "x: decode row")
 }
 
-func TestDeadlineIsReadAlone(t *testing.T) {
+func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	field := func(dst []byte, n protowire.Number, v uint64) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(dst, n, protowire.VarintType), v)
 	}

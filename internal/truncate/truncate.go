@@ -1,0 +1,28 @@
+// Package truncate limits the length of external text before it is put into a record. A record that the broker rejects
+// for its size would be retried indefinitely.
+package truncate
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Text returns text cut to at most max bytes, between two characters. Invalid UTF-8 is replaced by "?".
+func Text(text string, max int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= max {
+		return text
+	}
+	for !utf8.RuneStart(text[max]) {
+		max--
+	}
+	return text[:max]
+}
+
+// Marked is Text with an ellipsis appended to a text that was longer than max. The ellipsis is not counted in max.
+func Marked(text string, max int) string {
+	if len(text) <= max {
+		return Text(text, max)
+	}
+	return Text(text, max) + "…"
+}
