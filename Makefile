@@ -34,8 +34,14 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## all tests under the race detector, in about six minutes
+test: ## all tests under the race detector, in about five minutes on two cores
 	$(GO) test -race -p 4 -timeout 30m ./...
+
+.PHONY: test-long
+test-long: ## the kill tests and the model test of the turn at their full size, under the race detector
+	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
+	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
+	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: chaos
 chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run, beside workers that drop or answer repeats (KILLS=100 TURNS=500 INSTANCES=1)

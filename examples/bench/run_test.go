@@ -148,7 +148,7 @@ func TestAProcessThatRunsAlreadyIsMeasuredAndLeftAlone(t *testing.T) {
 }
 
 func TestAProcessorThatDiesIsNamed(t *testing.T) {
-	args := append(append([]string{}, small...), "-command", "sleep 0", "-timeout", "1m")
+	args := append(append([]string{}, small...), "-command", "sleep 0", "-timeout", "10s")
 	err := run(t.Context(), args, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "command 1 has ended")
 }

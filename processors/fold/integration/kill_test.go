@@ -26,11 +26,11 @@ func size(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// 200 turns of 200 records under each guarantee, two at a time in each of 20 sessions. The processor is killed at random
+// 60 turns (TURNTABLE_TURNS) of 200 records under each guarantee, two at a time in each of 20 sessions. The processor is killed at random
 // times, always before the last turn has ended.
 func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
-		turns, records, kills := size(t, "TURNTABLE_TURNS", 200), 200, size(t, "TURNTABLE_KILLS", 6)
+		turns, records, kills := size(t, "TURNTABLE_TURNS", 60), 200, size(t, "TURNTABLE_KILLS", 3)
 		const sessions = 20
 		r := newRig(t, guarantee, 4)
 		g := r.run()
