@@ -105,7 +105,7 @@ func (a *ages) build(topic string, partition int32, open func() (*store.Store, e
 		if known {
 			fields = append(fields, zap.Time("as_of", asOf))
 		}
-		a.named(topic, partition).Info("the local store is too old: it is discarded and rebuilt from the topic", fields...)
+		a.named(topic, partition).Info("the local store is too old: it is discarded and read again from the topic", fields...)
 		o.Store, err = discard(s, open)
 		o.rebuilt = true
 	}
