@@ -6,14 +6,15 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// Edges are the codecs by which callbacks write.
+// Edges are the codecs that callbacks write with.
 type Edges struct {
 	outputs map[goka.Stream]goka.Codec
 	table   goka.Codec // nil: there is no table
 }
 
-// EdgesOf are the edges of a graph. Goka has one codec for each topic, that of the edge that was defined last: an output
-// that has another edge with a codec of another type is left out, and so are loop and table, which are no outputs.
+// EdgesOf returns the edges of a graph. Goka has one codec per topic, that of the edge that was defined last. An output
+// whose topic has another edge with a codec of another type is therefore left out, and so are loop and table, which are
+// not outputs.
 func EdgesOf(graph *goka.GroupGraph) Edges {
 	e := Edges{outputs: map[goka.Stream]goka.Codec{}}
 	for _, out := range graph.OutputStreams() {
@@ -35,7 +36,8 @@ func EdgesOf(graph *goka.GroupGraph) Edges {
 	return e
 }
 
-// encode returns a value's bytes; ok is false for what is no output, which Goka is to say. nil is a tombstone.
+// encode returns a value's bytes; ok is false for a topic that is not an output, which Goka then reports. A nil value is a
+// tombstone.
 func (e Edges) encode(topic goka.Stream, value any) (raw []byte, ok bool, err error) {
 	c := e.outputs[topic]
 	if c == nil || value == nil {

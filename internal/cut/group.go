@@ -13,50 +13,51 @@ import (
 	"go.uber.org/zap"
 )
 
-// errGone says that the generation ended while Goka was recovering, or before.
+// errGone says that the generation ended before Goka had recovered its tables.
 var errGone = errors.New("cut: the generation ended during recovery")
 
-// Options is what a Group needs beside Sarama's.
+// Options configures a Group.
 type Options struct {
 	Name     string // of the group
 	Instance string // group.instance.id, empty for a dynamic member
 	Closer   Closer
 	Policy   Policy
-	// Layers are the local stores of the group table's partitions that are open.
+	// Layers returns the open local stores of the group table's partitions.
 	Layers func() []Layer
-	// Table writes the rows of the group table; asked for in each generation. nil: nobody does.
+	// Table returns the writer of the group table's rows; it is called in each generation. nil: no rows are written.
 	Table func() Table
 	// Timers is nil for a group without deadlines.
 	Timers *Timers
-	// Client is ours: commits, heartbeats and offsets do not wait behind a long poll on it. Not owned.
+	// Client sends commits, heartbeats and offset requests, which do not wait for a long poll on it. The Group does not own
+	// it.
 	Client sarama.Client
-	// Joins is the strategy that the group is balanced by; nil for a dynamic member, which has no identity to lose.
+	// Joins is the balance strategy of the group; nil for a dynamic member, which has no identity to lose.
 	Joins *Joins
 	// Lease may be nil. Heartbeat is how often it is renewed.
 	Lease     *Lease
 	Heartbeat time.Duration
-	// Unstable, if any, is called when a predecessor's transaction holds offsets that this member needs, before they are
-	// asked for again. It may block for as long as requests take.
+	// Unstable, if not nil, is called when a predecessor's transaction holds offsets that this member needs, before it
+	// requests them again. It may block for requests.
 	Unstable func()
-	// Leaving, if any, ends the member's producer before it leaves the group: what a producer still retries then would
-	// land behind the rows of the next owner.
+	// Leaving, if not nil, closes the member's producer before the member leaves the group: records that the producer still
+	// retried would follow the rows of the next owner.
 	Leaving func()
-	// Epochs, if any, is told of each claim that begins.
+	// Epochs, if not nil, is notified of each claim that begins.
 	Epochs *Epochs
-	// Truncated, if any, is asked about a claim that Sarama starts at its oldest offset. It returns the offset at which to
-	// start instead, or one that is not above the oldest.
+	// Truncated, if not nil, is called for a claim that Sarama starts at its oldest offset. It returns the offset at which
+	// to start instead, or an offset that is not above the oldest to keep it.
 	Truncated func(p Partition) (int64, error)
 	// Listing is the metadata of an offset that is committed because of Truncated; it may be nil.
 	Listing *Listing
-	// Relist commits the first position of each claim even if it is committed already, because its metadata is not
-	// what would be committed now.
+	// Relist commits the first position of each claim even if it is committed already, because the committed metadata is
+	// out of date.
 	Relist bool
 	// Events may be zero.
 	Events Events
 	Log    *zap.Logger
 }
 
-// Events tell the unit how a group fares. They are called from several goroutines and must not block.
+// Events notify the unit of the states of a group. They are called from several goroutines and must not block.
 type Events struct {
 	// Recovering: partitions were assigned, tables are being read.
 	Recovering func(generation int32, partitions int)
@@ -82,7 +83,7 @@ type Group struct {
 	left     chan struct{} // closed when Consume has returned
 }
 
-// NewGroup wraps g. Close closes it.
+// NewGroup wraps g. Close closes g.
 func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
 	w := &Group{ConsumerGroup: g, opts: o, left: make(chan struct{})}
 	w.stopping, w.stop = context.WithCancel(context.Background())
@@ -92,12 +93,12 @@ func NewGroup(g sarama.ConsumerGroup, o Options) *Group {
 	return w
 }
 
-// rejoinPause keeps a member that cannot join from asking in a tight loop.
+// rejoinPause keeps a member that cannot join from retrying in a tight loop.
 const rejoinPause = 100 * time.Millisecond
 
-// Consume implements sarama.ConsumerGroup: it joins, serves a generation and joins again at once, where Goka would sleep
-// for five seconds. It returns nil when ctx has ended, or after Stop, and everything is drained; else why the unit must
-// stop. It is called once.
+// Consume implements sarama.ConsumerGroup: it joins, serves a generation and joins again at once; Goka would sleep for five
+// seconds. It blocks until ctx ends, Stop is called or the group fails. It returns nil once everything is drained, or the
+// error for which the unit must stop. It must be called once.
 func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerGroupHandler) error {
 	if t := g.opts.Timers; t != nil {
 		topics = slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return topic == t.Topic })
@@ -124,7 +125,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 		case errors.Is(err, sarama.ErrFencedInstancedId):
 			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, g.opts.Name, g.opts.Instance)
 		case errors.Is(err, errGone), errors.Is(err, sarama.ErrUnstableOffsetCommit), transientJoin(err):
-			// A rebalance came during recovery, or a predecessor's transaction holds our offsets.
+			// A rebalance interrupted recovery, or a predecessor's transaction holds this member's offsets.
 			g.opts.Log.Info("joining again", zap.Error(err))
 			if g.opts.Unstable != nil && errors.Is(err, sarama.ErrUnstableOffsetCommit) {
 				g.opts.Unstable()
@@ -136,8 +137,8 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 	}
 }
 
-// Stop has Consume drain and return, and returns when it has. Goka's own context must not end before: it closes the
-// tables that callbacks look up in.
+// Stop makes Consume drain and return, and blocks until it has returned or done is closed. Goka's own context must not end
+// before that: its end closes the tables in which callbacks look up.
 func (g *Group) Stop(done <-chan struct{}) {
 	g.stop()
 	select {
@@ -162,7 +163,7 @@ func transientJoin(err error) bool {
 		errors.Is(err, sarama.ErrIllegalGeneration) || errors.Is(err, sarama.ErrMemberIdRequired)
 }
 
-// Fail stops the group without a cut: Consume returns err.
+// Fail stops the group without a cut: Consume returns err. Only the first error is kept.
 func (g *Group) Fail(err error) {
 	if !g.fatal.CompareAndSwap(nil, &err) {
 		return
@@ -175,7 +176,7 @@ func (g *Group) Fail(err error) {
 	}
 }
 
-// Err is why the group is ending without a cut, or nil.
+// Err returns why the group is ending without a cut, or nil.
 func (g *Group) Err() error {
 	if fatal := g.fatal.Load(); fatal != nil {
 		return *fatal
@@ -186,7 +187,7 @@ func (g *Group) Err() error {
 	return nil
 }
 
-// Current is the running generation's series, nil between generations. Visits pass through it.
+// Current returns the running generation's series, or nil between generations. Visits pass through it.
 func (g *Group) Current() *Series {
 	if h := g.cur.Load(); h != nil {
 		return h.series
@@ -194,8 +195,8 @@ func (g *Group) Current() *Series {
 	return nil
 }
 
-// Member is who this was in the last generation it joined. It is zero before the first, and while it may have become
-// another member whose ID is not known yet.
+// Member returns the identity of this member in the last generation that it joined. It is zero before the first one, and
+// while the coordinator may have assigned a new ID that is not known yet.
 func (g *Group) Member() Member {
 	if m := g.member.Load(); m != nil {
 		return *m
@@ -203,7 +204,7 @@ func (g *Group) Member() Member {
 	return Member{}
 }
 
-// Lag is how many records of each claimed partition have not been handed out.
+// Lag returns how many records of each claimed partition have not been handed out, or nil between generations.
 func (g *Group) Lag() map[Partition]int64 {
 	h := g.cur.Load()
 	if h == nil {
@@ -225,7 +226,7 @@ type handler struct {
 	series *Series
 	sess   *session
 	leave  context.CancelFunc // ends the series as a revocation does
-	stop   context.CancelFunc // ends what keeps the lease
+	stop   context.CancelFunc // ends the goroutines that renew and watch the lease
 	work   sync.WaitGroup     // pumps, timer claims, lease
 
 	mu     sync.Mutex
@@ -327,8 +328,8 @@ func (h *handler) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.Consu
 	h.mu.Unlock()
 	h.work.Go(func() {
 		c.pump(h.series)
-		// Sarama also closes a claim while the session goes on, where its offset is out of range: nobody would read the
-		// partition then. Joining again starts it anew.
+		// Sarama also closes a claim whose offset is out of range and continues the session: the partition would not be read
+		// any more. Joining again restarts the claim.
 		h.leave()
 	})
 	h.consume(c)
@@ -356,14 +357,14 @@ func orStopped(err error) error {
 func (h *handler) Cleanup(s sarama.ConsumerGroupSession) error {
 	<-h.series.Done() // nothing is committed any more
 	if l := h.group.opts.Lease; l != nil && l.Lost() {
-		// The next generation would renew the lease, and let pass what waits in the producer since before.
+		// The next generation would renew the lease, and the records that still wait in the producer would be sent.
 		h.group.Fail(ErrLease)
 	}
 	h.stop()
 	h.work.Wait()
-	err := h.goka.Cleanup(h.sess) // Goka's last promises are in when it returns
+	err := h.goka.Cleanup(h.sess) // Goka's last promises are resolved when it returns
 	if aerr := h.series.Abort(); aerr != nil {
-		h.group.opts.Log.Warn("abort", zap.Error(aerr))
+		h.group.opts.Log.Warn("the open transaction could not be aborted", zap.Error(aerr))
 	}
 	h.group.cur.CompareAndSwap(h, nil)
 	if f := h.group.opts.Events.Ended; f != nil {

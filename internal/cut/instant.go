@@ -3,7 +3,7 @@ package cut
 import "time"
 
 // Instant is a reading of both clocks of the machine. The monotonic clock stops while the machine is suspended, and the
-// wall clock can be set: the time between two readings is what the clock that advanced further shows.
+// wall clock can be set. The time between two readings is therefore that of the clock that advanced further.
 type Instant struct {
 	Monotonic time.Duration // since a moment that is the same for all readings of a process
 	Wall      time.Time     // without a monotonic reading
@@ -17,7 +17,7 @@ func Now() Instant {
 	return Instant{Monotonic: t.Sub(processStart), Wall: t.Round(0)}
 }
 
-// Since is the time that has passed since an earlier instant.
+// Since returns the time that has passed since an earlier instant.
 func (i Instant) Since(earlier Instant) time.Duration {
 	return max(i.Monotonic-earlier.Monotonic, i.Wall.Sub(earlier.Wall))
 }

@@ -3,7 +3,7 @@ package cut
 import "github.com/IBM/sarama"
 
 // Joins is a balance strategy that counts the join requests of a member. Sarama joins again under the member ID that it
-// has, and asks a second time, as a new member, only where the coordinator does not know that ID any more. Sarama does
+// has, and sends a second request, as a new member, only if the coordinator no longer knows that ID. Sarama does
 // not return the new ID unless the join completes, so from the second request on the ID of the member is not known.
 type Joins struct {
 	sarama.BalanceStrategy

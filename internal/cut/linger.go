@@ -2,7 +2,7 @@ package cut
 
 import "time"
 
-// linger sweeps while there are rows.
+// linger is the timer that releases held rows. It runs only while rows are held.
 type linger struct {
 	timer *time.Timer
 	armed bool

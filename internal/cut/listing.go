@@ -22,9 +22,9 @@ const (
 	epochField    = "epoch"
 )
 
-// The size of a listing. A broker refuses metadata of more than offset.metadata.max.bytes, 4096 by default.
+// The size of a listing. A broker rejects metadata of more than offset.metadata.max.bytes, 4096 by default.
 const (
-	hashLength   = 6   // characters of base64: 36 bits tell the inputs of one group apart
+	hashLength   = 6   // characters of base64: 36 bits distinguish the inputs of one group
 	mostOfInputs = 500 // 3,500 characters; inputs beyond it are not listed
 )
 
@@ -40,9 +40,9 @@ type Listing struct {
 	log     *zap.Logger
 }
 
-// NewListing returns the listing of a group's inputs, of which ids has the topic IDs; a topic that the broker has no ID
-// for is missing there. partitions is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is
-// set when the broker does not take metadata of this size, and offsets are then committed without any.
+// NewListing returns the listing of a group's inputs. ids has their topic IDs, except of topics without an ID. partitions
+// is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is set when the broker rejects
+// metadata of this size, and offsets are then committed without metadata.
 func NewListing(inputs []string, ids map[string]string, partitions int, epochs *Epochs, refused *atomic.Bool,
 	log *zap.Logger,
 ) *Listing {
@@ -65,7 +65,7 @@ func hashOf(topic string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:hashLength]
 }
 
-// Metadata is what is committed with an offset of a partition.
+// Metadata returns the metadata to commit with an offset of a partition.
 func (l *Listing) Metadata(p Partition) string {
 	if l == nil || l.refused.Load() {
 		return ""
@@ -77,7 +77,7 @@ func (l *Listing) Metadata(p Partition) string {
 	return text
 }
 
-// of is the metadata of a topic's offsets, without the part that differs between its partitions.
+// of returns the metadata of a topic's offsets, without the field that differs between its partitions.
 func (l *Listing) of(topic string) string {
 	if id := l.ids[topic]; id != "" {
 		return l.text + " " + topicField + "=" + id
@@ -85,7 +85,8 @@ func (l *Listing) of(topic string) string {
 	return l.text
 }
 
-// Current reports whether metadata that was committed with an offset says of the group what would be committed now.
+// Current reports whether metadata that was committed with an offset equals what would be committed now; the leader epoch
+// is not compared.
 func (l *Listing) Current(topic, metadata string) bool {
 	if l.refused.Load() {
 		return metadata == ""
@@ -94,15 +95,15 @@ func (l *Listing) Current(topic, metadata string) bool {
 	return metadata == text || strings.HasPrefix(metadata, text+" "+epochField+"=")
 }
 
-// refuse leaves metadata out from now on.
+// refuse omits metadata from now on and logs a warning once.
 func (l *Listing) refuse() {
 	if l != nil && !l.refused.Swap(true) {
 		l.log.Warn("offsets are committed without the list of inputs: raise offset.metadata.max.bytes on the brokers, " +
-			"else an input that is deleted and recreated while the group is down starts at its newest offset")
+			"otherwise an input that is deleted and recreated while the group is down starts at its newest offset")
 	}
 }
 
-// Listed is what the metadata of a committed offset says. The zero Listed lists nothing.
+// Listed is the parsed metadata of a committed offset. The zero Listed lists nothing.
 type Listed struct {
 	inputs     map[string]bool // by hash
 	topic      string
@@ -139,13 +140,13 @@ func ParseListed(metadata string) (Listed, bool) {
 // Has reports whether a topic was an input of the group when the offset was committed.
 func (l Listed) Has(topic string) bool { return l.inputs[hashOf(topic)] }
 
-// Partitions is the number of partitions that the group's rows were spread over, 0 where that is not known.
+// Partitions returns the number of partitions that the group's rows were spread over, or 0 if it is not known.
 func (l Listed) Partitions() int { return l.partitions }
 
-// Epoch is the leader epoch under which the records before the offset were read, or an older one; false where it is not
+// Epoch returns the leader epoch under which the records before the offset were read, or an older one; false if it is not
 // known.
 func (l Listed) Epoch() (int32, bool) { return l.epoch, l.epoch >= 0 }
 
 // OfAnother reports whether the offset was committed for another topic of the same name as the one with this ID: the
-// topic was deleted and recreated. It reports false where one of the IDs is not known.
+// topic was deleted and recreated. It reports false if one of the IDs is not known.
 func (l Listed) OfAnother(id string) bool { return l.topic != "" && id != "" && l.topic != id }

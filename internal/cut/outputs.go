@@ -5,16 +5,17 @@ import (
 	"sync"
 )
 
-// outputs are those of one callback that are not acknowledged. Goka must not take the callback's record for done ahead
-// of them, and is told of all of them at once: when none is left, and again where the callback emits more after that.
+// outputs counts the unacknowledged outputs of one callback. Goka must not mark the callback's record as done before they
+// are acknowledged. One deferred commit covers all of them; it is finished when none is left, and the callback's next
+// output starts another one.
 type outputs struct {
 	mu   sync.Mutex
 	open int
 	err  error       // the first
-	done func(error) // tells Goka; nil where none is open
+	done func(error) // finishes Goka's deferred commit; nil if none is open
 }
 
-// add counts one that is about to go. It is called by the callback, deferCommit is Goka's.
+// add counts an output that is about to be sent. The callback calls it; deferCommit is Goka's.
 func (o *outputs) add(deferCommit func() func(error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -27,14 +28,14 @@ func (o *outputs) add(deferCommit func() func(error)) {
 // acknowledged implements waits.
 func (o *outputs) acknowledged(topic string, err error) {
 	if err != nil {
-		err = fmt.Errorf("error emitting to %s: %v", topic, err) // as Goka puts it; Failed has the cause
+		err = fmt.Errorf("error emitting to %s: %v", topic, err) // Goka's own text; Failed has the cause
 	}
 	if done, err := o.left(err); done != nil {
 		done(err)
 	}
 }
 
-// left counts one out. done is to be called with what it returns, and is nil where others are open.
+// left counts one output as acknowledged. The caller must call done with first; done is nil while others are open.
 func (o *outputs) left(err error) (done func(error), first error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

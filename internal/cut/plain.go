@@ -21,7 +21,7 @@ func NewPlain(client sarama.Client, listing *Listing) *Plain {
 	return &Plain{client: client, listing: listing}
 }
 
-// Background implements Closer: what is repeated after a crash is harmless, so nothing waits for a commit.
+// Background implements Closer: repeats after a crash are harmless, so nothing waits for a commit.
 func (*Plain) Background() bool { return true }
 
 // Begin implements Closer.
@@ -30,14 +30,15 @@ func (*Plain) Begin() error { return nil }
 // Abort implements Closer.
 func (*Plain) Abort() error { return nil }
 
-// commitAttempts and commitPause bound how long a cut's offsets are tried before they are left to the next cut.
+// commitAttempts and commitPause bound how often a cut's offsets are retried before they are left to the next cut.
 const (
 	commitAttempts = 4
 	commitPause    = 50 * time.Millisecond
 )
 
-// Close implements Closer: it commits offsets as the member, or returns an error that wraps ErrNotCommitted; ErrFenced
-// where another process has taken the instance's identity, ErrUnauthorized where the broker denies the commit.
+// Close implements Closer: it commits offsets as the member. It retries three times with a growing pause and then returns
+// an error that wraps ErrNotCommitted; at once if the member has lost its membership. The error wraps ErrFenced if another
+// process has joined with the instance id, and ErrUnauthorized if the broker denies the commit.
 func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member) error {
 	if len(offsets) == 0 {
 		return nil
@@ -93,7 +94,7 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 	return refusals(resp)
 }
 
-// refusals joins the errors of a response to a commit, one of each kind: one partition's must not hide another's.
+// refusals joins the errors of a response to a commit, one of each kind: one partition's error must not hide another's.
 func refusals(resp *sarama.OffsetCommitResponse) error {
 	seen := map[sarama.KError]bool{sarama.ErrNoError: true}
 	var errs []error
@@ -108,8 +109,8 @@ func refusals(resp *sarama.OffsetCommitResponse) error {
 	return errors.Join(errs...)
 }
 
-// lostMembership reports whether the coordinator no longer takes commits of this generation. Sarama's heartbeat meets
-// the same answer and ends the session.
+// lostMembership reports whether the coordinator no longer accepts commits of this generation. Sarama's heartbeat gets the
+// same error and ends the session.
 func lostMembership(err error) bool {
 	return errors.Is(err, sarama.ErrIllegalGeneration) || errors.Is(err, sarama.ErrUnknownMemberId) ||
 		errors.Is(err, sarama.ErrRebalanceInProgress)

@@ -4,31 +4,31 @@ import "time"
 
 // Policy says when a cut is made. The defaults were measured on a local broker.
 type Policy struct {
-	// Every is the least age of a cut: it is made at the first moment after it with nothing in flight. Zero: at each
+	// Every is the minimum age of a cut: it is made at the first moment after that with nothing in flight. Zero: at each
 	// such moment.
 	Every time.Duration
-	// Force is how long a cut waits for such a moment after Every before the gate shuts for it.
+	// Force is how long after Every a cut waits for such a moment before the gate shuts for it.
 	Force time.Duration
-	// Backlog, where it is not zero, is how many records a claim must be behind for Lagging to be used instead of Force:
-	// fewer, larger cuts where latency is lost already.
+	// Backlog, if not zero, is the number of records by which a claim must lag for Lagging to be used instead of Force:
+	// fewer, larger cuts when latency is high already.
 	Backlog int64
 	Lagging time.Duration
-	// Linger is how long a table row may wait for others (ProducerOptions.Linger).
+	// Linger is how long a table row is held for others (ProducerOptions.Linger).
 	Linger time.Duration
-	// Flush is the least time between two writes of the local store, unless much is to be written: of the rows that a key
-	// gets meanwhile only the last one is, and of parts only those that still count. What a crash finds missing there is
-	// read from the changelog. Zero: it is written with each cut.
+	// Flush is the minimum time between two writes of the local store, unless a store is Heavy. Of the rows that a key gets
+	// in that time only the last one is written, and of parts only those that are still used. After a crash the missing
+	// rows are read from the changelog. Zero: the local store is written with each cut.
 	Flush time.Duration
-	// Drain bounds how long revocation and stop wait for what is in flight. It is below the rebalance timeout.
+	// Drain bounds how long revocation and stop wait for records in flight. It must be below the rebalance timeout.
 	Drain time.Duration
 	// MaxRecords and MaxBytes bound what is handed to Goka before the gate shuts until all of it is done. They also bound
 	// what is handed out while the last cut is being closed, its flush to the local store included; the gate then stays
-	// shut until it is closed. So at most twice as much is in memory: the cut that is closing and the one behind it.
+	// shut until that cut is closed. At most twice as much is therefore in memory: the cut that is closing and the next.
 	MaxRecords int
 	MaxBytes   int
 }
 
-// AtLeastOncePolicy is the default of the at-least-once closer.
+// AtLeastOncePolicy returns the default policy of the at-least-once closer.
 func AtLeastOncePolicy() Policy {
 	return Policy{
 		Every:      100 * time.Millisecond,
@@ -42,13 +42,13 @@ func AtLeastOncePolicy() Policy {
 }
 
 const (
-	// lingers is how many times rows are written in the age of a cut.
+	// lingers is how many times rows are sent per minimum age of a cut.
 	lingers = 10
-	// flushes is a few turns of a busy session.
+	// flushes is the default of Policy.Flush: as long as a few turns of a busy session.
 	flushes = time.Second
 )
 
-// With returns the policy with another least age of a cut.
+// With returns the policy with every as the minimum age of a cut; Linger, if not zero, is scaled with it.
 func (p Policy) With(every time.Duration) Policy {
 	p.Every = every
 	if p.Linger > 0 {
@@ -57,9 +57,9 @@ func (p Policy) With(every time.Duration) Policy {
 	return p
 }
 
-// ExactlyOncePolicy is the default of the transactional closer: a cut at each moment with nothing in flight, after 10 ms
-// at the latest (p99 18 ms at 1,000 records/s, 96 ms with 100 ms), after 100 ms under backlog, where commits are what
-// limits the rate.
+// ExactlyOncePolicy returns the default policy of the transactional closer: a cut at each moment with nothing in flight,
+// after 10 ms at the latest (the p99 latency is 18 ms at 1,000 records/s; with 100 ms it is 96 ms), and after 100 ms under
+// backlog, when commits limit the throughput.
 func ExactlyOncePolicy() Policy {
 	return Policy{
 		Force:      10 * time.Millisecond,

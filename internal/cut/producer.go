@@ -22,7 +22,7 @@ type Producer struct {
 	moved *sync.Cond // a deletion was acknowledged, or never will be
 	rows  map[int32]*rows
 	batch *batch // of the cut that is open
-	ready []*row // may be sent: by the sender, since a full input channel would block whoever acknowledges
+	ready []*row // may be sent; by the sender, since a full input channel would block the handling of acknowledgements
 	wake  chan struct{}
 	stop  chan struct{}
 	ended bool
@@ -32,7 +32,7 @@ type Producer struct {
 	closing sync.Once
 }
 
-// NewProducer takes async over.
+// NewProducer returns a Producer that owns async and closes it.
 func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	p := &Producer{
 		async: async, opts: o,
@@ -45,7 +45,7 @@ func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	return p
 }
 
-// Begin is called in the partition's goroutine before each callback.
+// Begin must be called in the partition's goroutine before each callback.
 func (p *Producer) Begin(partition int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Producer) Emit(topic, key string, value []byte) *goka.Promise {
 	return p.EmitWithHeaders(topic, key, value, nil)
 }
 
-// EmitWithHeaders implements goka.Producer. The promise of a row of the table is kept at once.
+// EmitWithHeaders implements goka.Producer. The promise of a table row is resolved at once; the cut waits for the row.
 func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka.Headers) *goka.Promise {
 	promise, finish := goka.NewPromiseWithFinisher()
 	partition := runtimeapi.Partition(headers[runtimeapi.HeaderPartition])
@@ -75,12 +75,12 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 	return promise
 }
 
-// promised finishes a promise.
+// promised resolves a promise.
 type promised func(error)
 
 func (p promised) acknowledged(_ string, err error) { p(err) }
 
-// emitOutput sends an output, for which somebody waits, of the callback that runs on a partition, if any does.
+// emitOutput sends an output of the callback that runs on a partition, if one runs. e.waits is notified of the outcome.
 func (p *Producer) emitOutput(partition int32, e *emitted) {
 	if err := p.mayEmit(partition); err != nil {
 		e.waits.acknowledged(e.msg.Topic, err)
@@ -97,7 +97,8 @@ func (p *Producer) emitOutput(partition int32, e *emitted) {
 	p.async.Input() <- &e.msg
 }
 
-// EmitRow takes the table row of the callback that runs on a partition; nil removes it.
+// EmitRow queues the table row of the callback that runs on a partition; a nil value deletes the row. It returns ErrLease
+// if the lease is not held.
 func (p *Producer) EmitRow(partition int32, key string, value []byte, headers goka.Headers) error {
 	if err := p.mayEmit(partition); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (p *Producer) runs(partition int32) bool {
 	return p.rows[partition] != nil
 }
 
-// mayEmit returns ErrLease where the lease is not held, and has no row of the partition written any more.
+// mayEmit returns ErrLease if the lease is not held; no row of the partition is written after that.
 func (p *Producer) mayEmit(partition int32) error {
 	if p.opts.Lease.Held() {
 		return nil
@@ -146,7 +147,7 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	if e.rows != nil {
 		p.mu.Lock()
 		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
-			// The local store seals a transaction's rows when it is committed, and so behind their acknowledgements.
+			// The local store seals the rows of a transaction when it is committed, that is, after their acknowledgements.
 			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed && p.opts.Ordered)
 		}
 		if e.call != nil {
@@ -169,8 +170,8 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 	}
 }
 
-// Close waits for what was handed to Sarama; rows whose outputs are not acknowledged yet are not written. It may be
-// called more than once.
+// Close blocks until Sarama has sent or failed everything that was handed to it. Rows whose outputs are not acknowledged
+// are not written; an open transaction is aborted. Close may be called more than once and always returns nil.
 func (p *Producer) Close() error {
 	p.closing.Do(p.close)
 	return nil
@@ -178,14 +179,14 @@ func (p *Producer) Close() error {
 
 func (p *Producer) close() {
 	close(p.stop)
-	p.sent.Wait() // nothing may meet a closed input channel
+	p.sent.Wait() // nothing may be sent to a closed input channel
 	p.mu.Lock()
 	p.ended = true
 	p.disarm()
 	p.moved.Broadcast()
 	p.mu.Unlock()
 	if p.async.TxnStatus()&(sarama.ProducerTxnFlagInTransaction|sarama.ProducerTxnFlagAbortableError) != 0 {
-		// Its outcome is abort or unknown, and the next producer of the same id will decide it. Aborting now frees the
+		// Its outcome is abort or unknown, and the next producer of the same id decides it. Aborting it now unblocks
 		// read-committed readers at once.
 		_ = p.async.AbortTxn()
 	}

@@ -2,19 +2,20 @@ package cut
 
 import "time"
 
-// ProducerOptions is what a Producer needs beside Sarama's.
+// ProducerOptions configures a Producer.
 type ProducerOptions struct {
 	Table string // topic of the group table
-	Lease *Lease // may be nil
-	// Ordered puts rows behind the outputs of their callback: at least once needs it, a transaction does not.
+	Lease *Lease // nil: always held
+	// Ordered sends rows only after the outputs of their callback are acknowledged. At least once needs it; a transaction
+	// does not.
 	Ordered bool
-	// Linger is how long a row waits, for newer ones of its key and for others to go with. Zero: until the cut.
+	// Linger is how long a row is held for newer rows of its key and for other rows of its batch. Zero: until the cut.
 	Linger time.Duration
-	// Stored, if any, is told the changelog offset of each row that is acknowledged, which the local store has; sealed
-	// says that the store has sealed it, with the cut that was made. It is called under the producer's lock.
+	// Stored, if not nil, is called with the changelog offset of each acknowledged row. The local store already has the
+	// row; sealed says that the store has sealed it with its cut. Stored is called with the producer's lock held.
 	Stored func(partition int32, offset int64, sealed bool) error
-	// Failed keeps the cause of a refused record, which Goka flattens to text.
+	// Failed records the cause of a failed record, which Goka converts to text.
 	Failed func(error)
-	// Broken is called when a row is not written: nobody but the cut waits for it, and the unit must stop.
+	// Broken is called when a row is not written. Only the cut waits for rows, so Broken must stop the unit.
 	Broken func(error)
 }

@@ -9,38 +9,38 @@ import (
 
 // rows are the callbacks and the unsent table rows of one partition.
 //
-// A row is held, and replaced by newer ones of its key, until a linger has passed or the cut is made: so a linger costs
-// one batch of rows, and a session one row in it. Nor does a row hold up the outputs behind it, which would wait until
-// its request is answered: one request is in flight.
+// A row is held, and replaced by newer rows of its key, until the linger has passed or the cut is made. A linger period
+// therefore costs one batch of rows, with one row per session. Holding rows also keeps them from delaying later outputs:
+// only one request is in flight, and outputs would wait for the answer to the row's request.
 type rows struct {
 	partition int32
-	call      *call           // whose callback runs, or ran last
+	call      *call           // of the callback that runs, or ran last
 	held      map[string]*row // by key
 	order     []*row          // the held ones
-	parts     []*row          // which wait for what belongs to cuts before theirs, in order
-	waiting   []*row          // for outputs and parts, in order
-	behind    []*row          // deletions, which wait for the rows in front of them, in order
-	// leaving counts the deletions of a key that are on their way. Nothing that is sent ahead of rows may overtake them.
+	parts     []*row          // parts that wait for rows of earlier cuts, in order
+	waiting   []*row          // rows that wait for outputs and parts, in order
+	behind    []*row          // deletions that wait for the rows before them, in order
+	// leaving counts the deletions of a key that are not acknowledged. Nothing that is sent before rows may overtake them.
 	leaving map[string]int
-	// err is why an output of this partition was not written. No row is from then on: a later one of the same key would
-	// hold what the failed record did, and prove outputs that are not there.
+	// err is why an output of this partition was not written. No row is written after that: a later row of the same key
+	// would hold the effects of the failed record, and prove outputs that are not in Kafka.
 	err error
 }
 
-// call is what is known of the outputs of one callback, and of the parts of its row; or of a row that was sent.
+// call counts the unacknowledged outputs of one callback and parts of its row; or it stands for a row that was sent.
 type call struct {
 	pending int
-	row     *call // the row it has written, for deletions of parts; nil: they need not wait for it
+	row     *call // the row that the callback has written, for which deletions of parts wait; nil: they do not wait
 }
 
-// row is a row of the table that was not sent, a part of one, or deletions of parts of one that was.
+// row is an unsent row of the table, an unsent part, or deletions of parts of a row that was sent.
 type row struct {
 	msg  *sarama.ProducerMessage   // nil for deletions alone
-	gone []*sarama.ProducerMessage // deletions of its parts, behind it: what precedes it in the changelog names them
+	gone []*sarama.ProducerMessage // deletions of its parts, sent after it: earlier rows in the changelog name the parts
 	// calls are the callbacks whose effects the row holds: its own, and those whose rows it has replaced.
 	calls []*call
-	few   [2]*call // room for as many as most rows have
-	sent  call     // the row's own, for deletions behind it
+	few   [2]*call // the array of calls, large enough for most rows
+	sent  call     // stands for the row itself; deletions after it wait for this
 	rows  *rows
 }
 
@@ -61,7 +61,7 @@ func newRows(partition int32) *rows {
 	return &rows{partition: partition, held: map[string]*row{}, leaving: map[string]int{}}
 }
 
-// cut is the number of the cut that a row belongs to.
+// cut returns the number of the cut that a row belongs to.
 func (w *row) cut() int64 {
 	msg := w.msg
 	if msg == nil {
@@ -70,7 +70,7 @@ func (w *row) cut() int64 {
 	return msg.Metadata.(*emitted).batch.cut
 }
 
-// releaseLocked has what is held sent when its outputs are acknowledged.
+// releaseLocked queues the held rows; they are sent when their outputs are acknowledged.
 func (p *Producer) releaseLocked(r *rows) {
 	if len(r.order) == 0 {
 		return
@@ -84,7 +84,7 @@ func (p *Producer) releaseLocked(r *rows) {
 	p.advanceLocked(r)
 }
 
-// queue puts a row behind what waits, and the deletions of its parts behind the row.
+// queue appends a row to the waiting rows, and the deletions of its parts after it.
 func (r *rows) queue(w *row) {
 	r.waiting = append(r.waiting, w)
 	if len(w.gone) > 0 {
@@ -93,7 +93,7 @@ func (r *rows) queue(w *row) {
 	}
 }
 
-// put queues deletions. Those that wait for no row keep their place among the rows, behind the parts of their cut.
+// put queues deletions. Those that wait for no row keep their place among the rows, after the parts of their cut.
 func (r *rows) put(w *row) {
 	if len(w.calls) == 0 {
 		r.waiting = append(r.waiting, w)
@@ -110,7 +110,7 @@ func (p *Producer) emitRow(partition int32, e *emitted) {
 		r.leaving[key]++
 	}
 	w := r.held[key]
-	if w != nil { // the row that was to go is not sent
+	if w != nil { // the held row is replaced and not sent
 		replaced := w.msg.Metadata.(*emitted)
 		e.batch = replaced.batch
 		p.leftLocked(replaced)
@@ -132,7 +132,7 @@ func (p *Producer) emitRow(partition int32, e *emitted) {
 	p.mu.Unlock()
 }
 
-// settleLocked counts an acknowledged or refused row or part out of its cut.
+// settleLocked counts a row or part as acknowledged or failed in its cut.
 func (p *Producer) settleLocked(e *emitted, err error) {
 	p.leftLocked(e)
 	b := e.batch
@@ -145,7 +145,7 @@ func (p *Producer) settleLocked(e *emitted, err error) {
 	}
 }
 
-// leftLocked is called when a deletion is over, or was replaced.
+// leftLocked is called when a deletion is acknowledged, has failed, or was replaced.
 func (p *Producer) leftLocked(e *emitted) {
 	if !e.leaves {
 		return
@@ -156,7 +156,7 @@ func (p *Producer) leftLocked(e *emitted) {
 	p.moved.Broadcast()
 }
 
-// refuseLocked keeps the first reason for which rows are not written any more; r may be nil.
+// refuseLocked stops the writing of rows and records the first reason; r may be nil.
 func (p *Producer) refuseLocked(r *rows, err error) {
 	if r != nil && r.err == nil {
 		r.err = err
@@ -164,7 +164,7 @@ func (p *Producer) refuseLocked(r *rows, err error) {
 	}
 }
 
-// advanceLocked hands the sender what has become free to go.
+// advanceLocked hands the sender what may be sent now.
 func (p *Producer) advanceLocked(r *rows) {
 	moved := false
 	for again := true; again; {
@@ -183,10 +183,10 @@ func (p *Producer) advanceLocked(r *rows) {
 	}
 }
 
-// freeLocked hands the sender the front of a queue as far as it is free. A row waits until its parts are acknowledged, a
-// deletion until its row is, and what is behind them need not: a request each would be all that a partition gets done.
-// But what belongs to a cut goes ahead of what belongs to later ones, from the other queues too: the offset of a cut's
-// last record is that up to which the local store is said to have everything.
+// freeLocked hands the sender the front of a queue up to the first entry that must wait. A row waits until its parts are
+// acknowledged, a deletion until its row is. The other queues do not wait for it: otherwise a partition would write only
+// one of them per request. But the entries of a cut are sent before those of later cuts, across all queues: the offset
+// of a cut's last record is the offset up to which the local store claims to have everything.
 func (p *Producer) freeLocked(queue *[]*row, one, other []*row) (n int) {
 	for _, w := range *queue {
 		if !w.free() || w.behind(one) || w.behind(other) {
@@ -229,7 +229,7 @@ func (p *Producer) sendRow(w *row) {
 	p.mu.Unlock()
 	switch {
 	case err != nil:
-		err = fmt.Errorf("cut: table row is not written, an output before it was not: %w", err)
+		err = fmt.Errorf("cut: table row is not written: an earlier output of its partition failed: %w", err)
 	case !p.opts.Lease.Held():
 		err = ErrLease
 	default:
@@ -244,9 +244,9 @@ func (p *Producer) sendRow(w *row) {
 	if err != nil {
 		p.refuseLocked(w.rows, err)
 		p.refuseRowLocked(w, err)
-		p.advanceLocked(w.rows) // what waited for it is refused too
+		p.advanceLocked(w.rows) // what waited for it fails too
 	}
-	w.msg, w.gone = nil, nil // whoever waits for the row does not keep it
+	w.msg, w.gone = nil, nil // rows may wait for w after it was sent: release the messages
 	p.mu.Unlock()
 	if err != nil {
 		p.opts.Failed(err)
@@ -267,7 +267,7 @@ func (p *Producer) refuseRowLocked(w *row, err error) {
 	}
 }
 
-// abandon ends the cuts whose rows were not written when the producer closed.
+// abandon fails the cuts whose rows were not written when the producer closed.
 func (p *Producer) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

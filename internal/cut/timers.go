@@ -9,17 +9,17 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// Timers is the virtual topic through which Goka is handed the deadlines that have come. It is never on the broker.
+// Timers is the virtual topic that delivers due deadlines to Goka. It is never on the broker.
 type Timers struct {
 	Topic string
 	Tick  time.Duration
 	Clock clock.Clock
-	// Due takes what is due at a time off the index of a partition, at most max entries.
+	// Due removes and returns at most max deadlines of a partition's index that are due at a time.
 	Due func(partition int32, nowMS int64, max int) []timer.Entry
 }
 
-// sweepBatch bounds what a sweep takes off the index before it is handed on: what is taken and not handed out when the
-// session ends is found again only by the next owner's rebuild.
+// sweepBatch bounds how many deadlines a sweep removes from the index at a time. Deadlines that were removed but not handed
+// out when the session ends return only when the next owner rebuilds the index.
 const sweepBatch = 64
 
 // timerClaim is the claim of a partition of the virtual topic.
@@ -61,7 +61,7 @@ func (c *timerClaim) sweep(s *Series) bool {
 			if !s.Acquire(Partition{}, 0, 0) {
 				return false
 			}
-			value, _ := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(d.Ms)}) // fails for other types only
+			value, _ := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(d.Ms)}) // fails only for other types
 			m := &sarama.ConsumerMessage{
 				Topic: c.timers.Topic, Partition: c.partition, Offset: c.fired, Timestamp: now,
 				Key: []byte(d.Key), Value: value,

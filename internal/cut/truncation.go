@@ -2,8 +2,8 @@ package cut
 
 import "fmt"
 
-// restart commits the offset at which to go on after a log was truncated, and ends the generation: the next one starts
-// there. It reports whether it did.
+// restart commits the offset at which to continue after a log was truncated, and ends the generation: the next one starts
+// there. It reports whether it ended the generation, or the generation was ending anyway.
 func (h *handler) restart(p Partition, oldest int64) (moved bool, err error) {
 	o := h.group.opts
 	if o.Truncated == nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
-// A local store misses what its changelog said while no one read it. Compaction removes a tombstone some time after the
-// row that it deletes, so that a store which was away for longer never learns of the deletion: the row would be back, and
-// its deadline would fire. Each store therefore keeps the time at which it was last known to be at the end of its
-// changelog, and is discarded and read from the start of the changelog where that is too long ago.
+// A local store that is not open misses changes of its changelog. Compaction removes a tombstone some time after it was
+// written. A store that was closed for longer never reads the tombstone: the deleted row would still exist, and its
+// deadline would fire. Each store therefore stores the time at which it was last known to be at the end of its changelog.
+// If that is too long ago, the store is discarded and read again from the start of the changelog.
 
-// errOutlived says that tombstones may be gone which were still to be read.
+// errOutlived says that compaction may have removed tombstones that the store has not read.
 var errOutlived = errors.New("unit: the local store was behind its topic for longer than the topic keeps tombstones")
 
-// clockMargin is how far clocks may be apart. A time that lies further in the future was stored by a clock that was
-// wrong, or is judged by one that is.
+// clockMargin is how far clocks may differ. If a stored time is further in the future, one of the clocks is or was wrong.
 const clockMargin = time.Minute
 
-// usableFor is how long a store may be away from a topic that keeps its tombstones so long: less by a tenth, and by
-// clockMargin at least, for the clocks and for the time that recovery takes. Zero or less: for no time at all.
+// usableFor returns how long a store may be closed if its topic keeps tombstones for the given time. It is shorter by a
+// tenth, and by clockMargin at least, to allow for clock differences and for the time that recovery takes. Zero or less:
+// the store cannot be reused.
 func usableFor(tombstones time.Duration) time.Duration {
 	return tombstones - max(tombstones/10, clockMargin)
 }
 
-// outdated reports whether a store is to be discarded. One that does not know its age was written by an older build.
+// outdated reports whether a store must be discarded. A store without a known age was written by an older build.
 func outdated(asOf time.Time, known bool, now time.Time, usable time.Duration) bool {
 	age := now.Sub(asOf)
 	return !known || usable <= 0 || age > usable || age < -clockMargin
@@ -45,7 +45,7 @@ type ages struct {
 	log   *zap.Logger
 	// tombstones is recovery.TopicManager.Tombstones.
 	tombstones func(topic string) (time.Duration, error)
-	// recovered gets an element when a store is recovered.
+	// recovered receives an element when a store is recovered.
 	recovered chan struct{}
 
 	asking sync.Mutex               // one request at a time
@@ -62,7 +62,7 @@ func newAges(c clock.Clock, log *zap.Logger, tombstones func(string) (time.Durat
 	}
 }
 
-// aged is a store that keeps its age.
+// aged is a store that stores its age.
 type aged struct {
 	*store.Store
 	ages      *ages
@@ -70,7 +70,7 @@ type aged struct {
 	partition int32
 	kept      time.Duration // the topic's tombstones
 	rebuilt   bool          // it was empty when it was opened
-	closed    bool          // under the mutex of the ages
+	closed    bool          // guarded by the mutex of the ages
 
 	mu      sync.Mutex
 	since   time.Time // when it was recovered, or last known to be at the end of its changelog
@@ -84,7 +84,7 @@ type logEnd struct {
 	offset int64
 }
 
-// build opens a store, and another one in its place if that is outdated: open then gives an empty one.
+// build opens a store. If the store is outdated, build discards it and opens an empty one.
 func (a *ages) build(topic string, partition int32, open func() (*store.Store, error)) (*aged, error) {
 	kept, err := a.keptBy(topic)
 	if err != nil {
@@ -134,7 +134,7 @@ func discard(s *store.Store, open func() (*store.Store, error)) (*store.Store, e
 	return open()
 }
 
-// keptBy is how long a topic keeps its tombstones; it is asked once.
+// keptBy returns how long a topic keeps its tombstones. It requests the configuration of each topic once.
 func (a *ages) keptBy(topic string) (time.Duration, error) {
 	a.asking.Lock()
 	defer a.asking.Unlock()
@@ -160,9 +160,9 @@ func (a *ages) named(topic string, partition int32) *zap.Logger {
 	return a.log.With(zap.String("topic", topic), zap.Int32("partition", partition))
 }
 
-// MarkRecovered implements storage.Storage. It fails where the recovery has taken so long that tombstones may have been
-// removed before they were read: the next attempt discards the store. One that was read from the start is kept, since
-// reading it again would take as long.
+// MarkRecovered implements storage.Storage. It returns an error if the recovery has taken so long that tombstones may have
+// been removed before they were read: the next attempt discards the store. A store that was read from the start is kept,
+// since reading it again would take as long.
 func (o *aged) MarkRecovered() error {
 	if err := o.Store.MarkRecovered(); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (o *aged) MarkRecovered() error {
 	o.since = now
 	o.mu.Unlock()
 	o.ages.mu.Lock()
-	if !o.closed { // Goka does not wait for this where the session ends
+	if !o.closed { // Goka does not wait for MarkRecovered when the session ends
 		o.ages.open[o] = struct{}{}
 	}
 	o.ages.mu.Unlock()
@@ -201,12 +201,12 @@ func (o *aged) Close() error {
 	o.closed = true
 	delete(o.ages.open, o)
 	o.ages.mu.Unlock()
-	_ = o.settle(nil) // an age that is not stored makes the store look older than it is
+	_ = o.settle(nil) // if it fails, the store only looks older than it is
 	return o.Store.Close()
 }
 
-// settle stores the age, if the base has reached the end of the changelog that is given or was remembered. One that is
-// not reached is remembered, unless an earlier one is.
+// settle stores the age if the base has reached end, or the remembered end of the changelog if end is nil. An end that is
+// not reached is remembered, unless there is an earlier one.
 func (o *aged) settle(end *logEnd) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -227,7 +227,7 @@ func (o *aged) settle(end *logEnd) error {
 	return err
 }
 
-// stores are the recovered ones.
+// stores returns the recovered stores.
 func (a *ages) stores() []*aged {
 	a.mu.Lock()
 	defer a.mu.Unlock()

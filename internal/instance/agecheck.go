@@ -12,10 +12,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
-// ageEvery is how often the age of each store is checked. A store that is closed in between is taken for older by that.
+// ageEvery is how often the age of each store is checked. A store that is closed between two checks looks older than it is
+// by that time at most.
 const ageEvery = time.Minute
 
-// checkAges stores the ages of the open stores until ctx ends: for each once it is recovered, and then every so often.
+// checkAges stores the age of each open store until ctx ends: when it is recovered, and then periodically.
 func (r *run) checkAges(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -36,9 +37,10 @@ func (r *run) checkAges(ctx context.Context, every time.Duration) {
 	}
 }
 
-// checkAge stores the age of a store; again also where that was done since the store was recovered. It asks the broker,
-// since a process that was suspended, or cut off, does not know that others have written meanwhile. The time is read
-// before: only what the changelog had by then can be in the store. An error ends the attempt.
+// checkAge stores the age of a store; with again also if that was already done since the store was recovered. It asks the
+// broker for the end of the changelog, since a process that was suspended or disconnected does not know what others have
+// written meanwhile. It reads the time first: only what the changelog had by then is known to be in the store. An error
+// ends the attempt.
 func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 	o.mu.Lock()
 	checked := o.checked
@@ -60,7 +62,7 @@ func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 	end, err := recovery.CommittedEnd(ctx, r.client, o.topic, o.partition, stored+1)
 	if err != nil {
 		if ctx.Err() == nil {
-			o.ages.named(o.topic, o.partition).Debug("the age of the local store is not known: it counts as older",
+			o.ages.named(o.topic, o.partition).Debug("the local store could not be compared with its topic: its age is not updated",
 				zap.Error(err))
 		}
 		return nil
@@ -71,9 +73,9 @@ func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 	return o.settle(&logEnd{at: now, offset: end})
 }
 
-// outlived is an error where a lookup table was behind for longer than its topic keeps tombstones, as after a process was
-// suspended. Goka opens such a table once, for all generations; the next attempt discards its store. The group's own
-// table and joined ones are opened again in each generation, and judged then.
+// outlived returns an error if a lookup table was behind for longer than its topic keeps tombstones, for example after the
+// process was suspended. Goka opens a lookup table once, for all generations; the next attempt discards its store. The
+// group's own table and joined tables are opened again in each generation and checked then.
 func (r *run) outlived(o *aged, now time.Time) error {
 	if !isTable(r.unit.cfg.Graph.LookupTables(), o.topic) || o.kept <= 10*ageEvery {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// run is one attempt: everything in it is made anew by the next.
+// run is one attempt to run the unit. The next attempt creates everything in it again.
 type run struct {
 	unit       *Unit
 	client     sarama.Client
@@ -39,24 +39,24 @@ type run struct {
 	life       context.Context // of the processor: Goka's
 
 	mu        sync.Mutex
-	cause     error // of the first failed callback: Goka flattens it to text
-	doomed    error // why the group is not joined any more
+	cause     error // of the first failed callback, which Goka converts to text
+	doomed    error // a failure before there was a group: the group is not joined
 	async     sarama.AsyncProducer
 	consumers []sarama.Consumer
 }
 
-// leaseMargin is the part of the session timeout that a lease gives up, for the time between a send and its arrival.
+// leaseMargin: a lease is shorter than the session timeout by a fifth, for the time between a send and its arrival.
 const leaseMargin = 5
 
-// transactionLimit bounds the wait for a foreign transaction at the end of a table: the broker's default transaction
-// timeout and its scan.
+// transactionLimit bounds the wait for an open transaction at the end of a table: the broker's default transaction timeout
+// and the interval of its scan for timeouts.
 const transactionLimit = 75 * time.Second
 
-// recoveryPoll bounds how long a table's consumer takes to end after the last record.
+// recoveryPoll bounds how long a table's consumer takes to stop after the last record.
 const recoveryPoll = 10 * time.Millisecond
 
-// sarama is the configuration of Goka's clients. A broker that hangs is given up while there is time to do its work with
-// another: when the others have taken its partitions and groups.
+// sarama returns the configuration of Goka's clients. Their connections to a broker that hangs time out after the session
+// timeout, when other brokers have taken over its partitions and groups.
 func (u *Unit) sarama() *sarama.Config {
 	c := u.cfg.Sarama()
 	u.silence.Limit(c)
@@ -67,7 +67,7 @@ func (u *Unit) sarama() *sarama.Config {
 func (u *Unit) attempt(ctx context.Context) (err error) {
 	conf := u.cfg.Sarama()
 	session := conf.Consumer.Group.Session.Timeout
-	// One connection that hangs must not cost the lease: there is time for a heartbeat on another.
+	// One connection that hangs must not cost the lease: half the session timeout leaves time for a heartbeat on another.
 	conf.Net.ReadTimeout = min(conf.Net.ReadTimeout, session/2)
 	conf.Net.DialTimeout = min(conf.Net.DialTimeout, session/2)
 	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
@@ -78,8 +78,8 @@ func (u *Unit) attempt(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, ignoreClosed(client.Close())) }()
 
-	// Before anything that fences whoever took this one's place. What failed may not tell: a producer is fenced by a
-	// transaction's timeout too, and an answer to a heartbeat may have been lost in the failure.
+	// Check this before anything that would fence another process with the same instance id. The last failure may not show
+	// that there is one: a transaction's timeout fences a producer too, and the answer to a heartbeat may have been lost.
 	if err := cut.Replaced(client, u.last); err != nil {
 		return fmt.Errorf("unit: %w", err)
 	}
@@ -125,8 +125,8 @@ func (r *run) serve(ctx context.Context) error {
 		u.cur = nil
 		u.mu.Unlock()
 		if g := r.currentGroup(); g != nil {
-			// Zero where the answer to a join may have been lost: the coordinator has replaced the member that it was before
-			// by one whose ID it does not know, and would report that member as another process.
+			// It is zero if the answer to a join may have been lost: the coordinator may have replaced the former member ID by
+			// one that this process does not know, and would report that ID as another process.
 			u.last = g.Member()
 		}
 	}()
@@ -166,7 +166,7 @@ func (r *run) serve(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil || ctx.Err() != nil && r.group == nil && !u.wasKilled() {
-		return nil // Goka calls it an error to be stopped before it has joined
+		return nil // Goka returns an error if it is stopped before it has joined
 	}
 	if r.cause != nil {
 		return fmt.Errorf("unit: group %s: %w", u.group, errors.Join(r.cause, err))
@@ -174,7 +174,7 @@ func (r *run) serve(ctx context.Context) error {
 	return fmt.Errorf("unit: group %s: %w", u.group, err)
 }
 
-// firstInput is an input that is on the broker.
+// firstInput returns the first input that is on the broker, or "".
 func (u *Unit) firstInput() string {
 	for _, in := range u.cfg.Graph.InputStreams() {
 		if in.Topic() != timer.Topic(u.group) {
@@ -193,14 +193,14 @@ func (r *run) session() context.Context {
 	return context.Background()
 }
 
-// ended keeps where a recovery ends, or why it cannot begin, which Goka flattens to text.
+// ended records the offset at which a recovery ends, or why it cannot begin, which Goka converts to text.
 func (r *run) ended(topic string, partition int32, end int64, err error) {
 	switch {
 	case err == nil:
 		r.tables.ended(topic, partition, end)
 	case errors.Is(err, context.Canceled):
 	case isTable(r.unit.cfg.Graph.JointTables(), topic) && r.unit.health.get().State == Running:
-		// Goka reads on by itself.
+		// Goka continues by itself.
 	default:
 		r.failed(err)
 	}
@@ -215,13 +215,14 @@ func (r *run) currentGroup() *cut.Group {
 func (r *run) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// What belongs to a transaction in error is refused for it, maybe before Sarama returns the error itself.
+	// Sarama may fail the records of a failed transaction with ErrTransactionNotReady before it returns the transaction's own
+	// error. That error replaces it.
 	if r.cause == nil || errors.Is(r.cause, sarama.ErrTransactionNotReady) && !errors.Is(err, sarama.ErrTransactionNotReady) {
 		r.cause = err
 	}
 }
 
-// broken stops the unit for what no callback waits for.
+// broken stops the attempt because of a failure that no callback waits for.
 func (r *run) broken(err error) {
 	r.failed(err)
 	if g := r.currentGroup(); g != nil {
@@ -235,7 +236,7 @@ func (r *run) failure() error {
 	return r.cause
 }
 
-// options are Goka's builders: all that it shares with the broker is ours.
+// options returns Goka's builders: everything that Goka shares with the broker is replaced.
 func (r *run) options() []goka.ProcessorOption {
 	u := r.unit
 	table := string(goka.GroupTable(goka.Group(u.group)))
@@ -254,7 +255,7 @@ func (r *run) options() []goka.ProcessorOption {
 		goka.WithConsumerSaramaBuilder(func(brokers []string, _ string) (sarama.Consumer, error) {
 			conf := u.sarama()
 			if len(u.cfg.Graph.JointTables())+len(u.cfg.Graph.LookupTables()) == 0 {
-				// Read by nobody but recovery, which a long poll would keep from ending.
+				// Only recovery uses this consumer, and a long poll would delay its end.
 				conf.Consumer.MaxWaitTime = recoveryPoll
 			}
 			if !r.makingViews() {
@@ -293,7 +294,7 @@ func (r *run) options() []goka.ProcessorOption {
 	}
 }
 
-// build is Goka's storage builder; what it fails by is kept, since Goka flattens it to text.
+// build is Goka's storage builder. It records its error, which Goka converts to text.
 func (r *run) build(topic string, partition int32) (storage.Storage, error) {
 	s, err := r.tables.build(topic, partition)
 	if err != nil {
@@ -357,16 +358,16 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 		g.Fail(doomed)
 	}
 	select {
-	case <-u.kill: // it came before there was a group to fail
+	case <-u.kill: // Kill was called before there was a group to fail
 		g.Fail(cut.ErrKilled)
 	default:
 	}
 	return g, nil
 }
 
-// visit runs a visitor as one unit of work: the cut waits for it. Goka's own lock-up with two visits at once, one of
-// them cancelled, cannot happen behind the mutex. A visit that has begun is not cancelled either: Goka would return with
-// its effects still on their way, and a cut could be made between them. The end of the session ends it.
+// visit runs a visitor as one unit of work: the cut waits for it. The mutex avoids a deadlock in Goka with two concurrent
+// visits of which one is cancelled. A visit that has begun is not cancelled: Goka would return with its effects in flight,
+// and a cut could be made between them. The end of the session ends the visit.
 func (r *run) visit(ctx context.Context, name string, meta any) error {
 	r.visiting.Lock()
 	defer r.visiting.Unlock()
@@ -386,7 +387,7 @@ func (r *run) visit(ctx context.Context, name string, meta any) error {
 		return ErrNotRunning
 	}
 	err := r.processor.VisitAll(context.WithoutCancel(ctx), name, meta)
-	// Goka takes a visit that failed for done. Nothing of it may get into a cut that Release makes.
+	// Goka treats a failed visit as done. None of its effects may get into a cut that Release makes.
 	cause := r.failure()
 	if cause != nil || errors.Is(err, goka.ErrVisitAborted) {
 		err = errors.Join(cause, err)

@@ -13,39 +13,40 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
-// ErrConfig is wrapped by what New refuses.
+// ErrConfig is wrapped by the errors of New, and by those of methods that the configuration does not support.
 var ErrConfig = errors.New("unit: bad configuration")
 
-// Config is what a unit is made of. Zero values have the defaults named here.
+// Config configures a unit. A default is named after a semicolon; it replaces the zero value.
 type Config struct {
 	Brokers []string
-	// Graph is the group. The virtual timer topic is added to it where the codec of its table implements timer.Timed.
+	// Graph is the group. The virtual timer topic is added to it if the codec of its table implements timer.Timed.
 	Graph *goka.GroupGraph
-	// Instance is the static identity (group.instance.id), unique in the group; empty for a dynamic member.
+	// Instance is the static member id (group.instance.id), unique in the group; empty for a dynamic member.
 	Instance string
-	// Predecessor is a group whose committed offsets this one starts at, where it has none of its own; empty for none.
+	// Predecessor is a group at whose committed offsets this group starts if it has none of its own; empty for none.
 	Predecessor string
-	// KeepMembership leaves a static member in the group at Stop, for a quick restart.
+	// KeepMembership keeps a static member in the group when Run ends, for a quick restart.
 	KeepMembership bool
-	// Sarama returns a configuration of its own at every call; the unit changes it.
+	// Sarama returns a new configuration at every call; the unit changes it. Required.
 	Sarama func() *sarama.Config
 	Logger *zap.Logger   // none
 	Clock  clock.Clock   // the system's
-	Tick   time.Duration // of the deadlines; 250 ms
-	// StorageDir holds the tables of this instance and of no other; empty keeps them in memory.
+	Tick   time.Duration // how often deadlines are checked; 250 ms
+	// StorageDir holds the tables of this instance and of no other; if empty, they are in memory.
 	StorageDir string
-	// Replication of the topics that the unit creates (table, loop, dead letters); 0 and -1 are the broker's default.
+	// Replication is the replication factor of the topics that the unit creates (table, loop, dead letters); 0 and -1 are
+	// the broker's default.
 	Replication int16
 	// LoopConfig is the configuration of a loop topic that the unit creates.
 	LoopConfig map[string]string
-	// DeadLetters is the topic of the group's dead letters; it is created where the graph has it as an output.
+	// DeadLetters is the topic of the group's dead letters. It is created if the graph has it as an output.
 	DeadLetters string
 	// Guarantee is AtLeastOnce by default. ExactlyOnce needs an Instance.
 	Guarantee Guarantee
-	// TransactionTimeout is how long a dead instance's transaction can keep its outputs from read-committed readers; the
-	// session timeout.
+	// TransactionTimeout is how long a dead instance's open transaction can block read-committed readers; the session
+	// timeout.
 	TransactionTimeout time.Duration
-	// CommitInterval is the least age of a cut; that of the guarantee's policy.
+	// CommitInterval is the minimum age of a cut; that of the guarantee's policy.
 	CommitInterval time.Duration
 	// Policy says when cuts are made; cut.AtLeastOncePolicy or cut.ExactlyOncePolicy.
 	Policy  cut.Policy
@@ -53,32 +54,32 @@ type Config struct {
 	Hooks   Hooks
 }
 
-// Guarantee is what a crash can repeat.
+// Guarantee is the processing guarantee: what a crash can repeat.
 type Guarantee int
 
 const (
-	// AtLeastOnce repeats the tail of what was done, with the same ids.
+	// AtLeastOnce may repeat the records since the last cut after a crash, with the same ids.
 	AtLeastOnce Guarantee = iota
-	// ExactlyOnce repeats nothing that a read-committed reader sees.
+	// ExactlyOnce repeats nothing that a read-committed consumer sees.
 	ExactlyOnce
 )
 
-// Restart says how a unit that failed comes back.
+// Restart configures the restarts of a unit that failed. The wait between restarts doubles.
 type Restart struct {
 	Initial time.Duration // first wait; 100 ms
 	Max     time.Duration // longest wait; 15 s
-	// Limit is how many restarts in a row may fail before Run gives up; 20. Negative: it never does. Those that reach no
-	// broker are not counted, once the unit has been running.
+	// Limit is how many consecutive restarts may fail before Run returns ErrGaveUp; 20. Negative: no limit. Once the unit has
+	// been Running, restarts that reach no broker are not counted.
 	Limit int
-	// Reset is how long a unit must have run for its failures to be forgotten; 1 min.
+	// Reset is how long an attempt must have lasted for the counter and the wait to be reset; 1 min.
 	Reset time.Duration
 }
 
-// Hooks are called as things happen, from several goroutines. They must not block.
+// Hooks notify of events. They are called from several goroutines and must not block.
 type Hooks struct {
 	// State is called with each new state.
 	State func(State)
-	// Restart is called when a unit has failed and will be started again after the wait.
+	// Restart is called when a unit has failed and will restart after the wait.
 	Restart func(err error, wait time.Duration)
 	// Cut is called after each cut whose offsets are committed.
 	Cut func(cut.Made)
@@ -93,7 +94,7 @@ const (
 	defaultRestartReset   = time.Minute
 )
 
-// withDefaults returns the configuration with its zero values filled, or every reason why it cannot be used.
+// withDefaults returns the configuration with its defaults, and an error that joins every reason why it cannot be used.
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	refuse := func(format string, args ...any) {
@@ -111,7 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 		refuse("no Sarama configuration")
 	}
 	if c.Guarantee == ExactlyOnce && c.Instance == "" {
-		refuse("exactly once needs an instance id: it is the transactional id that fences an earlier life of the instance")
+		refuse("exactly once needs an instance id: the transactional id contains it and fences an earlier run of the instance")
 	}
 	if c.Guarantee != AtLeastOnce && c.Guarantee != ExactlyOnce {
 		refuse("guarantee %d", c.Guarantee)

@@ -6,8 +6,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// consumer makes a consumer that ends with the attempt: Goka's views never close theirs, and each restart would leave a
-// client behind for every table that is looked up.
+// consumer makes a consumer that is closed at the end of the attempt: Goka's views never close theirs, and each restart
+// would leak a client for every lookup table.
 func (r *run) consumer(brokers []string, conf *sarama.Config) (sarama.Consumer, error) {
 	c, err := sarama.NewConsumer(brokers, conf)
 	if err != nil {

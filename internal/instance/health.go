@@ -15,12 +15,12 @@ type State int
 const (
 	NotStarted State = iota // Run was not called
 	Recovering              // joining the group or reading its tables
-	Running                 // records flow
-	Degraded                // it failed and ends or waits for its restart, its membership is not confirmed, or offsets are not committed
+	Running                 // consuming records
+	Degraded                // it failed and is stopping or waits for its restart, or its membership is not confirmed, or offsets are not committed
 	Stopped                 // Run has returned
 )
 
-// String is the state in lower case.
+// String returns the state in lower case.
 func (s State) String() string {
 	switch s {
 	case NotStarted:
@@ -37,22 +37,22 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Health is how a unit is.
+// Health is a snapshot of a unit's state.
 type Health struct {
 	State State
-	Since time.Time // of the state
-	// Restarts counts the failures in a row that are not forgotten yet.
+	Since time.Time // when the state was entered
+	// Restarts counts consecutive failures; it starts again at zero after Restart.Reset without one.
 	Restarts int
-	// Err is the last failure, or why offsets are not committed; a failure stays when the unit has recovered from it.
+	// Err is the last failure, or why offsets are not committed. A failure stays after the unit has recovered from it.
 	Err error
-	// Lag is how many records of each claimed partition have not been handed out.
+	// Lag is how many records of each claimed partition have not been handed to Goka.
 	Lag map[cut.Partition]int64
 }
 
-// errTransaction says that the transaction of the open cut failed; what is in flight is still being ended.
+// errTransaction says that the transaction of the open cut failed; records in flight are still being finished.
 var errTransaction = errors.New("unit: the transaction cannot be committed, the unit restarts")
 
-// failing is why the attempt is ending, or nil. What is in flight may keep it from ending for a while.
+// failing returns why the attempt is ending, or nil. Records in flight may delay its end.
 func (r *run) failing() error {
 	if g := r.currentGroup(); g != nil && g.Err() != nil {
 		if cause := r.failure(); cause != nil {
@@ -70,7 +70,7 @@ func (r *run) failing() error {
 // that moves to another broker costs one or two.
 const tolerableCuts = 3
 
-// uncommitted is how many cuts in a row could not commit their offsets, and why.
+// uncommitted returns how many consecutive cuts could not commit their offsets, and why.
 func (r *run) uncommitted() (cuts int, last error) {
 	g := r.currentGroup()
 	if g == nil {
@@ -83,7 +83,7 @@ func (r *run) uncommitted() (cuts int, last error) {
 	return s.Uncommitted()
 }
 
-// health keeps what Health tells.
+// health holds the state that Health returns.
 type health struct {
 	mu       sync.Mutex
 	now      func() time.Time
@@ -92,7 +92,7 @@ type health struct {
 	since    time.Time
 	restarts int
 	err      error
-	once     bool // it was Running
+	once     bool // the unit was Running at some time
 }
 
 func (h *health) enter(s State) {

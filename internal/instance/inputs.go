@@ -16,7 +16,7 @@ import (
 // inputs are the topics that a group reads, as a broker describes them.
 type inputs map[string]recovery.Described
 
-// recreated returns an input that was deleted and recreated since an earlier description, or "".
+// recreated returns an input that was deleted and recreated after an earlier description, or "".
 func (in inputs) recreated(since inputs) string {
 	for topic, now := range in {
 		if was := since[topic].ID; was != "" && now.ID != "" && was != now.ID {
@@ -26,7 +26,7 @@ func (in inputs) recreated(since inputs) string {
 	return ""
 }
 
-// ids are the topic IDs.
+// ids returns the topic IDs.
 func (in inputs) ids() map[string]string {
 	ids := make(map[string]string, len(in))
 	for topic, d := range in {
@@ -35,7 +35,7 @@ func (in inputs) ids() map[string]string {
 	return ids
 }
 
-// inputTopics are the inputs that are on the broker, the group's loop topic not included.
+// inputTopics returns the inputs that are on the broker, without the group's loop topic.
 func (u *Unit) inputTopics() []string {
 	var topics []string
 	for _, in := range u.cfg.Graph.InputStreams() {
@@ -46,8 +46,8 @@ func (u *Unit) inputTopics() []string {
 	return topics
 }
 
-// together are the topics that must have as many partitions as each other: the inputs, the tables that are joined, the
-// group's table and its loop topic. Those that the group creates may not exist yet.
+// together returns the topics that must have the same number of partitions: the inputs, the joined tables, the group's
+// table and its loop topic. Topics that the group creates may not exist yet.
 func (r *run) together() []string {
 	u := r.unit
 	topics := u.inputTopics()
@@ -63,8 +63,8 @@ func (r *run) together() []string {
 	return topics
 }
 
-// describeInputs learns the IDs of the inputs, by which it makes the listing of the attempt, and checks that all topics
-// that must have as many partitions as each other do.
+// describeInputs reads the IDs of the inputs, makes the listing of the attempt from them, and checks that all copartitioned
+// topics have the same number of partitions.
 func (r *run) describeInputs() error {
 	u := r.unit
 	names := u.inputTopics()
@@ -104,7 +104,7 @@ func copartitioned(found inputs) error {
 	return parted(strings.Join(counts, "; "))
 }
 
-// parted is the error of a group whose keys have moved to other partitions.
+// parted returns the error for a group whose keys have moved to other partitions.
 func parted(counts string) error {
 	return fmt.Errorf("%w: a key's records would be on another partition than its row (partitions: %s). Partitions cannot "+
 		"be added to topics in use: run a second pipeline on new topics and move the writers there; or drain, stop the "+
@@ -112,7 +112,7 @@ func parted(counts string) error {
 		recovery.ErrPartitions, counts)
 }
 
-// partedFrom is the error of a group whose rows are spread over fewer partitions, or more, than an input has now.
+// partedFrom returns the error for a group whose rows are spread over another number of partitions than an input has now.
 func partedFrom(rows int, topic string, now int) error {
 	return parted(fmt.Sprintf("%d when the rows were written; %d of %s", rows, now, topic))
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// errRecreated says that an input is another topic of the same name than when the attempt began. The next attempt starts
-// it at its oldest offset.
+// errRecreated says that an input was deleted and recreated during the attempt. The next attempt starts it at its oldest
+// offset.
 var errRecreated = errors.New("unit: an input has changed")
 
-// watchInputs fails the attempt when an input was recreated or has gained partitions, until ctx ends. Sarama reads on at
-// the old offset of a topic that was recreated, and tells only one member of a group about new partitions.
+// watchInputs fails the attempt when an input was recreated or has gained partitions, until ctx ends. Sarama continues at
+// the old offset of a topic that was recreated, and notifies only one member of a group of new partitions.
 func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 	if every <= 0 {
 		return
@@ -27,7 +27,7 @@ func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 		}
 		found, err := r.topics.Describe(r.together()...)
 		if err != nil {
-			continue // the brokers are away: everything else waits for them too
+			continue // no broker answers: retry at the next tick
 		}
 		if err = copartitioned(found); err == nil {
 			err = r.changed(found)
@@ -39,8 +39,8 @@ func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 	}
 }
 
-// changed returns an error if an input is not the topic that it was, or has other partitions than the rows of the group.
-// An input that is missing now is waited for. Without rows, Sarama rebalances the group over the new partitions.
+// changed returns an error if an input was recreated, or has another number of partitions than the rows of the group. It
+// ignores an input that is missing now. A group without a table has no rows: Sarama rebalances it over the new partitions.
 func (r *run) changed(found inputs) error {
 	if topic := found.recreated(r.inputs); topic != "" {
 		return fmt.Errorf("%w: topic %s was deleted and recreated", errRecreated, topic)

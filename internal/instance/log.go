@@ -6,7 +6,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// gokaLogger gives Goka a logger. What it prints is of use only to whoever looks for a fault: debug.
+// gokaLogger logs Goka's messages at debug level: they are useful only for debugging.
 type gokaLogger struct{ log *zap.Logger }
 
 func (g gokaLogger) Print(args ...any)                 { g.log.Debug(fmt.Sprint(args...)) }

@@ -13,25 +13,25 @@ import (
 	"go.uber.org/zap"
 )
 
-// errLookupEnded says that Sarama no longer reads a lookup table.
+// errLookupEnded says that Sarama has stopped reading a lookup table.
 var errLookupEnded = errors.New("the lookup table is no longer read")
 
-// lookupPatience is how long a lookup table may not be read at all; what Sarama asks for between two tries comes on top.
-const lookupPatience = 30 * time.Second
+// lookupTimeout is how long Sarama retries a lookup table that cannot be read, the requests between retries not counted.
+const lookupTimeout = 30 * time.Second
 
-// lookupConfig is what lookup tables are read with.
+// lookupConfig changes a configuration to that of the consumers of lookup tables, and returns it.
 func lookupConfig(conf *sarama.Config) *sarama.Config {
 	if conf.Consumer.Retry.Max == 0 && conf.Consumer.Retry.Backoff > 0 {
-		conf.Consumer.Retry.Max = max(1, int(lookupPatience/conf.Consumer.Retry.Backoff))
+		conf.Consumer.Retry.Max = max(1, int(lookupTimeout/conf.Consumer.Retry.Backoff))
 	}
 	return conf
 }
 
-// makingViews reports whether Goka asks for what its lookup tables are read with. It makes them with the processor.
+// makingViews reports whether Goka is calling a builder for its lookup tables, which it creates with the processor.
 func (r *run) makingViews() bool { return r.processor == nil }
 
-// needed is for how long a table is read. Goka reads lookup tables from the start of a processor to its end, through all
-// generations: one that ends while such a table is read would fail them all.
+// needed returns a context that lasts as long as a table is read. Goka reads lookup tables for the life of a processor,
+// through all generations: with a session's context, the end of one generation would fail them all.
 func (r *run) needed(topic string) context.Context {
 	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
 		return r.life
@@ -39,8 +39,8 @@ func (r *run) needed(topic string) context.Context {
 	return r.session()
 }
 
-// outlast stops the unit for a lookup table that can no longer be read, and returns when no callback is left: Goka
-// closes such a table at once, whoever looks something up in it. Where no callback has run yet none will.
+// outlast fails the attempt because a lookup table can no longer be read, and blocks until no callback runs: Goka closes
+// such a table at once, even while callbacks look up in it. If no callback has run yet, none will.
 func (r *run) outlast(topic string, partition int32, err error) {
 	err = fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err)
 	r.failed(err)
@@ -56,7 +56,8 @@ func (r *run) outlast(topic string, partition int32, err error) {
 	}
 }
 
-// lookupTopics is the topic manager of Goka's lookup tables, whose failures wait where they would close a table.
+// lookupTopics is the topic manager of Goka's lookup tables. It returns an error that would close a table only after
+// outlast.
 type lookupTopics struct {
 	goka.TopicManager
 	run *run
@@ -67,7 +68,7 @@ func (t lookupTopics) GetOffset(topic string, partition int32, at int64) (int64,
 	switch {
 	case err == nil:
 	case t.run.life.Err() != nil:
-		// A stop is no failure: Goka looks for the end of a table that it has read once more, and reads no further.
+		// A stop is not a failure: Goka requests the end of the table once more and reads nothing after it.
 		return t.run.client.GetOffset(topic, partition, at)
 	default:
 		t.run.outlast(topic, partition, err)
@@ -75,7 +76,7 @@ func (t lookupTopics) GetOffset(topic string, partition int32, at int64) (int64,
 	return offset, err
 }
 
-// lookupConsumer does the same for what reads the tables.
+// lookupConsumer does the same for the consumers of the tables.
 type lookupConsumer struct {
 	sarama.Consumer
 	run *run
@@ -88,15 +89,15 @@ func (c lookupConsumer) ConsumePartition(topic string, partition int32, at int64
 		return nil, err
 	}
 	l := &lookup{
-		PartitionConsumer: inner, run: c.run, topic: topic, partition: partition, asked: make(chan struct{}),
+		PartitionConsumer: inner, run: c.run, topic: topic, partition: partition, closing: make(chan struct{}),
 		messages: make(chan *sarama.ConsumerMessage, cap(inner.Messages())), errors: make(chan *sarama.ConsumerError, 1),
 	}
 	go l.pump()
 	return l, nil
 }
 
-// lookup reads one partition of a lookup table. Most failures pass: Sarama reads on by itself, and what is looked up may
-// be late by any time. Goka only learns where it ends.
+// lookup reads one partition of a lookup table. It hides transient failures from Goka: Sarama retries them by itself, and a
+// lookup may return stale rows. Goka is notified only when the reading ends.
 type lookup struct {
 	sarama.PartitionConsumer
 	run       *run
@@ -104,7 +105,7 @@ type lookup struct {
 	partition int32
 	messages  chan *sarama.ConsumerMessage
 	errors    chan *sarama.ConsumerError
-	asked     chan struct{} // closed when it was told to close
+	closing   chan struct{} // closed by AsyncClose
 	close     sync.Once
 }
 
@@ -112,11 +113,11 @@ func (l *lookup) Messages() <-chan *sarama.ConsumerMessage { return l.messages }
 func (l *lookup) Errors() <-chan *sarama.ConsumerError     { return l.errors }
 
 func (l *lookup) AsyncClose() {
-	l.close.Do(func() { close(l.asked) })
+	l.close.Do(func() { close(l.closing) })
 	l.PartitionConsumer.AsyncClose()
 }
 
-// Close implements sarama.PartitionConsumer, which has it read both channels to their ends.
+// Close implements sarama.PartitionConsumer, which requires that it reads both channels to their ends.
 func (l *lookup) Close() error {
 	l.AsyncClose()
 	go func() {
@@ -156,22 +157,22 @@ func (l *lookup) pump() {
 					zap.Int32("partition", l.partition), zap.Error(e.Err))
 			}
 			failing = true
-			if gone(e.Err) {
+			if topicMissing(e.Err) {
 				l.PartitionConsumer.AsyncClose()
 			}
 		}
 	}
 	select {
-	case <-l.asked:
+	case <-l.closing:
 	default:
 		l.run.outlast(l.topic, l.partition, end)
 		l.errors <- &sarama.ConsumerError{Topic: l.topic, Partition: l.partition, Err: end}
 	}
 }
 
-// gone reports whether a topic is not there: one that is created anew under its name has other records at the same
-// offsets, from which Sarama would read on.
-func gone(err error) bool { return errors.Is(err, sarama.ErrUnknownTopicOrPartition) }
+// topicMissing reports whether a topic does not exist. If it is recreated, it has other records at the same offsets, and
+// Sarama would continue there.
+func topicMissing(err error) bool { return errors.Is(err, sarama.ErrUnknownTopicOrPartition) }
 
 // isTable reports whether a topic is one of these tables.
 func isTable(tables goka.Edges, topic string) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// prepare looks after the topics and the offsets before Goka does.
+// prepare checks the topics, creates the dead-letter topic and commits start offsets before Goka starts.
 func (r *run) prepare() error {
 	u := r.unit
 	partitions, err := r.topics.Partitions(u.firstInput())
@@ -31,8 +31,8 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// prepareDeadLetters creates the dead-letter topic, so that a broker that creates topics by itself, or refuses to, does
-// not decide over it. An existing one may have any number of partitions.
+// prepareDeadLetters creates the dead-letter topic, so that it does not depend on the broker's auto-creation of topics. An
+// existing one may have any number of partitions.
 func (r *run) prepareDeadLetters(partitions int) error {
 	u := r.unit
 	for _, out := range u.cfg.Graph.OutputStreams() {
@@ -51,7 +51,7 @@ func (r *run) prepareDeadLetters(partitions int) error {
 	return nil
 }
 
-// offsetsOf are the committed offsets of a group; none where it is not there, or has no name.
+// offsetsOf returns the committed offsets of a group; none if the group does not exist or its name is empty.
 func offsetsOf(admin sarama.ClusterAdmin, group string) (*sarama.OffsetFetchResponse, error) {
 	if group == "" {
 		return &sarama.OffsetFetchResponse{}, nil

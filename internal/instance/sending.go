@@ -9,11 +9,12 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
-// sendingConfig is the configuration of the producer. One without transactions sends nothing once the lease is lost.
+// sendingConfig returns the configuration of the producer. Without transactions the producer sends nothing once the lease
+// is lost.
 func (r *run) sendingConfig() *sarama.Config {
 	c := r.unit.producerConfig()
-	// A lost lease and a transaction in error look to Sarama like a connection that broke, worth twenty retries: they are
-	// over at once and the unit restarts.
+	// Sarama would retry after a lost lease or a failed transaction as after a broken connection, twenty times. Without a
+	// pause the retries end at once, and the unit restarts.
 	pause := c.Producer.Retry.BackoffFunc
 	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
 		switch {
@@ -45,9 +46,9 @@ func (r *run) transactionFailed() bool {
 	return async != nil && async.TxnStatus()&sarama.ProducerTxnFlagInError != 0
 }
 
-// endProducer sends nothing more, and waits for the answers to the requests that were sent. Goka closes the producer
-// only after it has left the group and closed its lookup tables, and the producer would retry rows meanwhile. The wait
-// delays no other member for longer than the session timeout: no heartbeat is sent during it.
+// endProducer stops sending and waits for the answers to the requests in flight. Goka closes the producer only after it
+// has left the group and closed its lookup tables, and the producer would retry rows meanwhile. The wait delays other
+// members by the session timeout at most, since no heartbeat is sent during it.
 func (r *run) endProducer() {
 	r.lease.Drop()
 	_ = r.producer.Close() // it never fails

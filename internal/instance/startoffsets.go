@@ -16,13 +16,13 @@ import (
 //   - An input that the metadata of the group's other offsets lists starts at its oldest offset. The group has read it
 //     before; the topic was deleted and recreated, or an operator deleted its offsets.
 //   - Any other input of a group that has committed offsets starts at its newest offset: a group that is taken over from
-//     an older application must not read what was never meant for it. The same holds for an input that a new version of
-//     the program adds.
-//   - All inputs of a group without committed offsets start at their oldest, or where the predecessor stopped. They are
-//     committed before anything is read: from then on an input without an offset is one that the group never had, however
-//     early its first life ends.
+//     an older application must not read records from before that. The same holds for an input that a new version of the
+//     program adds.
+//   - All inputs of a group without committed offsets start at their oldest offset, or where the predecessor stopped. These
+//     offsets are committed before anything is read: from then on an input without an offset is one that the group never
+//     had, however soon the first run ends.
 //
-// The coordinator takes these commits only while the group has no members but this one. Else an input without an offset
+// The coordinator accepts these commits only while the group has no other members. Otherwise an input without an offset
 // starts at its oldest.
 func (r *run) startInputs() error {
 	u := r.unit
@@ -54,16 +54,16 @@ func (r *run) startInputs() error {
 	return r.commitStarts(starts)
 }
 
-// history is what a group's committed offsets say.
+// history is what a group's committed offsets show.
 type history struct {
 	read   map[string]bool        // topics with an offset that counts
 	stale  map[cut.Partition]bool // offsets of a topic that has been deleted since
 	listed []cut.Listed
-	relist bool // an offset has other metadata than it would be committed with now
+	relist bool // the metadata of an offset is out of date
 }
 
-// historyOf reads a group's committed offsets. Its error wraps recovery.ErrPartitions where the rows are spread over
-// another number of partitions than the inputs have now.
+// historyOf reads a group's committed offsets. Its error wraps recovery.ErrPartitions if the rows are spread over another
+// number of partitions than the inputs have now.
 func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) {
 	h := history{read: map[string]bool{}, stale: map[cut.Partition]bool{}}
 	for topic, blocks := range committed.Blocks {
@@ -100,7 +100,7 @@ func (h history) lists(topic string) bool {
 	return false
 }
 
-// startInput adds the offsets to start an input at.
+// startInput adds the offsets at which an input starts to starts.
 func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResponse, starts map[cut.Partition]int64) error {
 	u := r.unit
 	at := sarama.OffsetOldest
@@ -145,7 +145,8 @@ func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResp
 	return nil
 }
 
-// commitStarts commits offsets for a group without members. It leaves them out where the group has members.
+// commitStarts commits offsets for a group without members. If the group has members, it logs a warning and commits
+// nothing.
 func (r *run) commitStarts(starts map[cut.Partition]int64) error {
 	u := r.unit
 	if len(starts) == 0 {
@@ -164,7 +165,7 @@ func (r *run) commitStarts(starts map[cut.Partition]int64) error {
 	return err
 }
 
-// hasMembers reports whether the coordinator refused a commit because of the group's members.
+// hasMembers reports whether the coordinator rejected a commit because of the group's members.
 func hasMembers(err error) bool {
 	return errors.Is(err, sarama.ErrUnknownMemberId) || errors.Is(err, sarama.ErrIllegalGeneration) ||
 		errors.Is(err, sarama.ErrRebalanceInProgress)

@@ -14,8 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// tables are the stores of one attempt: the group table's partitions with their layers and due-indexes, and what joins
-// and views need.
+// tables are the stores of one attempt: those of the group table's partitions with their layers and due-indexes, and those
+// of joined and lookup tables.
 type tables struct {
 	group  string
 	table  func(topic string, partition int32) (*store.Store, error)
@@ -27,9 +27,9 @@ type tables struct {
 
 	mu   sync.Mutex
 	open map[int32]*store.Store // of the group table, recovered
-	// reading are those that are not recovered yet, and where Goka will stop.
+	// reading are the partitions that are not recovered yet.
 	reading map[int32]*reading
-	// kept are those in memory that a generation has left, for the next one to go on with.
+	// kept are the in-memory stores of the last generation, for the next one to reopen.
 	kept map[int32]kept
 }
 
@@ -68,8 +68,8 @@ func newTables(cfg Config, timed timer.Timed, topicID func(string) (string, erro
 func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	name, err := t.checkTopic(topic, partition)
 	if topic != t.group && errors.Is(err, recovery.ErrRecreated) {
-		// Only its topic can say what another group's table holds. The rows of the group's own table might be nowhere else.
-		t.ages.named(topic, partition).Info("the local store is discarded: its topic was deleted and created again")
+		// Another group's table can be read again from its topic. The rows of the group's own table may exist only here.
+		t.ages.named(topic, partition).Info("the local store is discarded: its topic was deleted and recreated")
 		if err = store.Remove(t.path(topic, partition)); err == nil {
 			name, err = t.checkTopic(topic, partition)
 		}
@@ -101,8 +101,8 @@ func (t *tables) build(topic string, partition int32) (storage.Storage, error) {
 	return &owned{aged: s, tables: t, topicID: name.id}, nil
 }
 
-// reopen returns the store in memory that an earlier generation has left, or nil: a rebalance must not read a whole table
-// again for a partition that stays. What it lacks is read from its offset on, as with a store on disk.
+// reopen returns the in-memory store of an earlier generation, or nil. With it a rebalance does not read a table again for
+// a partition that stays; recovery reads the rest from the store's offset on, as with a store on disk.
 func (t *tables) reopen(partition int32, topic string) (*store.Store, error) {
 	t.mu.Lock()
 	k, ok := t.kept[partition]
@@ -114,19 +114,19 @@ func (t *tables) reopen(partition int32, topic string) (*store.Store, error) {
 	return k.store.Reopen()
 }
 
-// running forgets what the generation that runs now was not given.
+// running drops the in-memory stores of partitions that the running generation does not have.
 func (t *tables) running() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.kept)
 }
 
-// owned is among the tables from its recovery until Goka closes it.
+// owned is a store of the group table. It is in tables.open from its recovery until Goka closes it.
 type owned struct {
 	*aged
 	tables  *tables
 	topicID string
-	left    bool // it was closed; under the tables' mutex
+	left    bool // the store was closed; guarded by the tables' mutex
 }
 
 // MarkRecovered implements storage.Storage.
@@ -137,7 +137,7 @@ func (o *owned) MarkRecovered() error {
 	o.tables.mu.Lock()
 	defer o.tables.mu.Unlock()
 	o.tables.forgetReading(o)
-	if !o.left { // Goka does not wait for this where the session ends
+	if !o.left { // Goka does not wait for MarkRecovered when the session ends
 		o.tables.open[o.partition] = o.Store
 	}
 	return nil
@@ -181,7 +181,7 @@ func (t *tables) due(partition int32, now int64, limit int) []timer.Entry {
 	return s.Due().PopDue(now, limit)
 }
 
-// rows are the store of a recovered partition, nil where it is not open.
+// rows returns the store of a recovered partition, or nil if it is not open.
 func (t *tables) rows(partition int32) cut.Rows {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +191,7 @@ func (t *tables) rows(partition int32) cut.Rows {
 	return nil
 }
 
-// rowStored takes the changelog offset of a row. A store that is closed has no use for it.
+// rowStored records the changelog offset of a row in its store. It ignores a closed store.
 func (t *tables) rowStored(partition int32, offset int64, sealed bool) error {
 	t.mu.Lock()
 	s := t.open[partition]
@@ -209,7 +209,7 @@ func (t *tables) rowStored(partition int32, offset int64, sealed bool) error {
 	return nil
 }
 
-// get reads a row of a recovered partition.
+// get reads a row of a recovered partition. It returns ErrNotRunning if the partition is not recovered here.
 func (t *tables) get(partition int32, key string) ([]byte, error) {
 	t.mu.Lock()
 	s := t.open[partition]
@@ -227,7 +227,7 @@ func (t *tables) forgetReading(o *owned) {
 	}
 }
 
-// stored is the offset up to which a partition's store has read, -1 for nothing.
+// stored returns the offset up to which a partition's store has read, or -1 for nothing.
 func (t *tables) stored(topic string, partition int32) int64 {
 	t.mu.Lock()
 	r := t.reading[partition]
@@ -242,7 +242,7 @@ func (t *tables) stored(topic string, partition int32) int64 {
 	return offset
 }
 
-// ended keeps where Goka will stop reading a partition.
+// ended records the offset at which Goka will stop reading a partition.
 func (t *tables) ended(topic string, partition int32, end int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

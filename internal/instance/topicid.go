@@ -15,16 +15,17 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// topicFile stands in the directory of a store and holds the id of the topic whose rows it has.
+// topicFile is the file in a store's directory that holds the id of the topic whose rows the store has.
 const topicFile = "TOPIC"
 
 // topicName is the topic that a store belongs to.
 type topicName struct {
-	file string // empty: nothing to keep
+	file string // empty: the id is not written
 	id   string
 }
 
-// checkTopic refuses a store that was filled from another topic of the same name: its offsets mean nothing in this one.
+// checkTopic returns an error that wraps recovery.ErrRecreated if a store was filled from an earlier topic of the same
+// name: its offsets are not valid in the current one.
 func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	id, err := t.topicID(topic)
 	if err != nil || id == "" || t.dir == "" {
@@ -39,8 +40,8 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	case err != nil:
 		return topicName{}, fmt.Errorf("unit: %w", err)
 	case !isTopicID(was):
-		// A power loss can leave the file without its content, as builds that did not sync it could. The check is skipped
-		// once, as where the file is missing.
+		// A power loss can leave the file without its content if it was written by a build that did not sync it. The check is
+		// skipped once, as for a missing file.
 		return name, nil
 	case string(was) != id:
 		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
@@ -48,7 +49,7 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	return name, nil
 }
 
-// path is the directory of a store, as store.Builder names it.
+// path returns the directory of a store, as store.Builder names it.
 func (t *tables) path(topic string, partition int32) string {
 	return filepath.Join(t.dir, fmt.Sprintf("%s.%d", topic, partition))
 }
@@ -59,7 +60,7 @@ func isTopicID(b []byte) bool {
 	return err == nil && len(raw) == len(sarama.Uuid{})
 }
 
-// keep writes the id once the store is there. Its directory may be another than the one that was checked.
+// keep writes the id once the store is open. Its directory may be a new one since checkTopic.
 func (n topicName) keep() error {
 	if n.file == "" {
 		return nil
@@ -93,8 +94,8 @@ func replaceFile(path string, content []byte) error {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// syncDirectory makes the names in a directory survive a power loss, where the system can do so: Windows cannot open a
-// directory for it, and some file systems answer EINVAL.
+// syncDirectory makes the names in a directory survive a power loss, if the system supports it: Windows cannot open a
+// directory for a sync, and some file systems return EINVAL.
 func syncDirectory(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// The waits of a transactional producer. CONCURRENT_TRANSACTIONS is an ordinary answer while the markers of the
-// transaction before are being written: it is asked again after a millisecond, not after Sarama's 100.
+// The retries of a transactional producer. Brokers return CONCURRENT_TRANSACTIONS while they write the markers of the
+// previous transaction. The first retry is after a millisecond, not after Sarama's 100 ms.
 const (
 	transactionRetries  = 400
 	transactionMaxPause = 50 * time.Millisecond
@@ -22,13 +22,14 @@ func transactionPause(retries, _ int) time.Duration {
 	return min(time.Millisecond<<min(retries, 6), transactionMaxPause)
 }
 
-// transactionalID names the series of transactions of an instance. Its prefix is the group's: a new owner of a partition
-// may fence those and no others.
+// transactionalID returns the transactional id of the instance. Its prefix is the group's: a new owner of a partition
+// fences only transactional ids with that prefix.
 func (u *Unit) transactionalID() string { return u.transactionPrefix() + u.cfg.Instance }
 
 func (u *Unit) transactionPrefix() string { return u.group + "/" }
 
-// producerConfig is Sarama's configuration of the producer; its initialisation fences an earlier life of the instance.
+// producerConfig returns Sarama's configuration of the producer. Under exactly once, the producer's initialisation fences
+// the producer that the instance had before.
 func (u *Unit) producerConfig() *sarama.Config {
 	c := u.sarama()
 	if u.cfg.Guarantee != ExactlyOnce {
@@ -51,8 +52,8 @@ func (r *run) closer() cut.Closer {
 	return cut.NewPlain(r.client, r.listing)
 }
 
-// fence is called while a transaction is open at the end of a table that is being recovered. Only the group's own table
-// is this member's to clear: a joined table's writer is nobody it may judge.
+// fence is called while a transaction is open at the end of a table that is being recovered. It fences only writers of the
+// group's own table: the writer of a joined table may be alive.
 func (r *run) fence(topic string, partition int32) {
 	if topic != string(goka.GroupTable(goka.Group(r.unit.group))) || r.session().Err() != nil {
 		return
@@ -65,7 +66,7 @@ func (r *run) fence(topic string, partition int32) {
 func (r *run) fenceOffsets() {
 	age := r.unit.cfg.Policy.Drain
 	if session := r.unit.cfg.Sarama().Consumer.Group.Session.Timeout; session < age {
-		age = session // whoever has died has been missed for that long
+		age = session // a dead member is removed from the group after that time
 	}
 	fenced, err := r.fencer().Older(age, time.Now())
 	r.fenced(fenced, err, "the offsets")
@@ -82,7 +83,7 @@ func (r *run) fencer() recovery.Fencer {
 func (r *run) fenced(ids []string, err error, on string, fields ...zap.Field) {
 	log := r.unit.cfg.Logger.With(fields...).With(zap.String("on", on))
 	if err != nil {
-		log.Warn("an open transaction is waited for", zap.Error(err))
+		log.Warn("an open transaction cannot be ended: the unit waits for its timeout", zap.Error(err))
 	}
 	if len(ids) > 0 {
 		log.Info("ended the transaction of a former owner", zap.Strings("transactional_ids", ids))

@@ -11,11 +11,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// epochsConfirmed is how many metadata refreshes a new leader epoch must have been seen for until Sarama's consumer, which
-// refreshes its own metadata as often, reads under it too.
+// epochsConfirmed is the number of metadata refreshes after which a new leader epoch is used: Sarama's consumer refreshes
+// its own metadata at the same interval, and reads under the new epoch by then.
 const epochsConfirmed = 2
 
-// newEpochs learns leader epochs from the metadata that the attempt's client has.
+// newEpochs returns the epochs of the attempt, from the metadata of its client.
 func (r *run) newEpochs() *cut.Epochs {
 	seen := func(p cut.Partition) (int32, bool) {
 		_, epoch, err := r.client.LeaderAndEpoch(p.Topic, p.ID)
@@ -24,10 +24,10 @@ func (r *run) newEpochs() *cut.Epochs {
 	return cut.NewEpochs(seen, epochsConfirmed*r.client.Config().Metadata.RefreshFrequency, time.Now)
 }
 
-// truncated returns the offset at which to read on a partition whose committed offset is beyond the end of its log: an
-// unclean leader election has cut the log off, and what was written since has not been read. Sarama would start at the
-// oldest offset and repeat everything that the topic retains. It returns -1 where that is right: no offset is committed,
-// the records after it have expired, or the topic is another one.
+// truncated returns the offset at which to continue a partition whose committed offset is beyond the end of its log: an
+// unclean leader election has truncated the log, and records that were written since have not been read. Sarama would
+// start at the oldest offset and repeat everything that the topic retains. truncated returns -1 if that is right: no
+// offset is committed, the records after it have expired, or the topic was recreated.
 func (r *run) truncated(p cut.Partition) (int64, error) {
 	admin, err := sarama.NewClusterAdminFromClient(r.client)
 	if err != nil {

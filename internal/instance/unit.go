@@ -23,10 +23,10 @@ import (
 
 var (
 	// ErrRan is returned by a second Run.
-	ErrRan = errors.New("unit: it has been run already")
+	ErrRan = errors.New("unit: Run was already called")
 	// ErrGaveUp says that the restart limit is reached; it wraps the last failure.
 	ErrGaveUp = errors.New("unit: gave up, restart limit reached")
-	// ErrNotRunning is returned by what needs a running unit.
+	// ErrNotRunning is returned by methods that need a running unit.
 	ErrNotRunning = errors.New("unit: not running")
 
 	errUnreachable = errors.New("no client")
@@ -38,7 +38,7 @@ type Unit struct {
 	group  string
 	timed  timer.Timed // nil for a group without deadlines
 	health health
-	// silence is what the connections of Goka's clients know of brokers that hang.
+	// silence is shared by the connections of Goka's clients. It times out brokers that hang.
 	silence *kafka.Silence
 
 	kill   chan struct{}
@@ -49,14 +49,15 @@ type Unit struct {
 	cur  *run       // the running attempt
 	last cut.Member // of the attempt before
 
-	// What an attempt leaves for the next one.
-	seen     bool        // the offsets of new inputs were looked after
+	// State that an attempt passes to the next one.
+	seen     bool        // the start offsets of new inputs were committed
 	inputs   inputs      // as they were then
-	relist   bool        // offsets have metadata that is not what would be committed now
-	unlisted atomic.Bool // the brokers do not take metadata of this size
+	relist   bool        // the metadata of committed offsets is out of date
+	unlisted atomic.Bool // the brokers reject metadata of this size
 }
 
-// New checks the configuration. It contacts nobody.
+// New returns a unit that is not running. It sends no requests. Its error wraps ErrConfig and joins every reason why the
+// configuration cannot be used.
 func New(cfg Config) (*Unit, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -72,11 +73,12 @@ func New(cfg Config) (*Unit, error) {
 	return u, nil
 }
 
-// Run joins the group and works until ctx ends. Then it stops: what is in flight is drained, the last cut is committed,
-// and it returns nil. A failure stops the unit as a whole and starts it again after a wait that grows; Run returns an
-// error when the restart limit is reached (ErrGaveUp), when another process has taken the instance's identity
-// (cut.ErrFenced), when another unit of the group has the storage directory (store.ErrInUse), or when it was killed
-// (cut.ErrKilled). It can be called once.
+// Run joins the group and blocks until ctx ends. Then it drains the records in flight, commits the last cut and returns
+// nil. A failure stops the unit as a whole and restarts it after a growing wait. Run returns an error if the restart limit
+// is reached (ErrGaveUp), another process has joined with the instance id (cut.ErrFenced), another unit of the group uses
+// the storage directory (store.ErrInUse), the unit was killed (cut.ErrKilled), ctx ends while the unit waits for a
+// restart, or a failure needs an operator: damaged or recreated topics and stores, brokers that are too old, wrong
+// partition counts. Run can be called once; after that it returns ErrRan.
 func (u *Unit) Run(ctx context.Context) error {
 	u.mu.Lock()
 	ran := u.ran
@@ -133,7 +135,7 @@ func (u *Unit) supervise(ctx context.Context) error {
 		}
 		d := wait.NextBackOff()
 		u.health.enter(Degraded)
-		u.cfg.Logger.Warn("the unit failed and is started again", zap.Int("restart", restarts), zap.Duration("wait", d),
+		u.cfg.Logger.Warn("the unit failed and restarts after the wait", zap.Int("restart", restarts), zap.Duration("wait", d),
 			zap.Error(err))
 		if u.cfg.Hooks.Restart != nil {
 			u.cfg.Hooks.Restart(err, d)
@@ -142,13 +144,14 @@ func (u *Unit) supervise(ctx context.Context) error {
 			if u.wasKilled() {
 				return cut.ErrKilled
 			}
-			return err // stopped while it was down: what failed was not drained
+			return err // stopped while it was down: the failed attempt was not drained
 		}
 	}
 }
 
-// outage reports whether no broker could be reached by a unit that has reached them before: that is no failure of its
-// own, and passes. Of a unit that never has, the addresses may be wrong; brokers that refuse who it is are there.
+// outage reports whether a unit that has been Running can reach no broker. Such an outage is transient and does not count
+// as a failure of the unit. If the unit has never been Running, the addresses may be wrong. Brokers that reject the
+// authentication, or whose certificates are not trusted, are reachable.
 func (u *Unit) outage(err error) bool {
 	if !u.health.ran() || !errors.Is(err, errUnreachable) || !errors.Is(err, sarama.ErrOutOfBrokers) {
 		return false
@@ -157,7 +160,7 @@ func (u *Unit) outage(err error) bool {
 	return !errors.Is(err, sarama.ErrSASLAuthenticationFailed) && !errors.As(err, &untrusted)
 }
 
-// hopeless reports whether an error stays until somebody does something about it.
+// hopeless reports whether an error persists until an operator resolves it, so that a restart is useless.
 func hopeless(err error) bool {
 	for _, e := range []error{
 		recovery.ErrShorter, recovery.ErrRecreated, recovery.ErrOldBrokers, recovery.ErrPartitions,
@@ -183,8 +186,8 @@ func (u *Unit) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Kill abandons the unit: nothing is drained or committed, Run returns cut.ErrKilled soon. What was in flight is done
-// again by whoever gets the partitions.
+// Kill stops the unit without draining or committing anything; Run returns cut.ErrKilled soon after. The next owner of the
+// partitions handles the records in flight again.
 func (u *Unit) Kill() { u.killed.Do(func() { close(u.kill) }) }
 
 func (u *Unit) wasKilled() bool {
@@ -196,8 +199,8 @@ func (u *Unit) wasKilled() bool {
 	}
 }
 
-// leave removes a static member from its group, so that others take its partitions at once: Sarama sends no LeaveGroup
-// for one.
+// leave removes a static member from its group, so that other members take its partitions at once: Sarama sends no
+// LeaveGroup request for static members.
 func (u *Unit) leave() error {
 	if u.cfg.Instance == "" || u.cfg.KeepMembership {
 		return nil
@@ -208,13 +211,13 @@ func (u *Unit) leave() error {
 		err = errors.Join(err, admin.Close())
 	}
 	if err != nil {
-		// Everything is committed: the others only wait out the session timeout.
+		// Everything is committed: the other members only wait for the session timeout.
 		u.cfg.Logger.Warn("the static member stays in the group until its session times out", zap.Error(err))
 	}
 	return nil
 }
 
-// Health tells how the unit is.
+// Health returns a snapshot of the unit's state.
 func (u *Unit) Health() Health {
 	h := u.health.get()
 	r := u.current()
@@ -239,8 +242,9 @@ func (u *Unit) Health() Health {
 	return h
 }
 
-// Get reads a row of the group table as it is now, the open cut included. It returns nil where there is none, and
-// ErrNotRunning where the key's partition is not recovered here.
+// Get reads and decodes the current row of a key of the group table, uncommitted changes of the open cut included. It
+// returns nil if there is none, ErrNotRunning if the key's partition is not recovered here, and an error that wraps
+// ErrConfig if the group has no table.
 func (u *Unit) Get(key string) (any, error) {
 	r := u.current()
 	if r == nil {
@@ -258,9 +262,10 @@ func (u *Unit) Get(key string) (any, error) {
 	return table.Codec().Decode(raw)
 }
 
-// Visit calls the graph's visitor of that name for every row of the partitions this instance owns. Its effects are part
-// of a cut, so that no cut is made while it runs: it is for tables that are visited in less than the drain limit. One
-// visit runs at a time. ctx is looked at before it begins; the end of the session ends it with an error.
+// Visit calls the graph's visitor of that name for every row of the partitions that this instance owns, and blocks until
+// all are visited. Its effects are part of a cut, and no cut is made while it runs: use it only for tables that can be
+// visited in less than the drain limit. One visit runs at a time. ctx is checked only before the visit begins; the end of
+// the session ends the visit with an error.
 func (u *Unit) Visit(ctx context.Context, name string, meta any) error {
 	r := u.current()
 	if r == nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// errEndMoved says that the record at which a recovery was to end is gone: it was a tombstone that compaction took away
-// after the end was probed. The next attempt probes again.
+// errEndMoved says that the record at which a recovery was to end no longer exists: it was a tombstone that compaction
+// removed after the end was probed. The next attempt probes again.
 var errEndMoved = errors.New("unit: end of the table has moved during recovery")
 
-// watchEvery is how long a recovery may read nothing before its end is probed again.
+// watchEvery is how long a recovery may make no progress before its end is probed again.
 const watchEvery = 5 * time.Second
 
-// watchRecovery looks after partitions whose recovery makes no progress until ctx ends. Goka waits for the record before
-// the end it was given, for ever.
+// watchRecovery checks the recovery of partitions until ctx ends, and fails the attempt if one makes no progress because
+// its end has moved. Goka would wait indefinitely for the record before the end that it was given.
 func (r *run) watchRecovery(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -46,10 +46,10 @@ func (r *run) watchRecovery(ctx context.Context, every time.Duration) {
 	}
 }
 
-// progressOf is how far a recovery is.
+// progressOf is the progress of a recovery: the offset that was read, and the end.
 type progressOf struct{ offset, end int64 }
 
-// progress is how far each partition is that is being recovered and whose end is known.
+// progress returns the progress of each partition that is being recovered and whose end is known.
 func (t *tables) progress() map[int32]progressOf {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,17 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// contract says which test pins which rule of the contract: the counterpart of every case of its sections 7.2 to 7.5
-// and 7.8 that speaks of this processor. Where a rule was decided otherwise, the decision stands behind it. Cases about
-// memoir (7.2, on) have none here.
+// contract names the test of every rule of the wire behavior. The first groups are cases of FlightDeck that concern this
+// processor, by FlightDeck's names; where this package decides differently, the decision follows in parentheses. The last
+// group has the rules that no such case covers.
 var contract = []struct{ rule, test string }{
-	// 7.2, without memoir
+	// Messages
 	{"memoirContextIsNull", "TestFirstMessageIsEnrichedWithAnEmptyHistory"},
 	{"sessionHistoryStillWorks", "TestHistoryIsWhatTheLastAnswerLeft"},
 	{"outputKeyPreserved", "TestTurnRunsThroughItsTopics"},
 
-	// 7.3, aggregation
-	{"singleTool_emitsOnFirstResult (R25: held until its call)", "TestEarlyResultsAreHeldForTheirCall"},
+	// Aggregation of results
+	{"singleTool_emitsOnFirstResult (held until its call)", "TestEarlyResultsAreHeldForTheirCall"},
 	{"threeTools_emitsAfterAllThree (no completion by count)", "TestTotalToolsOfAResultIsNotTrusted"},
 	{"emittedAccumulator_containsAllToolNames", "TestLastResultCompletesTheStep"},
 	{"seeded_emitsWhenAllExpectedArrive", "TestLastResultCompletesTheStep"},
@@ -33,7 +33,7 @@ var contract = []struct{ rule, test string }{
 	{"isComplete_expectedSet", "TestLastResultCompletesTheStep"},
 	{"isComplete_false_alreadyEmitted", "TestFirstResultStays"},
 
-	// 7.4, end of turn
+	// End of a turn
 	{"endTurn_noTools_isForwarded", "TestAnswerEndsTheTurn"},
 	{"notEndTurn_isDropped (the step waits on)", "TestNeitherToolsNorAnEndIsNoAnswer"},
 	{"endTurn_withToolCalls_isDropped", "TestEndTurnWithToolsIsNoEnd"},
@@ -56,7 +56,7 @@ var contract = []struct{ rule, test string }{
 	{"totalSessionCost_null_flowsAsNull", "TestNullCostFlowsThrough"},
 	{"thinkTokens_flowToUserResponse", "TestAnswerEndsTheTurn"},
 
-	// 7.5, enrichment
+	// Enrichment
 	{"firstMessage_noContext_emptyHistory", "TestFirstMessageIsEnrichedWithAnEmptyHistory"},
 	{"messageWithThinkResponse_includesHistory", "TestHistoryIsWhatTheLastAnswerLeft"},
 	{"latestInput_isNotInHistory", "TestHistoryIsWhatTheLastAnswerLeft"},
@@ -72,7 +72,7 @@ var contract = []struct{ rule, test string }{
 	{"enrich_userIdFallback", "TestUserIsTheMessagesElseTheLastResponses"},
 	{"costFlowsFromThinkResponseTotalSessionCost", "TestHistoryIsWhatTheLastAnswerLeft"},
 
-	// 7.8, the tool message
+	// The tool message
 	{"completedAccumulator_producesOneMessage", "TestLastResultCompletesTheStep"},
 	{"outputKey_isSessionId", "TestTurnRunsThroughItsTopics"},
 	{"agentMessage_roleIsTool", "TestLastResultCompletesTheStep"},
@@ -82,7 +82,7 @@ var contract = []struct{ rule, test string }{
 	{"metadata_toolCount", "TestLastResultCompletesTheStep"},
 	{"metadata_source", "TestLastResultCompletesTheStep"},
 	{"metadata_toolResultsPresent", "TestLastResultCompletesTheStep"},
-	{"emptyResults_filtered (R26: no step has none)", "TestNoGoodItemCompletesAtOnce"},
+	{"emptyResults_filtered (no step has none)", "TestNoGoodItemCompletesAtOnce"},
 	{"nullAccumulator_filtered (tool-use-all-complete is no input)", "TestTurnRunsThroughItsTopics"},
 	{"buildContentList_null (a null result is {})", "TestNullResultIsAnEmptyObject"},
 	{"buildContentList_empty", "TestNoGoodItemCompletesAtOnce"},
@@ -94,42 +94,42 @@ var contract = []struct{ rule, test string }{
 	{"toMessageInput_ids", "TestLastResultCompletesTheStep"},
 	{"toMessageInput_contentNonEmpty", "TestLastResultCompletesTheStep"},
 
-	// Decisions and defects that have no case there
-	{"2.2 D-10, D-16, R26: bad items are answered", "TestBadItemsAreAnsweredAtOnce"},
-	{"2.2 R26: a repeated id is one call", "TestBadItemsAreAnsweredAtOnce"},
-	{"D-01: replay against the row", "TestCrashesRepeatOutputsAndChangeNone"},
-	{"D-02: bad bytes stop nothing", "TestBadRecordsOnEveryInputStopNothing"},
-	{"D-04: think deadline", "TestThinkDeadlineEndsTheTurn"},
-	{"D-09, D-12, D-13: state by turn", "TestAnyInterleavingWithRepeatsGivesTheSameOutputs"},
-	{"D-11: late callback", "TestLateAndForeignResultsAreDeadLettered"},
-	{"D-14: reused ids", "TestALaterTurnMayUseAnIDAgain"},
-	{"D-16: a tool's error completes its call", "TestToolErrorCompletesItsCallAtOnce"},
-	{"D-17: tombstone of a used route", "TestTombstoneBelongsToAUsedRouteFirst"},
-	{"D-18: route and message in any order", "TestOutputCarriesTheRouteVerbatim"},
-	{"D-19: routes expire", "TestRoutesExpireByTimer"},
-	{"D-28: one turn at a time", "TestMessagesWaitForTheirTurnInOrder"},
-	{"D-32: repeats of responses", "TestResponseCountsOnlyForAStepThatWaits"},
-	{"D-35: sizes", "TestAnOrdinaryLargeResultReachesTheModel"},
-	{"D-44: text blocks", "TestAnswerContent"},
-	{"R10: newer rows", "TestRowOfANewerFormatIsRefusedByName"},
-	{"R11: order of refusal", "TestHeldResultsGoFirstWhereTheRowIsFull"},
-	{"R20: cause ids", "TestTheSameHeaderIDIsOneMessage"},
-	{"R20: request ids", "TestTheSameRequestIDIsOneMessageForADay"},
-	{"R21: echo", "TestEchoDecidesWhichStepIsMeant"},
-	{"R21: equals both", "TestTheSameQuestionTwiceIsToldApartByTheHistory"},
-	{"R22: error leaves the history", "TestErrorAfterToolsKeepsTheCostAndNotTheHistory"},
-	{"R22: tombstone", "TestTombstoneClearsTheConversation"},
-	{"R23: queue", "TestQueueLimitAnswersAtOnce"},
-	{"R23: reject", "TestRejectPolicyAnswersBusy"},
-	{"R24: foreign tool message", "TestForeignToolMessageIsDeadLettered"},
-	{"R25: held results", "TestEarlyResultsAreHeldForTheirCall"},
-	{"R27: error output", "TestThinkDeadlineEndsTheTurn"},
-	{"R28: named routes", "TestNamedRouteServesItsRequest"},
-	{"R28: unnamed routes", "TestUnnamedRouteBindsToTheOldestMessageThatIsNotOlder"},
-	{"R29: think failure", "TestThinkFailureEndsTheTurn"},
-	{"R29: cancel", "TestCancelEndsTheNamedRequest"},
-	{"R29: purge", "TestPurgeEndsTheSession"},
-	{"R29: idle", "TestIdleSessionsArePurged"},
+	// Rules without such a case
+	{"bad items are answered", "TestBadItemsAreAnsweredAtOnce"},
+	{"a repeated id is one call", "TestBadItemsAreAnsweredAtOnce"},
+	{"replay against the row", "TestCrashesRepeatOutputsAndChangeNone"},
+	{"bad bytes stop nothing", "TestBadRecordsOnEveryInputStopNothing"},
+	{"think deadline", "TestThinkDeadlineEndsTheTurn"},
+	{"state by turn", "TestAnyInterleavingWithRepeatsGivesTheSameOutputs"},
+	{"late callback", "TestLateAndForeignResultsAreDeadLettered"},
+	{"reused ids", "TestALaterTurnMayUseAnIDAgain"},
+	{"a tool's error completes its call", "TestToolErrorCompletesItsCallAtOnce"},
+	{"tombstone of a used route", "TestTombstoneBelongsToAUsedRouteFirst"},
+	{"route and message in any order", "TestOutputCarriesTheRouteVerbatim"},
+	{"routes expire", "TestRoutesExpireByTimer"},
+	{"one turn at a time", "TestMessagesWaitForTheirTurnInOrder"},
+	{"repeats of responses", "TestResponseCountsOnlyForAStepThatWaits"},
+	{"sizes", "TestAnOrdinaryLargeResultReachesTheModel"},
+	{"text blocks", "TestAnswerContent"},
+	{"newer rows", "TestRowOfANewerFormatIsRefusedByName"},
+	{"order of refusal", "TestHeldResultsGoFirstWhereTheRowIsFull"},
+	{"cause ids", "TestTheSameHeaderIDIsOneMessage"},
+	{"request ids", "TestTheSameRequestIDIsOneMessageForADay"},
+	{"echo", "TestEchoDecidesWhichStepIsMeant"},
+	{"equals both", "TestTheSameQuestionTwiceIsToldApartByTheHistory"},
+	{"error leaves the history", "TestErrorAfterToolsKeepsTheCostAndNotTheHistory"},
+	{"tombstone", "TestTombstoneClearsTheConversation"},
+	{"queue", "TestQueueLimitAnswersAtOnce"},
+	{"reject", "TestRejectPolicyAnswersBusy"},
+	{"foreign tool message", "TestForeignToolMessageIsDeadLettered"},
+	{"held results", "TestEarlyResultsAreHeldForTheirCall"},
+	{"error output", "TestThinkDeadlineEndsTheTurn"},
+	{"named routes", "TestNamedRouteServesItsRequest"},
+	{"unnamed routes", "TestUnnamedRouteBindsToTheOldestMessageThatIsNotOlder"},
+	{"think failure", "TestThinkFailureEndsTheTurn"},
+	{"cancel", "TestCancelEndsTheNamedRequest"},
+	{"purge", "TestPurgeEndsTheSession"},
+	{"idle", "TestIdleSessionsArePurged"},
 }
 
 func TestEveryRuleHasItsTest(t *testing.T) {

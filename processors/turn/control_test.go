@@ -69,7 +69,8 @@ func TestPurgeEndsTheSession(t *testing.T) {
 	}
 	require.Empty(t, p.send("session-control", `{"action":"purge"}`), "nothing is left to end")
 	require.Nil(t, p.ask("four").History)
-	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(), "D-32")
+	require.NotEmpty(t, p.send("think-request-response", string(p.past[1].record().Value)).letters(),
+		"a response that was applied before the purge is not applied again")
 }
 
 func TestWhatDidNothingDoesNothingLaterEither(t *testing.T) {

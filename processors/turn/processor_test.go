@@ -200,7 +200,7 @@ func TestDefectAtADeadlineGivesTheTurnUp(t *testing.T) {
 	require.NotNil(t, state.History)
 }
 
-// D-20: a dead letter outlives the token's route, and is for people's eyes.
+// A dead letter is kept longer than the token's route and is read by people, so it must not contain the token.
 func TestRefusedRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
 	b := start(t)
 	routes := processortest.In(b.Driver, b.topics.ReplyTo)

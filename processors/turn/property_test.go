@@ -10,8 +10,8 @@ import (
 // The property of the transition: however the records of the input topics are interleaved, each topic in its own order,
 // however often they are repeated, and wherever the rows go through bytes, the outputs are the same.
 //
-// Left out are races that the rules leave to whoever comes first (R20): a cancel, different results for one call that
-// come on different topics, and results that come ahead of their call under an id that another turn's call has too.
+// Left out are races in which the first record wins: a cancel, different results for one call on different topics, and
+// results that arrive before their call under an id that another turn's call has too.
 
 func scripts(ends []string, deeds ...string) *rapid.Generator[[]script] {
 	step := rapid.Custom(func(t *rapid.T) stepScript {

@@ -7,47 +7,47 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// recent keeps the states of the sessions that had an event last, as they were written, so that the next event need not
-// decode the row again and read its parts. What it has counts only where the table's row is byte for byte the one that
-// was written with it: another instance, a crash or an operator may have been there in between.
+// recent caches the states of the sessions with the most recent events, as they were written, so that the next event need
+// not decode the row and read its parts. A cached state is used only if the table's row is byte for byte the row that it
+// was written as, because another instance, a crash or an operator may have changed the row since.
 //
-// Histories that stand apart, and what else is big and loaded late, have room of their own: a session in a turn, whose
-// history is wanted again at once, takes none of the states of those that are between two turns.
+// Histories and other late fields that have parts are bounded separately, so that the history of a session in a turn does
+// not evict the states of sessions that are between turns. recent is safe for concurrent use.
 type recent struct {
 	mu        sync.Mutex
 	states    *simplelru.LRU[string, *written]
-	histories *simplelru.LRU[string, *written] // of states that know what stands apart late
+	histories *simplelru.LRU[string, *written] // states with cached late fields that have parts
 	size      int
-	apart     int // bytes of that
+	apart     int // bytes of those late fields
 }
 
-// written is a state and the row that it was written as. The zero value is one that was taken.
+// written is a state and the row that it was written as. The zero value is an entry whose state was taken.
 type written struct {
 	row   []byte
 	state *State
 	asked asked
-	whole wholes // its big fields, whole; a late one that stands apart may be missing
-	apart int    // bytes of the late ones that stand apart and are here
-	size  int    // bytes of the rest, but for recentEntry
+	whole wholes // the full values of its large fields; a late field that has parts may be missing
+	apart int    // bytes of the late fields in whole that have parts
+	size  int    // bytes of the rest, without recentEntry
 }
 
 const (
-	// recentSize bounds the states of a group, in bytes; recentRow the rows and inputs worth keeping.
+	// recentSize bounds the cached states of a group, in bytes. Larger rows and inputs than recentRow are not cached.
 	recentSize = 16 << 20
 	recentRow  = 16 << 10
-	// recentEntry is what a state costs beside its bytes: structs, pointers, its place here (measured); recentPart is
-	// what the name of a part does.
+	// recentEntry is the measured overhead of a state beside its bytes: structs, pointers, its cache entry. recentPart is
+	// that of a reference to a part.
 	recentEntry = 2 << 10
 	recentPart  = 56
 	// recentHistories bounds the histories, in bytes.
 	recentHistories = 16 << 20
-	// recentSessions is out of reach: the bounds are sizes.
+	// recentSessions is never reached, because the sizes are bounded.
 	recentSessions = 1 << 20
 )
 
 func newRecent() *recent {
 	r := &recent{}
-	// The only error is that of a size of 0.
+	// NewLRU fails only for a size of 0.
 	r.histories, _ = simplelru.NewLRU[string, *written](recentSessions, nil)
 	r.states, _ = simplelru.NewLRU(recentSessions, func(session string, w *written) {
 		r.histories.Remove(session)
@@ -57,9 +57,9 @@ func newRecent() *recent {
 	return r
 }
 
-// measure is what a state takes: its row, what of the row was decoded, its big fields with the room at their ends, and
-// the input. The ends of the big fields, which are in the row, are no memory of their own in the state. What is late and
-// stands apart is not in it.
+// measure returns the memory of a state in bytes: the row, its decoded fields, the large fields with their spare capacity,
+// and the input. The inline end of a large field shares the field's memory and is counted once. Late fields that have
+// parts are not included.
 func (w *written) measure() int {
 	size := 2*len(w.row) + cap(w.asked.input)
 	for i, f := range w.state.bigFields() {
@@ -74,7 +74,7 @@ func (w *written) measure() int {
 	return size
 }
 
-// has reports whether the state of a session is here and is the one of this row.
+// has reports whether the state of a session is cached and belongs to this row.
 func (r *recent) has(session string, row []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,8 @@ func (r *recent) has(session string, row []byte) bool {
 
 func (w *written) isOf(row []byte) bool { return w.state != nil && bytes.Equal(w.row, row) }
 
-// take gives the state of a session away, if it is the one of this row.
+// take removes the state of a session from the cache and returns it. It reports false if there is none or it does not
+// belong to this row.
 func (r *recent) take(session string, row []byte) (written, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,13 +94,13 @@ func (r *recent) take(session string, row []byte) (written, bool) {
 		return written{}, false
 	}
 	taken := *w
-	r.replace(w, written{}) // its place stays: mostly it is kept again at once
+	r.replace(w, written{}) // the entry stays, because usually keep follows immediately
 	return taken, taken.isOf(row)
 }
 
-// keep takes a state over. The state has memory of its own, no larger than what it says: nothing in it is a part of the
-// event that changed it, which may have come in a response of megabytes. Only the end of what stands apart is a part
-// of the whole.
+// keep caches a state and takes ownership of it. The state must not share memory with the event that changed it, because a
+// slice could keep a response of megabytes in memory. Only the inline end of a field that has parts may share the memory
+// of the full field.
 func (r *recent) keep(session string, w written) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

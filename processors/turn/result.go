@@ -32,7 +32,7 @@ func (e ToolFailed) apply(s *session) {
 	id := e.Item.ToolUseID
 	_, named := namedStep(e.Record, Called{}.kind())
 	switch {
-	case e.Own && !named: // ours is answered already; a worker may pass on the id of the call that failed
+	case e.Own && !named: // the turn wrote this record and has answered it; a worker's record names the failed call
 		return
 	case e.tombstone():
 		s.refuse(reasonTombstone)
@@ -50,7 +50,7 @@ func (e ToolFailed) apply(s *session) {
 	s.completeStep()
 }
 
-// failedResult is the result of a call whose tool failed; the headers of the failure say why.
+// failedResult returns the error result of a call whose tool failed. The reason is read from the failure's headers.
 func (s *session) failedResult(c *Call, failure *Record) *Result {
 	text := "the tool failed"
 	if reason := failure.headerText(topics.HeaderErrorReason); !blank(&reason) {
@@ -59,7 +59,7 @@ func (s *session) failedResult(c *Call, failure *Record) *Result {
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), 0, text, "tool_failed")
 }
 
-// endWith ends a call with a tool's own result, or, where the row has no room for it, with an error that says so.
+// endWith ends a call with a tool's own result, or with a too_large error if the row has no room for it.
 func (s *session) endWith(c *Call, r *Result, same digest) {
 	s.end(c, r)
 	s.rememberCall(same)
@@ -69,7 +69,8 @@ func (s *session) endWith(c *Call, r *Result, same digest) {
 	}
 }
 
-// claimant is the open call that a tool's reply answers. It is nil where no open call does: the reply is held, or refused.
+// claimant returns the open call that a tool's reply answers. If there is none, it holds or dead-letters the reply and
+// returns nil.
 func (s *session) claimant(from *Record, r workerReply) *Call {
 	if n, ok := namedStep(from, Called{}.kind()); ok {
 		r.name = n
@@ -81,7 +82,7 @@ func (s *session) claimant(from *Record, r workerReply) *Call {
 			s.refuseLate(r)
 			return nil
 		}
-	} else if s.knowsCall(r.digest) { // a repeat, whose tool_use_id another call may have by now
+	} else if s.knowsCall(r.digest) { // a repeat; a later call may have the same tool_use_id
 		s.refuseReply(r, reasonSameResult)
 		return nil
 	}
@@ -92,14 +93,15 @@ func (s *session) claimant(from *Record, r workerReply) *Call {
 	return nil
 }
 
-// answers reports whether a reply may be that of a call with its tool_use_id: one that names a call answers no other.
+// answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
+// call.
 func (s *session) answers(n stepName, c *Call) bool {
 	turn := s.row.Turn
 	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
 		turn.Calls[n.call] == c
 }
 
-// refuseLate refuses a tool's reply that no call will claim.
+// refuseLate refuses a tool's reply that no open or later call will claim.
 func (s *session) refuseLate(r workerReply) {
 	reason := reasonNoCall
 	if s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
@@ -108,9 +110,9 @@ func (s *session) refuseLate(r workerReply) {
 	s.refuseReply(r, reason)
 }
 
-// early holds a tool's reply whose call is not open while the model may still ask for it: after a crash it can come ahead
-// of the think-response. Any other is late, or answers no call. A tool_use_id that had a call before makes it late too,
-// unless it names the open step.
+// early holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
+// can arrive before the think-response. Any other reply is late or answers no call, and is refused. A reply whose
+// tool_use_id belonged to an earlier call is late too, unless it names the open step.
 func (s *session) early(from *Record, r workerReply) {
 	if !s.thinking() || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		s.refuseLate(r)
@@ -139,7 +141,7 @@ func (r workerReply) answersAlike(h *Held) bool {
 	return h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call)
 }
 
-// claimHeld ends the calls whose results came before them.
+// claimHeld ends the calls whose results are held.
 func (s *session) claimHeld() {
 	turn := s.row.Turn
 	// One that named a step to come is held for the open step later than it came. The first one of its topic counts.
@@ -164,9 +166,9 @@ func (s *session) claimHeld() {
 	})
 }
 
-// heldResult is what a held record says of its call; ok is false where it cannot be read.
+// heldResult returns the result of a call from a held record. ok is false if the record cannot be decoded.
 func (s *session) heldResult(h *Held, c *Call) (r *Result, ok bool) {
-	if h.Result != nil { // of an older build
+	if h.Result != nil { // written by an older build
 		if h.Failure {
 			h.Result.Name, h.Result.TotalTools = c.Name, int64(len(s.row.Turn.Calls))
 		}
@@ -185,12 +187,13 @@ func (s *session) heldResult(h *Held, c *Call) (r *Result, ok bool) {
 	return nil, false
 }
 
-// holdsValues reports whether the turn holds records whose results are read from their values.
+// holdsValues reports whether the turn holds records whose results are decoded from their values.
 func (t *OpenTurn) holdsValues() bool {
 	return t != nil && slices.ContainsFunc(t.Held, func(h *Held) bool { return h.Result == nil })
 }
 
-// resultOf is a tool's result as the row keeps it. Over-long texts in it count as absent; they identify nothing.
+// resultOf returns a tool's result as it is stored in the row. Texts longer than maxID count as absent; none of them
+// identifies the result.
 func resultOf(t topics.ToolUseResult) *Result {
 	return &Result{
 		SessionId:  boundedID(t.SessionID),

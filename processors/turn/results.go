@@ -6,15 +6,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The results of a step's calls stand one behind the other, as they came: so they are written once, and no result needs
-// those before it. They are read when the step is over. A few small ones stand in their calls.
+// The encoded results of a step's calls are appended to one field in order of arrival. They are therefore written once,
+// and a new result does not need the earlier ones loaded. They are decoded when the step ends. A few small results are
+// stored in their calls instead.
 
-// callsInline is how many bytes of results may stand in the calls.
+// callsInline is the maximum size in bytes of the results that are stored in the calls.
 const callsInline = 1 << 10
 
 func (c *Call) ended() bool { return c.Result != nil || c.ResultLength > 0 }
 
-// keepResult ends a call with its result. That of the last open call stays as it is: the step is over.
+// keepResult ends a call with its result. The result of the last open call is not encoded, because the step ends.
 func (t *OpenTurn) keepResult(c *Call, r *Result) {
 	open, inline := 0, r.bound()
 	for _, c := range t.Calls {
@@ -36,14 +37,14 @@ func (t *OpenTurn) keepResult(c *Call, r *Result) {
 	c.ResultAt, c.ResultLength = uint32(lengthOf(t.ResultsParts)+before), uint32(len(raw)-before)
 }
 
-// dropLastResult opens the call again that was ended last.
+// dropLastResult opens c again, which must be the call that ended last.
 func (t *OpenTurn) dropLastResult(c *Call) {
 	t.Results = t.Results[:len(t.Results)-int(c.ResultLength)]
 	c.Result, c.ResultAt, c.ResultLength = nil, 0, 0
 }
 
-// collectResults gives the calls their results, to be read and replaced: the step is over. It reports false where they
-// stand apart and are not loaded.
+// collectResults decodes the results into their calls at the end of the step. It reports false if they are in parts that
+// are not loaded.
 func (s *session) collectResults() bool {
 	t := s.row.Turn
 	if len(t.ResultsParts) > 0 {
@@ -60,7 +61,7 @@ func (s *session) collectResults() bool {
 	return true
 }
 
-// result is how a call ended, nil where that is not at hand.
+// result returns the result of a call, or nil if it is not loaded.
 func (t *OpenTurn) result(c *Call) *Result {
 	if c.Result != nil {
 		return c.Result

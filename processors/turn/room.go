@@ -7,13 +7,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Where the row of a session would exceed Rules.RowLimit, this is given up, in this order, each kind entirely before the
-// next and no more than needed. A kind that would not make enough room together with those before it is left alone.
+// If the row of a session would exceed Rules.RowLimit, the following is given up in this order: each kind entirely before
+// the next, and no more than needed. If a kind and those before it would not make enough room, they are left alone.
 //
 //  1. Memories that are older than Rules.RememberFor.
 //  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
-//     record, or a late result of a call, is at most that old except where an operator resets offsets.
-//  3. Held records, those for steps to come first, the newest first: dead-lettered. Their steps and calls time out.
+//     record, or a late result of a call, is at most that old unless an operator resets offsets.
+//  3. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
 //  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
 //  5. The result of a tool that has just arrived: the model is told that it is too large.
 //  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
@@ -25,14 +25,14 @@ import (
 // History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
 // Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
 //
-// A row is over its limit as it is found where the limit was lowered. The next event of the session then ends the open
-// turn and the waiting messages, unless that event makes the row fit; the row is written if it has not grown. After a
-// deadline it is always written: otherwise every restart would repeat the deadline's outputs.
+// A stored row can exceed its limit if the limit was lowered. The next event of the session then ends the open turn and
+// the waiting messages, unless that event makes the row fit; the row is written if it has not grown. After a deadline it
+// is always written: otherwise every restart would repeat the deadline's outputs.
 
 // recentMemories is how many memories of a kind are kept as long as possible.
 const recentMemories = 128
 
-// loss is what may be given up for something: up to that kind.
+// loss is the last kind, in the order above, that may be given up.
 type loss int
 
 const (
@@ -41,29 +41,29 @@ const (
 	waitingMessages
 )
 
-// rowReserve is kept for what every event adds to the row: memories, a deadline.
+// rowReserve is the space in bytes for what every event adds to the row: memories, a deadline.
 const rowReserve = 256
 
-// size is how many bytes a row has, with its parts.
+// size returns the size of a row with its parts, in bytes.
 func (s *State) size() int { return proto.Size(s) + s.partsSize() }
 
-// within reports whether a row, with its parts, has no more than so many bytes.
+// within reports whether a row with its parts has at most limit bytes.
 func (s *State) within(limit int) bool {
-	// Nearly all rows are far below any limit: these need not be measured exactly.
+	// Nearly all rows are far below any limit, so the cheap upper bound suffices.
 	return s.bound()+s.partsSize() <= limit || s.size() <= limit
 }
 
-// makeRoom gives up memories, held records and waiting messages until the row fits. It reports false, and gives up
-// nothing but expired memories, where that would not be enough.
+// makeRoom gives up memories, held records and waiting messages until the row fits. If that would not be enough, it gives
+// up only expired memories and reports false.
 func (s *session) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
 func (s *session) makeRoomUpTo(most loss) bool {
 	return s.shrink(s.rules.RowLimit-rowReserve, most)
 }
 
-// trim is called once an event is applied. It reports false where the row must not be written.
+// trim makes the row fit after an event was applied. It reports false if the row must not be written.
 func (s *session) trim() bool {
-	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they are part of the row that is measured
+	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they count towards the row's size
 	for !s.shrink(s.rules.RowLimit, waitingMessages) && s.row.Turn != nil {
 		s.fail(tooLarge("no room in the session's row"))
 	}
@@ -75,7 +75,7 @@ func (s *session) trim() bool {
 	return s.row.within(limit)
 }
 
-// shrink gives up what it may until the row has no more than limit bytes.
+// shrink gives up what most permits until the row has at most limit bytes. It reports whether the row fits.
 func (s *session) shrink(limit int, most loss) bool {
 	if s.row.within(limit) {
 		return true
@@ -97,13 +97,13 @@ func (s *session) shrink(limit int, most loss) bool {
 	return true
 }
 
-// stopWaiting ends a waiting message.
+// stopWaiting ends a waiting message with a queue_full error.
 func (s *session) stopWaiting(a *Accepted) {
 	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *Accepted) bool { return w == a })
 	s.reject(a, queueFull("no room for a waiting message"))
 }
 
-// givable is how many bytes shrink can give up.
+// givable returns how many bytes shrink can give up.
 func (s *session) givable(most loss) (bytes int) {
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
@@ -124,10 +124,10 @@ func (s *session) givable(most loss) (bytes int) {
 	return bytes
 }
 
-// sizeInList is what a message takes in a row as an element of a list: with tag and length.
+// sizeInList returns the size of a message as a list element of a row, with tag and length prefix.
 func sizeInList(m proto.Message) int { return 1 + protowire.SizeBytes(proto.Size(m)) }
 
-// forgetExpired drops the memories that are too old to count.
+// forgetExpired drops the memories that have expired.
 func (s *session) forgetExpired() {
 	for _, memory := range []*[]byte{&s.row.Causes, &s.row.Requests, &s.row.Calls} {
 		for len(*memory) >= memorySize && forgotten(*memory, s.now, s.rules.RememberFor) {

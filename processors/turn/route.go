@@ -9,12 +9,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// latest is the timestamp of a message whose producer had no clock.
+// latest is the timestamp of a message whose record has none.
 const latest = math.MaxInt64
 
 func (e RouteGiven) apply(s *session) {
 	switch {
-	case e.tombstone() && e.Own: // our own delivery's: its route was used
+	case e.tombstone() && e.Own: // written by processors/delivery for a route that was used
 	case e.tombstone():
 		s.withdrawRoute()
 	case len(e.Route.Raw) > maxDescriptor || e.Route.RequestID != nil && len(*e.Route.RequestID) > maxID:
@@ -22,14 +22,15 @@ func (e RouteGiven) apply(s *session) {
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
-			ReplyTo:     bytes.Clone(e.descriptor(s)), // the row's own: it outlives the record
+			ReplyTo:     bytes.Clone(e.descriptor(s)), // copied, because the row outlives the record
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
 		})
 	}
 }
 
-// descriptor is what the output says of the route: all of it, or all but the token where deliveries are made by us (R28).
+// descriptor returns the route's descriptor for the output. With Rules.Delivery a route_id replaces the bearer token, so
+// that the token stays in the reply-to record.
 func (e RouteGiven) descriptor(s *session) topics.Raw {
 	if !s.rules.Delivery {
 		return e.Route.Raw
@@ -37,7 +38,7 @@ func (e RouteGiven) descriptor(s *session) topics.Raw {
 	return topics.WithoutToken(e.Route.Raw, topics.RouteID(s.key, e.Cause))
 }
 
-// addRoute keeps a route: with the message it serves where that is known already, else until that comes.
+// addRoute stores a route: with the message that it serves if that has arrived, else until that arrives.
 func (s *session) addRoute(r *ReplyRoute) {
 	if r.RequestId == nil {
 		for a := range s.unfinished() {
@@ -66,8 +67,8 @@ func (s *session) addRoute(r *ReplyRoute) {
 	s.keepRoute(func() { s.row.Routes = before })
 }
 
-// unclaimed reports whether no unfinished message can use an open route. The oldest of these makes room for a new one: its
-// message never came, or ended before the route did. If the message comes after all, its output has no route.
+// unclaimed reports whether no unfinished message can use an open route. The oldest such route is evicted for a new one:
+// its message has not arrived, or ended before the route arrived. If the message arrives later, its output has no route.
 func (s *session) unclaimed(r *ReplyRoute) bool {
 	for a := range s.unfinished() {
 		if sameRequest(a.RequestId, r.RequestId) {
@@ -77,7 +78,7 @@ func (s *session) unclaimed(r *ReplyRoute) bool {
 	return true
 }
 
-// keepRoute refuses the route where the row has no room for it. Routes displace only memories.
+// keepRoute refuses the route and calls undo if the row has no room for it. Routes displace only memories.
 func (s *session) keepRoute(undo func()) {
 	if !s.makeRoomUpTo(memories) {
 		undo()
@@ -101,7 +102,8 @@ func (s *session) takeRoute(a *Accepted) {
 	}
 }
 
-// useRoute is the descriptor of the route of a message that ends, nil where it has none. Each route is used once.
+// useRoute removes the route of a message that ends and returns its descriptor, nil if it has none. Each route is used
+// once.
 func (s *session) useRoute(a *Accepted) topics.Raw {
 	if a.RequestId == nil {
 		r := s.live(a.Route)
@@ -136,9 +138,10 @@ func (s *session) expectTombstone() {
 	}
 }
 
-// withdrawRoute applies a foreign tombstone. FlightDeck's consumer writes one for every route it has served, after the
-// fact: that one belongs to a used route, and must not take one that was opened since. Used routes are counted in both
-// modes: those that were used before Rules.Delivery was switched on may still get their tombstones.
+// withdrawRoute applies a tombstone that processors/delivery did not write. FlightDeck's consumer writes one after it has
+// served a route. That tombstone belongs to the used route and must not withdraw a route that was opened since. Used
+// routes are counted in both modes: those that were used before Rules.Delivery was switched on may still get their
+// tombstones.
 func (s *session) withdrawRoute() {
 	used := s.row.UsedRoutesMs
 	for len(used) > 0 && used[0] <= s.now.Add(-s.rules.RouteTTL).UnixMilli() {
@@ -164,10 +167,10 @@ func (s *session) withdrawRoute() {
 		}
 	}
 	drop()
-	s.changed = true // also where there was none: a repeat must not take one that comes after
+	s.changed = true // even if there was none: a repeat must not withdraw a later route
 }
 
-// live is the route unless it has expired.
+// live returns the route, or nil if it has expired.
 func (s *session) live(r *ReplyRoute) *ReplyRoute {
 	if r == nil || r.ExpiresMs <= s.nowMS() {
 		return nil
@@ -175,7 +178,7 @@ func (s *session) live(r *ReplyRoute) *ReplyRoute {
 	return r
 }
 
-// unfinished are the messages that have no output yet, in the order in which they came.
+// unfinished returns the messages that have no output yet, in order of arrival.
 func (s *session) unfinished() iter.Seq[*Accepted] {
 	return func(yield func(*Accepted) bool) {
 		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
@@ -189,7 +192,7 @@ func (s *session) unfinished() iter.Seq[*Accepted] {
 	}
 }
 
-// expireRoutes drops the routes whose time has come.
+// expireRoutes drops the routes that have expired.
 func (s *session) expireRoutes() {
 	n := len(s.row.Routes)
 	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *ReplyRoute) bool { return s.live(r) == nil })

@@ -6,31 +6,32 @@ import (
 	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
-// A row's version grows when an older build could not keep a promise with a newer row; a field more is no reason, for
-// unknown fields survive.
+// A row that an older build would misinterpret has a higher version, which that build refuses to read. A new field alone
+// does not need a higher version, because unknown fields survive a rewrite.
 const (
-	// rowVersion is the format of the rows this build begins: since 2 a row may have parts.
+	// rowVersion is the format of new rows. Since version 2 a row may have parts.
 	rowVersion = 2
-	// rowSteps is the format of a row whose steps have parts. An older build would know none of them, and take a late
-	// response for the answer to the open step (R21).
+	// rowSteps is the format of a row whose steps have parts. An older build would not see the steps in the parts, and
+	// would take a late response to one of them for the answer to the open step.
 	rowSteps = 3
-	// rowTurn is the format of a row whose open turn has results, or a tail with parts. An older build would wait for what
-	// has come, and ask the model without it.
+	// rowTurn is the format of a row whose open turn has results, or a tail with parts. An older build would wait for
+	// results that have arrived, and ask the model without them.
 	rowTurn = 4
-	// rowHeld is the format of a row that holds records for steps to come, or records whose results are read from their
-	// values. An older build would never apply them, and ask for answers that have come.
+	// rowHeld is the format of a row that holds records for later steps, or records whose results are decoded from their
+	// values. An older build would never apply them, and would wait for answers that have arrived.
 	rowHeld = 5
 )
 
-// ErrRowVersion is wrapped by the error about a row that a newer build wrote.
+// ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
+// parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
 var layout = rowformat.Format{Name: "turn", Version: rowHeld, Newer: ErrRowVersion}
 
-// EncodeState writes a row.
+// EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
 
-// DecodeState reads a row. It refuses one of a newer format.
+// DecodeState decodes a row. For a row of a newer format it returns an error that wraps ErrRowVersion.
 func DecodeState(raw []byte) (*State, error) {
 	s := &State{}
 	if err := layout.Decode(raw, s); err != nil {

@@ -6,54 +6,55 @@ import (
 	"time"
 )
 
-// ErrOption is wrapped by every error about an option or an environment variable that is out of range.
+// ErrOption is wrapped by the error that Graph returns for an option that is out of range.
 var ErrOption = errors.New("turn: option out of range")
 
-// Policy says what becomes of a message that comes while a turn of its session runs.
+// Policy determines what happens to a message that arrives while a turn of its session runs.
 type Policy string
 
 // The policies.
 const (
 	// Queue lets the message wait for its turn.
 	Queue Policy = "queue"
-	// Reject answers it at once with an error output, code busy.
+	// Reject answers the message immediately with an error output, code busy.
 	Reject Policy = "reject"
 )
 
-// Rules are what a transition needs to know besides state, event and time. Every duration is positive except IdleAfter,
-// every count too.
+// Rules configure the transition. All durations are at least 1 ms, except that IdleAfter may be 0, and all counts are at
+// least 1. DefaultRules has the defaults.
 type Rules struct {
 	// ThinkTimeout is how long a think step waits for its think-response.
 	ThinkTimeout time.Duration
 	// ToolTimeout is how long the calls of a step wait for their results.
 	ToolTimeout time.Duration
-	// RouteTTL is how long a reply route waits to be used.
+	// RouteTTL is how long a reply route can be used.
 	RouteTTL time.Duration
-	// RememberFor and RememberCount bound what is remembered of the past: ids of finished calls, request ids, records
-	// that were applied. The count is per session and kind.
+	// RememberFor and RememberCount bound the memories of finished calls, request ids and applied records, by age and by
+	// number. The count is per session and kind.
 	RememberFor   time.Duration
 	RememberCount int
 	// QueueLimit is how many messages may wait behind a session's open turn.
 	QueueLimit int
-	Policy     Policy
-	// RecordLimit is the size in bytes up to which a record may be written, with key and headers.
+	// Policy determines whether messages wait behind an open turn.
+	Policy Policy
+	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
-	// RowLimit is the size in bytes up to which the row of a session may grow, as it is written: with its parts, their
-	// names and its deadline. See room.go for what is given up, and in which order, where a row would exceed it. A row
-	// that exceeds a lowered limit as it is found is written only if it has not grown, or if its deadline came.
+	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
+	// them and its deadline. room.go lists what is given up, in which order, if a row would exceed it. A stored row that
+	// exceeds a lowered limit is written only if it has not grown, or if its deadline is due.
 	RowLimit int
-	// Delivery keeps bearer tokens out of rows and outputs: a route_id stands in for them.
+	// Delivery replaces the bearer tokens of rows and outputs by a route_id.
 	Delivery bool
-	// IdleAfter is how long a session with no open turn stays; zero is for ever.
+	// IdleAfter is how long an idle session is kept; 0 means indefinitely.
 	IdleAfter time.Duration
 }
 
-// rowMargin is what a row stays below the limit of a record: its key, the record's frame, a deadline that moves.
+// rowMargin is how much smaller a row must be than a record: space for the key, the record's frame and a later deadline.
 const rowMargin = 64 << 10
 
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
-	const recordLimit = 1 << 20 // what a Kafka producer sends by default (max.request.size)
+	const recordLimit = 1 << 20 // Kafka's default max.request.size
 	return Rules{
 		ThinkTimeout:  10 * time.Minute,
 		ToolTimeout:   5 * time.Minute,
@@ -67,7 +68,7 @@ func DefaultRules() Rules {
 	}
 }
 
-// Bounds that are no options: nobody sane meets them, and without them a stranger fills the row.
+// Fixed bounds. Normal use does not reach them; they stop a faulty or malicious producer from filling the row.
 const (
 	maxID         = 1024      // bytes of an id, a name, a role, a timestamp
 	maxCalls      = 1000      // tool calls of one think-response
@@ -75,12 +76,12 @@ const (
 	maxRoutes     = 64        // open routes of a session; a new one evicts the oldest
 	maxUsedRoutes = 64        // used routes whose tombstones are awaited
 	maxDescriptor = 64 << 10  // bytes of a reply descriptor
-	maxSteps      = 64        // closed think steps that are remembered (R21)
+	maxSteps      = 64        // closed think steps that are remembered, to recognise late responses
 	maxReason     = 512       // bytes of foreign text in an error message
-	minRecord     = 128 << 10 // least sensible RecordLimit
+	minRecord     = 128 << 10 // minimum RecordLimit
 )
 
-// validate names the first rule that is out of range.
+// validate returns an error for the first rule that is out of range.
 func (r Rules) validate() error {
 	for _, d := range []struct {
 		name  string

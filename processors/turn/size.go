@@ -6,11 +6,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// envelope bounds what stands around the big parts of a record: field names, numbers, timestamps, the id header, the
-// record's own frame.
+// envelope is an upper bound of the size of a record without its large fields: field names, numbers, timestamps, the
+// turntable.id header, the record's frame.
 const envelope = 1024
 
-// The sizes below are upper bounds of what a record takes on the wire, with its key and headers.
+// The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
 func (s *session) sizeOfEnriched(m Enriched) int {
 	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID)
@@ -37,7 +37,7 @@ func (s *session) sizeOfItem(t topics.ToolUseItem) int {
 
 func (s *session) keySize() int { return quoted(&s.key) }
 
-// quoted is the size of a text in JSON.
+// quoted returns the size of a text in JSON, at most.
 func quoted(text *string) int {
 	if text == nil {
 		return len("null")
@@ -61,6 +61,6 @@ func appendText(b []byte, text *string) []byte {
 	if text == nil {
 		return append(b, "null"...)
 	}
-	b, _ = jsontext.AppendQuote(b, *text) // what is not UTF-8 is repaired
+	b, _ = jsontext.AppendQuote(b, *text) // invalid UTF-8 is replaced
 	return b
 }

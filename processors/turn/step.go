@@ -7,12 +7,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A closed think step is remembered by what it asked the model, so that a late or repeated response to it is known as
-// such (R21): the digest of its input, then the number of messages in its history.
+// A closed think step is remembered as the digest of its input and the number of messages in its history, so that a late or
+// repeated response to it is not taken for the answer to the open step.
 const stepSize = digestSize + 4
 
-// inputDigest is the digest of a step's input by value: role, timestamp, content. A tool message has the time at which
-// it was made, which is another one when a crash makes it again: there the tool_use_ids in its content tell.
+// inputDigest returns the digest of a step's input by value: role, timestamp, content. The timestamp of a tool message is
+// left out, because a replay after a crash writes a new one; the tool_use_ids in its content identify the message.
 func inputDigest(m topics.Message) digest {
 	if m.Role != nil && *m.Role == roleTool {
 		m.Timestamp = nil
@@ -21,14 +21,14 @@ func inputDigest(m topics.Message) digest {
 	return digest(d[:digestSize])
 }
 
-// asked is the input of the open step, as it was sent, and its digest. It is kept beside the state and not in the row:
-// an echo of the very bytes need not be read to be known. Outcomes do not depend on it.
+// asked is the input of the open step as it was sent, and its digest. It is cached with the state and is not in the row. An
+// echo of the same bytes is recognised without decoding it. Outcomes do not depend on it.
 type asked struct {
-	input  topics.Raw // memory of its own; nil where it is not at hand
+	input  topics.Raw // nil if it is not cached
 	digest digest
 }
 
-// digestOf is the digest of an input, ok is false where it cannot be read.
+// digestOf returns the digest of an input. ok is false if the input cannot be decoded.
 func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
 	if s.asked.input != nil && bytes.Equal(input, s.asked.input) {
 		return s.asked.digest, true
@@ -57,18 +57,18 @@ func (s *session) rememberStep() {
 	s.asked = asked{}
 }
 
-// lastSteps is what is remembered of steps.
+// lastSteps returns the newest maxSteps entries of steps.
 func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*stepSize):] }
 
-// echoPlace says where the step stands that a response names by its echo, for a response whose id names none.
+// echoPlace returns the place of the step that a response names by its echo, for a response whose id names none.
 //
-// What the response echoes may be missing or altered. While a step is open it then names that one, as long as nothing
-// says otherwise. Where the echo names the open step and a closed one, because the same was asked twice, the length of
-// the history that it echoes decides; workers that compact have another length, and any counts.
+// The echo may be missing or altered. The response then counts for the open step unless something contradicts that. If
+// the echo matches the open step and a closed one, because the same input was sent twice, the length of the echoed history
+// decides. A worker that compacts the history echoes a different length, so any length matches.
 //
-// After a crash the row may be older than the responses that are on the topic, so a response may name a step that is
-// still to come: its input is a message that waits, or one that was never seen, and it has no less history than the
-// session. It is applied to a step with that input and that history alone.
+// After a crash the row may be older than the responses on the topic, so a response may name a step that has not opened:
+// its input is a waiting message or one that was not read yet, and its history is at least as long as the session's. Such
+// a response is applied only to a step with that input and that history.
 func (s *session) echoPlace(r *workerReply, echo topics.Raw) place {
 	d, ok := s.digestOf(echo)
 	turn, thinking := s.row.Turn, s.thinking()
@@ -101,8 +101,8 @@ func (s *session) echoPlace(r *workerReply, echo topics.Raw) place {
 	}
 }
 
-// failurePlace is echoPlace for a failure. The worker that gave up hands back the record it was given, as it was:
-// another input is another step's. No input names none.
+// failurePlace is echoPlace for a failure. The worker returns the unchanged record that it failed on, so a different input
+// means a different step. A failure without an input counts for the open step.
 func (s *session) failurePlace(r *workerReply, input topics.Raw) place {
 	d, ok := s.digestOf(input)
 	if !ok {
@@ -118,7 +118,7 @@ func (s *session) failurePlace(r *workerReply, input topics.Raw) place {
 	return stepToCome
 }
 
-// openPlace is the place of a record that names no step: it answers the open one, if there is one.
+// openPlace returns the place of a record that names no step: it answers the open step, if there is one.
 func (s *session) openPlace() place {
 	if s.thinking() {
 		return stepOpen
@@ -137,7 +137,7 @@ func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) 
 	return closed, sameLength
 }
 
-// namesWaiting reports whether a digest is that of a message that waits for its turn.
+// namesWaiting reports whether d is the digest of a message that waits for its turn.
 func (s *session) namesWaiting(d digest) bool {
 	for _, a := range s.row.Waiting {
 		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
@@ -147,8 +147,8 @@ func (s *session) namesWaiting(d digest) bool {
 	return false
 }
 
-// echoOf is the input that a response says it answers: last_input_message, of a legacy response the last of its
-// messages that is not the model's.
+// echoOf returns the input that a response echoes: last_input_message, or in a legacy response the last message that is
+// not the model's.
 func echoOf(r topics.ThinkResponse) topics.Raw {
 	if r.LastInputMessage != nil {
 		return r.LastInputMessage

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// The workers of packages think and tools derive the id of what they write from the id of the record that they answer.
-// So the id of a response, a failure or a result says which step it answers, also where the row is older than the step:
-// a crash can lose the row of an output that was acknowledged and answered. Other workers may name their records in the
-// same way: the id of the record that is answered, alone or with a slash and more behind it.
+// The workers of packages think and tools derive the turntable.id of a record from that of the record that they answer.
+// The id of a response, a failure or a result therefore names the step that it answers, even if the row is older than the
+// step: a crash can lose the row of an output that was acknowledged and answered. Other workers may do the same: the id
+// is that of the answered record, optionally followed by a slash and more text.
 
 // stepName is the output that a record answers: a step's enriched message, or one of its calls.
 type stepName struct {
@@ -18,7 +18,7 @@ type stepName struct {
 	call uint32 // the index of the call; 0 for an enriched message
 }
 
-// namedStep is the output of a kind that a record's id names; ok is false where it names none.
+// namedStep returns the output of the given kind that a record's id names. ok is false if it names none.
 func namedStep(r *Record, kind string) (n stepName, ok bool) {
 	if !r.Own {
 		return n, false
@@ -37,13 +37,13 @@ func namedStep(r *Record, kind string) (n stepName, ok bool) {
 	return n, stepOK && indexOK && n.step > 0
 }
 
-// number reads a number as outputID writes it.
+// number parses a number in the form that outputID writes.
 func number(text string) (uint32, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return uint32(n), err == nil && (text == "0" || text[0] >= '1' && text[0] <= '9')
 }
 
-// turnDigest is the digest that a turn's id is the text of; ok is false for what is no id of a turn.
+// turnDigest decodes a turn's id. ok is false if id is not that of a turn.
 func turnDigest(id string) (d digest, ok bool) {
 	if len(id) != hex.EncodedLen(digestSize) {
 		return d, false
@@ -52,11 +52,11 @@ func turnDigest(id string) (d digest, ok bool) {
 	return d, err == nil
 }
 
-// place is where the step that a record answers stands.
+// place is the state of the step that a record answers.
 type place int
 
 const (
-	// stepEnded is a step that waits for no such record any more.
+	// stepEnded is a step that no longer waits for such a record.
 	stepEnded place = iota
 	// stepOpen is the open step.
 	stepOpen
@@ -64,8 +64,8 @@ const (
 	stepToCome
 )
 
-// placeOf says where a named step stands. A turn that is neither open nor known to have ended is still to come: its
-// message is yet to be read, or waits.
+// placeOf returns the place of a named step. A turn that is neither open nor remembered as ended has not opened yet: its
+// message waits or was not read yet.
 func (s *session) placeOf(n stepName) place {
 	turn := s.row.Turn
 	if turn == nil || turn.Message.GetTurnId() != n.turn {
@@ -84,7 +84,7 @@ func (s *session) placeOf(n stepName) place {
 	}
 }
 
-// rememberEnded remembers that a message has its output: what answers its turn from now on is late.
+// rememberEnded remembers that a message has its output, so that later answers to its turn are recognised as late.
 func (s *session) rememberEnded(a *Accepted) {
 	if d, ok := turnDigest(a.TurnId); ok {
 		s.rememberCause(d)

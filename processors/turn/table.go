@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rows is the codec of the group table: that of states, with their deadlines. It takes bytes that are a row as well.
+// rows is the codec of the group table. It also delivers the deadlines of the rows, and it accepts encoded rows.
 type rows struct {
 	codec.Codec[*State]
 	onDeadline func(c *processors.Context) error
@@ -32,7 +32,7 @@ func (r rows) Encode(value any) ([]byte, error) {
 	return r.Codec.Encode(value)
 }
 
-// Decode leaves the row as it is: its state may be at hand.
+// Decode returns the row undecoded, because its state may be cached.
 func (rows) Decode(raw []byte) (any, error) {
 	if raw == nil {
 		return nil, nil
@@ -49,8 +49,8 @@ func (r rows) OnDeadline(ctx goka.Context, _ processors.Due) {
 	processors.OnDeadline(ctx, r.onDeadline)
 }
 
-// TableCodec is the codec of the group table, for whoever looks into it. Decode yields a codec.Decoded[*State], which
-// StateOf takes.
+// TableCodec returns the codec of the group table, for programs that read it. Its Decode returns a codec.Decoded[*State],
+// which StateOf accepts.
 func TableCodec() codec.Codec[*State] { return codec.Of[*State](stateFormat{}) }
 
 type stateFormat struct{}
@@ -58,7 +58,8 @@ type stateFormat struct{}
 func (stateFormat) Marshal(s *State) ([]byte, error)     { return EncodeState(s) }
 func (stateFormat) Unmarshal(raw []byte) (*State, error) { return DecodeState(raw) }
 
-// StateOf is the state in what a table of this package yields: Processor.Get, a goka.View, a harness. Nil is no row.
+// StateOf returns the state in a value of this package's table, as Processor.Get, a goka.View or a test harness returns it.
+// A nil row gives a nil state. A value of another type gives an error that wraps codec.ErrType.
 func StateOf(row any) (*State, error) {
 	switch v := row.(type) {
 	case nil:

@@ -42,41 +42,42 @@ func (e ThinkResponded) apply(s *session) {
 	case r.EndTurn:
 		s.answer(r, previous)
 	}
-	// Neither tools nor an end is no answer: the step waits on, until its deadline.
+	// A response without tools and without an end is not an answer: the step keeps waiting until its deadline.
 }
 
-// forgetConversation clears what a session's history and cost are; an open turn goes on with its own (R22).
+// forgetConversation clears a session's history, cost and user. An open turn that has a response continues with its own
+// conversation.
 func (s *session) forgetConversation() {
 	turn := s.row.Turn
-	s.stored() // what goes has to be known
+	s.stored() // requires the history to be loaded, so that its parts are deleted
 	if turn != nil && turn.Responded {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
 	}
 	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
-	s.changed = true // also where there was nothing: a repeat must not clear what comes after
+	s.changed = true // even if there was nothing: a repeat must not clear a later conversation
 }
 
-// keepOwn keeps the conversation after a response that did not end the turn. Most of it stands in the session's history
-// already.
+// keepOwn stores the conversation after a response that did not end the turn, as the number of bytes that it shares with
+// the session's history and the tail after them.
 func (s *session) keepOwn(r topics.ThinkResponse, previous uint32) {
 	turn := s.row.Turn
 	whole, length := conversation(r, previous)
-	s.tail() // it is replaced, with its parts
+	s.tail() // requires the tail to be loaded, so that its parts are deleted
 	shared := sharedLength(whole, s.stored())
 	tail := whole
 	if shared > 0 {
-		tail = bytes.Clone(whole[shared:]) // the row's own: the whole may be large
+		tail = bytes.Clone(whole[shared:]) // copied, because a slice would keep the whole conversation in memory
 	}
 	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
 	turn.UserId = s.row.UserId
 }
 
-// sharedLength is how many bytes two texts begin with in common.
+// sharedLength returns the length of the common prefix of two texts.
 func sharedLength(a, b []byte) int {
 	n, least := 0, min(len(a), len(b))
 	if least > 0 && &a[0] == &b[0] {
-		return least // the same memory: mostly nothing has changed
+		return least // the same memory
 	}
 	for chunk := 4096; chunk > 1; chunk /= 8 {
 		for n+chunk <= least && bytes.Equal(a[n:n+chunk], b[n:n+chunk]) {
@@ -111,13 +112,13 @@ func (e ThinkFailed) apply(s *session) {
 	if !s.answersOpenStep(e.Record, own, p) {
 		return
 	}
-	if e.Failure.LatestInput != nil { // without an input, two failures may say the same
+	if e.Failure.LatestInput != nil { // without an input, two different failures can have the same bytes
 		s.rememberCause(same)
 	}
 	s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))
 }
 
-// thinkPlace says where the step stands that the id of a model's record names; ok is false where it names none.
+// thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.
 func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
 	n, ok := namedStep(from, Enriched{}.kind())
 	if !ok {
@@ -130,8 +131,8 @@ func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
 	return p, true
 }
 
-// answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. One
-// for a step that is still to come is held, any other is refused.
+// answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. A
+// reply for a later step is held; any other is refused.
 func (s *session) answersOpenStep(from *Record, r workerReply, p place) bool {
 	switch {
 	case p == stepOpen:

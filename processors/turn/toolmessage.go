@@ -8,10 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// fitResults makes the tool message fit into room, and the completed step into a record. fits is false where it cannot.
+// fitResults makes the tool message fit into room bytes, and the completed step into a record. fits is false if it cannot.
 //
-// Every result stands twice in the tool message, in the content and in the metadata. Where that is too much, the
-// metadata's copies go: short is true. Where it still is, the largest results are replaced by errors that say so (R11).
+// The tool message contains every result twice, in the content and in the metadata. If that is too large, short is true and
+// the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large errors.
 func (s *session) fitResults(room int) (short, fits bool) {
 	if s.excess(room, false) <= 0 {
 		return false, true
@@ -22,7 +22,7 @@ func (s *session) fitResults(room int) (short, fits bool) {
 	return true, s.excess(room, true) <= 0
 }
 
-// excess is by how much the tool message or the completed step is too large.
+// excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
 func (s *session) excess(room int, short bool) int {
 	turn := s.row.Turn
 	content, results := sizesOf(turn.Calls)
@@ -41,7 +41,7 @@ func (s *session) sizeOfCompleted() int {
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
 }
 
-// shortenResults replaces the largest results until that many bytes are gone, or there is nothing left to gain.
+// shortenResults replaces the largest results by errors until that many bytes are saved, or no more can be.
 func (s *session) shortenResults(over int) {
 	calls := slices.Clone(s.row.Turn.Calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int {
@@ -59,7 +59,7 @@ func (s *session) shortenResults(over int) {
 	}
 }
 
-// tooLargeResult stands for a result that there is no room for.
+// tooLargeResult returns the error that replaces a result that does not fit.
 func (s *session) tooLargeResult(c *Call, r *Result) *Result {
 	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
@@ -95,7 +95,7 @@ func (s *session) buildToolMessage(short bool) ToolMessage {
 	}
 }
 
-// appendEntry appends a call as the model gets to see it, with the id and the name that the model gave.
+// appendEntry appends a call as the model sees it, with the id and the name that the model gave.
 func appendEntry(b []byte, c *Call) []byte {
 	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
 	b = appendText(append(b, `,"name":`...), c.Name)
@@ -111,8 +111,8 @@ func appendResult(b []byte, r *Result) []byte {
 	return append(b, r.Result...)
 }
 
-// sortedContent is the content of the tool message with the members of each entry in their order: the same JSON value,
-// which digests need not sort. size is that of the content.
+// sortedContent returns the content of the tool message with the members of each entry sorted by name: the same JSON value,
+// which digests then need not sort. size is the size of the content.
 func sortedContent(calls []*Call, size int) topics.Raw {
 	b := append(make([]byte, 0, size), '[')
 	for i, c := range calls {
@@ -127,7 +127,7 @@ func sortedContent(calls []*Call, size int) topics.Raw {
 	return append(b, ']')
 }
 
-// sizesOf bounds the sizes of the content and of the metadata of a tool message.
+// sizesOf returns upper bounds of the sizes of a tool message's content and metadata.
 func sizesOf(calls []*Call) (content, metadata int) {
 	const entry, result = 64, 224 // field names, punctuation, numbers
 	for _, c := range calls {

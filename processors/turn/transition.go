@@ -7,33 +7,32 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Outcome is what an event brought about.
+// Outcome is the result of applying an event.
 type Outcome struct {
-	// Starved says that the event needs the history, or what else of the row stands apart and was not loaded: nothing
-	// else is set.
+	// Starved reports that the event needs a field of the row whose parts are not loaded. No other field is set: load all
+	// parts and apply the event again.
 	Starved bool
-	// Changed says that the row must be written, or deleted where State is nil. Where it is false the row stays as it
-	// was found.
+	// Changed reports that the row must be written, or deleted if State is nil. If it is false the row stays unchanged.
 	Changed bool
-	// State is the row from now on, where Changed is true.
+	// State is the new row if Changed is true.
 	State *State
-	// Effects happen in this order, before the row is written.
+	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
 	Effects []Effect
 
-	asked asked // for the next event, where State is written
+	asked asked // to be cached with State for the next event
 }
 
-// Apply is the whole processor: what an event does to the row of its session. A nil state is a session without a row.
-// Apply owns the state it is given, which is of no use afterwards; the event is only read. It depends on nothing but
-// its arguments: equal ones give equal outcomes.
+// Apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
+// row. Apply takes ownership of state, which the caller must not use afterwards, and does not change event. It is a pure
+// function: equal arguments give equal outcomes.
 //
-// An event that was applied before changes nothing and has no effects. That is enough after a crash too: the runtime
-// writes a row only after the outputs of its event are acknowledged, so a row that knows an event proves its outputs.
+// An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
+// row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
 func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
 	return apply(state, asked{}, event, now, rules)
 }
 
-// apply is Apply with what was kept beside the state.
+// apply is Apply with the cached input of the open step.
 func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Outcome {
 	s := &session{row: state, asked: kept, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
@@ -86,30 +85,31 @@ type session struct {
 	rules   Rules
 	effects []Effect
 	changed bool    // the row must be written
-	erased  bool    // the row must go
+	erased  bool    // the row must be deleted
 	purging bool    // the session ends: no turn begins
-	starved bool    // what stands apart was asked for and is not loaded
-	found   int     // the size of a row that was over its limit as it was found, else 0
-	instant *string // now in text, once it was needed
+	starved bool    // a field was needed whose parts are not loaded
+	found   int     // the size of the stored row if it exceeded its limit, else 0
+	instant *string // now as text; nil until it is needed
 
 	replaying *Held // the held record that is being applied, nil for the event itself
 }
 
 func (s *session) nowMS() int64 { return s.now.UnixMilli() }
 
-// after is the time a duration from now, in milliseconds.
+// after returns now plus d, in milliseconds since the epoch.
 func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
 
 // thinking reports whether a think step is open.
 func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
 
-// stored is the conversation that the last answered turn left.
+// stored returns the session's history. It sets starved if the history is not loaded.
 func (s *session) stored() topics.Raw {
 	s.starved = s.starved || len(s.row.HistoryParts) > 0
 	return s.row.History
 }
 
-// tail is the conversation of the open turn behind what it shares with the stored one.
+// tail returns the open turn's conversation after the prefix that it shares with the history. It sets starved if the tail
+// is not loaded.
 func (s *session) tail() topics.Raw {
 	s.starved = s.starved || len(s.row.Turn.TailParts) > 0
 	return s.row.Turn.Tail

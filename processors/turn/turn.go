@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// open starts the turn of an accepted message; read is the message where it is at hand, else nil.
+// open starts the turn of an accepted message. read is the decoded message, or nil to decode it from a.
 func (s *session) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
@@ -21,8 +21,8 @@ func (s *session) open(a *Accepted, read *topics.Message) {
 	}
 }
 
-// think opens the next think step of the open turn. It reports false, and does nothing, where the model cannot be asked
-// because the record would be too large. read is what the input says where that is at hand, else nil.
+// think opens the next think step of the open turn. It does nothing and reports false if the record for the model would be
+// too large. read is the decoded input, or nil to decode it.
 func (s *session) think(input topics.Raw, read *topics.Message) bool {
 	turn := s.row.Turn
 	history, length := s.history()
@@ -40,7 +40,7 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 	if read == nil {
 		message, err := topics.DecodeMessage(input)
 		if err != nil {
-			return false // we wrote it ourselves
+			return false // does not happen: this package encoded the input
 		}
 		read = &message
 	}
@@ -54,7 +54,7 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 	return true
 }
 
-// history is the conversation that the open turn builds on, and how many messages it has.
+// history returns the conversation that the open turn builds on, and its number of messages.
 func (s *session) history() (topics.Raw, uint32) {
 	turn := s.row.Turn
 	if turn == nil || !turn.Responded {
@@ -69,7 +69,7 @@ func (s *session) history() (topics.Raw, uint32) {
 	return append(whole, tail...), turn.HistoryLength
 }
 
-// historySize is the length of history in bytes.
+// historySize returns the length of history in bytes.
 func (s *session) historySize() int {
 	stored := len(s.stored())
 	if turn := s.row.Turn; turn != nil && turn.Responded {
@@ -78,7 +78,7 @@ func (s *session) historySize() int {
 	return stored
 }
 
-// user is who a turn's records name: the message's user, else that of the last think-response.
+// user returns the user id for a turn's records: the message's, else that of the last think-response.
 func (s *session) user(a *Accepted) *string {
 	if !blank(a.UserId) {
 		return a.UserId
@@ -86,7 +86,7 @@ func (s *session) user(a *Accepted) *string {
 	return s.row.UserId
 }
 
-// close ends the open turn with its output, gives up what it held, and gives the next waiting message its turn.
+// close ends the open turn with its output, gives up its held records, and opens the turn of the next waiting message.
 func (s *session) close(o topics.Output) {
 	turn := s.row.Turn
 	s.rememberStep()
@@ -99,7 +99,7 @@ func (s *session) close(o topics.Output) {
 	s.next()
 }
 
-// next gives the first waiting message its turn.
+// next opens the turn of the first waiting message, unless a turn is open or the session is being purged.
 func (s *session) next() {
 	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.purging {
 		return
@@ -109,7 +109,8 @@ func (s *session) next() {
 	s.open(first, nil)
 }
 
-// giveUp sends a held record to the dead-letter topic; a tool worker's error that no call claims goes in silence (R12).
+// giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
+// record of a dead-letter topic.
 func (s *session) giveUp(h *Held, reason string) {
 	s.changed = true
 	if !h.Failure {

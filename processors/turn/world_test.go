@@ -274,8 +274,8 @@ func (w *world) calls(k, step int, s stepScript, ids string) string {
 		case "same":
 			id = fmt.Sprintf("t-%d-%d-0-%s", k, step, s.Tools[0])
 		case "early":
-			// Ahead of its call only where no call had the id before: there it is taken for a late one (R25), because
-			// nothing in it says which of the calls it answers. Later uses are answered after their call.
+			// The result is sent before its call only if no call had the id before. Otherwise it would be taken for a late
+			// result, because nothing in it says which of the calls it answers. Later uses are answered after their call.
 			if _, used := w.early[id]; !used {
 				w.early[id] = k
 			}
