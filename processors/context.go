@@ -12,12 +12,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Context is what a Handler gets besides the record: where the record comes from, the table row of its session, and the
-// effects it may have. Effects are collected and happen after the handler has returned nil, outputs first, then the
-// table row; none happens where it returns an error or panics.
+// Context gives a Handler the record's coordinates, the table row of its session, and the effects it may have. Effects
+// are collected and carried out after the handler has returned nil: outputs first, then the table row. If the handler
+// returns an error or panics, none is carried out.
 //
-// It is meant for the callback's goroutine. After the callback has returned its methods return ErrReturned, Value nil
-// and Now the zero time, and touch nothing; the record's coordinates stay readable.
+// Use a Context only in the goroutine of its handler. After the handler has returned, methods that return an error return
+// ErrReturned and do nothing, Value, Lookup and Now return zero values, and the record's coordinates stay readable.
 type Context struct {
 	record   record
 	key      string
@@ -26,23 +26,23 @@ type Context struct {
 	mu      sync.Mutex
 	ctx     goka.Context // nil once the handler has returned
 	effects effects
-	thrown  any // by Goka, from within a call of the handler's
+	thrown  any // the value of a panic that Goka raised while the handler called it
 }
 
-// newContext is the context of a record, which belongs to its own key until it is known to belong to another.
+// newContext returns the context of a record. Its key is the record's, until the record turns out to belong to another.
 func newContext(ctx goka.Context, s *settings, raw []byte) *Context {
 	r := recordOf(ctx, raw)
 	return &Context{record: r, key: r.key, settings: s, ctx: ctx}
 }
 
-// Key is the session id: the key of the table row. It is the record's key, except where the record was written under
-// another one and came through the loop topic.
+// Key is the session ID: the key of the table row. It differs from the record's key only if the record was written under
+// another key and was sent through the loop topic.
 func (c *Context) Key() string { return c.key }
 
 // Group is the consumer group.
 func (c *Context) Group() goka.Group { return c.record.group }
 
-// Topic is the topic the record was written to first: the loop topic is never seen.
+// Topic is the topic that the record was first written to, never the loop topic.
 func (c *Context) Topic() string { return c.record.topic }
 
 // Partition is the record's partition in Topic.
@@ -51,21 +51,22 @@ func (c *Context) Partition() int32 { return c.record.partition }
 // Offset is the record's offset in Topic and Partition.
 func (c *Context) Offset() int64 { return c.record.offset }
 
-// Timestamp is the record's timestamp, which may be any a foreign producer thought of; the zero time where it has none.
+// Timestamp is the record's timestamp as its producer or the broker set it, or the zero time if it has none. Foreign
+// producers may set any value.
 func (c *Context) Timestamp() time.Time { return c.record.timestamp }
 
-// Headers are the record's headers, the last of each name. They must not be changed.
+// Headers are the record's headers, the last of each name. Do not modify them.
 func (c *Context) Headers() goka.Headers { return c.record.headers }
 
-// CauseID names the record as a cause: its turntable.id header, else a hash of topic, partition, offset, timestamp and
-// value. It is the same at every replay; ids of what the record brings about are derived from it. For a deadline it is
-// of no use: derive ids from the row.
+// CauseID identifies the record as a cause: its turntable.id header, or else a hash of topic, partition, offset,
+// timestamp and value. It is the same each time the record is redelivered. Derive the IDs of outputs from it, so that
+// readers can deduplicate them. Do not use it in the handler of a deadline: derive IDs from the row there.
 func (c *Context) CauseID() string { return causeID(&c.record) }
 
-// Letter is the record as a dead letter, for a handler that keeps it in the table and may give it up later.
+// Letter returns the record as a dead letter. A handler may keep it in the table and pass it to DeadLetterOther later.
 func (c *Context) Letter(reason string) Letter { return c.record.letter(reason) }
 
-// Now is the time on the runtime's clock, or the system's time under a plain goka.NewProcessor.
+// Now is the time on the runtime's clock (WithClock), or the system's time under a plain goka.NewProcessor.
 func (c *Context) Now() (now time.Time) {
 	_ = c.locked(func(ctx goka.Context) error {
 		now = runtimeapi.Now(ctx)
@@ -74,7 +75,8 @@ func (c *Context) Now() (now time.Time) {
 	return now
 }
 
-// MaxRecordBytes is the largest record that may be sent: key, value and headers, before compression.
+// MaxRecordBytes is the size of the largest record that may be sent, in bytes: key, value and headers before compression.
+// See WithMaxRecordBytes.
 func (c *Context) MaxRecordBytes() (limit int) {
 	_ = c.locked(func(goka.Context) error {
 		limit = c.settings.recordBytes
@@ -83,8 +85,8 @@ func (c *Context) MaxRecordBytes() (limit int) {
 	return limit
 }
 
-// Value is the table row of Key as the table's codec decoded it, or nil where there is none. It is the row as the
-// callback found it: SetValue does not change it.
+// Value is the table row of Key as the table's codec decoded it, or nil if the key has no row. It is the row at the start
+// of the callback: SetValue does not change what Value returns.
 func (c *Context) Value() (row any) {
 	_ = c.locked(func(ctx goka.Context) error {
 		defer c.keepPanic()
@@ -94,8 +96,8 @@ func (c *Context) Value() (row any) {
 	return row
 }
 
-// Lookup is a row of another group's table as its codec decoded it, or nil where there is none. The table must be an edge
-// of the graph (goka.Lookup). It is read by the side and may be late by any time: it is for what may be stale.
+// Lookup returns a row of another group's table as its codec decoded it, or nil if the key has no row. The table must be
+// an edge of the graph (goka.Lookup). It catches up asynchronously, so the row may be stale by any time.
 func (c *Context) Lookup(table goka.Table, key string) (row any) {
 	_ = c.locked(func(ctx goka.Context) error {
 		defer c.keepPanic()
@@ -105,8 +107,8 @@ func (c *Context) Lookup(table goka.Table, key string) (row any) {
 	return row
 }
 
-// SetValue writes the table row of Key. A callback writes its row at most once, by SetValue or Delete. value must not
-// be changed any more.
+// SetValue writes the table row of Key. A callback may write its row once, by SetValue or Delete: the second call returns
+// ErrRowWritten. A nil value returns ErrNilRow. Do not modify value afterwards.
 func (c *Context) SetValue(value any) error {
 	if value == nil {
 		return ErrNilRow
@@ -114,19 +116,21 @@ func (c *Context) SetValue(value any) error {
 	return c.locked(func(goka.Context) error { return c.effects.writeRow(value) })
 }
 
-// Delete removes the table row of Key, where there is one.
+// Delete removes the table row of Key, if there is one. Like SetValue it is a write of the row.
 func (c *Context) Delete() error {
 	return c.locked(func(goka.Context) error { return c.effects.writeRow(nil) })
 }
 
-// HasParts reports whether the row of Key may stand apart in parts. It may under New and in package processortest, not
-// under a plain goka.NewProcessor.
+// HasParts reports whether parts of the row of Key can be stored separately. They can under New and in package
+// processortest, not under a plain goka.NewProcessor.
 //
-// Parts are for big values that change rarely beside small ones that change often: a callback then writes what changed
-// and no more. A part is a row of its own in the group's table, in the same partition, under the row's key, a NUL and the
-// part's number; visitors and deadlines know nothing of it. What makes a row of its parts is the handler's: the row names
-// them, a part that is named is never written again, and a changed value gets a new number. So a crash between the
-// records leaves a row with the parts it names, and at worst parts that nobody names.
+// Use parts for large values that change rarely, in a row with small values that change often: a callback then writes only
+// what changed. A part is a row of its own in the group's table, in the same partition, under the row's key, a NUL and the
+// part's number. Visitors and deadlines do not see parts.
+//
+// The handler decides which parts make up a row. The row must name them, a part that a row names must not be written
+// again, and a changed value must get a new number. Then a crash leaves every row with the parts it names, and at worst
+// some parts that no row names.
 func (c *Context) HasParts() (has bool) {
 	_ = c.locked(func(ctx goka.Context) error {
 		_, has = ctx.(runtimeapi.Runtime)
@@ -135,8 +139,8 @@ func (c *Context) HasParts() (has bool) {
 	return has
 }
 
-// Part is part n of the row of Key as the callback found it, nil where there is none. The caller may keep it, and
-// must not change it.
+// Part returns part n of the row of Key as it was at the start of the callback, or nil if there is none. The caller may
+// keep the value but must not modify it. Part returns ErrNoParts if HasParts is false.
 func (c *Context) Part(n uint32) (value []byte, err error) {
 	err = c.runtime(func(r runtimeapi.Runtime) error {
 		value, err = r.Part(n)
@@ -145,8 +149,9 @@ func (c *Context) Part(n uint32) (value []byte, err error) {
 	return value, err
 }
 
-// SetPart writes part n of the row of Key, ahead of the row, which the callback must write too. value must not be nil,
-// and must not be changed any more. A part that does not fit into a record is refused with ErrTooLarge.
+// SetPart writes part n of the row of Key. The part is written before the row. The callback must write the row too,
+// otherwise it fails with ErrPartAlone. Do not modify value afterwards. SetPart returns ErrNilRow for a nil value,
+// ErrTooLarge for a part that does not fit into a record, and ErrNoParts if HasParts is false.
 func (c *Context) SetPart(n uint32, value []byte) error {
 	if value == nil {
 		return ErrNilRow
@@ -160,10 +165,11 @@ func (c *Context) SetPart(n uint32, value []byte) error {
 	})
 }
 
-// maxPartNumber is what a NUL and a part's number add to a key.
+// maxPartNumber is the number of bytes that a NUL and a part's number add to a key, at most.
 const maxPartNumber = 11
 
-// DeletePart removes part n of the row of Key, behind the row, which the callback must write or delete too.
+// DeletePart removes part n of the row of Key. The part is removed after the row is written. The callback must write or
+// delete the row too, otherwise it fails with ErrPartAlone. DeletePart returns ErrNoParts if HasParts is false.
 func (c *Context) DeletePart(n uint32) error {
 	return c.runtime(func(runtimeapi.Runtime) error {
 		c.effects.parts = append(c.effects.parts, part{number: n})
@@ -181,9 +187,9 @@ func (c *Context) runtime(f func(runtimeapi.Runtime) error) error {
 	})
 }
 
-// Emit sends a record to an output of the graph; a nil value is a tombstone. value and headers must not be changed any
-// more. A stream that is no output of the graph, or a value its codec refuses, stops the processor: where the topic is
-// typed, use the function Emit.
+// Emit sends a record to an output of the graph after the handler has returned nil. A nil value is a tombstone. Do not
+// modify value and headers afterwards. A stream that is not an output of the graph, or a value that its codec cannot
+// encode, stops the processor. For a typed topic use the function Emit, which returns such errors to the handler.
 func (c *Context) Emit(stream goka.Stream, key string, value any, headers goka.Headers) error {
 	return c.locked(func(goka.Context) error {
 		c.effects.emit(output{stream: stream, key: key, value: value, headers: withoutPrivate(headers)})
@@ -191,8 +197,8 @@ func (c *Context) Emit(stream goka.Stream, key string, value any, headers goka.H
 	})
 }
 
-// EmitWithID is Emit with no header but topics.HeaderID, the id by which readers know a repeat; an empty id is none. It
-// costs less than a map of headers with the same.
+// EmitWithID is like Emit with the single header topics.HeaderID, by which readers recognize repeats. With an empty ID the
+// record has no headers. EmitWithID is cheaper than Emit with a map of headers.
 func (c *Context) EmitWithID(stream goka.Stream, key string, value any, id string) error {
 	return c.locked(func(goka.Context) error {
 		c.effects.emit(output{stream: stream, key: key, value: value, id: id})
@@ -200,8 +206,9 @@ func (c *Context) EmitWithID(stream goka.Stream, key string, value any, id strin
 	})
 }
 
-// DeadLetter sends this record to the group's dead-letter topic, with its original key, bytes and headers, besides the
-// handler's other effects. The first reason counts, further calls change nothing. A deadline leaves a null value.
+// DeadLetter sends this record to the group's dead-letter topic, with its original key, bytes and headers. The handler's
+// other effects are carried out too. Only the first call counts. The reason must not quote the record. In the handler of
+// a deadline, the dead letter has the row's key and a null value.
 func (c *Context) DeadLetter(reason string) error {
 	return c.locked(func(ctx goka.Context) error {
 		if !c.effects.rejected {
@@ -212,7 +219,8 @@ func (c *Context) DeadLetter(reason string) error {
 	})
 }
 
-// DeadLetterOther sends a record to the group's dead-letter topic that was held in the table and is now given up.
+// DeadLetterOther sends another record to the group's dead-letter topic: one that the handler kept in the table, as a
+// Letter, and gives up now.
 func (c *Context) DeadLetterOther(l Letter) error {
 	return c.locked(func(ctx goka.Context) error {
 		c.effects.emit(l.output(ctx, c.settings))
@@ -220,8 +228,9 @@ func (c *Context) DeadLetterOther(l Letter) error {
 	})
 }
 
-// Emit encodes a value and sends it to a topic that is an output of the graph. It returns the codec's error, or
-// ErrTooLarge for a record over Context.MaxRecordBytes, and then sends nothing. The value is not kept.
+// Emit encodes a value and sends it to a topic that is an output of the graph, after the handler has returned nil. It
+// returns the codec's error, or ErrTooLarge for a record larger than Context.MaxRecordBytes; the record is not sent then.
+// The value is encoded immediately and not kept.
 func Emit[T any](c *Context, t topics.Topic[T], key string, value T, headers goka.Headers) error {
 	encoded, err := encode(c, t, key, value, headersBytes(headers))
 	if err != nil {
@@ -230,7 +239,7 @@ func Emit[T any](c *Context, t topics.Topic[T], key string, value T, headers gok
 	return c.Emit(t.Stream(), key, encoded, headers)
 }
 
-// EmitWithID is Emit with no header but topics.HeaderID, as Context.EmitWithID is.
+// EmitWithID is like Emit with the single header topics.HeaderID. With an empty ID the record has no headers.
 func EmitWithID[T any](c *Context, t topics.Topic[T], key string, value T, id string) error {
 	headers := 0
 	if id != "" {
@@ -243,8 +252,8 @@ func EmitWithID[T any](c *Context, t topics.Topic[T], key string, value T, id st
 	return c.EmitWithID(t.Stream(), key, encoded, id)
 }
 
-// encode makes a value one for the topic's codec, which writes what it could not decode as it came: so the bytes are not
-// encoded twice.
+// encode returns the encoded value in the form that the topic's codec writes unchanged: as a value with Err set. This
+// way the value is encoded once.
 func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers int) (codec.Decoded[T], error) {
 	raw, err := t.Codec().Marshal(value)
 	if err != nil {
@@ -256,7 +265,7 @@ func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers i
 	return codec.Decoded[T]{Raw: raw, Err: errEncoded}, nil
 }
 
-// locked calls f with Goka's context as long as it may be used.
+// locked calls f with Goka's context, or returns ErrReturned after the callback has returned.
 func (c *Context) locked(f func(goka.Context) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,7 +275,7 @@ func (c *Context) locked(f func(goka.Context) error) error {
 	return f(c.ctx)
 }
 
-// keepPanic remembers a panic of Goka's, which ends the processor and must not be taken for the handler's own.
+// keepPanic records a panic that Goka raised. It stops the processor and must not be treated as the handler's own panic.
 func (c *Context) keepPanic() {
 	if thrown := recover(); thrown != nil {
 		c.thrown = thrown
@@ -274,7 +283,7 @@ func (c *Context) keepPanic() {
 	}
 }
 
-// end takes the context away from the handler.
+// end makes the context unusable for the handler.
 func (c *Context) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

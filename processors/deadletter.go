@@ -14,32 +14,34 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// maxReason bounds the reason of a dead letter, in bytes.
+// maxReason is the largest reason of a dead letter, in bytes; longer ones are truncated.
 const maxReason = 1024
 
-// DeadLetters is the output edge of a group's dead-letter topic, "{group}-dlq". Edges has it already.
+// DeadLetters returns the output edge of a group's dead-letter topic, "{group}-dlq". Edges includes it.
 func DeadLetters(group goka.Group) goka.Edge {
 	return goka.Output(deadLetterStream(group), codec.Bytes())
 }
 
 func deadLetterStream(group goka.Group) goka.Stream { return goka.Stream(string(group) + "-dlq") }
 
-// Letter is a record on its way to the dead-letter topic.
+// Letter is a record that is sent to the dead-letter topic by Context.DeadLetterOther. A value that is too large for a
+// record is truncated, and its original size is in the header error.truncated.
 type Letter struct {
-	// Topic, Partition and Offset say where the record was written first.
+	// Topic, Partition and Offset are the coordinates at which the record was first written.
 	Topic     string
 	Partition int32
 	Offset    int64
-	// Key is the record's key. NullKey keeps a Kafka null apart from an empty key.
+	// Key is the record's key. NullKey distinguishes a Kafka null from an empty key.
 	Key     string
 	NullKey bool
 	// Value is the record's bytes; nil is a tombstone.
 	Value []byte
-	// Headers are the record's own headers. They are kept, except where an error header has the same name.
+	// Headers are the record's own headers. They are kept, except those with the name of an error header.
 	Headers goka.Headers
-	// Confidential leaves value and headers out; how large the value was stays.
+	// Confidential drops value and headers; the size of the value is in the header error.truncated.
 	Confidential bool
-	// Reason says why, in a few words and without quoting the record.
+	// Reason is why the record is dead-lettered, in a few words. It must not quote the record. Reasons over 1024 bytes
+	// are truncated.
 	Reason string
 }
 
@@ -51,14 +53,14 @@ func (r *record) letter(reason string) Letter {
 	}
 }
 
-// deadLetter sends a record that reaches no handler, or whose handler panicked.
+// deadLetter dead-letters a record without its handler's effects: one that reached no handler, or whose handler failed.
 func deadLetter(ctx goka.Context, c *Context, stage Stage, cause error) {
 	out := c.record.letter(cause.Error()).output(ctx, c.settings)
 	out.rejected = c.record.fail(stage, cause)
 	out.perform(ctx, c.settings)
 }
 
-// output is the letter as a record of the dead-letter topic, cut where it would be refused for its size.
+// output returns the letter as a record of the dead-letter topic, truncated to the size limit of a record.
 func (l Letter) output(ctx goka.Context, s *settings) output {
 	headers := make(goka.Headers, len(l.Headers)+len(errorHeaders)+1)
 	if !l.Confidential {
@@ -79,7 +81,7 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 
 	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
 	if _, ok := ctx.(runtimeapi.Runtime); ok && l.NullKey {
-		headers[runtimeapi.HeaderNullKey] = []byte{} // the producer takes it off; a plain Goka's would send it
+		headers[runtimeapi.HeaderNullKey] = []byte{} // our producer removes it; a plain Goka producer would send it
 	}
 	out := output{stream: s.deadLetters, key: key, headers: headers, rejected: &RecordError{
 		Group: ctx.Group(), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Key: l.Key,
@@ -91,7 +93,7 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 	return out
 }
 
-// cleanReason makes a text fit for a header that people read in terminals.
+// cleanReason makes a reason printable: valid UTF-8, without control characters, truncated to maxReason.
 func cleanReason(reason string) string {
 	return truncate.Text(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -9,30 +9,31 @@ import (
 )
 
 var (
-	// ErrReturned is returned by a Context whose callback has returned. Nothing happened.
+	// ErrReturned is returned by the methods of a Context after its callback has returned. The call had no effect.
 	ErrReturned = errors.New("processors: callback has returned")
-	// ErrRowWritten is returned by the second of two table writes in one callback. Only the first one happens.
+	// ErrRowWritten is returned by the second of two table writes in one callback. Only the first one is carried out.
 	ErrRowWritten = errors.New("processors: table row is already written in this callback")
-	// ErrNilRow is returned by SetValue of nil: Delete removes a row.
-	ErrNilRow = errors.New("processors: nil is no table row")
-	// ErrNoParts is returned by Context.Part, SetPart and DeletePart where Context.HasParts is false.
+	// ErrNilRow is returned by Context.SetValue and SetPart for nil. Use Delete or DeletePart to remove a row or a part.
+	ErrNilRow = errors.New("processors: table row is nil, use Delete to remove a row")
+	// ErrNoParts is returned by Context.Part, SetPart and DeletePart if Context.HasParts is false.
 	ErrNoParts = errors.New("processors: rows have no parts under a plain goka.NewProcessor")
-	// ErrPartAlone is why a callback failed that wrote or deleted a part without writing its row.
+	// ErrPartAlone is the cause of the failure of a callback that wrote or deleted a part without writing its row.
 	ErrPartAlone = errors.New("processors: part of a table row is written without the row")
-	// ErrTooLarge is returned by SetPart, and by Emit for a record that the broker would refuse. A handler that returns it, because it
-	// knows no smaller answer, sends its own record to the dead-letter topic: a retry would come to the same.
+	// ErrTooLarge is returned for a record, or a part of a row, that is larger than Context.MaxRecordBytes or the
+	// publisher's limit. A handler that has no smaller answer returns it: its record is then dead-lettered, because a
+	// retry would fail in the same way.
 	ErrTooLarge = errors.New("processors: record is too large")
 )
 
-// errEncoded marks bytes that are handed to a codec already encoded.
+// errEncoded marks bytes that are encoded already when they are passed to a codec.
 var errEncoded = errors.New("processors: already encoded")
 
-// effects is what a callback wants done. Nothing of it reaches Goka before the handler has returned without an error,
-// so that a handler which fails half way leaves no trace; and outputs go before the table row in whatever order they
-// were asked for: a row that is found after a crash proves that its outputs are in Kafka.
+// effects collects the effects of a callback. They are passed to Goka after the handler has returned nil, so a handler
+// that fails half way has none. Outputs are passed before the table row, whatever the order of the calls: a row that is
+// found after a crash proves that its outputs are in Kafka.
 type effects struct {
 	outputs  []output
-	few      [2]output // room for as many outputs as most callbacks have
+	few      [2]output // backing array of outputs: most callbacks have no more
 	parts    []part
 	row      any // nil: the row is removed
 	written  bool
@@ -69,12 +70,12 @@ func (e *effects) writeRow(row any) error {
 	return nil
 }
 
-// perform hands the effects to Goka. Where Goka refuses one it panics and stops; that panic is left to it.
+// perform passes the effects to Goka. If Goka rejects one, it panics and stops; that panic is not recovered here.
 func (e *effects) perform(ctx goka.Context, s *settings) {
 	for _, out := range e.outputs {
 		out.perform(ctx, s)
 	}
-	runtime, _ := ctx.(runtimeapi.Runtime) // who has none has no parts
+	runtime, _ := ctx.(runtimeapi.Runtime) // nil only if there are no parts
 	for _, p := range e.parts {
 		if p.value != nil {
 			runtime.SetPart(p.number, p.value)

@@ -16,12 +16,13 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// ErrNotFollowing is returned by Replay while Run has no connection.
+// ErrNotFollowing is returned by Follower.Replay while Run is not connected to the brokers.
 var ErrNotFollowing = errors.New("processors: the follower is not running")
 
-// Follower reads topics as they grow, committed records only, in every process that follows: for what has to reach the
-// process that waits for it, such as the HTTP request that asked, wherever its partition is handled. It is no member of
-// a group and commits nothing. One is enough for a process; its methods are safe for concurrent use.
+// Follower reads all partitions of some topics from their ends, committed records only. Every process with a Follower gets
+// every record. Use it for records that must reach the process that waits for them, such as the one that serves an HTTP
+// request, whichever instance handles their partition. A Follower is not a member of a group and commits no offsets. One
+// per process is enough; its methods are safe for concurrent use.
 type Follower struct {
 	brokers []string
 	topics  []string
@@ -33,21 +34,23 @@ type Follower struct {
 	readyOnce sync.Once
 
 	mu     sync.Mutex
-	client sarama.Client   // of replays; nil while there is none
-	over   context.Context // ends with it
+	client sarama.Client   // of replays; nil while Run is not connected
+	over   context.Context // ends when client is closed
 	usage  sync.WaitGroup
 }
 
-// NewFollower checks the options that New takes too; those about groups, tables and topics have no effect. It contacts
-// nobody before Run. handle gets the records of a partition in order, those of several partitions at the same time;
-// while it blocks, its partition waits.
+// NewFollower returns a follower of topics. It validates the options and connects only in Run. It accepts the options of
+// New; those for groups, tables and topics have no effect. An error wraps ErrConfig.
+//
+// handle is called for each record: in order for the records of a partition, concurrently for different partitions. While
+// it blocks, its partition waits.
 func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option) (*Follower, error) {
 	conf, logger, err := client(brokers, opts)
 	if err != nil {
 		return nil, err
 	}
 	if len(topics) == 0 || handle == nil {
-		return nil, fmt.Errorf("%w: a follower without topics or without a handler", ErrConfig)
+		return nil, fmt.Errorf("%w: follower: no topics, or no handler", ErrConfig)
 	}
 	conf.Consumer.Return.Errors = true
 	return &Follower{
@@ -55,12 +58,12 @@ func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option)
 	}, nil
 }
 
-// Ready is closed when Run reads every partition: records that are written from then on are handled.
+// Ready returns a channel that is closed once Run reads every partition. Records that are written afterwards are handled.
 func (f *Follower) Ready() <-chan struct{} { return f.ready }
 
-// Run reads from the ends that the topics have when it begins until ctx ends, and then returns nil. It waits for
-// brokers that are away and topics that are missing, and goes on behind the last record that was handled. It is called
-// once.
+// Run reads from the ends that the topics have when it starts. It blocks until ctx ends and then returns nil. After a
+// failure, such as unavailable brokers or missing topics, it retries with backoff (50 ms to 5 s) and continues after the
+// last record that was handled. Call it once.
 func (f *Follower) Run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second
@@ -71,7 +74,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			return nil
 		}
 		pause := wait.NextBackOff()
-		f.logger.Warn("follower starts again", zap.Strings("topics", f.topics), zap.Duration("wait", pause), zap.Error(err))
+		f.logger.Warn("follower failed, restarting", zap.Strings("topics", f.topics), zap.Duration("wait", pause), zap.Error(err))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -87,7 +90,7 @@ type place struct {
 	partition int32
 }
 
-// positions are where reading goes on, by partition.
+// positions are the next offsets to read, by partition.
 type positions map[place]int64
 
 // serve reads until something fails or ctx ends.
@@ -108,7 +111,7 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	defer cancel(nil)
 	var readers sync.WaitGroup
 	defer readers.Wait()
-	var mu sync.Mutex // over at, once the first reader runs
+	var mu sync.Mutex // guards at once the first reader runs
 	for p, offset := range maps.Clone(at) {
 		claim, err := consumer.ConsumePartition(p.topic, p.partition, offset)
 		if err != nil {
@@ -125,8 +128,8 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 			}
 		})
 	}
-	// A broker answers a connection's requests one after another: behind the fetches that wait for news, a replay would
-	// wait too.
+	// A replay uses a connection of its own. A broker answers the requests of a connection in order, so the replay would
+	// wait for fetches that wait for new records.
 	conf := kafka.Copy(f.conf)
 	conf.Consumer.MaxWaitTime = replayWait
 	asking, err := sarama.NewClient(f.brokers, conf)
@@ -142,8 +145,8 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	return context.Cause(inner)
 }
 
-// locate sets the ends of partitions that have not been read yet, and leaves the others but for what is gone. A topic
-// that was made anew is read from its beginning.
+// locate sets the position of a partition that has not been read yet to its end. Other positions are moved only past
+// records that the broker has deleted. A topic that was deleted and created again is read from its beginning.
 func (f *Follower) locate(client sarama.Client, at positions) error {
 	for _, topic := range f.topics {
 		partitions, err := client.Partitions(topic)
@@ -165,7 +168,7 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 			if err != nil {
 				return fmt.Errorf("processors: offset of %s/%d: %w", topic, partition, err)
 			}
-			if at[p] = max(oldest, known); known > newest { // it is another topic of that name
+			if at[p] = max(oldest, known); known > newest { // the topic was deleted and created again
 				at[p] = oldest
 			}
 		}
@@ -173,12 +176,13 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 	return nil
 }
 
-// read hands over the records of a partition, until ctx ends or the partition fails. It returns where to go on.
+// read passes the records of a partition to the handler until ctx ends or the partition fails. It returns the next offset.
 func (f *Follower) read(ctx context.Context, claim sarama.PartitionConsumer, next int64) (int64, error) {
 	var errs sync.WaitGroup
 	errs.Go(func() {
 		for err := range claim.Errors() {
-			f.logger.Warn("follower", zap.String("topic", err.Topic), zap.Int32("partition", err.Partition), zap.Error(err.Err))
+			f.logger.Warn("follower cannot read",
+				zap.String("topic", err.Topic), zap.Int32("partition", err.Partition), zap.Error(err.Err))
 		}
 	})
 	defer errs.Wait()
@@ -187,7 +191,7 @@ func (f *Follower) read(ctx context.Context, claim sarama.PartitionConsumer, nex
 		select {
 		case m, ok := <-claim.Messages():
 			if !ok {
-				return next, errors.New("processors: a partition ended")
+				return next, errors.New("processors: follow: the partition's consumer stopped")
 			}
 			f.handle(inboundOf(m))
 			next = m.Offset + 1
@@ -213,7 +217,7 @@ func (f *Follower) connect(ctx context.Context, client sarama.Client) {
 	f.client, f.over = client, ctx
 }
 
-// disconnect closes the client of replays when nobody uses it any more.
+// disconnect closes the client of replays after the last replay has ended.
 func (f *Follower) disconnect(client sarama.Client) {
 	f.mu.Lock()
 	f.client, f.over = nil, nil
@@ -224,13 +228,13 @@ func (f *Follower) disconnect(client sarama.Client) {
 
 func (f *Follower) close(client sarama.Client) {
 	if err := client.Close(); err != nil && !errors.Is(err, sarama.ErrClosedClient) {
-		f.logger.Warn("follower: close", zap.Error(err))
+		f.logger.Warn("follower cannot close its connections", zap.Error(err))
 	}
 }
 
-// drain closes a partition's reader, and waits until it has ended.
+// drain closes a partition's consumer and waits until it has stopped.
 func drain(claim sarama.PartitionConsumer) {
 	claim.AsyncClose()
-	for range claim.Messages() { // what it has fetched
+	for range claim.Messages() { // discard records that were fetched already
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrPublisherClosed is returned by Publish after Close.
+// ErrPublisherClosed is returned by Publisher.Publish after Close.
 var ErrPublisherClosed = errors.New("processors: publisher is closed")
 
-// Outbound is a record that is written from outside a group: by an HTTP handler, a worker, a sink.
+// Outbound is a record that a Publisher writes from outside a group, for example from an HTTP handler or a worker.
 type Outbound struct {
 	Topic string
 	Key   string
@@ -27,8 +27,8 @@ type Outbound struct {
 	Headers goka.Headers
 }
 
-// OutboundOf encodes a value for its topic. id is the record's turntable.id header: derived from what caused the
-// record, so that a repeat has the same; empty for none.
+// OutboundOf returns a record with the encoded value for its topic. id is the record's turntable.id header; empty means
+// no header. Derive it from the cause of the record, so that a repeat has the same ID. The error is the codec's.
 func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbound, error) {
 	raw, err := t.Codec().Marshal(value)
 	if err != nil {
@@ -37,9 +37,9 @@ func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbo
 	return Outbound{Topic: t.Name(), Key: key, Value: raw, Headers: runtimeapi.IDHeaders(id)}, nil
 }
 
-// Publisher writes records from outside a group, as a Processor writes its own: acknowledged by all replicas in sync,
-// without repeats where a request is tried again, partitioned as Java does it. One is enough for a process; its methods
-// are safe for concurrent use.
+// Publisher writes records from outside a group, in the way a Processor writes its own: acknowledged by all in-sync
+// replicas, without duplicates when a request is retried, and partitioned as by Java clients. One per process is enough;
+// its methods are safe for concurrent use.
 type Publisher struct {
 	brokers []string
 	conf    *sarama.Config
@@ -48,12 +48,12 @@ type Publisher struct {
 	mu     sync.Mutex
 	async  sarama.AsyncProducer // nil until the first Publish
 	closed bool
-	flying sync.WaitGroup // Publish calls that may write
+	flying sync.WaitGroup // calls of Publish that may write
 	acks   sync.WaitGroup
 }
 
-// NewPublisher checks the options that New takes too; those about groups, tables and topics have no effect. It contacts
-// nobody: the first Publish connects. The caller ends it with Close.
+// NewPublisher returns a publisher. It validates the options; the first Publish connects. It accepts the options of New;
+// those for groups, tables and topics have no effect. An error wraps ErrConfig. Call Close when it is no longer needed.
 func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
 	conf, _, err := client(brokers, opts)
 	if err != nil {
@@ -62,16 +62,16 @@ func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
 	return &Publisher{brokers: brokers, conf: conf}, nil
 }
 
-// Publish writes records one after another: each is sent when the one before it is acknowledged. It returns nil when
-// all are. After an error the record it names, and those behind it, may or may not be written; where it wraps
-// ErrTooLarge none is. Publish waits for the brokers as long as ctx lets it; brokers that are away fail it after some
-// seconds.
+// Publish writes records in order: each is sent after the one before it is acknowledged. It blocks until all are
+// acknowledged and returns nil then. It fails when ctx ends, or after some seconds if the brokers are unavailable. After
+// an error, the failed record may or may not be written; the ones after it are not. If the error wraps ErrTooLarge, no
+// record was written.
 func (p *Publisher) Publish(ctx context.Context, records ...Outbound) error {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {
 		messages[i] = message(r)
 		if size := messages[i].ByteSize(2); size > p.conf.Producer.MaxMessageBytes {
-			return fmt.Errorf("%w: %d bytes for %s, the limit is %d",
+			return fmt.Errorf("%w: %d bytes for %s, limit %d",
 				ErrTooLarge, size, r.Topic, p.conf.Producer.MaxMessageBytes)
 		}
 	}
@@ -118,12 +118,12 @@ func send(ctx context.Context, async sarama.AsyncProducer, m *sarama.ProducerMes
 	}
 }
 
-// connected is the producer, and a place among those that Close waits for.
+// connected returns the producer and adds the caller to those that Close waits for.
 func (p *Publisher) connected(ctx context.Context) (sarama.AsyncProducer, error) {
 	if async, err := p.take(); async != nil || err != nil {
 		return async, err
 	}
-	// Dialling knows no context: it goes on for the next who asks.
+	// Dialling cannot be cancelled: it continues after ctx has ended, and the next call uses its connection.
 	dialled := p.dial.DoChan("", func() (any, error) { return nil, p.connect() })
 	select {
 	case result := <-dialled:
@@ -180,7 +180,8 @@ func (p *Publisher) connect() error {
 	return nil
 }
 
-// Close waits for what is being published and ends the connections. Publish returns ErrPublisherClosed from then on.
+// Close waits until running calls of Publish have returned, then closes the connections. Later calls of Publish return
+// ErrPublisherClosed.
 func (p *Publisher) Close() error {
 	p.mu.Lock()
 	p.closed = true

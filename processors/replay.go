@@ -12,17 +12,19 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// openTransaction is how long a replay waits for a transaction that is open at the end of what it reads.
+// openTransaction is how long a replay waits for a transaction that is open at the end of the range that it reads.
 const openTransaction = 10 * time.Second
 
-// replayWait is how long the fetch that is out when a replay ends may hold it up.
+// replayWait is the longest wait of a fetch of a replay, and so the longest delay when the replay ends.
 const replayWait = 10 * time.Millisecond
 
-// Replay hands over the committed records of a key that a topic has when Replay is called, from a time on, in order,
-// until take returns false. It returns the offset behind the last record that it looked at. Whoever began to take what
-// Run handles before Replay was called, and leaves out what stands before that offset, misses nothing and gets nothing
-// twice. It reads the key's whole partition from that time on, needs Run to be running, else it fails with
-// ErrNotFollowing, and ends with it. The context that take gets ends with both.
+// Replay passes the committed records of a key to take, in order: those that the topic contains when Replay is called,
+// beginning with the first record of the partition that has a timestamp of since or later. It blocks until all are passed
+// or take returns false, and returns the offset after the last record that it read. A caller that collects the records
+// from Run before it calls Replay, and then skips those before the returned offset, misses no record and gets none twice.
+//
+// Replay reads the key's whole partition from since on. It returns ErrNotFollowing if Run is not connected, and fails when
+// Run ends or loses its connection. The context of take ends with ctx and with that connection.
 func (f *Follower) Replay(
 	ctx context.Context, topic, key string, since time.Time, take func(context.Context, Inbound) (more bool),
 ) (next int64, err error) {
@@ -50,7 +52,7 @@ func (f *Follower) Replay(
 	if begin < 0 || begin >= end {
 		return end, nil
 	}
-	// A consumer of its own: one reads a partition once only.
+	// Each replay has a consumer of its own, because a Sarama consumer can read a partition only once at a time.
 	consumer, err := sarama.NewConsumerFromClient(client)
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay: %w", err)
@@ -74,14 +76,14 @@ func (f *Follower) Replay(
 		case m, ok := <-claim.Messages():
 			if !ok {
 				errs.Wait()
-				return 0, fmt.Errorf("processors: replay %s/%d: the partition ended: %w", topic, partition, failed)
+				return 0, fmt.Errorf("processors: replay %s/%d: the partition's consumer stopped: %w", topic, partition, failed)
 			}
 			switch {
 			case m.Offset >= end:
 				return end, nil
 			case string(m.Key) == key && !take(ctx, inboundOf(m)):
 				return m.Offset + 1, nil
-			case ctx.Err() != nil: // what was taken last may have been cut short
+			case ctx.Err() != nil: // take may have returned early
 				return 0, ctx.Err()
 			case m.Offset == end-1:
 				return end, nil
@@ -92,7 +94,7 @@ func (f *Follower) Replay(
 	}
 }
 
-// use is the connection, kept open until usage.Done.
+// use returns the client of replays. It stays open until the caller calls usage.Done.
 func (f *Follower) use() (sarama.Client, context.Context, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
