@@ -9,34 +9,34 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// T is what Attack needs of a test.
+// T is the part of testing.TB that Attack uses.
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
-// Options of an attack.
+// Options configures an Attack.
 type Options struct {
-	// Partitions, if not 0, creates missing topics with this count first.
+	// Partitions, if not 0, is the partition count with which missing topics are created before the start.
 	Partitions int32
-	// Seed chooses the scenario; the same seed is the same scenario.
+	// Seed determines the scenario: the same seed gives the same scenario.
 	Seed uint64
-	// Sessions is how many there are (default: three of each theme), Turns how many messages each has (default 4, at
-	// most 12).
+	// Sessions is the number of sessions (default: three of each theme), Turns the number of messages in each (default
+	// 4, at most 12).
 	Sessions, Turns int
-	// Parallel is how many sessions go on at a time. Default 16.
+	// Parallel is the number of sessions that are played concurrently. Default 16.
 	Parallel int
-	// Themes are the kinds of sessions; none: Themes().
+	// Themes are the kinds of sessions. Default: Themes().
 	Themes []Theme
-	// Patience, if not 0, gives up when nothing new was read for so long, instead of at the context's end.
+	// Patience, if not 0, ends the attack with an error when no record was read for this long. See the option Patience.
 	Patience time.Duration
-	// Oracle options, without a ledger.
+	// Oracle holds further options of the oracle. The ledger is set by Attack.
 	Oracle []OracleOption
 }
 
-// Attack plays a whole seeded scenario against the pipeline that runs for the agent, and returns the oracle's report,
-// whose violations it has reported to t. It blocks until everything has settled or ctx ends: give ctx a deadline.
+// Attack plays a seeded scenario against the running pipeline of an agent. It reports violations and errors to t and
+// returns the oracle's report. It blocks until every message has its output, or until ctx ends: set a deadline.
 func Attack(ctx context.Context, t T, bootstrap []string, agent string, opts Options) Report {
 	t.Helper()
 	r, err := attack(ctx, bootstrap, agent, opts)

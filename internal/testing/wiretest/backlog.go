@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// backlog holds records back, so that they come late: after the turn they belong to, as a worker's repeat does. It is
-// bounded: what it can hold no longer goes out.
+// backlog delays records, so that they are sent after the turn they belong to, as a worker's late repeats are. It is
+// bounded: a record beyond the limit sends the oldest.
 type backlog struct {
 	mu    sync.Mutex
 	limit int
@@ -20,7 +20,7 @@ type late struct {
 
 func newBacklog(limit int) *backlog { return &backlog{limit: limit} }
 
-// hold keeps a record back and returns the one that has to go out for it, if any.
+// hold delays a record and returns the one that must be sent to make room for it, if any.
 func (b *backlog) hold(l late) (late, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *Driver) sendLate(ctx context.Context, r Record, known Sent) error {
 	return err
 }
 
-// Release sends everything that is held back.
+// Release sends all delayed records.
 func (d *Driver) Release(ctx context.Context) error {
 	for _, l := range d.backlog.drain() {
 		if _, err := d.Send(ctx, l.record, l.known); err != nil {

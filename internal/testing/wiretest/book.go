@@ -4,14 +4,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// book is everything read so far, as facts. Its size grows with the number of records, not with theirs.
+// book holds the facts of all records read so far. Its size grows with the number of records, not with their size.
 type book struct {
 	names      Names
 	partitions map[string]int32
 	once       bool // repeats are violations
 
 	counts  Counts
-	found   Report // what a record alone gives away
+	found   Report // violations that a single record shows
 	sources map[Coord]*source
 	inLoop  map[Coord]*source
 	written map[string]writing // records of ours by topic and id
@@ -124,7 +124,7 @@ func isToolMessage(r *kgo.Record) bool {
 	return role != nil && *role == "tool"
 }
 
-// ours judges the form of a record of ours, and takes its facts the first time its id occurs.
+// ours checks the form of a record that the pipeline wrote, and takes its facts when its id is new.
 func (b *book) ours(r *kgo.Record) {
 	at := coordOf(r)
 	if n := b.partitions[r.Topic]; n > 0 && (r.Key == nil || home(r.Key, n) != r.Partition) {
@@ -200,7 +200,7 @@ func (b *book) take(r *kgo.Record, at Coord, from origin, o object) {
 	}
 }
 
-// shape checks the form; own records name their key as session and tell their own time.
+// shape checks the form. Records of the pipeline contain their key as session_id, and a timestamp.
 func (b *book) shape(r *kgo.Record, at Coord, o object, shape []field, own bool) {
 	if problem := misshapen(r.Value, shape); problem != "" {
 		b.found.add(RuleWire, at, "%s", problem)
@@ -212,7 +212,7 @@ func (b *book) shape(r *kgo.Record, at Coord, o object, shape []field, own bool)
 		b.found.add(RuleWire, at, "session_id is not the key")
 	}
 	if badStamp(o) {
-		b.found.add(RuleWire, at, "timestamp is no instant with Z and 0, 3, 6 or 9 digits")
+		b.found.add(RuleWire, at, "timestamp is not an instant with Z and 0, 3, 6 or 9 digits")
 	}
 }
 
@@ -237,5 +237,5 @@ func (b *book) deadLetter(r *kgo.Record) {
 	}
 }
 
-// dead tells whether a letter names the input. A letter about a record of the loop may be read before that record.
+// dead reports whether a letter names the input. A letter about a record of the loop may be read before that record.
 func (b *book) dead(at Coord) bool { return b.lettered[at] }

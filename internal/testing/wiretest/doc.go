@@ -1,14 +1,15 @@
-// Package wiretest plays everybody around the turn pipeline, from outside: user, model worker, tool worker, writer of
-// reply routes and of session control; and it judges what the pipeline did from the topics alone.
+// Package wiretest tests a turn pipeline from outside. It plays all programs around it (user, model worker, tool worker,
+// writers of reply routes and of session control) and judges the pipeline by its topics alone.
 //
-// It speaks the plain wire format and knows no codec of this project, so an error in a codec shows as a violation and
-// not as agreement. It needs bootstrap servers and an agent name; who runs the pipeline behind them is none of its
-// business: a process that is killed a hundred times, four partitions on three brokers, or the Java application.
+// It reads and writes plain JSON and uses no codec of this project, so that an error in a codec shows as a violation. It
+// needs only bootstrap servers and an agent name, so that any pipeline can be tested: a process that is killed a hundred
+// times, four partitions on three brokers, or the Java application.
 //
-//   - [Driver] writes and answers. What the model and the tools do travels in the records themselves ([Plan]), so the
-//     workers keep no state, are deterministic, and are at-least-once like real ones.
+//   - [Driver] writes messages and runs the workers. What these do is part of the records ([Plan]), so that they keep
+//     no state, are deterministic, and are at-least-once like real workers.
 //   - [Oracle] reads every topic from its start, keeps digests (never bodies), and checks the promises: [Report].
-//   - [Load] runs plain turns in a closed loop; [Attack] runs a seeded scenario with every mischief there is.
+//   - [Load] runs plain turns in a closed loop; [Attack] runs a seeded scenario with repeats, late, misplaced and
+//     malformed records, failures and silent workers.
 //
-// All waiting is driven by consumed records and ends with the caller's context.
+// All waits end when the expected records are read, or with the caller's context.
 package wiretest

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Driver plays the sides of the pipeline from outside. Its writers (Say, Send, ...) may be used from several
-// goroutines, before Start too; its workers run between Start and Close and begin at the oldest record.
+// Driver plays the programs around the pipeline. Its writers (Say, Send, ...) are safe for concurrent use and may be
+// called before Start. Its workers run from Start to Close and begin at the oldest record.
 type Driver struct {
 	names  Names
 	ledger *Ledger
@@ -36,7 +36,7 @@ type Driver struct {
 	closed bool
 }
 
-// Role names the workers a driver runs.
+// Role is a worker that a driver runs.
 type Role uint8
 
 // The workers.
@@ -45,10 +45,10 @@ const (
 	RoleTools
 )
 
-// DriverOption changes a driver.
+// DriverOption configures a Driver.
 type DriverOption func(*Driver)
 
-// WithLedger notes what is known of the records sent, for an oracle that is given the same ledger.
+// WithLedger records the fate of every sent record in a ledger, for an oracle with the same ledger.
 func WithLedger(l *Ledger) DriverOption { return func(d *Driver) { d.ledger = l } }
 
 // WithScript replaces the model. Default: Planned.
@@ -60,10 +60,11 @@ func WithTools(t ToolScript) DriverOption { return func(d *Driver) { d.tool = t 
 // WithRoles chooses the workers. Default: both.
 func WithRoles(r Role) DriverOption { return func(d *Driver) { d.roles = r } }
 
-// WithBacklog is how many late records are held back; beyond it the oldest goes out. Default 64, at least 1.
+// WithBacklog sets how many late records are delayed; beyond that the oldest is sent. Default 64, at least 1.
 func WithBacklog(n int) DriverOption { return func(d *Driver) { d.late = max(n, 1) } }
 
-// NewDriver connects to a cluster on which the agent's topics exist. Close it.
+// NewDriver connects to a cluster. It returns an error if a topic of the agent does not exist. The caller closes the
+// driver.
 func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...DriverOption) (*Driver, error) {
 	d := &Driver{
 		names: NamesOf(agent), script: Planned, tool: Dealt, roles: RoleModel | RoleTools, late: 64, bootstrap: bootstrap,
@@ -97,13 +98,13 @@ func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...Dr
 	return d, nil
 }
 
-// Names are the topics of the driver's agent.
+// Names returns the topics of the driver's agent.
 func (d *Driver) Names() Names { return d.names }
 
-// Partitions is the partition count of message-input.
+// Partitions returns the partition count of message-input.
 func (d *Driver) Partitions() int32 { return d.partitions[d.names.MessageInput] }
 
-// Start starts the workers; they run until ctx ends or Close. It may be called once.
+// Start starts the workers. They run until ctx ends or until Close. A second call returns an error.
 func (d *Driver) Start(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,7 +123,7 @@ func (d *Driver) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the workers and waits for them; it returns the first error of one. Records held back are dropped.
+// Close stops the workers, waits for them and returns the first error of a worker. Delayed records are dropped.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +153,7 @@ func (d *Driver) consume(ctx context.Context, topic string, do func(context.Cont
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the end of ctx is how workers stop
 		}
-		// Fetch errors of a broker that goes and comes are retried by the client; the caller's deadline bounds them.
+		// The client retries fetch errors of a broker that restarts, until the caller's deadline.
 		for it := fetches.RecordIter(); !it.Done(); {
 			if err := do(ctx, it.Next()); err != nil {
 				if ctx.Err() != nil {
@@ -175,8 +176,8 @@ func readerOptions(bootstrap []string, counts map[string]int32, level kgo.Isolat
 	)
 }
 
-// soon is for clients that are quick to find out that a broker is gone, hangs or is back: what users wait for is to be
-// the pipeline's doing.
+// soon returns options with which a client notices quickly that a broker is down, hangs or is back, so that measured
+// latencies are those of the pipeline.
 func soon(bootstrap []string) []kgo.Opt {
 	const patience = 2 * time.Second
 	return []kgo.Opt{

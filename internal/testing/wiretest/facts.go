@@ -2,9 +2,9 @@ package wiretest
 
 import "strings"
 
-// Facts are what the oracle keeps of a record: ids and digests, never a body.
+// Facts are what the oracle stores of a record: ids and digests, never a body.
 
-// origin is the id of a record of ours: {turn}/{step}/{kind}/{index}.
+// origin is the id of a record that the pipeline wrote: {turn}/{step}/{kind}/{index}.
 type origin struct {
 	id, turn, step string
 }
@@ -36,7 +36,7 @@ type source struct {
 	viaLoop *Coord
 }
 
-// message is a record of message-input that is not ours.
+// message is a record of message-input that the pipeline did not write.
 type message struct {
 	at       Coord
 	session  string
@@ -45,11 +45,12 @@ type message struct {
 	request  string
 	cause    string // turntable.id of a foreign writer
 	role     string
-	accepted bool // reads as a message by the contract; else it must be dead-lettered
+	accepted bool // has the fields and types of a message; else it must be dead-lettered
 	atHome   bool // under its own key, on its key's partition
 }
 
-// identity: equal for records that are one message (R20).
+// identity is equal for records that are the same message: those with the same turntable.id or, without one, the same
+// request id.
 func (m message) identity() string {
 	switch {
 	case m.cause != "":
@@ -92,7 +93,7 @@ type thought struct {
 	bytes     digest
 	cause     string // turntable.id, where the worker sets one
 	tombstone bool
-	known     bool // has a field of the contract
+	known     bool // has at least one field of a response
 	echo      *digest
 	left      sequence // what it leaves as history
 	items     []asked
@@ -110,7 +111,7 @@ type thought struct {
 func (t thought) asking() bool { return len(t.items) > 0 || t.nulls > 0 }
 func (t thought) final() bool  { return t.end && !t.asking() }
 
-// call is a record of tool-use, or one of ours on tool-use-dlq.
+// call is a record of tool-use, or one that the pipeline wrote to tool-use-dlq.
 type call struct {
 	at       Coord
 	origin   origin
@@ -132,7 +133,7 @@ type entry struct {
 // digest is the entry but for its name: a set has what the tool called itself, a message what was asked for.
 func (e entry) digest() digest { return resultDigest(e.asked.id, e.status, e.value) }
 
-// toolMessage is a record of message-input that is ours.
+// toolMessage is a record of message-input that the pipeline wrote.
 type toolMessage struct {
 	at      Coord
 	origin  origin

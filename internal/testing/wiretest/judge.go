@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// plausible tells cheaply whether a judgement may find every message ended.
+// plausible reports, without a full judgement, whether every message may have ended.
 func (b *book) plausible() bool {
 	owed := map[string]bool{}
 	for _, m := range b.messages {
@@ -52,7 +52,7 @@ type turn struct {
 	endings []*ending
 }
 
-// failed tells whether the turn ended in an error, so that its calls may have been given up.
+// failed reports whether the turn ended in an error, so that results of its calls may be missing.
 func (t *turn) failed() bool { return len(t.endings) > 0 && t.endings[0].isError }
 
 func (b *book) judge(known map[Coord]Sent) Report {

@@ -20,7 +20,7 @@ func (j *judgement) chain(s *session) {
 		}
 	}
 	base, cost := []sequence{sequenceOf()}, []*float64{nil}
-	judged := true // whether cost is known: a turn that ended in an error keeps one that nobody outside can tell
+	judged := true // whether the cost is known: that of a turn that ended in an error does not show in the topics
 	for _, t := range s.turns {
 		if len(t.steps) == 0 {
 			continue
@@ -61,7 +61,7 @@ func (j *judgement) checkHistory(s *session, v *step, base []sequence) {
 	case !said:
 		j.report.add(RuleHistory, v.at, "%d messages are not what the last answered turn left", v.history.n)
 	case !slices.ContainsFunc(base, func(b sequence) bool { return b.raw == v.history.raw }):
-		j.report.add(RuleHistoryBytes, v.at, "history was written anew")
+		j.report.add(RuleHistoryBytes, v.at, "history was encoded again")
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *chaining) continued(t *turn, v, next *step) {
 		return
 	}
 	if len(keep(asked, func(x *thought) bool { return x.left.raw == next.history.raw })) == 0 {
-		c.report.add(RuleHistoryBytes, next.at, "history was written anew")
+		c.report.add(RuleHistoryBytes, next.at, "history was encoded again")
 	}
 	if len(keep(asked, func(x *thought) bool { return equalCost(x.total, next.cost) })) == 0 {
 		c.report.add(RuleCost, next.at, "cost is not that of the response")
@@ -149,7 +149,7 @@ func (c *chaining) use(list []*thought) *thought {
 	return list[0]
 }
 
-// matches tells whether the entries are the items, in order. Null elements of tool_uses may have an entry or none.
+// matches reports whether the entries are the items, in order. Null elements of tool_uses may have an entry or none.
 func matches(t *thought, entries []entry) bool {
 	if len(entries) == len(t.items)+t.nulls && t.nulls > 0 {
 		entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
@@ -184,7 +184,7 @@ func (c *chaining) callsAsAsked(t *turn, x *thought, tools *toolMessage) {
 }
 
 // ended checks the last step of a turn. It returns the responses that may have been the answer; without one, whether
-// the step had some other response, so that nobody outside can tell the cost.
+// the step had another response, so that the cost does not show in the topics.
 func (c *chaining) ended(t *turn, v *step) (final []*thought, heard bool) {
 	if len(t.endings) == 0 {
 		return nil, true
@@ -215,7 +215,7 @@ func (c *chaining) ended(t *turn, v *step) (final []*thought, heard bool) {
 	return final, false
 }
 
-// called tells whether the turn has calls of the response.
+// called reports whether the turn has calls of the response.
 func (c *chaining) called(t *turn, x *thought) bool {
 	return slices.ContainsFunc(t.calls, func(v *call) bool {
 		return slices.ContainsFunc(x.items, func(a asked) bool {

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// toolResults checks promise 2: every call has exactly one entry in exactly one tool message, the one some tool gave or
-// a synthesised error; and every tool message has its set.
+// toolResults checks that every call has exactly one entry in exactly one tool message, either the result of a tool or
+// a synthesised error, and that every tool message has its complete set.
 func (j *judgement) toolResults(s *session) {
 	for _, t := range s.turns {
 		j.countCalls(s, t)
@@ -57,7 +57,7 @@ func (j *judgement) countCalls(s *session, t *turn) {
 	}
 }
 
-// entryValue finds who gave a result: the first record of tool-use-result that has it, or nobody, if it says so.
+// entryValue finds the first record of tool-use-result that gave the result of an entry. A synthesised error has none.
 func (j *judgement) entryValue(s *session, m *toolMessage, i int, e entry) {
 	if e.reason != "" {
 		j.report.Counts.Synthesised[e.reason]++
@@ -128,8 +128,8 @@ func sameResults(results []digest, entries []entry) bool {
 	return len(results) == len(entries)
 }
 
-// conserve checks that what was neither used nor dead-lettered is explained by a rule. One is that a record with the
-// turntable.id of a record that was used is the same record.
+// conserve checks that every input that was neither used nor dead-lettered is explained by a rule. One of these rules:
+// a record with the turntable.id of a used record is a repeat of it.
 func (j *judgement) conserve(s *session) {
 	if s.purged {
 		return
@@ -139,7 +139,7 @@ func (j *judgement) conserve(s *session) {
 		accepted[t.cause] = accepted[t.cause] || t.cause != "" && j.used[t.at]
 	}
 	for _, t := range s.thoughts {
-		// A response that neither ends nor asks leaves the turn open (contract 2.5) and needs no other trace.
+		// A response that neither ends the turn nor asks for tools leaves the turn open and needs no other trace.
 		if t.tombstone || j.used[t.at] || j.dead[t.at] || accepted[t.cause] ||
 			t.known && !t.asking() && !t.end {
 			continue
@@ -159,7 +159,8 @@ func (j *judgement) conserve(s *session) {
 	}
 }
 
-// givenUp are the calls whose results may vanish: their turn ended before all had come, or the result did not fit.
+// givenUp are the calls whose results may be ignored: their turn ended before all results arrived, or the result was
+// too large.
 func (j *judgement) givenUp(s *session) map[string]bool {
 	out := map[string]bool{}
 	for _, t := range s.turns {
@@ -184,8 +185,8 @@ func (j *judgement) givenUp(s *session) map[string]bool {
 	return out
 }
 
-// redelivered tells whether the pipeline shows that it read records again. A response that names no step is refused
-// while none is open, and counts when it comes again while one is.
+// redelivered reports whether the pipeline has read records again. A response that names no step is dead-lettered while
+// no step is open, and is accepted if it is redelivered while one is open.
 func (j *judgement) redelivered() bool {
 	return !j.once && j.report.Counts.Repeats+j.report.Counts.LetterRepeats > 0
 }

@@ -2,12 +2,12 @@ package wiretest
 
 import "slices"
 
-// codes is the closed list of R27.
+// codes is the closed list of error codes that an output may have.
 var codes = []string{
 	"think_timeout", "think_failed", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "internal",
 }
 
-// early are the codes of outputs that may overtake those of messages handed over before.
+// early are the codes of outputs that may be written before the outputs of earlier messages.
 var early = []string{"queue_full", "busy", "invalid_message", "too_large", "cancelled"}
 
 // assign finds the message of each turn: by what its first step carries, then by request id, then by elimination.
@@ -57,7 +57,7 @@ func (j *judgement) assign(s *session) {
 	}
 }
 
-// repeats tells whether another record that is not dead is the same message.
+// repeats reports whether another record that is not dead is the same message.
 func (j *judgement) repeats(s *session, m *message) bool {
 	return slices.ContainsFunc(s.messages, func(x *message) bool {
 		return x != m && !j.dead[x.at] && x.identity() == m.identity()
@@ -91,7 +91,7 @@ func (j *judgement) claimants(s *session) []*message {
 	return append(alive, dead...)
 }
 
-// mustEnd tells whether a message that is not dead-lettered must have an output.
+// mustEnd reports whether a message that is not dead-lettered must have an output.
 func (j *judgement) mustEnd(m *message) bool {
 	switch j.known[m.at].Fate {
 	case FateTurn:
@@ -160,7 +160,7 @@ func (j *judgement) requestAndRoute(s *session, t *turn, e *ending) {
 			return r.bytes == *e.route && (r.request == "" || r.request == m.request)
 		})
 		if !given {
-			j.report.add(RuleRoute, e.at, "nobody gave this route to %s", m.at)
+			j.report.add(RuleRoute, e.at, "no record gave this route to %s", m.at)
 		}
 	}
 	known := j.known[m.at]
@@ -172,8 +172,8 @@ func (j *judgement) requestAndRoute(s *session, t *turn, e *ending) {
 	}
 }
 
-// order checks that turns do not interleave, and that they open and end in hand-over order. Messages that went through
-// the loop have no order.
+// order checks that turns do not interleave, and that they open and end in the order of their messages. Messages that
+// were re-keyed through the loop topic have no order.
 func (j *judgement) order(s *session) {
 	closed, current := map[string]bool{}, ""
 	for _, v := range s.steps {
@@ -181,7 +181,7 @@ func (j *judgement) order(s *session) {
 			continue
 		}
 		if closed[v.origin.turn] {
-			j.report.add(RuleInterleaved, v.at, "another turn was opened before this one went on")
+			j.report.add(RuleInterleaved, v.at, "another turn was opened between two steps of this one")
 		}
 		closed[current], current = true, v.origin.turn
 	}
@@ -191,7 +191,7 @@ func (j *judgement) order(s *session) {
 		byID[t.id] = t
 		if len(t.steps) > 0 && t.message != nil && t.message.atHome {
 			if t.message.at.Offset < last {
-				j.report.add(RuleOrder, t.steps[0].at, "opens before a message handed over earlier")
+				j.report.add(RuleOrder, t.steps[0].at, "opens before an earlier message")
 			}
 			last = t.message.at.Offset
 		}
@@ -203,7 +203,7 @@ func (j *judgement) order(s *session) {
 			continue
 		}
 		if t.message.at.Offset < last {
-			j.report.add(RuleOrder, e.at, "ends after a message handed over later")
+			j.report.add(RuleOrder, e.at, "ends after a later message")
 		}
 		last = t.message.at.Offset
 	}

@@ -2,40 +2,41 @@ package wiretest
 
 import "sync"
 
-// Fate is what must become of a record that was sent.
+// Fate is the effect that a sent record must have.
 type Fate uint8
 
 // The fates.
 const (
-	// FateOwn: nothing is noted; the oracle reads the record and judges by the contract.
+	// FateOwn is the default: the oracle reads the record and judges it by the wire format.
 	FateOwn Fate = iota
-	// FateTurn: a message that must end in exactly one output.
+	// FateTurn is that of a message that must end in exactly one output.
 	FateTurn
-	// FateDeadLetter: must be on the group's dead-letter topic, with a reason, and have no other effect.
+	// FateDeadLetter is that of a record that must be dead-lettered with a reason and have no other effect.
 	FateDeadLetter
-	// FateTurnOrDeadLetter: one of the two, whichever the pipeline decides.
+	// FateTurnOrDeadLetter allows the pipeline to choose one of the two.
 	FateTurnOrDeadLetter
-	// FateExplained: a rule lets it vanish (a tombstone that clears, a record of tool-use-dlq that names no open call).
+	// FateExplained is that of a record that needs no output and no dead letter, such as a tombstone that clears a
+	// history, or a record of tool-use-dlq that names no open call.
 	FateExplained
 )
 
-// Sent is what the sender knows about a record.
+// Sent is what a sender expects of a record.
 type Sent struct {
 	Fate Fate
 	// Case names the kind of record in reports ("tombstone", "null key").
 	Case string
-	// Codes are the ends a message may have: "" is an answer, else an error code. None: any.
+	// Codes are the endings that a message may have: "" is an answer, all others are error codes. Nil allows any ending.
 	Codes []string
-	// Forgotten: the turn of a message must start with an empty history.
+	// Forgotten requires that the turn of the message starts with an empty history.
 	Forgotten bool
-	// Route is the reply descriptor the output of a message must carry; nil: not judged here.
+	// Route is the reply descriptor that the output of the message must carry. Nil is not checked.
 	Route []byte
-	// NoRoute: the output of the message must carry none.
+	// NoRoute requires that the output of the message carries no route.
 	NoRoute bool
 }
 
-// Ledger holds what the senders know about the records that are not plain. It is safe for concurrent use and grows
-// with the number of such records, not with their size.
+// Ledger stores what senders expect of their records, where that differs from the default. It is safe for concurrent
+// use. Its size grows with the number of such records, not with their size.
 type Ledger struct {
 	mu   sync.Mutex
 	sent map[Coord]Sent
@@ -44,7 +45,8 @@ type Ledger struct {
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger { return &Ledger{sent: map[Coord]Sent{}} }
 
-// Note remembers what is known of the record at the coordinate. A nil ledger forgets; nothing known takes no space.
+// Note stores what is expected of the record at the coordinate. It does nothing on a nil ledger, or if s expects nothing
+// but FateOwn.
 func (l *Ledger) Note(at Coord, s Sent) {
 	plain := s.Fate == FateOwn && s.Codes == nil && s.Route == nil && !s.NoRoute && !s.Forgotten
 	if l == nil || plain {
@@ -55,7 +57,7 @@ func (l *Ledger) Note(at Coord, s Sent) {
 	l.sent[at] = s
 }
 
-// snapshot copies the ledger: a report is made over what was known when it began.
+// snapshot copies the ledger, so that a report is made from one state of it.
 func (l *Ledger) snapshot() map[Coord]Sent {
 	out := map[Coord]Sent{}
 	if l == nil {

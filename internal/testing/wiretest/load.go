@@ -12,31 +12,32 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// LoadOptions say how much is asked.
+// LoadOptions configures a Load.
 type LoadOptions struct {
-	// Turns is how many messages are asked in all; 0: until Stop.
+	// Turns is the total number of messages; 0 means until Stop.
 	Turns int
-	// Steps is how many responses of a turn ask for tools (default 1), Tools how many calls each of them has (0: none).
+	// Steps is the number of responses with tool calls in a turn (default 1), Tools the number of calls in each (default
+	// 0).
 	Steps, Tools int
-	// Deeds are dealt to the calls of a turn in order, round and round; none: DeedOK.
+	// Deeds are assigned to the calls of a turn in order and start over at the end. Empty: DeedOK for every call.
 	Deeds []Deed
-	// Concurrency is how many turns are open at a time, each in a session of its own. Default 8.
+	// Concurrency is the number of turns that are open at a time, each in its own session. Default 8.
 	Concurrency int
-	// PerSession is how many turns a session has before the next one is begun, which bounds its history. Default 10.
+	// PerSession is the number of turns in a session, which bounds its history; then a new session begins. Default 10.
 	PerSession int
-	// Prefix starts the session names, so that several loads do not meet. Default "load".
+	// Prefix begins the session names. Loads that run on one agent need different ones. Default "load".
 	Prefix string
-	// Ledger, if any, is told the fate of every message.
+	// Ledger, if not nil, receives the fate of every message.
 	Ledger *Ledger
-	// DropRepeats makes the workers answer a record once: see WithRepeatsDropped.
+	// DropRepeats makes the workers answer each record once. See WithRepeatsDropped.
 	DropRepeats bool
-	// Limit, if not 0, is how long a user waits for an output. A question that has none by then is lost, and the user asks
-	// the next one in another session.
+	// Limit, if not 0, is how long a user waits for an output. A question without one by then counts as lost, and the
+	// user continues in another session.
 	Limit time.Duration
 }
 
-// Load asks plain turns in a closed loop: the next question of a session follows the output of the one before. It plays
-// user, model and tools; the pipeline may die and come back meanwhile.
+// Load runs plain turns in a closed loop: each session asks its next question after the output of the one before. It
+// plays user, model and tools. The pipeline may stop and restart meanwhile.
 type Load struct {
 	opts    LoadOptions
 	driver  *Driver
@@ -66,20 +67,21 @@ type awaited struct {
 	since time.Time       // when the question was asked; zero: none is open
 }
 
-// LoadProgress is how far a load is.
+// LoadProgress is a snapshot of the counts and latencies of a load.
 type LoadProgress struct {
-	// Asked questions, of which Answered and Failed have had their output in time and Lost have not; Repeated outputs came
-	// again.
+	// Asked is the number of questions. Answered and Failed had their output in time, Lost did not. Repeated is the
+	// number of outputs that were read again.
 	Asked, Answered, Failed, Lost, Repeated int
-	// Dropped records came again to workers that drop repeats.
+	// Dropped is the number of records that were dropped as repeats. See LoadOptions.DropRepeats.
 	Dropped int
-	// Oldest is how long the question has been open that was asked first of those that are; 0 for none.
+	// Oldest is the age of the oldest open question; 0 if none is open.
 	Oldest time.Duration
-	// P50, P99 and Max are the time from question to output, of those that had one; within 4 %.
+	// P50, P99 and Max are times from a question to its output, exact to 4 %.
 	P50, P99, Max time.Duration
 }
 
-// StartLoad begins to ask. The agent's topics must exist. ctx bounds the start only: end the load with Stop or Close.
+// StartLoad starts a load. It returns an error if a topic of the agent does not exist. ctx bounds only the start: end the
+// load with Stop or Close.
 func StartLoad(ctx context.Context, bootstrap []string, agent string, opts LoadOptions) (*Load, error) {
 	opts = opts.withDefaults()
 	driverOptions := []DriverOption{WithLedger(opts.Ledger)}
@@ -138,7 +140,7 @@ func (o LoadOptions) withDefaults() LoadOptions {
 	return o
 }
 
-// Wait blocks until all turns have their output or are lost, or the load was stopped and the open ones have, or ctx ends.
+// Wait blocks until every turn has its output or is lost, or until ctx ends. After Stop it waits for the open turns only.
 func (l *Load) Wait(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- l.users.Wait() }()
@@ -152,10 +154,10 @@ func (l *Load) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop asks no more; what is open goes on. It does not block.
+// Stop ends the asking of questions; open turns continue. It does not block.
 func (l *Load) Stop() { l.once.Do(func() { close(l.asking) }) }
 
-// Close ends everything, open questions too, and waits for it.
+// Close stops users and workers, without waiting for open turns, and returns when they have stopped.
 func (l *Load) Close() error {
 	l.Stop()
 	l.stop()
@@ -165,7 +167,7 @@ func (l *Load) Close() error {
 	return l.driver.Close()
 }
 
-// Progress is how far the load is now.
+// Progress returns the current counts and latencies.
 func (l *Load) Progress() LoadProgress {
 	return LoadProgress{
 		Oldest: l.oldest(),
@@ -186,10 +188,11 @@ func (l *Load) oldest() (longest time.Duration) {
 	return longest
 }
 
-// ForgetLatency has the latencies of Progress count from here on; a question that is open counts when it ends.
+// ForgetLatency discards the latencies measured so far. Questions that are open now are counted when their output
+// arrives.
 func (l *Load) ForgetLatency() { l.latency.reset() }
 
-// user asks one question after the other.
+// user asks one question after another.
 func (l *Load) user(ctx context.Context) error {
 	var session string
 	var a *awaited
@@ -262,7 +265,7 @@ func (l *Load) forget(session string) {
 	delete(l.waiting, session)
 }
 
-// read hands outputs to those who wait.
+// read passes outputs to the users that wait for them.
 func (l *Load) read(ctx context.Context) {
 	for {
 		fetches := l.reader.PollRecords(ctx, 500)

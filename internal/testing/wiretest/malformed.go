@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Malformed are records of every kind that a topic must survive, for a session that has no turn of its own going on:
-// none of them may have an effect there but what its fate says. The session's key is used where the case is not about
-// the key.
+// Malformed returns records of every malformed kind for a topic. The session must have no open turn. The fate of a
+// record states the only effect that it may have. Records have the session's key unless the case is about the key.
 func Malformed(n Names, topic, session string) []Reply {
 	m := malformer{names: n, topic: topic, key: []byte(session), session: session}
 	m.generic()
@@ -51,16 +50,16 @@ func (m *malformer) generic() {
 	null, empty, undecodable := dead, dead, dead
 	switch m.topic {
 	case n.Think:
-		// A tombstone clears the history (R22); an object without fields is poison.
+		// A tombstone clears the history. An object without fields is dead-lettered.
 		null = FateExplained
 	case n.ReplyTo:
-		// A tombstone removes the route; {} is a descriptor like any other (contract 2.5).
+		// A tombstone removes the route. {} is a valid descriptor: its fields are not examined.
 		null, empty = FateExplained, FateExplained
 	case n.ToolUseDLQ:
-		// Other components' records: what names no open call is ignored (R12).
+		// Other programs write here too: a record that names no open call is ignored.
 		null, empty = FateExplained, FateExplained
 	case n.ThinkDLQ:
-		// Whatever bytes a worker could not read may stand here.
+		// Workers put records here that they could not read, so that any bytes are allowed.
 		null, empty, undecodable = FateExplained, FateExplained, FateExplained
 	}
 	m.raw("tombstone", m.key, nil, null)
@@ -81,7 +80,7 @@ func (m *malformer) generic() {
 	m.raw("empty key", []byte{}, []byte("{}"), dead)
 }
 
-// either: reply-to and tool-use-dlq may read the record and find nothing in it that concerns them.
+// either allows reply-to and tool-use-dlq to decode the record and ignore it.
 func (m *malformer) either(f Fate) Fate {
 	if m.topic == m.names.ReplyTo || m.topic == m.names.ToolUseDLQ {
 		return FateExplained
@@ -89,7 +88,7 @@ func (m *malformer) either(f Fate) Fate {
 	return f
 }
 
-// message is a good message to spoil; each has a text of its own, so that turns can be told apart.
+// message returns a valid message to corrupt. Each has a different text, which identifies its turn.
 func (m *malformer) message() Say {
 	return Say{
 		Session: m.session, User: "mallory", Text: "malformed " + number(len(m.out)),

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Enriched is a record of enriched-message-input as a model worker sees it.
+// Enriched is a record of enriched-message-input, decoded for a model worker.
 type Enriched struct {
 	Names   Names
 	Record  *kgo.Record
@@ -25,11 +25,11 @@ type Enriched struct {
 	Time string
 }
 
-// Script is a model: the records it answers a record with, in order. It depends on the record alone, so that a record
-// that comes again is answered alike.
+// Script is a model: it returns the records that answer a record, in order. The result depends on the record alone, so
+// that a redelivered record gets the same answer.
 type Script func(Enriched) []Reply
 
-// Reply is a record to send, now or long after.
+// Reply is a record to send, immediately or late.
 type Reply struct {
 	Record Record
 	Known  Sent
@@ -119,10 +119,10 @@ func planText(message object) string {
 	return ""
 }
 
-// largest is what a response may weigh; beyond it the model forgets its history, as one that compacts does.
+// largest is the maximum size of a response in bytes. Beyond it the model drops its history, as one that compacts does.
 const largest = 900_000
 
-// Planned is the model that follows the plan in the conversation. Without one it answers at once.
+// Planned is the model that follows the plan in the conversation. Without a plan it answers immediately.
 func Planned(e Enriched) []Reply {
 	p := e.Plan
 	switch {

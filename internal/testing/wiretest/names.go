@@ -11,7 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Headers as the wire has them; spelled here again on purpose.
+// The header names of the wire format. They are repeated here on purpose: a mistake in the library must show as a
+// violation.
 const (
 	headerID        = "turntable.id"
 	headerReason    = "error.reason"
@@ -31,7 +32,7 @@ type Names struct {
 	MessageOutput, ReplyTo, SessionControl, DeadLetters, Loop string
 }
 
-// NamesOf spells the topic names of an agent.
+// NamesOf returns the topic names of an agent.
 func NamesOf(agent string) Names {
 	group := agent + "-streams"
 	return Names{
@@ -45,26 +46,26 @@ func NamesOf(agent string) Names {
 	}
 }
 
-// Inputs are the topics the pipeline reads, in a fixed order.
+// Inputs returns the topics that the pipeline reads, in a fixed order.
 func (n Names) Inputs() []string {
 	return []string{
 		n.MessageInput, n.Think, n.ThinkDLQ, n.ToolUseResult, n.ToolUseDLQ, n.ReplyTo, n.SessionControl,
 	}
 }
 
-// All are the topics the oracle reads. The loop may be missing: whoever runs the pipeline creates it.
+// All returns the topics that the oracle reads. The loop topic may be missing, because the pipeline creates it.
 func (n Names) All() []string {
 	return append(n.Inputs(), n.Enriched, n.ToolUse, n.AllComplete, n.MessageOutput, n.DeadLetters, n.Loop)
 }
 
-// Coord names a record on the broker.
+// Coord is the topic, partition and offset of a record.
 type Coord struct {
 	Topic     string
 	Partition int32
 	Offset    int64
 }
 
-// String is topic/partition@offset.
+// String returns topic/partition@offset.
 func (c Coord) String() string {
 	return c.Topic + "/" + strconv.Itoa(int(c.Partition)) + "@" + strconv.FormatInt(c.Offset, 10)
 }
@@ -73,8 +74,9 @@ func coordOf(r *kgo.Record) Coord {
 	return Coord{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
 }
 
-// CreateTopics creates the topics of an agent that are missing, all but the loop with the given partition count, for
-// tests whose pipeline does not. Replication is the broker's default. It blocks until the broker answered.
+// CreateTopics creates the missing topics of an agent, all except the loop topic, with the given partition count, for
+// tests whose pipeline does not create them. The replication factor is the broker's default. It blocks until the broker
+// has answered.
 func CreateTopics(ctx context.Context, bootstrap []string, agent string, partitions int32) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...))
 	if err != nil {
@@ -101,8 +103,8 @@ func CreateTopics(ctx context.Context, bootstrap []string, agent string, partiti
 	return nil
 }
 
-// partitionCounts maps the topics that exist to their partition count. It asks the broker: the admin client's listing
-// may be some seconds old.
+// partitionCounts returns the partition counts of existing topics. It asks the broker, because the admin client's
+// listing may be some seconds old.
 func partitionCounts(ctx context.Context, client *kgo.Client, topics []string) (map[string]int32, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, t := range topics {
@@ -123,7 +125,7 @@ func partitionCounts(ctx context.Context, client *kgo.Client, topics []string) (
 	return counts, nil
 }
 
-// home is the partition Java's default partitioner gives a key that is not null.
+// home returns the partition that Java's default partitioner chooses for a key that is not null.
 func home(key []byte, partitions int32) int32 {
 	byKey := kgo.StickyKeyPartitioner(nil).ForTopic("")
 	return int32(byKey.Partition(&kgo.Record{Key: key}, int(partitions)))

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Oracle reads every topic of an agent from its start and judges. It is safe for concurrent use.
+// Oracle reads every topic of an agent from its start and judges the pipeline by the records. It is safe for concurrent
+// use.
 type Oracle struct {
 	names       Names
 	ledger      *Ledger
@@ -30,24 +31,25 @@ type Oracle struct {
 	changed chan struct{}
 }
 
-// OracleOption changes an oracle.
+// OracleOption configures an Oracle.
 type OracleOption func(*Oracle)
 
-// JudgeBy gives the oracle what the senders know. Without it every record is judged by the contract alone.
+// JudgeBy sets the ledger with what senders expect of their records. Without it every record is judged by the wire
+// format alone.
 func JudgeBy(l *Ledger) OracleOption { return func(o *Oracle) { o.ledger = l } }
 
-// ReadUncommitted reads records of open and aborted transactions too. Default: committed ones only.
+// ReadUncommitted makes the oracle read records of open and aborted transactions too. Default: committed records only.
 func ReadUncommitted() OracleOption { return func(o *Oracle) { o.uncommitted = true } }
 
-// ExactlyOnce makes every repeat of a record of ours a violation. Default: repeats with the same id and bytes (but for
-// times) are counted.
+// ExactlyOnce makes every repeat of a record that the pipeline wrote a violation. Default: repeats with the same id and
+// bytes (but for times) are counted.
 func ExactlyOnce() OracleOption { return func(o *Oracle) { o.once = true } }
 
-// Patience makes every wait end with an error when nothing new was read for so long. Default 0: waits end with their
-// context only.
+// Patience makes every wait end with an error when no record was read for d. Default 0: waits end with their context
+// only.
 func Patience(d time.Duration) OracleOption { return func(o *Oracle) { o.patience = d } }
 
-// NewOracle starts reading. Topics that do not exist yet are read from when a report is asked for. Close it.
+// NewOracle starts reading. A topic that is created later is read from the next report on. The caller closes the oracle.
 func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...OracleOption) (*Oracle, error) {
 	o := &Oracle{names: NamesOf(agent), next: map[string]map[int32]int64{}, changed: make(chan struct{})}
 	for _, opt := range opts {
@@ -58,7 +60,7 @@ func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...Or
 	if o.uncommitted {
 		level = kgo.ReadUncommitted()
 	}
-	// Markers of transactions are kept: they are how a reader of committed records knows that it is at the end.
+	// Transaction markers are read too: a partition can end with one, and the oracle must see that it is at the end.
 	client, err := kgo.NewClient(append(readerOptions(bootstrap, nil, level), kgo.KeepControlRecords())...)
 	if err != nil {
 		return nil, fmt.Errorf("wiretest: oracle: %w", err)
@@ -68,21 +70,21 @@ func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...Or
 		client.Close()
 		return nil, err
 	}
-	// The reader lives until Close, whatever becomes of the context that opened it.
+	// The reader runs until Close, even if the context that opened it ends.
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	o.stop, o.group = stop, &errgroup.Group{}
 	o.group.Go(func() error { o.read(reading); return nil })
 	return o, nil
 }
 
-// Close stops reading and waits for it.
+// Close stops reading and returns when the reader has stopped.
 func (o *Oracle) Close() {
 	o.stop()
 	_ = o.group.Wait()
 	o.client.Close()
 }
 
-// cover begins to read the topics that have appeared.
+// cover starts reading topics that were created since.
 func (o *Oracle) cover(ctx context.Context) error {
 	counts, err := partitionCounts(ctx, o.client, o.names.All())
 	if err != nil {
@@ -127,7 +129,7 @@ func (o *Oracle) read(ctx context.Context) {
 	}
 }
 
-// until waits until done, which is asked now and after every batch of records, under the lock.
+// until waits until done returns true. done is called at once and after every batch of records, under the lock.
 func (o *Oracle) until(ctx context.Context, done func(*book) bool) error {
 	for {
 		o.mu.Lock()
@@ -142,7 +144,7 @@ func (o *Oracle) until(ctx context.Context, done func(*book) bool) error {
 	}
 }
 
-var errQuiet = errors.New("wiretest: nothing new was read")
+var errQuiet = errors.New("wiretest: no record was read")
 
 // news waits for the next batch of records.
 func (o *Oracle) news(ctx context.Context, changed <-chan struct{}) error {
@@ -162,13 +164,14 @@ func (o *Oracle) news(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// Progress is what has been read so far, without judging it.
+// Progress counts the records that were read so far. They are not judged.
 type Progress struct {
-	// Messages on message-input that are not ours; distinct Outputs, ToolMessages and dead Letters (repeats included).
+	// Messages are those on message-input that the pipeline did not write. Outputs and ToolMessages are distinct
+	// records; Letters are dead letters, repeats included.
 	Messages, Outputs, ToolMessages, Letters int
 }
 
-// Wait blocks until done, which is asked now and after every batch of records, or until ctx ends.
+// Wait blocks until done returns true, or until ctx ends. done is called at once and after every batch of records.
 func (o *Oracle) Wait(ctx context.Context, done func(Progress) bool) error {
 	return o.until(ctx, func(b *book) bool {
 		return done(Progress{
@@ -192,7 +195,7 @@ func (o *Oracle) WaitLetters(ctx context.Context, ats ...Coord) error {
 	})
 }
 
-// Report reads up to the present end of every topic and judges what it has read.
+// Report reads to the current end of every topic and judges all records. It blocks until they are read or ctx ends.
 func (o *Oracle) Report(ctx context.Context) (Report, error) {
 	if err := o.catchUp(ctx); err != nil {
 		return o.judge(), err
@@ -200,8 +203,8 @@ func (o *Oracle) Report(ctx context.Context) (Report, error) {
 	return o.judge(), nil
 }
 
-// Settle waits until every message has its end, every call its result and every record its place, and then reports at
-// the end of all topics. If ctx ends before, it reports what is missing, with the error.
+// Settle waits until every message has its output, every call its result and every input its effect, and then returns
+// the report at the end of all topics. If ctx ends first, it returns the error and a report of what is missing.
 func (o *Oracle) Settle(ctx context.Context) (Report, error) {
 	for {
 		if err := o.until(ctx, (*book).plausible); err != nil {
@@ -227,7 +230,7 @@ func (o *Oracle) judge() Report {
 	return o.book.judge(o.ledger.snapshot())
 }
 
-// catchUp waits until all that is on the topics now has been read.
+// catchUp waits until all topics have been read to their current end.
 func (o *Oracle) catchUp(ctx context.Context) error {
 	if err := o.cover(ctx); err != nil {
 		return err
@@ -270,7 +273,7 @@ func (o *Oracle) catchUp(ctx context.Context) error {
 	})
 }
 
-// waitAsked blocks until a step was opened for a message with the plan as its whole text.
+// waitAsked blocks until a step was opened for a message whose text is exactly the plan.
 func (o *Oracle) waitAsked(ctx context.Context, session string, p Plan) error {
 	said := digestOf([]byte(`"user"`), []byte(quote(p.Text())))
 	return o.until(ctx, func(b *book) bool {

@@ -74,7 +74,7 @@ func TestTwoOpenTurnsAreFound(t *testing.T) {
 	j := &judgement{book: newBook(NamesOf("agent"), false)}
 	j.order(s)
 	require.Equal(t, []Violation{{
-		Rule: RuleInterleaved, At: Coord{Offset: 2}, Detail: "another turn was opened before this one went on",
+		Rule: RuleInterleaved, At: Coord{Offset: 2}, Detail: "another turn was opened between two steps of this one",
 	}}, j.report.Violations)
 }
 

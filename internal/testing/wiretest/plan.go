@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Quirk is something a model worker does besides answering.
+// Quirk is a deviation of a model worker from one plain response.
 type Quirk string
 
-// The quirks of a model worker. Every one of them was seen in a worker or is allowed to one.
+// The quirks of a model worker. Each was observed in a worker or is permitted.
 const (
 	QuirkRepeat      Quirk = "repeat"      // every response twice, same bytes
 	QuirkLateRepeat  Quirk = "laterepeat"  // every response again, long after
 	QuirkRethink     Quirk = "rethink"     // a second, different response for the same step
-	QuirkCamel       Quirk = "camel"       // camelCase (D-03)
+	QuirkCamel       Quirk = "camel"       // camelCase field names
 	QuirkLegacy      Quirk = "legacy"      // `messages`, `cost`, `input_tokens`
 	QuirkNoEcho      Quirk = "noecho"      // last_input_message is null
 	QuirkShortEcho   Quirk = "shortecho"   // last_input_message is shortened
@@ -35,7 +35,7 @@ const (
 	QuirkFailText    Quirk = "failtext"    // the step goes to think-dlq, as the TypeScript runner does
 )
 
-// Deed is what a tool worker does with a call.
+// Deed is the behaviour of a tool worker for a call.
 type Deed string
 
 // The deeds of a tool worker.
@@ -44,7 +44,7 @@ const (
 	DeedTwice     Deed = "twice"     // the result twice, same bytes
 	DeedAgain     Deed = "again"     // a second, different result at once
 	DeedLate      Deed = "late"      // the result again, long after
-	DeedForeign   Deed = "foreign"   // a result nobody asked for, beside the good one
+	DeedForeign   Deed = "foreign"   // a result without a call, beside the good one
 	DeedEarly     Deed = "early"     // the model worker's result ahead of its response, then the tool's
 	DeedError     Deed = "error"     // a result with status error
 	DeedFail      Deed = "fail"      // the original to tool-use-dlq, as the Python runner does
@@ -61,16 +61,16 @@ const (
 	DeedJunk      Deed = "junk"      // unreadable and foreign records ahead of the good one
 )
 
-// Plan is what the workers do in one turn. It travels in the message's text and in what the model says, so that
-// workers need no memory and repeats are answered alike.
+// Plan determines what the workers do in one turn. It is part of the message's text and of the model's responses, so
+// that workers need no memory and answer repeats alike.
 type Plan struct {
 	// Key names the message; unique in a run. No blanks.
 	Key string
-	// Steps is how many responses ask for tools before the answer; Tools how many calls each of them has.
+	// Steps is the number of responses with tool calls before the answer, Tools the number of calls in each.
 	Steps, Tools int
-	// Quirks hold for every response of the turn.
+	// Quirks apply to every response of the turn.
 	Quirks []Quirk
-	// Deeds are dealt to the calls in order, round and round; none: DeedOK.
+	// Deeds are assigned to the calls in order and start over at the end. Empty: DeedOK for every call.
 	Deeds []Deed
 	// Pad is the size of the answer's padding in bytes.
 	Pad int
@@ -78,7 +78,7 @@ type Plan struct {
 
 const planMark = "plan "
 
-// Text is the plan as a message's content.
+// Text returns the plan as the content of a message.
 func (p Plan) Text() string { return p.at(-1) }
 
 // at is the plan with the number of the step that was answered last; -1 for none.
@@ -149,10 +149,10 @@ func split[T ~string](list string) []T {
 	return out
 }
 
-// Has tells whether the plan has a quirk.
+// Has reports whether the plan has the quirk.
 func (p Plan) Has(q Quirk) bool { return slices.Contains(p.Quirks, q) }
 
-// Deed is what the tool worker does with a call of a step.
+// Deed returns the behaviour of the tool worker for a call of a step.
 func (p Plan) Deed(step, call int) Deed {
 	if len(p.Deeds) == 0 {
 		return DeedOK
@@ -160,7 +160,7 @@ func (p Plan) Deed(step, call int) Deed {
 	return p.Deeds[(step*p.Tools+call)%len(p.Deeds)]
 }
 
-// Codes are the ends the turn may have: "" is an answer, else an error code.
+// Codes returns the endings that the turn may have: "" is an answer, all others are error codes.
 func (p Plan) Codes() []string {
 	switch {
 	case p.Has(QuirkSilence), p.Has(QuirkNoEnd):

@@ -164,10 +164,10 @@ func echoOf(echo, said []json.RawMessage) *digest {
 	return nil
 }
 
-// inputOf is what makes two inputs the same when a response echoes one: role and content (workers drop the rest).
+// inputOf digests role and content, by which an echoed input is recognized; workers drop the other fields.
 func inputOf(o object) digest { return digestOf(compact(o.raw("role")), compact(o.raw("content"))) }
 
-// assembled is the text of an answer (contract 2.5) and the agent its messages name.
+// assembled returns the text of an answer, which joins the assistant's messages, and the agent that they name.
 func assembled(said []json.RawMessage) (digest, string) {
 	var texts []string
 	agent := ""
@@ -224,8 +224,8 @@ func readReturned(r *kgo.Record) returned {
 	return out
 }
 
-// wrapped is a tool's result as it may travel on: always an object (D-02). No result at all may be written in several
-// ways, which count as one.
+// wrapped returns a tool's result as the pipeline passes it on: always an object, because other readers of the topics
+// fail on any other type. The several ways to write a missing result count as one.
 func wrapped(raw json.RawMessage) []byte {
 	c := compact(raw)
 	switch {

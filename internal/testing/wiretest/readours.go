@@ -85,7 +85,7 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 }
 
 // Results of more than large bytes together may be left out of the metadata of a tool message, which repeats them; a
-// stub of few bytes may stand for each.
+// stub of few bytes may replace each.
 const (
 	large = 64 << 10
 	stub  = 64

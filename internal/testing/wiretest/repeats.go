@@ -6,10 +6,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// WithRepeatsDropped makes the workers answer a record once. They remember every turntable.id that they have seen, per
-// topic, as long as the driver lives, and write nothing for a record that repeats one, as workers do that deduplicate by
-// id and outlive the pipeline. Their answers name the record that they answer: turntable.id is its id and "/think" or
-// "/result".
+// WithRepeatsDropped makes the workers answer each record once, as workers do that deduplicate by id and outlive the
+// pipeline. They store every turntable.id, per topic, until the driver is closed, and write nothing for a record that
+// repeats one. The turntable.id of an answer is that of its record, followed by "/think" or "/result".
 //
 // By default the workers have no memory and answer every repeat.
 func WithRepeatsDropped() DriverOption {

@@ -7,89 +7,90 @@ import (
 	"strings"
 )
 
-// Rule names a promise, or a part of one.
+// Rule names a check of the oracle: a promise of the pipeline, or a part of one.
 type Rule string
 
-// The rules an oracle checks.
+// The rules that an oracle checks.
 const (
-	RuleNoOutput     Rule = "message without output"           // promise 1: none hangs
-	RuleTwoOutputs   Rule = "message with two outputs"         // promise 1: exactly one
-	RuleAlienOutput  Rule = "output without message"           // promise 1: exactly one
-	RuleOutcome      Rule = "output of another kind"           // not the end the message must have
-	RuleCode         Rule = "error code outside the list"      // R27
-	RuleAnswer       Rule = "answer without its response"      // contract 2.5
-	RuleRequest      Rule = "request id lost or invented"      // R27
-	RuleRoute        Rule = "wrong reply route"                // R28
-	RuleOrder        Rule = "out of hand-over order"           // R23
-	RuleInterleaved  Rule = "two turns open at once"           // D-28
-	RuleNoResult     Rule = "tool call without result"         // promise 2
-	RuleTwoResults   Rule = "tool call with two results"       // promise 2
-	RuleAlienResult  Rule = "tool result without call"         // promise 2
-	RuleResultValue  Rule = "result that nobody gave"          // first result wins, else synthesised
-	RuleItems        Rule = "tool message not as asked"        // R26
-	RuleCalls        Rule = "tool calls not as asked"          // contract 2.2
-	RuleSet          Rule = "complete set and message differ"  // contract 1.8, 2.4
-	RuleHistory      Rule = "wrong history"                    // R22
-	RuleHistoryBytes Rule = "history not byte for byte"        // R22
-	RuleCost         Rule = "wrong cost"                       // contract 2.1
-	RuleStep         Rule = "step without its message"         // enriched record that continues nothing
-	RuleNoID         Rule = "record without id"                // R20
-	RuleRepeat       Rule = "repeat with other bytes"          // R20
-	RuleAgain        Rule = "repeat under exactly once"        // exactly once
-	RuleWire         Rule = "wire format"                      // contract 1, 8
-	RuleLost         Rule = "record lost"                      // neither used nor dead-lettered
-	RuleFate         Rule = "record had an effect"             // dead-lettered is not used
-	RuleLetter       Rule = "dead letter without its original" // R12
+	RuleNoOutput     Rule = "message without output"           // every message ends in an output
+	RuleTwoOutputs   Rule = "message with two outputs"         // every message ends in exactly one output
+	RuleAlienOutput  Rule = "output without message"           // an output belongs to a message
+	RuleOutcome      Rule = "output of another kind"           // the message must have another ending
+	RuleCode         Rule = "error code outside the list"      // error codes are a closed list
+	RuleAnswer       Rule = "answer without its response"      // an answer is the text of an accepted response
+	RuleRequest      Rule = "request id lost or invented"      // an output has the request id of its message
+	RuleRoute        Rule = "wrong reply route"                // an output carries the route that was written for it
+	RuleOrder        Rule = "out of input order"               // turns of a session open and end in the order of its messages
+	RuleInterleaved  Rule = "two turns open at once"           // a session has one open turn
+	RuleNoResult     Rule = "tool call without result"         // every tool call ends in a result
+	RuleTwoResults   Rule = "tool call with two results"       // every tool call ends in exactly one result
+	RuleAlienResult  Rule = "tool result without call"         // a result belongs to a call
+	RuleResultValue  Rule = "result that no tool gave"         // the first result wins; without one, an error is synthesised
+	RuleItems        Rule = "tool message not as asked"        // one entry for each element of tool_uses, in its order
+	RuleCalls        Rule = "tool calls not as asked"          // one record for each element of tool_uses
+	RuleSet          Rule = "complete set and message differ"  // they have the same results
+	RuleHistory      Rule = "wrong history"                    // a turn starts with the history that the last answered turn left
+	RuleHistoryBytes Rule = "history not byte for byte"        // history is passed on unchanged
+	RuleCost         Rule = "wrong cost"                       // a step carries the cost of the response before it
+	RuleStep         Rule = "step without its message"         // an enriched record that continues no response
+	RuleNoID         Rule = "record without id"                // every output record has an id
+	RuleRepeat       Rule = "repeat with other bytes"          // records with one id are equal but for times
+	RuleAgain        Rule = "repeat under exactly once"        // exactly once writes no repeats
+	RuleWire         Rule = "wire format"                      // fields, order, types and times of a written record
+	RuleLost         Rule = "record lost"                      // every input is used, dead-lettered or ignored by a rule
+	RuleFate         Rule = "record had an effect"             // a dead-lettered input has no other effect
+	RuleLetter       Rule = "dead letter without its original" // a dead letter has the key and the value of its original
 )
 
-// Violation is a promise that was not kept, and where. It names no payload.
+// Violation is a broken rule and the record that shows it. It contains no payload.
 type Violation struct {
 	Rule   Rule
 	At     Coord
 	Detail string
 }
 
-// String is the violation on one line.
+// String returns the violation on one line.
 func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.At, v.Rule, v.Detail) }
 
-// Counts are how much of everything the oracle saw. Distinct records count once, whatever their repeats.
+// Counts are the numbers of records that the oracle read, by kind. A record and its repeats count once.
 type Counts struct {
-	// Records is everything read, markers of transactions excepted.
+	// Records counts all records read, without transaction markers.
 	Records int
-	// Messages were accepted; Turns had a step; Answers and Errors ended them.
+	// Messages are the accepted messages, Turns the turns with a step, Answers and Errors their outputs.
 	Messages, Turns, Answers, Errors int
-	// Codes are the error outputs by code.
+	// Codes counts the error outputs by code.
 	Codes map[string]int
-	// Calls are valid tool calls; ToolMessages their complete sets; Synthesised the entries no tool gave, by reason.
+	// Calls are valid tool calls, ToolMessages the messages with all results of a step, Synthesised the errors that stand
+	// in for a missing result, by reason.
 	Calls, ToolMessages int
 	Synthesised         map[string]int
-	// Repeats are further records with an id seen before, and equal but for times.
+	// Repeats are records whose id was read before and that are equal but for times.
 	Repeats int
-	// DeadLetters are distinct sources; LetterRepeats are further letters of one.
+	// DeadLetters are distinct dead-lettered inputs; LetterRepeats are further dead letters of the same input.
 	DeadLetters, LetterRepeats int
-	// UsedAndDead are inputs that were used and dead-lettered too: a redelivery after a crash does that, else nothing.
+	// UsedAndDead are inputs that were both used and dead-lettered. Only a redelivery after a crash causes that.
 	UsedAndDead int
-	// Routed are the outputs that carried a route.
+	// Routed are the outputs that carry a reply route.
 	Routed int
 }
 
-// Report is an oracle's judgement over what it has read.
+// Report is the oracle's judgement of all records that it has read.
 type Report struct {
 	Counts     Counts
 	Violations []Violation
-	// Hidden is how many violations beyond the limit were left out.
+	// Hidden is the number of violations that were left out because the report has reached its limit of 200.
 	Hidden int
 }
 
-// Kept tells whether every promise was kept.
+// Kept reports whether no rule was broken.
 func (r Report) Kept() bool { return len(r.Violations) == 0 }
 
-// Has tells whether a rule was violated.
+// Has reports whether the rule was broken.
 func (r Report) Has(rule Rule) bool {
 	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Rule == rule })
 }
 
-// String is the counts, and a line for each violation.
+// String returns the counts, and a line for each violation.
 func (r Report) String() string {
 	var b strings.Builder
 	c := r.Counts
@@ -106,7 +107,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// maxViolations bounds a report: a broken pipeline breaks a promise for every record.
+// maxViolations bounds a report: a broken pipeline can break a rule with every record.
 const maxViolations = 200
 
 func (r *Report) add(rule Rule, at Coord, format string, args ...any) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Theme is what a session of an attack is about.
+// Theme is the kind of a session in an attack.
 type Theme string
 
 // The themes.
@@ -28,7 +28,7 @@ const (
 	ThemeMalformed Theme = "malformed" // every malformed record on every input, and a good message after them
 )
 
-// Themes are all of them but ThemeSilence, which asks for short deadlines of the pipeline under attack.
+// Themes returns all themes except ThemeSilence, which needs a pipeline with short deadlines.
 func Themes() []Theme {
 	return []Theme{
 		ThemeCalm, ThemeBurst, ThemeTwins, ThemeNamed, ThemeRoute, ThemeAstray, ThemeFlood, ThemeCancel, ThemeFailure,
@@ -146,12 +146,12 @@ func (s *scene) burst(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// interrupted plays turns before and after a record that makes the session forget. Topics are not ordered among each
-// other: that the record was seen shows in the dead letter of the unreadable one behind it.
+// interrupted plays turns before and after a record that clears the session. Topics have no order among each other, so
+// the scene waits for the dead letter of an unreadable record that follows it.
 func (s *scene) interrupted(ctx context.Context, topic string, value []byte) error {
 	for range 2 {
 		p := s.plan()
-		// What is purged is forgotten, so that a repeat from before would count again.
+		// A purge also discards the ids of used records: a repeat from before it would be used again.
 		p.Quirks = slices.DeleteFunc(p.Quirks, func(q Quirk) bool {
 			return topic == s.names.SessionControl && slices.Contains([]Quirk{
 				QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkGarbage, QuirkSameIDs,

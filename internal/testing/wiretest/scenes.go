@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// twins hands messages over more than once. By bytes they are messages of their own; under one cause or one request id
-// they are one.
+// twins sends messages more than once. Messages that only have equal bytes are different ones; those with one
+// turntable.id or one request id are the same message.
 func (s *scene) twins(ctx context.Context) error {
 	at := time.UnixMilli(1_790_000_000_000)
 	say := Say{Session: s.name, User: "twin", Text: s.plain().Text(), Time: at}
@@ -196,8 +196,8 @@ func (s *scene) oversized(ctx context.Context) error {
 	return nil
 }
 
-// malformed sends what is malformed to every input, each under a session of its own that then asks something: once the
-// letters are there, so that nothing malformed meets an open turn.
+// malformed sends all malformed records to every input, each input with its own session. When they are dead-lettered,
+// the session asks a question, so that no malformed record meets an open turn.
 func (s *scene) malformed(ctx context.Context) error {
 	for i, topic := range s.names.Inputs() {
 		session := fmt.Sprintf("%s-%d", s.name, i)
@@ -205,7 +205,7 @@ func (s *scene) malformed(ctx context.Context) error {
 		for _, bad := range Malformed(s.names, topic, session) {
 			at, err := s.Send(ctx, bad.Record, bad.Known)
 			if errors.Is(err, kerr.InvalidRecord) {
-				continue // Kafka itself refuses it, as a null key on a compacted topic
+				continue // Kafka rejects it, such as a null key on a compacted topic
 			}
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", bad.Known.Case, topic, err)
@@ -220,7 +220,7 @@ func (s *scene) malformed(ctx context.Context) error {
 		p := s.plain()
 		codes := p.Codes()
 		if topic == s.names.ThinkDLQ {
-			codes = append(codes, "think_failed") // the last of the failures may meet the turn
+			codes = append(codes, "think_failed") // the last failure record can end the turn
 		}
 		if _, err := s.Say(ctx, Say{Session: session, Text: p.Text()},
 			Sent{Fate: FateTurn, Case: "after malformed", Codes: codes}); err != nil {

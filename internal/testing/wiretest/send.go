@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Elsewhere as a partition means: not the one of the key, if there are several.
+// Elsewhere as a partition chooses one that is not the key's, if there are several.
 const (
 	AtHome    int32 = -1
 	Elsewhere int32 = -2
@@ -27,7 +27,7 @@ type Record struct {
 	Timestamp time.Time
 }
 
-// Send writes a record, waits until all replicas have it, and notes what is known of it.
+// Send writes a record, waits until all in-sync replicas have it, and stores its expected effect in the ledger.
 func (d *Driver) Send(ctx context.Context, r Record, known Sent) (Coord, error) {
 	out := &kgo.Record{
 		Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Timestamp: r.Timestamp,
@@ -41,7 +41,7 @@ func (d *Driver) Send(ctx context.Context, r Record, known Sent) (Coord, error) 
 	return at, nil
 }
 
-// SendAll writes records in one go, in their order per partition, and waits for all of them.
+// SendAll writes records in one batch, in their order per partition, and waits until all are acknowledged.
 func (d *Driver) SendAll(ctx context.Context, known Sent, rs ...Record) ([]Coord, error) {
 	outs := make([]*kgo.Record, len(rs))
 	for i, r := range rs {
@@ -82,7 +82,7 @@ type Say struct {
 	// User empty is JSON null.
 	User string
 	Text string
-	// RequestID, if any, stands in the metadata.
+	// RequestID, if not empty, is written to the metadata.
 	RequestID string
 	// Role empty is "user".
 	Role string
@@ -90,7 +90,7 @@ type Say struct {
 	Time time.Time
 }
 
-// Value is the message as the chat API writes it.
+// Value returns the message as the chat API writes it.
 func (s Say) Value() []byte {
 	role, at := s.Role, s.Time
 	if role == "" {
@@ -116,12 +116,12 @@ func (d *Driver) Record(s Say) Record {
 	return Record{Topic: d.names.MessageInput, Key: []byte(s.Session), Value: s.Value(), Partition: AtHome}
 }
 
-// Say hands over a message of a user.
+// Say sends a message of a user.
 func (d *Driver) Say(ctx context.Context, s Say, known Sent) (Coord, error) {
 	return d.Send(ctx, d.Record(s), known)
 }
 
-// Ask hands over a message that carries a plan; what must become of it follows from the plan.
+// Ask sends a message with a plan. The expected ending follows from the plan.
 func (d *Driver) Ask(ctx context.Context, session string, p Plan) (Coord, error) {
 	return d.Say(ctx, Say{Session: session, User: "user-" + session, Text: p.Text()},
 		Sent{Fate: FateTurn, Case: "message", Codes: p.Codes()})

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Call is a record of tool-use as a tool worker sees it.
+// Call is a record of tool-use, decoded for a tool worker.
 type Call struct {
 	Names   Names
 	Record  *kgo.Record
@@ -21,7 +21,7 @@ type Call struct {
 	Number int
 }
 
-// ToolScript is the tools: the records a call is answered with, in order. It depends on the record alone.
+// ToolScript is a tool worker: it returns the records that answer a call, in order. The result depends on the call alone.
 type ToolScript func(Call) []Reply
 
 func (d *Driver) work(ctx context.Context, r *kgo.Record) error {
@@ -93,7 +93,7 @@ func (r result) record(n Names, key []byte) Record {
 	return Record{Topic: n.ToolUseResult, Key: key, Value: r.encode(), Partition: AtHome}
 }
 
-// Dealt is the tool worker that does what the call's input says. Without that it succeeds.
+// Dealt is the tool worker that follows the deed in the call's input. Without a deed it succeeds.
 func Dealt(c Call) []Reply {
 	good := result{
 		session: c.Session, id: c.ID, name: c.Name, status: "success", total: c.Total, latency: 10 + c.Number,
@@ -165,7 +165,7 @@ func (r result) as(d Deed) result {
 	return r
 }
 
-// junk is what a broken writer sends about a call, none of which may count.
+// junk returns invalid records about a call, none of which may have an effect.
 func junk(c Call, good result) []Reply {
 	topic := c.Names.ToolUseResult
 	dead := func(kind string, key, value []byte) Reply {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// digest stands for bytes the oracle has seen and does not keep.
+// digest is a hash that stands for bytes which the oracle does not keep.
 type digest [16]byte
 
 func digestOf(parts ...[]byte) digest {
@@ -32,13 +32,14 @@ type member struct {
 }
 
 var (
-	errNotObject = errors.New("wiretest: value is no object")
-	errNotArray  = errors.New("wiretest: value is no array")
-	errNotJSON   = errors.New("wiretest: value is no JSON")
+	errNotObject = errors.New("wiretest: value is not an object")
+	errNotArray  = errors.New("wiretest: value is not an array")
+	errNotJSON   = errors.New("wiretest: value is not JSON")
 	errUTF8      = errors.New("wiretest: value is not UTF-8")
 )
 
-// checked refuses what is no JSON value, or no UTF-8. Everything below reads checked values and parts of them.
+// checked returns an error for bytes that are not a JSON value in UTF-8. The functions below read checked values and
+// parts of them.
 func checked(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
@@ -74,8 +75,8 @@ func elements(raw []byte) ([]json.RawMessage, error) {
 
 func trimmed(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }
 
-// parts hands over the parts between an object's or array's commas. encoding/json has said that the value is one; the
-// rest is counting brackets, which its decoder would do three times, slowly.
+// parts calls each with the parts between the commas of an object or array. encoding/json has already checked the value,
+// so that counting brackets is enough.
 func parts(raw []byte, open byte, otherwise error, each func([]byte)) error {
 	raw = trimmed(raw)
 	if len(raw) == 0 || raw[0] != open {
@@ -116,7 +117,7 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// leading is the first value of a record of others: text after it is ignored (contract 1.0.2).
+// leading returns the first JSON value of an input record. Java readers ignore text after it.
 func leading(raw []byte) []byte {
 	if json.Valid(raw) {
 		return raw
@@ -196,7 +197,7 @@ func (o object) list(names ...string) []json.RawMessage {
 
 func isNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// compact is raw without blanks between tokens; what is no JSON stays as it is.
+// compact returns raw without blanks between tokens. Bytes that are not JSON are returned unchanged.
 func compact(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -205,8 +206,8 @@ func compact(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// untimed is raw, compact, with every member that tells a time blanked: what may differ between two writings of the
-// same record after a crash.
+// untimed returns raw, compact, with every time replaced by 0: times may differ when the same record is written again
+// after a crash.
 func untimed(raw []byte) []byte {
 	var b bytes.Buffer
 	if checked(raw) != nil || blankTimes(&b, raw, 0) != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// The shapes of the records the pipeline writes: contract 1, spelled here again on purpose.
+// The shapes of the records that the pipeline writes. They are repeated here on purpose: a mistake in the codecs must
+// show as a violation.
 
 type kind uint8
 
@@ -114,7 +115,7 @@ var (
 	}
 )
 
-// misshapen says what is wrong with an object of ours, or nothing. It never names a value.
+// misshapen describes what is wrong with an object that the pipeline wrote, or returns "". It contains no value.
 func misshapen(raw []byte, shape []field) string {
 	if checked(raw) != nil {
 		return "no readable object"
@@ -144,12 +145,12 @@ func misshapenIn(raw []byte, shape []field) string {
 		i++
 	}
 	if i < len(ms) {
-		return "field beyond the contract, twice or out of order"
+		return "field unknown, twice or out of order"
 	}
 	return ""
 }
 
-// tight tells whether an object has no blanks between its own tokens.
+// tight reports whether an object has no blanks between its own tokens.
 func tight(raw []byte, ms []member) bool {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -222,7 +223,7 @@ func within(name, problem string) string {
 
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6}|\.\d{9})?Z$`)
 
-// badStamp tells whether the record's own time is not written as Java writes an Instant.
+// badStamp reports whether the record's timestamp is not written as Java writes an Instant.
 func badStamp(o object) bool {
 	t := o.text("timestamp")
 	return t == nil || !instant.MatchString(*t)
