@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// minSessionTimeout lets tests lose a member in a second; the usual floor of a broker is six.
+// minSessionTimeout allows tests a session timeout of one second; a broker's default minimum is six.
 const minSessionTimeout = time.Second
 
 // Broker is a running broker. Its methods are safe for concurrent use.
@@ -20,8 +20,8 @@ type Broker struct {
 	close   func() error
 }
 
-// Start starts a broker that listens when Start returns. The caller ends it with Close. Where the directory belongs to
-// another broker, the error wraps ErrLocked and names the directory.
+// Start starts a broker, which listens when Start returns. The caller closes it. If another broker uses the directory,
+// the error wraps ErrLocked and names the directory.
 func Start(opts ...Option) (*Broker, error) {
 	s := settings{partitions: 1, logger: zap.NewNop()}
 	for _, opt := range opts {
@@ -62,17 +62,17 @@ func (s settings) cluster() []kfake.Opt {
 	return opts
 }
 
-// Addrs are the addresses to bootstrap from, host:port. The port is another one at every start.
+// Addrs returns the bootstrap addresses, host:port. The port differs at every start.
 func (b *Broker) Addrs() []string { return append([]string(nil), b.addrs...) }
 
-// Cluster is the cluster behind the broker, for tests that inject faults. It ends with Close.
+// Cluster returns the cluster behind the broker, for tests that inject faults. Close ends it.
 func (b *Broker) Cluster() *kfake.Cluster { return b.cluster }
 
-// Close stops the broker, writes what the directory lacks and gives the directory up. Clients are cut off, so close them
-// first: group members that did not leave are waited for at the next start. Further calls return what the first did.
+// Close stops the broker, writes unsaved records to the directory and unlocks it. It disconnects clients; close them
+// first, because the next start waits for group members that did not leave. Further calls return the first result.
 func (b *Broker) Close() error { return b.close() }
 
-// logger passes what a reader can act on; the broker's own account of every request is left out.
+// logger passes on warnings and errors. The broker's log of every request is dropped.
 type logger struct{ to *zap.SugaredLogger }
 
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {

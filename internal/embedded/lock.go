@@ -9,18 +9,18 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrLocked is wrapped by the error of Start for a directory that another broker has.
+// ErrLocked is wrapped by the error of Start when another broker uses the directory.
 var ErrLocked = errors.New("embedded: directory is in use")
 
-// lockFile stands beside the broker's files. It stays after a release: removing it would let two brokers lock two files
-// of the same name.
+// lockFile is in the directory of the broker's files. A release does not remove it: otherwise two brokers could lock two
+// files of the same name.
 const lockFile = "turntable.lock"
 
-// lock is the right to a directory; the zero lock, of a broker in memory, is the right to nothing. The operating system
-// drops it with the process, however that ends.
+// lock is an exclusive lock of a directory. The zero lock, of a broker in memory, locks nothing. The operating system
+// releases it when the process ends, even if it is killed.
 type lock struct{ file *flock.Flock }
 
-// acquire does not wait: whoever is there, is there to stay.
+// acquire locks a directory. It does not wait for another broker that uses it.
 func acquire(dir string) (*lock, error) {
 	if dir == "" {
 		return &lock{}, nil

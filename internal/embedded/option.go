@@ -13,14 +13,15 @@ type settings struct {
 type Option func(*settings)
 
 // WithDirectory keeps topics, records, committed offsets and static group members in a directory, which is created if
-// it is missing. One broker at a time can have it: see ErrLocked. The default, and the empty name, is memory.
+// it is missing. One broker at a time can use it: see ErrLocked. The default, and the empty name, keeps them in memory.
 func WithDirectory(dir string) Option { return func(s *settings) { s.dir = dir } }
 
-// WithSyncWrites has every batch of records synced to disk before it is acknowledged. It matters only with a directory.
+// WithSyncWrites syncs every batch of records to disk before it is acknowledged. It has no effect without a directory.
 func WithSyncWrites() Option { return func(s *settings) { s.sync = true } }
 
-// WithPartitions sets the partitions of topics that are created with the broker's default; n is positive. Default: 1.
+// WithPartitions sets the partition count of topics that are created with the broker's default. n must be positive.
+// Default: 1.
 func WithPartitions(n int) Option { return func(s *settings) { s.partitions = n } }
 
-// WithLogger has the broker's warnings and errors logged. The default logs nothing.
+// WithLogger logs the broker's warnings and errors. The default logs nothing.
 func WithLogger(l *zap.Logger) Option { return func(s *settings) { s.logger = l } }

@@ -142,7 +142,7 @@ func TestTopLevelFoldersAreTheFive(t *testing.T) {
 	}
 }
 
-// Who may import what is kept out of everything else. Tests may import anything.
+// confined lists packages that only the named packages may import. Tests may import any package.
 var confined = []struct {
 	what string
 	by   []string
@@ -158,7 +158,7 @@ var confined = []struct {
 	}},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
-	// It folds case and takes invalid UTF-8. What judges this module from outside shares no code with it.
+	// encoding/json folds case and accepts invalid UTF-8. Packages that judge this module from outside share no code with it.
 	// The ACP SDK's types have its methods.
 	{"encoding/json", []string{"internal/testing/wiretest", "internal/testing/kafkatest", "processors/fold/bridge/acp"}},
 	{module + "/internal/testing/wiretest", []string{"examples/bench"}},

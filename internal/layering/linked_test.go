@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What whoever imports a capability must not have to link.
+// unlinked are packages that a program which imports a capability must not link.
 var unlinked = []string{"stretchr/testify", "goka/tester", "processortest", "kfake", "franz-go", "goleak", "rapid"}
 
 func requireUnlinked(t *testing.T, listing []byte) {
@@ -23,7 +23,7 @@ func requireUnlinked(t *testing.T, listing []byte) {
 	}
 }
 
-// Those that users import.
+// linked are the packages that users import.
 var linked = []string{
 	"processors", "processors/turn", "processors/turn/token", "processors/turn/tools",
 	"processors/delivery", "processors/delivery/sink", "processors/delivery/websocket",
@@ -52,7 +52,7 @@ func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A program of somebody else's, in a module that knows this one only.
+// program is a user's program, in a module that requires only this one.
 const program = `package main
 
 import (

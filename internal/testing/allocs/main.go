@@ -16,7 +16,7 @@ import (
 
 func main() {
 	file := flag.String("baseline", "", "file of lines \"package benchmark allocations\"")
-	write := flag.Bool("write", false, "write the file anew, with the benchmarks that it names")
+	write := flag.Bool("write", false, "update the file: the same benchmarks, with the numbers that were read")
 	flag.Parse()
 	if err := run(*file, *write, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "allocs:", err)
@@ -24,8 +24,8 @@ func main() {
 	}
 }
 
-// tolerated is by which part of it, and by how many in any case, a figure may grow: a few allocations are those of the
-// benchmark itself, shared by more or fewer rounds.
+// tolerated is the fraction by which a number may grow, and the count that is allowed in any case: a few allocations
+// are those of the benchmark itself, divided by the number of rounds.
 const (
 	tolerated = 0.10
 	spare     = 0.5
@@ -80,7 +80,7 @@ var (
 	failed = regexp.MustCompile(`^(FAIL|--- FAIL|panic:)`)
 )
 
-// read finds the allocations of each benchmark in the output of go test, under its package and name.
+// read returns the allocations of each benchmark in the output of go test, by package and name.
 func read(in io.Reader) (map[string]float64, error) {
 	got, pkg := map[string]float64{}, ""
 	lines := bufio.NewScanner(in)
@@ -90,7 +90,7 @@ func read(in io.Reader) (map[string]float64, error) {
 			pkg = name
 		}
 		if failed.MatchString(line) {
-			return nil, fmt.Errorf("a benchmark has failed: %s", line)
+			return nil, fmt.Errorf("a benchmark failed: %s", line)
 		}
 		m := result.FindStringSubmatch(line)
 		if m == nil {
@@ -123,7 +123,7 @@ func parseBaseline(text string) (map[string]float64, error) {
 		baseline[words[0]+" "+words[1]] = n
 	}
 	if len(baseline) == 0 {
-		return nil, errors.New("baseline: it names no benchmark")
+		return nil, errors.New("the baseline lists no benchmark")
 	}
 	return baseline, nil
 }

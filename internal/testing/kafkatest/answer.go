@@ -13,12 +13,12 @@ import (
 const (
 	answerLimit = 2 * time.Minute
 	answerPoll  = 50 * time.Millisecond
-	// answerTimeout is for one question: a node that starts may take a connection long before it answers on it.
+	// answerTimeout bounds one request: a starting node may accept a connection long before it answers.
 	answerTimeout = 2 * time.Second
 )
 
-// answer returns when the node answers and names all of want, itself among them, as brokers of the cluster. It ends at
-// once where the process does.
+// answer returns when the node answers and names all of want, itself among them, as brokers of the cluster. It returns
+// an error as soon as the process ends.
 func (n *node) answer(ctx context.Context, want []*node) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -45,8 +45,8 @@ func (n *node) answer(ctx context.Context, want []*node) error {
 	}
 }
 
-// dial gives up soon on a node that takes connections and does not answer, as a paused one does, and keeps what it
-// heard of the cluster no longer than until it is asked again.
+// dial uses short timeouts for a node that accepts connections and does not answer, as a paused one does, and does not
+// cache metadata between requests.
 func dial(addrs ...string) (*kgo.Client, error) {
 	return kgo.NewClient(
 		kgo.SeedBrokers(addrs...), kgo.DialTimeout(answerTimeout), kgo.RequestTimeoutOverhead(answerTimeout),

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say what Start starts. The zero Options are one node on a free port in a directory of its own.
+// Options configures Start. The zero value starts one node on a free port in a new temporary directory.
 type Options struct {
-	// Nodes is 1 or 3; 0 is 1. With three, every topic has three replicas unless it asks for fewer, and a record that
-	// acks=all acknowledged is on two.
+	// Nodes is 1 or 3; 0 means 1. With three, every topic has three replicas unless it is created with fewer, and a
+	// record that was acknowledged with acks=all is on two.
 	Nodes int
-	// Dir keeps the cluster's data, which a later Start with as many nodes finds again. One cluster at a time can have
-	// it: see ErrInUse. It is created if missing. Without Dir the data is deleted by Close.
+	// Dir is the directory of the cluster's data, which a later Start with the same number of nodes continues with. It is
+	// created if missing. One cluster at a time can use it: see ErrInUse. If empty, Close deletes the data.
 	Dir string
-	// Port is the first node's; the others follow it. Without Port all are free ones.
+	// Port is the port of the first node; the others have the ports after it. 0 chooses free ports.
 	Port int
-	// Properties are added to each node's server.properties, over those of this package.
+	// Properties are added to each node's server.properties and override those of this package.
 	Properties map[string]string
 }
 
@@ -31,11 +31,10 @@ type Cluster struct {
 	close func() error
 }
 
-// Start starts a cluster and returns once every node answers and knows all others. The context bounds the start, not
-// what was started: that ends with Close, which is the caller's to call. The first start on a machine fetches the jars,
-// which can take minutes; see Fetch.
+// Start starts a cluster and returns when every node answers and knows all others. The context bounds only the start; the
+// caller closes the cluster. The first start on a machine fetches the jars, which can take minutes; see Fetch.
 //
-// The error wraps ErrJava or ErrJars where those are missing, and ErrInUse where Dir belongs to another cluster.
+// The error wraps ErrJava or ErrJars if these are missing, and ErrInUse if another cluster uses Dir.
 func Start(ctx context.Context, o Options) (*Cluster, error) { return start(ctx, o, false) }
 
 func start(ctx context.Context, o Options, detached bool) (*Cluster, error) {
@@ -79,7 +78,7 @@ func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, eq
 	if had := len(nodeDirs(dir)); had != 0 && had != count {
 		return fmt.Errorf("kafkatest: %s is a cluster of %d nodes, not %d", dir, had, count)
 	}
-	// All of them before any: the number of directories tells a later start how many nodes there are.
+	// All directories are created before the first node starts: a later start counts the nodes by them.
 	for id := 1; id <= count; id++ {
 		if err := os.MkdirAll(nodeDir(dir, id), 0o755); err != nil {
 			return fmt.Errorf("kafkatest: %w", err)
@@ -123,7 +122,7 @@ func (o Options) port(id int) (*port, error) {
 	return reserveThis(o.Port + id - 1)
 }
 
-// Bootstrap are the addresses to bootstrap from, host:port, of all nodes, running or not.
+// Bootstrap returns the addresses, host:port, of all nodes, running or not.
 func (c *Cluster) Bootstrap() []string {
 	addrs := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
@@ -132,17 +131,17 @@ func (c *Cluster) Bootstrap() []string {
 	return addrs
 }
 
-// Kill ends a node by SIGKILL and returns when it has ended.
+// Kill ends a node with SIGKILL and returns when it has ended.
 func (c *Cluster) Kill(id int) error { return c.with(id, (*node).kill) }
 
-// Stop ends a node by SIGTERM, a paused one too, and returns when it has ended: it hands its leaders over first. Where
-// the context ends before, the node may still be stopping.
+// Stop ends a node, even a paused one, with SIGTERM and returns when it has ended. The node first moves its leaders to
+// other nodes. If the context ends earlier, the node may still be stopping.
 func (c *Cluster) Stop(ctx context.Context, id int) error {
 	return c.with(id, func(n *node) error { return n.stop(ctx) })
 }
 
-// Restart starts a node that was killed or stopped, with its data and its port, and returns when it answers and takes
-// part in the cluster again. One that runs is stopped first. Its replicas may still be catching up: see InSync.
+// Restart starts a killed or stopped node with its data and port, and returns when it answers and has rejoined the
+// cluster. A running node is stopped first. Its replicas may still be catching up: see InSync.
 func (c *Cluster) Restart(ctx context.Context, id int) error {
 	return c.with(id, func(n *node) error {
 		if err := n.stop(ctx); err != nil && !errors.Is(err, ErrDown) {
@@ -155,13 +154,13 @@ func (c *Cluster) Restart(ctx context.Context, id int) error {
 	})
 }
 
-// Pause freezes a node by SIGSTOP: its connections stay open and nothing answers on them.
+// Pause freezes a node with SIGSTOP: its connections stay open, but it does not answer.
 func (c *Cluster) Pause(id int) error { return c.with(id, (*node).pause) }
 
-// Resume lets a paused node go on.
+// Resume continues a paused node.
 func (c *Cluster) Resume(id int) error { return c.with(id, (*node).resume) }
 
-// Log is the end of what a node has printed, its warnings and errors, for a test that failed.
+// Log returns the last lines that a node printed, its warnings and errors, for the output of a failed test.
 func (c *Cluster) Log(id int) string {
 	var text string
 	if err := c.with(id, func(n *node) error { text = n.log(); return nil }); err != nil {
@@ -170,9 +169,8 @@ func (c *Cluster) Log(id int) string {
 	return text
 }
 
-// Close kills all nodes, and deletes the data unless it is in Options.Dir. Nodes that shall leave their data as a
-// clean end leaves it have to be stopped before. Close clients first, or they try on. Further calls return what the
-// first did.
+// Close kills all nodes, and deletes the data unless it is in Options.Dir. To shut nodes down cleanly, stop
+// them before. Close clients first, or they keep reconnecting. Further calls return the first result.
 func (c *Cluster) Close() error { return c.close() }
 
 func (c *Cluster) with(id int, f func(*node) error) error {
@@ -182,7 +180,7 @@ func (c *Cluster) with(id int, f func(*node) error) error {
 	return f(c.nodes[id-1])
 }
 
-// each calls f for all nodes, whatever it returns for one.
+// each calls f for all nodes, even if it fails for one.
 func (c *Cluster) each(f func(*node) error) error {
 	errs := make([]error, len(c.nodes))
 	for i, n := range c.nodes {
@@ -191,7 +189,7 @@ func (c *Cluster) each(f func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// together calls f for all nodes at once and returns the first error, which ends the others' context.
+// together calls f for all nodes concurrently and returns the first error, which cancels the context of the others.
 func (c *Cluster) together(ctx context.Context, f func(context.Context, *node) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range c.nodes {

@@ -14,10 +14,10 @@ import (
 // killLimit is how long the system may take to end a killed process.
 const killLimit = 10 * time.Second
 
-// Detach starts a cluster that outlives this process, or finds the one that an earlier Detach of this user started and
-// nobody ended; there is one at most. It returns the addresses to bootstrap from, as Start does once all nodes answer.
-// Options.Dir is not used: the data stands in the cache directory until EndDetached. A found cluster has to have the
-// nodes and the port that are asked for, if they are, and all its nodes running.
+// Detach starts a cluster that outlives this process, or uses the running one that an earlier Detach of this user
+// started; a user has at most one. It returns the bootstrap addresses when all nodes answer. Options.Dir is ignored: the
+// data is in the cache directory until EndDetached. It returns an error if a running cluster has another number of nodes
+// or another port than o requires, or a node that is down.
 func Detach(ctx context.Context, o Options) ([]string, error) {
 	d, err := openDetached(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func Detach(ctx context.Context, o Options) ([]string, error) {
 	return c.Bootstrap(), c.each((*node).release)
 }
 
-// EndDetached kills what Detach started and deletes its data; where there is nothing, it does nothing.
+// EndDetached kills the cluster that Detach started and deletes its data. Without such a cluster it does nothing.
 func EndDetached(ctx context.Context) error {
 	d, err := openDetached(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func EndDetached(ctx context.Context) error {
 	return nil
 }
 
-// detached is the place of the detached cluster, locked against other starts and ends.
+// detached is the directory of the detached cluster, locked against concurrent starts and ends.
 type detached struct {
 	dir  string
 	lock *flock.Flock
@@ -77,7 +77,7 @@ func openDetached(ctx context.Context) (*detached, error) {
 
 func (d *detached) close() error { return d.lock.Close() }
 
-// match is the running cluster's addresses, if it is what o asks for.
+// match returns the addresses of the running cluster if it fits o.
 func (d *detached) match(o Options) ([]string, error) {
 	dirs := nodeDirs(d.dir)
 	if o.Nodes != 0 && o.Nodes != len(dirs) {
@@ -100,7 +100,7 @@ func (d *detached) match(o Options) ([]string, error) {
 	return addrs, nil
 }
 
-// endHolder kills the process that holds a node's directory and waits until it is gone.
+// endHolder kills the process that holds a node's directory and waits until it has ended.
 func endHolder(ctx context.Context, dir string) error {
 	if !held(dir) {
 		return nil
@@ -113,7 +113,8 @@ func endHolder(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("kafkatest: %w", err)
 	}
-	// Found first and seen holding then: it is the node, not a process that was given the id of a dead one.
+	// The process was found first, and the directory is still held: it is the node, not a process that reuses the id of a
+	// dead one.
 	if !held(dir) {
 		return nil
 	}

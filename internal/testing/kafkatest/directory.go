@@ -9,7 +9,7 @@ import (
 
 const dirPrefix = "turntable-kafka-"
 
-// sweepAge keeps a sweep from a directory whose cluster has not yet come to lock it.
+// sweepAge protects a directory whose cluster has not locked it yet from a sweep.
 const sweepAge = time.Minute
 
 // newDir makes a cluster's directory among the system's temporary ones, and removes those that dead test binaries left.
@@ -22,7 +22,7 @@ func newDir() (string, error) {
 	return dir, nil
 }
 
-// sweep is best effort: what it cannot remove, another user's say, it leaves.
+// sweep is best effort: it skips directories that it cannot remove, such as those of another user.
 func sweep(root string, now time.Time) {
 	dirs, err := filepath.Glob(filepath.Join(root, dirPrefix+"*"))
 	if err != nil {

@@ -3,27 +3,27 @@
 //
 // [Start] starts a cluster whose nodes a test can kill, stop, pause and restart, and whose leaders it can move; [New]
 // ties one to a test. [Shared] is for tests that only want a broker: one node for the whole test binary, or the cluster
-// that KAFKA_BOOTSTRAP_SERVERS names. Where a broker cannot be had, tests fail and say why; they are never skipped.
+// that KAFKA_BOOTSTRAP_SERVERS names. Without a broker, tests fail with the reason; they are never skipped.
 //
-// pom.xml is the one place that pins the version. Maven copies the jars once into the user's cache directory; from then
-// on nothing here needs Maven or a network.
+// pom.xml pins the version of Kafka. Maven copies the jars once into the user's cache directory; later starts need neither
+// Maven nor a network.
 //
 // # Build tag
 //
-// Tests that start a broker stand behind the build tag kafka, so that go test ./... needs no Java and stays fast; make
-// test-kafka runs them. Those that any broker will do for take it from internal/testing/testbroker, which goes by the tag:
+// Tests that start a broker have the build tag kafka, so that go test ./... needs no Java and is fast; make test-kafka
+// runs them. Tests that can use any broker take it from internal/testing/testbroker, which the tag controls:
 //
 //	go test -race -tags kafka ./processors/turn/integration
 //
-// # What ends a broker
+// # When a broker ends
 //
-// A cluster ends with [Cluster.Close], [New]'s with its test, and the shared one with [Main]. Should the test binary
-// die without that, Linux kills its brokers; elsewhere they are left behind. Directories that nobody uses any more
-// are removed by a later start. Only what [Detach] started (make kafka) outlives its starter, until [EndDetached].
+// A cluster ends with [Cluster.Close], [New]'s with its test, and the shared one with [Main]. If the test binary
+// is killed, Linux kills its brokers; on other systems they keep running. A later start removes directories that are no
+// longer used. Only what [Detach] started (make kafka) outlives its starter, until [EndDetached].
 //
 // # How it differs from a production Kafka
 //
-// Topics are not created by use. Nothing waits for more members when a group forms, and a group's session timeout may
+// Topics are not created by use. A new group does not wait for more members, and the session timeout of a group may
 // be one second. A dead broker of three is noticed within three seconds, and leaders move only when they must. The
 // internal topics have five partitions. The heap is 512 MB.
 package kafkatest

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// ErrInUse is wrapped by the error of a start in a directory that another cluster has.
+// ErrInUse is wrapped by the error of a start when another cluster uses the directory.
 var ErrInUse = errors.New("kafkatest: directory is in use")
 
-// hold is the right to a node's directory, a lock on a file in it. The node inherits the open file and with it the
-// lock, so the directory is held while either its starter or its node lives, however they end. That makes the process
-// id in the file one to trust: while the lock is held and its starter is gone, it is the node's and nobody else's.
+// hold is a lock on a node's directory, by a file in it. The node inherits the open file and with it the lock, so that
+// the directory is locked while either its starter or its node runs, even if one is killed. The process id in the file is
+// therefore valid: while the lock is held and the starter has ended, it is that of the node.
 type hold struct{ file *os.File }
 
 func holdPath(dir string) string { return filepath.Join(dir, "lock") }
@@ -38,7 +38,7 @@ func takeHold(dir string) (*hold, error) {
 	return nil, fmt.Errorf("%w: %s", ErrInUse, dir)
 }
 
-// held says whether anybody has the directory.
+// held reports whether a process holds the directory.
 func held(dir string) bool {
 	f, err := os.OpenFile(holdPath(dir), os.O_RDWR, 0)
 	if err != nil {
@@ -48,10 +48,10 @@ func held(dir string) bool {
 	return tryHold(f) != nil
 }
 
-// owner is what a directory's holder wrote: its node's process and port.
+// owner is the process id and port of the node, as the holder of a directory wrote them.
 type owner struct{ pid, port int }
 
-// clear takes the owner away before another one comes, so that nobody takes a dead process for the holder.
+// clear removes the owner before a new one is written, so that a dead process is not mistaken for the holder.
 func (h *hold) clear() error { return h.file.Truncate(0) }
 
 func (h *hold) write(o owner) error {

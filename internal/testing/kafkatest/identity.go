@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// clusterID is the id of the cluster in dir, drawn at its first start: nodes of different clusters refuse each other,
-// so a port that changed hands does no harm.
+// clusterID returns the id of the cluster in dir, which its first start generates. Nodes of different clusters reject
+// each other, so that a port which another cluster used before does no harm.
 func clusterID(dir string) (string, error) {
 	path := filepath.Join(dir, "cluster.id")
 	if id, err := os.ReadFile(path); err == nil {

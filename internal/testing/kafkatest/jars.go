@@ -12,14 +12,14 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrJars is wrapped by the error of a start that cannot get the jars of Apache Kafka.
+// ErrJars is wrapped by the error of a start that cannot fetch the jars of Apache Kafka.
 var ErrJars = errors.New("kafkatest: no Apache Kafka to start")
 
 const lockPoll = 100 * time.Millisecond
 
-// Fetch has the jars in the cache directory when it returns, and returns their directory. Any number of processes may
-// call it at once: one of them runs Maven, the others wait for it until their context ends. A fetch that breaks off
-// leaves nothing that a later one would take for the jars.
+// Fetch fetches the jars into the cache directory, unless they are there, and returns their directory. Processes may call
+// it concurrently: one runs Maven, the others wait for it until their context ends. An interrupted fetch leaves no
+// incomplete set of jars.
 func Fetch(ctx context.Context) (string, error) {
 	root, err := cacheDir()
 	if err != nil {
@@ -43,7 +43,7 @@ func Fetch(ctx context.Context) (string, error) {
 	return jars, nil
 }
 
-// cacheDir holds what outlives a test binary: jars, the locks of ports, the detached cluster.
+// cacheDir is the directory of files that outlive a test binary: jars, locks of ports, the detached cluster.
 func cacheDir() (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
@@ -86,7 +86,7 @@ func fetchTo(ctx context.Context, root, jars string) error {
 	if !complete(lib) {
 		return fmt.Errorf("mvn dependency:copy-dependencies brought no kafka_2.13-%s.jar", Version())
 	}
-	// What stands here without the broker's jar was never whole.
+	// A directory without the broker's jar is incomplete.
 	if err = os.RemoveAll(jars); err != nil {
 		return err
 	}

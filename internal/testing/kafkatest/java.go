@@ -14,7 +14,7 @@ import (
 // oldestJava is the oldest Java that Apache Kafka 4 brokers run on.
 const oldestJava = 17
 
-// ErrJava is wrapped by the error of a start that finds no Java, or none new enough.
+// ErrJava is wrapped by the error of a start that finds no Java, or only an older one.
 var ErrJava = errors.New("kafkatest: Java 17 or newer is needed")
 
 var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)

@@ -13,8 +13,8 @@ import (
 
 var errNoReplica = errors.New("the node has no replica")
 
-// Leader is the node that leads the partition. While none does, or the one that did is down or paused, it waits for the
-// next until the context ends; so it does for a topic, which a node may hear of later than its creator.
+// Leader returns the node that leads the partition. It waits until the partition has a leader that is neither down nor
+// paused, or until the context ends. It also waits for the topic, which a node may learn of later than its creator.
 func (c *Cluster) Leader(ctx context.Context, topic string, partition int32) (int, error) {
 	var leader int
 	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
@@ -31,8 +31,8 @@ func (c *Cluster) Leader(ctx context.Context, topic string, partition int32) (in
 	return leader, nil
 }
 
-// MoveLeader makes a node the leader of the partition and returns when it is. The node has to have an in-sync replica;
-// while it is catching up, MoveLeader waits until the context ends.
+// MoveLeader makes a node the leader of the partition and returns when it leads. The node must have a replica; MoveLeader
+// waits until that is in sync, or until the context ends.
 func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32, to int) error {
 	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
 		detail, err := describe(ctx, admin, topic, partition)
@@ -89,7 +89,7 @@ func prefer(ctx context.Context, admin *kadm.Client, detail kadm.PartitionDetail
 		return err
 	}
 	result := elected[detail.Topic][detail.Partition]
-	// Not needed: another poll already had it elected. Not available: it fell behind since, which is waited for.
+	// Not needed: an earlier poll elected it. Not available: the replica is no longer in sync; the next poll retries.
 	if errors.Is(result.Err, kerr.ElectionNotNeeded) || errors.Is(result.Err, kerr.PreferredLeaderNotAvailable) {
 		return nil
 	}
@@ -111,13 +111,13 @@ func describe(ctx context.Context, admin *kadm.Client, topic string, partition i
 	return detail, nil
 }
 
-// final says whether asking again will not mend the error. A connection that broke is none of these: nodes die here.
+// final reports whether a retry cannot succeed. A broken connection is not final, because tests kill nodes.
 func final(err error) bool {
 	var code *kerr.Error
 	return errors.Is(err, errNoReplica) || errors.As(err, &code) && !code.Retriable
 }
 
-// until asks the nodes that can be asked, until done or a final error.
+// until queries the nodes that answer, until done returns true or a final error.
 func (c *Cluster) until(ctx context.Context, done func(*kadm.Client) (bool, error)) error {
 	var addrs []string
 	for _, n := range c.nodes {

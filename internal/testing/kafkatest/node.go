@@ -14,7 +14,7 @@ import (
 //go:embed log4j2.properties
 var logging []byte
 
-// ErrDown is wrapped by errors about a node that does not run.
+// ErrDown is wrapped by errors about a node that is not running.
 var ErrDown = errors.New("node is down")
 
 // node is one broker and controller. Its directory, ports and lock stay its own while it is down.

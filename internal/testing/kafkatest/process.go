@@ -44,7 +44,7 @@ func (p *process) running() bool {
 	}
 }
 
-// signal refuses a process that was waited for, so it never reaches another one that was given the same id.
+// signal returns an error for a process that was waited for, so that it never reaches another process with the same id.
 func (p *process) signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 func (p *process) kill() error {

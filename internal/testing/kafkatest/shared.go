@@ -17,12 +17,12 @@ const EnvBootstrap = "KAFKA_BOOTSTRAP_SERVERS"
 const (
 	// startLimit is long for the first start on a machine, which fetches the jars.
 	startLimit = 5 * time.Minute
-	// foreignLimit is for a cluster that somebody else started, perhaps just now.
+	// foreignLimit is for a cluster that another program started, perhaps just now.
 	foreignLimit = 30 * time.Second
 )
 
-// New starts a cluster for one test, which it fails where that cannot be; the cluster ends with the test. The nodes'
-// logs go to a failed test's output.
+// New starts a cluster for one test and closes it with the test. The test fails if the cluster cannot be started. The
+// output of a failed test includes the nodes' logs.
 func New(tb testing.TB, o Options) *Cluster {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
@@ -44,9 +44,9 @@ func New(tb testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Shared is where to bootstrap from: the one broker that all tests of the binary share, started by the first that asks,
-// or the cluster of KAFKA_BOOTSTRAP_SERVERS. Tests tell their topics and groups apart by name and leave the broker
-// running. A binary that calls it runs its tests through Main. Where there is no broker to be had, the test fails.
+// Shared returns the bootstrap addresses of the broker that all tests of the binary share, which the first call starts,
+// or those of KAFKA_BOOTSTRAP_SERVERS. Tests use different names for their topics and groups, and leave the broker
+// running. A binary that calls Shared runs its tests with Main. The test fails if there is no broker.
 func Shared(tb testing.TB) []string {
 	tb.Helper()
 	addrs, err := binary.bootstrap()
@@ -56,7 +56,7 @@ func Shared(tb testing.TB) []string {
 	return addrs
 }
 
-// TestingM is what *testing.M and goleak call a test binary's tests.
+// TestingM is the interface of *testing.M that goleak uses.
 type TestingM interface{ Run() int }
 
 // Main ends the shared broker after the tests of a binary:
@@ -85,7 +85,7 @@ func (t *tests) Run() int {
 // its tests and TestMain can reach.
 var binary shared
 
-// shared is a broker that is started when it is first asked for.
+// shared is a broker that is started on first use.
 type shared struct {
 	mu       sync.Mutex
 	admitted bool
@@ -101,12 +101,12 @@ func (s *shared) admit(yes bool) {
 	s.admitted = yes
 }
 
-// bootstrap starts at most once: a start that failed fails every test alike.
+// bootstrap starts the broker at most once: after a failed start, every test fails with the same error.
 func (s *shared) bootstrap() ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.admitted {
-		return nil, errors.New("kafkatest: Shared needs a TestMain that runs the tests by kafkatest.Main")
+		return nil, errors.New("kafkatest: Shared needs a TestMain that runs the tests with kafkatest.Main")
 	}
 	if !s.asked {
 		s.asked = true
@@ -123,7 +123,7 @@ func (s *shared) end() error {
 	return s.cluster.Close()
 }
 
-// obtain starts a broker, or waits for the foreign cluster to answer, if there is one; then the Cluster is nil.
+// obtain starts a broker. If KAFKA_BOOTSTRAP_SERVERS names a cluster, it waits for that one and returns a nil Cluster.
 func obtain(foreign string, limit time.Duration) (*Cluster, []string, error) {
 	if foreign != "" {
 		addrs, err := reach(foreign, limit)

@@ -2,7 +2,7 @@ package kafkatest
 
 import "syscall"
 
-// attributes keep a terminal's Ctrl-C from a node. This system cannot kill it once we are gone.
+// attributes protect a node from the terminal's Ctrl-C. This system cannot kill it when its starter has ended.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

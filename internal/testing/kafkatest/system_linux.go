@@ -2,7 +2,8 @@ package kafkatest
 
 import "syscall"
 
-// attributes keep a terminal's Ctrl-C from a node: only we end it, or the kernel once we are gone.
+// attributes protect a node from the terminal's Ctrl-C. Only its starter ends it, or the kernel when the starter has
+// ended.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

@@ -1,10 +1,10 @@
-// Package leaktest names the goroutines of libraries that outlive what started them, for goleak in tests.
+// Package leaktest lists goroutines of libraries that goleak must ignore in tests.
 package leaktest
 
 import "go.uber.org/goleak"
 
-// Libraries are goleak's exceptions: Sarama's metrics have one goroutine for the whole process, and a closed LevelDB
-// gives its buffers back a second later.
+// Libraries returns options with which goleak ignores these goroutines: that of Sarama's metrics, which runs as long as
+// the process, and that of a closed LevelDB, which frees its buffers a second later.
 func Libraries() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),

@@ -4,8 +4,8 @@
 //	go test -race ./processors/fold/integration
 //	go test -race -tags kafka ./processors/fold/integration
 //
-// The real one is shared, perhaps with binaries of other days: what a test writes belongs to an [Agent] of its own, and
-// so do the names of its groups.
+// The real Kafka is shared, possibly with earlier test binaries: every test uses its own [Agent], and consumer groups
+// named after it.
 package testbroker
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// TestingM is what *testing.M and goleak call a test binary's tests.
+// TestingM is the interface of *testing.M that goleak uses.
 type TestingM interface{ Run() int }
 
-// Agent is an agent name that nobody has used on the broker.
+// Agent returns an agent name that has not been used on the broker.
 func Agent() string { return "agent-" + strings.ToLower(rand.Text()[:12]) }

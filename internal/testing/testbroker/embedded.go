@@ -8,11 +8,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-// Embedded says which broker Start starts.
+// Embedded is true if Start starts an embedded broker, and false if it uses a real Kafka.
 const Embedded = true
 
-// Start is where to bootstrap from: a broker of the test's own, which ends with it. Where there is none to be had, the
-// test fails. Topics that do not say how many partitions they want have one.
+// Start starts an embedded broker for the test and returns its bootstrap addresses. The broker is closed with the test.
+// The test fails if the broker cannot be started. Topics that are created with the broker's default have one partition.
 func Start(tb testing.TB) []string {
 	tb.Helper()
 	b, err := embedded.Start()
@@ -27,5 +27,5 @@ func Start(tb testing.TB) []string {
 	return b.Addrs()
 }
 
-// Main is how a binary that calls Start runs its tests: goleak.VerifyTestMain(testbroker.Main(m)).
+// Main runs the tests of a binary that calls Start: goleak.VerifyTestMain(testbroker.Main(m)).
 func Main(m TestingM) TestingM { return m }

@@ -8,16 +8,17 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 )
 
-// Embedded says which broker Start starts.
+// Embedded is true if Start starts an embedded broker, and false if it uses a real Kafka.
 const Embedded = false
 
-// Start is where to bootstrap from: the real Kafka of the test binary, or that of KAFKA_BOOTSTRAP_SERVERS. Where there
-// is none to be had, the test fails. Topics that do not say how many partitions they want have the broker's default.
+// Start returns the bootstrap addresses of the test binary's real Kafka, which the first call starts, or those of
+// KAFKA_BOOTSTRAP_SERVERS. The test fails if there is no broker. Topics that are created with the broker's default have
+// its number of partitions.
 func Start(tb testing.TB) []string {
 	tb.Helper()
 	return kafkatest.Shared(tb)
 }
 
-// Main is how a binary that calls Start runs its tests: goleak.VerifyTestMain(testbroker.Main(m)). It ends their Kafka
-// when they have run.
+// Main runs the tests of a binary that calls Start: goleak.VerifyTestMain(testbroker.Main(m)). It stops their Kafka after
+// the tests.
 func Main(m TestingM) TestingM { return kafkatest.Main(m) }
