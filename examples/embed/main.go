@@ -1,5 +1,5 @@
-// Embed is an HTTP service that was there before, and now runs the turn processor of its agent in the same process: it
-// starts with the service, is part of its health, and is drained before the process ends.
+// Embed is an existing HTTP service that also runs the turn processor of its agent in its process. The processor starts
+// with the service, is part of its health check, and is drained before the process ends.
 package main
 
 import (

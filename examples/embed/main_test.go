@@ -42,7 +42,7 @@ func TestServiceRunsTurnsBesideItsRequests(t *testing.T) {
 
 	stop()
 	require.NoError(t, <-served)
-	require.Zero(t, status(url+"/hello"), "nobody listens any more")
+	require.Zero(t, status(url+"/hello"), "the server must be closed")
 }
 
 func TestServiceEndsWithItsProcessor(t *testing.T) {

@@ -113,8 +113,8 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	require.NoError(t, p.Wait(), "SIGTERM ends it with 0")
 }
 
-// deliveredBefore leaves an output on its topic that chat-api has delivered, as its consumer group says: whoever goes on
-// for it must not deliver it again.
+// deliveredBefore writes an output that chat-api has delivered, and commits it in chat-api's consumer group. The program
+// that replaces chat-api must not deliver it again.
 func deliveredBefore(ctx context.Context, t *testing.T, brokers []string, group string) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
@@ -134,7 +134,7 @@ func deliveredBefore(ctx context.Context, t *testing.T, brokers []string, group 
 	require.NoError(t, admin.CommitAllOffsets(ctx, group, offsets))
 }
 
-// model answers every step: with a tool call where it is asked for one.
+// model answers every step, with a tool call if the message asks for one.
 func model(ctx context.Context, t *testing.T, brokers []string) (stop func()) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("pilot-enriched-message-input"),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
@@ -175,7 +175,7 @@ type watcher struct {
 	frames []string
 }
 
-// subscribe returns when the subscription counts.
+// subscribe returns when the subscription is active.
 func subscribe(ctx context.Context, t *testing.T, url, session string) *watcher {
 	t.Helper()
 	conn, _, err := websocket.Dial(ctx, url, nil)
@@ -188,7 +188,7 @@ func subscribe(ctx context.Context, t *testing.T, url, session string) *watcher 
 	return w
 }
 
-// until reads up to a frame that has a text.
+// until reads frames up to one that contains the text.
 func (w *watcher) until(part string) string {
 	w.t.Helper()
 	for {

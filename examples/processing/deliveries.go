@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// addDeliveries has outputs delivered to the services of ALLOWED_HOST_MAPPING: two groups that decide, and a sink that
-// makes the attempts.
+// addDeliveries adds the delivery of outputs to the services of ALLOWED_HOST_MAPPING: two groups with the state of
+// deliveries, and a sink that sends the requests.
 func (p *pipeline) addDeliveries(work *stage) error {
 	deliveries, err := delivery.Graph(p.agent, p.delivery...)
 	if err != nil {
@@ -20,7 +20,7 @@ func (p *pipeline) addDeliveries(work *stage) error {
 	if err != nil {
 		return err
 	}
-	// What chat-api has delivered is not delivered again.
+	// Outputs that chat-api has delivered are not delivered again.
 	if err := p.add(deliveries, "deliveries", processors.WithPredecessor(p.chatGroup)); err != nil {
 		return err
 	}

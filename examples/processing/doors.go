@@ -14,8 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// openDoors takes messages and callbacks at PORT, from when the turn runs, since before its topics may be missing, and
-// the WebSocket sees what comes of them.
+// openDoors accepts messages and callbacks at PORT. It starts when the turn runs, because the topics may be missing
+// earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
 	doors, err := turn.NewDoors(p.agent, p.to, turn.WithCallbackSecrets(p.secrets...),
 		turn.WithCallbackServices(p.services.Known), turn.WithDoorLogger(p.logger))
@@ -28,12 +28,12 @@ func (p *pipeline) openDoors(entrances *stage) error {
 const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = time.Minute
-	// closing is longer than a request may wait for the brokers.
+	// closing is longer than a request waits for the brokers.
 	closing = 35 * time.Second
 )
 
-// listen binds an address now, and has it served in a stage, once begin returns. It is closed when the requests that
-// came in are answered.
+// listen binds an address immediately and serves it in a stage, after begin returns. The server closes when its open
+// requests are answered.
 func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin func(context.Context)) error {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -53,9 +53,9 @@ func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin fu
 			return fmt.Errorf("%s: %w", name, err)
 		case <-ctx.Done():
 		}
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 		defer cancel()
-		err := server.Shutdown(patience)
+		err := server.Shutdown(limited)
 		if serving := <-served; !errors.Is(serving, http.ErrServerClosed) {
 			err = errors.Join(err, serving)
 		}
@@ -67,7 +67,7 @@ func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin fu
 	return nil
 }
 
-// runs waits until the turn and the WebSocket run, or ctx ends.
+// runs blocks until the turn and the WebSocket run, or until ctx ends.
 func (p *pipeline) runs(ctx context.Context) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()

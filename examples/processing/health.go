@@ -6,8 +6,8 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// openHealth answers GET /healthz: 200 while all groups run, else 503, with the state and lag of the turn's, or of the
-// one that does not run.
+// openHealth answers GET /healthz: 200 while all groups run, else 503. The body has the state and lag of the turn's group,
+// or of the group that does not run.
 func (p *pipeline) openHealth(shown *stage) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {

@@ -1,12 +1,12 @@
 // Processing runs the pipeline of one agent, configured by the environment. It replaces FlightDeck's `processing`
 // application: the same topics, group and variables. Where PORT, WS_PORT or ALLOWED_HOST_MAPPING is set, it replaces
-// `chat-api` too. It ends with 0 on SIGTERM or Ctrl-C, after a drain.
+// `chat-api` too. It drains and exits with 0 on SIGTERM or Ctrl-C.
 //
 //	AGENT_NAME=support KAFKA_BOOTSTRAP_SERVERS=kafka:9092 KAFKA_STATE_DIR=/var/lib/turntable processing
 //
-// It is also the model of how to embed Turntable: environment to options, graph, processor, Run. What is switched on
-// stands beside it: the turn (turn.go), deliveries (deliveries.go), the doors (doors.go), the WebSocket (websocket.go);
-// stages.go has the order in which they stop.
+// It also shows how to embed Turntable: environment to options (settings.go), graph, processor, Run (pipeline.go). The
+// optional parts are deliveries (deliveries.go), the doors (doors.go), the WebSocket (websocket.go) and the health check
+// (health.go); stages.go determines the order in which they stop.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal does not wait for the drain
 	err := run(ctx, logger)
 	if err != nil {
-		logger.Error("processing ends", zap.Error(err))
+		logger.Error("processing failed", zap.Error(err))
 	}
 	_ = logger.Sync()
 	if err != nil {

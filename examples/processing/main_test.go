@@ -146,7 +146,7 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			p := launch(ctx, t, env...)
-			said := until(t, bufio.NewScanner(p.logs), "processing ends").Error
+			said := until(t, bufio.NewScanner(p.logs), "processing failed").Error
 			require.Contains(t, said, want)
 			require.NotContains(t, said, "s3cret")
 			var exit *exec.ExitError

@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// pipeline is all that runs.
+// pipeline holds all parts that run.
 type pipeline struct {
 	settings
 	logger *zap.Logger
@@ -28,10 +28,11 @@ type pipeline struct {
 	calls  *sink.HTTP        // nil where deliveries are off
 	stages []stage
 
-	listeners []net.Listener // those of servers that never came to serve are closed here
+	listeners []net.Listener // those of servers that never started are closed here
 }
 
-// build makes what the settings switch on, and binds the ports. Whatever comes of it is to be closed.
+// build creates the parts that the settings enable, and binds the ports. The caller closes the pipeline, also after an
+// error.
 func build(s settings, logger *zap.Logger) (*pipeline, error) {
 	p := &pipeline{settings: s, logger: logger}
 	var err error
@@ -76,13 +77,13 @@ func (p *pipeline) build() error {
 			return fmt.Errorf("HEALTH_ADDR: %w", err)
 		}
 	}
-	// Nothing comes in any more; what is in is worked on; who watches sees what came of it.
+	// First requests stop, then the groups drain, and the WebSocket shows the last events before it closes.
 	p.stages = []stage{entrances, work, shown}
 	return nil
 }
 
-// add makes the processor of a group. Each group has a directory of its own: the turn's is KAFKA_STATE_DIR, as it
-// always was, the others' are below it.
+// add creates the processor of a group. Each group has its own directory: that of the turn is KAFKA_STATE_DIR, and those
+// of the others are below it.
 func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string, more ...processors.Option) error {
 	options := append(append([]processors.Option{}, p.kafka.Options...), more...)
 	options = append(options, processors.WithTopics(p.catalog), processors.WithTick(p.tick),
@@ -104,7 +105,7 @@ func (p *pipeline) add(graph *goka.GroupGraph, subdirectory string, more ...proc
 	return nil
 }
 
-// close ends what is left when nothing runs any more.
+// close releases resources after all parts have stopped.
 func (p *pipeline) close() error {
 	for _, l := range p.listeners {
 		_ = l.Close() // most are closed
@@ -115,9 +116,10 @@ func (p *pipeline) close() error {
 	return p.to.Close()
 }
 
-// derivedInstance makes a static member of a process that keeps its tables: killed and started again it goes on at once,
-// where a dynamic member would wait out the session of its former life. Host and state directory name one process at a
-// time, since the directory is locked. Without a directory nothing tells two processes of a host apart.
+// derivedInstance derives an instance ID from host and state directory, so that a process that keeps its tables is a
+// static member: after a kill it continues immediately, whereas a dynamic member waits for the session timeout of its
+// former process. The ID is unique because the directory is locked. Without a directory, two processes of a host would
+// have the same ID.
 func derivedInstance() string {
 	dir, err := filepath.Abs(os.Getenv("KAFKA_STATE_DIR"))
 	host, unnamed := os.Hostname()

@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// settings are what the environment says.
+// settings are the settings that the environment contains.
 type settings struct {
 	agent     string
 	catalog   topics.Catalog
@@ -30,17 +30,17 @@ type settings struct {
 	turn      []turn.Option
 	health    string // an address; empty: off
 
-	// Of what replaces chat-api. Each is off where its variable is not set.
+	// The parts that replace chat-api. Each is off if its variable is not set.
 	doors      string   // PORT, as an address
 	websocket  string   // WS_PORT, as an address
 	secrets    []string // TOOL_CALLBACK_SECRET, and the one before it
 	deliveries bool     // ALLOWED_HOST_MAPPING
 	services   sink.Services
 	delivery   []delivery.Option
-	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's, where deliveries go on
+	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start
 }
 
-// readSettings reads the environment. Its error names every variable that is wrong.
+// readSettings reads the environment. Its error names every invalid variable.
 func readSettings(logger *zap.Logger) (settings, error) {
 	var s settings
 	var errs []error
@@ -72,7 +72,7 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	return s, errors.Join(errs...)
 }
 
-// readChat reads what chat-api had.
+// readChat reads the variables of chat-api.
 func (s *settings) readChat() error {
 	var errs []error
 	check := func(err error) { errs = append(errs, err) }
@@ -105,7 +105,7 @@ func (s *settings) readChat() error {
 	return errors.Join(errs...)
 }
 
-// announce says what is switched on, and what has no effect.
+// announce logs which parts are enabled, and which variables have no effect.
 func (s *settings) announce(logger *zap.Logger) {
 	on := []string{"turn"}
 	for name, is := range map[string]bool{
@@ -129,7 +129,7 @@ func (s *settings) announce(logger *zap.Logger) {
 }
 
 func (s *settings) withoutEffect() (names []string) {
-	unused := []string{"PIPELINE_CONSUMER_GROUP"} // every WebSocket reads everything
+	unused := []string{"PIPELINE_CONSUMER_GROUP"} // every WebSocket reads all records
 	if !s.deliveries {
 		unused = append(unused, "OUTPUT_CONSUMER_GROUP", "REPLY_RETRY_MAX_MS")
 	}
@@ -151,7 +151,7 @@ func chosenGuarantee() (processors.Guarantee, error) {
 	}
 }
 
-var errMemoir = errors.New("MEMOIR_ENABLED=true: there is no memoir here yet; run with MEMOIR_ENABLED=false")
+var errMemoir = errors.New("MEMOIR_ENABLED=true is not supported; set MEMOIR_ENABLED=false")
 
 // refuseMemoir reads MEMOIR_ENABLED as FlightDeck does, where only "true" enables; its default was true.
 func refuseMemoir(logger *zap.Logger) error {
@@ -165,7 +165,7 @@ func refuseMemoir(logger *zap.Logger) error {
 	return nil
 }
 
-// variable is what a variable says; a blank one counts as unset.
+// variable returns the value of a variable; a blank one counts as unset.
 func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
 // milliseconds reads a duration.

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// stage is what runs together and stops together.
+// stage is a set of functions that run together and stop together.
 type stage []func(ctx context.Context) error
 
-// inOrder runs all stages at once. When ctx ends, or something fails, they stop one after another: a stage when all of
-// the one before it has ended. It returns what failed.
+// inOrder runs all stages concurrently. When ctx ends or a function fails, the stages stop one after another: each when
+// all functions of the one before it have returned. It returns the errors.
 func inOrder(ctx context.Context, stages ...stage) error {
 	first, fail := context.WithCancel(ctx)
 	defer fail()

@@ -9,7 +9,7 @@ import (
 )
 
 func TestStagesStopOneAfterAnother(t *testing.T) {
-	var stopped []string // by one at a time: that is what is tested
+	var stopped []string // written by one goroutine at a time, which the race detector checks
 	member := func(name string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			<-ctx.Done()

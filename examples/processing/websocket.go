@@ -6,7 +6,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 )
 
-// openWebSocket shows the sessions at WS_PORT: connections come in with the first stage, and end with the last.
+// openWebSocket shows the sessions at WS_PORT. Accepting connections stops with the first stage; open connections close
+// with the last.
 func (p *pipeline) openWebSocket(entrances, shown *stage) error {
 	screen, err := websocket.New(p.agent, websocket.WithLogger(p.logger))
 	if err != nil {

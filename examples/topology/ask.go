@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// asker is the user of the session: it asks, waits for the answer, and asks on.
+// asker is the user of the session: it asks a question, waits for the answer, and asks the next one.
 type asker struct {
 	tape   *tape
 	screen *screen
@@ -23,8 +23,8 @@ type asker struct {
 	failed error
 }
 
-// newAsker waits for what earlier runs left open from now on: the tape must not run yet, for the answers may come as soon
-// as the pipeline does.
+// newAsker registers waits for the questions that earlier runs left open. The tape must not run yet, because the answers
+// can arrive as soon as the pipeline starts.
 func newAsker(tape *tape, screen *screen, now func() time.Time, before []exchange) *asker {
 	a := &asker{tape: tape, screen: screen, now: now, before: before, open: make(map[string]waiter)}
 	for _, e := range before {
@@ -36,11 +36,10 @@ func newAsker(tape *tape, screen *screen, now func() time.Time, before []exchang
 	return a
 }
 
-// errAnswer is what a run ends with whose last question was answered by an error output.
+// errAnswer is the error of a run whose last question ended in an error output.
 var errAnswer = errors.New("the question ended in an error")
 
-// resume goes on where the session was: questions that are open are waited for, and the first question is asked only
-// where the session has none.
+// resume continues the session: it waits for open questions, and asks the first question only if the session has none.
 func (a *asker) resume(ctx context.Context) error {
 	for _, e := range a.before {
 		a.screen.note(bold, "asked", "%s (before this run)", oneLine(e.question))
@@ -58,11 +57,11 @@ func (a *asker) resume(ctx context.Context) error {
 	return nil
 }
 
-// readOn asks the lines of in until its end or that of ctx.
+// readOn asks each line of in, until in or ctx ends.
 func (a *asker) readOn(ctx context.Context, in io.Reader) error {
 	lines := make(chan string)
 	scanner := bufio.NewScanner(in)
-	go func() { // ends with in: a read cannot be called off
+	go func() { // ends with in: a read cannot be cancelled
 		defer close(lines)
 		for scanner.Scan() {
 			select {

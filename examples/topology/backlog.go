@@ -12,14 +12,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// exchange is a question of the session and, where its turn has ended, the output.
+// exchange is a question of the session and, if its turn has ended, the output.
 type exchange struct {
 	request  string
 	question string
 	output   *output
 }
 
-// requestID names the n-th question of a session. The turn processor takes a request once, and its output names it.
+// requestID returns the request id of the n-th question. The turn processor accepts a request once, and its output
+// contains the id.
 func requestID(n int) string { return "question-" + strconv.Itoa(n) }
 
 func requestNumber(id string) int {
@@ -27,11 +28,11 @@ func requestNumber(id string) int {
 	return n
 }
 
-// backlogDepth bounds what is read back of a partition, in records.
+// backlogDepth is the maximum number of records that are read back per partition.
 const backlogDepth = 10_000
 
-// readBacklog returns the exchanges of a session so far, and the end of the flow's topics as it was then: everything
-// before it is in the backlog, everything from it on is for the tape.
+// readBacklog returns the exchanges of a session so far, and the end offsets of the flow's topics at that moment. Records
+// before them are in the backlog; the tape reads from them on.
 func readBacklog(ctx context.Context, brokers []string, session string) ([]exchange, kadm.Offsets, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
@@ -71,7 +72,7 @@ func readBacklog(ctx context.Context, brokers []string, session string) ([]excha
 	return exchanges, ends.Offsets(), err
 }
 
-// replay reads what a topic has between its start and its end.
+// replay reads a topic from its start to its end.
 func replay(
 	ctx context.Context, brokers []string, starts, ends kadm.ListedOffsets, topic string, take func(*kgo.Record),
 ) error {

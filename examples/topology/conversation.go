@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// conversation is what a model gets to read: the history, and the latest message at its end.
+// conversation is the input of a model: the history, followed by the latest message.
 type conversation struct{ messages []message }
 
 func read(in enrichedMessage) (conversation, error) {
@@ -24,7 +24,7 @@ func read(in enrichedMessage) (conversation, error) {
 
 func (c conversation) latest() message { return c.messages[len(c.messages)-1] }
 
-// question is what the user said last.
+// question returns the last text of the user.
 func (c conversation) question() string {
 	for i := len(c.messages) - 1; i >= 0; i-- {
 		if c.messages[i].Role == "user" {
@@ -34,7 +34,7 @@ func (c conversation) question() string {
 	return ""
 }
 
-// questions counts what the user said so far.
+// questions counts the messages of the user so far.
 func (c conversation) questions() int {
 	n := 0
 	for _, m := range c.messages {
@@ -45,7 +45,7 @@ func (c conversation) questions() int {
 	return n
 }
 
-// answer is what the assistant said last to end a turn, or "".
+// answer returns the last answer of the assistant that ended a turn, or "".
 func (c conversation) answer() string {
 	for i := len(c.messages) - 1; i >= 0; i-- {
 		if m := c.messages[i]; m.Role == "assistant" && m.Content.Kind() == '"' {
@@ -55,7 +55,7 @@ func (c conversation) answer() string {
 	return ""
 }
 
-// asked is the input that the assistant gave a tool call.
+// asked returns the input of a tool call.
 func (c conversation) asked(id string) jsontext.Value {
 	for i := len(c.messages) - 1; i >= 0; i-- {
 		for _, b := range blocks(c.messages[i]) {
@@ -67,7 +67,7 @@ func (c conversation) asked(id string) jsontext.Value {
 	return nil
 }
 
-// lastValue is the calculator's last value, or "".
+// lastValue returns the last value of the calculator, or "".
 func (c conversation) lastValue() string {
 	for i := len(c.messages) - 1; i >= 0; i-- {
 		results := outcomes(c.messages[i])
@@ -96,7 +96,7 @@ func outcomes(m message) []outcome {
 	return o
 }
 
-// field reads an object whose fields a script wants; where it is another object, they are empty.
+// field decodes an object. Fields that it does not have are empty.
 func field[T any](raw jsontext.Value) T {
 	var v T
 	if json.Unmarshal(raw, &v) != nil {

@@ -51,8 +51,8 @@ func dispatch(from, to string, now func() time.Time) role {
 	}
 }
 
-// deliver turns the outputs of one agent that carry a route of ours into the tool results of the agent that asked. It
-// is a thin sink: it keeps nothing, and a result that is delivered twice counts once.
+// deliver turns the outputs of one agent that carry a route of this program into tool results of the agent that
+// delegated the task. It keeps no state: a result that is delivered twice is used once.
 func deliver(from string, now func() time.Time) role {
 	return role{
 		group: topicOf(from, "sink"),
@@ -64,7 +64,7 @@ func deliver(from string, now func() time.Time) role {
 			}
 			var back route
 			if json.Unmarshal(out.ReplyTo, &back) != nil || back.ToolUseID == "" {
-				return nil, nil // nobody of ours asked
+				return nil, nil // the message did not come from dispatch
 			}
 			result, status := encode(delegated{Answer: out.Content}), statusSuccess
 			if out.Error != nil {

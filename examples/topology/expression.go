@@ -17,7 +17,7 @@ import (
 //
 // The arithmetic is exact: 0.1 + 0.2 is 0.3.
 
-// The bounds of an expression: it comes from a language model.
+// The limits of an expression, which a language model writes.
 const (
 	maxExpression = 1000 // bytes
 	maxDepth      = 100  // nested parentheses, signs and powers
@@ -174,7 +174,7 @@ func raise(base, exponent *big.Rat) (*big.Rat, error) {
 	if base.Sign() == 0 && exponent.Sign() < 0 {
 		return nil, errDivision
 	}
-	// The bound is checked on the size to come: the value itself might not fit the machine.
+	// The size of the result is checked before it is computed, because it might not fit into memory.
 	size := big.NewInt(int64(max(base.Num().BitLen(), base.Denom().BitLen()) - 1))
 	if size.Mul(size, new(big.Int).Abs(exponent.Num())).Cmp(big.NewInt(maxBits)) > 0 {
 		return nil, errTooLarge
@@ -204,7 +204,7 @@ func (p *parser) atom() (*big.Rat, error) {
 	case c == '.' || '0' <= c && c <= '9':
 		return p.number()
 	case c == 0:
-		return nil, errors.New("expression ends too early")
+		return nil, errors.New("expression is incomplete")
 	default:
 		return nil, fmt.Errorf("unexpected %q at %d", c, p.at)
 	}
@@ -217,7 +217,7 @@ func (p *parser) number() (*big.Rat, error) {
 	}
 	value, ok := new(big.Rat).SetString(p.text[begin:p.at])
 	if !ok {
-		return nil, fmt.Errorf("%q is no number", p.text[begin:p.at])
+		return nil, fmt.Errorf("%q is not a number", p.text[begin:p.at])
 	}
 	return bounded(value)
 }

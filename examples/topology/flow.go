@@ -14,7 +14,7 @@ var flow = []string{
 	toolUseComplete, messageOutput, groupDLQ,
 }
 
-// groupDLQ is where the turn processor puts what it cannot take.
+// groupDLQ is the dead-letter topic of the turn processor.
 const groupDLQ = "streams-dlq"
 
 // flowTopics names the topics the tape shows.
@@ -33,8 +33,8 @@ func split(topic string) (agent, suffix string) {
 	return agent, suffix
 }
 
-// stage says how far a turn has come with a record, to order those of one millisecond. The worker's turn lies inside
-// the orchestrator's, between a tool call and its result.
+// stage returns the position of a record in the turn, which orders records of one millisecond. The worker's turn is
+// inside the orchestrator's, between a tool call and its result.
 func stage(r *kgo.Record) int {
 	agent, suffix := split(r.Topic)
 	at := slices.Index(flow, suffix)
@@ -54,7 +54,7 @@ func stage(r *kgo.Record) int {
 	return at
 }
 
-// toolStep tells the records that carry the tools' results to the model, and its response to them.
+// toolStep reports whether a record carries the tools' results to the model, or is its response to them.
 func toolStep(suffix string, value jsontext.Value) bool {
 	role := func(m jsontext.Value) bool { return field[message](m).Role == "tool" }
 	switch suffix {

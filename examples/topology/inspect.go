@@ -17,15 +17,15 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// inspect prints what the orchestrator's group table has of a session. It reads the table from Kafka, with a view in
-// memory that ends at the table's stable end: it needs no running processor and disturbs none.
+// inspect prints the state of a session in the orchestrator's group table. It reads the table from Kafka up to its stable
+// end into a view in memory. It needs no running processor and does not disturb one.
 func inspect(ctx context.Context, brokers []string, session string, out io.Writer) error {
 	row, err := tableRow(ctx, brokers, goka.GroupTable(goka.Group(topicOf(orchestrator, "streams"))), session)
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	if row == nil {
-		return fmt.Errorf("inspect: %s knows no session %q", orchestrator, session)
+		return fmt.Errorf("inspect: the table of %s has no session %q", orchestrator, session)
 	}
 	state, err := turn.StateOf(row)
 	if err != nil {
@@ -38,7 +38,7 @@ func inspect(ctx context.Context, brokers []string, session string, out io.Write
 // tableLimit bounds the wait for a transaction at the end of the table.
 const tableLimit = 10 * time.Second
 
-// tableRow returns nil where the table has no such key.
+// tableRow returns nil if the table has no such key.
 func tableRow(ctx context.Context, brokers []string, table goka.Table, key string) (row any, err error) {
 	client, err := sarama.NewClient(brokers, kafka.Config())
 	if err != nil {

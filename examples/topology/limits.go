@@ -3,8 +3,8 @@ package main
 import "time"
 
 const (
-	// sessionTimeout is how long a member of a group may be silent.
+	// sessionTimeout is the session timeout of the consumer groups.
 	sessionTimeout = 10 * time.Second
-	// maxRecord is what a broker takes by default.
+	// maxRecord is the default size limit of a broker, in bytes.
 	maxRecord = 1 << 20
 )

@@ -1,11 +1,11 @@
 // Topology runs a whole multi-agent pipeline in one process: an orchestrator agent and a worker agent, a scripted model
 // for each, tools, and the dispatcher and the sink by which one agent calls the other. It asks a question, prints every
-// record that passes, then the answer, and goes on with the questions on standard input.
+// record, then the answer, and then asks the questions on standard input.
 //
 //	topology [-once] [-brokers host:port,...] [-data DIR] [-session NAME]
 //	topology -inspect SESSION (-brokers host:port,... | -data DIR)
 //
-// The turn processors are Turntable's. Everything else here stands outside of it and knows the wire format only.
+// The turn processors are Turntable's. All other parts use only the wire format, as programs outside of it do.
 package main
 
 import (
@@ -61,7 +61,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("topology", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
-	flags.StringVar(&s.data, "data", "", "keep the broker's log and the tables in this `directory`, to go on there")
+	flags.StringVar(&s.data, "data", "", "store the broker's log and the tables in this `directory`; the next run continues there")
 	flags.StringVar(&s.session, "session", "demo", "`name` of the session the questions belong to")
 	flags.StringVar(&s.instance, "instance", "topology", "`name` of this process in its consumer groups; one at a time has it")
 	flags.StringVar(&s.inspect, "inspect", "", "print the state of a `session` of the orchestrator, and exit")

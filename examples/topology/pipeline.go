@@ -18,7 +18,7 @@ type pipeline struct {
 	logger *zap.Logger
 }
 
-// open creates what topics are missing: whoever reads them comes before the processors do.
+// open creates missing topics, because the tape and the roles read them before the processors start.
 func (p pipeline) open(ctx context.Context) error {
 	for _, agent := range []string{orchestrator, worker} {
 		catalog, err := topics.For(agent)

@@ -12,12 +12,13 @@ import (
 )
 
 // role is a program outside of the turn processor (a model, a tool, a dispatcher, a sink): it reads one topic in a
-// consumer group and answers each record with records. It is at-least-once, as such programs are: a record is committed
-// when its answers are acknowledged, and after a crash it is answered again.
+// consumer group and answers each record with records. It is at-least-once: a record is committed when its answers
+// are acknowledged, and answered again after a crash.
 type role struct {
 	group string
 	topic string
-	// dlq gets the records that answer fails on, as they came, with the reason in headers; "" leaves them out.
+	// dlq receives the unchanged records for which answer returns an error, with the reason in headers. If "", they are
+	// dropped.
 	dlq    string
 	answer func(r *kgo.Record) ([]*kgo.Record, error)
 }
@@ -27,7 +28,7 @@ func (r role) run(ctx context.Context, brokers []string, instance string, ready 
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.ConsumerGroup(r.group),
-		// A static member that was killed takes its own place at once, instead of waiting for its ghost to time out.
+		// A killed static member rejoins immediately, without waiting for the session timeout of its former process.
 		kgo.InstanceID(instance),
 		kgo.SessionTimeout(sessionTimeout),
 		kgo.ConsumeTopics(r.topic),
@@ -54,7 +55,7 @@ func (r role) run(ctx context.Context, brokers []string, instance string, ready 
 		}
 		if err := r.serve(ctx, client, fetches.Records(), logger); err != nil {
 			if ctx.Err() != nil {
-				return nil // what is not committed is read again at the next start
+				return nil // uncommitted records are redelivered at the next start
 			}
 			return fmt.Errorf("%s: %w", r.group, err)
 		}
@@ -65,7 +66,7 @@ func (r role) serve(ctx context.Context, client *kgo.Client, records []*kgo.Reco
 	for _, record := range records {
 		answers, err := r.answer(record)
 		if err != nil {
-			logger.Warn("record refused", zap.String("group", r.group), zap.Int64("offset", record.Offset), zap.Error(err))
+			logger.Warn("record rejected", zap.String("group", r.group), zap.Int64("offset", record.Offset), zap.Error(err))
 			answers = r.deadLetter(record, err)
 		}
 		if err := client.ProduceSync(ctx, answers...).FirstErr(); err != nil {

@@ -30,7 +30,7 @@ func TestToolAnswersItsCall(t *testing.T) {
 		`calculator null`:                   `error {"error":"input has no expression","reason":"tool_failed"}`,
 		`clock {}`:                          `success {"time":"12:00:00","zone":"UTC"}`,
 		`clock {"zone":"Nowhere/At_All"}`:   `error {"error":"unknown time zone \"Nowhere/At_All\"","reason":"tool_failed"}`,
-		`clock {"zone":7}`:                  `error {"error":"zone is no string","reason":"tool_failed"}`,
+		`clock {"zone":7}`:                  `error {"error":"zone is not a string","reason":"tool_failed"}`,
 	} {
 		name, in, _ := strings.Cut(input, " ")
 		answers, err := tools("a", noon).answer(toolUseRecord(name, in))

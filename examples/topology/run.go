@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-// run does what the settings say. The end of ctx is no error.
+// run runs the program with the settings. It returns nil when ctx ends.
 func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) error {
 	logger := newLogger(errs, s.verbose)
 	broker, err := connect(&s, logger)
@@ -56,8 +56,8 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 	return user.failed
 }
 
-// connect starts the embedded broker where there are no addresses of another, and enters its own. The result is closed
-// after everything that talks to it.
+// connect starts the embedded broker if no addresses are set, and sets its addresses. The result must be closed after all
+// its clients.
 func connect(s *settings, logger *zap.Logger) (io.Closer, error) {
 	if s.brokers != nil {
 		return io.NopCloser(nil), nil
@@ -67,7 +67,7 @@ func connect(s *settings, logger *zap.Logger) (io.Closer, error) {
 		dir := filepath.Join(s.data, "broker")
 		if s.inspect != "" {
 			if _, err := os.Stat(dir); err != nil {
-				return nil, fmt.Errorf("inspect: %w", err) // a look must not make the directory
+				return nil, fmt.Errorf("inspect: %w", err) // inspecting must not create the directory
 			}
 		}
 		opts = append(opts, embedded.WithDirectory(dir))
@@ -97,7 +97,7 @@ func roles(now func() time.Time) []role {
 	}
 }
 
-// run keeps everything going until use returns or something fails, and then stops all of it.
+// run runs all parts until use returns or one of them fails, and then stops them.
 func (p pipeline) run(ctx context.Context, tape *tape, use func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -17,7 +17,7 @@ type screen struct {
 	colour bool
 }
 
-// newScreen colours only what goes to a terminal, and not where NO_COLOR is set.
+// newScreen uses colours only on a terminal, and only if NO_COLOR is not set.
 func newScreen(out io.Writer) *screen {
 	return &screen{out: out, colour: terminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
@@ -62,7 +62,7 @@ func (s *screen) line(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// note is a line with a word in front that says what it is.
+// note prints a line with a label in front.
 func (s *screen) note(colour, word, format string, args ...any) {
 	s.line("%s %s", s.paint(colour, fmt.Sprintf("%-8s", word)), fmt.Sprintf(format, args...))
 }
@@ -86,7 +86,7 @@ func (s *screen) record(r *kgo.Record) {
 		keyWidth, key, strings.TrimSpace(summarize(agent, r)))
 }
 
-// prompt invites whoever sits at a terminal.
+// prompt prints a prompt if the output is a terminal.
 func (s *screen) prompt(in io.Reader) {
 	if !terminal(in) || !terminal(s.out) {
 		return

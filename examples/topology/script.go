@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The two scripted models. They are small, but they do read: what was asked, what their tools answered, and what stands
-// in the history.
+// The two scripted models. They are small, but they read their input: the question, the results of their tools, and the
+// history.
 
 // firstQuestion needs two tools at once, and the other agent.
 const firstQuestion = "What is (17.5 + 4) * 2, what time is it, and what is the area of a table of 12 by 7?"
@@ -23,7 +23,7 @@ var (
 	againPattern  = regexp.MustCompile(`(?i)\b(?:again|repeat)\b`)
 )
 
-// orchestrate is the model of the agent that is asked: it computes and tells the time by tools, and delegates areas.
+// orchestrate is the model of the orchestrator: it computes and reads the clock with tools, and delegates areas.
 func orchestrate(c conversation) reply {
 	if c.latest().Role == "tool" {
 		return reply{text: sentence(explain(c))}
@@ -42,7 +42,7 @@ func orchestrate(c conversation) reply {
 	}
 }
 
-// work is the model of the agent that is delegated to: it works out areas, with a calculator of its own.
+// work is the model of the worker: it computes areas with its own calculator.
 func work(c conversation) reply {
 	if c.latest().Role == "tool" {
 		return reply{text: strings.Join(explain(c), ", ")}
@@ -55,7 +55,7 @@ func work(c conversation) reply {
 	return reply{text: "Width by length.", calls: []call{{name: calculator, input: encode(product)}}}
 }
 
-// asked finds the tool calls that a question needs, in its order. last is what "that" means.
+// asked returns the tool calls that a question needs, in its order. last is the value that "that" means.
 func asked(question, last string) []call {
 	type found struct {
 		at int
@@ -91,7 +91,7 @@ func asked(question, last string) []call {
 	return calls
 }
 
-// explain says what each tool answered to what it was asked.
+// explain describes each tool call and its result.
 func explain(c conversation) []string {
 	var parts []string
 	for _, o := range outcomes(c.latest()) {

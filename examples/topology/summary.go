@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// summarize says in a line what a record of the pipeline is about.
+// summarize describes a record of the pipeline in a line.
 func summarize(agent string, r *kgo.Record) string {
 	suffix := strings.TrimPrefix(r.Topic, agent+"-")
 	summary, known := summaries[suffix]
@@ -91,7 +91,7 @@ func reason(r *kgo.Record) string {
 
 const lineLimit = 100
 
-// oneLine keeps a text from breaking the line or the terminal.
+// oneLine replaces characters that would break the line or the terminal.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

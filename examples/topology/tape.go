@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// tape reads every topic of the pipeline, prints each record as it passes, counts, and hands the outputs to who waits
-// for them.
+// tape reads every topic of the pipeline, prints and counts the records, and passes each output to the code that waits
+// for it.
 type tape struct {
 	client  *kgo.Client
 	session string
@@ -28,19 +28,19 @@ type tape struct {
 	waiting map[string]waiter // by request id
 }
 
-// tally is what passed in the session and in those it delegated to.
+// tally counts the records of the session and of the sessions of its delegated tasks.
 type tally struct{ turns, hops int }
 
 func (t tally) since(before tally) tally { return tally{t.turns - before.turns, t.hops - before.hops} }
 
 type waiter chan output // of one element
 
-// newTape reads from the given offsets on. The tape also produces: the questions.
+// newTape reads from the given offsets on. The tape also writes the questions.
 func newTape(brokers []string, from kadm.Offsets, session string, print func(*kgo.Record)) (*tape, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.ConsumePartitions(from.KOffsets()),
-		kgo.KeepControlRecords(), // settle has to see the last record, whatever it is
+		kgo.KeepControlRecords(), // settle must see the last record, which may be a transaction marker
 		kgo.ProducerLinger(0),
 	)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t *tape) take(r *kgo.Record) {
 		return
 	}
 	if w, ok := t.waiting[out.RequestID]; ok {
-		delete(t.waiting, out.RequestID) // a repeat of the output finds nobody
+		delete(t.waiting, out.RequestID) // a repeat of the output is ignored
 		w <- out
 	}
 }
@@ -107,7 +107,7 @@ func (t *tape) advance(records []*kgo.Record) {
 	t.moved = make(chan struct{})
 }
 
-// expect registers a wait before its question is asked.
+// expect registers a wait for an output. It is called before the question is written.
 func (t *tape) expect(request string) waiter {
 	w := make(waiter, 1)
 	t.mu.Lock()
@@ -122,10 +122,10 @@ func (t *tape) tally() tally {
 	return t.count
 }
 
-// settleLimit bounds the wait for what else a turn wrote when its answer is there.
+// settleLimit bounds the wait for other records of a turn after its answer.
 const settleLimit = 2 * time.Second
 
-// settle waits until the tape has passed what is in the topics now.
+// settle waits until the tape has read all topics to their current end.
 func (t *tape) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()

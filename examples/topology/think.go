@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// script plays an agent's language model: it reads the conversation and says something, and either asks for tools or is
-// done with its turn.
+// script plays an agent's language model: it reads the conversation and returns a text, with tool calls or as the answer
+// that ends the turn.
 type script func(c conversation) reply
 
 type reply struct {
@@ -59,7 +59,7 @@ func think(agent string, s script, now func() time.Time) role {
 	}
 }
 
-// respond carries history and input through as they came, and adds what the model says.
+// respond copies history and input unchanged and adds the response of the model.
 func respond(agent, session string, in enrichedMessage, said reply, now time.Time) thinkResponse {
 	out := thinkResponse{
 		SessionID:           session,
@@ -91,7 +91,7 @@ func respond(agent, session string, in enrichedMessage, said reply, now time.Tim
 	return out
 }
 
-// callID is the same when the same input is read again, and another for every other input.
+// callID returns the same id when an input is redelivered, and a different one for every other input.
 func callID(input jsontext.Value, i int) string {
 	sum := sha256.Sum256(input)
 	return fmt.Sprintf("call-%s-%d", hex.EncodeToString(sum[:4]), i+1)

@@ -45,8 +45,8 @@ type (
 
 var errNoExpression = errors.New("input has no expression")
 
-// tools is the tool worker of an agent: tool-use in, tool-use-result out. A tool that fails is a result with status
-// error; a tool that is not known goes to tool-use-dlq, which the turn processor answers.
+// tools is the tool worker of an agent: tool-use in, tool-use-result out. A tool that fails gives a result with
+// status error. A call of an unknown tool goes to tool-use-dlq, and the turn processor answers it.
 func tools(agent string, now func() time.Time) role {
 	return role{
 		group: topicOf(agent, "tool-execution"),
@@ -99,7 +99,7 @@ func calculate(input jsontext.Value) (any, error) {
 func tellTime(input jsontext.Value, now time.Time) (any, error) {
 	var in zoneInput
 	if err := json.Unmarshal(input, &in); err != nil {
-		return nil, errors.New("zone is no string")
+		return nil, errors.New("zone is not a string")
 	}
 	if in.Zone == "" {
 		in.Zone = "UTC"

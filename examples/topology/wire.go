@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The records as a program outside of Turntable sees them: topic names and JSON, nothing of the library. A model, a tool
-// or a dispatcher in another language has its own copy of this file.
+// The wire format for programs outside of Turntable: topic names and JSON. Nothing here uses the library. A model, a tool
+// or a dispatcher in another language has its own version of this file.
 
 // The two agents of the topology.
 const (
@@ -42,7 +42,7 @@ type message struct {
 	Metadata  jsontext.Value `json:"metadata"`
 }
 
-// metadata is what this program puts in a message's metadata.
+// metadata is the metadata of a message of this program.
 type metadata struct {
 	RequestID string `json:"request_id,omitzero"`
 	Agent     string `json:"agent,omitzero"`
@@ -126,8 +126,8 @@ type output struct {
 	} `json:"error"`
 }
 
-// route is the reply descriptor this program's dispatcher writes. The pipeline looks at request_id and carries the rest
-// through untouched; callbackService must be there.
+// route is the reply descriptor that this program's dispatcher writes. The pipeline reads request_id and copies the other
+// fields unchanged; callbackService is required.
 type route struct {
 	CallbackService string `json:"callbackService"`
 	RequestID       string `json:"request_id"`
@@ -141,7 +141,7 @@ const (
 	statusError   = "error"
 )
 
-// encode writes one of the types above; none of them can fail.
+// encode encodes one of the types above, which cannot fail.
 func encode(v any) jsontext.Value {
 	raw, err := json.Marshal(v, json.FormatNilSliceAsNull(true)) // no tool uses are null, never []
 	if err != nil {
@@ -150,7 +150,7 @@ func encode(v any) jsontext.Value {
 	return raw
 }
 
-// text writes a string as JSON, with U+FFFD for what is no UTF-8.
+// text encodes a string as JSON. Invalid UTF-8 becomes U+FFFD.
 func text(s string) jsontext.Value {
 	raw, _ := jsontext.AppendQuote(nil, s)
 	return raw
@@ -158,7 +158,7 @@ func text(s string) jsontext.Value {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// contentText is the text of a message's content: a string, or the text blocks of an array.
+// contentText returns the text of a message's content, which is a string or an array with text blocks.
 func contentText(content jsontext.Value) string {
 	var s string
 	if json.Unmarshal(content, &s) == nil {
