@@ -20,11 +20,11 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// brokers is the cluster that is measured on.
+// brokers is the cluster on which a run measures.
 type brokers struct {
 	what      string
 	addrs     []string
-	processes []*process // none where somebody else runs it
+	processes []*process // none if another program runs it
 	cluster   *kafkatest.Cluster
 	client    *kgo.Client
 	admin     *kadm.Client
@@ -36,7 +36,7 @@ func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 	case len(s.brokers) > 0:
 		b.what, b.addrs = "brokers "+strings.Join(s.brokers, ","), s.brokers
 	case s.kafka:
-		// What a scenario wrote is deleted when it ends, and not a minute later.
+		// Brokers delete the data of a scenario when it ends, instead of a minute later.
 		o := kafkatest.Options{Properties: map[string]string{"log.segment.delete.delay.ms": "1000"}}
 		c, err := kafkatest.Start(ctx, o)
 		if err != nil {
@@ -61,7 +61,7 @@ func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 	return b, nil
 }
 
-// end stops what was started.
+// end stops the brokers that this program started.
 func (b *brokers) end() error {
 	if b.client != nil {
 		b.client.Close()
@@ -76,12 +76,12 @@ func (b *brokers) end() error {
 	return errors.Join(errs...)
 }
 
-// topics creates what is missing and returns the partition count, which that of topics of before decides.
+// topics creates missing topics and returns the partition count. Topics that exist determine it.
 func (b *brokers) topics(ctx context.Context, agent string, partitions int32) (int32, error) {
 	if err := wiretest.CreateTopics(ctx, b.addrs, agent, partitions); err != nil {
 		return 0, fmt.Errorf("bench: %w", err)
 	}
-	// Topics are made known to brokers one after the other, so it is asked until all of them are.
+	// Brokers learn of new topics one after another, so this repeats the request until all topics are known.
 	names := wiretest.NamesOf(agent)
 	wanted := append(names.Inputs(), names.Enriched, names.ToolUse, names.AllComplete, names.MessageOutput)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -104,7 +104,8 @@ func (b *brokers) topics(ctx context.Context, agent string, partitions int32) (i
 	}
 }
 
-// partitions asks the brokers for the counts of topics that exist; the admin client's listing can be old.
+// partitions returns the partition counts of existing topics. It asks the brokers, because the admin client's listing can
+// be stale.
 func (b *brokers) partitions(ctx context.Context, topics []string) (map[string]int32, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, t := range topics {
@@ -143,7 +144,8 @@ func (b *brokers) forget(ctx context.Context, agent string) error {
 	return nil
 }
 
-// logs are the bytes that the topics of an agent have on the brokers' disks. Nil: the brokers do not tell.
+// logs returns the bytes that the topics of an agent have on the brokers' disks, or nil if the brokers do not report
+// them.
 func (b *brokers) logs(ctx context.Context, agent string) map[string]int64 {
 	dirs, err := b.admin.DescribeAllLogDirs(ctx, nil)
 	if err != nil {
@@ -163,7 +165,7 @@ func (b *brokers) logs(ctx context.Context, agent string) map[string]int64 {
 	return sizes
 }
 
-// ends are where the topics of an agent end now.
+// ends returns the current end offsets of the topics of an agent.
 func (b *brokers) ends(ctx context.Context, topics ...string) (map[string]map[int32]kgo.Offset, error) {
 	ends, err := b.admin.ListEndOffsets(ctx, topics...)
 	if err == nil {
@@ -175,7 +177,7 @@ func (b *brokers) ends(ctx context.Context, topics ...string) (map[string]map[in
 	return ends.KOffsets(), nil
 }
 
-// records is where topics end in all, counting from nothing; a topic that does not exist has none.
+// records returns the sum of the end offsets of topics. A topic that does not exist counts as 0.
 func (b *brokers) records(ctx context.Context, topics ...string) (int64, error) {
 	counts, err := b.partitions(ctx, topics)
 	if err != nil || len(counts) == 0 {
@@ -191,7 +193,7 @@ func (b *brokers) records(ctx context.Context, topics ...string) (int64, error) 
 	return n, err
 }
 
-// childrenOf are the processes that a process started, where /proc tells.
+// childrenOf returns the child processes of a process. Without /proc it returns none.
 func childrenOf(parent int) []int {
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var pids []int

@@ -22,11 +22,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What is measured runs in a process of its own: this program again, with its orders in this variable. It answers on
-// standard output, "ready" first, takes commands on standard input, and ends with that.
+// The measured processor runs in a separate process: this program again, with its configuration in this variable. It
+// writes answers to standard output, "ready" first, reads commands from standard input, and ends when that is closed.
 const childVariable = "TURNTABLE_BENCH_CHILD"
 
-// childSpec is what a child is to be.
+// childSpec is the configuration of a child.
 type childSpec struct {
 	Kind       string   `json:"kind"`
 	Brokers    []string `json:"brokers,omitempty"`
@@ -46,11 +46,11 @@ const (
 	kindBroker    = "broker"
 )
 
-// child is this program as a child.
+// child runs this program as a child.
 func child(orders string, in io.Reader, out io.Writer) error {
 	var c childSpec
 	if err := json.Unmarshal([]byte(orders), &c); err != nil {
-		return fmt.Errorf("bench: orders of a child: %w", err)
+		return fmt.Errorf("bench: configuration of a child: %w", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -59,7 +59,7 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	defer end()
 	answers := &answers{to: out}
 	go func() {
-		defer end() // whoever started this is gone
+		defer end() // the parent has ended
 		obey(in, answers)
 	}()
 	ready := func(words ...string) { answers.say("ready " + strings.Join(words, " ")) }
@@ -79,7 +79,7 @@ func child(orders string, in io.Reader, out io.Writer) error {
 		<-ctx.Done()
 		return b.Close()
 	default:
-		return fmt.Errorf("bench: a child of kind %q", c.Kind)
+		return fmt.Errorf("bench: unknown kind of child: %q", c.Kind)
 	}
 }
 
@@ -94,7 +94,7 @@ func (a *answers) say(line string) {
 	fmt.Fprintln(a.to, strings.TrimSpace(line))
 }
 
-// obey carries out "profile DIR" and "profiled" until the parent is gone.
+// obey executes the commands "profile DIR" and "profiled" until the parent ends.
 func obey(in io.Reader, a *answers) {
 	var p *profile
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -106,7 +106,7 @@ func obey(in io.Reader, a *answers) {
 			err = p.stop()
 			p = nil
 		default:
-			err = errors.New("what is " + order)
+			err = errors.New("unknown command: " + order)
 		}
 		if err != nil {
 			a.say("error " + err.Error())
@@ -117,7 +117,7 @@ func obey(in io.Reader, a *answers) {
 	_ = p.stop()
 }
 
-// runProcessor runs the turn processor as anybody would.
+// runProcessor runs the turn processor as a user's program does.
 func runProcessor(ctx context.Context, c childSpec, ready func(...string)) error {
 	catalog, err := topics.For(c.Agent)
 	if err != nil {

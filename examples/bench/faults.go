@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// faults are the promises that were broken.
+// faults collects the broken promises.
 type faults struct {
 	counts  map[string]int // by promise
 	samples []string
@@ -16,7 +16,7 @@ type faults struct {
 
 const maxSamples = 8
 
-// some notes what no session can be named for.
+// some records faults that belong to no session.
 func (f *faults) some(promise string, n int) {
 	if f.counts == nil {
 		f.counts = map[string]int{}
@@ -31,7 +31,7 @@ func (f *faults) add(promise string, s *session, how string) {
 	}
 }
 
-// repeated notes a record that came again, or that nobody asked for.
+// repeated records a repeat, or a record that no session waits for.
 func (f *faults) repeated(s *session, kind string) {
 	if f.repeats == nil {
 		f.repeats = map[string]int{}
@@ -50,7 +50,7 @@ func (f *faults) repeatCount() int {
 	return n
 }
 
-// err says what was broken; repeats are only where none are allowed.
+// err returns an error that lists the faults, or nil. Repeats count only if they are not allowed.
 func (f *faults) err(repeatsAllowed bool) error {
 	var parts []string
 	for _, promise := range slices.Sorted(maps.Keys(f.counts)) {

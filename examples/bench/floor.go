@@ -10,10 +10,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// The floor is what the same records cost without what the processor is for: a loop that reads, splices and writes, and
-// keeps in memory what it needs to answer. It has no table, no changelog, no ids, no deadlines and no checks, commits
-// offsets every five seconds whatever was written, and forgets everything when it ends. It reads records as JSON, with
-// raw values where it only passes on; a floor below it finds fields by their place, which only works with this player.
+// The floor is the cost of the same records without the guarantees of the processor: a loop that reads, splices and
+// writes, and stores in memory what it needs to answer. It has no table, changelog, ids, deadlines or checks, commits
+// offsets every five seconds even if outputs are not acknowledged, and loses its state when it ends. It decodes records as
+// JSON and copies history as raw values. A lower floor finds fields by their position, which works only with this player.
 
 // plainLoop answers the records of an agent from one goroutine. write sends a record.
 type plainLoop struct {
@@ -112,7 +112,7 @@ func (l *plainLoop) ask(key []byte, s *plainSession, latest []byte, now string) 
 	l.write(l.names.Enriched, key, v)
 }
 
-// thought takes the history a response leaves, and hands out its calls or its answer.
+// thought stores the history of a response and writes its tool calls or its answer.
 func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now string) {
 	t, err := l.read.thought(value)
 	if err != nil {
@@ -145,7 +145,7 @@ func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now strin
 	l.write(l.names.MessageOutput, key, v)
 }
 
-// result collects a call's result; with the last one the model is asked again.
+// result collects the result of a call; the last one writes the next think-request.
 func (l *plainLoop) result(key []byte, s *plainSession, value []byte, now string) {
 	r, err := l.read.result(value)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// reader finds what the floor needs in a record.
+// reader extracts the fields that the floor needs from a record.
 type reader interface {
 	thought(value []byte) (thought, error)
 	result(value []byte) (toolResult, error)
@@ -25,7 +25,7 @@ type toolResult struct {
 	result   []byte
 }
 
-var errUnknownShape = errors.New("bench: floor: a record of another shape")
+var errUnknownShape = errors.New("bench: floor: unknown shape of a record")
 
 // byJSON reads records with fields in any order.
 type byJSON struct{}
@@ -72,7 +72,7 @@ func (byJSON) result(value []byte) (toolResult, error) {
 	return toolResult{id: r.ID, name: r.Name, result: r.Result}, nil
 }
 
-// byPlace knows the order of fields, and reads nothing of a history.
+// byPlace relies on the order of fields and does not read histories.
 type byPlace struct{}
 
 func (byPlace) thought(value []byte) (thought, error) {

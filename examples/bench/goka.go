@@ -14,8 +14,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// Stock Goka is the floor's loop in the callbacks of a Goka processor, over the same Sarama configuration as ours: what
-// the two libraries cost before anybody keeps a promise with them. It has no table either.
+// Stock Goka is the floor's loop in the callbacks of a Goka processor, with the Sarama configuration of this library: the
+// cost of the two libraries without guarantees. It has no table either.
 
 // rawCodec passes bytes on.
 type rawCodec struct{}

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps the terminal's Ctrl-C from a process: who started it ends it.
+// ownGroup protects a process from the terminal's Ctrl-C, so that only its parent ends it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,10 +1,10 @@
 // Bench plays the user, the model and the tools of many sessions at once against a turn processor, judges what the
-// processor writes, and measures what a turn costs. It knows the processor only by the wire format, so it measures
-// anything that speaks it.
+// processor writes, and measures the cost of a turn. It uses only the wire format, so it can measure any program that
+// implements it.
 //
 //	go run ./examples/bench                                     # this library, on a broker that it starts too
-//	go run ./examples/bench -kafka -floor -history 10240        # on a real Kafka, beside the floor
-//	go run ./examples/bench -brokers localhost:9092 -agent support -pid 4711    # a program that runs already
+//	go run ./examples/bench -kafka -floor -history 10240        # on a real Kafka, and the floor
+//	go run ./examples/bench -brokers localhost:9092 -agent support -pid 4711    # a program that is running
 //	go run ./examples/bench -kafka -command 'java -jar processing.jar'          # a program to start
 //	go run ./examples/bench -kafka -sweep table -json out.json  # the table of the README (make load)
 //	go run ./examples/bench -kafka -history 102400 -pprof /tmp/p                # profiles of the processor
@@ -14,25 +14,26 @@
 // that the conversation grows within the turn. Each session first gets a history of -history bytes; the model forgets the turn
 // before when it begins the next, so that a history has the same length throughout.
 //
-// The closed loop (the default) has -concurrency turns open at any time. With -rate turns begin at that pace whatever
-// ends, and latency counts from when a turn should have begun. After the measured phase, turns are asked one at a time.
+// The closed loop (the default) has -concurrency turns open at any time. With -rate turns begin at that rate, whether
+// or not others end, and latency is measured from when a turn should have begun. After the measured phase, turns run one at a time.
 //
 // # What is judged
 //
-// One output a message, and the right one; one result a call, and the tool's own; the whole history in each
-// think-request, byte for byte; keys, partitions, ids; nothing twice. A broken promise ends the program with 1.
-// -repeats allows repeats, for those who kill something meanwhile.
+// Every message has one output, the correct one; every call one result, that of its tool; every think-request the
+// complete history, byte for byte. Keys, partitions and ids are correct; nothing is written twice. After a broken promise
+// the program exits with 1.
+// -repeats allows repeats, for runs during which a process is killed.
 //
 // # What is measured
 //
 // CPU time (user and system) and resident memory are those of the processor's process alone, which is never this one,
-// and there are none where there is no /proc. The log is how much all topics of the agent grow on the brokers' disks,
+// and are missing on systems without /proc. The log is how much all topics of the agent grow on the brokers' disks,
 // the changelog included: each byte once, as it was compressed; an input is also read, which is not counted again.
 //
 // # The floor
 //
-// -floor runs, on the same broker, a plain loop that answers the same records with nothing kept but what it needs to
-// answer (floor.go), and prints ratios to it: CPU time, turns a second, p50 of a turn alone.
+// -floor also measures, on the same broker, a plain loop that answers the same records and stores only what it needs to
+// answer (floor.go), and prints ratios to it: CPU time, turns per second, p50 of turns that run alone.
 package main
 
 import (
@@ -45,7 +46,7 @@ import (
 	"syscall"
 )
 
-// errBroken: the processor did not do what it promises.
+// errBroken is returned when the processor broke a promise.
 var errBroken = errors.New("bench: a promise is broken")
 
 func main() {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	// The race detector has every program sleep for a second when it ends, and here children end all the time.
+	// Under the race detector every program sleeps for a second when it exits, and these tests start many children.
 	if err := os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0"); err != nil {
 		panic(err)
 	}

@@ -40,10 +40,10 @@ type trial struct {
 	player    *player
 }
 
-// quietWait is for how long nothing may come after the last turn.
+// quietWait is how long no record may arrive after the last turn.
 const quietWait = 300 * time.Millisecond
 
-// run measures and leaves nothing behind but the topics of an agent that was named.
+// run measures and removes all that it created, except the topics of an agent that -agent names.
 func (t *trial) run(ctx context.Context) (r *result, err error) {
 	t.agent = t.settings.agent
 	own := t.agent == ""
@@ -118,14 +118,14 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 	return r, b.faults.err(t.repeats)
 }
 
-// deadLetters are the topics that stay empty while nothing is wrong.
+// deadLetters are the topics that must stay empty.
 func (t *trial) deadLetters() []string {
 	return []string{t.names.DeadLetters, t.names.ToolUseDLQ, t.names.ThinkDLQ}
 }
 
 func (t *trial) isFloor() bool { return isFloor(t.subject) }
 
-// isFloor reports whether a subject keeps nothing: its guarantee and storage are of no interest.
+// isFloor reports whether a subject stores nothing, so that guarantee and storage do not apply.
 func isFloor(subject string) bool {
 	return subject == subjectFloor || subject == subjectBare || subject == subjectGoka
 }
@@ -285,7 +285,7 @@ func (t *trial) profile(ctx context.Context, begin bool) error {
 	return nil
 }
 
-// reading is what was used up to a moment.
+// reading is the resource usage up to a moment.
 type reading struct {
 	processor, driver, broker usage
 	ok, brokerOK              bool

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// player is user, model and tools of all sessions: one goroutine reads, one answers, and the producer's own write.
+// player plays user, model and tools of all sessions: one goroutine reads, one answers, and those of the producer write.
 type player struct {
 	names  wiretest.Names
 	book   *book
@@ -34,7 +34,7 @@ type player struct {
 // traffic is what the player read and wrote: keys and values.
 type traffic struct{ read, written int64 }
 
-// newPlayer connects to a cluster on which the agent's topics exist. Close it.
+// newPlayer connects to a cluster on which the agent's topics exist. The caller closes the player.
 func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *book, o playing) (*player, error) {
 	p := &player{
 		names: names, book: b, stall: o.stall, notice: o.notice,
@@ -74,15 +74,15 @@ func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *b
 	return p, nil
 }
 
-// playing says how a player plays.
+// playing configures a player.
 type playing struct {
 	partitions int32
 	from       map[string]map[int32]kgo.Offset
-	stall      time.Duration // without any record for so long, it gives up
+	stall      time.Duration // a phase fails if no record arrives for this long
 	notice     func(done int)
 }
 
-// producing are the options of who must be cheap and lose nothing.
+// producing returns the options of a producer that is cheap and loses no record.
 func producing(brokers []string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(brokers...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0),
@@ -97,7 +97,7 @@ func home(key []byte, partitions int32) int32 {
 	return int32(p.Partition(&kgo.Record{Key: key}, int(partitions)))
 }
 
-// Close drops what is open.
+// Close disconnects; open turns are dropped.
 func (p *player) Close() {
 	p.stop()
 	_ = p.group.Wait()
@@ -105,7 +105,7 @@ func (p *player) Close() {
 	p.out.Close()
 }
 
-// play asks the turns of a phase and returns when all that were begun are done.
+// play starts the turns of a phase and returns when all of them have ended.
 func (p *player) play(ctx context.Context, ph phase) (*tally, error) {
 	t := newTally(ph, time.Now())
 	stall := time.NewTimer(p.stall)
@@ -130,7 +130,7 @@ func (p *player) play(ctx context.Context, ph phase) (*tally, error) {
 		case err := <-p.failed:
 			return nil, err
 		case <-stall.C:
-			return nil, fmt.Errorf("%w: %d turns are open and nothing has come for %v", errBroken, p.open, p.stall)
+			return nil, fmt.Errorf("%w: %d turns are open and no record has arrived for %v", errBroken, p.open, p.stall)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -157,7 +157,7 @@ func (p *player) begin(t *tally) time.Duration {
 	return 0
 }
 
-// take answers records. Turns that end make room for others at once, before the next record is looked at.
+// take answers records. When a turn ends, the next one starts before the next record is processed.
 func (p *player) take(ctx context.Context, f kgo.Fetches, t *tally) error {
 	var wrong error
 	f.EachError(func(topic string, _ int32, err error) {
@@ -229,7 +229,7 @@ func (p *player) sent(r *kgo.Record, err error) {
 	}
 }
 
-// quiet listens for a while, for records that nobody waits for.
+// quiet reads for a while, to detect records that no session waits for.
 func (p *player) quiet(ctx context.Context, d time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, d)
 	defer stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// process is one that was started, or one that is only watched.
+// process is a process that this program started, or one that it only measures.
 type process struct {
 	name  string
 	pid   int
@@ -52,7 +52,7 @@ func startChild(ctx context.Context, name string, c childSpec, wait time.Duratio
 	answer, err := p.answer(ctx, wait)
 	words := strings.Fields(answer)
 	if err == nil && (len(words) == 0 || words[0] != "ready") {
-		err = fmt.Errorf("bench: %s says %q", name, answer)
+		err = fmt.Errorf("bench: %s answers %q", name, answer)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.end())
@@ -61,7 +61,7 @@ func startChild(ctx context.Context, name string, c childSpec, wait time.Duratio
 	return p, nil
 }
 
-// startCommand starts a program of somebody else's. When it is ready, nobody says.
+// startCommand starts another program. It does not report when it is ready.
 func startCommand(name, line string, environ ...string) (*process, error) {
 	cmd := exec.Command("sh", "-c", "exec "+line) //nolint:noctx // it is ended by SIGTERM
 	cmd.Env = append(os.Environ(), environ...)
@@ -89,7 +89,7 @@ func start(name string, cmd *exec.Cmd) (*process, error) {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			select {
 			case p.answers <- lines.Text():
-			default: // somebody else's program, who writes what it likes
+			default: // the output of another program is ignored
 			}
 		}
 		p.err = cmd.Wait()
@@ -120,7 +120,7 @@ func (p *process) exit() error {
 	return p.err
 }
 
-// order has a child do something and waits until it did.
+// order sends a command to a child and waits for its answer.
 func (p *process) order(ctx context.Context, line string) error {
 	if _, err := fmt.Fprintln(p.orders, line); err != nil {
 		return fmt.Errorf("bench: %s: %w", p.name, err)
@@ -132,7 +132,7 @@ func (p *process) order(ctx context.Context, line string) error {
 	return err
 }
 
-// running fails where a process that was started has ended.
+// running returns an error if a started process has ended.
 func (p *process) running() error {
 	if p.cmd == nil {
 		return nil
@@ -145,7 +145,7 @@ func (p *process) running() error {
 	}
 }
 
-// end has a started process end in order, and kills it if it does not. One that is only watched goes on.
+// end stops a started process, and kills it if it does not stop in time. A process that is only measured keeps running.
 func (p *process) end() error { return p.endWithin(endWait) }
 
 func (p *process) endWithin(wait time.Duration) error {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress is a line on a terminal; elsewhere it is nothing.
+// progress is a line on a terminal. It prints nothing to other outputs.
 type progress struct {
 	to    io.Writer
 	what  string
@@ -33,21 +33,21 @@ func (p *progress) begin(what string, of phase) {
 	p.turn(0)
 }
 
-// turn is told how many turns have ended.
+// turn updates the line with the number of turns that have ended.
 func (p *progress) turn(done int) {
 	if p.to == nil || time.Since(p.last) < 200*time.Millisecond {
 		return
 	}
 	p.last = time.Now()
-	gone := p.last.Sub(p.start)
+	elapsed := p.last.Sub(p.start)
 	line := fmt.Sprintf("%s: %d turns", p.what, done)
 	if p.of.turns > 0 {
 		line += fmt.Sprintf(" of %d", p.of.turns)
 	} else {
-		line += fmt.Sprintf(", %v of %v", gone.Round(time.Second), p.of.duration)
+		line += fmt.Sprintf(", %v of %v", elapsed.Round(time.Second), p.of.duration)
 	}
-	if gone > time.Second {
-		line += fmt.Sprintf(", %.0f/s", float64(done)/gone.Seconds())
+	if elapsed > time.Second {
+		line += fmt.Sprintf(", %.0f/s", float64(done)/elapsed.Seconds())
 	}
 	fmt.Fprintf(p.to, "\r\x1b[K%s", line)
 }

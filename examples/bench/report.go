@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// report is what a run has measured.
+// report contains the measurements of a run.
 type report struct {
 	Machine machine   `json:"machine"`
 	Broker  string    `json:"broker"`
@@ -21,7 +21,7 @@ type report struct {
 	Results []*result `json:"results"`
 }
 
-// machine is where it was measured.
+// machine describes the machine of the run.
 type machine struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
@@ -51,7 +51,7 @@ func processorName() string {
 
 func (r *report) add(one *result) { r.Results = append(r.Results, one) }
 
-// write prints the table and writes the file, if there is to be one.
+// write prints the table and writes the file, if one is set.
 func (r *report) write(out io.Writer, file string) error {
 	if err := r.table(out); err != nil || file == "" {
 		return err

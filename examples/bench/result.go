@@ -1,6 +1,6 @@
 package main
 
-// result is what was measured of one subject in one scenario.
+// result contains the measurements of one subject in one scenario.
 type result struct {
 	Subject string `json:"subject"`
 	scenario
@@ -10,21 +10,21 @@ type result struct {
 	Load      latency  `json:"load"`
 	Alone     *latency `json:"alone,omitempty"`
 
-	// CPU seconds per 1,000 turns; nil where the system does not tell.
+	// CPU seconds per 1,000 turns; nil if the system does not report it.
 	CPU       *float64 `json:"cpu_seconds_per_1000_turns,omitempty"`
 	DriverCPU *float64 `json:"driver_cpu_seconds_per_1000_turns,omitempty"`
 	BrokerCPU *float64 `json:"broker_cpu_seconds_per_1000_turns,omitempty"`
 	// Resident memory of the processor, in bytes, all instances: the most since its start, and after the measured phase.
 	ResidentPeak *int64 `json:"resident_peak_bytes,omitempty"`
 	Resident     *int64 `json:"resident_bytes,omitempty"`
-	// Log is by how many bytes a turn the agent's topics grew on the brokers' disks; Records are keys and values that the
-	// player wrote and read.
+	// Log is the growth of the agent's topics on the brokers' disks, in bytes per turn. Records are the bytes of keys and
+	// values that the player wrote and read.
 	Log     *float64           `json:"log_bytes_per_turn,omitempty"`
 	Logs    map[string]float64 `json:"log_bytes_per_turn_by_topic,omitempty"`
 	Records float64            `json:"player_bytes_per_turn"`
 
-	// Recovered and Restarted are from the process's start until it runs with the stored sessions: read from the table's
-	// log, and found on disk.
+	// Recovered and Restarted are the times from the process's start until it runs with the stored sessions: Recovered
+	// reads them from the table's changelog, Restarted from disk.
 	Recovered *float64 `json:"recovered_seconds,omitempty"`
 	Restarted *float64 `json:"restarted_seconds,omitempty"`
 
@@ -34,7 +34,7 @@ type result struct {
 	Ratio     *ratio         `json:"to_floor,omitempty"`
 }
 
-// ratio is a processor's figures by the floor's of the same scenario.
+// ratio divides a processor's figures by those of the floor in the same scenario.
 type ratio struct {
 	CPU       float64 `json:"cpu,omitzero"`
 	PerSecond float64 `json:"turns_per_second,omitzero"`

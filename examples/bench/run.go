@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// run measures what the flags ask for. What was measured is printed, whatever went wrong later.
+// run measures the scenarios that the flags select. Measurements are printed even if a later scenario fails.
 func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 	s, err := parse(args, notes)
 	if err != nil {
@@ -54,8 +54,7 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 	return nil
 }
 
-// warmBrokers has a Kafka that has just started compile what it runs often, so that the first who is measured does not
-// pay for it.
+// warmBrokers warms up a Kafka that has just started, so that its JIT compilation does not slow down the first subject.
 func warmBrokers(ctx context.Context, s settings, b *brokers, note *progress) error {
 	if b.cluster == nil {
 		return nil

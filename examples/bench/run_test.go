@@ -124,7 +124,7 @@ func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, childrenOf(os.Getpid()))
 }
 
-// stranger is a program that is measured by its process id: here a floor that somebody else started.
+// The program is measured by its process id: here a floor that the test started.
 func TestAProcessThatRunsAlreadyIsMeasuredAndLeftAlone(t *testing.T) {
 	b, err := startBrokers(t.Context(), settings{})
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestAChildEndsWithItsParent(t *testing.T) {
 	select {
 	case <-p.exited:
 	case <-time.After(time.Minute):
-		t.Fatal("it goes on")
+		t.Fatal("the child still runs")
 	}
 	require.NoError(t, p.err)
 	require.ErrorIs(t, p.running(), errEnded)
@@ -191,5 +191,5 @@ func TestOrdersThatAreNoneAreRefused(t *testing.T) {
 	require.ErrorContains(t, child(`{"kind":"x"}`, strings.NewReader(""), io.Discard), `"x"`)
 	var out bytes.Buffer
 	obey(strings.NewReader("dance\n"), &answers{to: &out})
-	require.Equal(t, "error what is dance\n", out.String())
+	require.Equal(t, "error unknown command: dance\n", out.String())
 }

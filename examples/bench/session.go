@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stage is what a session waits for.
+// stage is the record that a session waits for.
 type stage uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	answering       // the output
 )
 
-// session is one conversation: how far its turn is, and what must come next.
+// session is one conversation: the state of its turn, and the record that must follow.
 type session struct {
 	number    int
 	name      string
@@ -42,7 +42,7 @@ type session struct {
 	base    int // bytes of the past: a prefix of the history's elements
 }
 
-// digest is what a history must be, without keeping it.
+// digest stands for the expected bytes of a history.
 type digest struct {
 	length int
 	sum    uint64
@@ -98,7 +98,7 @@ func (b *book) digest(contents ...[]byte) digest {
 	return digest{length: n, sum: h.Sum64()}
 }
 
-// message begins a turn with so many tool calls a step; a plain one only gives the session its past.
+// message begins a turn with calls tool calls per step. A plain turn only gives the session its past.
 func (b *book) message(s *session, calls int, plain bool, began time.Time, now string) []byte {
 	s.turn++
 	s.stage, s.calls, s.plain, s.began = asked, calls, plain, began
@@ -108,7 +108,7 @@ func (b *book) message(s *session, calls int, plain bool, began time.Time, now s
 	return appendMessage(nil, s, content, now)
 }
 
-// request answers a think-request: with calls at first, then with the answer. Nil: it asks for nothing new.
+// request answers a think-request, first with tool calls, then with the answer. It returns nil for a repeat or a fault.
 func (b *book) request(s *session, value []byte, now string) []byte {
 	r, ok := readRequest(value)
 	switch {
@@ -155,8 +155,8 @@ func (b *book) respond(s *session, r request, now string) []byte {
 	return appendResponse(make([]byte, 0, out.size()), s, out, now)
 }
 
-// toolsBefore are the messages that tell a turn with tools from a plain one. They stand in the past, so that the first
-// turn of a session finds a history as long as any later one does, however many sessions there are.
+// toolsBefore are the messages by which a turn with tools differs from a plain one. They are part of the past, so that
+// the first turn of a session has a history of the same length as all later ones.
 func (b *book) toolsBefore(s *session, now string) []byte {
 	calls := len(s.seen)
 	if calls == 0 {
@@ -177,7 +177,7 @@ func (b *book) toolsBefore(s *session, now string) []byte {
 	return appendToolMessage(said, s.key, entries, results, calls, now)
 }
 
-// appendAnswer is what the model says in the end, as JSON.
+// appendAnswer appends the final text of the model, as JSON.
 func appendAnswer(dst []byte, s *session) []byte {
 	dst = append(dst, `"Berth N4 is free at 18:00 and until noon of the day after, captain. Answer `...)
 	dst = append(dst, s.name...)
@@ -186,7 +186,7 @@ func appendAnswer(dst []byte, s *session) []byte {
 	return append(dst, '"')
 }
 
-// results judges a tool message: every call one result, and the tool's own.
+// results checks a tool message: every call has one result, which is that of its tool.
 func (b *book) results(s *session, latest []byte) bool {
 	if s.open > 0 {
 		b.faults.add("tool results", s, "the model is asked before all calls were handed out")
@@ -221,7 +221,7 @@ func cut(value []byte, from, to string) ([]byte, bool) {
 	return value, ok
 }
 
-// call does the work of a tool call. Nil: it was done before, or nobody asked for it.
+// call executes a tool call. It returns nil for a repeat or an unknown call.
 func (b *book) call(s *session, value []byte, now string) []byte {
 	id, ok := text(value, `"tool_use_id":"`)
 	if !ok {
@@ -244,7 +244,7 @@ func (b *book) call(s *session, value []byte, now string) []byte {
 	return appendResult(nil, s, id, s.calls, b.said, now)
 }
 
-// output ends a turn. False: it ended none.
+// output ends a turn. It returns false if the output belongs to no open turn.
 func (b *book) output(s *session, value []byte) bool {
 	b.scratch = appendAnswer(append(b.scratch[:0], `"content":`...), s)
 	switch {
@@ -263,8 +263,8 @@ func (b *book) output(s *session, value []byte) bool {
 	return true
 }
 
-// id judges the id of a record that was used, "{turn}/...": records of one turn share its first part, and no two are
-// the same. Programs without ids are left alone.
+// id checks the id of a used record, "{turn}/...": records of one turn have the same first part, and all ids differ.
+// Records without ids are not checked.
 func (b *book) id(s *session, id []byte) {
 	if b.headers == 0 {
 		b.headers = 'n'

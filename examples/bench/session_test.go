@@ -13,7 +13,7 @@ import (
 
 const now = "2026-06-20T08:15:03.120Z"
 
-// sound is a processor that does what it should, one session's.
+// sound is a correct processor of one session.
 type sound struct {
 	t       *testing.T
 	b       *book

@@ -56,32 +56,31 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(notes)
-	brokers := f.String("brokers", "", "where to bootstrap from; none: a broker is started")
-	f.BoolVar(&s.kafka, "kafka", false, "the broker that is started is a real Kafka (needs Java 17)")
-	f.StringVar(&s.agent, "agent", "", "agent whose topics are used; none: new ones, deleted in the end")
-	f.IntVar(&s.pid, "pid", 0, "process of a processor that runs already")
+	brokers := f.String("brokers", "", "bootstrap addresses; default: start a broker")
+	f.BoolVar(&s.kafka, "kafka", false, "start a real Kafka (needs Java 17)")
+	f.StringVar(&s.agent, "agent", "", "agent whose topics are used; default: new topics, which are deleted at the end")
+	f.IntVar(&s.pid, "pid", 0, "process id of a running processor")
 	f.StringVar(&s.command, "command", "", "program to measure; it gets AGENT_NAME, KAFKA_BOOTSTRAP_SERVERS, "+
 		"PROCESSING_GUARANTEE, KAFKA_STATE_DIR and KAFKA_GROUP_INSTANCE_ID")
-	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history a session, 0 or at least %d", smallPast))
-	f.IntVar(&s.one.Partitions, "partitions", 4, "of topics that are created")
-	f.IntVar(&s.one.Tools, "tools", 2, "calls a step")
-	f.IntVar(&s.one.Steps, "steps", 1, "steps a turn: how many responses ask for tools")
-	f.IntVar(&s.one.Said, "said", 0, "bytes of text in the result of a tool; 0: a sentence")
+	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history per session, 0 or at least %d", smallPast))
+	f.IntVar(&s.one.Partitions, "partitions", 4, "partitions of topics that are created")
+	f.IntVar(&s.one.Tools, "tools", 2, "tool calls per step")
+	f.IntVar(&s.one.Steps, "steps", 1, "steps per turn: the number of responses with tool calls")
+	f.IntVar(&s.one.Said, "said", 0, "bytes of text in the result of a tool; 0: one sentence")
 	f.IntVar(&s.one.Sessions, "sessions", 1000, "distinct sessions")
 	f.IntVar(&s.one.Instances, "instances", 1, "processes of the processor")
-	f.IntVar(&s.one.Concurrency, "concurrency", 100, "turns open at a time, each of another session")
-	f.Float64Var(&s.one.Rate, "rate", 0, "turns a second that begin, whatever ends; 0: -concurrency says")
+	f.IntVar(&s.one.Concurrency, "concurrency", 100, "turns open at a time, each of a different session")
+	f.Float64Var(&s.one.Rate, "rate", 0, "turns per second to begin, whether or not others end; 0: -concurrency limits them")
 	f.StringVar(&s.one.Guarantee, "guarantee", string(processors.AtLeastOnce), "at_least_once, exactly_once or both")
 	f.StringVar(&s.one.Storage, "storage", "leveldb", "leveldb or memory")
-	f.IntVar(&s.one.Stored, "stored", 0, "sessions that the table has beside those that are played; "+
-		"the time to recover them is measured")
-	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: -duration says")
-	f.DurationVar(&s.duration, "duration", 10*time.Second, "how long turns begin that are measured")
-	f.IntVar(&s.warmup, "warmup", 2000, "turns ahead of those that are measured")
-	f.IntVar(&s.alone, "alone", 500, "turns asked one at a time, in the end")
-	f.DurationVar(&s.stall, "timeout", time.Minute, "how long nothing may come while turns are open")
-	f.BoolVar(&s.repeats, "repeats", false, "repeats break no promise")
-	f.BoolVar(&s.floor, "floor", false, "measure the floor too, and print ratios to it")
+	f.IntVar(&s.one.Stored, "stored", 0, "further sessions in the table; the time to recover them is measured")
+	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: as many as begin within -duration")
+	f.DurationVar(&s.duration, "duration", 10*time.Second, "how long the measured phase begins turns")
+	f.IntVar(&s.warmup, "warmup", 2000, "turns before the measured phase")
+	f.IntVar(&s.alone, "alone", 500, "turns that run one at a time, at the end")
+	f.DurationVar(&s.stall, "timeout", time.Minute, "fail if no record arrives for this long while turns are open")
+	f.BoolVar(&s.repeats, "repeats", false, "allow repeats")
+	f.BoolVar(&s.floor, "floor", false, "also measure the floor, and print ratios to it")
 	f.StringVar(&s.sweep, "sweep", "", "table: three histories, both guarantees, the floor; growth: stored sessions and instances; "+
 		"all: each dimension too")
 	f.StringVar(&s.json, "json", "", "file to write the figures to")
@@ -102,7 +101,7 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	return s, nil
 }
 
-// check names all that is wrong.
+// check returns an error that lists all invalid settings.
 func (s settings) check(rest []string) error {
 	var errs []error
 	wrong := func(is bool, format string, args ...any) {

@@ -14,10 +14,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// storedWait is how long a processor may read its table.
+// storedWait bounds the time in which a processor reads its table.
 const storedWait = 10 * time.Minute
 
-// fill writes the rows of sessions that nobody talks to any more into the group's table, as the processor would have.
+// fill writes rows of idle sessions to the group's table, as the processor would have written them.
 func (t *trial) fill(ctx context.Context) error {
 	catalog, err := topics.For(t.agent)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t *trial) fill(ctx context.Context) error {
 	return nil
 }
 
-// storedRow is what a short conversation leaves.
+// storedRow is the row of a short conversation.
 func storedRow() *turn.State {
 	message := `{"role":"user","content":"` + strings.Repeat("berth nine ", 20) + `"}`
 	return &turn.State{
@@ -65,7 +65,8 @@ func storedRow() *turn.State {
 	}
 }
 
-// recover measures how long the processor reads its table, without a store and with one, and leaves it running.
+// recover measures how long the processor needs to recover its table, without a local store and with one, and leaves it
+// running.
 func (t *trial) recover(ctx context.Context) (fresh, again time.Duration, err error) {
 	began := time.Now()
 	if err := t.start(ctx); err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "github.com/turntable-streams/turntable/processors"
 
-// step is a scenario, with who is measured in it.
+// step is a scenario and the subjects that are measured in it.
 type step struct {
 	scenario
 	subjects   []string
@@ -11,7 +11,7 @@ type step struct {
 
 var bothGuarantees = []string{string(processors.AtLeastOnce), string(processors.ExactlyOnce)}
 
-// steps are what the flags ask for.
+// steps returns the scenarios that the flags select.
 func (s settings) steps() []step {
 	switch s.sweep {
 	case "table":
@@ -42,7 +42,7 @@ func (s settings) subject() string {
 	}
 }
 
-// table is what the README shows: three histories, both guarantees, the floor and stock Goka.
+// table returns the scenarios of the README: three histories, both guarantees, the floor and stock Goka.
 func (s settings) table() []step {
 	var out []step
 	for _, history := range []int{0, 10 << 10, 100 << 10} {
@@ -59,7 +59,7 @@ func (s settings) table() []step {
 	return out
 }
 
-// growth is what more of everything costs: a table of a million, and a second instance for the same partitions.
+// growth returns scenarios with a table of a million sessions, and with a second instance for the same partitions.
 func (s settings) growth() []step {
 	var out []step
 	for _, change := range []func(*scenario){
@@ -74,10 +74,10 @@ func (s settings) growth() []step {
 	return out
 }
 
-// longTurn is that of an agent which works on: its conversation grows by some 70 KB within the turn.
+// longTurn is a turn of many steps, within which the conversation grows by about 70 KB.
 func longTurn(at *scenario) { at.Steps, at.Tools, at.Said = 5, 3, 2000 }
 
-// dimensions change one thing of the scenario that the flags describe at a time. Histories and guarantees are in table.
+// dimensions returns scenarios that each change one setting of the flags. Histories and guarantees are in table.
 func (s settings) dimensions() []step {
 	var out []step
 	with := func(change func(*scenario)) {

@@ -7,12 +7,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// phase is what is asked: so many turns, or turns for so long.
+// phase is a number of turns, or turns that begin within a duration.
 type phase struct {
 	turns       int
 	duration    time.Duration
 	concurrency int
-	rate        float64 // turns a second that begin, whatever ends; 0: closed loop
+	rate        float64 // turns per second to begin, whether or not others end; 0: closed loop
 	tools       int
 	plain       bool // turns that give each session its past
 }
@@ -36,8 +36,8 @@ func newTally(p phase, now time.Time) *tally {
 	return &tally{phase: p, start: now, last: now, latency: hdrhistogram.New(1, time.Hour.Microseconds(), 3)}
 }
 
-// next is when the next turn is to begin. In an open loop that can be long ago: a turn that could not begin when it
-// should is late by that, and its latency says so.
+// next returns when the next turn should begin. In an open loop that can be in the past: the latency of a turn that
+// begins late includes the delay.
 func (t *tally) next(now time.Time) (time.Time, bool) {
 	due := now
 	if t.rate > 0 {
@@ -49,7 +49,7 @@ func (t *tally) next(now time.Time) (time.Time, bool) {
 	return due, true
 }
 
-// over says that no turn begins any more.
+// over reports whether no further turn begins.
 func (t *tally) over(now time.Time) bool {
 	_, more := t.next(now)
 	return !more

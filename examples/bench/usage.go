@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// usage is what a process has used so far, as Linux tells it; elsewhere there is none.
+// usage is the CPU time and memory that a process has used so far. It is available on Linux only.
 type usage struct {
 	cpu            time.Duration
 	resident, peak int64 // bytes
@@ -28,7 +28,7 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return usage{}, fmt.Errorf("bench: no memory of a process: %w", err)
 	}
-	// The name of the program, in brackets, can hold anything.
+	// The name of the program, in parentheses, can contain any character.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 13 {
 		return usage{}, fmt.Errorf("bench: %s/stat has %d fields", dir, len(fields))
@@ -57,7 +57,7 @@ func kilobytes(status []byte, name string) int64 {
 	return n << 10
 }
 
-// usageOfAll adds up. False: the system does not tell.
+// usageOfAll returns the sum over all processes, or false if the system does not report it.
 func usageOfAll(ps []*process) (usage, bool) {
 	var all usage
 	for _, p := range ps {

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// The records a player writes and reads, as bytes. Nothing is decoded: what is looked for stands at a known place,
-// since the fields of the wire format have a fixed order, and a quote inside a JSON string is always escaped.
+// The records that a player writes and reads, as bytes. Nothing is decoded: each field has a known place, because the
+// fields of the wire format have a fixed order and a quote inside a JSON string is always escaped.
 
 // request is what a think-request says: raw JSON, parts of the record.
 type request struct{ history, latest []byte }
 
-// headLength bounds where the small fields ahead of a record's big one can stand.
+// headLength is the maximum length of the small fields before a record's large one.
 const headLength = 2048
 
 func readRequest(value []byte) (request, bool) {
@@ -26,8 +26,8 @@ func readRequest(value []byte) (request, bool) {
 	return request{history: history, latest: rest[:end]}, true
 }
 
-// bigField parts a record around its one long field: the first such name, up to the last place where the next field can
-// begin. It reads both ends and not what is between.
+// bigField splits a record around its long field, from the first occurrence of its name to the last occurrence of the
+// next field. It does not read the bytes between.
 func bigField(value []byte, name, next string) (field, rest []byte, ok bool) {
 	start := bytes.Index(value[:min(len(value), headLength)], []byte(name))
 	end := bytes.LastIndex(value, []byte(next))
@@ -138,7 +138,7 @@ func appendToolUses(dst []byte, s *session, calls int, now string) []byte {
 	return append(dst, ']')
 }
 
-// appendResult answers a call with what names the call, so that a result in the wrong place is seen.
+// appendResult appends the result of a call, which contains the call's id, so that a misplaced result is detected.
 func appendResult(dst []byte, s *session, id []byte, calls int, said, now string) []byte {
 	dst = append(dst, `{"session_id":"`...)
 	dst = append(dst, s.name...)
@@ -156,7 +156,7 @@ func appendResult(dst []byte, s *session, id []byte, calls int, said, now string
 	return append(dst, `"}`...)
 }
 
-// response is a think-response to be written.
+// response is a think-response to write.
 type response struct {
 	previous   [][]byte // elements, joined by splice
 	latest     []byte

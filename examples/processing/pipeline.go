@@ -31,8 +31,8 @@ type pipeline struct {
 	listeners []net.Listener // those of servers that never started are closed here
 }
 
-// build creates the parts that the settings enable, and binds the ports. The caller closes the pipeline, also after an
-// error.
+// build creates the parts that the settings enable, and binds the ports. The caller closes the pipeline. After
+// an error there is nothing to close.
 func build(s settings, logger *zap.Logger) (*pipeline, error) {
 	p := &pipeline{settings: s, logger: logger}
 	var err error
