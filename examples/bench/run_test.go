@@ -125,7 +125,7 @@ func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 }
 
 // The program is measured by its process id: here a floor that the test started.
-func TestAProcessThatRunsAlreadyIsMeasuredAndLeftAlone(t *testing.T) {
+func TestARunningProcessIsMeasuredAndNotStopped(t *testing.T) {
 	b, err := startBrokers(t.Context(), settings{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.end()) }()
@@ -186,8 +186,8 @@ func TestAChildThatDoesNotEndIsKilled(t *testing.T) {
 	require.ErrorContains(t, p.running(), "has ended")
 }
 
-func TestOrdersThatAreNoneAreRefused(t *testing.T) {
-	require.ErrorContains(t, child(`{`, strings.NewReader(""), io.Discard), "orders")
+func TestUnknownCommandsAndConfigurationsOfAChildAreRejected(t *testing.T) {
+	require.ErrorContains(t, child(`{`, strings.NewReader(""), io.Discard), "configuration of a child")
 	require.ErrorContains(t, child(`{"kind":"x"}`, strings.NewReader(""), io.Discard), `"x"`)
 	var out bytes.Buffer
 	obey(strings.NewReader("dance\n"), &answers{to: &out})

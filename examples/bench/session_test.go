@@ -92,7 +92,7 @@ func (p *sound) turn(calls int) {
 	require.True(p.t, p.b.output(p.s, p.output()))
 }
 
-func TestSoundTurnsBreakNothing(t *testing.T) {
+func TestCorrectTurnsBreakNoPromise(t *testing.T) {
 	for _, history := range []int{0, smallPast, 10 << 10} {
 		p := newSound(t, history, 3)
 		p.ask(0, true)
@@ -111,7 +111,7 @@ func TestSoundTurnsBreakNothing(t *testing.T) {
 }
 
 // The conversation grows with every step, and by what the tools say; the next turn begins where this one did.
-func TestTurnsOfSeveralStepsBreakNothing(t *testing.T) {
+func TestTurnsOfSeveralStepsBreakNoPromise(t *testing.T) {
 	p := newSound(t, 10<<10, 3)
 	p.b.steps, p.b.said = 4, strings.Repeat("N4 ", 1000)
 	p.ask(0, true)
@@ -146,7 +146,7 @@ func atOutput(t *testing.T) *sound {
 	return p
 }
 
-func TestBrokenPromisesAreSeen(t *testing.T) {
+func TestBrokenPromisesAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		broken func(t *testing.T) *sound
 		want   string

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFlagsThatContradictAreRefused(t *testing.T) {
+func TestContradictoryFlagsAreRejected(t *testing.T) {
 	for args, want := range map[string]string{
 		"-history 100":                "-history 100",
 		"-partitions 0":               "at least 1",

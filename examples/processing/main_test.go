@@ -120,7 +120,7 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 	require.NoError(t, p.Wait(), "SIGTERM ends it with 0")
 }
 
-func TestBadEnvironmentIsRefusedByName(t *testing.T) {
+func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 	for want, env := range map[string][]string{
 		"AGENT_NAME":                     {},
 		"MEMOIR_ENABLED":                 {"AGENT_NAME=a", "MEMOIR_ENABLED=True"},

@@ -39,7 +39,7 @@ func TestExpressionHasItsValue(t *testing.T) {
 	}
 }
 
-func TestBadExpressionIsRefused(t *testing.T) {
+func TestInvalidExpressionIsRejected(t *testing.T) {
 	for _, expression := range []string{
 		"", " ", "1 +", "(1", "1)", "1 2", "1..2", ".", "a", "1 / 0", "1 % 0", "0 ^ -1", "2 ^ 0.5", "9 ^ 9 ^ 9",
 		"7 ^ 9999999999999999999999", "1 + ×", strings.Repeat("(", 500) + "1" + strings.Repeat(")", 500),

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
 
-func TestKilledRunGoesOnWhereItWas(t *testing.T) {
+func TestKilledRunContinuesItsSession(t *testing.T) {
 	for _, when := range []string{
 		"orchestrator-message-input", "orchestrator-tool-use-result", "worker-message-output", "summary",
 	} {

@@ -55,7 +55,7 @@ func TestToolLeavesTheDispatcherItsCalls(t *testing.T) {
 	require.Empty(t, answers)
 }
 
-func TestWhatNoRoleCanAnswerIsRefused(t *testing.T) {
+func TestRecordsThatNoRoleCanAnswerAreRejected(t *testing.T) {
 	_, err := tools("a", noon).answer(toolUseRecord("telepathy", `{}`))
 	require.ErrorContains(t, err, "telepathy")
 	_, err = tools("a", noon).answer(&kgo.Record{Value: []byte("{")})
@@ -98,7 +98,7 @@ func TestDelegatedTaskComesBackAsToolResult(t *testing.T) {
 	}
 }
 
-func TestOutputWithoutRouteIsNobodysResult(t *testing.T) {
+func TestOutputWithoutRouteGivesNoToolResult(t *testing.T) {
 	for _, out := range []string{`{"content":"x"}`, `{"content":"x","reply_to":{"callbackService":"web"}}`} {
 		results, err := deliver("b", noon).answer(&kgo.Record{Value: []byte(out)})
 		require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestModelCarriesTheConversationThrough(t *testing.T) {
 	require.Contains(t, string(final[0].Value), `"tool_uses":null,"end_turn":true`)
 }
 
-func TestRoleDeadLettersAndGoesOn(t *testing.T) {
+func TestRoleDeadLettersAndContinues(t *testing.T) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, broker.Close()) })

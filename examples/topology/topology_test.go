@@ -84,7 +84,7 @@ func TestFurtherQuestionsReadTheHistory(t *testing.T) {
 	require.Contains(t, answers[4][1], "You have asked 5 so far.")
 }
 
-func TestInterruptEndsInPeace(t *testing.T) {
+func TestInterruptEndsWithoutAnError(t *testing.T) {
 	ctx, interrupt := context.WithCancel(deadline(t))
 	in, typed := io.Pipe()
 	defer typed.Close()

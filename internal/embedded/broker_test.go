@@ -98,7 +98,7 @@ func TestDirectoryBelongsToOneBroker(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-func TestDirectoryThatCannotBeIsNamed(t *testing.T) {
+func TestDirectoryThatCannotBeCreatedIsNamed(t *testing.T) {
 	file := t.TempDir() + "/file"
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := embedded.Start(embedded.WithDirectory(file))

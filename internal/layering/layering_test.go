@@ -168,7 +168,7 @@ var confined = []struct {
 	{module + "/internal/embedded", []string{"internal/testing/testbroker", "examples/"}},
 }
 
-func TestWhatIsConfinedIsImportedNowhereElse(t *testing.T) {
+func TestConfinedPackagesAreImportedNowhereElse(t *testing.T) {
 	var strays []string
 	for _, p := range packages(t) {
 		for _, c := range confined {

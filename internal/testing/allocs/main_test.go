@@ -46,14 +46,14 @@ func TestABenchmarkThatIsMissingFails(t *testing.T) {
 	require.ErrorContains(t, err, "BenchmarkGone was not run")
 }
 
-func TestABaselineIsWrittenAnew(t *testing.T) {
+func TestTheBaselineIsUpdated(t *testing.T) {
 	after, err := guard(t, "example.com/a BenchmarkTwo 9\nexample.com/a BenchmarkGone 1\n", true)
 	require.NoError(t, err)
 	require.Contains(t, after, "example.com/a BenchmarkTwo 4\n")
 	require.Contains(t, after, "example.com/a BenchmarkGone 1\n")
 }
 
-func TestABaselineThatSaysNothingIsRefused(t *testing.T) {
+func TestAnEmptyOrInvalidBaselineIsRejected(t *testing.T) {
 	for _, bad := range []string{"", "# nothing\n", "a b\n", "a b c\n"} {
 		_, err := parseBaseline(bad)
 		require.Error(t, err, bad)

@@ -48,7 +48,7 @@ func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, read(ctx, t, c.Bootstrap(), "kept", 2))
 }
 
-func TestPausedBrokerAnswersOnceItGoesOn(t *testing.T) {
+func TestPausedBrokerAnswersAfterItResumes(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	c := kafkatest.New(t, kafkatest.Options{})
 	client := dial(t, c.Bootstrap())

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSweepRemovesOnlyWhatNobodyHas(t *testing.T) {
+func TestSweepRemovesOnlyUnusedDirectories(t *testing.T) {
 	root := t.TempDir()
 	abandoned, busy := nodeIn(t, root, dirPrefix+"abandoned"), nodeIn(t, root, dirPrefix+"busy")
 	foreign := nodeIn(t, root, "else")

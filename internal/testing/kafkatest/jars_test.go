@@ -66,7 +66,7 @@ func TestFetchWithoutMavenNamesMaven(t *testing.T) {
 	require.ErrorContains(t, err, "mvn")
 }
 
-func TestFetchThatBreaksOffLeavesNoJars(t *testing.T) {
+func TestInterruptedFetchLeavesNoJars(t *testing.T) {
 	runs := maven(t, copies+"\necho registry says no; exit 1")
 	_, err := Fetch(t.Context())
 	require.ErrorIs(t, err, ErrJars)

@@ -61,7 +61,7 @@ func TestJavaThatDoesNotRunIsQuoted(t *testing.T) {
 	require.ErrorContains(t, err, "no Java Runtime here")
 }
 
-func TestOtherClusterSizesAreRefused(t *testing.T) {
+func TestOtherClusterSizesAreRejected(t *testing.T) {
 	for _, nodes := range []int{-1, 2, 4} {
 		_, err := Start(t.Context(), Options{Nodes: nodes})
 		require.ErrorContains(t, err, "1 or 3 nodes")

@@ -19,7 +19,7 @@ func TestReservedPortsDiffer(t *testing.T) {
 	}
 }
 
-func TestPortIsRefusedWhileReservedOrInUse(t *testing.T) {
+func TestPortIsRejectedWhileReservedOrInUse(t *testing.T) {
 	bare(t)
 	p, err := reservePort()
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ func TestSharedWithoutMainSaysSo(t *testing.T) {
 	require.ErrorContains(t, err, "kafkatest.Main")
 }
 
-func TestSharedThatFailedFailsAlways(t *testing.T) {
+func TestSharedFailsAgainAfterAFailedStart(t *testing.T) {
 	bare(t)
 	t.Setenv(EnvBootstrap, "")
 	var s shared

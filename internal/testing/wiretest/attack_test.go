@@ -101,7 +101,7 @@ const (
 	flawLetterBytes    flaw = "cuts dead letters"
 )
 
-func TestEveryFlawOfAPipelineIsFound(t *testing.T) {
+func TestEveryFlawOfAPipelineIsReported(t *testing.T) {
 	cases := []struct {
 		flaw  flaw
 		theme Theme

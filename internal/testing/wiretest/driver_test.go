@@ -41,7 +41,7 @@ func enriched(p Plan) *kgo.Record {
 	}
 }
 
-func TestAModelAnswersARecordAlikeEveryTime(t *testing.T) {
+func TestAModelGivesARedeliveredRecordTheSameAnswer(t *testing.T) {
 	names := NamesOf("agent")
 	for _, q := range []Quirk{
 		QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkCamel, QuirkLegacy, QuirkNoEcho, QuirkShortEcho, QuirkBlocks,
@@ -79,7 +79,7 @@ func TestAModelFindsItsPlaceInTheConversation(t *testing.T) {
 	require.Equal(t, 1, next.Step)
 }
 
-func TestToolsAnswerACallAlikeEveryTime(t *testing.T) {
+func TestToolsGiveARedeliveredCallTheSameAnswer(t *testing.T) {
 	for _, d := range []Deed{
 		DeedOK, DeedTwice, DeedAgain, DeedLate, DeedForeign, DeedEarly, DeedError, DeedFail, DeedText, DeedList, DeedNumber,
 		DeedNull, DeedLong, DeedHuge, DeedCount, DeedNames, DeedElsewhere, DeedJunk,
@@ -152,7 +152,7 @@ func TestEveryInputHasItsMalformedRecords(t *testing.T) {
 	}
 }
 
-func TestLateRecordsAreHeldUpToALimit(t *testing.T) {
+func TestLateRecordsAreDelayedUpToALimit(t *testing.T) {
 	b := newBacklog(2)
 	one := func(v string) late { return late{record: Record{Value: []byte(v)}} }
 	for _, v := range []string{"a", "b"} {

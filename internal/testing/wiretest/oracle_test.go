@@ -144,7 +144,7 @@ func TestRepeatByIDOfAUsedRecordIsNotLost(t *testing.T) {
 	require.Equal(t, []Coord{at("think", 2), at("think", 3), at("result", 2), at("result", 3)}, lost)
 }
 
-func TestWhatIsDeadMustHaveNoEffect(t *testing.T) {
+func TestDeadLetteredRecordMustHaveNoEffect(t *testing.T) {
 	at := Coord{Topic: "agent-tool-use-result", Offset: 3}
 	b := newBook(NamesOf("agent"), false)
 	b.sources[at] = &source{at: at}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestShapesAreThoseOfTheContract(t *testing.T) {
+func TestShapesAreThoseOfTheWireFormat(t *testing.T) {
 	const good = `{"session_id":"s","user_id":"u","content":"x","input_tokens":1,"output_tokens":2,"cost":1.2E-4,` +
 		`"source_agent":"agent-1","reply_to":{"a": null},"timestamp":"2026-06-20T08:15:03Z"}`
 	require.Empty(t, misshapen([]byte(good), outputShape))
@@ -39,7 +39,7 @@ func TestInstantsAreThoseOfJava(t *testing.T) {
 	}
 }
 
-func TestObjectsAreSplitAsTheyStand(t *testing.T) {
+func TestObjectsAreSplitWithoutChangingBytes(t *testing.T) {
 	ms, err := members([]byte(` { "a" : [1 , {"x":","}] , "b\u0063" : "}\"," , "d":null } `))
 	require.NoError(t, err)
 	require.Len(t, ms, 3)
@@ -56,7 +56,7 @@ func TestObjectsAreSplitAsTheyStand(t *testing.T) {
 	require.Empty(t, es)
 }
 
-func TestKeysLiveWhereJavaPutsThem(t *testing.T) {
+func TestKeysArePartitionedAsInJava(t *testing.T) {
 	// Hashes of Kafka's own test of murmur2.
 	for key, hash := range map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
