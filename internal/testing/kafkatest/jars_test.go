@@ -27,7 +27,7 @@ func TestVersionComesFromThePom(t *testing.T) {
 }
 
 func TestDockersKafkaIsTheSameVersion(t *testing.T) {
-	compose, err := os.ReadFile("../../compose.yaml")
+	compose, err := os.ReadFile("../../../compose.yaml")
 	require.NoError(t, err)
 	require.Contains(t, string(compose), "image: apache/kafka:"+Version()+"\n")
 }
