@@ -62,7 +62,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	require.Empty(t, opts, "blank is unset")
 }
 
-func TestInvalidVariablesAreRejectedByName(t *testing.T) {
+func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"THINK_TIMEOUT_MS": "0", "ASYNC_TOOL_TIMEOUT_MS": "-1", "TOOL_AGG_TOMBSTONE_TTL_MS": "soon",
 		"REPLY_TO_STATE_TTL_MS": "99999999999999999999", "KAFKA_MAX_REQUEST_SIZE": "12",
