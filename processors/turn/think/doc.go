@@ -1,37 +1,37 @@
-// Package think runs the model of an agent: it takes the steps of turns from enriched-message-input, asks a model, and
-// writes what it said to think-request-response.
+// Package think runs the model of an agent. It reads the steps of turns from enriched-message-input, calls a model for
+// each, and writes the response to think-request-response.
 //
 //	{agent}-enriched-message-input --> Worker --> Model --> {agent}-think-request-response
 //	                                     |
-//	                                     +--> {agent}-think-dlq, where the model failed
+//	                                     +--> {agent}-think-dlq, if the model failed
 //
-// # What it promises
+// # Guarantees
 //
-// Every step gets a record: a response, or a failure, which ends the turn in an error output. Nothing is dropped in
-// silence. Steps are taken at least once: after a crash of the worker the model can be asked again for the same step, and
-// the turn takes the first response.
+// The worker writes a record for every step: a response, or a failure, which ends the turn with an error output. No step
+// is dropped silently. Steps are processed at least once: after a crash of the worker, the model can be called again for
+// the same step, and the turn takes the first response.
 //
 // A step is repeated, with the same turntable.id, when the turn crashes between the acknowledgement of the step's record
-// and the write of its own row; the response may have been read, and rejected, before the turn knew the step again. So
-// the worker answers every repeat:
+// and the write of its own row; the turn may have read and rejected the response before it opened the step again.
+// So the worker answers every repeat:
 //
-//   - A settled step is not asked again. Its record, a response or a failure, is published again: the same bytes, the
-//     same headers.
-//   - A step that is still with the model is not asked a second time. The repeat waits, and the record is published for
-//     it too.
-//   - A step whose record is no longer in memory is asked again. That is so after a restart, in another worker that the
-//     partition has moved to, and beyond the bounds of WithRemembered (24 hours, 10,000 records, 64 MiB). The response
-//     has the same turntable.id, but may say something else; the turn takes one of the two and dead-letters the other.
+//   - A settled step does not call the model again. Its record, a response or a failure, is published again with the
+//     same bytes and headers.
+//   - While the model is still working on the step, the repeat waits. The record is then published for it too.
+//   - If the record is no longer in memory, the model is called again. This happens after a restart, in another worker
+//     that the partition has moved to, and beyond the bounds of WithRemembered (24 hours, 10,000 records, 64 MiB). The
+//     new response has the same turntable.id but may differ in content; the turn takes one of the two and dead-letters
+//     the other.
 //
-// A model that has answered while the brokers are away is not asked again either: the response is kept until they are
-// back, also when the partition is taken away and returns meanwhile.
+// If the model answers while the brokers are unavailable, it is not called again either: the response is kept until they
+// are back, even if the partition is revoked and assigned again meanwhile.
 //
-// A slow model holds up no other session, as long as there is room (WithConcurrency, WithWindow), and never causes a
+// A slow model does not delay other sessions within the limits of WithConcurrency and WithWindow, and never causes a
 // rebalance.
 //
-// # What it writes
+// # Output records
 //
-// History and input pass through byte for byte, so that the next step reads what this one did. Text without calls is a
-// message for each block, with the text as content; with calls it is one message whose content are the blocks. The
-// session's cost is what it was and what this step cost. A model without prices has no cost of its own.
+// History and input are copied byte for byte, so that the next step reads the same history. A reply without calls becomes
+// one message for each text block, with the text as content. A reply with calls becomes one message with all blocks as
+// content. The session's cost is its previous cost plus the cost of this step. A reply without a cost adds nothing.
 package think

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// printer stands in for a processors.Publisher.
+// printer replaces a processors.Publisher.
 type printer struct{}
 
 func (printer) Publish(_ context.Context, records ...processors.Outbound) error {
@@ -36,7 +36,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// worker.Run(ctx, brokers) takes steps from the topic; here one is handed over.
+	// worker.Run(ctx, brokers) takes steps from the topic; here one is passed directly.
 	step := record(`{"session_id":"s","history":[],"latest_input":{"role":"user","content":"Which berth is free?"}}`)
 	step.Timestamp = time.Now()
 	if err := worker.Handle(context.Background(), step); err != nil {

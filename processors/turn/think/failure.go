@@ -13,15 +13,15 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// failure is the record of think-dlq for a step that failed, which ends its turn: the input as it came, with the reason
-// in headers.
+// failure returns the record of think-dlq for a failed step, which ends its turn. The value is the input unchanged; the
+// reason is in the headers.
 func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound {
-	reason := clipped(cause.Error())
-	w.rules.logger.Warn("step has failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
+	reason := truncated(cause.Error())
+	w.rules.logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	return processors.Outbound{
 		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key),
-		Value: bytes.Clone(r.Value), // it is remembered, and the consumer's batch must not be
+		Value: bytes.Clone(r.Value), // the record is remembered; a reference would keep the consumer's whole batch in memory
 		Headers: goka.Headers{
 			topics.HeaderID:                   []byte(keyOf(r) + "/failure"),
 			topics.HeaderErrorReason:          []byte(reason),
@@ -33,8 +33,8 @@ func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound 
 	}
 }
 
-// shorten replaces a response that does not fit into a record by a failure, and a failure that does not fit by one
-// without the history, and then by one without the input: the reason is what must not be lost.
+// shorten replaces a record that is too large. A response becomes a failure. A failure loses first the history, then the
+// input too, so that at least the reason is written.
 func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settled.Shorten {
 	inputs := []topics.Raw{in.LatestInput, nil}
 	return func(out processors.Outbound) (processors.Outbound, bool) {
@@ -53,7 +53,7 @@ func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settle
 	}
 }
 
-// maxReason bounds the reason of a failure, in bytes: beside a larger one nothing might fit into a record.
+// maxReason is the limit of a failure's reason, in bytes. A longer reason could make the record too large by itself.
 const maxReason = 4 << 10
 
-func clipped(reason string) string { return truncate.Text(reason, maxReason) }
+func truncated(reason string) string { return truncate.Text(reason, maxReason) }

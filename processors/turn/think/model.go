@@ -7,70 +7,71 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Model says something in a conversation.
+// Model produces the next reply of a conversation.
 type Model interface {
-	// Think answers a step. It is called from several goroutines, and returns soon after ctx ends: at the step's
-	// deadline, or when the worker stops or loses the partition; the step is then asked again, by whoever has it.
+	// Think answers a step. It is called from several goroutines. It must return soon after ctx ends. That is at the
+	// step's deadline, when the step fails, or when the worker stops or loses the partition; the step is then redelivered
+	// to the partition's next owner.
 	//
-	// An error ends the turn. Its text goes to think-dlq, to the log and to whoever asked, so it must quote neither the
-	// conversation nor a secret. Retries are the model's own affair, within ctx.
+	// An error ends the turn. Its text is written to think-dlq and to the log, and sent to the user, so it must quote
+	// neither the conversation nor a secret. The worker does not retry: Think does, within ctx.
 	Think(ctx context.Context, step Step) (Reply, error)
 }
 
-// Func is a Model that is a function.
+// Func adapts a function to Model.
 type Func func(ctx context.Context, step Step) (Reply, error)
 
 // Think implements Model.
 func (f Func) Think(ctx context.Context, step Step) (Reply, error) { return f(ctx, step) }
 
-// Step is what a model is asked.
+// Step is the input of a model call.
 type Step struct {
 	Agent     string
 	SessionID string
 	UserID    *string
 	// Messages are the conversation: the history, without null elements, and the input at its end.
 	Messages []topics.Message
-	// Memoir is what is known of the user from earlier sessions, "" for nothing.
+	// Memoir is what is remembered of the user from earlier sessions; empty if there is nothing.
 	Memoir string
-	// Cost is what the session cost so far, in dollars; nil at its first step.
+	// Cost is the cost of the session so far in dollars; nil at its first step.
 	Cost *float64
-	// Key names the step, the same whenever it is asked again.
+	// Key identifies the step. It is the same when the step is repeated.
 	Key string
-	// Deadline is when the turn stops waiting, by WithTimeout.
+	// Deadline is when the step fails, as set by WithTimeout.
 	Deadline time.Time
 }
 
-// Input is the message that the step is about: the user's, or the results of tools (role tool).
+// Input returns the message to answer: the user's, or the results of tools (role tool).
 func (s Step) Input() topics.Message { return s.Messages[len(s.Messages)-1] }
 
-// Reply is what a model said. Without calls it ends the turn.
+// Reply is the reply of a model. A reply without calls ends the turn.
 type Reply struct {
-	// Blocks are texts and calls in the order in which they were said. Texts that are blank are left out.
+	// Blocks are texts and calls in their order. Blank texts are omitted from the response.
 	Blocks []Block
-	// InputTokens and OutputTokens are those of this step.
+	// InputTokens and OutputTokens are the tokens that this step used.
 	InputTokens, OutputTokens int64
-	// Cost is that of this step in dollars, nil where it is not known.
+	// Cost is the cost of this step in dollars; nil if unknown.
 	Cost *float64
 }
 
-// Block is a text, or where Call is not nil a tool call.
+// Block is a tool call if Call is not nil, else a text.
 type Block struct {
 	Text string
 	Call *Call
 }
 
-// Call is a tool that the model asks for.
+// Call is a tool call that the model requests.
 type Call struct {
-	// ID is the tool_use_id, which the result will name; unique in the session.
+	// ID is the tool_use_id, by which the result refers to the call. It must be unique in the session.
 	ID    string
 	Name  string
 	Input topics.Raw // an object, or nil
 }
 
-// Say is a reply that is one text.
+// Say returns a reply with one text block.
 func Say(text string) Reply { return Reply{Blocks: []Block{{Text: text}}} }
 
-// Calls are the tools that a reply asks for.
+// Calls returns the tool calls of the reply, in order.
 func (r Reply) Calls() []Call {
 	var calls []Call
 	for _, b := range r.Blocks {

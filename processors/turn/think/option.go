@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 )
 
-// Option changes what New makes.
+// Option configures New.
 type Option func(*rules)
 
 type rules struct {
@@ -18,7 +18,7 @@ type rules struct {
 	concurrency int
 	window      int
 	timeout     time.Duration
-	drain       time.Duration // 0: that of processors.Consume
+	drain       time.Duration // 0: the default of processors.Consume
 	remembered  settled.Bounds
 	clock       processors.Clock
 	logger      *zap.Logger
@@ -31,91 +31,92 @@ const (
 	defaultTimeout     = 10 * time.Minute
 )
 
-func (r *rules) refuse(format string, args ...any) {
+func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithGroup names the consumer group (default "{agent}-think-consumer", that of FlightDeck's model workers).
+// WithGroup sets the consumer group (default "{agent}-think-consumer", the group of FlightDeck's model workers). It must
+// not be empty.
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {
-			r.refuse("WithGroup: empty name")
+			r.invalid("WithGroup: empty name")
 		}
 		r.group = group
 	}
 }
 
-// WithConcurrency sets how many steps the model is asked at a time (default 16).
+// WithConcurrency sets how many calls of the model run at a time (default 16, at least 1).
 func WithConcurrency(steps int) Option {
 	return func(r *rules) {
 		if steps < 1 {
-			r.refuse("WithConcurrency: %d, want at least 1", steps)
+			r.invalid("WithConcurrency: %d, want at least 1", steps)
 		}
 		r.concurrency = steps
 	}
 }
 
-// WithWindow sets how far reading may be ahead of the first step of a partition that is not answered (default 1000). A
-// crash can repeat as many.
+// WithWindow sets how many steps of a partition may be read from the first one that is not settled (default 1000, at
+// least 1). After a crash as many can be redelivered.
 func WithWindow(steps int) Option {
 	return func(r *rules) {
 		if steps < 1 {
-			r.refuse("WithWindow: %d, want at least 1", steps)
+			r.invalid("WithWindow: %d, want at least 1", steps)
 		}
 		r.window = steps
 	}
 }
 
-// WithTimeout sets how long after its record was written a step must be answered (default 10 minutes); it should be the
-// turn's think timeout, or less. A step that is older when it could begin fails.
+// WithTimeout sets how long after the timestamp of its record a step may be answered (default 10 minutes, at least a
+// millisecond). Use at most the turn's think timeout. A step that is already older fails without a call of the model.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
-			r.refuse("WithTimeout: %s, want at least a millisecond", d)
+			r.invalid("WithTimeout: %s, want at least a millisecond", d)
 		}
 		r.timeout = d
 	}
 }
 
-// WithDrain sets how long the model may go on when the worker stops or loses a partition (default 10 seconds, at most
-// 18).
+// WithDrain sets how long calls of the model may keep running after the worker stops or loses a partition (default 10
+// seconds, at most 18). It must be positive.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d <= 0 {
-			r.refuse("WithDrain: %s, want a positive time", d)
+			r.invalid("WithDrain: %s, want a positive time", d)
 		}
 		r.drain = d
 	}
 }
 
-// WithRemembered sets for how long, how many, and how many bytes of the records that settled a step are kept in memory, to
-// be published again when the step is repeated (default 24 hours, 10,000 and 64 MiB). The oldest are evicted first; a
-// record larger than bytes is not kept. A repeat whose record is no longer kept is asked again.
+// WithRemembered limits the records that are kept in memory, to be published again when their step is repeated, by age,
+// number and total bytes (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest records are evicted
+// first; a record larger than bytes is not kept. For a repeat whose record is no longer kept, the model is called again.
 func WithRemembered(age time.Duration, steps int, bytes int64) Option {
 	return func(r *rules) {
 		r.remembered = settled.Bounds{Age: age, Count: steps, Bytes: bytes}
 		if !r.remembered.Valid() {
-			r.refuse("WithRemembered: %v, %d, %d bytes, want positive bounds", age, steps, bytes)
+			r.invalid("WithRemembered: %v, %d, %d bytes, want positive bounds", age, steps, bytes)
 		}
 	}
 }
 
-// WithClock sets the clock of deadlines and timestamps (default: the system's).
+// WithClock sets the clock for deadlines and timestamps (default: the system clock). It must not be nil.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {
-			r.refuse("WithClock: nil")
+			r.invalid("WithClock: nil")
 			return
 		}
 		r.clock = c
 	}
 }
 
-// WithLogger sets the logger (default: none). Nothing of a conversation is logged.
+// WithLogger sets the logger (default: none). The content of conversations is not logged. It must not be nil.
 func WithLogger(l *zap.Logger) Option {
 	return func(r *rules) {
 		if l == nil {
-			r.refuse("WithLogger: nil")
+			r.invalid("WithLogger: nil")
 			return
 		}
 		r.logger = l

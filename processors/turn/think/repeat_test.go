@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// counted is a model that counts how often it is asked.
+// counted is a model that counts its calls.
 func counted(asked *atomic.Int64, model think.Func) think.Func {
 	return func(ctx context.Context, s think.Step) (think.Reply, error) {
 		asked.Add(1)
@@ -77,7 +77,7 @@ func TestRepeatOfASettledStepPublishesTheSameRecordAgain(t *testing.T) {
 	}
 }
 
-func TestRecordsWithoutIDsAreStepsOfTheirOwn(t *testing.T) {
+func TestRecordsWithoutIDsAreDifferentSteps(t *testing.T) {
 	var asked atomic.Int64
 	b := newBench(t, counted(&asked, saying("N4.")))
 	r := record(question)
@@ -87,7 +87,7 @@ func TestRecordsWithoutIDsAreStepsOfTheirOwn(t *testing.T) {
 	require.Equal(t, int64(2), asked.Load())
 }
 
-func TestRepeatWhileTheModelThinksWaitsForItsAnswer(t *testing.T) {
+func TestRepeatWaitsWhileTheModelIsWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		release := make(chan struct{})
@@ -104,14 +104,14 @@ func TestRepeatWhileTheModelThinksWaitsForItsAnswer(t *testing.T) {
 		close(release)
 		require.NoError(t, errors.Join(<-handled, <-handled))
 		require.Equal(t, int64(1), asked.Load())
-		// The answer may have been on its way before the repeat was written, so it is published behind the repeat too.
+		// The turn may have read the first response before it wrote the repeat, so a second one is published.
 		all := b.paper.all()
 		require.Len(t, all, 2)
 		require.Equal(t, all[0], all[1])
 	})
 }
 
-func TestRepeatTakesOverFromACallThatIsInterrupted(t *testing.T) {
+func TestRepeatCallsTheModelAfterAnInterruptedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
@@ -134,7 +134,7 @@ func TestRepeatTakesOverFromACallThatIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestStepThatIsNoLongerRememberedIsAskedAgainUnderTheSameID(t *testing.T) {
+func TestEvictedStepCallsTheModelAgainUnderTheSameID(t *testing.T) {
 	other := func(n int) processors.Inbound {
 		r := record(question)
 		r.Headers = []consume.Header{{Name: "turntable.id", Value: []byte{'o', byte('0' + n)}}}
@@ -166,7 +166,7 @@ func TestStepThatIsNoLongerRememberedIsAskedAgainUnderTheSameID(t *testing.T) {
 	}
 }
 
-func TestAnswerThatCouldNotBePublishedIsNotAskedForAgain(t *testing.T) {
+func TestUnpublishedResponseDoesNotCallTheModelAgain(t *testing.T) {
 	var asked atomic.Int64
 	b := newBench(t, counted(&asked, saying("N4.")))
 	b.paper.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }
@@ -177,9 +177,9 @@ func TestAnswerThatCouldNotBePublishedIsNotAskedForAgain(t *testing.T) {
 	require.Equal(t, int64(1), asked.Load())
 }
 
-// The turn is killed when the brokers have the step's record and not yet its row. The worker answers. The turn that
-// starts again reads its two inputs in either order.
-func TestTurnThatLostItsRowGetsTheAnswerOfItsFirstStep(t *testing.T) {
+// The turn is killed after the brokers have acknowledged the step's record, but not the row. The worker answers. The
+// restarted turn reads its two inputs in either order.
+func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 	for name, responseFirst := range map[string]bool{"message first": false, "response first": true} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -193,7 +193,7 @@ func TestTurnThatLostItsRowGetsTheAnswerOfItsFirstStep(t *testing.T) {
 			}
 			var row *turn.State
 			var outputs int
-			read := 0 // of what the worker has written
+			read := 0 // number of the worker's records that were read
 			apply := func(e turn.Event) {
 				out := turn.Apply(row, e, noon, turn.DefaultRules())
 				if out.Changed {

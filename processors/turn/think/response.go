@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// respond is the record of a reply: history and input as they came, and what the model added.
+// respond returns the response record of a reply: history and input unchanged, and what the model added.
 func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.ThinkResponse {
 	at := instant(now)
 	calls := r.Calls()
@@ -35,12 +35,12 @@ func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.T
 			TotalTools: int64(len(calls)), Timestamp: &at,
 		})
 	}
-	response.LastInputResponse = said(s, r, len(calls) > 0, at)
+	response.LastInputResponse = messagesOf(s, r, len(calls) > 0, at)
 	return response
 }
 
-// said is the messages of a reply: one of blocks where tools are called, else one a text.
-func said(s Step, r Reply, calls bool, at string) topics.Raw {
+// messagesOf returns the messages of a reply: one with all blocks if tools are called, else one for each text.
+func messagesOf(s Step, r Reply, calls bool, at string) topics.Raw {
 	role := "assistant"
 	message := func(content topics.Raw) topics.Raw {
 		return topics.EncodeMessage(topics.Message{
@@ -60,7 +60,7 @@ func said(s Step, r Reply, calls bool, at string) topics.Raw {
 	return bracketed(messages)
 }
 
-// blocks are the content of a message with tool calls, as Claude's API has it.
+// blocks returns the content of a message with tool calls, in the format of Claude's API.
 func blocks(all []Block) topics.Raw {
 	var parts []topics.Raw
 	for _, b := range all {
@@ -92,11 +92,11 @@ func bracketed(elements []topics.Raw) topics.Raw {
 }
 
 func quoted(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // what is no UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(b, text) // invalid UTF-8 is replaced
 	return b
 }
 
-// instant is a time as Java prints it: no fraction, or milliseconds.
+// instant formats a time as Java does: with milliseconds, or without a fraction if it has none.
 func instant(t time.Time) string {
 	t = t.UTC().Truncate(time.Millisecond)
 	if t.Nanosecond() == 0 {

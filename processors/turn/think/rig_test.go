@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC)
 
-// paper keeps what is published.
+// paper is a publisher that stores the records.
 type paper struct {
 	mu      sync.Mutex
 	records []processors.Outbound
@@ -44,7 +44,7 @@ func (p *paper) all() []processors.Outbound {
 	return append([]processors.Outbound(nil), p.records...)
 }
 
-// bench is a worker whose records are handed over.
+// bench is a worker without a consumer; tests pass the records.
 type bench struct {
 	t      *testing.T
 	worker *think.Worker
@@ -66,7 +66,7 @@ func (b *bench) handle(r processors.Inbound) {
 	require.NoError(b.t, b.worker.Handle(b.t.Context(), r))
 }
 
-// response is the only record, a response.
+// response returns the only record, which must be a response.
 func (b *bench) response() topics.ThinkResponse {
 	b.t.Helper()
 	records := b.paper.all()
@@ -79,7 +79,7 @@ func (b *bench) response() topics.ThinkResponse {
 	return in.Value
 }
 
-// failure is the only record, a failure, and its reason.
+// failure returns the only record, which must be a failure, and its reason.
 func (b *bench) failure() (processors.Outbound, string) {
 	b.t.Helper()
 	records := b.paper.all()
@@ -96,7 +96,7 @@ func record(value string) processors.Inbound {
 	}
 }
 
-// question is a step of a session that has a history.
+// question is a step of a session with a history.
 const question = `{"session_id":"s","user_id":"mira","cost":1.5,"history":[` +
 	`{"role":"user","content":"Hi","n":1.10},null,{"role":"assistant","content":"Hello."}],` +
 	`"latest_input":{"session_id":"s","role":"user","content":"Which berth?","timestamp":"t","extra":true},` +

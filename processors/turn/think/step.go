@@ -8,15 +8,15 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Why a record of enriched-message-input is no step.
+// Why a record of enriched-message-input is not a valid step.
 var (
-	errUnreadable = errors.New("think: record is no enriched message")
-	errNoInput    = errors.New("think: enriched message has no latest_input that is a message")
-	errHistory    = errors.New("think: history has an element that is no message")
+	errUnreadable = errors.New("think: record is not an enriched message")
+	errNoInput    = errors.New("think: latest_input of the enriched message is not a message")
+	errHistory    = errors.New("think: history has an element that is not a message")
 	errKeyless    = errors.New("think: record has no key")
 )
 
-// readStep is the step that a record asks for, and the record.
+// readStep decodes a record and returns its step and its value.
 func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, error) {
 	in := w.topics.EnrichedMessageInput.Codec().Unmarshal(r.Value)
 	if in.Err != nil || in.Tombstone() {
@@ -53,7 +53,7 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 	return s, m, nil
 }
 
-// keyOf names a step: by the id of its record, else by where it stands.
+// keyOf returns the key of a step: the id of its record or, without one, its topic, partition and offset.
 func keyOf(r processors.Inbound) string {
 	if id := r.Header(topics.HeaderID); len(id) > 0 {
 		return string(id)

@@ -14,10 +14,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by everything that New and Run refuse.
+// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
 var ErrConfig = errors.New("think: bad configuration")
 
-// Worker asks a model. Its methods are safe for concurrent use.
+// Worker calls a model for the steps of an agent. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
 	model  Model
@@ -27,8 +27,8 @@ type Worker struct {
 
 type stepKey struct{ session, step string }
 
-// New makes a worker of an agent's model. It contacts nobody. The publisher is the caller's; it is used until Run has
-// returned.
+// New returns a worker for an agent's model. It does not connect to the brokers. The caller owns the publisher and must
+// keep it open until Run has returned.
 func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -42,10 +42,10 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 		opt(&r)
 	}
 	if to == nil {
-		r.refuse("no publisher")
+		r.invalid("no publisher")
 	}
 	if model == nil {
-		r.refuse("no model")
+		r.invalid("no model")
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
@@ -55,8 +55,8 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 	}, nil
 }
 
-// Run takes steps until ctx ends; then what was asked may be answered (WithDrain), and Run returns nil. Brokers that
-// are away are waited for. The options are those of processors.New about connections.
+// Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
+// brokers are unavailable, Run retries. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
@@ -70,11 +70,11 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
 // step is settled and its response or its failure is acknowledged. A repeat of a settled step publishes the same record
-// again; a repeat of a step that is still with the model waits for it. An error says that Handle was stopped, by ctx or
-// by a publisher that is closed; the record must be redelivered.
+// again; a repeat waits while the model is still working on the step. Handle returns an error only if ctx ended or the
+// publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
-		return nil // a tombstone asks nothing
+		return nil // a tombstone is no step
 	}
 	step, in, err := w.readStep(r)
 	if err != nil {
@@ -86,15 +86,15 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	})
 }
 
-// Why a step failed that is not the model's fault, or not to be told in its words.
+// The reasons of failures that do not use the text of the model's error.
 var (
 	errLate     = errors.New("think: the model did not answer in time")
 	errPanic    = errors.New("think: the model panicked")
 	errTooLarge = errors.New("think: the response does not fit into a record")
-	errResponse = errors.New("think: the response is no record")
+	errResponse = errors.New("think: the response cannot be encoded as a record")
 )
 
-// settle asks the model. Its error says that it was interrupted.
+// settle calls the model and returns the record of its response or failure. It returns an error only if ctx ended.
 func (w *Worker) settle(
 	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
 ) (processors.Outbound, error) {
@@ -108,7 +108,7 @@ func (w *Worker) settle(
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return processors.Outbound{}, ctx.Err() // what the model says to that is not its answer
+		return processors.Outbound{}, ctx.Err() // the model's result may only reflect the end of ctx
 	case inner.Err() != nil:
 		return w.failure(r, errLate), nil
 	default:
@@ -117,7 +117,7 @@ func (w *Worker) settle(
 	t := w.topics.ThinkRequestResponse
 	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+"/think")
 	if err == nil {
-		err = t.Codec().Unmarshal(out.Value).Err // a call's input may be no JSON
+		err = t.Codec().Unmarshal(out.Value).Err // the input of a call may be invalid JSON
 	}
 	if err != nil {
 		return w.failure(r, errResponse), nil
@@ -127,8 +127,8 @@ func (w *Worker) settle(
 
 func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
 	defer func() {
-		if thrown := recover(); thrown != nil {
-			err = errPanic // what it panicked with may quote the conversation
+		if recover() != nil {
+			err = errPanic // without the panic value, which may quote the conversation
 		}
 	}()
 	return m.Think(ctx, s)

@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestModelReadsTheWholeConversation(t *testing.T) {
+func TestModelGetsTheWholeConversation(t *testing.T) {
 	var got think.Step
 	b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
 		got = s
@@ -32,7 +32,7 @@ func TestModelReadsTheWholeConversation(t *testing.T) {
 	require.Equal(t, noon.Add(59*time.Second), got.Deadline)
 }
 
-func TestAnswerCarriesHistoryAndInputThrough(t *testing.T) {
+func TestResponseCopiesHistoryAndInput(t *testing.T) {
 	cost := 0.25
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{
@@ -56,7 +56,7 @@ func TestAnswerCarriesHistoryAndInputThrough(t *testing.T) {
 	require.Equal(t, "turn/1/enriched/0/think", string(b.paper.all()[0].Headers[topics.HeaderID]))
 }
 
-func TestCallsStandInTheAnswerAndInItsMessage(t *testing.T) {
+func TestCallsAreInTheResponseAndInItsMessage(t *testing.T) {
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {
 		return think.Reply{Blocks: []think.Block{
 			{Text: "Let me \"look\"."},
@@ -99,12 +99,12 @@ func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 		},
 		"input is no JSON": {func(context.Context, think.Step) (think.Reply, error) {
 			return think.Reply{Blocks: []think.Block{{Call: &think.Call{ID: "c", Name: "n", Input: topics.Raw("{")}}}}, nil
-		}, record(question), "think: the response is no record"},
-		"no JSON":  {saying("x"), record("{"), "think: record is no enriched message"},
-		"no input": {saying("x"), record(`{"history":[]}`), "think: enriched message has no latest_input that is a message"},
+		}, record(question), "think: the response cannot be encoded as a record"},
+		"no JSON":  {saying("x"), record("{"), "think: record is not an enriched message"},
+		"no input": {saying("x"), record(`{"history":[]}`), "think: latest_input of the enriched message is not a message"},
 		"history": {
 			saying("x"), record(`{"history":[{"content":"x","role":{}}],"latest_input":{"role":"user"}}`),
-			"think: history has an element that is no message",
+			"think: history has an element that is not a message",
 		},
 		"no key": {saying("x"), func() processors.Inbound {
 			r := record(question)
@@ -142,7 +142,7 @@ func TestReasonOfAFailureIsBounded(t *testing.T) {
 	require.True(t, strings.HasPrefix(reason, "?ü") && strings.HasSuffix(reason, "ü"))
 }
 
-func TestModelThatOverrunsItsDeadlineHasFailed(t *testing.T) {
+func TestModelThatExceedsItsDeadlineFails(t *testing.T) {
 	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
 		<-ctx.Done()
 		return think.Reply{}, ctx.Err()
@@ -167,7 +167,7 @@ func TestResponseThatIsTooLargeIsAFailure(t *testing.T) {
 	require.Contains(t, string(out.Value), `"error":"think: the response does not fit into a record"`)
 }
 
-func TestStopLeavesTheStepToTheNext(t *testing.T) {
+func TestStoppedStepIsRedelivered(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
 		stop()
@@ -178,7 +178,7 @@ func TestStopLeavesTheStepToTheNext(t *testing.T) {
 	require.Empty(t, b.paper.all())
 }
 
-func TestRecordIsTriedAgainUntilTheBrokersHaveIt(t *testing.T) {
+func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
 	b := newBench(t, saying("N4."))
 	var refused atomic.Int64
 	b.paper.refuse = func(processors.Outbound) error {
@@ -191,7 +191,7 @@ func TestRecordIsTriedAgainUntilTheBrokersHaveIt(t *testing.T) {
 	require.True(t, b.response().EndTurn)
 }
 
-func TestTombstoneAsksNothing(t *testing.T) {
+func TestTombstoneIsIgnored(t *testing.T) {
 	b := newBench(t, saying("x"))
 	r := record("")
 	r.Value = nil
@@ -212,7 +212,7 @@ func TestLogsQuoteNothingOfTheConversation(t *testing.T) {
 	}
 }
 
-func TestBadOptionsAreRefusedTogether(t *testing.T) {
+func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	_, err := think.New("pilot", nil, nil, think.WithGroup(""), think.WithConcurrency(0), think.WithWindow(0),
 		think.WithTimeout(0), think.WithDrain(0), think.WithRemembered(0, 0, 0), think.WithClock(nil), think.WithLogger(nil))
 	require.ErrorIs(t, err, think.ErrConfig)

@@ -16,17 +16,17 @@ import (
 
 // Func is a tool. It is called from several goroutines.
 //
-// What it returns becomes the result, as JSON: an object (a struct, a map, topics.Raw) as it is, any other value as
-// {"result":value}, nil as {}. An error becomes a result with status error; its text goes to the model. Pending leaves
-// the result to the callback door. ctx ends at the call's deadline, or when the worker stops or loses the partition:
-// the call is then made again, by whoever has it.
+// Its return value is encoded as JSON and becomes the result: an object (a struct, a map, topics.Raw) unchanged, any other
+// value as {"result":value}, nil as {}. An error becomes a result with status error; its text is sent to the model. After
+// Pending, the result must come through the callback door. ctx ends at the call's deadline, or when the worker stops or
+// loses the partition; the call is then redelivered to the partition's next owner.
 type Func func(ctx context.Context, call Call) (any, error)
 
-// Pending is returned by a tool that has handed its call on: the call is settled for the worker, and whoever holds its
-// token (Call.Token) answers it through the callback door. Where nobody does, the turn's tool timeout does.
+// Pending is returned by a tool whose result is sent later, through the callback door, by a holder of the call's token
+// (Call.Token). For the worker the call is settled. Without an answer the call ends at the turn's tool timeout.
 type Pending struct{}
 
-// ErrNoSecret is returned by Call.Token where the worker has no secret.
+// ErrNoSecret is returned by Call.Token if the worker was made without WithTokens.
 var ErrNoSecret = errors.New("tools: no secret for callback tokens: see WithTokens")
 
 // Call is one call of a tool.
@@ -35,38 +35,39 @@ type Call struct {
 	SessionID string
 	ToolUseID string
 	Name      string
-	// Input is the JSON object that the model wrote, nil for none. It is checked against nothing.
+	// Input is the JSON object that the model wrote; nil if there is none. It is not validated against a schema.
 	Input topics.Raw
-	// Deadline is when the turn stops waiting, by WithTimeout.
+	// Deadline is when the call is answered with a timeout error, as set by WithTimeout.
 	Deadline time.Time
 
-	id     string // turntable.id of the record; empty for none
+	id     string // turntable.id of the record; empty if it has none
 	toolID *string
 	total  int64
-	at     time.Time // of the record
+	at     time.Time // timestamp of the record
 	tokens tokens
 }
 
-// tokens is how callback tokens are minted.
+// tokens configures how callback tokens are minted.
 type tokens struct {
 	secret string
 	ttl    time.Duration
 }
 
-// Bind decodes the input into a pointer to a struct or a map. No input is an empty object.
+// Bind decodes the input into to, a pointer to a struct or a map. A call without input is decoded as an empty object. The
+// error does not quote the input.
 func (c Call) Bind(to any) error {
 	input := []byte(c.Input)
 	if input == nil {
 		input = []byte("{}")
 	}
 	if err := json.Unmarshal(input, to); err != nil {
-		// The error would quote the input.
+		// err is not wrapped: it would quote the input.
 		return fmt.Errorf("tools: input of %s does not fit %T", c.Name, to)
 	}
 	return nil
 }
 
-// Key names the call, the same whenever it is made again: the Idempotency-Key for whoever acts on it.
+// Key identifies the call. It is the same when the call is repeated, so it can serve as Idempotency-Key.
 func (c Call) Key() string {
 	if c.id != "" {
 		return c.id
@@ -74,8 +75,9 @@ func (c Call) Key() string {
 	return c.SessionID + "/" + c.ToolUseID
 }
 
-// Token is the callback token of the call, the same whenever it is made again: it is issued at the call's own time. It
-// is a secret of whoever answers.
+// Token returns the callback token of the call. It is the same when the call is repeated, because it is issued at the
+// timestamp of the call's record. Everyone who has it can answer the call: treat it as a secret. Without WithTokens, Token
+// returns ErrNoSecret.
 func (c Call) Token() (string, error) {
 	if c.tokens.secret == "" {
 		return "", ErrNoSecret
@@ -90,14 +92,14 @@ func (c Call) Token() (string, error) {
 	return t, nil
 }
 
-// Why a record of tool-use is no call.
+// Why a record of tool-use is not a valid call.
 var (
-	errUnreadable = errors.New("tools: record is no tool call")
+	errUnreadable = errors.New("tools: record is not a tool call")
 	errUnnamed    = errors.New("tools: call has no tool_use_id or no name")
 	errKeyless    = errors.New("tools: record has no key")
 )
 
-// readCall is the call that a record is.
+// readCall decodes a record into a call.
 func (w *Worker) readCall(r processors.Inbound) (Call, error) {
 	in := w.topics.ToolUse.Codec().Unmarshal(r.Value)
 	if in.Err != nil || in.Tombstone() {

@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
-// printer stands in for a processors.Publisher.
+// printer replaces a processors.Publisher.
 type printer struct{}
 
 func (printer) Publish(_ context.Context, records ...processors.Outbound) error {
@@ -32,9 +32,9 @@ func Example() {
 			}
 			return map[string]string{"berth": "N4", "at": input.At}, nil
 		},
-		// An error, which the model is told.
+		// An error; its text is sent to the model.
 		"order_crane": func(context.Context, tools.Call) (any, error) { return nil, errors.New("no crane is free") },
-		// A result that somebody else will give, through the callback door.
+		// A result that is sent later, through the callback door.
 		"ask_pilot": func(_ context.Context, c tools.Call) (any, error) {
 			callback, err := c.Token()
 			if err != nil {
@@ -48,7 +48,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// worker.Run(ctx, brokers) takes calls from the topic; here they are handed over.
+	// worker.Run(ctx, brokers) takes calls from the topic; here they are passed directly.
 	for _, name := range []string{"berth_lookup", "order_crane", "ask_pilot"} {
 		r := call("t", name, `{"at":"18:00"}`)
 		r.Timestamp = time.Now()

@@ -44,7 +44,7 @@ func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
 	})
 }
 
-func TestASlowToolHoldsUpNobodyElse(t *testing.T) {
+func TestSlowToolDelaysNoOtherTool(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		begun, release := make(chan struct{}, 2), make(chan struct{})
 		p.work(map[string]tools.Func{
@@ -59,7 +59,7 @@ func TestASlowToolHoldsUpNobodyElse(t *testing.T) {
 			},
 			"berth": returning("N4", nil),
 		}, tools.WithConcurrency(1))
-		p.chat("slow", "slow slow") // more of them than the tool has places
+		p.chat("slow", "slow slow") // more calls than WithConcurrency allows
 		take(t, begun)
 		for _, session := range []string{"a", "b", "c"} {
 			p.chat(session, "berth")
@@ -70,14 +70,14 @@ func TestASlowToolHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestARepeatedCallHasTheSameIdsAndOneOutput(t *testing.T) {
+func TestRepeatedCallHasTheSameIDsAndOneOutput(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		keys := make(chan string, 10)
 		berth := map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
 			keys <- c.Key()
 			return "N4", nil
 		}}
-		// Either has all calls, as a worker has that takes over before the other's offsets were committed.
+		// Both workers read all calls, like a worker that takes over before the other has committed its offsets.
 		p.work(berth)
 		p.work(berth, tools.WithGroup("pilot-after-a-crash"))
 		p.chat("s", "berth")
@@ -87,13 +87,13 @@ func TestARepeatedCallHasTheSameIdsAndOneOutput(t *testing.T) {
 		require.NotEmpty(t, first.Header("turntable.id"))
 		require.Equal(t, first.Header("turntable.id"), second.Header("turntable.id"))
 
-		p.chat("s2", "berth") // behind the repeat
+		p.chat("s2", "berth") // after the repeat
 		require.Equal(t, "s2", *take(t, p.outputs).SessionID)
 		require.Empty(t, p.outputs)
 	})
 }
 
-func TestAWorkerThatStopsLeavesItsCallToTheNext(t *testing.T) {
+func TestCallOfAStoppedWorkerGoesToTheNext(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		keys := make(chan string, 2)
 		stop := p.work(map[string]tools.Func{"berth": func(ctx context.Context, c tools.Call) (any, error) {
@@ -115,13 +115,13 @@ func TestAWorkerThatStopsLeavesItsCallToTheNext(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsSentToAnotherInstanceIsOneTurn(t *testing.T) {
+func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		p.work(map[string]tools.Func{"berth": returning("N4", nil)})
 		p.chat("s", "berth")
 		other, err := turn.NewDoors("pilot", p.to)
 		require.NoError(t, err)
-		p.http = httptest.NewServer(other) // it remembers no key
+		p.http = httptest.NewServer(other) // it has not seen the key
 		t.Cleanup(p.http.Close)
 		p.chat("s", "berth")
 		take(t, p.outputs)

@@ -22,7 +22,7 @@ import (
 
 const secret = "a secret"
 
-// pilot is an agent as it runs: broker, turn, doors, a scripted model, and whoever reads its outputs.
+// pilot is a complete agent: broker, turn, doors, a scripted model and a reader of its outputs.
 type pilot struct {
 	t       *testing.T
 	brokers []string
@@ -35,7 +35,7 @@ type pilot struct {
 
 func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 	t.Helper()
-	t.Parallel() // a broker for each
+	t.Parallel() // each test has a broker of its own
 	b, err := embedded.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
@@ -73,7 +73,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 	return p
 }
 
-// start runs something until the test ends, or until it is stopped.
+// start runs a function until the test ends, or until it is stopped.
 func (p *pilot) start(run func(context.Context) error) (stop func()) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +104,7 @@ func (p *pilot) work(functions map[string]tools.Func, opts ...tools.Option) (sto
 	return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 }
 
-// think is the model: it calls the tools that a message names, and says what came of them.
+// think is the model: it calls the tools that a message names, and answers with their results.
 func (p *pilot) think(ctx context.Context, r processors.Inbound) error {
 	in := p.topics.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
 	m, err := topics.DecodeMessage(in.LatestInput)

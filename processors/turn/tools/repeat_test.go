@@ -68,7 +68,7 @@ func TestRepeatOfASettledCallPublishesTheSameResultAgain(t *testing.T) {
 	}
 }
 
-func TestPendingCallIsMadeOnceAndHasNoResult(t *testing.T) {
+func TestPendingCallRunsOnceAndHasNoResult(t *testing.T) {
 	var calls atomic.Int64
 	b := newBench(t, counted(&calls, returning(tools.Pending{}, nil)))
 	b.handle(call("t1", "berth", "{}"))
@@ -77,7 +77,7 @@ func TestPendingCallIsMadeOnceAndHasNoResult(t *testing.T) {
 	require.Equal(t, int64(1), calls.Load())
 }
 
-func TestReusedToolUseIDIsAnotherCall(t *testing.T) {
+func TestReusedToolUseIDIsADifferentCall(t *testing.T) {
 	plain := func(input string) processors.Inbound {
 		r := call("t1", "berth", input)
 		r.Headers = nil
@@ -128,7 +128,7 @@ func TestRepeatWhileTheToolRunsWaitsForItsResult(t *testing.T) {
 	})
 }
 
-func TestCallThatIsNoLongerRememberedIsMadeAgainUnderTheSameID(t *testing.T) {
+func TestEvictedCallRunsAgainUnderTheSameID(t *testing.T) {
 	for name, c := range map[string]struct {
 		bounds tools.Option
 		others int

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The statuses of a result, and the reasons of those that have none of their tool's own.
+// The statuses of a result, and the reasons of error results.
 const (
 	success = "success"
 	failure = "error"
@@ -26,22 +26,22 @@ const (
 	reasonTooLarge = "too_large"
 )
 
-// result is what a call came to.
+// result is the outcome of a call.
 type result struct {
 	status string
 	value  topics.Raw // an object
 }
 
 func failed(text, reason string) result {
-	b, _ := jsontext.AppendQuote([]byte(`{"error":`), text) // what is no UTF-8 is replaced
+	b, _ := jsontext.AppendQuote([]byte(`{"error":`), text) // invalid UTF-8 is replaced
 	b, _ = jsontext.AppendQuote(append(b, `,"reason":`...), reason)
 	return result{failure, append(b, '}')}
 }
 
-// errResult is a value that is no result.
-var errResult = errors.New("tools: the value is no JSON")
+// errResult is wrapped by the error about a value that cannot be encoded as JSON.
+var errResult = errors.New("tools: value is not valid JSON")
 
-// resultOf makes an object of what a tool returned.
+// resultOf encodes the return value of a tool as a JSON object.
 func resultOf(value any) (result, error) {
 	var raw []byte
 	switch v := value.(type) {
@@ -68,7 +68,7 @@ func resultOf(value any) (result, error) {
 	return result{success, topics.WrapResult(topics.Raw(text))}, nil
 }
 
-// record is the result's record. Its error says that the turn could not read it.
+// record encodes a result. It returns an error if the turn could not decode the record.
 func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outbound, error) {
 	at := instant(w.rules.clock.Now())
 	id := ""
@@ -86,7 +86,7 @@ func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outb
 	return out, t.Codec().Unmarshal(out.Value).Err
 }
 
-// instant is a time as Java prints it: no fraction, or milliseconds.
+// instant formats a time as Java does: with milliseconds, or without a fraction if it has none.
 func instant(t time.Time) string {
 	t = t.UTC().Truncate(time.Millisecond)
 	if t.Nanosecond() == 0 {

@@ -20,7 +20,7 @@ const patience = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
-// paper is a publisher that keeps what it is given.
+// paper is a publisher that stores the records.
 type paper struct {
 	mu      sync.Mutex
 	records []processors.Outbound
@@ -41,7 +41,7 @@ func (p *paper) Publish(ctx context.Context, records ...processors.Outbound) err
 	return ctx.Err()
 }
 
-// lines are the records as "topic key value id".
+// lines returns the records as "topic key value id".
 func (p *paper) lines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ func newBench(t *testing.T, functions map[string]tools.Func, opts ...tools.Optio
 	return b
 }
 
-// call is the record of a call to a tool, as the turn writes it.
+// call returns the record of a tool call, as the turn writes it.
 func call(id, name, input string) processors.Inbound {
 	return processors.Inbound{
 		Topic: "pilot-tool-use", Offset: 7, Timestamp: noon.Add(-time.Second), Key: []byte("s"),
@@ -85,14 +85,14 @@ func (b *bench) handle(r processors.Inbound) {
 	require.NoError(b.t, b.worker.Handle(b.t.Context(), r))
 }
 
-// result is the record of a result, as it stands on the topic.
+// result returns the record of a result, as it is on the topic.
 func result(id, name, value, status string) string {
 	return `pilot-tool-use-result s {"session_id":"s","tool_use_id":"` + id + `","tool_id":"` + name +
 		`","name":"` + name + `","result":` + value + `,"latency_ms":0,"status":"` + status + `","total_tools":2,` +
 		`"timestamp":"2026-09-21T14:13:20.120Z"} turn/1/tool-use/` + id + `/result`
 }
 
-// returning is a tool that returns what it is made of.
+// returning returns a tool that returns the given value and error.
 func returning(value any, err error) tools.Func {
 	return func(context.Context, tools.Call) (any, error) { return value, err }
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrConfig is wrapped by everything that New and Run refuse.
+// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
 var ErrConfig = errors.New("tools: bad configuration")
 
-// Worker runs tools. Its methods are safe for concurrent use.
+// Worker runs the tools of an agent. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
 	tools  map[string]tool
@@ -32,30 +32,30 @@ type Worker struct {
 	calls  *settled.Results[callKey]
 }
 
-// tool is a function and its places.
+// tool is a function and the semaphore of its running calls: a send acquires, a receive releases.
 type tool struct {
 	run    Func
 	places chan struct{}
 }
 
-// callKey names a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id. Records
-// of a writer that sets none are the same call only if they ask the same of the same tool: the result of another call
+// callKey identifies a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id.
+// Records without a turntable.id are the same call only if tool and input are the same too: the result of another call
 // must not be published for this one.
 type callKey struct {
 	session, toolUse, id string
-	asked                digests.Digest // zero where there is an id
+	toolAndInput         digests.Digest // zero if there is an id
 }
 
 func (c Call) memoryKey() callKey {
 	key := callKey{session: c.SessionID, toolUse: c.ToolUseID, id: c.id}
 	if c.id == "" {
-		key.asked = digests.Of("tool call", c.Name, string(c.Input))
+		key.toolAndInput = digests.Of("tool call", c.Name, string(c.Input))
 	}
 	return key
 }
 
-// New makes a worker of an agent's tools, by name. It contacts nobody. The publisher is the caller's; it is used until
-// Run has returned.
+// New returns a worker for an agent's tools. functions maps tool names to functions. New does not connect to the brokers.
+// The caller owns the publisher and must keep it open until Run has returned.
 func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -69,15 +69,15 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 		opt(&r)
 	}
 	if to == nil {
-		r.refuse("no publisher")
+		r.invalid("no publisher")
 	}
 	if len(functions) == 0 {
-		r.refuse("no tools")
+		r.invalid("no tools")
 	}
 	w := &Worker{topics: catalog, tools: map[string]tool{}}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
-			r.refuse("tool %q: no name or no function", name)
+			r.invalid("tool %q: no name or no function", name)
 		}
 		w.tools[name] = tool{functions[name], make(chan struct{}, max(r.concurrency, 1))}
 	}
@@ -89,12 +89,12 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 	return w, nil
 }
 
-// Run takes calls until ctx ends; then what runs may finish (WithDrain), and Run returns nil. Brokers that are away are
-// waited for. The options are those of processors.New about connections.
+// Run processes calls until ctx ends. Then it waits for running tools (WithDrain) and returns nil. While the brokers are
+// unavailable, Run retries. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	err := processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.ToolUse.Name()}, Handle: w.Handle,
-		// Calls wait for their tool in the handler, so that one tool does not hold up the others.
+		// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
 		Concurrency: w.rules.window, Window: w.rules.window, Drain: w.rules.drain,
 	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
 	if err != nil {
@@ -104,16 +104,16 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 }
 
 // Handle handles one record of tool-use, for callers with a consumer of their own. It returns nil when the call is
-// settled: its result is acknowledged, it is pending, or it is another worker's. A repeat of a settled call publishes the
-// same result again; a repeat of a call that is still running waits for it. An error says that Handle was stopped, by ctx
-// or by a publisher that is closed; the record must be redelivered.
+// settled: its result is acknowledged, it is pending, or it is left to other workers. A repeat of a settled call publishes
+// the same result again; a repeat waits while the call is still running. Handle returns an error only if ctx ended or the
+// publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	if r.Value == nil {
 		return nil
 	}
 	call, err := w.readCall(r)
 	if err != nil {
-		return w.refuse(ctx, r, err)
+		return w.deadLetter(ctx, r, err)
 	}
 	t, known := w.tools[call.Name]
 	if !known && w.rules.leaveOthers {
@@ -127,8 +127,8 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	})
 }
 
-// settle runs the tool and returns the record of its result, none where it is pending. Its error says that it was
-// interrupted.
+// settle runs the tool and returns the record of its result, or an empty record if the call is pending. It returns an
+// error if ctx ended.
 func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Outbound, err error) {
 	select {
 	case t.places <- struct{}{}:
@@ -143,24 +143,24 @@ func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Ou
 	}
 	inner, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	came := make(chan outcome, 1)
+	outcomes := make(chan outcome, 1)
 	go func() {
-		// Also where nobody waits for the tool any more: it keeps its place until it returns.
+		// The tool keeps its place until it returns, even after settle has stopped waiting for it.
 		defer func() { <-t.places }()
-		came <- attempt(inner, t.run, c)
+		outcomes <- run(inner, t.run, c)
 	}()
 	var o outcome
 	select {
-	case o = <-came:
+	case o = <-outcomes:
 	case <-inner.Done():
 		select {
-		case o = <-came: // it was in time after all
+		case o = <-outcomes: // both were ready: the tool returned in time
 		default:
 			o.err = inner.Err()
 		}
 	}
 	if ctx.Err() != nil && o.err != nil {
-		return none, ctx.Err() // what the tool says to that is not its result
+		return none, ctx.Err() // the tool's error may only reflect the end of ctx
 	}
 	if _, ok := o.value.(Pending); ok && o.err == nil {
 		return none, nil
@@ -174,16 +174,16 @@ type outcome struct {
 	err   error
 }
 
-// errPanic is a tool that panicked. What it panicked with is not for the model.
+// errPanic is the error of a tool that panicked. The panic value is not shown to the model.
 var errPanic = errors.New("the tool panicked")
 
-func attempt(ctx context.Context, run Func, c Call) (o outcome) {
+func run(ctx context.Context, f Func, c Call) (o outcome) {
 	defer func() {
-		if thrown := recover(); thrown != nil {
+		if recover() != nil {
 			o = outcome{nil, errPanic}
 		}
 	}()
-	value, err := run(ctx, c)
+	value, err := f(ctx, c)
 	return outcome{value, err}
 }
 
@@ -201,7 +201,7 @@ func (o outcome) result(ctx context.Context) result {
 	return res
 }
 
-// answer is the record of a result. One that the turn could not read is replaced by an error.
+// answer returns the record of a result. A result that the turn could not decode is replaced by an error.
 func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outbound, error) {
 	out, err := w.record(c, res, took)
 	if err != nil {
@@ -210,14 +210,14 @@ func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outb
 	return out, nil
 }
 
-// shorten replaces a result that does not fit into a record by an error.
+// shorten replaces a result that is too large for a record with an error. It does so once.
 func (w *Worker) shorten(c Call) settled.Shorten {
-	done := false
+	replaced := false
 	return func(out processors.Outbound) (processors.Outbound, bool) {
-		if done {
+		if replaced {
 			return out, false
 		}
-		done = true
+		replaced = true
 		was := w.topics.ToolUseResult.Codec().Unmarshal(out.Value).Value
 		text := fmt.Sprintf("the result of %d bytes does not fit into a record", len(was.Result))
 		out, err := w.record(c, failed(text, reasonTooLarge), time.Duration(was.LatencyMS)*time.Millisecond)
@@ -225,12 +225,12 @@ func (w *Worker) shorten(c Call) settled.Shorten {
 	}
 }
 
-// asItStands is for a record that nothing shorter replaces.
-func asItStands(out processors.Outbound) (processors.Outbound, bool) { return out, false }
+// keepAsIs is the Shorten of a record that has no shorter replacement.
+func keepAsIs(out processors.Outbound) (processors.Outbound, bool) { return out, false }
 
-// refuse dead-letters a record that is no call, as FlightDeck's workers do.
-func (w *Worker) refuse(ctx context.Context, r processors.Inbound, reason error) error {
-	w.rules.logger.Warn("record of tool-use is dead-lettered", zap.Int32("partition", r.Partition),
+// deadLetter dead-letters a record that is not a valid call, as FlightDeck's workers do.
+func (w *Worker) deadLetter(ctx context.Context, r processors.Inbound, reason error) error {
+	w.rules.logger.Warn("record of tool-use is not a valid call: dead-lettered", zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.Error(reason))
 	out := processors.Outbound{
 		Topic: w.topics.ToolUseDLQ.Name(), Key: string(r.Key), Value: r.Value, Headers: goka.Headers{
@@ -241,9 +241,9 @@ func (w *Worker) refuse(ctx context.Context, r processors.Inbound, reason error)
 			topics.HeaderErrorGroup:           []byte(w.rules.group),
 		},
 	}
-	err := w.calls.Publish(ctx, out, asItStands)
+	err := w.calls.Publish(ctx, out, keepAsIs)
 	if errors.Is(err, processors.ErrTooLarge) {
-		// Its headers do not fit beside it. It stands where it stood, which is logged.
+		// With its headers the record is too large. It is left on tool-use; the warning above names its offset.
 		return nil
 	}
 	return err

@@ -62,7 +62,7 @@ func TestEveryOutcomeOfAToolIsAResult(t *testing.T) {
 	}
 }
 
-func TestACallIsHandedOverAsTheModelMadeIt(t *testing.T) {
+func TestToolGetsTheCallOfTheModel(t *testing.T) {
 	var got tools.Call
 	var input struct {
 		At string `json:"at"`
@@ -97,7 +97,7 @@ func TestACallIsHandedOverAsTheModelMadeIt(t *testing.T) {
 	require.ErrorIs(t, err, tools.ErrNoSecret)
 }
 
-func TestCallsToToolsThatAreNotHereAreAnsweredOrLeft(t *testing.T) {
+func TestCallsToUnknownToolsAreAnsweredOrIgnored(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": returning(1, nil)})
 	b.handle(call("t1", "tide", "{}"))
 	require.Equal(t, []string{
@@ -125,7 +125,7 @@ func TestDeadlineComesFromTheCall(t *testing.T) {
 	require.Contains(t, b.paper.lines()[1], `"reason":"timeout"`)
 }
 
-func TestACallIsAnsweredAtItsDeadlineWhateverItsToolDoes(t *testing.T) {
+func TestCallIsAnsweredAtItsDeadlineEvenIfTheToolIgnoresIt(t *testing.T) {
 	release, returned := make(chan struct{}), make(chan struct{})
 	for name, tool := range map[string]tools.Func{
 		"heeds": func(ctx context.Context, _ tools.Call) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
@@ -144,7 +144,7 @@ func TestACallIsAnsweredAtItsDeadlineWhateverItsToolDoes(t *testing.T) {
 	<-returned
 }
 
-func TestAStoppedCallHasNoResultAndIsMadeAgain(t *testing.T) {
+func TestStoppedCallHasNoResultAndIsRedelivered(t *testing.T) {
 	var calls atomic.Int32
 	begun := make(chan struct{}, 1)
 	b := newBench(t, map[string]tools.Func{"berth": func(ctx context.Context, _ tools.Call) (any, error) {
@@ -166,7 +166,7 @@ func TestAStoppedCallHasNoResultAndIsMadeAgain(t *testing.T) {
 	require.Equal(t, []string{result("t1", "berth", `{"result":"N4"}`, "success")}, b.paper.lines())
 }
 
-func TestOneToolsCallsWaitForAPlaceAndOtherToolsGoOn(t *testing.T) {
+func TestConcurrencyIsBoundedPerTool(t *testing.T) {
 	release := make(chan struct{})
 	var now, most atomic.Int32
 	b := newBench(t, map[string]tools.Func{
@@ -192,7 +192,7 @@ func TestOneToolsCallsWaitForAPlaceAndOtherToolsGoOn(t *testing.T) {
 	require.EqualValues(t, 2, most.Load())
 }
 
-func TestResultsAreWrittenUntilTheBrokersHaveThem(t *testing.T) {
+func TestPublishIsRetriedUntilAcknowledged(t *testing.T) {
 	var refused atomic.Int32
 	b := newBench(t, map[string]tools.Func{"berth": returning("N4", nil)})
 	b.paper.refuse = func(processors.Outbound) error {
@@ -208,7 +208,7 @@ func TestResultsAreWrittenUntilTheBrokersHaveThem(t *testing.T) {
 	require.ErrorIs(t, b.worker.Handle(t.Context(), call("t2", "berth", "{}")), processors.ErrPublisherClosed)
 }
 
-func TestAResultThatIsTooLargeIsAnError(t *testing.T) {
+func TestResultThatIsTooLargeBecomesAnError(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": returning(strings.Repeat("x", 1000), nil)})
 	b.paper.refuse = func(r processors.Outbound) error {
 		if len(r.Value) > 1000 {
@@ -221,7 +221,7 @@ func TestAResultThatIsTooLargeIsAnError(t *testing.T) {
 		`{"error":"the result of 1013 bytes does not fit into a record","reason":"too_large"}`, "error")}, b.paper.lines())
 }
 
-func TestRecordsThatAreNoCallsAreDeadLettered(t *testing.T) {
+func TestInvalidRecordsAreDeadLettered(t *testing.T) {
 	b := newBench(t, map[string]tools.Func{"berth": returning(nil, nil)})
 	for _, value := range []string{"{", "[]", "null", "{}", `{"tool_use_id":" ","name":"berth"}`, `{"tool_use_id":"t"}`} {
 		r := call("t", "berth", "{}")
@@ -244,7 +244,7 @@ func TestRecordsThatAreNoCallsAreDeadLettered(t *testing.T) {
 	}
 }
 
-func TestConfigurationIsRefusedByName(t *testing.T) {
+func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	_, err := tools.New("pilot", nil, map[string]tools.Func{"": returning(nil, nil), "x": nil}, tools.WithGroup(""),
 		tools.WithConcurrency(0), tools.WithWindow(0), tools.WithTimeout(0), tools.WithDrain(0), tools.WithTokens("", 0),
 		tools.WithRemembered(0, 0, 0),
