@@ -80,7 +80,8 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 		d.tokens = d.tokens.For(agent)
 	}
 	if rules.authenticate == nil {
-		rules.logger.Warn("chat door is open: requests are not authenticated and may write to every session", zap.String("agent", agent))
+		rules.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
+			zap.String("agent", agent))
 	}
 	if !d.tokens.Configured() {
 		rules.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
@@ -114,7 +115,7 @@ func (d *Doors) unpublished(door string, err error) answer {
 	if errors.Is(err, processors.ErrTooLarge) {
 		return refusal(http.StatusRequestEntityTooLarge, "Request is too large for a record")
 	}
-	d.rules.logger.Error("request failed: records may not have been written", zap.String("door", door), zap.String("agent", d.topics.Agent),
-		zap.Error(err))
+	d.rules.logger.Error("request failed: records may not have been written", zap.String("door", door),
+		zap.String("agent", d.topics.Agent), zap.Error(err))
 	return internalError()
 }
