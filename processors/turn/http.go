@@ -17,30 +17,31 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The paths of the doors.
+// The URL paths of the doors.
 const (
 	ChatPath         = "/api/chat"
 	ToolResponsePath = "/api/tools/response"
 )
 
-// ErrDoors is wrapped by everything that NewDoors refuses.
-var ErrDoors = errors.New("turn: bad doors")
+// ErrDoors is wrapped by the errors of NewDoors. They concern the configuration.
+var ErrDoors = errors.New("turn: bad configuration of doors")
 
-// publishTimeout is how long a request waits for the brokers.
+// publishTimeout is how long a request waits for the acknowledgement of the brokers.
 const publishTimeout = 30 * time.Second
 
-// Publisher writes records and returns nil when the brokers have acknowledged all of them. *processors.Publisher is
-// one.
+// Publisher writes records. It returns nil when the brokers have acknowledged all of them. *processors.Publisher
+// implements it.
 type Publisher interface {
 	Publish(ctx context.Context, records ...processors.Outbound) error
 }
 
-// Doors are an agent's HTTP handlers: messages come in at ChatPath, results of asynchronous tools at ToolResponsePath.
-// They are FlightDeck's chat API, and answer with success only when the brokers have acknowledged what was written.
+// Doors are the HTTP handlers of an agent: ChatPath receives messages, ToolResponsePath receives the results of
+// asynchronous tools. They implement FlightDeck's chat API. They answer with success only after the brokers have
+// acknowledged the records.
 //
-// Doors is a handler for both paths; Chat and ToolResponse are the handlers by themselves, to be mounted anywhere. They
-// are safe for concurrent use, hold nothing open, and need no closing; the publisher is the caller's. Set the timeouts
-// of the http.Server that they run in: a door bounds what it reads, not how long that takes to come.
+// Doors serves both paths; Chat and ToolResponse return the handler of one, to be mounted at any path. All are safe for
+// concurrent use and need not be closed. The caller owns the publisher. Doors limit the size of a request body, but not
+// the time to read it: set the timeouts of the http.Server.
 type Doors struct {
 	topics topics.Catalog
 	to     Publisher
@@ -49,8 +50,8 @@ type Doors struct {
 	once   *dedup.Memory[fingerprint, answered]
 }
 
-// NewDoors makes the doors of an agent. Without WithAuthenticate anyone may chat, without WithCallbackSecrets nobody
-// may answer for a tool; both are logged once, here.
+// NewDoors returns the doors of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
+// every tool callback is rejected. NewDoors logs a warning for each of the two.
 func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
@@ -66,7 +67,7 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 		opt(&rules)
 	}
 	if to == nil {
-		rules.refuse("no publisher")
+		rules.invalid("no publisher")
 	}
 	if len(rules.errs) > 0 {
 		return nil, errors.Join(rules.errs...)
@@ -79,16 +80,17 @@ func NewDoors(agent string, to Publisher, opts ...DoorOption) (*Doors, error) {
 		d.tokens = d.tokens.For(agent)
 	}
 	if rules.authenticate == nil {
-		rules.logger.Warn("chat door is open: whoever reaches it may write to every session", zap.String("agent", agent))
+		rules.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
+			zap.String("agent", agent))
 	}
 	if !d.tokens.Configured() {
-		rules.logger.Warn("tool callbacks are refused: no secret", zap.String("agent", agent))
+		rules.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
 	}
 	return d, nil
 }
 
-// ServeHTTP implements http.Handler for both paths, and as in FlightDeck for all that begin with one of them; others
-// are not found.
+// ServeHTTP implements http.Handler. Like FlightDeck, it also serves paths that begin with ChatPath or ToolResponsePath;
+// it answers all others with 404.
 func (d *Doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, ChatPath):
@@ -100,19 +102,20 @@ func (d *Doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// publish writes records for a request. A client that goes away does not stop it: what it asked for is half done.
+// publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be
+// written already.
 func (d *Doors) publish(r *http.Request, records ...processors.Outbound) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
 	defer cancel()
 	return d.to.Publish(ctx, records...)
 }
 
-// unpublished is the answer where records may not have been written.
+// unpublished returns the answer to a request whose records may not have been written.
 func (d *Doors) unpublished(door string, err error) answer {
 	if errors.Is(err, processors.ErrTooLarge) {
 		return refusal(http.StatusRequestEntityTooLarge, "Request is too large for a record")
 	}
-	d.rules.logger.Error("request was not accepted", zap.String("door", door), zap.String("agent", d.topics.Agent),
-		zap.Error(err))
+	d.rules.logger.Error("request failed: records may not have been written", zap.String("door", door),
+		zap.String("agent", d.topics.Agent), zap.Error(err))
 	return internalError()
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// answer is what a request is answered with.
+// answer is an HTTP response.
 type answer struct {
 	status int
-	body   []byte // JSON; nil for none
+	body   []byte // JSON; nil for no body
 }
 
 func (a answer) write(w http.ResponseWriter) {
@@ -17,11 +17,11 @@ func (a answer) write(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.WriteHeader(a.status)
-	// The client may have gone, and nobody else can be told.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(a.body)
 }
 
-// accepted reports whether the request was done, so that it need not be done again.
+// accepted reports whether the request succeeded.
 func (a answer) accepted() bool { return a.status < 300 }
 
 func refusal(status int, text string) answer { return answer{status, object("error", text)} }
@@ -30,7 +30,7 @@ func internalError() answer { return refusal(http.StatusInternalServerError, "In
 
 func methodNotAllowed() answer { return refusal(http.StatusMethodNotAllowed, "Method not allowed") }
 
-// object is a JSON object of texts, given as names and values.
+// object returns a JSON object with string members, given as alternating names and values.
 func object(members ...string) []byte {
 	b := []byte{'{'}
 	for i := 0; i < len(members); i += 2 {
@@ -39,7 +39,7 @@ func object(members ...string) []byte {
 		}
 		b, _ = jsontext.AppendQuote(b, members[i])
 		b = append(b, ':')
-		b, _ = jsontext.AppendQuote(b, members[i+1]) // what is no UTF-8 is replaced
+		b, _ = jsontext.AppendQuote(b, members[i+1]) // invalid UTF-8 is replaced
 	}
 	return append(b, '}')
 }

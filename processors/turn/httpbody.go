@@ -13,11 +13,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// errBody is a body that is no JSON.
+// errBody is the error about a body that is not valid JSON.
 var errBody = errors.New("turn: body is not JSON")
 
-// readBody reads the first JSON value of a request's body, as Java's reader takes it: nil where there is none, and what
-// follows it is not looked at. ok is false where the request is refused.
+// readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
+// ignores what follows the value. If ok is false, the request must be answered with refused.
 func (d *Doors) readBody(w http.ResponseWriter, r *http.Request) (value topics.Raw, refused answer, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.rules.bodyLimit))
 	var large *http.MaxBytesError
@@ -33,10 +33,10 @@ func (d *Doors) readBody(w http.ResponseWriter, r *http.Request) (value topics.R
 	return value, answer{}, true
 }
 
-// maxBodyDepth is how deep a body may nest: what it holds stands in records, which stand in others.
+// maxBodyDepth is the limit of nesting in a body. It is below that of a record because the body is nested in records.
 const maxBodyDepth = topics.MaxValueDepth - 4
 
-// firstValue is the first JSON value of raw, nil where there is nothing but blanks.
+// firstValue returns the first JSON value of raw, or nil if raw is blank.
 func firstValue(raw []byte) (topics.Raw, error) {
 	raw = bytes.TrimLeft(raw, " \t\r\n")
 	if len(raw) == 0 {
@@ -54,20 +54,21 @@ func firstValue(raw []byte) (topics.Raw, error) {
 	return value, nil
 }
 
-// members are those of an object that are asked for; of a repeated one the last counts. What is no object has none.
+// members returns the members of an object with the given names. If a name is repeated, the last member counts. A value
+// that is not an object has no members.
 func members(value topics.Raw, names ...string) map[string]topics.Raw {
-	found := make(map[string]topics.Raw, len(names))
+	selected := make(map[string]topics.Raw, len(names))
 	eachMember(value, func(name string, member topics.Raw) {
 		for _, n := range names {
 			if n == name {
-				found[name] = member
+				selected[name] = member
 			}
 		}
 	})
-	return found
+	return selected
 }
 
-// eachMember calls visit for the members of a valid object, in order.
+// eachMember calls visit for each member of a valid object, in order.
 func eachMember(value topics.Raw, visit func(name string, member topics.Raw)) {
 	dec := jsontext.NewDecoder(bytes.NewReader(value),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -91,7 +92,8 @@ func eachMember(value topics.Raw, visit func(name string, member topics.Raw)) {
 	}
 }
 
-// textForm is a scalar as text, as Java's asText has it: null is the text null, an object or an array is empty.
+// textForm converts a value to text like Java's asText: null becomes "null"; an object or
+// an array becomes the empty text.
 func textForm(value topics.Raw) string {
 	if len(value) == 0 || value[0] == '{' || value[0] == '[' {
 		return ""
@@ -105,7 +107,7 @@ func textForm(value topics.Raw) string {
 // isNull reports whether a member is absent or null.
 func isNull(value topics.Raw) bool { return len(value) == 0 || value[0] == 'n' }
 
-// compact is a valid value without blanks between its tokens.
+// compact returns a valid value without white space between its tokens.
 func compact(value topics.Raw) topics.Raw {
 	v := jsontext.Value(bytes.Clone(value))
 	_ = v.Compact(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -10,19 +10,19 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// defaultUser is FlightDeck's for a message that names none.
+// defaultUser is the user_id of messages without one, as in FlightDeck.
 const defaultUser = "user_42"
 
-// Chat is the door for messages: POST with session_id and content, and optionally user_id, reply (an object that names
-// a callbackService) and request_id. It answers 200 with session_id, and request_id where there is one, when the route
-// and the message are written; the answer to the message comes on message-output.
+// Chat returns the handler for messages: POST a JSON object with session_id and content, and optionally user_id, reply (an
+// object with a callbackService) and request_id. After the route and the message are acknowledged, it answers 200 with
+// session_id and, if there is one, request_id. The answer to the message is written to message-output.
 //
-// With an Idempotency-Key the same request is done once: within the window this process gives the same answer and
-// writes nothing. Another process, or this one after a restart, writes the same records again, with the same
-// turntable.id and the same request_id (derived from session and key where the request has none), by which the turn
-// drops them for as long as it remembers requests (WithRemembered). So a repeat is never a second turn within the
-// shorter of both times. Give a key or a request_id with every reply: the route is bound to the message by it. Without
-// one, a route whose message could not be written waits for the session's next message.
+// With an Idempotency-Key, repeats of a request have no further effect. Within the time of WithIdempotency, this process
+// gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
+// with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
+// such repeats while it remembers the request (WithRemembered). So a repeat starts no second turn within the shorter of
+// the two times. Send a key or a request_id with every reply: it binds the route to the message. Without one, a route whose
+// message could not be written is applied to the session's next message.
 func (d *Doors) Chat() http.Handler { return http.HandlerFunc(d.serveChat) }
 
 func (d *Doors) serveChat(w http.ResponseWriter, r *http.Request) {
@@ -70,15 +70,16 @@ func (d *Doors) chat(w http.ResponseWriter, r *http.Request) answer {
 	return d.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return d.send(r, q) })
 }
 
-// question is a message that comes in.
+// question is a decoded chat request.
 type question struct {
 	session, user, content string
-	request                string     // empty: none
-	reply                  topics.Raw // nil: none
-	cause                  string     // what the ids of its records are derived from; empty: nothing
+	request                string     // empty: no request_id
+	reply                  topics.Raw // nil: no route
+	cause                  string     // prefix of the ids of its records; empty: no ids
 }
 
-// readChat reads a question, in FlightDeck's order of checks; what FlightDeck does not check comes last.
+// readChat decodes a question. wrong is the reason to reject it, if any. The checks are in FlightDeck's order, followed by
+// those that FlightDeck does not make.
 func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong string) {
 	m := members(body, "session_id", "content", "user_id", "reply", "request_id")
 	q = question{
@@ -113,13 +114,13 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 	}
 	request := m["request_id"]
 	if isNull(request) {
-		// A route that names a request serves no other message.
+		// The route is used only for the message with its request_id.
 		request = fromReply
 	}
 	if !isNull(request) {
 		q.request = strings.TrimSpace(textForm(request))
 	}
-	// What no processor takes must not be accepted here.
+	// Do not accept a session that the processors reject.
 	if err := processors.CheckSession(q.session); err != nil {
 		return q, err.Error()
 	}
@@ -132,14 +133,14 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 	return q, ""
 }
 
-// send writes a question's route and message, in this order.
+// send publishes the route and then the message of a question.
 func (d *Doors) send(r *http.Request, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
 	var records []processors.Outbound
 	if q.reply != nil {
-		route := topics.Route{Raw: routed(q.reply, q.request)}
+		route := topics.Route{Raw: withRequestID(q.reply, q.request)}
 		out, err := processors.OutboundOf(d.topics.ReplyTo, q.session, route, q.id("reply"))
 		if err != nil {
 			return d.unpublished("chat", err)
@@ -159,7 +160,7 @@ func (d *Doors) send(r *http.Request, q question) answer {
 	return answer{http.StatusOK, object("status", "ok", "session_id", q.session, "request_id", q.request)}
 }
 
-// id is the id of one of the question's records.
+// id returns the turntable.id of the question's record of a kind; empty if the question has no cause.
 func (q question) id(kind string) string {
 	if q.cause == "" {
 		return ""
@@ -179,14 +180,14 @@ func (d *Doors) message(q question) topics.Message {
 	}
 }
 
-// jsonText is a text as a JSON string.
+// jsonText returns text as a JSON string.
 func jsonText(text string) topics.Raw {
-	b, _ := jsontext.AppendQuote(nil, text) // what is no UTF-8 is replaced
+	b, _ := jsontext.AppendQuote(nil, text) // invalid UTF-8 is replaced
 	return b
 }
 
-// routed is a compact descriptor with the id of the request it is for; all else in it stays as it came.
-func routed(reply topics.Raw, request string) topics.Raw {
+// withRequestID returns a compact reply descriptor with request as its request_id. The other members are unchanged.
+func withRequestID(reply topics.Raw, request string) topics.Raw {
 	if request == "" {
 		return reply
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// said is the message that a question becomes, as it stands on the topic.
+// said returns the message of a question as it is on the topic.
 func said(session, user, content, more string) string {
 	return `pilot-message-input ` + session + ` {"session_id":"` + session + `","user_id":"` + user +
 		`","role":"user","content":"` + content + `","timestamp":"2026-09-21T14:13:20.120Z",` +
 		`"metadata":{"locale":"en-US","client":"web"` + more + `}}`
 }
 
-// one is a list of that message alone.
+// one returns a list with only that message.
 func one(session, user, content, more string) []string {
 	return []string{said(session, user, content, more)}
 }
 
-// with is a good body with more in it.
+// with returns a valid body with additional members.
 func with(more string) string { return `{"session_id":"s","content":"hi",` + more + `}` }
 
-func TestChatIsThatOfTheContract(t *testing.T) {
+func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 	const ok = `{"status":"ok","session_id":"s"}`
 	plain := one("s", "user_42", "hi", "")
 	failed := func(text string) string { return `{"error":"` + text + `"}` }
@@ -178,7 +178,7 @@ func TestChatIsThatOfTheContract(t *testing.T) {
 	}
 }
 
-func TestPathsBeginAsThoseOfTheContract(t *testing.T) {
+func TestPathsWithADoorPrefixAreServed(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/api/chat/", "/api/chatX", "/api/chat/y?z"} {
 		require.Equal(t, 200, s.ask(asked{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
@@ -195,7 +195,7 @@ func TestOtherPathsAreNotFound(t *testing.T) {
 	require.Empty(t, s.paper.lines())
 }
 
-func TestNothingIsSaidToBeDoneThatTheBrokersHaveNotAcknowledged(t *testing.T) {
+func TestRequestFailsUnlessTheBrokersAcknowledge(t *testing.T) {
 	s := newSite(t)
 	s.paper.gate = make(chan struct{})
 	answered := make(chan got, 1)
@@ -217,7 +217,7 @@ func TestNothingIsSaidToBeDoneThatTheBrokersHaveNotAcknowledged(t *testing.T) {
 	require.Equal(t, 413, s.chat(`{"session_id":"s","content":"hi"}`).status)
 }
 
-func TestRequestsAreServedSideBySide(t *testing.T) {
+func TestRequestsAreServedConcurrently(t *testing.T) {
 	s := newSite(t)
 	s.paper.gate = make(chan struct{})
 	answered := make(chan got, 20)
@@ -233,7 +233,7 @@ func TestRequestsAreServedSideBySide(t *testing.T) {
 	require.Len(t, s.paper.lines(), 20)
 }
 
-func TestWhoMayChatIsAskedBeforeTheBodyIsRead(t *testing.T) {
+func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
 	s := newSite(t, turn.WithAuthenticate(func(r *http.Request) (turn.Caller, error) {
 		if r.Header.Get("Authorization") != "Bearer mira" {
 			return turn.Caller{}, errors.New("secret reason")

@@ -11,18 +11,18 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-func TestDoorsSayOnceHowOpenTheyAre(t *testing.T) {
+func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	s := newSite(t, turn.WithDoorLogger(zap.New(core)), turn.WithCallbackSecrets(" "))
 	for range 3 {
 		s.chat(`{"session_id":"secret","content":"secret"}`)
 	}
 	require.Equal(t, 1, logs.FilterMessageSnippet("chat door is open").Len())
-	require.Equal(t, 1, logs.FilterMessageSnippet("tool callbacks are refused").Len())
+	require.Equal(t, 1, logs.FilterMessageSnippet("tool callbacks are rejected").Len())
 	require.Equal(t, 2, logs.Len())
 }
 
-func TestDoorsAreRefusedByName(t *testing.T) {
+func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
 	_, err := turn.NewDoors("pilot", nil, turn.WithBodyLimit(0),
 		turn.WithIdempotency(0, 1), turn.WithIdempotency(time.Hour, 0), turn.WithCORS(""),
 		turn.WithDoorClock(nil), turn.WithDoorLogger(nil), turn.WithCallbackServices(nil))

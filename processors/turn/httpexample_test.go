@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
-// printer stands in for a processors.Publisher.
+// printer replaces a processors.Publisher.
 type printer struct{}
 
 func (printer) Publish(_ context.Context, records ...processors.Outbound) error {
@@ -23,7 +23,7 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 	return nil
 }
 
-// The doors are plain handlers: mount them on any server, beside anything else.
+// The doors are plain HTTP handlers and can be mounted on any server.
 func ExampleNewDoors() {
 	doors, err := turn.NewDoors("pilot", printer{},
 		turn.WithCallbackSecrets("the new secret", "the old secret"),

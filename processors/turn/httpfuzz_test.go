@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// knock hands a door a body, without a server between.
+// knock passes a body to a door without a server.
 func knock(t *testing.T, path, body string, headers ...string) (*httptest.ResponseRecorder, *paper) {
 	t.Helper()
 	p := &paper{}
@@ -30,8 +30,8 @@ func knock(t *testing.T, path, body string, headers ...string) (*httptest.Respon
 	return w, p
 }
 
-// FuzzChat holds that every body gets a JSON answer, and that what is accepted can be read from the topics as it was
-// answered.
+// FuzzChat checks that every body gets a JSON answer, and that the records of an accepted body can be decoded and agree
+// with the answer.
 func FuzzChat(f *testing.F) {
 	for _, body := range []string{
 		`{"session_id":"s","content":"hi","user_id":"u","request_id":"r","reply":{"callbackService":"harbor","x":[1,{}]}}`,
@@ -69,7 +69,7 @@ func FuzzChat(f *testing.F) {
 	})
 }
 
-// FuzzToolResponse holds that every body is either refused or becomes a result that the turn can read.
+// FuzzToolResponse checks that every body is either rejected or becomes a result that the turn can decode.
 func FuzzToolResponse(f *testing.F) {
 	for _, body := range []string{
 		`{"a":1}`, `{"status":"error","error":"x"}`, `"x"`, `null`, ``, `[[1]] x`, `{"a":"\ud83d"}`, "{\"a\":\"\xff\"}", `{`,

@@ -10,22 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// idempotencyHeader names a request: what is sent again under the same key is done once.
+// idempotencyHeader is the HTTP header with the key by which repeats of a request are deduplicated.
 const idempotencyHeader = "Idempotency-Key"
 
-// maxKey is how long a key may be, in bytes.
+// maxKey is the maximum length of a key, in bytes.
 const maxKey = 256
 
-// fingerprint stands for a key, or for what a request asked for.
+// fingerprint is a hash of a key, or of the content of a request.
 type fingerprint = [sha256.Size]byte
 
-// answered is what a request with a key asked for, and what it was answered.
+// answered is the content of a request with a key, and its answer.
 type answered struct {
 	body   fingerprint
 	answer answer
 }
 
-// idempotencyKey is the key of a request, empty where it has none.
+// idempotencyKey returns the key of a request, or an empty text if it has none. ok is false if the key is too long or has
+// characters that are not printable.
 func idempotencyKey(r *http.Request) (key string, ok bool) {
 	key = r.Header.Get(idempotencyHeader)
 	if len(key) > maxKey || !utf8.ValidString(key) {
@@ -39,7 +40,8 @@ func idempotencyKey(r *http.Request) (key string, ok bool) {
 	return key, true
 }
 
-// answerOnce answers a request with a key. One that was not accepted may be tried again.
+// answerOnce returns the remembered answer of a key, or calls try. Only accepted answers are remembered, so a failed request
+// can be retried with the same key. The same key with a different body is answered with 422.
 func (d *Doors) answerOnce(ctx context.Context, key, body fingerprint, try func() answer) answer {
 	got, _, err := d.once.Do(ctx, key, func() (answered, bool) {
 		a := try()
@@ -54,7 +56,7 @@ func (d *Doors) answerOnce(ctx context.Context, key, body fingerprint, try func(
 	return got.answer
 }
 
-// derived is an id that follows from what it is given, the same in every process.
+// derived returns an id that depends only on its arguments. It is the same in every process.
 func derived(domain string, parts ...string) string {
 	sum := fingerprintOf(domain, parts...)
 	return hex.EncodeToString(sum[:digestSize])

@@ -14,7 +14,7 @@ import (
 
 const hi = `{"session_id":"s","content":"hi","reply":{"callbackService":"harbor"}}`
 
-func TestTheSameKeyGetsTheSameAnswerAndWritesNothingTwice(t *testing.T) {
+func TestSameKeyGetsTheSameAnswerAndWritesOnce(t *testing.T) {
 	s := newSite(t)
 	first := s.chat(hi, "Idempotency-Key", "k")
 	require.Equal(t, 200, first.status)
@@ -32,7 +32,7 @@ func TestTheSameKeyGetsTheSameAnswerAndWritesNothingTwice(t *testing.T) {
 	require.Len(t, s.paper.lines(), 3)
 }
 
-func TestTheSameKeyWithAnotherRequestIsRefused(t *testing.T) {
+func TestSameKeyWithADifferentBodyIsRejected(t *testing.T) {
 	s := newSite(t)
 	require.Equal(t, 200, s.chat(hi, "Idempotency-Key", "k").status)
 	g := s.chat(strings.Replace(hi, "hi", "ho", 1), "Idempotency-Key", "k")
@@ -43,7 +43,7 @@ func TestTheSameKeyWithAnotherRequestIsRefused(t *testing.T) {
 	require.Equal(t, 422, s.callback(`{"a":2}`, claims, "Idempotency-Key", "k").status)
 }
 
-func TestKeysOfOtherSessionsAndCallsAreOthers(t *testing.T) {
+func TestKeysAreScopedBySessionAndCall(t *testing.T) {
 	s := newSite(t)
 	require.Equal(t, 200, s.chat(hi, "Idempotency-Key", "k").status)
 	require.Equal(t, 200, s.chat(`{"session_id":"s2","content":"hi"}`, "Idempotency-Key", "k").status)
@@ -55,7 +55,7 @@ func TestKeysOfOtherSessionsAndCallsAreOthers(t *testing.T) {
 	require.Len(t, s.paper.lines(), 2+1+3)
 }
 
-func TestAnotherInstanceWritesTheSameRecordsForAKey(t *testing.T) {
+func TestOtherInstanceWritesTheSameRecordsForAKey(t *testing.T) {
 	one, two := newSite(t), newSite(t)
 	for _, s := range []*site{one, two} {
 		s.chat(hi, "Idempotency-Key", "k")
@@ -72,7 +72,7 @@ func TestAnotherInstanceWritesTheSameRecordsForAKey(t *testing.T) {
 	require.Contains(t, string(one.paper.records[2].Value), `"request_id":"r"`)
 }
 
-func TestAKeyIsTriedAgainUntilItIsAccepted(t *testing.T) {
+func TestFailedRequestCanBeRetriedWithTheSameKey(t *testing.T) {
 	s := newSite(t)
 	s.paper.fail(errors.New("no leader"))
 	require.Equal(t, 500, s.chat(hi, "Idempotency-Key", "k").status)
@@ -82,7 +82,7 @@ func TestAKeyIsTriedAgainUntilItIsAccepted(t *testing.T) {
 	require.Len(t, s.paper.lines(), 2)
 }
 
-func TestTwinsOfARequestWaitForItsAnswer(t *testing.T) {
+func TestConcurrentRepeatWaitsForTheAnswer(t *testing.T) {
 	s := newSite(t)
 	s.paper.gate = make(chan struct{})
 	answers := make(chan got, 5)
@@ -99,7 +99,7 @@ func TestTwinsOfARequestWaitForItsAnswer(t *testing.T) {
 	require.Len(t, s.paper.lines(), 2)
 }
 
-func TestKeysAreForgottenByTimeAndByNumber(t *testing.T) {
+func TestKeysAreEvictedByAgeAndCount(t *testing.T) {
 	s := newSite(t, turn.WithIdempotency(time.Minute, 2))
 	for _, key := range []string{"a", "b", "c"} {
 		require.Equal(t, 200, s.chat(hi, "Idempotency-Key", key).status)
@@ -113,7 +113,7 @@ func TestKeysAreForgottenByTimeAndByNumber(t *testing.T) {
 	require.Len(t, s.paper.lines(), 10)
 }
 
-func TestAKeyThatCannotBeOneIsRefused(t *testing.T) {
+func TestInvalidKeyIsRejected(t *testing.T) {
 	s := newSite(t)
 	for _, key := range []string{strings.Repeat("k", 257), "a\tb"} {
 		require.Equal(t, 400, s.chat(hi, "Idempotency-Key", key).status)

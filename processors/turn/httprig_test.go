@@ -18,12 +18,12 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
-// noon is when everything here happens.
+// noon is the time of the tests' clock.
 var noon = time.UnixMilli(1_790_000_000_120)
 
 const secret = "a secret"
 
-// paper is a publisher that keeps what it is given.
+// paper is a publisher that stores the records.
 type paper struct {
 	mu      sync.Mutex
 	records []processors.Outbound
@@ -54,7 +54,7 @@ func (p *paper) fail(err error) {
 	p.err = err
 }
 
-// lines are the records as "topic key value", with their id where they have one.
+// lines returns the records as "topic key value", with their id where they have one.
 func (p *paper) lines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *paper) lines() []string {
 	return lines
 }
 
-// site is an agent's doors behind a real HTTP server.
+// site serves an agent's doors with a real HTTP server.
 type site struct {
 	t     testing.TB
 	paper *paper
@@ -91,13 +91,13 @@ func newSite(t testing.TB, opts ...turn.DoorOption) *site {
 	return s
 }
 
-// asked is a request; its headers are names and values.
+// asked is a request; its headers are alternating names and values.
 type asked struct {
 	method, path, body string
 	headers            []string
 }
 
-// got is an answer.
+// got is an HTTP answer.
 type got struct {
 	status int
 	body   string

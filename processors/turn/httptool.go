@@ -12,15 +12,16 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ToolResponse is the door for the results of asynchronous tools: POST with a callback token (package token) as bearer,
-// and the result as body. An object is the result itself, any other value is wrapped as {"result":value}. It answers
-// 202 when the result is written. A token may be used more than once: the turn takes the first result of a call.
+// ToolResponse returns the handler for the results of asynchronous tools: POST the result as JSON, with a callback token
+// (package token) as bearer token. An object is used as the result unchanged; any other value is wrapped as
+// {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once: the turn takes
+// the first result of a call.
 //
-// An object with "status":"error" and an "error" that is not null is the tool's failure: it becomes a result with
-// status error, so that the model can tell. Everything else is a success, as it is for FlightDeck.
+// An object with "status":"error" and an "error" that is not null is a failure of the tool. It becomes a result with status
+// error, so that the model can see it. Every other body is a success, as in FlightDeck.
 //
-// An Idempotency-Key counts for the call that the token names: the same request gives the same answer within the window
-// and is written once by this process, and with the same turntable.id by any other.
+// An Idempotency-Key applies to the call of the token. Within the time of WithIdempotency, this process gives repeats the
+// same answer and writes the result once. Another process writes it again with the same turntable.id.
 func (d *Doors) ToolResponse() http.Handler { return http.HandlerFunc(d.serveToolResponse) }
 
 func (d *Doors) serveToolResponse(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +64,7 @@ func unverified(err error) answer {
 	return refusal(http.StatusUnauthorized, string(rejection))
 }
 
-// bearer is the token of a request, empty where it has none.
+// bearer returns the bearer token of a request, or an empty text if it has none.
 func bearer(r *http.Request) string {
 	after, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -76,7 +77,7 @@ func (d *Doors) answerCall(r *http.Request, claims token.Claims, result topics.T
 	out, err := processors.OutboundOf(d.topics.ToolUseResult, claims.SessionID, result, id)
 	if err == nil {
 		if claims.ToolID == nil {
-			// Here FlightDeck leaves the field out. A quote in a text before it would be escaped.
+			// FlightDeck omits the field here. The first match is the field: inside a text the quotes would be escaped.
 			out.Value = bytes.Replace(out.Value, []byte(`,"tool_id":null`), nil, 1)
 		}
 		err = d.publish(r, out)
@@ -87,11 +88,11 @@ func (d *Doors) answerCall(r *http.Request, claims token.Claims, result topics.T
 	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
 }
 
-// resultFor is the result that a body is, of the call that a token names.
+// resultFor returns the result with this body for the call of the token.
 func resultFor(claims token.Claims, body topics.Raw, now time.Time) topics.ToolUseResult {
 	status, at := "success", instant(now)
 	switch {
-	case body == nil: // no body at all
+	case body == nil: // blank body
 		body = topics.Raw(`{"result":null}`)
 	case body[0] == 'n':
 		body = topics.Raw(`{}`)
@@ -109,7 +110,7 @@ func resultFor(claims token.Claims, body topics.Raw, now time.Time) topics.ToolU
 	}
 }
 
-// failed reports whether a body says that the tool failed.
+// failed reports whether a body states a failure of the tool.
 func failed(body topics.Raw) bool {
 	m := members(body, "status", "error")
 	status := m["status"]

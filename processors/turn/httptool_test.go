@@ -14,7 +14,7 @@ import (
 
 func text(s string) *string { return &s }
 
-func TestToolResponseIsThatOfTheContract(t *testing.T) {
+func TestToolResponseAnswersAndWritesLikeFlightDeck(t *testing.T) {
 	claims := token.Claims{SessionID: "s", ToolUseID: "t", Name: text("ask_pilot"), TotalTools: 2}
 	for name, c := range map[string]struct{ body, result, status string }{
 		"object":              {`{"berth" : "N4"}`, `{"berth":"N4"}`, "success"},
@@ -62,7 +62,7 @@ func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 	}, s.paper.lines())
 }
 
-func TestToolResponseAsksForTheTokenFirst(t *testing.T) {
+func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 	s := newSite(t)
 	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t", Expires: noon.Add(time.Second)})
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func must(s string, err error) string {
 	return s
 }
 
-func TestCallbacksAreRefusedWithoutASecretAndForAnotherAgent(t *testing.T) {
+func TestCallbacksAreRejectedWithoutASecretAndForAnotherAgent(t *testing.T) {
 	claims := token.Claims{SessionID: "s", ToolUseID: "t", Agent: text("harbor")}
 	g := newSite(t, turn.WithCallbackSecrets()).callback("{}", claims)
 	require.Equal(t, []any{401, `{"error":"Server is not configured to verify callback tokens"}`}, []any{g.status, g.body})
@@ -128,7 +128,7 @@ func TestCallbacksAreRefusedWithoutASecretAndForAnotherAgent(t *testing.T) {
 	require.Equal(t, 202, newSite(t).callback("{}", token.Claims{Agent: text("harbor")}).status)
 }
 
-func TestToolResponseIsAcceptedWhenTheBrokersHaveIt(t *testing.T) {
+func TestToolResponseIsAcceptedAfterAcknowledgement(t *testing.T) {
 	s := newSite(t)
 	s.paper.fail(errors.New("no leader"))
 	g := s.callback("{}", token.Claims{SessionID: "s"})

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
-// Whoever plays user, model and tools over the plain wire format, with duplicates, late, foreign, missing, malformed and
-// oversized records on every input and several messages at once, finds every promise kept.
+// The player acts as user, model and tools over the plain wire format. It sends duplicate, late, foreign, missing,
+// malformed and oversized records on every input, and several messages at once. All guarantees must hold.
 func TestPromisesAreKeptUnderAttack(t *testing.T) {
 	for _, guarantee := range modes {
 		for _, partitions := range []int32{1, 4} {
@@ -21,7 +21,7 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 				c := config{
 					agent: testbroker.Agent(), instance: "i1", brokers: testbroker.Start(t), guarantee: guarantee, partitions: partitions,
 					turn: []turn.Option{
-						// Nobody leaves the model unanswered here; some tools never answer.
+						// The model always answers here; some tools never do.
 						turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(3 * time.Second),
 					},
 				}
@@ -37,7 +37,7 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 	}
 }
 
-// Models and tools that never say anything: the deadlines end what they leave open.
+// Models and tools that never answer: the deadlines end their turns.
 func TestSilenceIsEndedByDeadlines(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {

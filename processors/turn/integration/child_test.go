@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// The environment of a child process.
+// The environment variables of a child process.
 const (
 	childAgent     = "TURNTABLE_CHILD_AGENT"
 	childBrokers   = "TURNTABLE_CHILD_BROKERS"
@@ -30,20 +30,20 @@ const (
 	childSettings  = "TURNTABLE_CHILD_SETTINGS"
 )
 
-// settings are what a child process does otherwise than the defaults.
+// settings are what a child process does differently from the defaults.
 type settings struct {
 	// SessionMS, if not 0, is the session timeout.
 	SessionMS int64
-	// FileLimit, if not 0, is the size beyond which no file grows, as on a disk that is full.
+	// FileLimit, if not 0, is the maximum size of a file. Writes beyond it fail, as on a full disk.
 	FileLimit uint64
-	// GiveUp has the process end at its second failure in a row.
+	// GiveUp ends the process at its second consecutive failure.
 	GiveUp bool
 	// Verbose logs warnings too.
 	Verbose bool
 }
 
-// child is the process that is killed: it runs the pipeline until its standard input ends. It prints a line for each
-// state, and takes "clock D" as a jump of its clock by D.
+// child is the main function of the process that is killed. It runs the pipeline until its standard input ends. It prints
+// a line for each state. The input line "clock D" moves its clock by D.
 func child() int {
 	c := config{
 		agent: os.Getenv(childAgent), instance: os.Getenv(childInstance), dir: os.Getenv(childDir),
@@ -76,7 +76,7 @@ func child() int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		defer cancel() // standard input ends with the parent, however that ends
+		defer cancel() // standard input ends when the parent does, in any way
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 			text, _ := strings.CutPrefix(lines.Text(), "clock ")
 			if d, err := time.ParseDuration(text); err == nil {
@@ -109,7 +109,7 @@ func (s settings) options() []processors.Option {
 	return o
 }
 
-// limitFiles has a write beyond the limit fail, where the system's own answer to it ends the process.
+// limitFiles makes a write beyond the limit fail with an error. By default the system would end the process.
 func (s settings) limitFiles() error {
 	if s.FileLimit == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (s settings) limitFiles() error {
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: s.FileLimit, Max: s.FileLimit})
 }
 
-// jumping is a clock that somebody sets. Its tickers go on as they are, as the system's do.
+// jumping is a clock that can be moved. Like the system's, its tickers are not affected.
 type jumping struct {
 	clock.Clock
 	by atomic.Int64

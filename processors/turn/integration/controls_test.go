@@ -14,9 +14,9 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// What exactly once rests on, taken away: the judge of the fault matrix must find it. The first is a member that
-// commits without its generation and goes on when others have its partitions; the second a local store that is written
-// at once, and not when the transaction is committed.
+// Removes what exactly once depends on: the judge of the fault matrix must detect it. The first case is a member that
+// commits without its generation and continues after its partitions were assigned to others. The second is a local store
+// that is written immediately instead of after the commit of the transaction.
 func TestOracleFindsWhatIsMissing(t *testing.T) {
 	for name, play := range map[string]func(*field){
 		"no generation in the commit": noGeneration, "local store written at once": writtenAtOnce,
@@ -72,7 +72,7 @@ func writtenAtOnce(f *field) {
 	f.start("a").kill(f.T)
 	f.ask()
 	f.killedAt(kmsg.EndTxn, 8, false)
-	for f.openRequests() == 0 { // rows that nothing follows from, a result beside calls that are still out, harm nobody
+	for f.openRequests() == 0 { // rows without a request do no harm, such as a result while other calls are still open
 		f.killedAt(kmsg.EndTxn, 3, false)
 	}
 	require.Positive(f, f.aheadOfLog(f.dirs["a"]))

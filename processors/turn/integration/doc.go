@@ -1,4 +1,4 @@
-// Package integration holds the tests of package turn against a broker: attacks from outside by the plain wire format,
-// processes that are killed, and a matrix of faults done while turns run. Everything is played and judged by
-// internal/testing/wiretest. There is nothing in it to import.
+// Package integration tests package turn against a broker: invalid input over the plain wire format, killed processes, and
+// a matrix of faults injected while turns run. The package internal/testing/wiretest plays and judges the turns. There is
+// nothing to import.
 package integration

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// faults are the rows of the matrix. Those done to brokers come first: theirs are gone before the shared one is there.
+// faults are the rows of the matrix. Faults of brokers come first: their own brokers end before the shared one starts.
 func faults() []fault {
 	return slices.Concat(brokerFaults(), memberships(), kills(), localStores(), tableLogs(), wires(), records())
 }
@@ -57,8 +57,8 @@ func kills() []fault {
 	return rows
 }
 
-// killedAt starts an instance that is killed at the nth request of a kind: before the broker gets it, or when the
-// broker has answered it and the process does not know yet.
+// killedAt starts an instance that is killed at the nth request of a kind: before the broker receives it, or after the
+// broker has answered it but before the process receives the answer.
 func (f *field) killedAt(key kmsg.Key, nth int32, after bool) {
 	f.Helper()
 	var victim atomic.Pointer[os.Process]

@@ -12,8 +12,8 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// tableLogs are the ends that the log of a table can have. Rows of transactions that were not committed stand there
-// under keys of sessions that go on: whoever takes them for rows loses these.
+// tableLogs are the different ends of a table's changelog. It contains rows of uncommitted transactions under the keys of
+// sessions that continue: a reader that applies them loses the sessions' rows.
 func tableLogs() []fault {
 	return []fault{
 		{name: "table whose log ends in a commit marker", play: func(f *field) { f.logEndsIn(kgo.TryCommit) }, long: true},
@@ -27,13 +27,14 @@ func tableLogs() []fault {
 	}
 }
 
-// notARow is the value of a row that was not committed; it cannot be read as one.
+// notARow is the value of an uncommitted row; it cannot be decoded as a row.
 const notARow = "\xff not a row"
 
-// stranger is the transactional id of a writer outside the group. Rows of the matrix run at once, on one Kafka.
+// stranger is the transactional id of a writer outside the group. It contains the agent because the faults run
+// concurrently on one Kafka.
 func (f *field) stranger() string { return "stranger-of-" + f.agent }
 
-// write writes rows to the table in a transaction that stays open.
+// write writes rows to the changelog in a transaction that it leaves open.
 func (f *field) write(id string, timeout time.Duration, rows ...*kgo.Record) *kgo.Client {
 	f.Helper()
 	client, err := kgo.NewClient(
@@ -46,7 +47,7 @@ func (f *field) write(id string, timeout time.Duration, rows ...*kgo.Record) *kg
 	return client
 }
 
-// lastRows are the last committed record of each partition, to be written anew. Where spoilt, they are no rows.
+// lastRows returns the last committed record of each partition, to be written again. If spoilt, the values are not rows.
 func (f *field) lastRows(spoilt bool) []*kgo.Record {
 	f.Helper()
 	var rows []*kgo.Record
@@ -66,7 +67,7 @@ func (f *field) lastRows(spoilt bool) []*kgo.Record {
 	return rows
 }
 
-// logEndsIn has the table end in a marker: once for a process whose local store is there, once for one without.
+// logEndsIn makes the changelog end in a marker: once for a process with a local store, once for one without.
 func (f *field) logEndsIn(end kgo.TransactionEndTry) {
 	f.Helper()
 	i := f.start("a")
@@ -85,7 +86,7 @@ func (f *field) logEndsIn(end kgo.TransactionEndTry) {
 	f.answered(5)
 }
 
-// nothingButMarkers: aborted rows and their markers are all that the table has before the first process starts.
+// nothingButMarkers: before the first process starts, the changelog contains only aborted rows and their markers.
 func nothingButMarkers(f *field) {
 	f.withTopics(func(admin *kadm.Client) { f.createTopic(admin, f.changelog(), faultPartitions) })
 	var rows []*kgo.Record
@@ -103,7 +104,7 @@ func nothingButMarkers(f *field) {
 	f.answered(10)
 }
 
-// openOfDeadOwner: the transaction is ended by the member that takes the partitions up, long before its timeout.
+// openOfDeadOwner: the new owner of the partitions ends the transaction, long before its timeout.
 func openOfDeadOwner(f *field) {
 	const timeout = 2 * time.Minute
 	took := f.startBehindOpen(f.transactionalID("gone"), timeout)
@@ -111,7 +112,7 @@ func openOfDeadOwner(f *field) {
 	f.figure("taken up after %s, transaction timeout %s", took, timeout)
 }
 
-// openOfStranger: nobody but its owner may end it. Its timeout does.
+// openOfStranger: only the owner may end the transaction, so it ends at its timeout.
 func openOfStranger(f *field) {
 	const timeout = 3 * time.Second
 	took := f.startBehindOpen(f.stranger(), timeout)
@@ -134,8 +135,8 @@ func (f *field) startBehindOpen(id string, timeout time.Duration) time.Duration 
 	return round(took)
 }
 
-// refilledTable: the topic that was made anew has more records than the local store had read of the former one, so that
-// offsets do not tell.
+// refilledTable: the recreated topic has more records than the local store had read of the deleted one, so that offsets do
+// not reveal the change.
 func refilledTable(f *field) {
 	i := f.start("a")
 	f.ask()
@@ -165,7 +166,7 @@ func refilledTable(f *field) {
 	f.figure("it ends: %q", "topic was deleted and recreated")
 }
 
-// again are records to be sent once more.
+// again returns records to be sent again.
 func again(records []*kgo.Record) []*kgo.Record {
 	fresh := make([]*kgo.Record, len(records))
 	for n, r := range records {

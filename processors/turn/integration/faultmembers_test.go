@@ -30,13 +30,13 @@ func memberships() []fault {
 	}
 }
 
-// members waits until the group has so many and is stable.
+// members waits until the group is stable with this number of members.
 func (f *field) members(n int) {
 	f.Helper()
 	f.membersOr(n, func() bool { return false })
 }
 
-// membersOr is members that is content with something else, too.
+// membersOr is like members, but also returns when another condition holds.
 func (f *field) membersOr(n int, enough func() bool) {
 	f.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...))
@@ -50,7 +50,7 @@ func (f *field) membersOr(n int, enough func() bool) {
 	}, wait, poll, "the group has not %d members", n)
 }
 
-// takeoverBound is the longest that others may take to go on with the partitions of a member that is gone.
+// takeoverBound is the longest time until other members process the partitions of a member that ended.
 const takeoverBound = sessionTimeout + 2*time.Second
 
 func takeover(f *field) {
@@ -123,8 +123,8 @@ func hangingConnection(f *field) {
 	f.returns(a)
 }
 
-// unaware has an instance take its heartbeats for answered when its partitions have long been another's. No lease helps
-// against that: only the generation in its commits.
+// unaware makes an instance believe that its heartbeats are answered while its partitions belong to another. No local
+// timeout protects against that: only the generation in its commits does.
 func (f *field) unaware(rewrite func(kmsg.Request)) {
 	f.Helper()
 	var lost atomic.Bool

@@ -36,8 +36,8 @@ type fault struct {
 	cluster func(*testing.T) *kafkatest.Cluster
 }
 
-// field is where a fault is played under one guarantee: turns with three tools that run all the time, and the processes
-// that have to keep their promises.
+// field is the environment of a fault under one guarantee: turns with three tools that run all the time, and the processes
+// under test.
 type field struct {
 	*testing.T
 	config
@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 	playAll(t, rows)
 }
 
-// playAll plays faults under each guarantee and writes the table of them.
+// playAll plays faults under each guarantee and writes the table of the results.
 func playAll(t *testing.T, rows []fault) {
 	results := &table{cells: map[string]string{}}
 	t.Cleanup(func() { results.write(t, rows) })
@@ -88,7 +88,7 @@ func playAll(t *testing.T, rows []fault) {
 	}
 }
 
-// run plays a fault and judges what is on the topics at the end.
+// run plays a fault and judges the records on the topics at the end.
 func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -109,7 +109,7 @@ func (x fault) run(t *testing.T, guarantee processors.Guarantee) (result string)
 	return f.settle()
 }
 
-// prepare creates the topics and begins to ask.
+// prepare creates the topics and starts the turns.
 func (f *field) prepare(judged bool) {
 	require.NoError(f, wiretest.CreateTopics(f.ctx, f.brokers, f.agent, faultPartitions))
 	f.visible(wiretest.NamesOf(f.agent))
@@ -118,8 +118,8 @@ func (f *field) prepare(judged bool) {
 	}
 }
 
-// visible waits until the brokers know the topics that they said they have created: a process that starts before would
-// make up for those it misses.
+// visible waits until the created topics are visible on the brokers: a process that starts earlier would create the missing
+// ones itself.
 func (f *field) visible(names wiretest.Names) {
 	f.Helper()
 	f.withTopics(func(admin *kadm.Client) {
@@ -136,7 +136,7 @@ func (f *field) visible(names wiretest.Names) {
 	})
 }
 
-// ask has turns run from here on.
+// ask starts the turns.
 func (f *field) ask() {
 	f.Helper()
 	load, err := wiretest.StartLoad(f.ctx, f.brokers, f.agent, wiretest.LoadOptions{
@@ -147,7 +147,7 @@ func (f *field) ask() {
 	f.Cleanup(func() { require.NoError(f, load.Close()) })
 }
 
-// settle lets the open turns end, stops everything and judges. It returns the figures for the table.
+// settle waits for the open turns, stops everything and judges. It returns the figures for the table.
 func (f *field) settle() string {
 	f.Helper()
 	f.load.Stop()
@@ -179,7 +179,7 @@ func (f *field) settle() string {
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
 
-// judge reads all topics.
+// judge reads all topics and judges their records.
 func (f *field) judge(patience time.Duration) (wiretest.Report, error) {
 	f.Helper()
 	options := []wiretest.OracleOption{wiretest.Patience(patience)}
@@ -195,7 +195,7 @@ func (f *field) judge(patience time.Duration) (wiretest.Report, error) {
 	return oracle.Settle(f.ctx)
 }
 
-// launch starts an instance and does not wait for it. change, if any, makes it another than the others are.
+// launch starts an instance without waiting for it. change, if not nil, changes its configuration.
 func (f *field) launch(name string, change ...func(*config)) *instance {
 	f.Helper()
 	c := f.config
@@ -231,7 +231,7 @@ func (f *field) runs(i *instance) {
 	}
 }
 
-// answered waits until so many more turns have ended.
+// answered waits until this many more turns have ended.
 func (f *field) answered(more int) {
 	f.Helper()
 	start := f.load.Progress()
@@ -241,7 +241,7 @@ func (f *field) answered(more int) {
 	}, wait, 5*time.Millisecond, "no turns end")
 }
 
-// gone tells whether the process has ended.
+// gone reports whether the process has ended.
 func (i *instance) gone() bool {
 	select {
 	case <-i.ended:
@@ -251,7 +251,7 @@ func (i *instance) gone() bool {
 	}
 }
 
-// killed ends an instance by SIGKILL.
+// killed kills an instance with SIGKILL.
 func (f *field) killed(i *instance) {
 	f.Helper()
 	f.kills++
@@ -262,10 +262,10 @@ func (f *field) figure(format string, args ...any) {
 	f.figures = append(f.figures, fmt.Sprintf(format, args...))
 }
 
-// tableVariable names the file that the table of faults and results is written to.
+// tableVariable is the environment variable with the file to which the table of faults and results is written.
 const tableVariable = "TURNTABLE_FAULTS_TABLE"
 
-// table is faults by results.
+// table maps faults to their results.
 type table struct {
 	mu    sync.Mutex
 	cells map[string]string
@@ -279,7 +279,7 @@ func (r *table) set(name string, g processors.Guarantee, result string) {
 	r.cells[cell(name, g)] = result
 }
 
-// write appends the rows as Markdown to the file that TURNTABLE_FAULTS_TABLE names: several tests make up the table.
+// write appends the rows as Markdown to the file in TURNTABLE_FAULTS_TABLE. Several tests contribute to the table.
 func (r *table) write(t *testing.T, rows []fault) {
 	path := os.Getenv(tableVariable)
 	if path == "" {

@@ -58,7 +58,7 @@ func damagedStore(f *field) {
 	f.figure("it ends: %q", "delete the directory")
 }
 
-// withTopics calls do with an admin client.
+// withTopics calls do with a Kafka admin client.
 func (f *field) withTopics(do func(*kadm.Client)) {
 	f.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...))
@@ -125,8 +125,8 @@ func wrongPartitions(f *field) {
 	f.figure("it ends: %q", "co-partitioned topics differ")
 }
 
-// aheadOfLog does to the stores of an instance what a store would have done that writes at once: it holds what the
-// process had sent when it was killed, the rows of its open transaction too.
+// aheadOfLog changes the stores of an instance as if every row were written immediately: they contain all rows that the
+// process had sent when it was killed, also those of its open transaction.
 func (f *field) aheadOfLog(dir string) (rows int) {
 	f.Helper()
 	opened, closing := f.openStores(dir)

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// The patience of what waits for a broker.
+// The timeout and the interval of polls that wait for a broker.
 const (
 	wait = 2 * time.Minute
 	poll = 20 * time.Millisecond
@@ -132,7 +132,7 @@ func clockJumps(f *field) {
 		f.answered(5)
 	}
 	f.kills++
-	i.kill(f.T) // the next one's clock is right
+	i.kill(f.T) // the next instance has the right clock
 	f.start("a")
 	f.answered(5)
 	f.figure("%d ended by their deadline", f.load.Progress().Failed)

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// A new instance, and one that stops, cost those who stay a rebalance: everybody drains, joins and goes on with the
-// tables it has. What is measured is the longest any turn took meanwhile, on partitions that move and that do not.
+// When an instance starts or stops, the others rebalance: each drains, rejoins and continues with its local tables. The
+// test measures the longest turn meanwhile, on partitions that move and on those that do not.
 func TestRebalanceIsShort(t *testing.T) {
 	for _, guarantee := range modes {
 		t.Run(string(guarantee), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/wiretest"
 )
 
-// A process that is killed and started again at once does not wait out its former session: it is a static member, and
-// its tables are on disk. What is measured is the time from the new process's start to the next answer a user gets.
+// A process that is killed and restarted immediately does not wait until its previous group session expires: it is a static
+// member, and its tables are on disk. The test measures the time from the start of the new process to the next answer.
 func TestRestartIsNotSilent(t *testing.T) {
 	const session = 30 * time.Second
 	restarts := fromEnv(t, restartsVariable, 3)

@@ -31,9 +31,9 @@ const (
 	forge           // the tap answers itself that all is well; for one request in flight at a time
 )
 
-// tap stands between a process and its brokers and does to its requests what a network does, or a process that ends in
-// the middle of one. The process needs no hook for it: it is told the tap's address, and in what brokers say of
-// themselves the tap puts its own.
+// tap is a proxy between a process and its brokers. It injects faults of the network, or of a process that ends during a
+// request. The process needs no test hook: it connects to the tap's address, and the tap replaces the brokers' addresses
+// in their answers with its own.
 type tap struct {
 	// judge is asked for each request before it goes out, and for its answer when the broker has given it.
 	judge func(request) verdict
@@ -203,7 +203,7 @@ func (p *tap) answers(broker, client net.Conn, pending <-chan request) {
 	}
 }
 
-// ours puts the tap's addresses in the place of the brokers'.
+// ours replaces the brokers' addresses with the tap's.
 func (p *tap) ours(r request, frame []byte) ([]byte, error) {
 	if r.Key != kmsg.Metadata && r.Key != kmsg.FindCoordinator && r.Key != kmsg.DescribeCluster {
 		return frame, nil

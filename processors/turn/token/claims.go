@@ -6,24 +6,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Claims are what a token says.
+// Claims are the content of a token.
 type Claims struct {
-	// SessionID and ToolUseID name the tool call. Both may be blank, as they may be for FlightDeck.
+	// SessionID and ToolUseID identify the tool call. Both may be blank, as in FlightDeck.
 	SessionID string
 	ToolUseID string
-	// ToolID and Name are passed on with the result; nil is absent.
+	// ToolID and Name are copied to the result; nil if absent.
 	ToolID *string
 	Name   *string
-	// TotalTools is how many tools the model asked for together; the turn does not rely on it.
+	// TotalTools is the number of calls that the model made in the same step. The turn does not rely on it.
 	TotalTools int
-	// Agent is whose call it is; nil is absent.
+	// Agent is the agent that made the call; nil if absent.
 	Agent *string
-	// IssuedAt and Expires have whole seconds. Without the first, latencies are 0; without the second, the token never
-	// expires. The second of Expires itself is still good.
+	// IssuedAt and Expires are in whole seconds. If IssuedAt is zero, the latency of the result is 0. If Expires is zero,
+	// the token never expires; otherwise it is valid through the second of Expires.
 	IssuedAt, Expires time.Time
 }
 
-// payload is the claims as JSON, in FlightDeck's order.
+// payload returns the claims as JSON, with the members in FlightDeck's order.
 func (c Claims) payload() []byte {
 	b := text([]byte(`{"session_id":`), c.SessionID)
 	b = text(append(b, `,"tool_use_id":`...), c.ToolUseID)

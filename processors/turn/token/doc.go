@@ -1,8 +1,8 @@
-// Package token makes and checks callback tokens: whoever holds the token of a tool call may answer that call, once or
-// more, until it expires, through the tool callback door of package turn.
+// Package token mints and verifies callback tokens. A client with the token of a tool call may answer that call through the
+// tool callback door of package turn, any number of times until the token expires.
 //
 //	token = base64url(payload) "." base64url(HMAC-SHA256(secret, payload))
 //
-// The payload is a JSON object; its layout is free, since the MAC is over its bytes. Tokens are written without padding
-// and read with or without. They are FlightDeck's: either side reads the other's.
+// The payload is a JSON object. Its layout is not fixed, because the MAC is computed over its bytes. Tokens are written
+// without base64 padding and read with or without it. They are compatible with FlightDeck's in both directions.
 package token

@@ -2,7 +2,7 @@ package token
 
 import "encoding/base64"
 
-// Signed is a token with any payload.
+// Signed returns a signed token with any payload.
 func Signed(secret, payload string) string {
 	half := base64.RawURLEncoding.EncodeToString
 	return half([]byte(payload)) + "." + half(sign(secret, []byte(payload)))

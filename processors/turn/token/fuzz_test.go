@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
-// FuzzVerify holds that a token is either refused in one of the known words, or can be minted anew from its claims.
+// FuzzVerify checks that a token is either rejected with one of the known Rejections, or can be minted again from its claims.
 func FuzzVerify(f *testing.F) {
 	v := read(f)
 	for _, c := range v.Vectors {
@@ -34,7 +34,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzPayload does the same behind the signature.
+// FuzzPayload checks the same for signed payloads.
 func FuzzPayload(f *testing.F) {
 	for _, payload := range []string{
 		`{"session_id":"s","tool_use_id":"t","total_tools":1,"iat":1,"exp":2}`, `{"session_id":7.0e3}`, "null", `{"exp":"`,
@@ -49,7 +49,7 @@ func FuzzPayload(f *testing.F) {
 			return
 		}
 		if claims.TotalTools < 0 {
-			return // read, and of no use to anybody
+			return // Verify accepts it, but Mint rejects it
 		}
 		minted, err := token.Mint("secret", claims)
 		require.NoError(t, err)

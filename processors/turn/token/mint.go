@@ -11,19 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// ErrMint is wrapped by what Mint refuses.
+// ErrMint is wrapped by the errors of Mint.
 var ErrMint = errors.New("token: cannot be minted")
 
-// Mint makes the token of a tool call. Equal arguments make equal tokens. The secret is not blank and is the one that
-// the callback door knows.
+// Mint returns the token of a tool call. Equal arguments give equal tokens. The secret must not be blank, and the callback
+// door must accept it. Mint returns an error for a blank secret, a TotalTools that is negative or above math.MaxInt32, and
+// a SessionID or ToolUseID that is not valid UTF-8.
 func Mint(secret string, c Claims) (string, error) {
 	if strings.TrimSpace(secret) == "" {
-		return "", fmt.Errorf("%w: no secret", ErrMint)
+		return "", fmt.Errorf("%w: blank secret", ErrMint)
 	}
 	if c.TotalTools < 0 || c.TotalTools > math.MaxInt32 {
 		return "", fmt.Errorf("%w: %d tools", ErrMint, c.TotalTools)
 	}
-	// The call would be answered under another id.
+	// Invalid UTF-8 would be replaced, so the answer would name another call.
 	if !utf8.ValidString(c.SessionID) || !utf8.ValidString(c.ToolUseID) {
 		return "", fmt.Errorf("%w: session or tool_use_id is not UTF-8", ErrMint)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// payload is what a token's JSON holds. It is read as FlightDeck's Java reads it: scalars are converted to the declared
-// type, unknown fields and what follows the object are passed over, of a repeated field the last counts.
+// payload is the decoded JSON of a token. It is decoded like in FlightDeck's Java code: scalars are converted to the
+// declared type; unknown fields and what follows the object are ignored; if a field is repeated, the last one counts.
 type payload struct {
 	session, toolUse, toolID, name, agent *string
 	total, iat, exp                       int64
@@ -34,7 +34,7 @@ func read(raw []byte) (p payload, ok bool) {
 		if err != nil {
 			return payload{}, false
 		}
-		field := name.String() // the token is good until the next read
+		field := name.String() // the JSON token is valid until the next read
 		value, err := dec.ReadValue()
 		if err != nil || !p.set(field, value) {
 			return payload{}, false
@@ -71,7 +71,7 @@ func (p *payload) set(field string, value jsontext.Value) (ok bool) {
 	return ok
 }
 
-// words is a string, or the literal of a number or a boolean; nil for null.
+// words returns a string, or the literal of a number or a boolean as string, or nil for null.
 func words(value jsontext.Value) (*string, bool) {
 	var s string
 	switch value.Kind() {
@@ -80,7 +80,7 @@ func words(value jsontext.Value) (*string, bool) {
 	case '{', '[':
 		return nil, false
 	case '"':
-		// The error is about lone surrogates, which are replaced.
+		// An error only reports lone surrogates, which are replaced.
 		b, _ := jsontext.AppendUnquote(nil, value)
 		s = string(b)
 	default:
@@ -89,7 +89,7 @@ func words(value jsontext.Value) (*string, bool) {
 	return &s, true
 }
 
-// integer is a number cut at its point, or a string that is an integer; 0 for null and for a blank string.
+// integer returns a number without its fraction, or the value of a string with an integer. Null and a blank string are 0.
 func integer(value jsontext.Value, bits int) (int64, bool) {
 	s, ok := words(value)
 	switch k := value.Kind(); {
@@ -120,10 +120,10 @@ func (p payload) claims() Claims {
 	}
 }
 
-// lastSecond is that of the year 9999: beyond it, times do not compare.
+// lastSecond is the last second of the year 9999. Comparisons of later times may be wrong.
 const lastSecond = 253402300799
 
-// second is the zero time where a token has no positive time.
+// second converts Unix seconds to a time. Zero and negative seconds are the zero time.
 func second(s int64) time.Time {
 	if s <= 0 {
 		return time.Time{}

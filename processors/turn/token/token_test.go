@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
-// vectors are what testdata/vectors.py makes with code of its own.
+// vectors are tokens from testdata/vectors.py, an independent implementation.
 type vectors struct {
 	Now     int64
 	Secrets []string
@@ -63,7 +63,7 @@ func read(t testing.TB) vectors {
 	return v
 }
 
-func TestTokensOfAnotherImplementationAreVerifiedAndRefusedExactly(t *testing.T) {
+func TestVerifyAgreesWithAnotherImplementation(t *testing.T) {
 	v := read(t)
 	verifier := token.NewVerifier(v.Secrets...)
 	for _, c := range v.Vectors {
@@ -80,7 +80,7 @@ func TestTokensOfAnotherImplementationAreVerifiedAndRefusedExactly(t *testing.T)
 	}
 }
 
-func TestMintedTokensAreThoseOfAnotherImplementation(t *testing.T) {
+func TestMintAgreesWithAnotherImplementation(t *testing.T) {
 	v := read(t)
 	got, err := token.Mint(v.Secrets[0], v.Minted.Claims.ours())
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestMintedTokensAreVerified(t *testing.T) {
 	}
 }
 
-func TestMintRefusesWhatCouldNotBeVerified(t *testing.T) {
+func TestMintRejectsInvalidClaims(t *testing.T) {
 	for _, c := range []struct {
 		secret string
 		claims token.Claims
@@ -119,7 +119,7 @@ func TestMintRefusesWhatCouldNotBeVerified(t *testing.T) {
 	}
 }
 
-func TestWithoutASecretEverythingButAMissingTokenIsRefused(t *testing.T) {
+func TestWithoutASecretEveryTokenIsNotConfigured(t *testing.T) {
 	v := token.NewVerifier("", " \t")
 	require.False(t, v.Configured())
 	for text, want := range map[string]token.Rejection{
@@ -130,7 +130,7 @@ func TestWithoutASecretEverythingButAMissingTokenIsRefused(t *testing.T) {
 	}
 }
 
-func TestASecretIsChangedWhileTokensAreOut(t *testing.T) {
+func TestSecretCanBeRotated(t *testing.T) {
 	minted, err := token.Mint("old", token.Claims{})
 	require.NoError(t, err)
 	for secrets, want := range map[string]error{"old": nil, "new old": nil, "old new": nil, "new": token.BadSignature} {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Rejection is why a token is refused, in the words of the callback door's answer. A caller may be told: none quotes
-// the token.
+// Rejection is the reason why a token is rejected. It is the error text that the callback door sends to its client. It does
+// not quote the token.
 type Rejection string
 
 // Error implements error.
@@ -25,19 +25,19 @@ const (
 	NotJSON       Rejection = "Token payload is not valid JSON"
 	Expired       Rejection = "Token has expired"
 	NoCall        Rejection = "Token missing session_id or tool_use_id"
-	// OtherAgent is about tokens that are bound to an agent, which FlightDeck does not check.
+	// OtherAgent is returned only by a Verifier of For. FlightDeck does not check the agent.
 	OtherAgent Rejection = "Token is for another agent"
 )
 
-// Verifier checks tokens. It is a value, safe for concurrent use.
+// Verifier verifies tokens. It is immutable and safe for concurrent use. The zero value has no secret.
 type Verifier struct {
 	secrets []string
 	agent   string
 }
 
-// NewVerifier takes the secrets that are good, of which the first is usually the one that tokens are minted with: with
-// the old and the new one both here, a secret is changed without refusing tokens that are out. Blank ones do not count;
-// with none, every token is refused.
+// NewVerifier returns a Verifier that accepts tokens signed with any of the secrets. To rotate a secret, pass the old and
+// the new one until all tokens signed with the old one have expired. Blank secrets are ignored. Without a secret, every
+// token is rejected.
 func NewVerifier(secrets ...string) Verifier {
 	var v Verifier
 	for _, s := range secrets {
@@ -48,18 +48,18 @@ func NewVerifier(secrets ...string) Verifier {
 	return v
 }
 
-// For is a verifier that takes tokens of one agent's calls only: two agents that share a secret cannot answer each
-// other's calls. Tokens that name no agent are refused.
+// For returns a Verifier that accepts only tokens for calls of one agent, so that agents that share a secret cannot answer
+// each other's calls. Tokens without an agent are rejected.
 func (v Verifier) For(agent string) Verifier {
 	v.agent = agent
 	return v
 }
 
-// Configured reports whether there is a secret.
+// Configured reports whether the Verifier has a secret.
 func (v Verifier) Configured() bool { return len(v.secrets) > 0 }
 
-// Verify checks a token at a time and returns what it says. Its error is a Rejection. How long it takes tells nothing
-// of a secret, nor which of several it was.
+// Verify verifies a token at the time now and returns its claims. Its error is a Rejection. Signatures are compared in
+// constant time, with all secrets, so the duration reveals neither a secret nor which of them matched.
 func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 	if strings.TrimSpace(token) == "" {
 		return Claims{}, Missing
@@ -100,7 +100,7 @@ func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 func (v Verifier) signed(payload, mac []byte) bool {
 	good := false
 	for _, secret := range v.secrets {
-		// All of them, always.
+		// No break: the duration must not depend on which secret matches.
 		if hmac.Equal(mac, sign(secret, payload)) {
 			good = true
 		}
@@ -108,7 +108,7 @@ func (v Verifier) signed(payload, mac []byte) bool {
 	return good && len(mac) == sha256.Size
 }
 
-// decode reads base64url, padded or not. Go's decoder passes over line ends.
+// decode decodes base64url with or without padding. It rejects line ends, which Go's decoder would ignore.
 func decode(half string) ([]byte, bool) {
 	encoding := base64.RawURLEncoding
 	if strings.HasSuffix(half, "=") {
