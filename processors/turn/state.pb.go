@@ -4,7 +4,7 @@
 // 	protoc        v3.21.12
 // source: processors/turn/state.proto
 
-// The row of the group table of package turn. Field numbers are for ever; unknown fields survive a rewrite.
+// The row of the group table of package turn. Field numbers are permanent; unknown fields survive a rewrite.
 
 package turn
 
@@ -26,7 +26,7 @@ const (
 type Held_Kind int32
 
 const (
-	// A record of tool-use-result, or of tool-use-dlq where failure is set.
+	// A record of tool-use-result, or of tool-use-dlq if failure is set.
 	Held_TOOL Held_Kind = 0
 	// A record of think-request-response.
 	Held_RESPONSE Held_Kind = 1
@@ -75,31 +75,30 @@ func (Held_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_processors_turn_state_proto_rawDescGZIP(), []int{6, 0}
 }
 
-// State is all that is known of a session: one row of the group table.
+// State is the state of a session: one row of the group table.
 type State struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Format of the row. A row with a newer one is refused.
+	// Format of the row. A row with a higher version is refused.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The earliest open deadline in milliseconds since the epoch, 0 where there is none. It stands here so that it can be
-	// read without decoding the row.
+	// The earliest open deadline in milliseconds since the epoch, 0 if there is none. It can be read without decoding the
+	// row.
 	DeadlineMs int64 `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// The conversation that the last answered turn left: a JSON array of messages, as it came.
+	// The conversation after the last answered turn: a JSON array of messages, byte for byte.
 	History []byte `protobuf:"bytes,3,opt,name=history,proto3" json:"history,omitempty"`
-	// How many messages the history has.
+	// Number of messages in the history.
 	HistoryLength uint32 `protobuf:"varint,4,opt,name=history_length,json=historyLength,proto3" json:"history_length,omitempty"`
-	// The session's cost and user as the last accepted think-response said.
+	// The session's cost and user from the last accepted think-response.
 	Cost   *float64 `protobuf:"fixed64,5,opt,name=cost,proto3,oneof" json:"cost,omitempty"`
 	UserId *string  `protobuf:"bytes,6,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
-	// The turn that runs. At most one does.
+	// The open turn, if there is one.
 	Turn *OpenTurn `protobuf:"bytes,7,opt,name=turn,proto3" json:"turn,omitempty"`
-	// Messages that wait for it, in the order in which they get their turn.
+	// Messages that wait for their turn, in that order.
 	Waiting []*Accepted `protobuf:"bytes,8,rep,name=waiting,proto3" json:"waiting,omitempty"`
-	// Routes that no message has taken yet: named ones, and unnamed ones that wait for their message.
+	// Routes that no message has used yet: routes with a request id, and unnamed routes whose message has not arrived.
 	Routes []*ReplyRoute `protobuf:"bytes,9,rep,name=routes,proto3" json:"routes,omitempty"`
-	// When unnamed routes were used, oldest first: the tombstones of these are still to come.
+	// When unnamed routes were used, oldest first. Their tombstones are still expected.
 	UsedRoutesMs []int64 `protobuf:"varint,10,rep,packed,name=used_routes_ms,json=usedRoutesMs,proto3" json:"used_routes_ms,omitempty"`
-	// Remembered digests (see memory.go): of records that were applied, of request ids, of finished calls and their
-	// results.
+	// Remembered digests (see memory.go): of applied records, of request ids, of finished calls and their results.
 	Causes   []byte `protobuf:"bytes,11,opt,name=causes,proto3" json:"causes,omitempty"`
 	Requests []byte `protobuf:"bytes,12,opt,name=requests,proto3" json:"requests,omitempty"`
 	Calls    []byte `protobuf:"bytes,13,opt,name=calls,proto3" json:"calls,omitempty"`
@@ -107,17 +106,17 @@ type State struct {
 	Steps []byte `protobuf:"bytes,14,opt,name=steps,proto3" json:"steps,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
 	TouchedMs int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
-	// The parts of the row that history, causes, requests, calls and steps begin with, in order, ahead of what stands in
-	// the fields themselves (see parts.go), and the number of the next one; the turn has more of them. A row whose steps
-	// have parts is of version 3.
+	// The parts that history, causes, requests, calls and steps begin with, in order; the fields themselves contain the
+	// bytes after the parts (see parts.go). next_part is the number of the next part. The turn has parts too. A row whose
+	// steps have parts has version 3.
 	HistoryParts  []*Part `protobuf:"bytes,16,rep,name=history_parts,json=historyParts,proto3" json:"history_parts,omitempty"`
 	CausesParts   []*Part `protobuf:"bytes,17,rep,name=causes_parts,json=causesParts,proto3" json:"causes_parts,omitempty"`
 	RequestsParts []*Part `protobuf:"bytes,18,rep,name=requests_parts,json=requestsParts,proto3" json:"requests_parts,omitempty"`
 	CallsParts    []*Part `protobuf:"bytes,19,rep,name=calls_parts,json=callsParts,proto3" json:"calls_parts,omitempty"`
 	NextPart      uint32  `protobuf:"varint,20,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
 	StepsParts    []*Part `protobuf:"bytes,21,rep,name=steps_parts,json=stepsParts,proto3" json:"steps_parts,omitempty"`
-	// Records that answer a step which is still to come (see early.go), in the order in which they came. A row that has
-	// any is of version 5, as is one whose turn holds records without their results.
+	// Records that answer a step which has not opened yet (see early.go), in order of arrival. A row that has any has
+	// version 5, as has one whose turn holds records without their results.
 	Early         []*Held `protobuf:"bytes,22,rep,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -307,7 +306,7 @@ func (x *State) GetEarly() []*Held {
 	return nil
 }
 
-// Part is a part of the row that stands apart in the table.
+// Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -366,11 +365,11 @@ type Accepted struct {
 	TurnId    string                 `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	RequestId *string                `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
 	UserId    *string                `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
-	// The timestamp of its record: an unnamed route that is older, or as old, may be its route.
+	// The timestamp of its record, in milliseconds since the epoch. An unnamed route can be its route if it is not newer.
 	TimestampMs int64 `protobuf:"varint,4,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
-	// The unnamed route that it took.
+	// The unnamed route that it uses.
 	Route *ReplyRoute `protobuf:"bytes,5,opt,name=route,proto3" json:"route,omitempty"`
-	// The message as JSON while it waits; nothing once its turn runs.
+	// The message as JSON while it waits; empty once its turn is open.
 	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -448,16 +447,16 @@ func (x *Accepted) GetInput() []byte {
 	return nil
 }
 
-// OpenTurn is a turn that runs. Where it has calls it waits for their results, else for a think-response.
+// OpenTurn is the open turn. If it has calls it waits for their results, else for a think-response.
 type OpenTurn struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Message *Accepted              `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// The number of the think step, from 1.
 	Step uint32 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
-	// When waiting ends: for the think-response, or for the results.
+	// When the wait for the think-response or for the results times out, in milliseconds since the epoch.
 	DeadlineMs int64 `protobuf:"varint,3,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	// What the open step asked the model: the digest of its latest input, by value, and how many messages its history
-	// had.
+	// What the open step sent to the model: the digest of its latest input, by value, and the number of messages in its
+	// history.
 	Input              []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	InputHistoryLength uint32 `protobuf:"varint,12,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
 	// The conversation after the turn's last response, once it has one: the first `shared` bytes of the session's
@@ -466,14 +465,14 @@ type OpenTurn struct {
 	Shared        uint64 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	Tail          []byte `protobuf:"bytes,7,opt,name=tail,proto3" json:"tail,omitempty"`
 	HistoryLength uint32 `protobuf:"varint,8,opt,name=history_length,json=historyLength,proto3" json:"history_length,omitempty"`
-	// Of the last response, for the tool message.
+	// The user of the last response, for the tool message.
 	UserId *string `protobuf:"bytes,9,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// One for each item of the last response's tool_uses, in their order.
 	Calls []*Call `protobuf:"bytes,10,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Results and failures of tools that came before the think-response which asks for them.
+	// Results and failures of tools that arrived before the think-response which asks for them.
 	Held []*Held `protobuf:"bytes,11,rep,name=held,proto3" json:"held,omitempty"`
-	// The results of the calls, one behind the other as they came: each is a Result, encoded. A row that has any is of
-	// version 4, as is one whose tail has parts.
+	// The results of the calls, as encoded Result messages in order of arrival. A row that has any has version 4, as has
+	// one whose tail has parts.
 	Results []byte `protobuf:"bytes,13,opt,name=results,proto3" json:"results,omitempty"`
 	// The parts that tail and results begin with.
 	TailParts     []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
@@ -622,8 +621,8 @@ type Call struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ToolUseId *string                `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3,oneof" json:"tool_use_id,omitempty"`
 	Name      *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// How the call ended; absent while it is open. Where that is much it stands in the turn's results, from a byte on and
-	// so many bytes long, and not here.
+	// How the call ended; absent while it is open. A large result is in the turn's results instead: result_length bytes
+	// from position result_at.
 	Result        *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	ResultAt      uint32  `protobuf:"varint,4,opt,name=result_at,json=resultAt,proto3" json:"result_at,omitempty"`
 	ResultLength  uint32  `protobuf:"varint,5,opt,name=result_length,json=resultLength,proto3" json:"result_length,omitempty"`
@@ -696,14 +695,14 @@ func (x *Call) GetResultLength() uint32 {
 	return 0
 }
 
-// Result is how a call ended: what its tool said, or what is said in its place.
+// Result is how a call ended: its tool's result, or an error in its place.
 type Result struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	SessionId *string                `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`
 	ToolUseId *string                `protobuf:"bytes,2,opt,name=tool_use_id,json=toolUseId,proto3,oneof" json:"tool_use_id,omitempty"`
 	ToolId    *string                `protobuf:"bytes,3,opt,name=tool_id,json=toolId,proto3,oneof" json:"tool_id,omitempty"`
 	Name      *string                `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// A JSON object, as it came; nothing for null.
+	// A JSON object, byte for byte; empty for null.
 	Result        []byte  `protobuf:"bytes,5,opt,name=result,proto3" json:"result,omitempty"`
 	LatencyMs     int64   `protobuf:"varint,6,opt,name=latency_ms,json=latencyMs,proto3" json:"latency_ms,omitempty"`
 	Status        *string `protobuf:"bytes,7,opt,name=status,proto3,oneof" json:"status,omitempty"`
@@ -806,13 +805,13 @@ func (x *Result) GetTimestamp() string {
 	return ""
 }
 
-// Held is a record that came before what it answers: a call that is not open yet, or a step.
+// Held is a record that arrived before the call or the step that it answers was open.
 type Held struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ToolUseId string                 `protobuf:"bytes,1,opt,name=tool_use_id,json=toolUseId,proto3" json:"tool_use_id,omitempty"`
-	// What the tool says. Builds before version 5 wrote it; since then it is read from the value.
+	// The tool's result. Builds before version 5 wrote it; since then it is decoded from value.
 	Result *Result `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
-	// The record came on tool-use-dlq: it is dropped in silence where no call claims it.
+	// The record is from tool-use-dlq: it is dropped without a dead letter if no call claims it.
 	Failure bool `protobuf:"varint,3,opt,name=failure,proto3" json:"failure,omitempty"`
 	// The record itself, for the dead-letter topic.
 	Value     []byte    `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
@@ -822,16 +821,16 @@ type Held struct {
 	Offset    int64     `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
 	Headers   []*Header `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
 	Kind      Held_Kind `protobuf:"varint,10,opt,name=kind,proto3,enum=turntable.turn.v1.Held_Kind" json:"kind,omitempty"`
-	// What its id names: the turn, the number of the step and, of a tool's record, the index of the call. A model's record
-	// without a turn names its step by the input that it echoes: by the digest of that input and, unless any_length is
-	// set, by the number of messages in the history.
+	// What the record's id names: the turn, the number of the step and, for a tool's record, the index of the call. A
+	// model's record without a turn names its step by its echo: the digest of the input and, unless any_length is set, the
+	// number of messages in the history.
 	TurnId             string `protobuf:"bytes,11,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
 	Step               uint32 `protobuf:"varint,12,opt,name=step,proto3" json:"step,omitempty"`
 	Call               uint32 `protobuf:"varint,13,opt,name=call,proto3" json:"call,omitempty"`
 	Input              []byte `protobuf:"bytes,14,opt,name=input,proto3" json:"input,omitempty"`
 	InputHistoryLength uint32 `protobuf:"varint,15,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
 	AnyLength          bool   `protobuf:"varint,16,opt,name=any_length,json=anyLength,proto3" json:"any_length,omitempty"`
-	// When waiting for the step ends, in milliseconds since the epoch; 0 for a record that waits for its call.
+	// When the wait for the step times out, in milliseconds since the epoch; 0 for a record that waits for its call.
 	ExpiresMs     int64 `protobuf:"varint,17,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -989,7 +988,7 @@ func (x *Held) GetExpiresMs() int64 {
 // Header is a header of a held record.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Bytes, because nothing says that a foreign header's name is UTF-8.
+	// Bytes, because a foreign header's name may not be UTF-8.
 	Name          []byte `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1040,11 +1039,11 @@ func (x *Header) GetValue() []byte {
 	return nil
 }
 
-// ReplyRoute is where an output is to go.
+// ReplyRoute is the destination of an output.
 type ReplyRoute struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId *string                `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3,oneof" json:"request_id,omitempty"`
-	// The descriptor as it came.
+	// The descriptor, byte for byte or, with Rules.Delivery, with a route_id in place of the token.
 	ReplyTo       []byte `protobuf:"bytes,2,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	TimestampMs   int64  `protobuf:"varint,3,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
 	ExpiresMs     int64  `protobuf:"varint,4,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
