@@ -60,7 +60,7 @@ func TestOneMoveGivesOneTickAtTheLastPeriodThatEnded(t *testing.T) {
 	}
 }
 
-func TestTickNobodyTookIsKeptAndFurtherOnesAreDropped(t *testing.T) {
+func TestUnreadTickIsKeptAndFurtherTicksAreDropped(t *testing.T) {
 	f := clock.NewFake(start)
 	ticker := f.NewTicker(10)
 	f.Advance(10)
@@ -71,7 +71,7 @@ func TestTickNobodyTookIsKeptAndFurtherOnesAreDropped(t *testing.T) {
 	require.Equal(t, []time.Duration{40}, ticks(ticker))
 }
 
-func TestStoppedTickerIsSilentAndGone(t *testing.T) {
+func TestStoppedTickerDoesNotTickAndIsNotCounted(t *testing.T) {
 	f := clock.NewFake(start)
 	ticker := f.NewTicker(10)
 	require.Equal(t, 1, f.Tickers())

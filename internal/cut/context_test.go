@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// left is Goka's context. It notes what is left to it, and what it is told by DeferCommit.
+// left is Goka's context. It records the calls that reach it, and the results given to DeferCommit.
 type left struct {
 	gokaContext
 	topics []string
@@ -74,7 +74,7 @@ func (c *left) end(t *testing.T) error {
 	select {
 	case err := <-c.ended:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("Goka is not told")
 		return nil
 	}
@@ -85,7 +85,7 @@ func (c *left) waits(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-c.ended:
-		t.Fatal("Goka is told too early", err)
+		t.Fatal("Goka is notified too early", err)
 	case <-time.After(5 * time.Millisecond):
 	}
 }
@@ -145,7 +145,7 @@ func TestIDIsTheOnlyHeaderOfItsOutput(t *testing.T) {
 	require.Equal(t, []string{"both"}, inGoka.topics)
 }
 
-func TestRecordIsDoneWhenNoOutputIsLeft(t *testing.T) {
+func TestRecordIsDoneWhenAllOutputsAreAcknowledged(t *testing.T) {
 	s, inGoka, _, ctx := wrapped(t, ProducerOptions{})
 	ctx.EmitWithID("out", "u", "a", "1")
 	a := s.next(t)
@@ -156,14 +156,14 @@ func TestRecordIsDoneWhenNoOutputIsLeft(t *testing.T) {
 	s.ack(b)
 	require.NoError(t, inGoka.end(t))
 
-	ctx.EmitWithID("out", "u", "c", "3") // the callback goes on
+	ctx.EmitWithID("out", "u", "c", "3") // the callback continues
 	inGoka.waits(t)
 	s.ack(s.next(t))
 	require.NoError(t, inGoka.end(t))
 	require.Equal(t, 2, inGoka.open)
 }
 
-func TestFirstErrorOfACallbackIsTold(t *testing.T) {
+func TestFirstErrorOfACallbackIsReported(t *testing.T) {
 	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true})
 	for range 3 {
 		ctx.Emit("out", "u", "x")
@@ -176,9 +176,9 @@ func TestFirstErrorOfACallbackIsTold(t *testing.T) {
 	require.EqualError(t, inGoka.end(t), "error emitting to out: cut: topic out: "+sarama.ErrMessageSizeTooLarge.Error())
 }
 
-// Acknowledgements come while the callback emits: whenever Goka has been told of all it was asked to wait for, nothing
-// of what the callback has emitted is open.
-func TestNothingIsOpenWhenGokaIsTold(t *testing.T) {
+// Acknowledgements arrive while the callback emits: whenever all deferred commits are finished, no output of the callback
+// is open.
+func TestGokaIsNotifiedOnlyWhenNoOutputIsOpen(t *testing.T) {
 	var o outputs
 	var mu sync.Mutex
 	waiting, open := 0, 0
@@ -230,7 +230,7 @@ func TestOutputThatIsRefusedFailsItsCallback(t *testing.T) {
 	require.EqualError(t, inGoka.end(t), "error emitting to out: cut: topic out: "+sarama.ErrMessageSizeTooLarge.Error())
 }
 
-func TestWithoutALeaseNothingGoesAndTheCallbackFails(t *testing.T) {
+func TestWithoutALeaseNothingIsSentAndTheCallbackFails(t *testing.T) {
 	s, inGoka, _, ctx := wrapped(t, ProducerOptions{Ordered: true, Lease: NewLease(time.Hour, Now)})
 	ctx.Emit("out", "u", "x")
 	require.ErrorContains(t, inGoka.end(t), ErrLease.Error())
@@ -246,8 +246,8 @@ func TestRowThatIsNotStoredFails(t *testing.T) {
 	s.nothing(t)
 }
 
-// Goka's own way would go on with no bytes, a tombstone, while it shuts down.
-func TestWhatACodecRefusesFails(t *testing.T) {
+// Goka's own path would send a tombstone while it shuts down.
+func TestEncodingErrorFailsTheCallback(t *testing.T) {
 	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{})
 	for _, write := range []func(){func() { ctx.Emit("out", "u", 1) }, func() { ctx.SetValue(1) }} {
 		require.Panics(t, write)
@@ -260,8 +260,8 @@ func TestWhatACodecRefusesFails(t *testing.T) {
 	s.nothing(t)
 }
 
-// What is wrong, and what only Goka can read, is left to Goka.
-func TestTheRestIsLeftToGoka(t *testing.T) {
+// Invalid emits, and those with options that only Goka can read, take Goka's own path.
+func TestInvalidEmitsTakeGokasOwnPath(t *testing.T) {
 	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{},
 		goka.Loop(codec.String(), func(goka.Context, any) {}),
 		goka.Output("both", codec.Bytes()), goka.Input("both", codec.String(), func(goka.Context, any) {}),

@@ -42,7 +42,7 @@ func TestPositionIsNotedBehindACutThatIsBeingClosed(t *testing.T) {
 	require.Equal(t, 1, begins, "begun while it closes")
 	release()
 	<-noted
-	require.Eventually(t, func() bool { return len(c.committed()) == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.committed()) == 2 }, testTimeout, time.Millisecond)
 	require.Equal(t, map[Partition]int64{{"late", 0}: 7}, c.committed()[1])
 	require.NoError(t, b.end(t))
 }
@@ -65,7 +65,7 @@ func TestSlowCommitInTheBackgroundDoesNotShutTheGate(t *testing.T) {
 	select {
 	case ok := <-passed:
 		require.True(t, ok)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the gate is shut for as long as the commit lasts")
 	}
 	b.Release()
@@ -81,7 +81,7 @@ func TestRevocationOfAFailedSeriesCommitsNothing(t *testing.T) {
 	for range 20 { // a revocation and a failure are met in any order
 		c := newFakeCloser(true)
 		layer := &fakeLayer{}
-		s := NewSeries(c, Policy{Every: time.Hour, Force: time.Hour, Drain: patience, MaxRecords: 10, MaxBytes: 10},
+		s := NewSeries(c, Policy{Every: time.Hour, Force: time.Hour, Drain: testTimeout, MaxRecords: 10, MaxBytes: 10},
 			func() Member { return Member{} }, func() []Layer { return []Layer{layer} }, nil, zap.NewNop())
 		require.True(t, s.Acquire(in0, 1, 1))
 		s.Fail(errFake)
@@ -117,7 +117,7 @@ func settled(t *testing.T, p *Producer) error {
 	select {
 	case <-rows.Done():
 		return rows.Err()
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the rows are not settled")
 		return nil
 	}

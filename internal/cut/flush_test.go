@@ -15,7 +15,7 @@ func (b *bench) cut(t *testing.T, next int64) {
 	require.True(t, b.Acquire(in0, next, 1))
 	b.Release()
 	<-b.closer.entered
-	require.Eventually(t, func() bool { return b.Cuts() > before }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.Cuts() > before }, testTimeout, time.Millisecond)
 }
 
 func (b *bench) flushes() int {
@@ -27,13 +27,13 @@ func TestCutsThatComeSoonAfterAFlushAreFlushedTogether(t *testing.T) {
 	for _, background := range []bool{true, false} {
 		b := start(t, newFakeCloser(background), Policy{Force: time.Hour, Flush: 300 * time.Millisecond})
 		b.cut(t, 1)
-		require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return b.flushes() == 1 }, testTimeout, time.Millisecond)
 		for next := range int64(5) {
 			b.cut(t, 2+next)
 		}
 		seals, _ := b.layer.counts()
 		require.Equal(t, 6, seals)
-		require.Eventually(t, func() bool { return b.flushes() > 1 }, patience, time.Millisecond,
+		require.Eventually(t, func() bool { return b.flushes() > 1 }, testTimeout, time.Millisecond,
 			"also where nothing comes any more")
 		require.Less(t, b.flushes(), 6)
 		b.cut(t, 7)
@@ -42,24 +42,24 @@ func TestCutsThatComeSoonAfterAFlushAreFlushedTogether(t *testing.T) {
 	}
 }
 
-func TestMuchIsFlushedAtOnce(t *testing.T) {
+func TestHeavyStoreIsFlushedAtOnce(t *testing.T) {
 	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: time.Hour})
 	b.cut(t, 1)
-	require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 1 }, testTimeout, time.Millisecond)
 	b.cut(t, 2)
 	require.Equal(t, 1, b.flushes())
 	b.layer.mu.Lock()
 	b.layer.heavy = true
 	b.layer.mu.Unlock()
 	b.cut(t, 3)
-	require.Eventually(t, func() bool { return b.flushes() == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 2 }, testTimeout, time.Millisecond)
 	require.NoError(t, b.end(t))
 }
 
 func TestALateFlushThatFailsEndsTheSeries(t *testing.T) {
 	b := start(t, newFakeCloser(true), Policy{Force: time.Hour, Flush: 50 * time.Millisecond})
 	b.cut(t, 1)
-	require.Eventually(t, func() bool { return b.flushes() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.flushes() == 1 }, testTimeout, time.Millisecond)
 	b.layer.mu.Lock()
 	b.layer.err = errFake
 	b.layer.mu.Unlock()
@@ -98,7 +98,7 @@ func TestGateShutsBehindAFlushThatHangs(t *testing.T) {
 		"bytes, late and exactly once": {late: true, size: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			policy := Policy{Force: time.Hour, Drain: patience, MaxRecords: most, MaxBytes: 1000}
+			policy := Policy{Force: time.Hour, Drain: testTimeout, MaxRecords: most, MaxBytes: 1000}
 			if c.size > 1 {
 				policy.MaxRecords, policy.MaxBytes = 1000, most*c.size
 			}
@@ -129,7 +129,7 @@ func TestGateShutsBehindAFlushThatHangs(t *testing.T) {
 				}
 				done <- true
 			}()
-			require.Eventually(t, func() bool { return passed.Load() == most }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return passed.Load() == most }, testTimeout, time.Millisecond)
 			require.Never(t, func() bool { return passed.Load() > most }, 30*time.Millisecond, time.Millisecond)
 			close(layer.release)
 			require.True(t, <-done, "the gate opens when the flush has ended")

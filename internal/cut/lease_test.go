@@ -32,7 +32,7 @@ func (c *clocks) set(monotonic, wall time.Duration) {
 	c.Store(&Instant{Monotonic: at.Monotonic + monotonic, Wall: at.Wall.Add(wall)})
 }
 
-func TestLeaseRunsOut(t *testing.T) {
+func TestLeaseExpires(t *testing.T) {
 	c := newClocks()
 	l := NewLease(8*time.Second, c.now)
 	require.False(t, l.Held(), "never renewed")
@@ -79,7 +79,7 @@ func TestLeaseIsLostByTheClockThatAdvancedFurther(t *testing.T) {
 	}
 }
 
-// An answer that arrives after a suspension tells what was true when its request was sent.
+// An answer that arrives after a suspension proves the membership only at the time when its request was sent.
 func TestHeartbeatSentBeforeASuspensionDoesNotRenewTheLease(t *testing.T) {
 	c := newClocks()
 	l := NewLease(8*time.Second, c.now)
@@ -97,7 +97,7 @@ func TestBothClocksAreRead(t *testing.T) {
 	require.GreaterOrEqual(t, Now().Monotonic, first.Monotonic)
 }
 
-func TestWatchTellsOfALeaseThatRanOut(t *testing.T) {
+func TestWatchReportsAnExpiredLease(t *testing.T) {
 	l := NewLease(20*time.Millisecond, Now)
 	l.Renew(Now())
 	told := make(chan error, 1)
@@ -106,7 +106,7 @@ func TestWatchTellsOfALeaseThatRanOut(t *testing.T) {
 
 	l.Renew(Now())
 	l.Drop()
-	l.Watch(t.Context(), func(error) { t.Error("it was dropped, by whoever knows why") })
+	l.Watch(t.Context(), func(error) { t.Error("Watch must not report a dropped lease") })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,7 +15,7 @@ import (
 
 // A record that waits in the producer behind a request in flight when the lease is lost is not sent any more, though it
 // was accepted while the lease was held.
-func TestWhatWaitsBehindARequestIsNotSentOnceTheLeaseIsLost(t *testing.T) {
+func TestQueuedRecordIsNotSentOnceTheLeaseIsLost(t *testing.T) {
 	for name, lose := range map[string]func(*Lease, *clocks){
 		"dropped":                   func(l *Lease, _ *clocks) { l.Drop() },
 		"run out":                   func(_ *Lease, c *clocks) { c.pass(time.Minute) },

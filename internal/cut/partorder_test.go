@@ -15,7 +15,7 @@ func keyOf(m *sarama.ProducerMessage) string {
 	return string(b)
 }
 
-// Two sessions end and begin anew in one cut; the second one's part waits behind the first one's row, and goes again.
+// Two sessions end and begin again in one cut; the second one's part waits for the first one's row and is deleted again.
 func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 	for name, ordered := range map[string]bool{"transaction": false, "at least once": true} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return len(s.Producer.rows[0].waiting) == 1
-			}, patience, time.Millisecond)
+			}, testTimeout, time.Millisecond)
 			s.ack(tb)
 			require.NoError(t, <-d)
 			write("b", "b2")

@@ -73,8 +73,8 @@ func (b *broker) ackOne(table bool, n int) bool {
 	return true
 }
 
-// Whatever the order of acknowledgements, each prefix of the changelog has all parts that its rows name, cuts follow one
-// another in it, and in the end nothing is left over.
+// For any order of acknowledgements, each prefix of the changelog has all parts that its rows name, the cuts are in order,
+// and no unused part is left at the end.
 func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 	for name, c := range map[string]struct{ ordered, refusals bool }{
 		"at least once": {true, false}, "exactly once": {false, false}, "a record is refused": {true, true},
@@ -102,7 +102,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 				next := map[string]int{}
 				var settling []Settling
 				finish := func() {
-					deadline := time.Now().Add(patience)
+					deadline := time.Now().Add(testTimeout)
 					for _, s := range settling {
 						for {
 							select {
@@ -132,7 +132,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 					case 2:
 						b.ackOne(false, rapid.IntRange(0, 5).Draw(t, "which"))
 					case 3:
-						runtime.Gosched() // others go on: the sender, the linger
+						runtime.Gosched() // let the sender and the linger run
 					default:
 						key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
 						p.Begin(0)
@@ -176,7 +176,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 							}
 							ended <- err
 						}()
-						deadline := time.Now().Add(patience)
+						deadline := time.Now().Add(testTimeout)
 						for waits := true; waits; {
 							select {
 							case err := <-ended:

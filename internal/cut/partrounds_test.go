@@ -18,7 +18,7 @@ func (s *lined) released(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.Producer.rows[0].held) == 0
-	}, patience, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 }
 
 // Where a row waited for its part and the part for the rows in front of it, a partition got one part done a request: a

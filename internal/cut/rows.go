@@ -229,7 +229,7 @@ func (p *Producer) sendRow(w *row) {
 	p.mu.Unlock()
 	switch {
 	case err != nil:
-		err = fmt.Errorf("cut: table row is not written: an earlier output of its partition failed: %w", err)
+		err = fmt.Errorf("cut: table row is not written: an earlier output or row of its partition failed: %w", err)
 	case !p.opts.Lease.Held():
 		err = ErrLease
 	default:

@@ -37,7 +37,7 @@ func (l *line) next(t *testing.T) *sarama.ProducerMessage {
 	case m := <-l.in:
 		m.Offset, l.offset = l.offset, l.offset+1
 		return m
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("nothing is sent")
 		return nil
 	}
@@ -102,7 +102,7 @@ func ended(t *testing.T, rows Settling) {
 	select {
 	case <-rows.Done():
 		require.NoError(t, rows.Err())
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the rows are not settled")
 	}
 }
@@ -130,7 +130,7 @@ func TestRowsThatComeTogetherGoWithTheCut(t *testing.T) {
 	ended(t, rows)
 }
 
-func TestHeldRowsGoAfterTheLinger(t *testing.T) {
+func TestHeldRowsAreSentAfterTheLinger(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true, Linger: 5 * time.Millisecond})
 	for _, row := range []string{"1", "2", "3"} {
 		s.callback("a", row)
@@ -265,7 +265,7 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 	select {
 	case err := <-set:
 		require.ErrorIs(t, err, ErrLease)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("it waits for what never comes")
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
-// patience bounds every wait of these tests. It is reached by those that fail only.
-const patience = time.Minute
+// testTimeout bounds every wait of these tests. Only failing tests reach it.
+const testTimeout = time.Minute
 
-// fakeCloser notes what it is told; hold, if set, keeps Close until it is closed.
+// fakeCloser records its calls; hold, if set, blocks Close until it is closed.
 type fakeCloser struct {
 	background bool
 	hold       chan struct{}
@@ -75,7 +75,7 @@ func (c *fakeCloser) committed() []map[Partition]int64 {
 	return append([]map[Partition]int64(nil), c.closes...)
 }
 
-// fakeLayer counts; order notes Seal, Flush against the closer's closes.
+// fakeLayer counts its calls; order records the order of Seal, Flush and the closer's Close.
 type fakeLayer struct {
 	mu             sync.Mutex
 	seals, flushes int
@@ -129,7 +129,7 @@ func start(t *testing.T, c *fakeCloser, p Policy) *bench {
 		p.MaxBytes = 1 << 20
 	}
 	if p.Drain == 0 {
-		p.Drain = patience
+		p.Drain = testTimeout
 	}
 	s := NewSeries(c, p, func() Member { return Member{Group: "g"} }, func() []Layer { return []Layer{layer} }, nil,
 		zap.NewNop())
@@ -149,7 +149,7 @@ func (b *bench) end(t *testing.T) error {
 	select {
 	case err := <-b.result:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the series does not end")
 		return nil
 	}
@@ -170,7 +170,7 @@ func TestCutWaitsForEveryRecordHandedOut(t *testing.T) {
 		require.Zero(t, seals, "the local store is never ahead of a cut")
 		b.Release()
 		<-c.entered
-		require.Eventually(t, func() bool { _, f := b.layer.counts(); return f == 1 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { _, f := b.layer.counts(); return f == 1 }, testTimeout, time.Millisecond)
 		require.Equal(t, []map[Partition]int64{{in0: 2, {"in", 1}: 8}}, c.committed())
 		require.NoError(t, b.end(t))
 	}
@@ -227,7 +227,7 @@ func TestGateShutsForACutThatNeverFindsQuiet(t *testing.T) {
 	got := make(chan bool, 1)
 	for next := int64(2); ; next++ {
 		go func() { got <- b.Acquire(in0, next, 1) }()
-		require.Eventually(t, func() bool { return len(got) == 1 || shut() }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return len(got) == 1 || shut() }, testTimeout, time.Millisecond)
 		if shut() {
 			break
 		}
@@ -238,7 +238,7 @@ func TestGateShutsForACutThatNeverFindsQuiet(t *testing.T) {
 	b.Release()
 	require.True(t, <-got)
 	<-c.entered
-	require.Eventually(t, func() bool { return len(c.committed()) > 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.committed()) > 0 }, testTimeout, time.Millisecond)
 	b.Release()
 	require.NoError(t, b.end(t))
 }
@@ -281,7 +281,7 @@ func TestRevocationDrainsAndCommits(t *testing.T) {
 				b.Release()
 			}
 			return !passed
-		}, patience, time.Millisecond, "the gate is shut for good")
+		}, testTimeout, time.Millisecond, "the gate is shut for good")
 		require.NoError(t, b.Context().Err(), "Goka's context outlives the session for the drain")
 		b.Release()
 		require.NoError(t, <-b.result)
@@ -360,7 +360,7 @@ func TestPositionsOfUntouchedInputsAreCommitted(t *testing.T) {
 	b := start(t, c, Policy{Every: time.Millisecond})
 	b.Note(in0, 7)
 	b.Note(in0, 3)
-	require.Eventually(t, func() bool { return len(c.committed()) == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(c.committed()) == 1 }, testTimeout, time.Millisecond)
 	require.NoError(t, b.end(t))
 	require.Equal(t, []map[Partition]int64{{in0: 7}}, c.committed())
 }

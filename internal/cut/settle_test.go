@@ -30,8 +30,8 @@ func seriesOver(table Table, c Closer, layer Layer, p Policy) *Series {
 	return s
 }
 
-// The rows of a cut were refused, and it was revoked before the series knew. What came after it is not committed: a
-// record without a row, of the same partition, would take the offsets past the record whose row is lost.
+// The rows of a cut fail, and the partitions are revoked before the series knows. Later records are not committed: a later
+// record of the same partition without a row would move the offset past the record whose row is lost.
 func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 	gone, end := context.WithCancel(t.Context())
 	end()
@@ -40,7 +40,7 @@ func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 		refused.end(errFake)
 		c, layer := newFakeCloser(true), &fakeLayer{}
 		s := seriesOver(&heldTable{[]*batch{refused, settledBatch()}}, c, layer,
-			Policy{Force: time.Hour, Drain: patience, MaxRecords: 10, MaxBytes: 10})
+			Policy{Force: time.Hour, Drain: testTimeout, MaxRecords: 10, MaxBytes: 10})
 		require.True(t, s.Acquire(in0, 1, 1))
 		s.Release() // the cut is made
 		require.True(t, s.Acquire(in0, 2, 1))
@@ -51,12 +51,12 @@ func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 	}
 }
 
-// A visit fails the series and is then released: nothing of it is committed, though that makes the drain's quiet moment.
+// A visit fails the series and is then released: nothing of it is committed, although nothing is in flight then.
 func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 	for range 50 {
 		gone, end := context.WithCancel(t.Context())
 		c := newFakeCloser(true)
-		s := seriesOver(nil, c, &fakeLayer{}, Policy{Force: time.Hour, Drain: patience, MaxRecords: 10, MaxBytes: 10})
+		s := seriesOver(nil, c, &fakeLayer{}, Policy{Force: time.Hour, Drain: testTimeout, MaxRecords: 10, MaxBytes: 10})
 		require.True(t, s.Acquire(in0, 1, 1))
 		ran := make(chan error, 1)
 		go func() { ran <- s.Run(gone) }()
@@ -65,7 +65,7 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.sealed
-		}, patience, time.Millisecond)
+		}, testTimeout, time.Millisecond)
 		s.mu.Lock() // both are there when the drain looks
 		s.failLocked(errFake)
 		s.inflight--
@@ -76,12 +76,12 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 	}
 }
 
-// Rows that a broker does not acknowledge must not gather without a bound: nobody waits for them but the cut.
+// The number of rows that a broker does not acknowledge is bounded, although only the cut waits for them.
 func TestGateShutsBehindRowsThatDoNotSettle(t *testing.T) {
 	hung := newBatch(1)
 	c := newFakeCloser(true)
 	s := seriesOver(&heldTable{[]*batch{hung, settledBatch(), settledBatch()}}, c, &fakeLayer{},
-		Policy{Force: time.Hour, Drain: patience, MaxRecords: 3, MaxBytes: 1000})
+		Policy{Force: time.Hour, Drain: testTimeout, MaxRecords: 3, MaxBytes: 1000})
 	ctx, end := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- s.Run(ctx) }()
@@ -102,7 +102,7 @@ func TestGateShutsBehindRowsThatDoNotSettle(t *testing.T) {
 	select {
 	case ok := <-passed:
 		require.True(t, ok)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the gate stays shut")
 	}
 	s.Release()

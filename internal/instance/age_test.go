@@ -43,7 +43,7 @@ func TestStoreIsOutdatedBeforeTombstonesCanBeGone(t *testing.T) {
 		"tombstones no longer than the margin": {kept: time.Minute, want: true},
 		"tombstones for two minutes":           {kept: 2 * time.Minute, away: time.Minute},
 		"tombstones for two minutes, too late": {kept: 2 * time.Minute, away: time.Minute + 1, want: true},
-		"tombstones for ever":                  {kept: math.MaxInt64, away: 100 * 365 * day},
+		"tombstones kept indefinitely":         {kept: math.MaxInt64, away: 100 * 365 * day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, outdated(stopped, !c.unknown, stopped.Add(c.away), usableFor(c.kept)))
@@ -222,7 +222,8 @@ func TestAgeIsStoredWhileNothingIsWritten(t *testing.T) {
 	w.requireAsOf(3, 3)
 }
 
-// Whoever is behind, because it was suspended or another owns its partition, does not become younger.
+// The age of a store that is behind its topic, because the process was suspended or another member owns the partition, is
+// not updated.
 func TestAgeIsNotStoredWhileOthersWrite(t *testing.T) {
 	w := newWatching(t)
 	w.requireAsOf(1, 1)
@@ -259,7 +260,7 @@ func TestAgeThatCannotBeCheckedStays(t *testing.T) {
 	w.requireAsOf(5, 1)
 }
 
-// A process that was suspended reads on in its lookup tables as if nothing had happened.
+// A process that was suspended continues to read its lookup tables where it was.
 func TestLookupTableThatWasBehindForTooLongEndsTheAttempt(t *testing.T) {
 	w := newWatching(t, goka.Lookup("table", codec.String()))
 	w.requireAsOf(20, 20)

@@ -100,7 +100,7 @@ func (a *alarms) start(t testing.TB, brokers []string, at *clock.Fake, dir strin
 // ticking waits until n partitions have their ticker.
 func ticking(t testing.TB, at *clock.Fake, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	require.NoError(t, at.WaitTickers(ctx, n))
 }

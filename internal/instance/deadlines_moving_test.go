@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
-// A deadline is in the table: it comes back with it, and goes off at once where its time has passed meanwhile.
+// A deadline is stored in the table: it is recovered with it, and fires at once if it is due by then.
 func TestDeadlinesSurviveAKill(t *testing.T) {
 	t.Parallel()
 	for store, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
@@ -57,8 +57,8 @@ func TestDeadlinesSurviveAKill(t *testing.T) {
 // alarm is the row of a key whose alarm is so many milliseconds after noon.
 func alarm(revision int, ms int64) string { return fmt.Sprintf("%d@%d", revision, noon.UnixMilli()+ms) }
 
-// rowsAre waits until these are the rows in the table. How many records that takes nobody can say: of the rows that a key
-// had within a cut the last is written.
+// rowsAre waits until these are the rows in the table. The number of records is not fixed: of the rows that a key had
+// within a cut only the last is written.
 func rowsAre(t testing.TB, brokers []string, want map[string]string) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -70,7 +70,7 @@ func rowsAre(t testing.TB, brokers []string, want map[string]string) {
 	}, want)
 }
 
-// Deadlines go with their partition to another instance, and back.
+// Deadlines move with their partition to another instance, and back.
 func TestDeadlinesMoveWithTheirPartition(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")

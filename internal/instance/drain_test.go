@@ -160,7 +160,7 @@ func TestStopFinishesWhatWasHandedOut(t *testing.T) {
 	})
 }
 
-// The other half of the seventh test: a drain that takes too long commits nothing, and the records come again.
+// A drain that takes too long commits nothing, and the records are redelivered.
 func TestDrainThatTakesTooLongCommitsNothing(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")

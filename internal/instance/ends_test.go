@@ -28,14 +28,14 @@ func transaction(t testing.TB, brokers []string, id string, rows ...*kgo.Record)
 	require.NoError(t, c.BeginTransaction())
 	require.NoError(t, c.ProduceSync(t.Context(), rows...).FirstErr())
 	return func(how kgo.TransactionEndTry) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 		defer cancel()
 		require.NoError(t, c.EndTransaction(ctx, how))
 	}
 }
 
 // Goka waits for the record before the high watermark, and never reads it if it is a transaction marker.
-func TestRecoveryEndsWhateverTheTableEndsIn(t *testing.T) {
+func TestRecoveryEndsWithAnyKindOfLastRecord(t *testing.T) {
 	t.Parallel()
 	t.Run("stock waits for a marker", func(t *testing.T) {
 		t.Parallel()
@@ -89,7 +89,7 @@ func TestRecoveryEndsWhateverTheTableEndsIn(t *testing.T) {
 	}
 }
 
-// An open transaction is waited for: what it will commit belongs to the table.
+// Recovery waits for an open transaction: the rows that it commits belong to the table.
 func TestRecoveryWaitsForAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func TestRecoveryWaitsForAnOpenTransaction(t *testing.T) {
 	}
 }
 
-// A unit that is told to stop while it recovers does not wait for the transaction.
+// A unit that is stopped while it recovers does not wait for the transaction.
 func TestStopDuringRecovery(t *testing.T) {
 	t.Parallel()
 	_, brokers := tabled(t)

@@ -24,7 +24,7 @@ func TestFirstStartReadsWhatWasWrittenBefore(t *testing.T) {
 		put(t, brokers, keyed("in", "k", "before"))
 		r := stock(t, brokers, forwarding("in"), nil)
 		eventually(t, r.recovered)
-		// Recovered is not consuming yet: what comes meanwhile would be skipped too.
+		// A recovered processor does not consume yet: records that arrive in between would be skipped too.
 		var got []string
 		for len(got) == 0 {
 			put(t, brokers, keyed("in", "k", "after"))
@@ -73,7 +73,7 @@ func TestInputTheGroupNeverHadStartsAtItsEnd(t *testing.T) {
 	u.stop()
 	require.NoError(t, u.wait(t))
 
-	// What it has had once it goes on with, though nothing was read of its other partition.
+	// An input that the group has had before continues, even if nothing was read from its other partition.
 	other := "other"
 	for i := 0; codec.PartitionOf(other, 2) == p; i++ {
 		other += "."

@@ -57,7 +57,7 @@ func TestHealthShowsAFailureBeforeItsAttemptHasEnded(t *testing.T) {
 		if guarantee == instance.ExactlyOnce {
 			policy = cut.ExactlyOncePolicy()
 		}
-		policy.Force, policy.Lagging = patience, patience // the gate stays open while a callback waits
+		policy.Force, policy.Lagging = testTimeout, testTimeout // the gate stays open while a callback waits
 		u := run(t, instance.Config{
 			Brokers: brokers, Sarama: lively, Instance: "one", Guarantee: guarantee, Policy: policy,
 			Hooks: instance.Hooks{Restart: down.hook},

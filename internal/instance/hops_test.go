@@ -34,7 +34,7 @@ func hopping() *goka.GroupGraph {
 func hops(t testing.TB, brokers []string, rounds int) time.Duration {
 	t.Helper()
 	c := dial(t, brokers, kgo.ConsumeTopics("out"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	took := make([]time.Duration, rounds)
 	for i := range took {

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// watchful is our configuration with metadata that are asked for often.
+// watchful is the base configuration with frequent metadata refreshes.
 func watchful() *sarama.Config {
 	c := lively()
 	c.Metadata.RefreshFrequency = 100 * time.Millisecond
@@ -48,8 +48,8 @@ func grow(t testing.TB, admin *kadm.Client, topic string, to int) {
 	require.NoError(t, grown.Error())
 }
 
-// A group with a table cannot go on when an input gains partitions: keys would leave their rows behind. No restart
-// mends it, so that the unit ends at once with an error that says what to do.
+// A group with a table cannot continue when an input gains partitions: the records of a key would be on another partition
+// than its row. A restart does not help, so the unit ends at once with an error that says what to do.
 func TestUnitEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]struct {

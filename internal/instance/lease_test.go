@@ -54,7 +54,7 @@ func swallow(c *kfake.Cluster) (release func()) {
 	return func() { released.Store(true) }
 }
 
-// deserted waits until the coordinator has given the group's members up.
+// deserted waits until the coordinator has removed the group's members.
 func deserted(t testing.TB, brokers []string) {
 	t.Helper()
 	admin := kadm.NewClient(dial(t, brokers))
@@ -66,7 +66,7 @@ func deserted(t testing.TB, brokers []string) {
 
 // A member whose heartbeats do not arrive loses its partitions to another member without noticing. Kafka still accepts
 // its records, so the member itself must stop sending.
-func TestMemberThatWasGivenUpSendsNothing(t *testing.T) {
+func TestMemberWithoutHeartbeatsStopsSending(t *testing.T) {
 	t.Parallel()
 	t.Run("stock does", func(t *testing.T) {
 		t.Parallel()
@@ -107,12 +107,12 @@ func TestMemberThatWasGivenUpSendsNothing(t *testing.T) {
 		require.ErrorIs(t, receive(t, down), cut.ErrLease)
 		require.Equal(t, int64(1), sentAtRestart.Load())
 		release()
-		require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)), "by whoever has the partition now")
+		require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)), "by the current owner of the partition")
 	})
 }
 
-// The coordinator may refuse the lease's heartbeats while Sarama's own still pass: the lease runs out all the same.
-func TestLeaseRunsOutByItsOwnHeartbeats(t *testing.T) {
+// The lease expires if the coordinator rejects its heartbeats, even if it accepts Sarama's own.
+func TestLeaseExpiresByItsOwnHeartbeats(t *testing.T) {
 	t.Parallel()
 	c, brokers := impatient(t)
 	sent := observe(c, "out")
@@ -133,7 +133,7 @@ func TestLeaseRunsOutByItsOwnHeartbeats(t *testing.T) {
 	take(t, brokers, "out", 1)
 }
 
-// The answer to a join may be old when the member begins: its process may have been stopped meanwhile.
+// The answer to a join may be old when the member starts working: its process may have been suspended since.
 func TestMemberSendsNothingBeforeAHeartbeatIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	c, brokers := impatient(t)
@@ -154,7 +154,7 @@ func TestMemberSendsNothingBeforeAHeartbeatIsAcknowledged(t *testing.T) {
 
 // Another process with the same instance id takes over. The older unit ends and does not restart: a restart would fence
 // the newer one, and the two would fence each other indefinitely.
-func TestFencedUnitEndsForGood(t *testing.T) {
+func TestFencedUnitDoesNotRestart(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	var restarts atomic.Int64

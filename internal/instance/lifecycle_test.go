@@ -20,8 +20,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// Sarama closes a claim whose offset the broker no longer has, and the group's session goes on.
-func TestClaimThatEndsByItselfIsTakenUpAgain(t *testing.T) {
+// Sarama closes a claim whose offset the broker no longer has, and continues the group's session.
+func TestClaimThatSaramaClosesIsRestarted(t *testing.T) {
 	t.Parallel()
 	c, brokers := cluster(t, "in", "out")
 	u := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively})
@@ -34,9 +34,9 @@ func TestClaimThatEndsByItselfIsTakenUpAgain(t *testing.T) {
 	require.Zero(t, u.Health().Restarts, "the session ends as in a rebalance")
 }
 
-// A transaction that the coordinator gave up, be it that the process or the broker stood still, is an ordinary failure:
-// nobody has taken the instance's identity.
-func TestTransactionThatTimedOutIsDoneAgain(t *testing.T) {
+// A transaction that timed out, because the process or the broker was suspended, is an ordinary failure: no other process
+// has joined with the instance id.
+func TestTimedOutTransactionIsRetried(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	put(t, brokers, keyed("in", "k", "x"))
@@ -65,7 +65,7 @@ func TestTransactionThatTimedOutIsDoneAgain(t *testing.T) {
 
 // A unit that is down for another reason when a newer process takes its instance id does not restart: it would fence the
 // newer one.
-func TestUnitWhosePlaceWasTakenWhileItWasDownEnds(t *testing.T) {
+func TestUnitReplacedWhileDownDoesNotRestart(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		_, brokers := cluster(t, "in", "out")
@@ -114,16 +114,16 @@ func TestNewGroupStartsWhereItsPredecessorStopped(t *testing.T) {
 	require.ElementsMatch(t, []string{"1", "2", "3"}, values(take(t, brokers, "out", 3)))
 }
 
-func TestPredecessorWithoutOffsetsIsNone(t *testing.T) {
+func TestPredecessorWithoutOffsetsIsIgnored(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"older", "nobody"} {
+	for _, name := range []string{"older", "missing"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, brokers := oneEach(t, "early", "late", "out")
 			put(t, brokers, keyed("early", "k", "1"))
 			admin := kadm.NewClient(dial(t, brokers))
 			gone := kadm.Offsets{}
-			gone.AddOffset("early", 0, 100, -1) // of a topic that was made anew
+			gone.AddOffset("early", 0, 100, -1) // of a topic that was recreated
 			require.NoError(t, admin.CommitAllOffsets(t.Context(), "older", gone))
 			run(t, instance.Config{Brokers: brokers, Graph: forwarding("early", "late"), Predecessor: name})
 			require.Equal(t, []string{"1"}, values(take(t, brokers, "out", 1)))
@@ -132,7 +132,7 @@ func TestPredecessorWithoutOffsetsIsNone(t *testing.T) {
 }
 
 // An input that the group had not read yet when it was killed for the first time is not treated as a new input.
-func TestInputOfAFirstLifeThatEndedEarlyIsReadFromItsStart(t *testing.T) {
+func TestInputOfAFirstRunThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "early", "late", "out")
 	put(t, brokers, keyed("early", "k", "1"), keyed("late", "k", "2"))
@@ -171,7 +171,7 @@ func TestInputOfAFirstLifeThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
 }
 
-// What a visitor did before it failed is not committed.
+// The effects of a visitor that fails are not committed.
 func TestVisitThatFailsIsRolledBack(t *testing.T) {
 	t.Parallel()
 	_, brokers := oneEach(t, "in", "out", "g-table")
@@ -201,8 +201,8 @@ func TestVisitThatFailsIsRolledBack(t *testing.T) {
 	require.Empty(t, down, "a visitor that is not there does no harm")
 }
 
-// Run that is stopped before it has begun has nothing to say.
-func TestStopAtTheStartIsNoFailure(t *testing.T) {
+// Run returns nil if it is stopped before it has joined the group.
+func TestStopOnStartupIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	for range 20 {
@@ -215,8 +215,8 @@ func TestStopAtTheStartIsNoFailure(t *testing.T) {
 	}
 }
 
-// A member without partitions has no claim whose end would end Sarama's session.
-func TestMemberWithoutPartitionsFailsToo(t *testing.T) {
+// A failure also ends a member without partitions, which has no claim whose end would end Sarama's session.
+func TestFailureEndsAMemberWithoutPartitions(t *testing.T) {
 	t.Parallel()
 	c, brokers := impatient(t)
 	down := make(chan error, 100)

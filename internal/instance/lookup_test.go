@@ -126,7 +126,7 @@ func TestNoCallbackBeginsWhenALookupTableHasEnded(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "in"), kfake.SeedTopics(2, "other-table"))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	for p := range int32(2) { // the reading of one ends, the other's goes on for as long as its broker waits for records
+	for p := range int32(2) { // reading one ends; reading the other continues for as long as its broker waits for records
 		require.NoError(t, c.MoveTopicPartition("other-table", p, p))
 	}
 	brokers := c.ListenAddrs()
@@ -197,8 +197,8 @@ func TestTableThatIsJoinedAndLookedUpFailsItsSession(t *testing.T) {
 	require.NoError(t, u.wait(t))
 }
 
-// Sarama would read on in a topic that was made anew where it was in the old one.
-func TestLookupTableThatIsMadeAnewIsReadAnew(t *testing.T) {
+// Sarama would continue in a recreated topic at the offset that it had in the old one.
+func TestRecreatedLookupTableIsReadAgain(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "other-table")
 	send(t, brokers, "other-table", "old", "1", "2", "3")

@@ -58,7 +58,7 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 		stock(t, brokers, splitting(), oldest)
 		t.Cleanup(release)
 		read(t, brokers, "fast", 5)
-		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, patience,
+		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, testTimeout,
 			50*time.Millisecond)
 	})
 	t.Run("the cut waits", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 
 		run(t, instance.Config{Brokers: brokers, Graph: splitting()})
 		require.Equal(t, "0", string(read(t, brokers, "slow", 1)[0].Value))
-		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, patience,
+		require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 6 }, testTimeout,
 			50*time.Millisecond)
 	})
 }
@@ -102,7 +102,7 @@ func failing(n int64) *goka.GroupGraph {
 
 // Nothing of a cut with a failed record is committed, and the unit restarts by itself, with a kept and with a lost local
 // store. At least once may repeat records but neither loses nor skips any.
-func TestFailedRecordIsDoneAgain(t *testing.T) {
+func TestFailedRecordIsHandledAgain(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -117,11 +117,11 @@ func TestFailedRecordIsDoneAgain(t *testing.T) {
 			require.Eventually(t, func() bool {
 				v, err := u.Get("k0")
 				return err == nil && count(v) >= 30
-			}, patience, 10*time.Millisecond)
+			}, testTimeout, 10*time.Millisecond)
 			require.NotNil(t, restarts.Load())
 			require.ErrorIs(t, *restarts.Load(), errBoom, "the cause is kept through Goka")
 			p := codec.PartitionOf("k0", 2)
-			require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", p) == 30 }, patience,
+			require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", p) == 30 }, testTimeout,
 				20*time.Millisecond)
 		})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Brokers that cannot be reached are waited for; those that can be and refuse are not.
-func TestOutageIsThatNoBrokerIsReached(t *testing.T) {
+func TestOnlyUnreachableBrokersAreAnOutage(t *testing.T) {
 	unreachable := func(cause error) error {
 		return fmt.Errorf("unit: %w: %w", errUnreachable, sarama.Wrap(sarama.ErrOutOfBrokers, cause))
 	}

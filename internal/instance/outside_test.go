@@ -17,8 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// patience bounds every wait of these tests. It is reached by those that fail only: a busy machine may take its time.
-const patience = time.Minute
+// testTimeout bounds every wait of these tests. Only failing tests reach it, even on a busy machine.
+const testTimeout = time.Minute
 
 // dial is a client of another make: what these tests see of a broker is not seen through the library they test.
 func dial(t testing.TB, brokers []string, opts ...kgo.Opt) *kgo.Client {
@@ -57,7 +57,7 @@ func put(t testing.TB, brokers []string, records ...*kgo.Record) {
 // take reads committed records of a topic from its start until there are want of them, or more.
 func take(t testing.TB, brokers []string, topic string, want int) []*kgo.Record {
 	t.Helper()
-	got := takeIn(t, brokers, topic, want, patience)
+	got := takeIn(t, brokers, topic, want, testTimeout)
 	require.GreaterOrEqual(t, len(got), want, topic)
 	return got
 }
@@ -73,7 +73,7 @@ func takeIn(t testing.TB, brokers []string, topic string, want int, within time.
 	defer c.Close()
 	over, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	late, cancel := context.WithTimeout(t.Context(), max(within, patience))
+	late, cancel := context.WithTimeout(t.Context(), max(within, testTimeout))
 	defer cancel()
 	there, err := kadm.NewClient(c).ListCommittedOffsets(late, topic)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func values(records []*kgo.Record) []string {
 // committedAt is a group's committed offset of a partition, -1 where there is none.
 func committedAt(t testing.TB, admin *kadm.Client, group, topic string, partition int32) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	offsets, err := admin.FetchOffsets(ctx, group)
 	if err != nil {
@@ -129,7 +129,7 @@ func committedAt(t testing.TB, admin *kadm.Client, group, topic string, partitio
 
 func eventually(t testing.TB, f func() bool, what ...any) {
 	t.Helper()
-	require.Eventually(t, f, patience, 5*time.Millisecond, what...)
+	require.Eventually(t, f, testTimeout, 5*time.Millisecond, what...)
 }
 
 // lively is our configuration with heartbeats that let a member see a rebalance soon.
@@ -207,18 +207,18 @@ func (r *restarts) goOn() {
 	r.t.Helper()
 	select {
 	case r.again <- struct{}{}:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		require.FailNow(r.t, "the unit is not down")
 	}
 }
 
-// receive takes from a channel within patience.
+// receive reads from a channel within testTimeout.
 func receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		require.FailNow(t, "nothing came")
 		panic("unreachable")
 	}

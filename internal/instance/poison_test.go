@@ -134,7 +134,7 @@ func inChild(t *testing.T, fatal func()) string {
 		fatal()
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+pattern)

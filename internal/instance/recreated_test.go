@@ -14,15 +14,15 @@ import (
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
 
-// A local store that was kept while its topic was deleted and made anew: its offsets mean nothing there. The refusal is
+// A local store that was kept while its topic was deleted and recreated: its offsets are not valid there. The refusal is
 // clear and final, and names what to delete.
-func TestStoreOfATopicThatWasMadeAnewIsRefused(t *testing.T) {
+func TestStoreOfARecreatedTopicIsRefused(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x", "x")
 	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
-	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 3 }, patience,
+	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 3 }, testTimeout,
 		10*time.Millisecond)
 	u.stop()
 	require.NoError(t, u.wait(t))

@@ -214,7 +214,7 @@ func TestOffsetsThatListNothingAreCommittedAgain(t *testing.T) {
 // metadata is what was committed with the offset of an input.
 func (r *relay) metadata(name string) string {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), testTimeout)
 	defer cancel()
 	offsets, err := r.admin.FetchOffsets(ctx, r.group)
 	require.NoError(r, err)

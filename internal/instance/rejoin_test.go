@@ -22,7 +22,7 @@ import (
 func standstill(t *testing.T, brokers []string, join func()) (longest time.Duration) {
 	t.Helper()
 	c := dial(t, brokers)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	fed := 0
 	feed := func() error {
@@ -97,7 +97,7 @@ func TestRebalanceDoesNotSleep(t *testing.T) {
 	})
 }
 
-// A table in memory is not read again by the member that keeps its partition: it goes on where it was, and a rebalance
+// A table in memory is not read again by the member that keeps its partition: it continues where it was, and a rebalance
 // takes no longer for a large table. What it had is still there, and so is what another member writes.
 func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 		counted("52") // with the row of the one that left
 		require.Zero(t, first.Health().Restarts)
 		at := from()
-		require.Len(t, at, 1, "the partition that stayed is read from its start by nobody: %v", at)
+		require.Len(t, at, 1, "no member reads the partition that stayed from its start: %v", at)
 	})
 }
 

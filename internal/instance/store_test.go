@@ -46,7 +46,7 @@ func TestTableIsNeverAheadOfItsOutputs(t *testing.T) {
 		send(t, brokers, "in", "k", "x")
 		fault := refuse(c, "out")
 		run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: t.TempDir()})
-		require.Eventually(t, func() bool { return fault.Hits() >= 3 }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return fault.Hits() >= 3 }, testTimeout, 10*time.Millisecond)
 		fault.Remove()
 		require.Equal(t, "1", string(read(t, brokers, "out", 1)[0].Value))
 	})
@@ -65,7 +65,7 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v, err := u.Get("k")
 		return err == nil && count(v) == 3
-	}, patience, 5*time.Millisecond)
+	}, testTimeout, 5*time.Millisecond)
 	require.Never(t, func() bool { return rows.Load() > 0 }, 300*time.Millisecond, 20*time.Millisecond)
 	release()
 	read(t, brokers, "out", 3)
@@ -75,10 +75,10 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 		require.IsNonDecreasing(t, got, "in order")
 		last = len(got)
 		return last > 0 && got[last-1] == "3"
-	}, patience, 10*time.Millisecond)
+	}, testTimeout, 10*time.Millisecond)
 }
 
-// A key that gets many rows in quick succession costs a few: in between nobody needs them.
+// Of many rows that a key gets in quick succession only a few are written: the others are replaced before they are sent.
 func TestRowsOfAKeyInQuickSuccessionAreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
@@ -121,14 +121,14 @@ func TestStoreOnDiskHoldsTheLastCut(t *testing.T) {
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x")
 	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
-	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 2 }, patience,
+	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 2 }, testTimeout,
 		10*time.Millisecond)
 	release := hold(c, "out")
 	send(t, brokers, "in", "k", "x", "x", "x")
 	require.Eventually(t, func() bool {
 		v, err := u.Get("k")
 		return err == nil && count(v) == 5
-	}, patience, 5*time.Millisecond, "the open cut is visible to its owner")
+	}, testTimeout, 5*time.Millisecond, "the open cut is visible to its owner")
 	u.Kill()
 	release()
 	require.Error(t, u.wait(t))

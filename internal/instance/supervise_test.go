@@ -83,7 +83,7 @@ func good() string {
 }
 
 // Stock Goka stays down after a failure, in whole or in part. A unit stops as a whole and restarts as a whole.
-func TestUnitStopsAsOneAndStartsAgain(t *testing.T) {
+func TestUnitStopsAndRestartsAsAWhole(t *testing.T) {
 	t.Parallel()
 	t.Run("stock stays dead", func(t *testing.T) {
 		t.Parallel()
@@ -174,8 +174,8 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	}
 	close(down.again)
 
-	stranger := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart})
-	require.ErrorIs(t, stranger.wait(t), instance.ErrGaveUp)
+	never := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart})
+	require.ErrorIs(t, never.wait(t), instance.ErrGaveUp)
 
 	eventually(t, func() bool { // others look for free ports too
 		c, err = kfake.NewCluster(kfake.Ports(port), kfake.SeedTopics(2, "in", "out"))
@@ -186,8 +186,8 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	take(t, brokers, "out", 1)
 }
 
-// Failures that are far apart do not add up.
-func TestFailuresAreForgotten(t *testing.T) {
+// The restart counter is reset after Restart.Reset without a failure.
+func TestFailureCountIsResetAfterAStableRun(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	var broken atomic.Bool
@@ -207,7 +207,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 	require.Equal(t, 1, u.Health().Restarts)
 }
 
-// Whatever a unit is at when it is told to stop, that is no failure; whatever it is at when it is killed, it says so.
+// Run returns nil if the unit is stopped at any moment, and ErrKilled if it is killed at any moment.
 func TestStopAndKillAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")

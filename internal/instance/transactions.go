@@ -83,7 +83,7 @@ func (r *run) fencer() recovery.Fencer {
 func (r *run) fenced(ids []string, err error, on string, fields ...zap.Field) {
 	log := r.unit.cfg.Logger.With(fields...).With(zap.String("on", on))
 	if err != nil {
-		log.Warn("an open transaction cannot be ended: the unit waits for its timeout", zap.Error(err))
+		log.Warn("an open transaction could not be aborted: the unit waits for it", zap.Error(err))
 	}
 	if len(ids) > 0 {
 		log.Info("ended the transaction of a former owner", zap.Strings("transactional_ids", ids))

@@ -98,7 +98,7 @@ func TestDeniedRequestFailsTheUnitUntilItIsGranted(t *testing.T) {
 	}
 }
 
-// A denial that stays ends the unit: no supervisor takes it for running.
+// A permanent denial ends the unit, so that no supervisor takes it for running.
 func TestUnitGivesUpWhenItsCommitsStayDenied(t *testing.T) {
 	t.Parallel()
 	broker, brokers := oneEach(t, "in", "out")
@@ -115,8 +115,8 @@ func TestUnitGivesUpWhenItsCommitsStayDenied(t *testing.T) {
 	require.ErrorContains(t, err, "group g")
 }
 
-// A coordinator that answers commits with an error that may pass is retried. Health tells when that goes on for several
-// cuts, and that it has passed.
+// Commits are retried after a transient error of the coordinator. Health is degraded once that lasts for several cuts, and
+// recovers afterwards.
 func TestHealthIsDegradedWhileCutsAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	broker, brokers := oneEach(t, "in", "out")

@@ -22,7 +22,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-// waiting is how many tests run at once, where the command line does not say: they wait more than they work.
+// waiting is how many tests run in parallel unless the command line says otherwise: they mostly wait.
 const waiting = "8"
 
 func TestMain(m *testing.M) {
@@ -100,7 +100,7 @@ func run(t testing.TB, cfg instance.Config) *running {
 		cancel()
 		select {
 		case <-r.done:
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Error("the unit does not stop")
 		}
 	})
@@ -113,7 +113,7 @@ func (r *running) wait(t testing.TB) error {
 	case err := <-r.done:
 		r.done <- err
 		return err
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the unit does not end")
 		return nil
 	}
@@ -121,7 +121,7 @@ func (r *running) wait(t testing.TB) error {
 
 func (r *running) ready(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, r.recovered, patience, 5*time.Millisecond)
+	require.Eventually(t, r.recovered, testTimeout, 5*time.Millisecond)
 }
 
 func produce(t testing.TB, brokers []string, topic string, n, keys int) {
@@ -167,7 +167,7 @@ func read(t testing.TB, brokers []string, topic string, want int) []*sarama.Cons
 		defer func() { pc.AsyncClose(); <-done }()
 	}
 	defer close(stop)
-	limit := time.After(patience)
+	limit := time.After(testTimeout)
 	var got []*sarama.ConsumerMessage
 	for len(got) < want {
 		select {
@@ -193,7 +193,7 @@ func TestUnitCountsEveryRecord(t *testing.T) {
 	}
 }
 
-func TestUnitGoesOnWhereItStopped(t *testing.T) {
+func TestUnitContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		_, brokers := cluster(t, "in", "out")

@@ -14,10 +14,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// undecided leaves an offset of a group in a transaction that nobody ends before its timeout.
+// undecided leaves an offset of a group in a transaction that is not ended before its timeout.
 func undecided(t testing.TB, brokers []string, id, group, topic string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	c := dial(t, brokers, kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Minute),
 		kgo.MaxVersions(kversion.V3_8_0())) // newer ones name topics by id
@@ -43,9 +43,9 @@ func undecided(t testing.TB, brokers []string, id, group, topic string) {
 	require.Zero(t, committed.Topics[0].Partitions[0].ErrorCode)
 }
 
-// Offsets that a dead owner's transaction holds are undecided: nobody can start from them before it ends. Its own group
-// ends it; another's is left alone.
-func TestUndecidedOffsetsOfADeadOwnerAreNotWaitedFor(t *testing.T) {
+// No member can start from offsets in a dead owner's open transaction. A member aborts such a transaction of its own group,
+// but not that of another group.
+func TestTransactionOfADeadOwnerOnOffsetsIsAborted(t *testing.T) {
 	t.Parallel()
 	for id, taken := range map[string]bool{"g/dead": true, "another/one": false} {
 		t.Run(id, func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestVisitIsPartOfACut(t *testing.T) {
 	})
 }
 
-// While tables are read there is nothing to visit: Goka dereferences nil.
+// A visit during recovery returns an error; stock Goka dereferences nil.
 func TestVisitDuringRecovery(t *testing.T) {
 	t.Parallel()
 	_, brokers := tabled(t)
@@ -143,8 +143,8 @@ func TestVisitDuringRecovery(t *testing.T) {
 	require.Equal(t, []string{"7"}, values(take(t, brokers, "out", 1)))
 }
 
-// A deadline's effects are part of a cut too: what was on its way when the process died fires again.
-func TestDeadlineOnItsWayIsNotLost(t *testing.T) {
+// A deadline's effects are part of a cut too: a deadline that was in flight when the process died fires again.
+func TestDeadlineInFlightIsNotLost(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	admin := kadm.NewClient(dial(t, brokers))

@@ -13,8 +13,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/store"
 )
 
-// Compaction takes the last record of a table away between the probe of its end and Goka's reading: Goka waits for it.
-func TestRecoveryWhoseLastRecordIsGoneIsStartedAgain(t *testing.T) {
+// Compaction removes the last record of a table after its end was probed and before Goka reads it: Goka waits for it.
+func TestRecoveryRestartsWhenItsLastRecordIsCompactedAway(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "g-table"))
 	require.NoError(t, err)
 	defer c.Close()

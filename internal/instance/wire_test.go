@@ -41,7 +41,7 @@ func anyBroker(t testing.TB, more ...string) (brokers []string, name string) {
 	return brokers, name
 }
 
-// fate is what becomes of a request.
+// fate is what happens to a request.
 type fate int
 
 const (
@@ -57,7 +57,7 @@ type wire struct {
 	stuck []net.Conn
 }
 
-// decide sets what becomes of requests from now on; nil sends them all and closes the connections that are stuck.
+// decide sets what happens to later requests; nil sends them all and closes the connections that are stuck.
 func (w *wire) decide(rule func(key int16, request []byte) fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ type wired struct {
 	wire *wire
 }
 
-// Write writes one request, which is how Sarama calls it. The API key stands behind the length.
+// Write writes one request: Sarama calls it once per request. The API key follows the length.
 func (c *wired) Write(request []byte) (int, error) {
 	c.wire.mu.Lock()
 	outcome := sent

@@ -69,7 +69,7 @@ func TestLingeringBatchIsSentWhenItIsFull(t *testing.T) {
 	require.Equal(t, 100, c.Producer.Flush.Bytes)
 }
 
-func TestWhatBreaksAPromiseIsRefusedByName(t *testing.T) {
+func TestPropertiesThatBreakAGuaranteeAreRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"acks": "1", "enable.idempotence": "false", "partitioner.class": "com.example.RoundRobin",
 		"partitioner": "consistent_random", "isolation.level": "read_uncommitted", "processing.guarantee": "at_most_once",
@@ -106,7 +106,7 @@ func TestBadValuesAreNamedTogether(t *testing.T) {
 	require.ErrorContains(t, err, "Heartbeat")
 }
 
-func TestWhatHasNoEffectIsReportedByName(t *testing.T) {
+func TestPropertiesWithoutEffectAreReportedByName(t *testing.T) {
 	ignored, err := kafka.Apply(kafka.Config(), map[string]string{
 		"heap.opts": "-Xmx1g", "client.id": " ", "batch.size": "100", "sasl.password": "hunter2", "ssl.key.location": "",
 		"max.poll.interval.ms": "600000", "bootstrap.servers": "b:9092", "replication.factor": "3", "state.dir": "/data",

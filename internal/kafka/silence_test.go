@@ -18,7 +18,7 @@ func (p piped) Dial(string, string) (net.Conn, error) {
 	return client, nil
 }
 
-func TestSilentBrokerIsGivenUp(t *testing.T) {
+func TestSilentBrokerTimesOut(t *testing.T) {
 	const limit, long, longest = 50 * time.Millisecond, 400 * time.Millisecond, 2 * time.Minute
 	for name, c := range map[string]struct {
 		key   byte
@@ -63,8 +63,8 @@ func TestSilentBrokerIsGivenUp(t *testing.T) {
 	}
 }
 
-// One connection finds out for all that share it.
-func TestSilentBrokerIsNotAskedForAWhile(t *testing.T) {
+// A timeout of one connection affects all connections that share the Silence.
+func TestSilentBrokerIsNotDialedForAWhile(t *testing.T) {
 	t.Parallel()
 	const limit, hold = 20 * time.Millisecond, 4 * time.Second
 	s := NewSilence(limit, hold)
@@ -103,7 +103,7 @@ func TestSilentBrokerIsNotAskedForAWhile(t *testing.T) {
 	}, time.Minute, hold/100, "it is tried again")
 }
 
-// An answer that comes in small pieces is waited for as long as pieces come.
+// An answer in small pieces does not time out while pieces arrive.
 func TestSlowAnswerIsNotSilence(t *testing.T) {
 	t.Parallel()
 	const limit, pieces = 3 * time.Second, 8

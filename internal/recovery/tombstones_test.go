@@ -42,7 +42,7 @@ func TestTombstonesAreKeptForTheShortestTimeOfTheTopicsPolicies(t *testing.T) {
 	}
 }
 
-func TestTombstonesOfATopicAreAskedOfTheBroker(t *testing.T) {
+func TestTombstonesOfATopicAreReadFromTheBroker(t *testing.T) {
 	k, err := kfake.NewCluster(kfake.NumBrokers(1))
 	require.NoError(t, err)
 	defer k.Close()

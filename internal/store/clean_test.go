@@ -71,7 +71,7 @@ func TestRowThatIsReadWhileANewerOneIsFlushedIsNotKept(t *testing.T) {
 	require.Equal(t, "new", string(v))
 }
 
-func TestRowsThatAreKeptHaveABound(t *testing.T) {
+func TestCachedRowsAreBounded(t *testing.T) {
 	s := onDisk(t)
 	const size = 10_000
 	n := 2 * store.CleanBytes / size

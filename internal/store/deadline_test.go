@@ -44,7 +44,7 @@ func TestDueIndexFollowsEveryWrite(t *testing.T) {
 	})
 }
 
-func TestDiscardTakesDeadlinesBackToo(t *testing.T) {
+func TestDiscardRestoresDeadlines(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open(store.WithDeadline(deadline)))
 		set(t, s, "base", "@1", 1)
@@ -97,7 +97,7 @@ func TestDeadlinesAreComputedWhereTheStoreHasNone(t *testing.T) {
 	seal(t, s)
 	require.NoError(t, s.Close())
 
-	s = recovered(t, opened(t, path)) // nobody keeps the deadlines now
+	s = recovered(t, opened(t, path)) // the deadlines are not updated now
 	set(t, s, "a", "over", 3)
 	set(t, s, "c", "@3", 4)
 	seal(t, s)

@@ -11,7 +11,7 @@ import (
 
 var errDisk = errors.New("disk full")
 
-func TestFailedFlushKeepsTheCutForAnotherTry(t *testing.T) {
+func TestFailedFlushCanBeRetried(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		s.FailWrites(1, errDisk)

@@ -134,7 +134,7 @@ func TestIteratorReadsASnapshot(t *testing.T) {
 	})
 }
 
-func TestIteratorStandsNowhereBeforeNextAndAfterTheEnd(t *testing.T) {
+func TestIteratorHasNoPairBeforeNextAndAfterTheEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := layers(t, open)
 		it, err := s.Iterator()

@@ -139,7 +139,7 @@ func TestOffsetNeverGoesBack(t *testing.T) {
 	})
 }
 
-func TestNilDeletesAndNoBytesAreAValue(t *testing.T) {
+func TestNilDeletesAndAnEmptyValueIsAValue(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		for _, flush := range []bool{false, true} {
@@ -167,7 +167,7 @@ func TestNilDeletesAndNoBytesAreAValue(t *testing.T) {
 	})
 }
 
-func TestKeysMayBeAnything(t *testing.T) {
+func TestKeysMayBeAnyBytes(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		want := map[string]string{}
@@ -192,7 +192,7 @@ func TestKeysMayBeAnything(t *testing.T) {
 	})
 }
 
-func TestValuesAreCopiedOutAndUntilRecoveredIn(t *testing.T) {
+func TestValuesAreCopiedOnGetAndUntilRecoveredOnSet(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := open()
 		in := []byte("v")
@@ -219,7 +219,7 @@ func TestValuesAreCopiedOutAndUntilRecoveredIn(t *testing.T) {
 	})
 }
 
-func TestClosedStoreSaysSo(t *testing.T) {
+func TestClosedStoreReturnsErrClosed(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		s := recovered(t, open())
 		require.NoError(t, s.Open())
@@ -240,7 +240,7 @@ func TestClosedStoreSaysSo(t *testing.T) {
 	})
 }
 
-func TestReadersWritersAndFlushesRunBesideEachOther(t *testing.T) {
+func TestReadersWritersAndFlushesRunConcurrently(t *testing.T) {
 	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
 		const writes = 1000
 		s := recovered(t, open(store.WithDeadline(deadline)))

@@ -29,7 +29,7 @@ func BenchmarkSweep(b *testing.B) {
 	for i := range open {
 		x.Set(keys[i], at(i))
 	}
-	perEntry := float64(heap()-before) / open // the keys' bytes apart
+	perEntry := float64(heap()-before) / open // without the keys' bytes
 	scan := scanCost(rows)
 	for _, due := range []int{0, 10, 1000} {
 		b.Run(fmt.Sprintf("due=%d", due), func(b *testing.B) {

@@ -35,7 +35,7 @@ func TestSweepHandsOutNoMoreThanItsLimit(t *testing.T) {
 	require.Equal(t, []timer.Entry{{Key: "2", Ms: 2}, {Key: "3", Ms: 3}, {Key: "4", Ms: 4}}, x.PopDue(100, 9))
 }
 
-func TestHandedOutDeadlineComesAgainOnlyWhenSet(t *testing.T) {
+func TestPoppedDeadlineReturnsOnlyAfterSet(t *testing.T) {
 	x := timer.NewIndex()
 	x.Set("k", 5)
 	require.Len(t, x.PopDue(5, 1), 1)
@@ -125,7 +125,7 @@ func popNaive(model map[string]int64, now int64, limit int) []timer.Entry {
 	return due
 }
 
-func TestIndexThatWasLargeAndBecameEmptyWorksOn(t *testing.T) {
+func TestIndexWorksAfterItWasLargeAndEmptied(t *testing.T) {
 	x := timer.NewIndex()
 	for round := range 3 {
 		for i := range 5000 {

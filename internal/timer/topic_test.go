@@ -27,7 +27,7 @@ func TestDueSurvivesItsCodec(t *testing.T) {
 	}
 }
 
-func TestBytesOfNoDueGiveTheZeroDue(t *testing.T) {
+func TestInvalidBytesDecodeToTheZeroDue(t *testing.T) {
 	for _, raw := range [][]byte{nil, {}, {1, 2, 3}, make([]byte, 9)} {
 		got, err := timer.Codec{}.Decode(raw)
 		require.NoError(t, err)
