@@ -1,15 +1,15 @@
-// Package codec holds the typed codecs of Turntable. Each is a Goka codec too. Decoding never fails and never panics
-// into Goka: it yields a Decoded, which is a value, a tombstone or a poison value that carries the raw bytes and the
-// cause, so that no record can stop a processor.
+// Package codec provides typed codecs that are also Goka codecs. Decoding returns no error and does not panic: it returns
+// a Decoded, which is a value, a tombstone, or a poison value with the raw bytes and the cause. So no record can stop a
+// processor.
 //
-// JSON, Proto, Bytes and String are the codecs that come with the package; Of makes one of any Format, and codectest
-// holds the suite that all of them pass. A Kafka null is a tombstone for all. A zero-length value is poison for JSON
-// and an ordinary value for the others.
+// JSON, Proto, Bytes and String return the codecs of this package. Of returns the codec of any other Format; test it with
+// the suite in codectest. For all codecs, a Kafka null is a tombstone. A zero-length value is poison for JSON and an
+// ordinary value for the others.
 //
-// Causes and errors of this package say what is wrong and where, and never repeat a byte of the payload: payloads are
-// prompts and answers, errors end up in logs and headers.
+// Errors of this package contain the cause and its position, and no byte of the payload, because payloads are prompts and
+// answers, and errors appear in logs and headers.
 //
-// KeyHasher and PartitionOf place a key where Kafka's own Java producer places it.
+// KeyHasher and PartitionOf select the same partition for a key as Kafka's Java producer.
 package codec
 
 import (
@@ -22,53 +22,52 @@ import (
 var (
 	// ErrType is returned by Encode for a value that is neither a T nor a Decoded[T], and for a nil message.
 	ErrType = errors.New("codec: wrong type")
-	// ErrPanic is the cause of a poison value whose format panicked, and what Encode returns where Marshal panicked.
+	// ErrPanic is the cause of a poison value if Unmarshal of the format panicked. Encode returns it if Marshal panicked.
 	ErrPanic = errors.New("codec: format panicked")
-	// ErrEmpty is the cause of a poison value without any bytes, or with nothing but white space.
+	// ErrEmpty is the cause of a poison value that is empty or white space.
 	ErrEmpty = errors.New("codec: empty value")
-	// ErrMalformed is the cause of a poison value whose bytes break the rules of the format.
+	// ErrMalformed is the cause of a poison value that violates the syntax of the format.
 	ErrMalformed = errors.New("codec: malformed value")
-	// ErrMismatch is the cause of a poison value that is well formed but is no T, and what Encode returns for a T
-	// that the format cannot express.
+	// ErrMismatch is the cause of a poison value that is well formed but not a T. Encode returns it for a T that the
+	// format cannot represent.
 	ErrMismatch = errors.New("codec: value does not fit")
-	// ErrDepth is the cause of a poison value that is nested deeper than MaxDepth, and what Encode returns for one.
+	// ErrDepth is the cause of a poison value that is nested deeper than MaxDepth. Encode returns it for such a value.
 	ErrDepth = errors.New("codec: value nested too deep")
 )
 
-// Format turns values into bytes and back. It may fail or panic: the Codec over it recovers. It must be safe for
-// concurrent use.
+// Format encodes and decodes values of T. It must be safe for concurrent use. Both methods may panic: the Codec recovers.
 //
-// Marshal's result must share no memory with v, and is nil only where v stands for a tombstone. Unmarshal gets what
-// came, never nil, and must not modify it; the value may alias it, nothing else may keep it. The errors of both must
+// The result of Marshal must not share memory with v. It must be nil only if v means a tombstone. The argument of
+// Unmarshal is never nil. Unmarshal must not modify it; only the returned value may alias it. Errors of both methods must
 // not quote the payload.
 type Format[T any] interface {
 	Marshal(v T) ([]byte, error)
 	Unmarshal(raw []byte) (T, error)
 }
 
-// Decoded is what a Codec yields for a record's bytes: exactly one of a value, a tombstone and a poison value.
+// Decoded is the result of decoding a record's value: either a value, a tombstone or a poison value.
 type Decoded[T any] struct {
 	// Value is the decoded value; the zero T for a tombstone and for poison.
 	Value T
-	// Raw is the record's bytes as they came, nil for a tombstone. It aliases what Decode was given: read only.
+	// Raw is the bytes of the record's value, nil for a tombstone. It aliases the argument of Decode: do not modify it.
 	Raw []byte
-	// Err is the cause of a poison value, else nil.
+	// Err is the cause of a poison value, otherwise nil.
 	Err error
 }
 
 // Tombstone reports whether the record had a Kafka null as its value.
 func (d Decoded[T]) Tombstone() bool { return d.Raw == nil && d.Err == nil }
 
-// Codec is a goka.Codec over a Format. It is safe for concurrent use if its format is.
+// Codec is a goka.Codec for values of T, made by Of. It is safe for concurrent use.
 type Codec[T any] struct{ format Format[T] }
 
-// Of returns the codec over a format.
+// Of returns the codec of a format.
 func Of[T any](f Format[T]) Codec[T] { return Codec[T]{format: f} }
 
-// Encode encodes a T, or the value of a Decoded[T] (a poison value encodes to its raw bytes, a tombstone to nil).
-// A panic of the format is returned as an error that wraps ErrPanic.
+// Encode encodes a T or a Decoded[T]. A poison value is encoded to its raw bytes, a tombstone to nil. Other types, and a
+// nil message, return an error that wraps ErrType. A panic of the format returns an error that wraps ErrPanic.
 func (c Codec[T]) Encode(value any) (raw []byte, err error) {
-	// Decoded stands first: where T is any, it is a T as well.
+	// Decoded is the first case: if T is any, a Decoded is a T too.
 	switch v := value.(type) {
 	case Decoded[T]:
 		if v.Err != nil || v.Raw == nil {
@@ -82,10 +81,10 @@ func (c Codec[T]) Encode(value any) (raw []byte, err error) {
 	}
 }
 
-// Decode always returns a Decoded[T] and a nil error.
+// Decode returns a Decoded[T]. The error is always nil: failures are in Decoded.Err.
 func (c Codec[T]) Decode(raw []byte) (any, error) { return c.Unmarshal(raw), nil }
 
-// Marshal is Encode without the any.
+// Marshal is Encode for a T.
 func (c Codec[T]) Marshal(v T) (raw []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -95,7 +94,7 @@ func (c Codec[T]) Marshal(v T) (raw []byte, err error) {
 	return c.format.Marshal(v)
 }
 
-// Unmarshal is Decode without the any.
+// Unmarshal is Decode with a typed result.
 func (c Codec[T]) Unmarshal(raw []byte) (d Decoded[T]) {
 	if raw == nil {
 		return d
@@ -112,8 +111,8 @@ func (c Codec[T]) Unmarshal(raw []byte) (d Decoded[T]) {
 	return Decoded[T]{Value: v, Raw: raw}
 }
 
-// panicked names the type and, for what the Go runtime itself raised (nil pointers, indices), the reason. What code
-// raised may quote the payload and is not repeated.
+// panicked returns an error with the type and, for a panic of the Go runtime (nil pointer, index), the reason. Other
+// panic values may quote the payload and are not included.
 func panicked[T any](action string, r any) error {
 	if fault, ok := r.(runtime.Error); ok {
 		return fmt.Errorf("%w: %s %s: %s", ErrPanic, action, typeName[T](), fault.Error())

@@ -2,13 +2,13 @@ package codec
 
 import "bytes"
 
-// MaxDepth is how deep arrays and objects of a JSON value may be nested in one another: as deep as Jackson reads by
-// default, so what we accept, the Java side accepts.
+// MaxDepth is the largest nesting depth of arrays and objects in a JSON value. It is Jackson's default, so Java services
+// accept every value that is accepted here.
 const MaxDepth = 1000
 
-// CheckDepth returns ErrDepth if the first JSON value of raw is nested deeper than MaxDepth. It judges nothing else:
-// for text that is no JSON its answer means nothing beyond that reading it cannot recurse deeper. It costs next to
-// nothing for a value with up to MaxDepth arrays and objects.
+// CheckDepth returns ErrDepth if the first JSON value of raw is nested deeper than MaxDepth. It does not validate raw: for
+// text that is not JSON, a nil error means only that reading it cannot recurse deeper. It is cheap for a value with up to
+// MaxDepth arrays and objects.
 func CheckDepth(raw []byte) error {
 	if Deeper(raw, MaxDepth) {
 		return ErrDepth
@@ -16,14 +16,15 @@ func CheckDepth(raw []byte) error {
 	return nil
 }
 
-// Deeper reports whether the first JSON value of raw is nested deeper than limit, as CheckDepth judges it.
+// Deeper reports whether the first JSON value of raw is nested deeper than limit. See CheckDepth for text that is not
+// JSON.
 func Deeper(raw []byte, limit int) bool {
-	// Counting brackets is many times faster than following strings, and settles nearly every record.
+	// Counting brackets is many times faster than parsing strings, and is enough for nearly every record.
 	if len(raw) <= limit || bytes.Count(raw, []byte{'{'})+bytes.Count(raw, []byte{'['}) <= limit {
 		return false
 	}
 	raw = bytes.TrimLeft(raw, " \t\r\n")
-	// What follows a number or a word is not ours to judge.
+	// A number or a word has no depth; the text after the first value is not checked.
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
 		return false
 	}

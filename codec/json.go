@@ -26,7 +26,7 @@ func (jsonFormat[T]) Marshal(v T) ([]byte, error) {
 	if err != nil {
 		return nil, JSONCause(err)
 	}
-	// Nobody could read it, ourselves included.
+	// Such a value could be written but not read back.
 	if err := CheckDepth(raw); err != nil {
 		return nil, err
 	}
@@ -80,11 +80,11 @@ func JSONCause(err error) error {
 			continue
 		}
 		if isSemantic || isSyntax {
-			return own // raised by a method that the json package called and put its own words around
+			return own // an error of this package that the json package wrapped
 		}
 		return err
 	}
-	// A syntax error may stand inside a semantic one, and says more.
+	// A semantic error may wrap a syntax error, which is more precise.
 	switch {
 	case isSyntax && !errors.Is(syntax.Err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: JSON breaks at byte %d", ErrMalformed, syntax.ByteOffset)

@@ -9,13 +9,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Proto returns the codec of the Protobuf message M, a pointer to a generated message, of today's generator or of one
-// for the old github.com/golang/protobuf API.
+// Proto returns the codec of the Protobuf message M, a pointer to a generated message. Messages for the old
+// github.com/golang/protobuf API work too.
 //
-// Its bytes are deterministic within one build; unknown fields survive decoding and encoding. A zero-length value is
-// the message with nothing set. Encoding a nil message fails: it would read back as a tombstone.
+// The encoding is deterministic within one build. Unknown fields are kept. A zero-length value is the message with no
+// fields set. Encoding a nil message returns an error that wraps ErrType, because it would be read as a tombstone.
 //
-// Proto panics if a message cannot be allocated from M alone, as for interfaces and *dynamicpb.Message: use ProtoLike.
+// Proto panics if M alone does not determine the message type, as for interfaces and *dynamicpb.Message: use ProtoLike.
 func Proto[M protoadapt.MessageV1]() Codec[M] {
 	var none M
 	if t := reflect.TypeFor[M](); t.Kind() != reflect.Pointer {
@@ -24,8 +24,8 @@ func Proto[M protoadapt.MessageV1]() Codec[M] {
 	return ProtoLike(none)
 }
 
-// ProtoLike is Proto for messages of the prototype's message type, such as a *dynamicpb.Message. The prototype is not
-// kept. It panics if the prototype is of no message type, as a nil *dynamicpb.Message is.
+// ProtoLike is like Proto, for messages of the prototype's message type, such as a *dynamicpb.Message. The prototype is
+// not kept. ProtoLike panics if the prototype has no message type, like a nil *dynamicpb.Message.
 func ProtoLike[M protoadapt.MessageV1](prototype M) (c Codec[M]) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -61,7 +61,7 @@ func (f protoFormat[M]) Unmarshal(raw []byte) (M, error) {
 	var none M
 	m := f.message.New().Interface()
 	if err := proto.Unmarshal(raw, m); err != nil {
-		// Own Unmarshal methods of old messages may put anything into their errors: the text is not repeated.
+		// Old messages may have their own Unmarshal method, whose error may quote the payload: it is not included.
 		return none, fmt.Errorf("%w: decode %s", ErrMalformed, f.message.Descriptor().FullName())
 	}
 	return protoadapt.MessageV1Of(m).(M), nil

@@ -116,7 +116,7 @@ func TestDeadLettersKeepTheRecordAndTakeTheConfiguredName(t *testing.T) {
 	require.Contains(t, header(got[2], "error.reason"), "panic: string in")
 	require.Equal(t, "no such floor", header(got[3], "error.reason"))
 	require.Equal(t, "24576", header(got[4], "error.truncated"))
-	require.Contains(t, header(got[5], "error.reason"), "too large to be sent on")
+	require.Contains(t, header(got[5], "error.reason"), "too large for the loop topic")
 
 	require.EqualValues(t, 6, counted.Load())
 	require.Len(t, logs.FilterMessage("record dead-lettered").All(), 6)

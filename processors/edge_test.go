@@ -235,13 +235,13 @@ func TestTombstoneInAForeignPartitionStaysOne(t *testing.T) {
 func TestForeignRecordsOnTheLoopAreDeadLettered(t *testing.T) {
 	r := newRig(t, answer)
 	r.gt.Consume("floor-loop", "s-1", []byte("x"))
-	require.Contains(t, string(r.letter().headers["error.reason"]), "does not say where it comes from")
+	require.Contains(t, string(r.letter().headers["error.reason"]), "lacks its source coordinates")
 	r.gt.Consume("floor-loop", "s-1", []byte("x"), withHeaders(goka.Headers{
 		"turntable.source.topic": []byte("elsewhere"), "turntable.source.partition": []byte("3"),
 		"turntable.source.offset": []byte("9"), "turntable.source.timestamp": []byte("1"),
 	}))
 	l := r.letter()
-	require.Contains(t, string(l.headers["error.reason"]), "no input of the group")
+	require.Contains(t, string(l.headers["error.reason"]), "not an input of the group")
 	require.Equal(t, "3", string(l.headers["error.source.partition"]))
 }
 

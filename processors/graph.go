@@ -9,20 +9,20 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// checkGraph refuses what Goka would accept, or find out by a panic, and what then goes wrong at the first record.
+// checkGraph rejects graphs that Goka accepts, or panics on, and that would fail at the first record.
 func (o *options) checkGraph(graph *goka.GroupGraph) {
 	if graph == nil {
-		o.refuse("no graph")
+		o.refuse("graph: nil")
 		return
 	}
 	if graph.Group() == "" {
-		o.refuse("graph without a group")
+		o.refuse("graph: empty group name")
 	}
 	if err := graph.Validate(); err != nil {
 		o.refuse("graph: %w", err)
 		return
 	}
-	// Goka has one codec for each topic, that of the later edge, and gives its values to the callbacks of both.
+	// Goka has one codec per topic, that of the later edge, and passes its values to the callbacks of both.
 	codecs := map[string]reflect.Type{}
 	for _, e := range graph.AllEdges() {
 		if e.Codec() == nil { // a visitor
@@ -43,7 +43,7 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 	}
 }
 
-// checkNames keeps the topics that New adds apart from the graph's.
+// checkNames rejects a graph whose edges have the names of topics that New adds.
 func (o *options) checkNames(graph *goka.GroupGraph) {
 	letters, own := o.deadLetters, string(deadLetterStream(graph.Group()))
 	virtual := timer.Topic(string(graph.Group()))
@@ -65,9 +65,8 @@ func (o *options) checkNames(graph *goka.GroupGraph) {
 	}
 }
 
-// bindGraph is the graph once more, with edges that know the settings: inputs and loop as Edges would make them, the
-// dead-letter topic under its configured name, and the timer where the table has deadlines. Edges that are not ours
-// stay as they are.
+// bindGraph returns a copy of the graph whose edges use the settings: inputs and loop as Edges makes them, the dead-letter
+// topic under its configured name, and a timer if the table has deadlines. Edges that Edges did not make are unchanged.
 func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 	var inputs []Source
 	if loop := graph.LoopStream(); loop != nil {
@@ -103,7 +102,7 @@ func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 	return goka.DefineGroup(graph.Group(), append(edges, otherEdges(graph, s, late)...)...)
 }
 
-// otherEdges are the edges without callbacks of ours: outputs, tables, visitors.
+// otherEdges returns the edges without callbacks of this package: outputs, tables, visitors.
 func otherEdges(graph *goka.GroupGraph, s *settings, late map[string]bool) []goka.Edge {
 	edges := []goka.Edge{DeadLetters(graph.Group())}
 	if edges[0].Topic() != string(s.deadLetters) {
@@ -114,7 +113,7 @@ func otherEdges(graph *goka.GroupGraph, s *settings, late map[string]bool) []gok
 		made[e] = true
 	}
 	for _, e := range graph.OutputStreams() {
-		if late[e.Topic()] { // Goka has one codec for each topic
+		if late[e.Topic()] { // Goka has one codec per topic
 			made[e] = true
 			edges = append(edges, goka.Output(goka.Stream(e.Topic()), lateCodec{e.Codec()}))
 		}

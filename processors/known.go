@@ -6,18 +6,18 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// Known leaves out records of which their bytes tell that handling them would do nothing, before they are decoded: where
-// known returns true, the record counts as handled. It is asked about values whose record's key is a session id that
-// belongs to the partition; not about tombstones, and not about records that came through the loop topic. Under a plain
-// goka.NewProcessor values are decoded nevertheless.
+// Known skips records that were already handled, judged by their raw bytes, before they are decoded. If known returns
+// true, the record counts as handled. known is called for values whose key is a session ID that belongs to the partition;
+// not for tombstones, and not for records that were sent through the loop topic. Under a plain goka.NewProcessor values
+// are decoded before known is called.
 //
-// known has the context that the handler gets where it returns false, may read the row, and must have no effects. raw is
-// valid during the call. A panic of it is one of the handler.
+// known gets the Context that the handler gets if known returns false. It may read the row and must have no effects. raw
+// is valid only during the call. A panic of known is treated as a panic of the handler.
 func Known[T any](known func(c *Context, raw []byte) bool) EdgeOption[T] {
 	return func(in *input[T]) { in.known = known }
 }
 
-// isKnown reports whether nothing is left to be done for a record.
+// isKnown reports whether a record needs no handling: known returned true, or panicked and the record is dead-lettered.
 func (in *input[T]) isKnown(c *Context) (known bool) {
 	ctx, r := c.ctx, &c.record
 	if in.known == nil || r.raw == nil || CheckSession(r.key) != nil || !runtimeapi.Owns(ctx, r.key) {
@@ -41,7 +41,7 @@ func (in *input[T]) isKnown(c *Context) (known bool) {
 	return known
 }
 
-// lateCodec is the codec of a topic whose edge decodes the values itself, once it has asked whether it must.
+// lateCodec is the codec of a topic whose edge decodes the values itself, after it has called known.
 type lateCodec struct{ goka.Codec }
 
 // undecoded is a value's bytes.
@@ -55,8 +55,8 @@ func (c lateCodec) Decode(raw []byte) (any, error) {
 	return undecoded(raw), nil
 }
 
-// lateTopics are those of screened inputs. Goka has one codec for each topic: one that is read as a table as well is
-// none of them.
+// lateTopics returns the topics of inputs with the option Known. Goka has one codec per topic, so a topic that is also
+// read as a table is not included.
 func lateTopics(graph *goka.GroupGraph, inputs []Source) map[string]bool {
 	late := map[string]bool{}
 	for _, in := range inputs {

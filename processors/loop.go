@@ -15,10 +15,10 @@ import (
 )
 
 var (
-	errNotOwned  = errors.New("key does not belong to the partition, also by way of the loop topic")
-	errNoSource  = errors.New("loop record does not say where it comes from")
-	errNoInput   = errors.New("loop record comes from a topic that is no input of the group")
-	errLoopBytes = errors.New("record under a wrong key is too large to be sent on under the right one")
+	errNotOwned  = errors.New("key does not belong to the partition, even after the loop topic")
+	errNoSource  = errors.New("loop record lacks its source coordinates")
+	errNoInput   = errors.New("loop record comes from a topic that is not an input of the group")
+	errLoopBytes = errors.New("record under a wrong key is too large for the loop topic")
 )
 
 // The headers of a record on the loop topic. A missing source key is a null key.
@@ -31,16 +31,16 @@ const (
 	loopKey       = loopPrefix + "key"
 )
 
-// loopCodec is the codec of the loop topic. It carries the group's inputs as well, because a codec is all of an edge
-// that Goka gives back: so New can make the edges once more, bound to its options.
+// loopCodec is the codec of the loop topic. It also holds the group's inputs, because the codec is the only part of an
+// edge that Goka returns: New needs them to build the edges again, bound to its options.
 type loopCodec struct {
 	codec.Codec[[]byte]
 	inputs []Source
 }
 
-// loopEdge is the edge of the group's loop topic, which brings records to the key and partition where they belong: Goka
-// writes the table of the partition a record arrived in, but the changelog partition of its key. Records on it are
-// handled by the handlers of the inputs, as if they had been read where they came from.
+// loopEdge is the edge of the group's loop topic, through which records reach the key and partition they belong to. This
+// is necessary because Goka writes the table of the partition that a record was read from, but the changelog partition of
+// its key. The handlers of the inputs handle looped records, with the coordinates of the original topic.
 func loopEdge(inputs []Source, set *settings) goka.Edge {
 	sources := make(map[string]source, len(inputs))
 	for _, s := range inputs {
@@ -102,7 +102,7 @@ func reroute(ctx goka.Context, c *Context, session string) {
 	ctx.Loopback(session, value, goka.WithCtxEmitHeaders(headers))
 }
 
-// origin is a record of the loop topic as it was written first.
+// origin returns a record of the loop topic as it was first written.
 func (r *record) origin() (record, error) {
 	topic, named := r.headers[loopTopic]
 	partition, err1 := strconv.ParseInt(string(r.headers[loopPartition]), 10, 32)

@@ -9,20 +9,21 @@ import (
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
-// Metrics are called as things happen, from several goroutines. They must not block. Any may be nil.
+// Metrics are callbacks for events of a processor. They are called from several goroutines and must not block. Any may be
+// nil.
 type Metrics struct {
 	// State is called with each new state.
 	State func(State)
-	// Restart is called when the processor has failed and will start again after the wait.
+	// Restart is called when the processor has failed and restarts after wait.
 	Restart func(cause error, wait time.Duration)
-	// Cut is called when offsets, table and outputs have advanced: by so many records, the oldest of which was handed
-	// out so long ago, with so long for the commit.
+	// Cut is called when offsets, table and outputs have advanced. records is the number of records of the cut, age the
+	// time since the oldest of them was passed to Goka, and commit the duration of the commit.
 	Cut func(records int, age, commit time.Duration)
-	// DeadLetter is called for each record on its way to the dead-letter topic.
+	// DeadLetter is called for each record that is sent to the dead-letter topic.
 	DeadLetter func(*RecordError)
 }
 
-// WithMetrics sets callbacks for metrics.
+// WithMetrics sets callbacks for metrics. The default is none.
 func WithMetrics(m Metrics) Option { return func(o *options) { o.metrics = m } }
 
 func (m Metrics) hooks() instance.Hooks {
@@ -37,7 +38,7 @@ func (m Metrics) hooks() instance.Hooks {
 	return h
 }
 
-// onDeadLetter logs and counts.
+// onDeadLetter returns the function that logs a dead letter and calls the metric.
 func (m Metrics) onDeadLetter(log *zap.Logger) func(*RecordError) {
 	return func(e *RecordError) {
 		log.Warn("record dead-lettered", zap.String("group", string(e.Group)), zap.String("topic", e.Topic),

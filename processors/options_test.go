@@ -83,9 +83,9 @@ func TestGraphsThatGoWrongAtTheFirstRecordAreRefused(t *testing.T) {
 		opts  []processors.Option
 		want  string
 	}{
-		"none":            {nil, nil, "no graph"},
+		"none":            {nil, nil, "graph: nil"},
 		"no input":        {goka.DefineGroup(group), nil, "no input stream"},
-		"no group":        {goka.DefineGroup("", goka.Input("asks", codec.String(), nil)), nil, "without a group"},
+		"no group":        {goka.DefineGroup("", goka.Input("asks", codec.String(), nil)), nil, "empty group name"},
 		"two codecs":      {own(goka.Output("asks", codec.String())), nil, "different codecs"},
 		"letters: input":  {own(), letters("asks"), "is another edge"},
 		"letters: table":  {own(goka.Persist(codec.String())), letters("floor-table"), "is another edge"},

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// PanicError is a recovered panic of a handler. It keeps the type of what was thrown and the place, not the text, which
-// may quote a prompt.
+// PanicError is a recovered panic of a handler. The panic value may contain prompt text, so only its type and the place
+// are included.
 type PanicError struct {
 	Type  string // of the value given to panic, such as "runtime.boundsError"
 	Place string // function and line that panicked, such as "turn.(*binding).onMessage (binding.go:42)"
 }
 
-// Error says what panicked where.
+// Error names the type and the place.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %s in %s", e.Type, e.Place) }
 
-// recovered makes a PanicError of what recover returned. It is called by the deferred function that recovered.
-func recovered(thrown any) *PanicError {
-	return &PanicError{Type: fmt.Sprintf("%T", thrown), Place: panicPlace()}
+// recovered returns the PanicError of a value that recover returned. Call it in the deferred function that recovered.
+func recovered(value any) *PanicError {
+	return &PanicError{Type: fmt.Sprintf("%T", value), Place: panicPlace()}
 }
 
 // panicPlace is the first frame below the panic that is not the Go runtime's own.

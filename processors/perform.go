@@ -6,17 +6,17 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// perform runs a handler and then, where it returned nil, its effects.
+// perform runs a handler and, if it returned nil, carries out its effects.
 func perform(c *Context, stage Stage, h func(*Context) error) {
 	ctx := c.ctx
 	panicked, err := run(c, h)
 	c.end()
 	switch {
-	case c.thrown != nil: // Goka stops; the handler may have recovered it
+	case c.thrown != nil: // Goka must stop, even if the handler recovered the panic
 		panic(c.thrown)
 	case panicked != nil:
 		deadLetter(ctx, c, stage, panicked)
-	case errors.Is(err, ErrTooLarge): // also the next time
+	case errors.Is(err, ErrTooLarge): // a retry would fail in the same way
 		deadLetter(ctx, c, stage, err)
 	case err != nil:
 		fail(ctx, c.record.fail(stage, err))
@@ -27,7 +27,7 @@ func perform(c *Context, stage Stage, h func(*Context) error) {
 	}
 }
 
-// run keeps a handler's panic from Goka, which would stop and meet the same record again after every restart.
+// run recovers a handler's panic. Otherwise Goka would stop, and fail on the same record again after every restart.
 func run(c *Context, h func(*Context) error) (panicked *PanicError, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
@@ -37,8 +37,8 @@ func run(c *Context, h func(*Context) error) (panicked *PanicError, err error) {
 	return nil, h(c)
 }
 
-// fail stops the processor and never returns. While Goka shuts down its Fail does, and the record would be committed as
-// if it had been handled.
+// fail stops the processor and never returns. While Goka shuts down, its own Fail returns, and the record would be
+// committed as if it had been handled.
 func fail(ctx goka.Context, err error) {
 	ctx.Fail(err)
 	panic(err)

@@ -13,11 +13,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// preparation is what Run does before it joins the group; nil is nothing.
+// preparation runs before Run joins the group; nil if there is nothing to prepare.
 type preparation func(context.Context) error
 
-// preparation creates the topics of WithTopics. A broker that does not answer yet is waited for, as a running processor
-// waits for one; topics that do not fit together are an error at once.
+// preparation returns the function that creates the topics of WithTopics. It retries with the restart policy of the
+// processor while brokers are unavailable. Topics that do not fit together are an error immediately.
 func (o *options) preparation(c instance.Config) preparation {
 	if o.catalog == nil {
 		return nil
@@ -46,7 +46,7 @@ func (o *options) preparation(c instance.Config) preparation {
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):
 				err = backoff.Permanent(err)
 			default:
-				c.Logger.Warn("topics cannot be ensured yet", zap.Error(err))
+				c.Logger.Warn("topics cannot be created yet, retrying", zap.Error(err))
 			}
 			return struct{}{}, err
 		}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
@@ -61,7 +61,7 @@ const (
 	defaultRestartMax     = 15 * time.Second
 )
 
-// prepared runs the preparation. It is not ready where that failed, or where Run was stopped or killed meanwhile.
+// prepared runs the preparation. ready is false if it failed, or if the processor was stopped or killed meanwhile.
 func (p *Processor) prepared(ctx context.Context) (ready bool, err error) {
 	if p.prepare == nil {
 		return true, nil
@@ -80,7 +80,7 @@ func (p *Processor) prepared(ctx context.Context) (ready bool, err error) {
 	p.mu.Lock()
 	dead := p.dead
 	if ready = err == nil && !dead; ready {
-		p.own = nil // the unit's from here on
+		p.own = nil // from now on Health is the unit's
 	}
 	p.mu.Unlock()
 	switch {

@@ -12,22 +12,22 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// maxSessionID bounds a session id. Every record of the session and the row of the table carry it.
+// maxSessionID is the largest session ID, in bytes. Every record of the session and its table row contain it.
 const maxSessionID = 1024
 
-// record is what an edge knows of a record: as it was written first, also where it came through the loop topic.
+// record is a record as it was first written, also if it was read from the loop topic.
 type record struct {
 	group     goka.Group
 	topic     string
 	partition int32
 	offset    int64
 	timestamp time.Time
-	key       string // as it came
+	key       string // the original key
 	nullKey   bool   // the key was a Kafka null, not an empty string
 	headers   goka.Headers
 	raw       []byte // nil is a tombstone
 
-	confidential bool // its value and headers are nobody else's
+	confidential bool // value and headers must not be dead-lettered
 }
 
 func recordOf(ctx goka.Context, raw []byte) record {
@@ -53,7 +53,7 @@ func (r *record) fail(stage Stage, err error) *RecordError {
 	}
 }
 
-// withoutPrivate leaves out the headers that never reach the broker. It copies only where there is one.
+// withoutPrivate returns headers without those that are never sent to the broker. It copies only if there are any.
 func withoutPrivate(headers goka.Headers) goka.Headers {
 	private := 0
 	for name := range headers {
@@ -76,7 +76,7 @@ func withoutPrivate(headers goka.Headers) goka.Headers {
 // reservedKey is where Goka's storage keeps its changelog offset, in the same key space.
 const reservedKey = "__offset"
 
-// What can be wrong with a session id.
+// The errors of CheckSession.
 var (
 	errSessionMissing  = errors.New("session id is missing")
 	errSessionLong     = fmt.Errorf("session id is longer than %d bytes", maxSessionID)
@@ -85,8 +85,9 @@ var (
 	errSessionReserved = errors.New("session id is reserved")
 )
 
-// CheckSession says what is wrong with a session id, without quoting it. Records of such a session go to the dead-letter
-// topic: who lets sessions in refuses it first.
+// CheckSession returns an error if id cannot be a session ID: if it is empty, longer than 1024 bytes, not UTF-8, contains
+// NUL, or is "__offset", which Goka's storage uses. The error does not quote the ID. Records of such a session are
+// dead-lettered; a program that accepts sessions from outside should check the ID first.
 func CheckSession(id string) error {
 	switch {
 	case id == "":

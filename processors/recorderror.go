@@ -6,20 +6,20 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// Stage says where in an edge a record failed.
+// Stage is the step of processing at which a record failed.
 type Stage string
 
-// The stages of an edge.
+// The stages of processing a record.
 const (
-	StageDecode   Stage = "decode"   // the bytes are no value of the topic's type
-	StageSession  Stage = "session"  // the record has no usable session id
-	StageRoute    Stage = "route"    // the record is neither where its key belongs nor can be sent there
+	StageDecode   Stage = "decode"   // the bytes cannot be decoded to the topic's type
+	StageSession  Stage = "session"  // the record has no valid session ID
+	StageRoute    Stage = "route"    // the record is in the wrong partition or under the wrong key, and cannot be looped
 	StageHandle   Stage = "handle"   // the handler returned an error or panicked
 	StageDeadline Stage = "deadline" // the handler of a deadline returned an error or panicked
 )
 
-// RecordError is an error of one record, with the coordinates at which the record was written first. It names no part
-// of the record's value.
+// RecordError is an error of one record, with the coordinates at which the record was first written. Its text contains the
+// key and no part of the value.
 type RecordError struct {
 	Group     goka.Group
 	Topic     string

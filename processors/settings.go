@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// settings are the options of New that a callback needs to know.
+// settings are the options of New that callbacks use.
 type settings struct {
 	deadLetters  goka.Stream
 	recordBytes  int
@@ -22,8 +22,8 @@ func defaults(group goka.Group) *settings {
 	}
 }
 
-// bound is the context of a deadline's callback under New. It takes the settings through the table's codec, which knows
-// nothing of them.
+// bound is the context of a deadline's callback under New. It carries the settings past the table's codec, which calls
+// OnDeadline without them.
 type bound struct {
 	runtimeapi.Runtime
 	settings *settings
@@ -36,7 +36,7 @@ func (s *settings) bind(ctx goka.Context) goka.Context {
 	return ctx
 }
 
-// settingsOf are the settings that a deadline's context brings.
+// settingsOf returns the settings that a deadline's context carries, or the defaults.
 func settingsOf(ctx goka.Context) *settings {
 	if b, ok := ctx.(*bound); ok {
 		return b.settings

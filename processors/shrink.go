@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// defaultRecordBytes is the size limit of a record where none is configured.
+	// defaultRecordBytes is the default size limit of a record.
 	defaultRecordBytes = kafka.MaxMessageBytes
-	// What Sarama adds to a record and to each of its headers, at most, when it compares it with the limit.
+	// The most bytes that Sarama adds for a record and for each of its headers when it checks the limit.
 	recordOverhead = 64
 	headerOverhead = 16
-	// truncatedReserve is kept for the header that says that something was cut.
+	// truncatedReserve is reserved for the header error.truncated.
 	truncatedReserve = 64
 )
 
@@ -26,9 +26,9 @@ var errorHeaders = []string{
 	topics.HeaderErrorSourceOffset, topics.HeaderErrorGroup, topics.HeaderErrorTruncated,
 }
 
-// shrink cuts a dead letter until it fits the limit, which Sarama applies before compression: the value first, then the
-// record's own headers, then the key. What was cut leaves the size of the value in error.truncated. headers are changed
-// in place.
+// shrink truncates a dead letter to the limit, which Sarama applies before compression: the value first, then it drops
+// the record's own headers, then it truncates the key. If anything was truncated, the header error.truncated has the
+// original size of the value. headers are modified in place.
 func shrink(key string, value []byte, headers goka.Headers, limit int) (string, []byte) {
 	if recordBytes(key, value, headers) <= limit {
 		return key, value
@@ -46,7 +46,7 @@ func shrink(key string, value []byte, headers goka.Headers, limit int) (string, 
 	return key[:len(key)-min(len(key), excess())], value
 }
 
-// recordBytes is the size of a record as Sarama counts it, or a little more.
+// recordBytes is at least the size of a record as Sarama counts it.
 func recordBytes(key string, value []byte, headers goka.Headers) int {
 	return recordOverhead + len(key) + len(value) + headersBytes(headers)
 }

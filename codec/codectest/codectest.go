@@ -1,5 +1,5 @@
-// Package codectest holds the suite that every codec of Turntable passes. Run it on your own codec: one that passes
-// cannot stop a processor, whatever stands in a record.
+// Package codectest is the test suite for codecs. Every codec of Turntable passes it. Run it on your own codec: a codec
+// that passes does not stop a processor, whatever a record contains.
 package codectest
 
 import (
@@ -17,17 +17,17 @@ type Codec interface {
 
 // Run tests, each as a subtest, that
 //
-//   - every sample comes back from its bytes as it went in, and has the same bytes each time,
-//   - a Decoded encodes to what it was decoded from,
-//   - nil, and only nil, is a tombstone, both ways,
-//   - Decode neither fails nor panics, and gives a value with the raw bytes or poison with the raw bytes and the cause,
-//   - Encode refuses a wrong type, and does not panic,
-//   - Decode does not modify its input and later calls do not modify what earlier ones returned,
+//   - every sample is equal after encoding and decoding, and is encoded to the same bytes each time,
+//   - a Decoded is encoded to the bytes that it was decoded from,
+//   - nil, and only nil, is a tombstone, in both directions,
+//   - Decode returns no error and does not panic; it returns the raw bytes with a value, or with the cause if it is poison,
+//   - Encode returns an error for a wrong type, and does not panic,
+//   - Decode does not modify its input, and later calls do not modify earlier results,
 //   - the codec is safe for concurrent use,
 //   - no error quotes the payload.
 //
-// Samples are compared with their Equal(T) bool method if they have one, with proto.Equal if they are messages, else
-// with reflect.DeepEqual. At least one is needed, and none may encode to a tombstone.
+// Samples are compared by their Equal(T) bool method if they have one, by proto.Equal if they are messages, otherwise by
+// reflect.DeepEqual. At least one sample is required, and none may be encoded to a tombstone.
 func Run[T any](t *testing.T, c Codec, samples ...T) {
 	t.Helper()
 	if len(samples) == 0 {
@@ -39,21 +39,21 @@ func Run[T any](t *testing.T, c Codec, samples ...T) {
 	}
 }
 
-// Copies tests that decoded values share no memory with the bytes they were decoded from. A codec need not be so: one
-// that passes large parts on may alias them.
+// Copies tests that decoded values share no memory with the bytes they were decoded from. This is not required of every
+// codec.
 func Copies[T any](t *testing.T, c Codec, samples ...T) {
 	t.Helper()
 	suite[T]{codec: c, samples: samples}.copies(t)
 }
 
-// Recovers tests that a codec built by wrap passes panics of its format on as poison and as errors. It is for types
-// that stand around a codec.Codec.
+// Recovers tests that a codec built by wrap turns panics of its format into poison values and errors. Use it for types
+// that embed a codec.Codec.
 func Recovers[T any](t *testing.T, wrap func(codec.Format[T]) Codec) {
 	t.Helper()
 	suite[T]{codec: wrap(panicking[T]{})}.recovers(t)
 }
 
-// panicking quotes the payload in its panics, as code that builds messages from what it reads does.
+// panicking quotes the payload in its panics, like code that builds messages from its input.
 type panicking[T any] struct{}
 
 func (panicking[T]) Marshal(T) ([]byte, error)       { panic(secret) }

@@ -85,7 +85,7 @@ func (s suite[T]) garbage(t require.TestingT) {
 	}
 }
 
-// foreign is a type that nobody else can have.
+// foreign is a type that no codec under test encodes.
 type foreign struct{ text string }
 
 func (s suite[T]) wrongType(t require.TestingT) {
