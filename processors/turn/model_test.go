@@ -74,7 +74,7 @@ func tryHistories(t *testing.T, small bool, count uint64) {
 		if failure == "" {
 			continue
 		}
-		if len(failed) == 0 && os.Getenv("TURNTABLE_NOSHRINK") == "" {
+		if len(failed) == 0 {
 			fewer, trace, why := c.shrink(moves)
 			first = fmt.Sprintf("%s, moves %v\n%s\n%s", c, fewer, strings.Join(trace, "\n"), why)
 		}

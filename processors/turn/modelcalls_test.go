@@ -93,7 +93,8 @@ func (o *oracle) result(r *modelRecord, m meantResult) bool {
 		o.settle(i, r, m)
 		o.completeStep()
 		return true
-	case !o.thinking, o.remembers("ended/" + m.id), o.noRoom(), m.failure && !o.failureHeld(m.id):
+	case !o.thinking, o.remembers("ended/"+m.id) && !(o.Small && o.rowHolds(r)), o.noRoom(),
+		m.failure && o.Small && !o.rowHolds(r):
 		return false
 	}
 	turn := o.unfinished[0].turn
@@ -117,7 +118,7 @@ func (o *oracle) namedResult(r *modelRecord, m meantResult, i int) bool {
 		o.settle(i, r, m)
 		o.completeStep()
 		return true
-	case o.noRoom(), m.failure && !o.failureHeld(m.id):
+	case o.noRoom(), m.failure && o.Small && !o.rowHolds(r):
 		return false
 	}
 	if slices.ContainsFunc(o.held, func(h heldRecord) bool { return h.callID == m.callID }) {

@@ -62,10 +62,11 @@ func (o *oracle) dropHeld() {
 	}
 }
 
-// failureHeld reports whether a tool's failure that came early is held. A small row drops it without a dead letter.
-func (o *oracle) failureHeld(id string) bool {
-	return !o.Small || slices.ContainsFunc(append(o.state().GetTurn().GetHeld(), o.state().GetEarly()...), func(h *Held) bool {
-		return h.ToolUseId == id && h.Failure
+// rowHolds reports whether a record that came early is held in the row. A small row drops the failure of a tool without a
+// dead letter, and forgets which calls have ended before it refuses an event.
+func (o *oracle) rowHolds(r *modelRecord) bool {
+	return slices.ContainsFunc(append(o.state().GetTurn().GetHeld(), o.state().GetEarly()...), func(h *Held) bool {
+		return h.Offset == r.offset && strings.HasSuffix(h.Topic, "-"+r.topic)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // padding makes records of different sizes; those of small rows are large.
 func (g generator) padding(size int) string {
 	if g.Small {
-		size += []int{0, 20000, 3000, 12000}[g.Seed%4]
+		size += []int{20000, 20000, 3000, 12000}[g.Seed%4]
 	}
 	return strings.Repeat("x", g.IntN(3)*size)
 }
@@ -105,11 +105,25 @@ func (g generator) body(m *meantResponse) (said topics.Raw, more string) {
 		return topics.Raw(`[{"role":"assistant","content":[]},null]`),
 			fmt.Sprintf(`"tool_uses":[%s],"end_turn":%v`, strings.Join(items, ","), g.chance(2))
 	case k < 19:
-		m.answers, m.text = true, fmt.Sprintf("a%s %s", g.name(), g.padding(150))
+		padding := g.padding(150)
+		if g.Small && g.chance(5) {
+			padding = g.filling(m.askedStep)
+		}
+		m.answers, m.text = true, fmt.Sprintf("a%s %s", g.name(), padding)
 		return topics.Raw(fmt.Sprintf(`[{"role":"assistant","content":%q}]`, m.text)), `"tool_uses":null,"end_turn":true`
 	default:
 		return topics.Raw(`[]`), `"end_turn":false`
 	}
+}
+
+// filling is so much that the row has little room left behind an answer to a step.
+func (g generator) filling(a *askedStep) string {
+	s := g.state()
+	if s == nil {
+		return ""
+	}
+	rest := g.rules.RowLimit - s.size() + len(g.history) - len(a.history) - len(a.input) - g.IntN(500)
+	return strings.Repeat("x", max(0, rest))
 }
 
 // tools are the calls that a model asks for: some cannot be made, and some have IDs that were used before.

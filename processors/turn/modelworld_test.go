@@ -157,6 +157,9 @@ func (m *model) hand(r *modelRecord) {
 	}
 	m.publish(es)
 	m.judgeEvent(r, es)
+	if size := m.size(); m.Small && size > m.rules.RowLimit {
+		m.failf("the row has %d bytes, its limit is %d", size, m.rules.RowLimit)
+	}
 	m.snapshots = append(m.snapshots, m.snapshot())
 }
 
