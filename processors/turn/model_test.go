@@ -56,9 +56,15 @@ func (c modelCase) String() string {
 	return fmt.Sprintf("seed %d: small row %v, delivery %v, reject %v, crashes: %s", c.Seed, c.Small, c.Delivery, c.Reject, c.Crashes)
 }
 
-func TestTurnKeepsItsPromises(t *testing.T) { tryHistories(t, false, 200) }
+func TestTurnKeepsItsPromises(t *testing.T) {
+	t.Parallel()
+	tryHistories(t, false, 200)
+}
 
-func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) { tryHistories(t, true, 100) }
+func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) {
+	t.Parallel()
+	tryHistories(t, true, 100)
+}
 
 func tryHistories(t *testing.T, small bool, count uint64) {
 	t.Helper()
