@@ -34,7 +34,7 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## all tests under the race detector, in about five minutes on two cores
+test: ## all tests under the race detector, in about six minutes on two cores
 	$(GO) test -race -p 4 -timeout 30m ./...
 
 .PHONY: test-long

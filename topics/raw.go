@@ -7,6 +7,15 @@ import (
 // String is the value's JSON text; for nil, null.
 func (r Raw) String() string { return string(appendRaw(nil, r)) }
 
+// MarshalJSON implements encoding/json.Marshaler: the value stands in the document as it is. Nil is null.
+func (r Raw) MarshalJSON() ([]byte, error) { return appendRaw(nil, r), nil }
+
+// UnmarshalJSON implements encoding/json.Unmarshaler. It copies the value; null is the text null, not nil.
+func (r *Raw) UnmarshalJSON(value []byte) error {
+	*r = bytes.Clone(value)
+	return nil
+}
+
 // Elements returns the top-level elements of a JSON array without decoding them; a null element is nil. A nil array has
 // none. The elements alias the array.
 func Elements(array Raw) ([]Raw, error) {
