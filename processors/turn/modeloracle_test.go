@@ -32,6 +32,7 @@ type belief struct {
 	step       int // of the open turn
 	thinking   bool
 	input      string // of the open step
+	before     string // the history that it was asked with
 	deadline   time.Time
 	calls      []expectedCall // of the open step, once the model has asked for tools
 	said       *string        // the conversation after the last response of the open turn

@@ -117,11 +117,11 @@ func (o *oracle) think(input string) {
 	}
 	o.step++
 	o.thinking, o.input, o.deadline = true, input, o.now.Add(o.rules.ThinkTimeout)
-	history := o.history
+	o.before = o.history
 	if o.said != nil {
-		history = *o.said
+		o.before = *o.said
 	}
-	o.expect(a.turn, o.step, "enriched", 0, asking(input, history, o.cost))
+	o.expect(a.turn, o.step, "enriched", 0, asking(input, o.before, o.cost))
 	for step := o.step; o.thinking && o.unfinished[0].turn == a.turn && o.step == step; {
 		i := slices.IndexFunc(o.held, func(h heldRecord) bool { return h.call == "" && h.turn == a.turn && h.step == step })
 		if i < 0 {
@@ -171,12 +171,8 @@ func (o *oracle) answersOpenStep(r *modelRecord, step *askedStep, named, echoes,
 // sameLength reports whether a step was asked with as many messages as the open one: the same question with as long a
 // history cannot be told apart.
 func (o *oracle) sameLength(step *askedStep) bool {
-	history := o.history
-	if o.said != nil {
-		history = *o.said
-	}
 	was, _ := topics.Elements(step.history)
-	is, _ := topics.Elements(topics.Raw(history))
+	is, _ := topics.Elements(topics.Raw(o.before))
 	return len(was) == len(is)
 }
 
