@@ -35,6 +35,7 @@ type run struct {
 	inputs     inputs
 	listing    *cut.Listing
 	epochs     *cut.Epochs
+	committed  committed
 	visiting   sync.Mutex
 	life       context.Context // of the processor: Goka's
 

@@ -29,29 +29,12 @@ func (r *run) newEpochs() *cut.Epochs {
 // start at the oldest offset and repeat everything that the topic retains. truncated returns -1 if that is right: no
 // offset is committed, the records after it have expired, or the topic was recreated.
 func (r *run) truncated(p cut.Partition) (int64, error) {
-	admin, err := sarama.NewClusterAdminFromClient(r.client)
-	if err != nil {
+	b, end, err := r.beyondEnd(p, false)
+	if err == nil && b != nil {
+		b, end, err = r.beyondEnd(p, true) // the shared offsets may be older than a commit
+	}
+	if err != nil || b == nil {
 		return -1, err
-	}
-	resp, err := admin.ListConsumerGroupOffsets(r.unit.group, map[string][]int32{p.Topic: {p.ID}})
-	if err != nil {
-		return -1, err
-	}
-	b := resp.GetBlock(p.Topic, p.ID)
-	switch {
-	case b == nil:
-		return -1, nil
-	case b.Err != sarama.ErrNoError:
-		return -1, b.Err
-	case b.Offset < 0:
-		return -1, nil
-	}
-	end, err := r.client.GetOffset(p.Topic, p.ID, sarama.OffsetNewest)
-	if err != nil {
-		return -1, err
-	}
-	if b.Offset <= end {
-		return -1, nil
 	}
 	log := r.unit.cfg.Logger.With(zap.String("topic", p.Topic), zap.Int32("partition", p.ID),
 		zap.Int64("committed", b.Offset), zap.Int64("end", end))
@@ -68,4 +51,25 @@ func (r *run) truncated(p cut.Partition) (int64, error) {
 	log.Warn("the log was cut off by an unclean leader election: records may be lost; the partition is read from where the "+
 		"new leader began", zap.Int32("epoch", epoch), zap.Int64("offset", at))
 	return at, nil
+}
+
+// beyondEnd returns the committed offset of a partition if it is beyond the end of its log, and that end; else nil.
+func (r *run) beyondEnd(p cut.Partition, fresh bool) (b *sarama.OffsetFetchResponseBlock, end int64, err error) {
+	resp, err := r.committed.get(r.client, r.unit.group, fresh)
+	if err != nil {
+		return nil, 0, err
+	}
+	b = resp.GetBlock(p.Topic, p.ID)
+	switch {
+	case b == nil:
+		return nil, 0, nil
+	case b.Err != sarama.ErrNoError:
+		return nil, 0, b.Err
+	case b.Offset < 0:
+		return nil, 0, nil
+	}
+	if end, err = r.client.GetOffset(p.Topic, p.ID, sarama.OffsetNewest); err != nil || b.Offset <= end {
+		return nil, 0, err
+	}
+	return b, end, nil
 }
