@@ -139,7 +139,7 @@ func TestRealModelReplacesTheScript(t *testing.T) {
 		case strings.Contains(body, `"tool_result"`):
 			content = `[{"type":"text","text":"The colleague says: it is 42."}]`
 			if !strings.Contains(body, `It is 42.`) || !strings.Contains(body, `"is_error":false`) {
-				content = `[{"type":"text","text":"Nobody answersOf me."}]`
+				content = `[{"type":"text","text":"No one called me."}]`
 			}
 		case strings.Contains(body, `"tools"`):
 			content, stop = `[{"type":"tool_use","id":"toolu_1","name":"delegate_task","input":{"task":"6 * 7"}}]`, "tool_use"

@@ -20,7 +20,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// door is a chat door that answers as it is answersOf, the last answer again and again.
+// door is a chat door that gives the answers that it was given, the last one again and again.
 type door struct {
 	*httptest.Server
 	mu      sync.Mutex

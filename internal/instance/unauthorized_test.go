@@ -52,7 +52,7 @@ func TestDeniedRequestFailsTheUnitUntilItIsGranted(t *testing.T) {
 	} {
 		underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 			if !c.both && c.only != guarantee {
-				t.Skip("not sent under this guarantee")
+				return // the request is not sent under this guarantee
 			}
 			t.Run(fmt.Sprintf("%s %s %s", c.key.Name(), c.topic, c.denied.Message), func(t *testing.T) {
 				t.Parallel()
