@@ -148,13 +148,14 @@ var confined = []struct {
 	by   []string
 }{
 	{"github.com/IBM/sarama", []string{
-		"topics", "internal/", "processors", "processors/processortest", "examples/topology",
+		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/", "examples/topology",
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{"processors/processortest", "codec/codectest"}},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
 		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",
+		"processors/worker/internal/share", // Sarama has no share groups
 	}},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
