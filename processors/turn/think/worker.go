@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,6 +24,7 @@ type Worker struct {
 	model  Model
 	rules  rules
 	steps  *settled.Results[stepKey]
+	ended  *ended.Turns
 }
 
 type stepKey struct{ session, step string }
@@ -52,16 +54,24 @@ func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker,
 	}
 	return &Worker{
 		topics: catalog, model: model, rules: r, steps: settled.New[stepKey](to, r.remembered, r.clock, r.logger),
+		ended: ended.New(),
 	}, nil
 }
 
 // Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
-// brokers are unavailable, Run retries. opts are the connection options of processors.New.
+// brokers are unavailable, Run retries. It also follows message-output, so that a turn that has ended, because it was
+// cancelled or timed out, ends the running call of its model. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	err := processors.Consume(ctx, brokers, processors.Consumption{
+	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
+	stop, err := w.ended.Follow(brokers, w.topics.MessageOutput.Name(), opts)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	defer stop()
+	err = processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
 		Concurrency: w.rules.concurrency, Window: w.rules.window, Drain: w.rules.drain,
-	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
+	}, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -86,6 +96,9 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	})
 }
 
+// ErrTurnEnded is the context.Cause of a model call whose turn ended before it did.
+var ErrTurnEnded = ended.ErrTurn
+
 // The reasons of failures that do not use the text of the model's error.
 var (
 	errLate     = errors.New("think: the model did not answer in time")
@@ -94,7 +107,13 @@ var (
 	errResponse = errors.New("think: the response cannot be encoded as a record")
 )
 
-// settle calls the model and returns the record of its response or failure. It returns an error only if ctx ended.
+// HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running calls of the
+// model for the record's turn, and steps of that turn that are handled later are skipped. Each process of a worker needs
+// every record of message-output, so its consumer must not share a group with other processes. Run does this by itself.
+func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+
+// settle calls the model and returns the record of its response or failure, or an empty record if the turn has ended. It
+// returns an error only if ctx ended.
 func (w *Worker) settle(
 	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
 ) (processors.Outbound, error) {
@@ -102,13 +121,21 @@ func (w *Worker) settle(
 	if left <= 0 {
 		return w.failure(r, errLate), nil
 	}
-	inner, cancel := context.WithTimeout(ctx, left)
+	watched, stop := w.ended.Watch(ctx, string(r.Header(topics.HeaderID)))
+	defer stop()
+	if watched.Err() != nil {
+		return processors.Outbound{}, ctx.Err() // nil if the turn has ended: nobody waits for the reply
+	}
+	inner, cancel := context.WithTimeout(watched, left)
 	defer cancel()
 	reply, err := ask(inner, w.model, s)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return processors.Outbound{}, ctx.Err() // the model's result may only reflect the end of ctx
+	case watched.Err() != nil:
+		w.logEnded(r, reply)
+		return processors.Outbound{}, nil
 	case inner.Err() != nil:
 		return w.failure(r, errLate), nil
 	default:
@@ -123,6 +150,14 @@ func (w *Worker) settle(
 		return w.failure(r, errResponse), nil
 	}
 	return out, nil
+}
+
+// logEnded reports what a call cost whose turn ended. A response would be dead-lettered, because no step waits for it.
+func (w *Worker) logEnded(r processors.Inbound, partial Reply) {
+	w.rules.logger.Info("model call cancelled: its turn has ended", zap.String("agent", w.topics.Agent),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset),
+		zap.Int64("input_tokens", partial.InputTokens), zap.Int64("output_tokens", partial.OutputTokens),
+		zap.Float64p("cost", partial.Cost))
 }
 
 func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -30,6 +31,7 @@ type Worker struct {
 	tools  map[string]tool
 	rules  rules
 	calls  *settled.Results[callKey]
+	ended  *ended.Turns
 }
 
 // tool is a function and the semaphore of its running calls: a send acquires, a receive releases.
@@ -74,7 +76,7 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 	if len(functions) == 0 {
 		r.invalid("no tools")
 	}
-	w := &Worker{topics: catalog, tools: map[string]tool{}}
+	w := &Worker{topics: catalog, tools: map[string]tool{}, ended: ended.New()}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
 			r.invalid("tool %q: no name or no function", name)
@@ -90,13 +92,20 @@ func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Opt
 }
 
 // Run processes calls until ctx ends. Then it waits for running tools (WithDrain) and returns nil. While the brokers are
-// unavailable, Run retries. opts are the connection options of processors.New.
+// unavailable, Run retries. It also follows message-output, so that a turn that has ended, because it was cancelled or
+// timed out, ends its running tools. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	err := processors.Consume(ctx, brokers, processors.Consumption{
+	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
+	stop, err := w.ended.Follow(brokers, w.topics.MessageOutput.Name(), opts)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	defer stop()
+	err = processors.Consume(ctx, brokers, processors.Consumption{
 		Group: w.rules.group, Topics: []string{w.topics.ToolUse.Name()}, Handle: w.Handle,
 		// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
 		Concurrency: w.rules.window, Window: w.rules.window, Drain: w.rules.drain,
-	}, append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)...)
+	}, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -127,12 +136,25 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	})
 }
 
-// settle runs the tool and returns the record of its result, or an empty record if the call is pending. It returns an
-// error if ctx ended.
+// ErrTurnEnded is the context.Cause of a tool whose turn ended before it did.
+var ErrTurnEnded = ended.ErrTurn
+
+// HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running tools of the
+// record's turn, and calls of that turn that are handled later are skipped. Each process of a worker needs every record of
+// message-output, so its consumer must not share a group with other processes. Run does this by itself.
+func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+
+// settle runs the tool and returns the record of its result, or an empty record if the call is pending or its turn has
+// ended. It returns an error if ctx ended.
 func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Outbound, err error) {
+	watched, stop := w.ended.Watch(ctx, c.id)
+	defer stop()
+	if watched.Err() != nil {
+		return none, ctx.Err() // nil if the turn has ended: nobody waits for the result
+	}
 	select {
 	case t.places <- struct{}{}:
-	case <-ctx.Done():
+	case <-watched.Done():
 		return none, ctx.Err()
 	}
 	begun := w.rules.clock.Now()
@@ -141,7 +163,7 @@ func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Ou
 		<-t.places
 		return w.answer(c, failed("the call was too old when its tool could begin", reasonTimeout), 0)
 	}
-	inner, cancel := context.WithTimeout(ctx, left)
+	inner, cancel := context.WithTimeout(watched, left)
 	defer cancel()
 	outcomes := make(chan outcome, 1)
 	go func() {
@@ -159,8 +181,8 @@ func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Ou
 			o.err = inner.Err()
 		}
 	}
-	if ctx.Err() != nil && o.err != nil {
-		return none, ctx.Err() // the tool's error may only reflect the end of ctx
+	if watched.Err() != nil && o.err != nil {
+		return none, ctx.Err() // the tool's error may only reflect the end of ctx or of its turn
 	}
 	if _, ok := o.value.(Pending); ok && o.err == nil {
 		return none, nil
