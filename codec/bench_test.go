@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// envelope passes its history on without decoding it.
+// envelope has a history that is not decoded.
 type envelope struct {
 	Session string         `json:"session"`
 	History jsontext.Value `json:"history"`

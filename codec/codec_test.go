@@ -16,23 +16,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ goka.Codec = codec.Codec[int]{}
 
-// faulty is a format whose functions a test gives.
-type faulty struct {
+// formatFuncs is a format that calls the functions of a test.
+type formatFuncs struct {
 	marshal   func(string) ([]byte, error)
 	unmarshal func([]byte) (string, error)
 }
 
-func (f faulty) Marshal(v string) ([]byte, error)     { return f.marshal(v) }
-func (f faulty) Unmarshal(raw []byte) (string, error) { return f.unmarshal(raw) }
+func (f formatFuncs) Marshal(v string) ([]byte, error)     { return f.marshal(v) }
+func (f formatFuncs) Unmarshal(raw []byte) (string, error) { return f.unmarshal(raw) }
 
-func TestPanicOfFormatIsPoisonAndError(t *testing.T) {
+func TestPanickingFormatGivesPoisonAndAnError(t *testing.T) {
 	codectest.Recovers(t, func(f codec.Format[map[string]int]) codectest.Codec { return codec.Of(f) })
 	codectest.Recovers(t, func(f codec.Format[any]) codectest.Codec { return codec.Of(f) })
 }
 
-func TestRuntimeFaultIsNamed(t *testing.T) {
+func TestErrorNamesTheRuntimePanic(t *testing.T) {
 	var none []int
-	c := codec.Of[string](faulty{
+	c := codec.Of[string](formatFuncs{
 		marshal:   func(string) ([]byte, error) { return nil, errors.New(string(rune(none[3]))) },
 		unmarshal: func([]byte) (string, error) { return string(rune(none[3])), nil },
 	})
@@ -44,17 +44,17 @@ func TestRuntimeFaultIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrPanic)
 }
 
-func TestZeroCodecIsPoisonNotPanic(t *testing.T) {
+func TestZeroCodecGivesPoisonInsteadOfAPanic(t *testing.T) {
 	require.ErrorIs(t, codec.Codec[string]{}.Unmarshal([]byte("x")).Err, codec.ErrPanic)
 }
 
-func TestFailedFormatLeavesNoValue(t *testing.T) {
+func TestPoisonHasNoValue(t *testing.T) {
 	cause := errors.New("half way")
-	c := codec.Of[string](faulty{unmarshal: func([]byte) (string, error) { return "half", cause }})
+	c := codec.Of[string](formatFuncs{unmarshal: func([]byte) (string, error) { return "half", cause }})
 	require.Equal(t, codec.Decoded[string]{Raw: []byte("x"), Err: cause}, c.Unmarshal([]byte("x")))
 }
 
-func TestDecodedIsEncodedByWhatItIs(t *testing.T) {
+func TestEncodeOfADecodedDependsOnItsKind(t *testing.T) {
 	c := codec.JSON[int]()
 	for name, tc := range map[string]struct {
 		in   codec.Decoded[int]
@@ -74,7 +74,7 @@ func TestDecodedIsEncodedByWhatItIs(t *testing.T) {
 	}
 }
 
-func TestDecodedOfAnyIsNoValueOfAny(t *testing.T) {
+func TestDecodedOfAnyIsNotEncodedAsAValue(t *testing.T) {
 	raw, err := codec.JSON[any]().Encode(codec.Decoded[any]{Value: 1.0, Raw: []byte("1")})
 	require.NoError(t, err)
 	require.Equal(t, "1", string(raw))

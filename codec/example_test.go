@@ -104,10 +104,10 @@ func ExampleString() {
 	// Output: "" false
 }
 
-// upper is a format of one's own: text in capitals.
+// upper is a user's format: text in upper case.
 type upper struct{}
 
-var errNotUpper = errors.New("upper: small letters")
+var errNotUpper = errors.New("upper: has lower-case letters")
 
 func (upper) Marshal(v string) ([]byte, error) { return []byte(strings.ToUpper(v)), nil }
 
@@ -127,7 +127,7 @@ func ExampleOf() {
 	fmt.Println(err)
 	// Output:
 	// HELLO <nil>
-	// upper: small letters
+	// upper: has lower-case letters
 	// codec: wrong type: got int, want string
 }
 
@@ -143,7 +143,7 @@ func ExampleCheckDepth() {
 	// Output: codec: value nested too deep
 }
 
-// Sessions lie where the producers of other languages put them.
+// A key has the same partition as with producers of other languages.
 func ExampleKeyHasher() {
 	_ = goka.WithHasher(codec.KeyHasher()) // for goka.NewProcessor
 

@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// decodes holds for every codec and all bytes: a value that is written reads back as itself, or poison.
+// decodes checks what must hold for every codec and all bytes: they decode to poison or to a value that round-trips.
 func decodes[T any](t *testing.T, c codec.Codec[T], raw []byte, equal func(a, b T)) {
 	t.Helper()
 	kept := bytes.Clone(raw)
@@ -48,7 +48,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		// Nil slices come back empty: for an order the bytes must be equal, not the values.
+		// A nil slice is decoded as an empty one, so for an order only the bytes are compared.
 		decodes(t, codec.JSON[order](), raw, func(order, order) {})
 		decodes(t, codec.JSON[any](), raw, func(a, b any) { require.Equal(t, a, b) })
 	})

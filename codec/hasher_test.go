@@ -36,13 +36,13 @@ func sum(key string) uint32 {
 	return h.Sum32()
 }
 
-func TestHashIsThatOfJavaWithoutItsSign(t *testing.T) {
+func TestHashIsJavasMurmur2WithoutTheSignBit(t *testing.T) {
 	for _, v := range vectors {
 		require.Equal(t, uint32(v.java)&0x7fffffff, sum(v.key), v.key)
 	}
 }
 
-func TestPartitionsAreThoseOfJava(t *testing.T) {
+func TestPartitionsAreThoseOfTheJavaProducer(t *testing.T) {
 	for _, v := range vectors {
 		for i, n := range counts {
 			require.Equal(t, v.partitions[i], codec.PartitionOf(v.key, n), "%q of %d", v.key, n)
@@ -65,7 +65,7 @@ func kgoPartition(key string, partitions int32) int32 {
 	return int32(p.Partition(&kgo.Record{Key: []byte(key)}, int(partitions)))
 }
 
-func TestKeysOfAllLengthsLieWhereOtherClientsPutThem(t *testing.T) {
+func TestKeysOfAllLengthsHaveThePartitionOfOtherClients(t *testing.T) {
 	for length := range 300 {
 		key := strings.Repeat(fmt.Sprintf("%d\xff-", length), length)[:length]
 		for _, n := range []int32{1, 3, 4, 12, 1000003} {
@@ -75,7 +75,7 @@ func TestKeysOfAllLengthsLieWhereOtherClientsPutThem(t *testing.T) {
 	}
 }
 
-func TestPartsOfAKeyLieWithTheirKey(t *testing.T) {
+func TestPartKeysHaveThePartitionOfTheirKey(t *testing.T) {
 	for _, v := range vectors {
 		for _, part := range []string{v.key + "\x00", v.key + "\x001", v.key + "\x0012\x00"} {
 			require.Equal(t, sum(v.key), sum(part), "%q", part)
@@ -84,7 +84,7 @@ func TestPartsOfAKeyLieWithTheirKey(t *testing.T) {
 	}
 }
 
-func TestHasherTakesTheKeyInPieces(t *testing.T) {
+func TestKeyCanBeWrittenInPieces(t *testing.T) {
 	h := codec.KeyHasher()()
 	for _, piece := range []string{"foo", "", "bar", "\x00baz", "more"} {
 		n, err := h.Write([]byte(piece))
@@ -100,7 +100,7 @@ func TestHasherTakesTheKeyInPieces(t *testing.T) {
 	require.Equal(t, 4, h.BlockSize())
 }
 
-func TestNoPartitionsIsNoPartition(t *testing.T) {
+func TestPartitionOfZeroPartitionsIsMinusOne(t *testing.T) {
 	require.Equal(t, int32(-1), codec.PartitionOf("key", 0))
 	require.Equal(t, int32(-1), codec.PartitionOf("key", -3))
 }

@@ -45,7 +45,7 @@ func orders() []order {
 	}
 }
 
-func TestJSONConforms(t *testing.T) {
+func TestJSONPassesTheCodecSuite(t *testing.T) {
 	t.Run("struct", func(t *testing.T) { codectest.Run(t, codec.JSON[order](), orders()...) })
 	t.Run("pointer", func(t *testing.T) {
 		codectest.Run(t, codec.JSON[*item](), &item{}, &item{Name: "pen"}, nil)
@@ -77,7 +77,7 @@ func (l *loud) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func TestJSONReadsAsJavaDoes(t *testing.T) {
+func TestJSONIsReadAsByJava(t *testing.T) {
 	c := codec.JSON[item]()
 	for text, want := range map[string]item{
 		`{"name":"a","count":1,"ready":true}`:         {"a", 1, true},
@@ -110,7 +110,7 @@ func TestRepeatedObjectsAreMerged(t *testing.T) {
 	require.Equal(t, item{Name: "a", Count: 2}, d.Value.Item)
 }
 
-func TestJSONPoisonSaysWhyAndWhere(t *testing.T) {
+func TestJSONPoisonHasCauseAndPosition(t *testing.T) {
 	c := codec.JSON[item]()
 	deep := `{"x":` + strings.Repeat("[", codec.MaxDepth) + strings.Repeat("]", codec.MaxDepth) + "}"
 	for text, want := range map[string]string{
@@ -145,7 +145,7 @@ func TestJSONWritesCompactOrderedText(t *testing.T) {
 		`"rates":{"x":1e+300}}`, string(raw))
 }
 
-func TestJSONRefusesWhatItCannotWrite(t *testing.T) {
+func TestJSONReturnsErrorForUnsupportedValues(t *testing.T) {
 	_, err := codec.JSON[float64]().Marshal(math.NaN())
 	require.ErrorIs(t, err, codec.ErrMismatch)
 	_, err = codec.JSON[string]().Marshal("Berlin\xff")
@@ -168,7 +168,7 @@ func nestedArrays(depth int) any {
 	return value
 }
 
-func TestDepthIsThatOfTheFirstValue(t *testing.T) {
+func TestDepthIsCountedInTheFirstValueOnly(t *testing.T) {
 	at := strings.Repeat("[", codec.MaxDepth) + strings.Repeat("]", codec.MaxDepth)
 	over := "[" + at + "]"
 	wide := "[" + strings.Repeat("{},", 2*codec.MaxDepth) + "{}]"
@@ -182,7 +182,7 @@ func TestDepthIsThatOfTheFirstValue(t *testing.T) {
 	}
 }
 
-func TestJSONCauseKeepsKindAndDropsWords(t *testing.T) {
+func TestJSONCauseDoesNotQuoteTheInput(t *testing.T) {
 	require.NoError(t, codec.JSONCause(nil))
 	require.Equal(t, codec.ErrMismatch, codec.JSONCause(errors.New("Berlin")))
 	own := fmt.Errorf("%w: field 3", codec.ErrMismatch)

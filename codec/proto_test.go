@@ -63,7 +63,7 @@ func values(t testing.TB) []*structpb.Value {
 	return []*structpb.Value{{}, structpb.NewStringValue("text"), full}
 }
 
-func TestProtoConforms(t *testing.T) {
+func TestProtoPassesTheCodecSuite(t *testing.T) {
 	t.Run("new API", func(t *testing.T) { codectest.Run(t, codec.Proto[*structpb.Value](), values(t)...) })
 	t.Run("old API", func(t *testing.T) { codectest.Run(t, codec.Proto[*oldOrder](), oldOrders()...) })
 	t.Run("dynamic", func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestProtoConforms(t *testing.T) {
 	codectest.Copies(t, codec.Proto[*oldOrder](), oldOrders()...)
 }
 
-func TestZeroLengthIsMessageWithNothingSet(t *testing.T) {
+func TestZeroLengthDecodesToAnEmptyMessage(t *testing.T) {
 	d := codec.Proto[*timestamppb.Timestamp]().Unmarshal([]byte{})
 	require.NoError(t, d.Err)
 	require.False(t, d.Tombstone())
@@ -86,7 +86,7 @@ func TestZeroLengthIsMessageWithNothingSet(t *testing.T) {
 	require.Equal(t, []byte{}, raw)
 }
 
-func TestOldMessageHasTheBytesOfItsOldAPI(t *testing.T) {
+func TestGolangProtobufMessageHasTheSameBytes(t *testing.T) {
 	m := &oldOrder{Id: proto.String("o-1"), Items: []*oldItem{{Name: proto.String("pen")}}}
 	want, err := oldproto.Marshal(m)
 	require.NoError(t, err)
@@ -108,14 +108,14 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	require.Equal(t, "late", field.GetJsonName())
 }
 
-func TestNilMessageIsRefusedNotWrittenAsTombstone(t *testing.T) {
+func TestNilMessageIsAnErrorAndNotATombstone(t *testing.T) {
 	_, err := codec.Proto[*timestamppb.Timestamp]().Marshal(nil)
 	require.ErrorIs(t, err, codec.ErrType)
 	_, err = codec.Proto[*oldOrder]().Encode((*oldOrder)(nil))
 	require.ErrorIs(t, err, codec.ErrType)
 }
 
-func TestOtherMessageTypeIsRefused(t *testing.T) {
+func TestOtherMessageTypeIsAnError(t *testing.T) {
 	c := codec.ProtoLike(dynamicpb.NewMessage((&timestamppb.Timestamp{}).ProtoReflect().Descriptor()))
 	_, err := c.Marshal(dynamicpb.NewMessage((&durationpb.Duration{}).ProtoReflect().Descriptor()))
 	require.EqualError(t, err, "codec: wrong type: got google.protobuf.Duration, want google.protobuf.Timestamp")
@@ -128,7 +128,7 @@ func TestMissingRequiredFieldIsPoisonAndError(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrMismatch)
 }
 
-func TestProtoOfNoMessageTypePanicsWhereItIsMade(t *testing.T) {
+func TestProtoPanicsWithoutAMessageType(t *testing.T) {
 	require.PanicsWithValue(t, "codec: Proto of protoiface.MessageV1: want a pointer to a generated message",
 		func() { codec.Proto[oldproto.Message]() })
 	require.PanicsWithValue(t, "codec: *dynamicpb.Message has no message type",

@@ -9,12 +9,12 @@ import (
 	"github.com/turntable-streams/turntable/codec/codectest"
 )
 
-func TestBytesConform(t *testing.T) {
+func TestBytesPassTheCodecSuite(t *testing.T) {
 	codectest.Run(t, codec.Bytes(), []byte{}, []byte{0}, []byte("text"), []byte{0xff, 0xfe})
 	codectest.Copies(t, codec.Bytes(), []byte("text"))
 }
 
-func TestStringConforms(t *testing.T) {
+func TestStringPassesTheCodecSuite(t *testing.T) {
 	codectest.Run(t, codec.String(), "", "\x00", "text", "naïve", "\xff\xfe")
 	codectest.Copies(t, codec.String(), "text")
 }
@@ -28,7 +28,7 @@ func TestNilSliceIsTombstoneAndEmptySliceIsNot(t *testing.T) {
 	require.Equal(t, []byte{}, raw)
 }
 
-func TestZeroLengthIsAValue(t *testing.T) {
+func TestZeroLengthIsNeitherPoisonNorTombstone(t *testing.T) {
 	require.Equal(t, codec.Decoded[[]byte]{Value: []byte{}, Raw: []byte{}}, codec.Bytes().Unmarshal([]byte{}))
 	require.Equal(t, codec.Decoded[string]{Raw: []byte{}}, codec.String().Unmarshal([]byte{}))
 	require.False(t, codec.String().Unmarshal([]byte{}).Tombstone())

@@ -43,10 +43,10 @@ type AgentResult struct {
 }
 
 // The values of events are nested in batches, and batches in think-responses.
-var agentEventWire = wire[AgentEvent]{depth: MaxValueDepth, read: readWholeAgentEvent, write: writeAgentEvent}
+var agentEventWire = wire[AgentEvent]{depth: MaxValueDepth, read: readValidAgentEvent, write: writeAgentEvent}
 
-// readWholeAgentEvent rejects an event without a valid position in its stream, because it could not be folded in order.
-func readWholeAgentEvent(c *cursor, e *AgentEvent) error {
+// readValidAgentEvent rejects an event without a valid position in its stream, because it could not be folded in order.
+func readValidAgentEvent(c *cursor, e *AgentEvent) error {
 	if err := readAgentEvent(c, e); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEventsThatNameNoPlaceInAStreamArePoison(t *testing.T) {
+func TestEventsWithoutAStreamPositionArePoison(t *testing.T) {
 	c := harbor(t).AgentEvents.Codec()
 	for _, record := range []string{
 		`{}`,
@@ -33,7 +33,7 @@ func TestEventsThatNameNoPlaceInAStreamArePoison(t *testing.T) {
 	}
 }
 
-func TestWholeNumbersArePlacesHoweverTheyAreWritten(t *testing.T) {
+func TestSeqAcceptsEveryNotationOfAnInteger(t *testing.T) {
 	for written, seq := range map[string]int64{
 		"7": 7, "7.0": 7, "0.7e1": 7, `"7"`: 7, "9223372036854775807": 9223372036854775807,
 	} {
@@ -44,14 +44,14 @@ func TestWholeNumbersArePlacesHoweverTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestTerminalErrorThatIsNoTextIsKeptAsItsJSON(t *testing.T) {
+func TestNonStringErrorOfAResultIsReadAsItsJSON(t *testing.T) {
 	d := harbor(t).AgentEvents.Codec().Unmarshal([]byte(
 		`{"session_id":"s","turn_id":"t","attempt":1,"seq":1,"result":{"ok":false,"error":{"code":1}}}`))
 	require.NoError(t, d.Err)
 	require.Equal(t, `{"code":1}`, *d.Value.Result.Error)
 }
 
-func TestBatchesWithoutATurnOrAStateArePoison(t *testing.T) {
+func TestBatchesWithoutTurnOrStateArePoison(t *testing.T) {
 	for _, record := range []string{
 		`{}`, `{"session_id":"s","state":"complete"}`, `{"turn_id":"t","state":"complete"}`,
 		`{"session_id":"s","turn_id":"t"}`, `{"session_id":"s","turn_id":"t","state":"open"}`,

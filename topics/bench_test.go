@@ -54,8 +54,8 @@ func BenchmarkThinkResponseDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkThinkResponseDecodeWhole is what decoding the history would cost.
-func BenchmarkThinkResponseDecodeWhole(b *testing.B) {
+// BenchmarkThinkResponseDecodeWithHistory is what decoding the history would cost.
+func BenchmarkThinkResponseDecodeWithHistory(b *testing.B) {
 	record := thinkRecord(b, 100<<10)
 	b.SetBytes(int64(len(record)))
 	b.ReportAllocs()
@@ -172,11 +172,11 @@ func BenchmarkSplice(b *testing.B) {
 	}
 }
 
-func TestDecodingAHistoryTakesNoMemory(t *testing.T) {
+func TestDecodingAHistoryDoesNotCopyIt(t *testing.T) {
 	measure := func(size int) float64 {
 		record, c := thinkRecord(t, size), thinkWire.codec()
 		return testing.AllocsPerRun(20, func() { c.Unmarshal(record) })
 	}
-	// One a message would be hundreds. Some come and go with what is kept for the next record.
+	// One allocation per message would be hundreds. A few depend on what the pools contain.
 	require.InDelta(t, measure(0), measure(200<<10), 20)
 }

@@ -10,13 +10,13 @@ import (
 // return false for a canonical value. It may return true for bytes that are not JSON: they have no other form.
 func isCanonical(v Raw) bool { return len(v) > 0 && canonicalLength(v, 0) == len(v) }
 
-// looksInto is the depth to which isCanonical checks a value; deeper values are formatted.
-const looksInto = 8
+// checkedDepth is the depth to which isCanonical checks a value; deeper values are formatted.
+const checkedDepth = 8
 
-// canonicalLength is the length of the value that v begins with, 0 if it is not known to be canonical.
+// canonicalLength returns the length of the value at the start of v, or 0 if the value is not known to be canonical.
 func canonicalLength(v []byte, depth int) int {
 	switch {
-	case len(v) == 0 || depth > looksInto:
+	case len(v) == 0 || depth > checkedDepth:
 		return 0
 	case v[0] == '"':
 		return canonicalText(v)
@@ -29,11 +29,11 @@ func canonicalLength(v []byte, depth int) int {
 
 // canonicalList checks objects and arrays: no spacing, and member names in order.
 func canonicalList(v []byte, depth int) int {
-	closing := v[0] + 2 // of either bracket, in ASCII
+	closing := v[0] + 2 // the closing bracket of '{' and of '[', in ASCII
 	if len(v) > 1 && v[1] == closing {
 		return 2
 	}
-	var before []byte
+	var previous []byte
 	for at := 1; at < len(v); {
 		if v[0] == '{' {
 			n := canonicalText(v[at:])
@@ -41,10 +41,10 @@ func canonicalList(v []byte, depth int) int {
 				return 0
 			}
 			name := v[at+1 : at+n-1]
-			if !isPlain(name) || before != nil && bytes.Compare(before, name) >= 0 {
+			if !isPlain(name) || previous != nil && bytes.Compare(previous, name) >= 0 {
 				return 0
 			}
-			before = name
+			previous = name
 			at += n + 1
 		}
 		n := canonicalLength(v[at:], depth+1)
@@ -63,7 +63,8 @@ func canonicalList(v []byte, depth int) int {
 	return 0
 }
 
-// isPlain reports whether a name may be compared by its bytes: the canonical order is that of UTF-16.
+// isPlain reports whether a name can be compared by its bytes. The canonical order is by UTF-16 code units, which is the
+// same only for ASCII names without escapes.
 func isPlain(name []byte) bool {
 	for _, c := range name {
 		if c == '\\' || c >= utf8.RuneSelf {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
+func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 	c := harbor(t)
 	suffixes := map[string]string{}
 	for _, s := range c.Specs() {
@@ -44,7 +44,7 @@ func TestEveryTopicBeginsWithTheAgentsName(t *testing.T) {
 	require.Equal(t, "harbor-message-input", c.MessageInput.Name())
 }
 
-func TestDeliveryTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
+func TestDeliveryTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	c, err := For("harbor", WithDeliveries())
 	require.NoError(t, err)
 	with, without := map[string]bool{}, map[string]bool{}
@@ -61,7 +61,7 @@ func TestDeliveryTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
 	require.EqualValues(t, "harbor-delivery-routes-table", c.DeliveryRoutes())
 }
 
-func TestFoldTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
+func TestFoldTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	c, err := For("harbor", WithEvents())
 	require.NoError(t, err)
 	with, without := map[string]bool{}, map[string]bool{}
@@ -78,7 +78,7 @@ func TestFoldTopicsAreCreatedOnlyWhereTheyAreAskedFor(t *testing.T) {
 	require.EqualValues(t, "harbor-fold-streams", c.FoldGroup())
 }
 
-func TestAgentNamesAreTakenAsTheyAre(t *testing.T) {
+func TestAgentNamesAreValidatedAndNotTrimmed(t *testing.T) {
 	longest := 249 - len("-memoir-context-session-end")
 	for _, agent := range []string{"a", "A.b_c-9", "test-agent", strings.Repeat("x", longest)} {
 		c, err := For(agent)

@@ -21,7 +21,7 @@ func conform[T any](t *testing.T, topic Topic[T], name string) {
 	})
 }
 
-func TestCodecsConform(t *testing.T) {
+func TestCodecsPassTheCodecSuite(t *testing.T) {
 	c := harbor(t)
 	conform(t, c.MessageInput, "message-input")
 	conform(t, c.EnrichedMessageInput, "enriched-message-input")

@@ -6,13 +6,13 @@ import "fmt"
 const (
 	// ActionCancel ends the open turn, or the one that RequestID names, with an error output.
 	ActionCancel = "cancel"
-	// ActionPurge ends the session: its state, its timers and what it holds go.
+	// ActionPurge ends the session and deletes its state, including its deadlines and queued messages.
 	ActionPurge = "purge"
 )
 
 var controlWire = wire[Control]{depth: MaxDepth, read: readControl, write: writeControl}
 
-// readControl refuses an action it does not know: whoever asks for something must hear that nothing is done.
+// readControl rejects an unknown action, so that it is dead-lettered and its sender can see that nothing was done.
 func readControl(c *cursor, r *Control) error {
 	err := c.record(func(name []byte) (err error) {
 		switch string(name) {

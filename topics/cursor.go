@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// cursor reads one JSON value front to back, in a single validating pass. The Raws that it hands out alias raw, the
-// texts do not.
+// cursor reads one JSON value from start to end, in a single validating pass. The Raw values that it returns alias raw,
+// the strings do not.
 type cursor struct {
 	dec *jsontext.Decoder
-	in  bytes.Buffer // what dec reads: raw
+	in  bytes.Buffer // the input of dec: raw
 	raw []byte
-	// texts makes the strings that are handed out.
+	// texts allocates the strings that the cursor returns.
 	texts texts
-	// lenient has texts pass that are no UTF-8, and faults found token by token.
+	// lenient accepts strings that are not UTF-8, and skips values token by token, which locates syntax errors exactly.
 	lenient bool
 }
 
@@ -31,8 +31,8 @@ func (c *cursor) record(member func(name []byte) error) error {
 	return c.object(member)
 }
 
-// object reads an object and calls member for each name; member reads the value. Errors about types are wrapped with
-// the name: member must raise them for names of its own only, since names are payload too.
+// object reads an object and calls member for each name; member reads the value. An ErrType is wrapped with the name, so
+// member may return it only for the declared names: other names are payload, which no error may quote.
 func (c *cursor) object(member func(name []byte) error) error {
 	if k := c.dec.PeekKind(); k != '{' && k != 0 {
 		return mismatch(k, "object")
@@ -56,8 +56,8 @@ func (c *cursor) object(member func(name []byte) error) error {
 	return err
 }
 
-// array reads an array, or a null, and calls element before each element; element reads it. Where start is not nil, it
-// is set to the offset of the opening bracket.
+// array reads an array or null and calls element for each element; element reads it. If start is not nil, it is set to the
+// offset of the opening bracket.
 func (c *cursor) array(element func() error, start *int64) (null bool, err error) {
 	switch k := c.dec.PeekKind(); k {
 	case 'n':
@@ -93,12 +93,12 @@ func (c *cursor) name() ([]byte, error) {
 	return unquoted(v), nil
 }
 
-// unquoted is the text of a string. Without escapes it is the string's own bytes.
+// unquoted returns the text of a JSON string. If the string has no escapes, the result aliases v.
 func unquoted(v []byte) []byte {
 	if bytes.IndexByte(v, '\\') < 0 {
 		return v[1 : len(v)-1]
 	}
-	// The error reports surrogates that were replaced.
+	// The error only reports lone surrogates, which were replaced.
 	text, _ := jsontext.AppendUnquote(nil, v)
 	return text
 }
@@ -111,7 +111,7 @@ func (c *cursor) token() (jsontext.Token, error) {
 	return t, nil
 }
 
-// skip passes a value. To skip it token by token says better where it breaks, to read it whole is faster.
+// skip skips a value. SkipValue goes token by token and locates syntax errors exactly; ReadValue is faster.
 func (c *cursor) skip() (err error) {
 	if c.lenient {
 		err = c.dec.SkipValue()
@@ -155,5 +155,5 @@ func (c *cursor) list() (Raw, error) {
 	return Raw(c.raw[start:end:end]), nil
 }
 
-// failed stands in for the decoder's error, which quotes the record.
+// failed replaces the decoder's error, which quotes the record.
 func (c *cursor) failed() error { return syntax(c.dec.InputOffset()) }

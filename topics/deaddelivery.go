@@ -2,21 +2,24 @@ package topics
 
 import "fmt"
 
-// DeadDelivery is the value of {agent}-delivery-dlq: a delivery that was given up, without its token, and why.
+// DeadDelivery is the value of {agent}-delivery-dlq: a delivery that was given up, and the reason.
 type DeadDelivery struct {
+	// Delivery is written without its token.
 	Delivery Delivery
-	Reason   string
-	// Failures are the attempts that were made, oldest first.
+	// Reason says why the delivery was given up. It never quotes the delivery or the receiver.
+	Reason string
+	// Failures are the failed attempts, oldest first.
 	Failures []DeliveryFailure
-	AtMS     int64
+	// AtMS is when the delivery was given up, in Unix milliseconds.
+	AtMS int64
 }
 
-// DeliveryFailure is an attempt that failed.
+// DeliveryFailure is a failed attempt.
 type DeliveryFailure struct {
 	Attempt int64
 	Reason  string
-	Status  int64 // HTTP, 0 where there was none
-	AtMS    int64
+	Status  int64 // HTTP status, 0 if there was no response
+	AtMS    int64 // Unix milliseconds
 }
 
 var deadDeliveryWire = wire[DeadDelivery]{depth: MaxDepth, read: readDeadDelivery, write: writeDeadDelivery}
@@ -83,12 +86,12 @@ func writeDeadDelivery(w *writer, d DeadDelivery) {
 	w.close()
 }
 
-// ActionRequeue has a dead delivery tried again, as if it were new.
+// ActionRequeue restarts a dead delivery: it gets a new retry budget and keeps its ID.
 const ActionRequeue = "requeue"
 
-// DeliveryControl is the value of {agent}-delivery-control: what an operator wants done about a delivery.
+// DeliveryControl is the value of {agent}-delivery-control: an operator's request about one delivery.
 type DeliveryControl struct {
-	Action     string // "requeue"
+	Action     string // ActionRequeue
 	DeliveryID string
 }
 

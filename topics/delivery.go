@@ -2,26 +2,25 @@ package topics
 
 import "fmt"
 
-// The kinds of route: how a delivery leaves.
+// The kinds of transport of a Destination.
 const (
-	// KindHTTP is a callback to a service of the registry.
+	// KindHTTP sends an HTTP callback to a service of the registry.
 	KindHTTP = "http"
-	// KindWebSocket reaches who subscribed to the session.
+	// KindWebSocket sends a frame to the WebSocket clients that subscribed to the session.
 	KindWebSocket = "websocket"
-	// KindFunction calls a function of the program that the sink is embedded in.
+	// KindFunction calls a function of the program that the sink runs in.
 	KindFunction = "function"
-	// KindLog writes a line.
+	// KindLog writes a log line.
 	KindLog = "log"
 )
 
-// Destination is where a delivery goes: a kind of transport and the service, by its name in the registry. No address
-// stands in a record.
+// Destination is where a delivery goes. Records contain no addresses: the sink looks the service up in its registry.
 type Destination struct {
-	Kind    string
-	Service string
+	Kind    string // one of the Kind constants
+	Service string // the service's name in the registry
 }
 
-// Key names the route in tables and receipts: "{kind}/{service}".
+// Key returns "{kind}/{service}", the key of the route in tables and receipts.
 func (d Destination) Key() string { return d.Kind + "/" + d.Service }
 
 // Delivery is the value of {agent}-deliveries: one attempt of a delivery, emitted when it is due. DeliveryID and
@@ -32,25 +31,26 @@ type Delivery struct {
 	TurnID     string
 	RequestID  *string
 	Route      Destination
-	// Token is the bearer token of the route, nil where it has none. It is a secret.
+	// Token is the bearer token of the route, or nil. It is a secret.
 	Token *string
-	// Body is what is delivered: of an output, the output without its reply_to.
+	// Body is the payload, for an output the output without its reply_to.
 	Body      Raw
-	CreatedMS int64
-	// ExpiresMS is when the delivery is given up, whatever becomes of it.
+	CreatedMS int64 // Unix milliseconds
+	// ExpiresMS is when the delivery is given up, in Unix milliseconds.
 	ExpiresMS int64
-	// Attempt counts the delivery's records from 1.
+	// Attempt is the number of the attempt, from 1.
 	Attempt int64
-	// NotBeforeMS is when the attempt became due, LeaseUntilMS until when its receipt is waited for. Whoever reads it
-	// later leaves it: another attempt takes its place.
-	NotBeforeMS  int64
+	// NotBeforeMS is when the attempt became due, in Unix milliseconds.
+	NotBeforeMS int64
+	// LeaseUntilMS is when the attempt's lease ends, in Unix milliseconds. The delivery group then stops waiting for the
+	// receipt and makes another attempt, so a sink skips a record whose lease has ended.
 	LeaseUntilMS int64
 }
 
-var deliveryWire = wire[Delivery]{depth: MaxDepth, read: readWholeDelivery, write: writeDelivery}
+var deliveryWire = wire[Delivery]{depth: MaxDepth, read: readValidDelivery, write: writeDelivery}
 
-// readWholeDelivery refuses what names no attempt.
-func readWholeDelivery(c *cursor, d *Delivery) error {
+// readValidDelivery rejects a record that does not identify an attempt and its route.
+func readValidDelivery(c *cursor, d *Delivery) error {
 	if err := readDelivery(c, d); err != nil {
 		return err
 	}

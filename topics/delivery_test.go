@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDescriptorCarriesARouteIDInPlaceOfItsToken(t *testing.T) {
+func TestWithoutTokenReplacesTheTokenByTheRouteID(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"callbackService":"pier","bearerToken":"secret","x":[1.1]}`: `{"callbackService":"pier","x":[1.1],"route_id":"r1"}`,
 		`{ "bearer\u0054oken" : "secret" , "a" : null }`:              `{"a":null,"route_id":"r1"}`,
@@ -27,13 +27,13 @@ func TestDescriptorCarriesARouteIDInPlaceOfItsToken(t *testing.T) {
 	}
 }
 
-func TestRouteIDTellsSessionsAndCausesApart(t *testing.T) {
+func TestRouteIDDependsOnSessionAndCause(t *testing.T) {
 	require.Len(t, RouteID("s", "c"), 32)
 	require.Equal(t, RouteID("s", "c"), RouteID("s", "c"))
 	require.NotEqual(t, RouteID("sc", ""), RouteID("s", "c"))
 }
 
-func TestRecordsThatNameNoDeliveryArePoison(t *testing.T) {
+func TestDeliveryRecordsWithoutRequiredFieldsArePoison(t *testing.T) {
 	c := harbor(t)
 	for _, record := range []string{
 		`{}`, `{"delivery_id":"d","attempt":0,"route":{"kind":"http"}}`, `{"delivery_id":"d","attempt":1}`,
@@ -54,7 +54,7 @@ func TestRecordsThatNameNoDeliveryArePoison(t *testing.T) {
 	}
 }
 
-func TestDeadDeliveryNeverCarriesItsToken(t *testing.T) {
+func TestDeadDeliveryIsWrittenWithoutItsToken(t *testing.T) {
 	secret := "secret"
 	raw, err := harbor(t).DeliveryDLQ.Codec().Marshal(DeadDelivery{Delivery: Delivery{DeliveryID: "d", Token: &secret}})
 	require.NoError(t, err)

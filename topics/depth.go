@@ -3,10 +3,10 @@ package topics
 import "github.com/turntable-streams/turntable/codec"
 
 const (
-	// MaxDepth is how deep a record may nest: as deep as Java's parser takes it.
+	// MaxDepth is the largest nesting depth of arrays and objects in a record, the same as in Java's parser.
 	MaxDepth = codec.MaxDepth
-	// MaxValueDepth is how deep a record may nest whose values are carried inside other records (a tool's result stands
-	// in a tool message, that in an enriched message, that in a think-response): what is accepted here must not become
-	// unreadable there.
+	// MaxValueDepth is the limit for records whose values are embedded in other records: a tool result is embedded in a
+	// tool message, that in an enriched message, and that in a think-response. It is lower than MaxDepth so that the outer
+	// records stay readable.
 	MaxValueDepth = MaxDepth - 16
 )

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Describe prints the catalog as a table with aligned columns, a topic a line. MADE says whether Ensure creates the
-// topic and, with "same", that it has one number of partitions with the others that say so.
+// Describe writes the catalog to w as a table with one line per topic. The column CREATED says whether Ensure creates the
+// topic; the topics with "yes, co-partitioned" all have the same number of partitions. It returns the error of w.
 func Describe(w io.Writer, c Catalog) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	// The errors of these writes come back from Flush.
-	_, _ = fmt.Fprintln(table, "TOPIC\tVALUE\tKEY\tCLEANUP\tRETENTION\tMADE")
+	// Flush returns the errors of these writes.
+	_, _ = fmt.Fprintln(table, "TOPIC\tVALUE\tKEY\tCLEANUP\tRETENTION\tCREATED")
 	for _, s := range c.Specs() {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n",
-			s.Name, s.Record, s.Key, s.Cleanup, retention(c, s), made(s))
+			s.Name, s.Record, s.Key, s.Cleanup, retention(c, s), created(s))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("topics: describe: %w", err)
@@ -26,18 +26,18 @@ func Describe(w io.Writer, c Catalog) error {
 func retention(c Catalog, s Spec) string {
 	switch {
 	case s.Retention > 0:
-		return span(s.Retention)
+		return formatRetention(s.Retention)
 	case s.Name == c.Loop():
-		return "inputs'"
+		return "as inputs"
 	case s.Cleanup == CleanupCompact:
-		return "forever"
+		return "unlimited"
 	default:
-		return "broker's"
+		return "broker default"
 	}
 }
 
-// span prints whole days and hours as such.
-func span(d time.Duration) string {
+// formatRetention formats multiples of a day or an hour in that unit.
+func formatRetention(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d%day == 0:
@@ -49,12 +49,12 @@ func span(d time.Duration) string {
 	}
 }
 
-func made(s Spec) string {
+func created(s Spec) string {
 	switch {
 	case !s.Created:
 		return "no"
 	case s.CoPartitioned:
-		return "same"
+		return "yes, co-partitioned"
 	default:
 		return "yes"
 	}

@@ -1,12 +1,12 @@
-// Package topics is the catalog of the pipeline's topics: for each one its name, its record type, the codec of its
-// values, its key, its cleanup policy and its retention; and the creation of what is missing on a cluster.
+// Package topics is the catalog of the pipeline's topics. It has the name, record type, codec, key, cleanup policy and
+// retention of each topic, and [Ensure] creates the topics that a cluster lacks.
 //
-// Values are JSON as FlightDeck writes it: every declared field in its declared order, absent ones as null (an [Output]
-// leaves them out), compact, doubles in the form that Java prints. Reading is tolerant where FlightDeck's is: unknown
-// fields are skipped, scalars are converted, legacy and camelCase names are read where they occur, and what follows the
-// first value is ignored. A record of the wrong types is poison, never a half-filled value, and so is a JSON null in
-// place of a record: only a Kafka null is a tombstone.
+// Values are JSON in FlightDeck's format: compact, all declared fields in their declared order, absent fields as null (an
+// [Output] omits them), doubles as Java prints them. Decoding is as tolerant as FlightDeck's: unknown fields are skipped,
+// scalars are converted, legacy and camelCase names are accepted in some records, and text after the first value is
+// ignored. A record with a field of a wrong type is poison as a whole. A JSON null in place of a record is poison too:
+// only a Kafka null is a tombstone.
 //
-// Conversations and free-form values are [Raw]: they pass through byte for byte and are never decoded. What a codec
-// yields aliases the bytes that it was given; treat both as read-only.
+// Conversations and free-form values are [Raw]: they are passed on byte for byte and never decoded. Decoded values alias
+// the bytes of the record; treat both as read-only.
 package topics

@@ -11,7 +11,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Admin is what Ensure asks of a cluster; sarama.ClusterAdmin is one.
+// Admin is the part of sarama.ClusterAdmin that Ensure uses.
 type Admin interface {
 	DescribeTopics(topics []string) ([]*sarama.TopicMetadata, error)
 	CreateTopic(topic string, detail *sarama.TopicDetail, validateOnly bool) error
@@ -20,7 +20,7 @@ type Admin interface {
 
 var _ Admin = sarama.ClusterAdmin(nil)
 
-// EnsureOption changes what Ensure does.
+// EnsureOption configures Ensure.
 type EnsureOption func(*ensureOptions)
 
 type ensureOptions struct {
@@ -29,37 +29,38 @@ type ensureOptions struct {
 	poll        time.Duration
 }
 
-// brokers leaves a number to the broker's configuration.
-const brokers = -1
+// brokerDefault selects the broker's configured value.
+const brokerDefault = -1
 
-// WithPartitions sets the partitions of topics that Ensure creates: at least 1, or -1 for the broker's default, which
-// is also Ensure's. Where co-partitioned topics of the catalog exist already, their count must be the same; with -1,
-// the new ones take it.
+// WithPartitions sets the number of partitions of the topics that Ensure creates: at least 1, or -1, the default, for the
+// broker's default. If co-partitioned topics of the catalog exist, n must be their number of partitions; with -1, new
+// topics get that number.
 func WithPartitions(n int32) EnsureOption { return func(o *ensureOptions) { o.partitions = n } }
 
-// WithReplication sets the replication factor of topics that Ensure creates: at least 1, or -1 for the broker's
-// default, which is also Ensure's. It does not touch topics that exist.
+// WithReplication sets the replication factor of the topics that Ensure creates: at least 1, or -1, the default, for the
+// broker's default. Existing topics are not changed.
 func WithReplication(n int16) EnsureOption { return func(o *ensureOptions) { o.replication = n } }
 
-// withPoll sets how long Ensure waits before it looks again for a topic that it created.
+// withPoll sets how often Ensure polls for a topic that it created.
 func withPoll(d time.Duration) EnsureOption { return func(o *ensureOptions) { o.poll = d } }
 
-// Ensure creates the topics that the catalog's group needs and the cluster lacks. It never alters a topic that exists,
-// and does not mind one that somebody else creates at the same time. All co-partitioned topics get the same count.
+// Ensure creates the topics that the catalog's groups need and the cluster lacks. It never alters an existing topic. Other
+// processes may call it at the same time. All co-partitioned topics get the same number of partitions.
 //
-// It returns ErrCoPartitioning where such topics differ, and ErrPartitions where they exist with another count than the
-// configured one; nothing is created then. It blocks until every topic can be seen on the cluster or ctx ends (a single
-// request is bounded by the admin's own timeouts). After an error it may be called again.
+// The error wraps ErrCoPartitioning if existing co-partitioned topics differ in their number of partitions, and
+// ErrPartitions if that number is not the configured one; Ensure then creates nothing. Ensure blocks until all topics are
+// visible on the cluster or ctx ends; single requests are bounded by the timeouts of admin. It may be called again after
+// an error.
 func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) error {
-	o := ensureOptions{partitions: brokers, replication: brokers, poll: 100 * time.Millisecond}
+	o := ensureOptions{partitions: brokerDefault, replication: brokerDefault, poll: 100 * time.Millisecond}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.partitions < 1 && o.partitions != brokers {
+	if o.partitions < 1 && o.partitions != brokerDefault {
 		return fmt.Errorf("topics: %d partitions configured, want at least 1, or -1 for the broker's default",
 			o.partitions)
 	}
-	if o.replication < 1 && o.replication != brokers {
+	if o.replication < 1 && o.replication != brokerDefault {
 		return fmt.Errorf("topics: replication %d configured, want at least 1, or -1 for the broker's default",
 			o.replication)
 	}
@@ -69,36 +70,36 @@ func Ensure(ctx context.Context, admin Admin, c Catalog, opts ...EnsureOption) e
 			wanted = append(wanted, s)
 		}
 	}
-	found, err := lookUp(ctx, admin, wanted)
+	existing, err := describe(ctx, admin, wanted)
 	if err != nil {
 		return err
 	}
-	count, err := commonCount(wanted, found, c, o.partitions)
+	count, err := commonCount(wanted, existing, c, o.partitions)
 	if err != nil {
 		return err
 	}
-	// The loop comes last: its retention is that of the inputs, which must be there to tell it.
+	// The loop topic is created last: its retention is copied from the input topics, which must exist first.
 	loop := slices.IndexFunc(wanted, func(s Spec) bool { return s.Name == c.Loop() })
 	for _, phase := range [][]Spec{slices.Delete(slices.Clone(wanted), loop, loop+1), wanted} {
-		if found.without(phase) == "" {
+		if existing.firstMissing(phase) == "" {
 			continue
 		}
-		if err := create(ctx, admin, c, phase, found, count, o); err != nil {
+		if err := create(ctx, admin, c, phase, existing, count, o); err != nil {
 			return err
 		}
-		if found, err = settle(ctx, admin, phase, o.poll); err != nil {
+		if existing, err = awaitVisible(ctx, admin, phase, o.poll); err != nil {
 			return err
 		}
-		// Whoever created topics at the same time may have been configured otherwise.
-		if count, err = commonCount(phase, found, c, o.partitions); err != nil {
+		// Another process that created topics at the same time may have a different configuration.
+		if count, err = commonCount(phase, existing, c, o.partitions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// EnsureCluster is Ensure over a connection of its own. The configuration's version must be 2.4 or newer for the
-// broker's defaults to apply.
+// EnsureCluster connects to the brokers at addresses, calls Ensure and disconnects. config.Version must be at least 2.4,
+// because older brokers cannot apply their own defaults.
 func EnsureCluster(
 	ctx context.Context, addresses []string, config *sarama.Config, c Catalog, opts ...EnsureOption,
 ) (err error) {
@@ -107,19 +108,19 @@ func EnsureCluster(
 		return fmt.Errorf("topics: connect: %w", err)
 	}
 	defer func() {
-		if closing := admin.Close(); closing != nil {
-			err = errors.Join(err, fmt.Errorf("topics: disconnect: %w", closing))
+		if closeErr := admin.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("topics: disconnect: %w", closeErr))
 		}
 	}()
 	return Ensure(ctx, admin, c, opts...)
 }
 
-// create makes the topics that were not found.
+// create creates the specs that do not exist, with count partitions.
 func create(
-	ctx context.Context, admin Admin, c Catalog, specs []Spec, found counts, count int32, o ensureOptions,
+	ctx context.Context, admin Admin, c Catalog, specs []Spec, existing partitionCounts, count int32, o ensureOptions,
 ) error {
 	for _, s := range specs {
-		if _, ok := found[s.Name]; ok {
+		if _, ok := existing[s.Name]; ok {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -147,23 +148,23 @@ func create(
 	return nil
 }
 
-// settle waits until all topics can be seen.
-func settle(ctx context.Context, admin Admin, specs []Spec, poll time.Duration) (counts, error) {
-	again := time.NewTicker(poll)
-	defer again.Stop()
+// awaitVisible waits until the cluster describes all topics.
+func awaitVisible(ctx context.Context, admin Admin, specs []Spec, poll time.Duration) (partitionCounts, error) {
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
 	for {
-		found, err := lookUp(ctx, admin, specs)
+		existing, err := describe(ctx, admin, specs)
 		if err != nil {
 			return nil, err
 		}
-		unseen := found.without(specs)
-		if unseen == "" {
-			return found, nil
+		missing := existing.firstMissing(specs)
+		if missing == "" {
+			return existing, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("topics: %s was created and cannot be seen yet: %w", unseen, context.Cause(ctx))
-		case <-again.C:
+			return nil, fmt.Errorf("topics: %s was created but is not visible yet: %w", missing, context.Cause(ctx))
+		case <-ticker.C:
 		}
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// cluster is a cluster that never leaves the test.
+// cluster is an in-memory Admin.
 type cluster struct {
 	counts    map[string]int32
 	created   map[string]*sarama.TopicDetail
 	retention map[string]string
 	partition int32
-	// hide keeps a new topic out of the next so many descriptions.
+	// hide is the number of further descriptions that omit new topics.
 	hide int
-	// lag makes the next so many questions for a configuration reach a broker that has not heard of the topic.
+	// lag is the number of further configuration requests that fail, as on a broker that does not know the topic yet.
 	lag int
-	// onCreate runs before a topic is created; its error is the cluster's answer.
+	// onCreate is called before a topic is created; CreateTopic returns its error.
 	onCreate   func(topic string) error
 	onDescribe func()
 }
@@ -61,7 +61,7 @@ func (f *cluster) CreateTopic(name string, detail *sarama.TopicDetail, _ bool) e
 		return &sarama.TopicError{Err: sarama.ErrTopicAlreadyExists}
 	}
 	n := detail.NumPartitions
-	if n == brokers {
+	if n == brokerDefault {
 		n = f.partition
 	}
 	f.counts[name], f.created[name] = n, detail
@@ -91,7 +91,7 @@ func harbor(t testing.TB) Catalog {
 	return c
 }
 
-func TestEnsureCreatesWhatTheGroupNeeds(t *testing.T) {
+func TestEnsureCreatesTheMissingTopics(t *testing.T) {
 	f, c := empty(), harbor(t)
 	require.NoError(t, Ensure(t.Context(), f, c))
 	want := []string{
@@ -103,7 +103,7 @@ func TestEnsureCreatesWhatTheGroupNeeds(t *testing.T) {
 	for _, suffix := range want {
 		d := f.created["harbor-"+suffix]
 		require.NotNil(t, d, suffix)
-		// The first leave the count to the broker; the loop takes the one that they got.
+		// The other topics get the broker's default; the loop topic is created later, with their number of partitions.
 		if suffix == "streams-loop" {
 			require.EqualValues(t, 3, d.NumPartitions)
 		} else {
@@ -122,7 +122,7 @@ func TestEnsureCreatesWhatTheGroupNeeds(t *testing.T) {
 	require.Len(t, f.created, len(want))
 }
 
-func TestEnsureTakesConfiguredNumbers(t *testing.T) {
+func TestEnsureUsesConfiguredPartitionsAndReplication(t *testing.T) {
 	f := empty()
 	c, err := For("harbor", WithRouteTTL(time.Hour))
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestEnsureTakesConfiguredNumbers(t *testing.T) {
 	require.ErrorContains(t, Ensure(t.Context(), f, c, WithReplication(-2)), "replication -2")
 }
 
-func TestNewTopicsTakeTheCountOfThoseThatExist(t *testing.T) {
+func TestNewTopicsGetThePartitionCountOfExistingOnes(t *testing.T) {
 	f := empty()
 	f.counts["harbor-message-input"] = 7
 	require.NoError(t, Ensure(t.Context(), f, harbor(t)))
@@ -145,7 +145,7 @@ func TestNewTopicsTakeTheCountOfThoseThatExist(t *testing.T) {
 	}
 }
 
-func TestEnsureRefusesTopicsThatDiffer(t *testing.T) {
+func TestEnsureFailsIfCoPartitionedTopicsDiffer(t *testing.T) {
 	f := empty()
 	f.counts["harbor-message-input"], f.counts["harbor-reply-to"] = 4, 1
 	f.counts["harbor-tool-use"] = 4
@@ -155,13 +155,13 @@ func TestEnsureRefusesTopicsThatDiffer(t *testing.T) {
 	require.Empty(t, f.created)
 }
 
-func TestTopicsKeyedOtherwiseMayDiffer(t *testing.T) {
+func TestTopicsWithOtherKeysMayDifferInPartitions(t *testing.T) {
 	f := empty()
 	f.counts["harbor-message-input"], f.counts["harbor-streams-dlq"], f.counts["harbor-tool-use-latency"] = 4, 1, 2
 	require.NoError(t, Ensure(t.Context(), f, harbor(t)))
 }
 
-func TestEnsureRefusesAnotherCountForTopicsInUse(t *testing.T) {
+func TestEnsureFailsIfExistingTopicsHaveAnotherPartitionCount(t *testing.T) {
 	f := empty()
 	f.counts["harbor-message-input"] = 4
 	err := Ensure(t.Context(), f, harbor(t), WithPartitions(8))
@@ -172,7 +172,7 @@ func TestEnsureRefusesAnotherCountForTopicsInUse(t *testing.T) {
 	require.NoError(t, Ensure(t.Context(), f, harbor(t), WithPartitions(4)))
 }
 
-func TestEnsureToleratesWhoeverIsFaster(t *testing.T) {
+func TestEnsureAcceptsTopicsThatAnotherProcessCreates(t *testing.T) {
 	f := empty()
 	f.onCreate = func(topic string) error {
 		f.counts[topic] = 3
@@ -187,10 +187,10 @@ func TestEnsureToleratesWhoeverIsFaster(t *testing.T) {
 		}
 		return nil
 	}
-	require.ErrorIs(t, Ensure(t.Context(), f, harbor(t)), ErrCoPartitioning, "the other was configured otherwise")
+	require.ErrorIs(t, Ensure(t.Context(), f, harbor(t)), ErrCoPartitioning, "the other process has another configuration")
 }
 
-func TestEnsureNamesTheTopicItCannotCreate(t *testing.T) {
+func TestErrorNamesTheTopicThatCannotBeCreated(t *testing.T) {
 	f := empty()
 	f.onCreate = func(string) error { return sarama.ErrPolicyViolation }
 	err := Ensure(t.Context(), f, harbor(t))
@@ -198,7 +198,7 @@ func TestEnsureNamesTheTopicItCannotCreate(t *testing.T) {
 	require.ErrorContains(t, err, "harbor-message-input")
 }
 
-func TestEnsureWaitsUntilTopicsCanBeSeen(t *testing.T) {
+func TestEnsureWaitsUntilTopicsAreVisible(t *testing.T) {
 	f := empty()
 	f.hide = 5
 	require.NoError(t, Ensure(t.Context(), f, harbor(t), withPoll(time.Millisecond)))
@@ -215,14 +215,14 @@ func TestEnsureWaitsUntilTopicsCanBeSeen(t *testing.T) {
 	require.NotContains(t, f.created, "harbor-streams-loop")
 }
 
-func TestLoopKeepsRecordsAsLongAsTheInputs(t *testing.T) {
+func TestLoopTopicHasTheLongestRetentionOfTheInputs(t *testing.T) {
 	for name, test := range map[string]struct {
 		set  map[string]string
 		want string
 	}{
 		"shorter than the broker's default": {set: map[string]string{"message-input": "1000"}, want: ""},
 		"longer":                            {set: map[string]string{"message-input": "1209600000"}, want: "1209600000"},
-		"for ever": {
+		"unlimited": {
 			set:  map[string]string{"message-input": "-1", "tool-use-result": "1209600000"},
 			want: "-1",
 		},
@@ -243,7 +243,7 @@ func TestLoopKeepsRecordsAsLongAsTheInputs(t *testing.T) {
 	}
 }
 
-func TestEnsureAsksAgainWhereABrokerLags(t *testing.T) {
+func TestEnsureRetriesIfABrokerDoesNotKnowATopicYet(t *testing.T) {
 	f := empty()
 	f.lag = 5
 	f.counts["harbor-message-input"], f.retention["harbor-message-input"] = 2, "-1"
@@ -251,7 +251,7 @@ func TestEnsureAsksAgainWhereABrokerLags(t *testing.T) {
 	require.Equal(t, "-1", *f.created["harbor-streams-loop"].ConfigEntries["retention.ms"])
 }
 
-func TestEnsureOnABroker(t *testing.T) {
+func TestEnsureCreatesTopicsOnABroker(t *testing.T) {
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(5),
 		kfake.SeedTopics(4, "harbor-message-input"))
 	require.NoError(t, err)

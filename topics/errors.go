@@ -7,22 +7,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Causes of a poison value. An error that wraps one names fields, kinds and byte offsets, and never quotes the record.
+// The causes of a poison value. Errors that wrap them contain field names, kinds and byte offsets, and never quote the
+// record.
 var (
-	// ErrEmpty is a value of zero length, which is no tombstone.
+	// ErrEmpty is the cause of a value of length zero. It is not a tombstone.
 	ErrEmpty = errors.New("topics: empty value")
-	// ErrNull is a JSON null in place of a record. A tombstone is a Kafka null: a writer that serialised nothing by
-	// mistake must not delete a session's history.
+	// ErrNull is the cause of a JSON null in place of a record. It is not a tombstone, because a writer that serializes a
+	// nil value by mistake must not delete a session's history.
 	ErrNull = errors.New("topics: JSON null in place of a record")
-	// ErrSyntax is a value that is not JSON, or ends early.
+	// ErrSyntax is the cause of a value that is not JSON, or is truncated.
 	ErrSyntax = errors.New("topics: not JSON")
-	// ErrUTF8 is a value that is not UTF-8.
+	// ErrUTF8 is the cause of a value that is not UTF-8.
 	ErrUTF8 = errors.New("topics: not UTF-8")
-	// ErrDepth is a value that nests deeper than MaxDepth, or than MaxValueDepth where others carry it.
+	// ErrDepth is the cause of a value that is nested deeper than MaxDepth, or than MaxValueDepth if its values are embedded
+	// in other records.
 	ErrDepth = errors.New("topics: nested too deep")
-	// ErrType is a field, or a whole record, of a type that cannot be converted to the declared one.
+	// ErrType is the cause of a field or record whose type cannot be converted to the declared type, or that lacks a
+	// required field.
 	ErrType = errors.New("topics: wrong type")
-	// ErrUnknown is a record that has none of the fields of its type.
+	// ErrUnknown is the cause of a record that has none of the fields of its type.
 	ErrUnknown = errors.New("topics: no known field")
 )
 

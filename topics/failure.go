@@ -4,8 +4,8 @@ import "github.com/go-json-experiment/json/jsontext"
 
 var failureWire = wire[ThinkFailure]{depth: MaxDepth, read: readFailure, write: writeFailure}
 
-// readFailure takes both shapes. An original value that cannot be read leaves LatestInput nil: the record says all the
-// same that the model's worker gave up.
+// readFailure accepts both shapes. If originalValue cannot be decoded, LatestInput is nil: the record still reports that
+// the model worker gave up.
 func readFailure(c *cursor, f *ThinkFailure) error {
 	return c.record(func(name []byte) (err error) {
 		switch string(name) {
@@ -42,7 +42,7 @@ func latestInput(enriched []byte) (input Raw) {
 	return input
 }
 
-// writeFailure writes the second shape: the first is the bytes of another record.
+// writeFailure writes the second shape. The first one consists of the bytes of another record.
 func writeFailure(w *writer, f ThinkFailure) {
 	w.open()
 	w.name("originalValue")

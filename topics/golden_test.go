@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// The golden records are the samples of the wire format's reference, and records of our own where it has none.
+// The golden records are samples from FlightDeck's wire format, and our own records for the topics that it does not have.
 //
 //go:embed testdata/golden
 var golden embed.FS
@@ -34,7 +34,7 @@ func roundTrip[T any](t *testing.T, topic Topic[T], name string) {
 	})
 }
 
-func TestGoldenRecordsComeBackByteForByte(t *testing.T) {
+func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	c, err := For("harbor")
 	require.NoError(t, err)
 	roundTrip(t, c.MessageInput, "message-input")

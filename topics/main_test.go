@@ -6,7 +6,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Sarama's metrics have one goroutine for the whole process, for ever.
+// Sarama's metrics library starts one goroutine per process and never stops it.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
 }

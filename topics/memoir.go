@@ -2,7 +2,7 @@ package topics
 
 import "github.com/turntable-streams/turntable/codec"
 
-// This file reads and writes the records of topics that no processor of the turn uses.
+// This file reads and writes the records of the topics that the turn does not use.
 
 var (
 	snapshotWire    = wire[MemoirSnapshot]{depth: MaxDepth, read: readSnapshot, write: writeSnapshot}

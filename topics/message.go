@@ -40,9 +40,9 @@ func writeMessage(w *writer, m Message) {
 	w.close()
 }
 
-// DecodeMessage reads a message that stands inside another record, such as an element of a history. Besides the names
-// of message-input it takes the camelCase ones of FlightDeck's Python and TypeScript model workers. Nil is ErrNull. The
-// message aliases raw.
+// DecodeMessage decodes a message that is embedded in another record, such as an element of a history. It accepts the
+// field names of message-input and the camelCase names of FlightDeck's Python and TypeScript model workers. For nil it
+// returns ErrNull. The message aliases raw.
 func DecodeMessage(raw Raw) (Message, error) {
 	if raw == nil {
 		return Message{}, ErrNull
@@ -67,13 +67,13 @@ func DecodeMessage(raw Raw) (Message, error) {
 	return m, nil
 }
 
-// EncodeMessage writes a message for use inside another record.
+// EncodeMessage encodes a message for embedding in another record.
 func EncodeMessage(m Message) Raw {
 	return encode(m, writeMessage)
 }
 
-// Messages ranges over the messages of an array, in order, without its null elements. It ends after the first error,
-// which is about the array or an element of it.
+// Messages iterates over the messages of an array in order and skips null elements. It stops after the first error, which
+// is that of the array or of an element.
 func Messages(array Raw) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		elements, err := Elements(array)

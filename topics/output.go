@@ -60,7 +60,7 @@ func readOutputError(c *cursor) (*OutputError, error) {
 	return &e, nil
 }
 
-// writeOutput leaves null fields out, as FlightDeck does for this record only.
+// writeOutput omits null fields, as FlightDeck does for this record only.
 func writeOutput(w *writer, o Output) {
 	w.grow(len(o.Content) + len(o.ReplyTo))
 	w.open()

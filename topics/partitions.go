@@ -11,16 +11,17 @@ import (
 )
 
 var (
-	// ErrCoPartitioning is a cluster where topics that must have one number of partitions differ.
+	// ErrCoPartitioning is wrapped by the error of Ensure if co-partitioned topics have different numbers of partitions.
 	ErrCoPartitioning = errors.New("topics: co-partitioned topics differ")
-	// ErrPartitions is a configured number of partitions that topics in use do not have.
+	// ErrPartitions is wrapped by the error of Ensure if existing topics do not have the configured number of partitions.
 	ErrPartitions = errors.New("topics: partitions of topics in use cannot change")
 )
 
-// counts holds the partitions of the topics that exist, by name.
-type counts map[string]int32
+// partitionCounts has the number of partitions of each existing topic, by name.
+type partitionCounts map[string]int32
 
-func lookUp(ctx context.Context, admin Admin, specs []Spec) (counts, error) {
+// describe returns the topics of specs that exist.
+func describe(ctx context.Context, admin Admin, specs []Spec) (partitionCounts, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("topics: describe: %w", context.Cause(ctx))
 	}
@@ -32,38 +33,38 @@ func lookUp(ctx context.Context, admin Admin, specs []Spec) (counts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("topics: describe: %w", err)
 	}
-	found := counts{}
+	existing := partitionCounts{}
 	for _, m := range metadata {
 		switch m.Err {
 		case sarama.ErrNoError, sarama.ErrLeaderNotAvailable:
-			// A topic that is being created may not show its partitions yet.
+			// A topic that is being created may have no partitions yet. It counts as missing.
 			if n := len(m.Partitions); n > 0 {
-				found[m.Name] = int32(n)
+				existing[m.Name] = int32(n)
 			}
 		case sarama.ErrUnknownTopicOrPartition:
 		default:
 			return nil, fmt.Errorf("topics: describe %s: %w", m.Name, m.Err)
 		}
 	}
-	return found, nil
+	return existing, nil
 }
 
-// without names the first topic that does not exist.
-func (f counts) without(specs []Spec) string {
+// firstMissing returns the name of the first topic that does not exist, or "" if all exist.
+func (p partitionCounts) firstMissing(specs []Spec) string {
 	for _, s := range specs {
-		if _, ok := f[s.Name]; !ok {
+		if _, ok := p[s.Name]; !ok {
 			return s.Name
 		}
 	}
 	return ""
 }
 
-// commonCount is the number of partitions for new topics: the one that the existing co-partitioned topics have, else
-// the configured one.
-func commonCount(specs []Spec, found counts, c Catalog, configured int32) (int32, error) {
+// commonCount returns the number of partitions for new topics: that of the existing co-partitioned topics, otherwise the
+// configured one.
+func commonCount(specs []Spec, existing partitionCounts, c Catalog, configured int32) (int32, error) {
 	byCount := map[int32][]string{}
 	for _, s := range specs {
-		if n, ok := found[s.Name]; ok && s.CoPartitioned {
+		if n, ok := existing[s.Name]; ok && s.CoPartitioned {
 			byCount[n] = append(byCount[n], s.Name)
 		}
 	}
@@ -71,24 +72,24 @@ func commonCount(specs []Spec, found counts, c Catalog, configured int32) (int32
 		return configured, nil
 	}
 	if len(byCount) > 1 {
-		return 0, fmt.Errorf("%w: %s; a session's records would meet different tables: "+
-			"delete the topics that have the wrong count while the pipeline is stopped, and start again",
+		return 0, fmt.Errorf("%w: %s; records of one session would be in different partitions: "+
+			"stop the pipeline, delete the topics that have the wrong number of partitions, and start it again",
 			ErrCoPartitioning, listed(byCount))
 	}
-	var existing int32
+	var count int32
 	for n := range byCount {
-		existing = n
+		count = n
 	}
-	if configured != brokers && configured != existing {
-		return 0, fmt.Errorf("%w: %d configured, but %s; sessions would leave their state behind. To migrate: "+
+	if configured != brokerDefault && configured != count {
+		return 0, fmt.Errorf("%w: %d configured, but %s; sessions would lose their state. To migrate: "+
 			"let the open turns end, stop group %s, delete these topics, and start it with the new count "+
 			"(the histories are lost); or run a second pipeline under another agent name and move the writers there",
 			ErrPartitions, configured, listed(byCount), c.Group())
 	}
-	return existing, nil
+	return count, nil
 }
 
-// listed is the topics by count, smallest first: "1 partition: a, b; 4 partitions: c".
+// listed returns the topics by their number of partitions, in ascending order: "1 partition: a, b; 4 partitions: c".
 func listed(byCount map[int32][]string) string {
 	ns := make([]int32, 0, len(byCount))
 	for n := range byCount {

@@ -4,20 +4,20 @@ import (
 	"bytes"
 )
 
-// String is the value's JSON text; for nil, null.
+// String returns the value's JSON text, "null" for nil.
 func (r Raw) String() string { return string(appendRaw(nil, r)) }
 
-// MarshalJSON implements encoding/json.Marshaler: the value stands in the document as it is. Nil is null.
+// MarshalJSON implements encoding/json.Marshaler. It returns the value unchanged, null for nil.
 func (r Raw) MarshalJSON() ([]byte, error) { return appendRaw(nil, r), nil }
 
-// UnmarshalJSON implements encoding/json.Unmarshaler. It copies the value; null is the text null, not nil.
+// UnmarshalJSON implements encoding/json.Unmarshaler. It copies the value. JSON null becomes Raw("null"), not nil.
 func (r *Raw) UnmarshalJSON(value []byte) error {
 	*r = bytes.Clone(value)
 	return nil
 }
 
-// Elements returns the top-level elements of a JSON array without decoding them; a null element is nil. A nil array has
-// none. The elements alias the array.
+// Elements returns the top-level elements of a JSON array without decoding them; a null element is nil. For a nil array it
+// returns nil. The elements alias the array.
 func Elements(array Raw) ([]Raw, error) {
 	if array == nil {
 		return nil, nil
@@ -38,9 +38,9 @@ func Elements(array Raw) ([]Raw, error) {
 	return list, nil
 }
 
-// Splice joins arrays into one, in order, and leaves null elements out. A value that is no array counts as an array of
-// that one value, nil as an empty one. The values must be valid JSON, as all that a codec yields is; their bytes are
-// copied, not read, where no element can be null.
+// Splice concatenates arrays into one and omits null elements. A value that is not an array is treated as an array with
+// that one element, nil as an empty array. The values must be valid JSON, as decoded values are: Splice does not validate
+// them.
 func Splice(values ...Raw) Raw {
 	n := 2
 	for _, v := range values {
@@ -66,7 +66,7 @@ func Splice(values ...Raw) Raw {
 		}
 	}
 	if joined = append(joined, ']'); cap(joined) > 2*len(joined) {
-		return bytes.Clone(joined) // whoever keeps it must not keep the room of all the nulls that were left out
+		return bytes.Clone(joined) // release the space of the omitted nulls
 	}
 	return joined
 }
@@ -81,8 +81,8 @@ func appendElement(array, element Raw) Raw {
 	return append(array, element...)
 }
 
-// mayHoldNull reports whether an array may have a null element: one that follows a bracket or a comma. It may be wrong
-// about a text or an inner array that looks so; that costs a second look, no more.
+// mayHoldNull reports whether an array may have a null element: the word null after a bracket or a comma. It may return
+// true because of a string or an inner array; Splice then only takes its slower path.
 func mayHoldNull(array Raw) bool {
 	for at := 0; ; {
 		i := bytes.Index(array[at:], []byte("null"))
@@ -97,8 +97,9 @@ func mayHoldNull(array Raw) bool {
 	}
 }
 
-// Lookup returns the value of an object's own member; ok tells an absent member from one that is null. Of several with
-// the same name the last counts. What is no object has no members. The value aliases the object.
+// Lookup returns the value of a top-level member of an object, and whether the member exists; a member that is null is nil
+// and true. If the name is repeated, the last member counts. For a value that is not an object it returns nil and false.
+// The result aliases the object.
 func Lookup(object Raw, key string) (value Raw, ok bool) {
 	if object == nil {
 		return nil, false

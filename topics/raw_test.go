@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestElementsAreTheArraysOwnBytes(t *testing.T) {
+func TestElementsAliasTheArray(t *testing.T) {
 	elements, err := Elements(Raw(` [ {"a": [1,2]} ,null, "x,y" ,5] `))
 	require.NoError(t, err)
 	require.Equal(t, []Raw{Raw(`{"a": [1,2]}`), nil, Raw(`"x,y"`), Raw(`5`)}, elements)
@@ -23,7 +23,7 @@ func TestElementsAreTheArraysOwnBytes(t *testing.T) {
 	}
 }
 
-func TestSpliceJoinsAndLeavesNullsOut(t *testing.T) {
+func TestSpliceConcatenatesAndOmitsNulls(t *testing.T) {
 	for name, test := range map[string]struct {
 		values []string
 		want   string
@@ -50,7 +50,7 @@ func TestSpliceJoinsAndLeavesNullsOut(t *testing.T) {
 	}
 }
 
-func TestMessagesSkipNullsAndEndWithTheFirstError(t *testing.T) {
+func TestMessagesSkipsNullsAndStopsAtTheFirstError(t *testing.T) {
 	var roles []string
 	for m, err := range Messages(Raw(`[{"role":"user"},null,{"role":"assistant"}]`)) {
 		require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestMessagesSkipNullsAndEndWithTheFirstError(t *testing.T) {
 	require.ErrorIs(t, err, ErrNull)
 }
 
-func TestTextOfContent(t *testing.T) {
+func TestTextReturnsTheReadableText(t *testing.T) {
 	for content, want := range map[string]string{
 		`"a  b "`: `a  b `, `""`: ``, `5`: `5`, `1.10`: `1.10`, `true`: `true`, `false`: `false`, `null`: ``,
 		`{"type":"text","text":"x"}`: ``, `[]`: ``, `[`: ``, `not JSON`: ``,
@@ -83,7 +83,7 @@ func TestTextOfContent(t *testing.T) {
 	require.Empty(t, Text(nil))
 }
 
-func TestLookupFindsAnObjectsOwnMember(t *testing.T) {
+func TestLookupReturnsTopLevelMembers(t *testing.T) {
 	metadata := Raw(`{"inner":{"agent":"no"},"agent":"a","request_id":7,"none":null,"agent":"b","esc\u0061ped":1}`)
 	v, ok := Lookup(metadata, "agent")
 	require.True(t, ok)
@@ -107,7 +107,7 @@ func TestLookupFindsAnObjectsOwnMember(t *testing.T) {
 	require.Nil(t, TextOf(Raw(`null`)))
 }
 
-func TestValuesAreComparedByValue(t *testing.T) {
+func TestEqualComparesJSONValues(t *testing.T) {
 	for _, same := range [][2]string{
 		{`{"a":1,"b":[1,2]}`, ` { "b" : [1, 2], "a":1 }`},
 		{`1.10`, `1.1`},
@@ -142,7 +142,7 @@ func nilIfEmpty(s string) Raw {
 	return Raw(s)
 }
 
-func TestDigestTellsMessagesApartByRoleTimeAndContent(t *testing.T) {
+func TestDigestDependsOnRoleTimestampAndContent(t *testing.T) {
 	decode := func(s string) Message {
 		m, err := DecodeMessage(Raw(s))
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestDigestTellsMessagesApartByRoleTimeAndContent(t *testing.T) {
 	require.NotEqual(t, DigestOf(Message{Role: ptr("a"), Timestamp: ptr("b")}), DigestOf(Message{Role: ptr("ab")}))
 }
 
-func TestSpliceCopiesWhatHasNoNullElement(t *testing.T) {
+func TestSpliceDoesNotParseArraysWithoutNullElements(t *testing.T) {
 	history := Raw(`[` + strings.TrimSuffix(strings.Repeat(`{"content":"null, null","metadata":null},`, 100), ",") + `]`)
 	require.False(t, mayHoldNull(Raw(`[{"metadata":null}]`)))
 	require.Equal(t, string(history), string(Splice(history)))

@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestRawIsMarshalledAsTheValueThatItHolds(t *testing.T) {
+func TestRawMarshalsToItsBytes(t *testing.T) {
 	type document struct {
 		A topics.Raw `json:"a"`
 		B topics.Raw `json:"b"`

@@ -11,12 +11,12 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// read runs body over the first value of raw and checks that it is UTF-8 and nests no deeper than depth. What follows
-// the value is not looked at. Body may run twice, and begins from nothing each time.
+// read calls body with a cursor at the first value of raw, and checks that the value is UTF-8 and nested no deeper than
+// depth. Text after the value is ignored. body may be called twice and must reset its results at the start.
 //
-// Nearly every record is strict JSON, of which the decoder checks the UTF-8 while it reads. What it refuses is read once
-// more: lone surrogate escapes are common (a text cut in the middle of an emoji) and Java takes them, so the decoder is
-// then told to let everything pass, and bytes that are no UTF-8 are found here.
+// Nearly every record is strict JSON, and the decoder checks its UTF-8 as it reads. A record that the decoder rejects is
+// read again leniently, because lone surrogate escapes are common (a text cut in the middle of an emoji) and Java accepts
+// them. The lenient decoder also accepts invalid UTF-8, so read checks for it.
 func read(raw []byte, depth int, body func(*cursor) error) error {
 	if len(raw) == 0 {
 		return ErrEmpty
@@ -39,13 +39,14 @@ func readStrictly(raw []byte, body func(*cursor) error) (end int64, err error) {
 	c.raw, c.in = raw, *bytes.NewBuffer(raw)
 	err = body(c)
 	end = c.dec.InputOffset()
-	// After a panic it is not given back.
-	c.forget()
+	// After a panic the cursor is not reused.
+	c.reset()
 	cursors.Put(c)
 	return end, err
 }
 
-// readLeniently returns what has to be judged as well: what body has read, or all where that is no JSON.
+// readLeniently also returns the bytes whose UTF-8 and depth the caller must check: those that body has read, or all of
+// raw if it is not JSON.
 func readLeniently(raw []byte, body func(*cursor) error) (value []byte, err error) {
 	c := &cursor{raw: raw, in: *bytes.NewBuffer(raw), lenient: true}
 	c.dec = jsontext.NewDecoder(&c.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -55,16 +56,16 @@ func readLeniently(raw []byte, body func(*cursor) error) (value []byte, err erro
 	return raw[:c.dec.InputOffset()], err
 }
 
-// cursors keeps strict cursors for the next record: most of the memory that a record is read with is the decoder's own.
+// cursors reuses strict cursors, because most of the memory that decoding needs belongs to the decoder.
 var cursors = sync.Pool{New: func() any {
 	c := &cursor{}
 	c.dec = jsontext.NewDecoder(&c.in, jsontext.AllowDuplicateNames(true))
 	return c
 }}
 
-// forget lets go of the record, and of the memory that its texts share. The decoder is ready for the next one: it looks
-// for its input when it is first asked for a token.
-func (c *cursor) forget() {
+// reset releases the record and the memory that its strings share. The decoder reads from c.in only when it is asked for
+// a token, so the next record can be put there later.
+func (c *cursor) reset() {
 	c.raw, c.in, c.texts = nil, bytes.Buffer{}, texts{}
 	c.dec.Reset(&c.in, jsontext.AllowDuplicateNames(true))
 }

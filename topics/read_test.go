@@ -93,7 +93,7 @@ func TestWrongTypesArePoison(t *testing.T) {
 	poison(t, c.ReplyTo.Codec(), `{"callbackService":{}}`, ErrType)
 }
 
-func TestWhatIsNoRecordIsPoison(t *testing.T) {
+func TestValuesThatAreNotRecordsArePoison(t *testing.T) {
 	c := harbor(t).MessageInput.Codec()
 	poison(t, c, ``, ErrEmpty)
 	poison(t, c, `null`, ErrNull)
@@ -112,7 +112,7 @@ func TestWhatIsNoRecordIsPoison(t *testing.T) {
 	require.True(t, c.Unmarshal(nil).Tombstone())
 }
 
-func TestWhatFollowsTheFirstValueIsIgnored(t *testing.T) {
+func TestTextAfterTheFirstValueIsIgnored(t *testing.T) {
 	c := harbor(t)
 	for _, rest := range []string{" ", "\n{}", " }", "trailing", "\xff"} {
 		require.Equal(t, Message{Role: ptr("user")}, good(t, c.MessageInput.Codec(), `{"role":"user"}`+rest))
@@ -120,14 +120,14 @@ func TestWhatFollowsTheFirstValueIsIgnored(t *testing.T) {
 	}
 }
 
-func TestNamesAreCaseSensitiveAndUnknownOnesSkipped(t *testing.T) {
+func TestFieldNamesAreCaseSensitiveAndUnknownFieldsSkipped(t *testing.T) {
 	c := harbor(t).MessageInput.Codec()
 	require.Equal(t, Message{}, good(t, c, `{"Session_ID":"s","sessionId":"s","SESSION_ID":5,"other":{"role":"x"}}`))
 	require.Equal(t, Message{SessionID: ptr("s")}, good(t, c, `{"session\u005fid":"s"}`), "escaped names are names")
 	require.Equal(t, Message{SessionID: ptr("b")}, good(t, c, `{"session_id":"a","session_id":"b"}`))
 }
 
-func TestLegacyNamesAreReadAndTheLaterWins(t *testing.T) {
+func TestLegacyNamesAreReadAndTheLaterOneCounts(t *testing.T) {
 	c := harbor(t).ThinkRequestResponse.Codec()
 	v := good(t, c, `{"cost":1,"prev_session_cost":2,"input_tokens":3,"output_tokens":4,"messages":[{"role":"user"}]}`)
 	require.Equal(t, ThinkResponse{
@@ -166,13 +166,13 @@ func TestCamelCaseThinkResponsesAreRead(t *testing.T) {
 	}, m)
 }
 
-func TestThinkResponseOfNothingIsPoison(t *testing.T) {
+func TestThinkResponseWithoutKnownFieldsIsPoison(t *testing.T) {
 	c := harbor(t).ThinkRequestResponse.Codec()
 	poison(t, c, `{}`, ErrUnknown)
 	poison(t, c, `{"answer":"42","Timestamp":"t"}`, ErrUnknown)
 }
 
-func TestNullToolUsesAreLeftOutAndTheirPlacesKept(t *testing.T) {
+func TestNullToolUsesAreOmittedAndTheirIndexesKept(t *testing.T) {
 	c := harbor(t).ThinkRequestResponse.Codec()
 	v := good(t, c, `{"tool_uses":[null,{"name":"a"},null,null,{"name":"b"}]}`)
 	require.Equal(t, []ToolUseItem{{Name: ptr("a")}, {Name: ptr("b")}}, v.ToolUses)
@@ -183,7 +183,7 @@ func TestNullToolUsesAreLeftOutAndTheirPlacesKept(t *testing.T) {
 	require.Nil(t, good(t, c, `{"tool_uses":null}`).ToolUses)
 }
 
-func TestResultThatIsNoObjectIsWrapped(t *testing.T) {
+func TestToolResultThatIsNotAnObjectIsWrapped(t *testing.T) {
 	c := harbor(t).ToolUseResult.Codec()
 	for in, want := range map[string]string{
 		`"text"`: `{"result":"text"}`, `5`: `{"result":5}`, `[1, 2]`: `{"result":[1, 2]}`, `true`: `{"result":true}`,
@@ -211,7 +211,7 @@ func TestFreeFormValuesPassByteForByte(t *testing.T) {
 	}
 }
 
-func TestRecordsNestToALimit(t *testing.T) {
+func TestRecordsNestedTooDeepArePoison(t *testing.T) {
 	nested := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	c := harbor(t)
 	poison(t, c.MessageInput.Codec(), `{"content":`+nested(MaxValueDepth)+`}`, ErrDepth)
@@ -223,7 +223,7 @@ func TestRecordsNestToALimit(t *testing.T) {
 	good(t, c.MessageInput.Codec(), `{"content":[`+strings.Repeat("[],", 5_000)+`[]]}`)
 }
 
-func TestDeepestResultStaysReadableWhereItIsCarried(t *testing.T) {
+func TestDeepestToolResultStaysReadableInOuterRecords(t *testing.T) {
 	c := harbor(t)
 	levels := MaxValueDepth - 1
 	deepest := `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
@@ -242,7 +242,7 @@ func TestDeepestResultStaysReadableWhereItIsCarried(t *testing.T) {
 	good(t, c.ThinkRequestResponse.Codec(), string(think))
 }
 
-func TestErrorsNameFieldsAndNeverQuoteTheRecord(t *testing.T) {
+func TestErrorsNameFieldsAndDoNotQuoteTheRecord(t *testing.T) {
 	c := harbor(t)
 	d := c.ThinkRequestResponse.Codec().Unmarshal([]byte(`{"tool_uses":[{},{"tool_use_id":{"secret":"secret"}}]}`))
 	require.EqualError(t, d.Err,
@@ -264,7 +264,7 @@ func TestErrorsNameFieldsAndNeverQuoteTheRecord(t *testing.T) {
 	}
 }
 
-func TestControlNamesAnAction(t *testing.T) {
+func TestControlWithAnUnknownActionIsPoison(t *testing.T) {
 	c := harbor(t).SessionControl.Codec()
 	require.Equal(t, Control{Action: ActionCancel, RequestID: ptr("7")}, good(t, c, `{"action":"cancel","request_id":7}`))
 	for _, record := range []string{`{}`, `{"action":null}`, `{"action":"Cancel"}`, `{"action":"stop"}`} {
@@ -293,7 +293,7 @@ func TestThinkFailureIsReadInBothShapes(t *testing.T) {
 	require.Equal(t, ThinkFailure{LatestInput: Raw(`{"role":"user"}`), Reason: ptr("e")}, good(t, c, string(written)))
 }
 
-func TestRouteKeepsItsBytes(t *testing.T) {
+func TestRouteIsWrittenWithTheBytesItWasReadFrom(t *testing.T) {
 	c := harbor(t).ReplyTo.Codec()
 	record := ` { "other" : 1.10, "callbackService":"harbor","request_id":"r"} `
 	r := good(t, c, record)

@@ -2,43 +2,43 @@ package topics
 
 import "fmt"
 
-// Outcome is how an attempt, or a delivery, ended.
+// Outcome is the result of an attempt or, in a final receipt, of a delivery.
 type Outcome string
 
 // The outcomes.
 const (
-	// OutcomeDelivered: the receiver took it.
+	// OutcomeDelivered: the receiver accepted the delivery.
 	OutcomeDelivered Outcome = "delivered"
-	// OutcomeFailed: the attempt failed; another may do better.
+	// OutcomeFailed: the attempt failed with an error that may be transient. The delivery group may retry.
 	OutcomeFailed Outcome = "failed"
-	// OutcomeRefused: the attempt failed, and so would every other.
+	// OutcomeRefused: the attempt failed with a permanent error. The delivery group does not retry.
 	OutcomeRefused Outcome = "refused"
-	// OutcomeDeferred: no attempt was made, because too many are on their way on the route.
+	// OutcomeDeferred: the sink made no attempt, because the route has too many in flight.
 	OutcomeDeferred Outcome = "deferred"
-	// OutcomeDead: the delivery was given up. Of a final receipt only.
+	// OutcomeDead: the delivery was given up. It occurs only in final receipts.
 	OutcomeDead Outcome = "dead"
 )
 
-// Receipt is the value of {agent}-delivery-receipts. A sink writes one for each attempt; the delivery group decides
-// what comes of it and writes the final one, of which every delivery gets one (one more each time it is requeued).
+// Receipt is the value of {agent}-delivery-receipts. A sink writes one for each attempt. The delivery group writes one
+// final receipt for each delivery, and one more each time that the delivery is requeued.
 type Receipt struct {
 	DeliveryID string
 	SessionID  string
 	Attempt    int64
 	Route      Destination
 	Outcome    Outcome
-	// Final is true in the delivery group's own: the outcome is delivered or dead then.
+	// Final is true in the receipts of the delivery group. Their outcome is delivered or dead.
 	Final bool
-	// Reason says in words of ours why an attempt failed. It never quotes the delivery, the receiver or an address.
+	// Reason says why an attempt failed. It never quotes the delivery, the receiver's response or an address.
 	Reason *string
-	// Status is the HTTP status, 0 where there was none.
+	// Status is the HTTP status, 0 if there was no response.
 	Status int64
-	// RetryAfterMS is what the receiver asked for, 0 for nothing.
+	// RetryAfterMS is the receiver's Retry-After in milliseconds, 0 if there was none.
 	RetryAfterMS int64
-	// Sink names the sink's process, and InFlight how many attempts it has on the route besides this one.
+	// Sink is the name of the sink process. InFlight is the number of other attempts that it has in flight on the route.
 	Sink     *string
 	InFlight int64
-	AtMS     int64
+	AtMS     int64 // Unix milliseconds
 }
 
 var receiptWire = wire[Receipt]{depth: MaxDepth, read: readReceipt, write: writeReceipt}

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// unmarshalLeniently reads a record only the slow way: UTF-8 is checked by a pass of its own.
+// unmarshalLeniently decodes a record without trying the strict decoder first.
 func unmarshalLeniently[T any](f wire[T], record []byte) (v T, err error) {
 	var none T
 	if len(record) == 0 {
@@ -30,8 +30,8 @@ func unmarshalLeniently[T any](f wire[T], record []byte) (v T, err error) {
 	return v, nil
 }
 
-// requireReadAlike requires that a record is read the same strictly first and only leniently, errors included.
-func requireReadAlike[T any](t require.TestingT, f wire[T], record []byte) {
+// requireSameResult requires that Unmarshal and unmarshalLeniently return the same value and error.
+func requireSameResult[T any](t require.TestingT, f wire[T], record []byte) {
 	want, wantErr := unmarshalLeniently(f, record)
 	got, err := f.Unmarshal(record)
 	require.Equal(t, wantErr, err, "%q", record)
@@ -52,34 +52,35 @@ func mangled(r *rapid.T, samples [][]byte) []byte {
 	return []byte(record)
 }
 
-func TestRecordsAreReadAlikeStrictlyAndLeniently(t *testing.T) {
-	check := func(t *testing.T, samples [][]byte, requireAlike func(require.TestingT, []byte)) {
-		rapid.Check(t, func(r *rapid.T) { requireAlike(r, mangled(r, samples)) })
+func TestStrictAndLenientDecodingAgree(t *testing.T) {
+	check := func(t *testing.T, samples [][]byte, require func(require.TestingT, []byte)) {
+		rapid.Check(t, func(r *rapid.T) { require(r, mangled(r, samples)) })
 	}
 	t.Run("think-response", func(t *testing.T) {
 		check(t, records(t, "think-request-response"), func(t require.TestingT, record []byte) {
-			requireReadAlike(t, thinkWire, record)
+			requireSameResult(t, thinkWire, record)
 		})
 	})
 	t.Run("message", func(t *testing.T) {
 		check(t, records(t, "message-input"), func(t require.TestingT, record []byte) {
-			requireReadAlike(t, messageWire, record)
+			requireSameResult(t, messageWire, record)
 		})
 	})
 	t.Run("tool results", func(t *testing.T) {
 		check(t, records(t, "tool-use-all-complete"), func(t require.TestingT, record []byte) {
-			requireReadAlike(t, toolResultsWire, record)
+			requireSameResult(t, toolResultsWire, record)
 		})
 	})
 	t.Run("output", func(t *testing.T) {
 		check(t, records(t, "message-output"), func(t require.TestingT, record []byte) {
-			requireReadAlike(t, outputWire, record)
+			requireSameResult(t, outputWire, record)
 		})
 	})
 }
 
-// TestWhatIsReadTwiceIsReadFromTheStart has a lone surrogate at the end: the first reading has seen nearly all by then.
-func TestWhatIsReadTwiceIsReadFromTheStart(t *testing.T) {
+// TestLenientDecodingDiscardsTheStrictResult uses records with a lone surrogate at the end, where the strict decoder has already
+// decoded nearly everything.
+func TestLenientDecodingDiscardsTheStrictResult(t *testing.T) {
 	lone := `"cut \ud83d"`
 	v := good(t, harbor(t).ThinkRequestResponse.Codec(),
 		`{"tool_uses":[{"name":"a"},null],"end_turn":true,"end_turn":false,"timestamp":`+lone+`}`)
@@ -101,24 +102,24 @@ func TestShortTextsShareMemoryAndLongOnesDoNot(t *testing.T) {
 	long := strings.Repeat("x", longestShared+1)
 	require.Equal(t, 5.0, testing.AllocsPerRun(100, func() {
 		short = texts{}
-		for range headsTogether {
+		for range pointeeGroup {
 			short.pointer([]byte("0123456789"), blockSize)
 		}
-		short.pointer([]byte(long), blockSize) // two of its own
+		short.pointer([]byte(long), blockSize) // two allocations: the text and the pointee
 		short.word([]byte(long), blockSize)
 	}))
 	var pointers []*string
-	for i := range 3 * headsTogether {
+	for i := range 3 * pointeeGroup {
 		pointers = append(pointers, short.pointer([]byte(strings.Repeat(string(rune('a'+i)), 10)), blockSize))
 	}
 	for i, p := range pointers {
-		require.Equal(t, strings.Repeat(string(rune('a'+i)), 10), *p, "later texts leave it alone")
+		require.Equal(t, strings.Repeat(string(rune('a'+i)), 10), *p, "unchanged by later texts")
 	}
 	require.LessOrEqual(t, short.block.Cap(), 2*blockSize)
 }
 
-// slowlyCanonical is canonical by formatting alone.
-func slowlyCanonical(v Raw) []byte {
+// formatted returns the canonical form by formatting every value, without the shortcut for canonical values.
+func formatted(v Raw) []byte {
 	c := jsontext.Value(appendRaw(nil, v))
 	err := c.Format(jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawFloats(true),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -128,7 +129,7 @@ func slowlyCanonical(v Raw) []byte {
 	return c
 }
 
-func TestCanonicalTextsAreWhatFormattingMakesOfThem(t *testing.T) {
+func TestCanonicalAgreesWithTheFormatter(t *testing.T) {
 	part := rapid.OneOf(
 		rapid.SampledFrom([]string{
 			`\n`, `\t`, `\"`, `\\`, `\/`, `\b`, `\f`, `\r`, `\u0001`, `\u000a`, `\u000A`, `\u001f`, `\u0041`, `\ud83d`,
@@ -140,17 +141,17 @@ func TestCanonicalTextsAreWhatFormattingMakesOfThem(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		v := Raw(strings.Join(rapid.SliceOfN(part, 0, 6).Draw(r, "parts"), ""))
 		for _, v := range []Raw{v, Raw(`"` + string(v) + `"`), Raw(`["` + string(v) + `"]`), nil} {
-			require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
+			require.Equal(r, string(formatted(v)), string(canonical(v)), "%q", v)
 		}
 	})
 	value := rapid.StringOfN(rapid.RuneFrom([]rune(`{}[]:,"\abnu0123456789-.eE nulltruefalse`)), 0, 12, -1)
 	rapid.Check(t, func(r *rapid.T) {
 		v := Raw(value.Draw(r, "value"))
-		require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
+		require.Equal(r, string(formatted(v)), string(canonical(v)), "%q", v)
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		v := Raw(anyJSON(3).Draw(r, "json"))
-		require.Equal(r, string(slowlyCanonical(v)), string(canonical(v)), "%q", v)
+		require.Equal(r, string(formatted(v)), string(canonical(v)), "%q", v)
 	})
 	for text, want := range map[string]bool{
 		`""`: true, `"a"`: true, `"é😀 \n\t\"\\"`: true, `"`: false, `"a\"`: false, `"a"b"`: false, `"\/"`: false,
@@ -160,14 +161,14 @@ func TestCanonicalTextsAreWhatFormattingMakesOfThem(t *testing.T) {
 		`{}`: true, `[]`: true, `{"a":1,"b":[null,"x"],"ba":{}}`: true, `{"b":1,"a":2}`: false, `{"a":1,"a":2}`: false,
 		`{"":1,"a":2}`: true, `{"é":1}`: false, `{"\"":1}`: false, `{"a": 1}`: false, `[1, 2]`: false, `[1,2`: false,
 		`[1`: false, `[`: false, `{"a"`: false, `{"a":`: false, `{"a":1`: false, `{"a":1,`: false, `[1}`: false, `[1]]`: false,
-		strings.Repeat(`[`, looksInto) + strings.Repeat(`]`, looksInto):     true,
-		strings.Repeat(`[`, looksInto+2) + strings.Repeat(`]`, looksInto+2): false,
+		strings.Repeat(`[`, checkedDepth) + strings.Repeat(`]`, checkedDepth):     true,
+		strings.Repeat(`[`, checkedDepth+2) + strings.Repeat(`]`, checkedDepth+2): false,
 	} {
 		require.Equal(t, want, isCanonical(Raw(text)), "%q", text)
 	}
 }
 
-// anyJSON draws values which are often, but not always, in their one form.
+// anyJSON draws JSON values, of which many, but not all, are canonical.
 func anyJSON(depth int) *rapid.Generator[string] {
 	scalar := rapid.SampledFrom([]string{
 		`null`, `true`, `false`, `0`, `-0`, `7`, `-12`, `1.0`, `1.5`, `1e2`, `123456789012345`, `12345678901234567890`, `""`,

@@ -53,7 +53,7 @@ func readList[T any](c *cursor, element func(*cursor, *T) error) (list []T, null
 			return c.skip()
 		}
 		if cap(list) == 0 {
-			list = make([]T, 0, 2) // a model seldom calls more tools at once
+			list = make([]T, 0, 2) // models rarely call more than two tools at once
 		}
 		list = append(list, *new(T))
 		return element(c, &list[len(list)-1])

@@ -12,8 +12,8 @@ import (
 
 const retentionMS = "retention.ms"
 
-// inputRetention is the retention.ms that keeps a looped record for as long as any input would have kept it: the
-// longest of the inputs', -1 for ever, 0 where that is the broker's default.
+// inputRetention returns the retention.ms for the loop topic: the longest retention of the input topics, so that a looped
+// record is kept as long as in its input. -1 is unlimited retention, 0 the broker's default.
 func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Duration) (int64, error) {
 	longest, explicit := int64(0), false
 	for _, s := range []Spec{
@@ -30,7 +30,7 @@ func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Durat
 			}
 			ms, err := strconv.ParseInt(e.Value, 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("topics: %s of %s is no number", retentionMS, s.Name)
+				return 0, fmt.Errorf("topics: %s of %s is not a number", retentionMS, s.Name)
 			}
 			if longer(ms, longest) {
 				longest = ms
@@ -44,26 +44,27 @@ func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Durat
 	return longest, nil
 }
 
-// configuration asks until the broker that answers has heard of the topic, which is there.
+// configuration returns the retention of an existing topic. It retries while the broker that answers does not know the
+// topic yet, because metadata reaches the brokers at different times.
 func configuration(ctx context.Context, admin Admin, topic string, poll time.Duration) ([]sarama.ConfigEntry, error) {
-	again := time.NewTicker(poll)
-	defer again.Stop()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
 	for {
 		entries, err := admin.DescribeConfig(sarama.ConfigResource{
 			Type: sarama.TopicResource, Name: topic, ConfigNames: []string{retentionMS},
 		})
-		var refused *sarama.DescribeConfigError
+		var describeErr *sarama.DescribeConfigError
 		if !errors.Is(err, sarama.ErrUnknownTopicOrPartition) &&
-			(!errors.As(err, &refused) || refused.Err != sarama.ErrUnknownTopicOrPartition) {
+			(!errors.As(err, &describeErr) || describeErr.Err != sarama.ErrUnknownTopicOrPartition) {
 			return entries, err
 		}
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(context.Cause(ctx), err)
-		case <-again.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// longer compares two retentions, of which -1 is for ever.
+// longer reports whether retention a is longer than b. -1 is unlimited.
 func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }

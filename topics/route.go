@@ -4,7 +4,7 @@ import "bytes"
 
 var routeWire = wire[Route]{depth: MaxValueDepth, read: readRoute, write: writeRoute}
 
-// readRoute keeps the descriptor's own bytes: it travels verbatim, with whatever fields it has.
+// readRoute keeps the bytes of the descriptor, because it is passed on unchanged, with all its fields.
 func readRoute(c *cursor, r *Route) error {
 	err := c.record(func(name []byte) (err error) {
 		switch string(name) {
@@ -25,7 +25,7 @@ func readRoute(c *cursor, r *Route) error {
 	return nil
 }
 
-// writeRoute writes the descriptor's own bytes; of a route that was built here, its fields.
+// writeRoute writes the bytes of a descriptor that was read, otherwise the fields.
 func writeRoute(w *writer, r Route) {
 	if r.Raw != nil {
 		w.grow(len(r.Raw))

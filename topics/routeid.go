@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// RouteID names a reply route by the cause id of its reply-to record: whoever reads the record comes to the same name.
-// An output carries it in place of the route's bearer token where deliveries are made by processors/delivery.
+// RouteID returns the ID of a reply route. It is derived from the session and the cause ID of the reply-to record, so every
+// reader of the record computes the same ID. If processors/delivery makes the deliveries, an output contains the route ID
+// instead of the route's bearer token.
 func RouteID(session, cause string) string {
 	h := sha256.New()
 	var length [8]byte
@@ -20,14 +21,14 @@ func RouteID(session, cause string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Members of a reply descriptor that this project gives a meaning.
+// The members of a reply descriptor that this package reads or writes.
 const (
 	memberToken   = "bearerToken"
 	memberRouteID = "route_id"
 )
 
-// WithoutToken is a reply descriptor with route_id in place of its bearer token. The other members keep their bytes and
-// order; a route_id of the descriptor's own goes. What is no object has nothing to say: nil.
+// WithoutToken returns a reply descriptor without its bearer token and with the given route_id, which replaces an existing
+// one. The other members keep their bytes and order. For a descriptor that is not an object it returns nil.
 func WithoutToken(descriptor Raw, id string) Raw {
 	w, err := without(descriptor, memberToken, memberRouteID)
 	if err != nil {
@@ -38,8 +39,8 @@ func WithoutToken(descriptor Raw, id string) Raw {
 	return w.b
 }
 
-// WithoutReplyTo is an output without its reply descriptor, as a delivery carries it. The other members keep their
-// bytes and order. What is no object is nil.
+// WithoutReplyTo returns an output without its reply descriptor, which is the body of a delivery. The other members keep
+// their bytes and order. For an output that is not an object it returns nil.
 func WithoutReplyTo(output Raw) Raw {
 	w, err := without(output, "reply_to")
 	if err != nil {
@@ -49,7 +50,7 @@ func WithoutReplyTo(output Raw) Raw {
 	return w.b
 }
 
-// without is an object that is still open, without members of those names.
+// without writes an object without the named members. The caller adds members and closes the object.
 func without(object Raw, names ...string) (*writer, error) {
 	w := &writer{b: make([]byte, 0, len(object)+64)}
 	err := read(object, MaxDepth, func(c *cursor) error {
@@ -69,16 +70,16 @@ func without(object Raw, names ...string) (*writer, error) {
 	return w, err
 }
 
-// RouteIDOf is the route_id of a reply descriptor, empty where it has none.
+// RouteIDOf returns the route_id of a reply descriptor, empty if it has none.
 func RouteIDOf(descriptor Raw) string { return member(descriptor, memberRouteID) }
 
-// TokenOf is the bearer token of a reply descriptor, empty where it has none.
+// TokenOf returns the bearer token of a reply descriptor, empty if it has none. It is a secret.
 func TokenOf(descriptor Raw) string { return member(descriptor, memberToken) }
 
-// ServiceOf is the service that a reply descriptor names, empty where it names none.
+// ServiceOf returns the callback service of a reply descriptor, empty if it has none.
 func ServiceOf(descriptor Raw) string { return member(descriptor, "callbackService") }
 
-// member is the text form of an object's own member, as Java's asText has it: that of an object or an array is empty.
+// member returns the text of a top-level member as Java's asText does: empty for an object or an array.
 func member(object Raw, name string) string {
 	value, _ := Lookup(object, name)
 	if len(value) > 0 && (value[0] == '{' || value[0] == '[') {

@@ -30,7 +30,7 @@ func (c *cursor) word() (string, error) {
 	return c.texts.word(b, c.left()), nil
 }
 
-// left is the number of bytes that are not read yet.
+// left returns the number of unread bytes.
 func (c *cursor) left() int { return len(c.raw) - int(c.dec.InputOffset()) }
 
 // integer reads an integer of the given number of bits: a number, truncated at its decimal point, or a string that holds
@@ -58,7 +58,7 @@ func (c *cursor) integer(bits int) (int64, error) {
 		}
 		return int64(f), nil
 	}
-	return 0, fmt.Errorf("%w: got %s that is no %d bit integer", ErrType, kindName(k), bits)
+	return 0, fmt.Errorf("%w: got %s that is not a %d-bit integer", ErrType, kindName(k), bits)
 }
 
 // double reads a number, or a string that holds one; nil for null, for a blank string and for a value that is not
@@ -75,14 +75,14 @@ func (c *cursor) double() (*float64, error) {
 	case s == "NaN", s == "Infinity", s == "-Infinity", s == "INF", s == "-INF":
 		return nil, nil
 	case k == '"' && strings.Trim(s, "0123456789+-.eE") != "":
-		return nil, fmt.Errorf("%w: got text that is no number", ErrType)
+		return nil, fmt.Errorf("%w: got text that is not a number", ErrType)
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if math.IsInf(f, 0) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: got text that is no number", ErrType)
+		return nil, fmt.Errorf("%w: got text that is not a number", ErrType)
 	}
 	return &f, nil
 }
@@ -104,7 +104,7 @@ func (c *cursor) boolean() (bool, error) {
 	case "false", "False", "FALSE", "":
 		return false, nil
 	}
-	return false, fmt.Errorf("%w: got text that is no boolean", ErrType)
+	return false, fmt.Errorf("%w: got text that is not a boolean", ErrType)
 }
 
 // scalar reads a scalar's literal, trimmed; empty for null, for a blank string and for the string "null".

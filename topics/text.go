@@ -2,8 +2,8 @@ package topics
 
 import "strings"
 
-// Text returns the readable text of a message's content: a string's text, or the literal of a number or a boolean. Of an
-// array it is the text blocks joined by blank lines; strings count as text blocks, blank blocks and blocks of other
+// Text returns the readable text of a message's content: the text of a string, or the literal of a number or a boolean. For
+// an array it returns the text blocks joined by blank lines; strings count as text blocks, blank blocks and blocks of other
 // types are skipped. It returns the empty string for nil, an object and bytes that are not JSON.
 func Text(content Raw) string {
 	if content == nil {

@@ -2,20 +2,21 @@ package topics
 
 import "strings"
 
-// texts makes the strings of a record. Short ones share blocks of memory, since a record has many of them: a text that
-// is kept keeps its block, which is no more than some hundred bytes, and never the record.
+// texts allocates the strings of one record. A record has many short strings, so they share blocks of memory. A string that
+// is kept keeps its block of 128 bytes in memory, not the record.
 type texts struct {
 	block strings.Builder
-	heads []string
+	// pointees are the strings that pointer returns pointers to. They are allocated in groups.
+	pointees []string
 }
 
 const (
-	longestShared = 64  // bytes of a text that shares a block
+	longestShared = 64  // bytes of a string that shares a block
 	blockSize     = 128 // bytes
-	headsTogether = 6   // as many texts as most records have
+	pointeeGroup  = 6   // strings; most records have no more
 )
 
-// word copies b. Left is how much of the record is still to come, which bounds what its other texts can need.
+// word copies b to a string. left is the number of unread bytes of the record, which limits the size of a new block.
 func (t *texts) word(b []byte, left int) string {
 	if len(b) > longestShared {
 		return string(b)
@@ -29,17 +30,18 @@ func (t *texts) word(b []byte, left int) string {
 	return t.block.String()[start:]
 }
 
-// pointer is word with a place for it. A long text gets one of its own: what shares a place with it would keep it.
+// pointer returns a pointer to a copy of b. A long string is not put in a group: a pointer to another string of the group
+// would keep it in memory.
 func (t *texts) pointer(b []byte, left int) *string {
 	if len(b) > longestShared {
 		long := string(b)
 		return &long
 	}
-	if len(t.heads) == 0 {
-		const shortest = len(`"a":"",`)
-		t.heads = make([]string, min(1+left/shortest, headsTogether))
+	if len(t.pointees) == 0 {
+		const shortestMember = len(`"a":"",`)
+		t.pointees = make([]string, min(1+left/shortestMember, pointeeGroup))
 	}
-	head := &t.heads[0]
-	*head, t.heads = t.word(b, left), t.heads[1:]
-	return head
+	p := &t.pointees[0]
+	*p, t.pointees = t.word(b, left), t.pointees[1:]
+	return p
 }

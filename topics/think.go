@@ -2,12 +2,12 @@ package topics
 
 var thinkWire = wire[ThinkResponse]{depth: MaxDepth, read: readThink, write: writeThink}
 
-// readThink takes the current names, those of legacy images, and the camelCase ones of the Python and TypeScript model
-// workers; of two names for one field the later one in the record wins.
+// readThink accepts the current field names, those of older FlightDeck images, and the camelCase names of the Python and
+// TypeScript model workers. If a record has two names of one field, the later one counts.
 func readThink(c *cursor, t *ThinkResponse) error {
 	err := c.record(func(name []byte) error { return t.member(c, string(name)) })
 	if err == nil && t.Known == 0 {
-		// An answer made of nothing would end a turn and clear its session's history.
+		// An empty response would end the turn and clear the session's history.
 		return ErrUnknown
 	}
 	return err

@@ -8,44 +8,44 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 )
 
-// Topic is a typed topic: the one place where a name, a record type and its codec meet. It is a value.
+// Topic is a typed topic: a topic's specification and the codec of its values. It is immutable and can be copied.
 type Topic[T any] struct {
 	spec  Spec
 	codec codec.Codec[T]
 }
 
-// New is a topic outside the catalog, of a user's own.
+// New returns a topic that is not in the catalog.
 func New[T any](spec Spec, c codec.Codec[T]) Topic[T] { return Topic[T]{spec: spec, codec: c} }
 
-// Name is the topic's name on the broker.
+// Name returns the topic's name on the broker.
 func (t Topic[T]) Name() string { return t.spec.Name }
 
-// Stream is Name as Goka's type.
+// Stream returns Name as a goka.Stream.
 func (t Topic[T]) Stream() goka.Stream { return goka.Stream(t.spec.Name) }
 
-// Codec is the topic's codec; it is a goka.Codec.
+// Codec returns the topic's codec, which is a goka.Codec.
 func (t Topic[T]) Codec() codec.Codec[T] { return t.codec }
 
-// Spec is what the topic is on the broker.
+// Spec returns the topic's specification.
 func (t Topic[T]) Spec() Spec { return t.spec }
 
-// Spec says what a topic is on the broker.
+// Spec is the specification of a topic: how Ensure creates it, and a description for readers.
 type Spec struct {
 	Name string
-	// Record names the type of its values, and Key what its records are keyed by, both for people.
+	// Record is the type of the values and Key the key of the records. They are descriptions and have no effect.
 	Record string
 	Key    Key
-	// Cleanup is what the topic is created with.
+	// Cleanup is the cleanup.policy that the topic is created with.
 	Cleanup Cleanup
-	// Retention is what the topic is created with; zero stands for the broker's default.
+	// Retention is the retention.ms that the topic is created with. Zero is the broker's default.
 	Retention time.Duration
-	// CoPartitioned topics have one number of partitions.
+	// CoPartitioned topics must all have the same number of partitions.
 	CoPartitioned bool
-	// Created topics are made by Ensure where they are missing; the others are names for readers.
+	// Created says whether Ensure creates the topic if it does not exist.
 	Created bool
 }
 
-// Key is what the records of a topic are keyed by.
+// Key describes the key of a topic's records.
 type Key string
 
 // The keys of the catalog's topics.
@@ -54,7 +54,7 @@ const (
 	KeyUser    Key = "user_id"
 	KeyTool    Key = "tool_name"
 	KeyRoute   Key = "route"
-	// KeySource is the key of the record that was dead-lettered.
+	// KeySource: a dead letter has the key of the record that was dead-lettered.
 	KeySource Key = "source key"
 )
 

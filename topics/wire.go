@@ -4,7 +4,7 @@ import "github.com/turntable-streams/turntable/codec"
 
 // wire is the codec.Format of a record type: how its fields are read and written.
 type wire[T any] struct {
-	// depth is how deep the record may nest.
+	// depth is the largest nesting depth of the record.
 	depth int
 	read  func(*cursor, *T) error
 	write func(*writer, T)
@@ -13,7 +13,7 @@ type wire[T any] struct {
 // Marshal never fails.
 func (f wire[T]) Marshal(v T) ([]byte, error) { return encode(v, f.write), nil }
 
-// Unmarshal yields a value that aliases raw.
+// Unmarshal returns a value that aliases raw.
 func (f wire[T]) Unmarshal(raw []byte) (v T, err error) {
 	var none T
 	err = read(raw, f.depth, func(c *cursor) error {

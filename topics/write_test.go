@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestDoublesArePrintedAsJavaDoes(t *testing.T) {
+func TestDoublesAreWrittenInJavasFormat(t *testing.T) {
 	for want, v := range map[string]float64{
 		"0.0": 0, "-0.0": math.Copysign(0, -1), "1.0": 1, "0.062": 0.062, "1.2E-4": 0.00012, "1.0E7": 1e7, "0.001": 1e-3,
 		"9.99E-4": 0.000999, "9999999.0": 9999999, "9999999.5": 9999999.5, "1.23456789E8": 123456789, "-1.0E7": -1e7,
@@ -21,7 +21,7 @@ func TestDoublesArePrintedAsJavaDoes(t *testing.T) {
 	require.Equal(t, "null", string(appendDouble(nil, math.Inf(-1))))
 }
 
-func TestDoublesComeBack(t *testing.T) {
+func TestDoublesRoundTrip(t *testing.T) {
 	c := harbor(t).EnrichedMessageInput.Codec()
 	rapid.Check(t, func(r *rapid.T) {
 		v := rapid.Float64().Draw(r, "cost")
@@ -62,7 +62,7 @@ func TestAbsentFieldsAreWrittenAsNull(t *testing.T) {
 		`"tool_uses":[]`)
 }
 
-func TestOutputLeavesNullFieldsOut(t *testing.T) {
+func TestOutputOmitsNullFields(t *testing.T) {
 	c := harbor(t).MessageOutput.Codec()
 	record, err := c.Marshal(Output{})
 	require.NoError(t, err)
@@ -79,12 +79,12 @@ func TestOutputLeavesNullFieldsOut(t *testing.T) {
 		`"error":{"code":"think_timeout","message":"late"}}`, string(record), "nulls inside the descriptor stay")
 }
 
-func TestTextIsNotEscapedBeyondNeed(t *testing.T) {
+func TestOnlyRequiredEscapesAreWritten(t *testing.T) {
 	require.Equal(t, "\"<>&é\u2028/\\\"\\\\\\n\\u0001\"", string(appendText(nil, "<>&é\u2028/\"\\\n\x01")))
-	require.Equal(t, "\"a\ufffdb\"", string(appendText(nil, "a\xffb")), "a record is written whatever its text")
+	require.Equal(t, "\"a\ufffdb\"", string(appendText(nil, "a\xffb")), "invalid UTF-8 is replaced")
 }
 
-func TestManyResultsAreWrittenInLinearSpace(t *testing.T) {
+func TestWritingManyResultsNeedsLinearMemory(t *testing.T) {
 	results := make([]ToolUseResult, 1000)
 	for i := range results {
 		results[i].Result = Raw(`{"a":"` + strings.Repeat("x", 1000) + `"}`)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// record is what the codecs under test carry.
+// record is the value type of the codecs under test.
 type record struct {
 	Name string
 	Raw  json.RawMessage
@@ -49,7 +49,7 @@ func poison(raw []byte, cause error) codec.Decoded[record] {
 	return codec.Decoded[record]{Raw: raw, Err: cause}
 }
 
-// verdict is a require.TestingT that only notes a failure.
+// verdict is a require.TestingT that only records whether the check failed.
 type verdict struct{ failed bool }
 
 func (v *verdict) Errorf(string, ...any) { v.failed = true }
@@ -85,7 +85,7 @@ func TestFaultyCodecFails(t *testing.T) {
 	}
 }
 
-func TestSamplesStayAsTheyWereWhereCodecSharesTheirMemory(t *testing.T) {
+func TestSuiteRestoresSamplesWhoseMemoryACodecShares(t *testing.T) {
 	for _, c := range faults()["NothingIsModified"] {
 		s := suite[record]{codec: c, samples: samples()}
 		require.False(t, passes(s.untouched))
@@ -108,7 +108,7 @@ func TestCodecWithSharedBufferFailsConcurrentUse(t *testing.T) {
 	require.False(t, passes(suite[record]{codec: c, samples: samples()}.concurrent))
 }
 
-func TestPanicInOneGoroutineFailsAndDoesNotEndTheProcess(t *testing.T) {
+func TestPanicInAGoroutineFailsTheSuiteOnly(t *testing.T) {
 	calls := make(chan struct{}, 1)
 	c := altered{decode: func(c codec.Codec[record], raw []byte) (any, error) {
 		select {
@@ -121,7 +121,7 @@ func TestPanicInOneGoroutineFailsAndDoesNotEndTheProcess(t *testing.T) {
 	require.False(t, passes(suite[record]{codec: c, samples: samples()}.concurrent))
 }
 
-func TestAliasingCodecRunsButDoesNotCopy(t *testing.T) {
+func TestAliasingCodecPassesRunAndFailsCopies(t *testing.T) {
 	c := codec.Of[[]byte](aliasing{})
 	Run(t, c, []byte("text"))
 	require.False(t, passes(suite[[]byte]{codec: c, samples: [][]byte{[]byte("text")}}.copies))
@@ -133,15 +133,15 @@ func (aliasing) Marshal(v []byte) ([]byte, error)     { return bytes.Clone(v), n
 func (aliasing) Unmarshal(raw []byte) ([]byte, error) { return raw, nil }
 
 func TestCodecWithoutRecoverFailsRecovers(t *testing.T) {
-	require.False(t, passes(suite[record]{codec: naked{panicking[record]{}}}.recovers))
+	require.False(t, passes(suite[record]{codec: withoutRecover{panicking[record]{}}}.recovers))
 	Recovers(t, func(f codec.Format[record]) Codec { return codec.Of(f) })
 }
 
-// naked passes panics on.
-type naked struct{ codec.Format[record] }
+// withoutRecover does not recover from panics of its format.
+type withoutRecover struct{ codec.Format[record] }
 
-func (n naked) Encode(value any) ([]byte, error) { return n.Marshal(value.(record)) }
-func (n naked) Decode(raw []byte) (any, error)   { return n.Unmarshal(raw) }
+func (c withoutRecover) Encode(value any) ([]byte, error) { return c.Marshal(value.(record)) }
+func (c withoutRecover) Decode(raw []byte) (any, error)   { return c.Unmarshal(raw) }
 
 // version compares by its Equal method.
 type version struct{ text string }

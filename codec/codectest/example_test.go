@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/codec/codectest"
 )
 
-// celsius is a format of one's own.
+// celsius is a user's format.
 type celsius struct{}
 
 var errCelsius = errors.New("celsius: no temperature")
@@ -19,20 +19,20 @@ func (celsius) Marshal(v int) ([]byte, error) { return []byte(strconv.Itoa(v) + 
 
 func (celsius) Unmarshal(raw []byte) (int, error) {
 	var v int
-	// The error of Sscanf would quote what was read.
+	// The error of Sscanf would quote the payload.
 	if _, err := fmt.Sscanf(string(raw), "%d°C", &v); err != nil {
 		return 0, errCelsius
 	}
 	return v, nil
 }
 
-// TestCelsius is how a codec's own test reads.
+// TestCelsius is the test of a user's codec.
 func TestCelsius(t *testing.T) {
 	codectest.Run(t, codec.Of[int](celsius{}), 0, 21, -40)
 	codectest.Copies(t, codec.Of[int](celsius{}), 21)
 }
 
-// stamped stands around a codec.
+// stamped is a type that embeds a codec.
 type stamped[T any] struct{ codec.Codec[T] }
 
 func TestStamped(t *testing.T) {

@@ -19,7 +19,7 @@ func faults() map[string][]altered {
 	var mu sync.Mutex
 	type good = codec.Codec[record]
 	return map[string][]altered{
-		"SampleComesBack": {
+		"SampleRoundTrips": {
 			{encode: func(c good, v any) ([]byte, error) {
 				if r, ok := v.(record); ok {
 					v = record{Name: r.Name}
@@ -30,7 +30,7 @@ func faults() map[string][]altered {
 				raw, err := c.Encode(v)
 				return append(raw, bytes.Repeat([]byte(" "), rand.IntN(1_000_000))...), err
 			}},
-			{encode: func(c good, v any) ([]byte, error) { // as a map is written that nobody sorts
+			{encode: func(c good, v any) ([]byte, error) { // one of two orders, like a map with two keys
 				raw, err := c.Encode(v)
 				return append(raw, bytes.Repeat([]byte(" "), rand.IntN(2))...), err
 			}},
@@ -91,7 +91,7 @@ func faults() map[string][]altered {
 				return d, nil
 			}},
 		},
-		"WrongTypeIsRefused": {
+		"WrongTypeIsAnError": {
 			{encode: func(c good, v any) ([]byte, error) {
 				if raw, err := c.Encode(v); err == nil {
 					return raw, nil
@@ -119,7 +119,7 @@ func faults() map[string][]altered {
 				scribble(raw)
 				return d, nil
 			}},
-			{decode: func(c good, raw []byte) (any, error) { // values live in one buffer
+			{decode: func(c good, raw []byte) (any, error) { // all values share one buffer
 				d := c.Unmarshal(raw)
 				if d.Err == nil && raw != nil {
 					shared = append(shared[:0], d.Value.Raw...)
@@ -127,7 +127,7 @@ func faults() map[string][]altered {
 				}
 				return d, nil
 			}},
-			{encode: func(c good, v any) ([]byte, error) { // bytes live in one buffer
+			{encode: func(c good, v any) ([]byte, error) { // the bytes alias the value
 				mu.Lock()
 				defer mu.Unlock()
 				if r, ok := v.(record); ok && len(r.Raw) > 0 {
@@ -144,7 +144,7 @@ func faults() map[string][]altered {
 				return d, nil
 			}},
 		},
-		"ErrorsQuoteNoPayload": {
+		"ErrorsDoNotQuoteThePayload": {
 			{decode: func(c good, raw []byte) (any, error) {
 				d := c.Unmarshal(raw)
 				if d.Err != nil {
@@ -167,7 +167,7 @@ func faults() map[string][]altered {
 	}
 }
 
-// hidden shows its payload to whoever unwraps it.
+// hidden quotes the payload only in the error that it wraps.
 type hidden struct{ error }
 
 func (hidden) Error() string   { return "hidden" }

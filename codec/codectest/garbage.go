@@ -14,11 +14,11 @@ const (
 	secretNumber = "918273645918273645918273645"
 )
 
-// deep is beyond every reader's limit that we know of.
+// deep is a nesting depth beyond the limit of every known decoder.
 const deep = 10_000
 
-// garbled returns bytes that no or hardly any codec takes for a value, those of the samples with something broken
-// among them. It is the same list each time.
+// garbled returns bytes that few codecs decode to a value, among them damaged encodings of the samples. The list is the
+// same each time.
 func (s suite[T]) garbled(t require.TestingT) [][]byte {
 	all := hostile()
 	for _, sample := range s.samples {
@@ -40,12 +40,12 @@ func hostile() [][]byte {
 		`{"a":{"` + secret + `":[}}`, `{"a":"` + secret + `"`, `[` + secret + `]`,
 		`"\u` + secret + `"`, `"\x` + secret + `"`, `"\ud800` + secret + `"`,
 		secretNumber, `"` + secretNumber + `"`, secretNumber + ".", `[` + secretNumber + `e` + secretNumber + `]`,
-		// Not UTF-8, and UTF-8 of what is no character.
+		// Invalid UTF-8, and UTF-8 encodings of surrogates and byte order marks.
 		"\xff", "\"\xff\"", "{\"\xc0\x80" + secret + "\":1}", "\"\xed\xa0\x80\"", "\xef\xbb\xbf{}", "\xff\xfe{\x00}\x00",
-		// Deep: arrays, objects, open ones, Protobuf groups and messages in messages.
+		// Deep nesting: arrays, objects, unclosed arrays, Protobuf groups and nested messages.
 		nested("[", "", "]", deep), nested(`{"a":`, "1", "}", deep), nested("[", "", "", deep),
 		nested("\x0b", "", "\x0c", deep), nested("\x0b", "", "", deep), nested("\x0a", "", "", deep),
-		// Protobuf: field zero, varints without end, lengths beyond the end and beyond int.
+		// Protobuf: field zero, endless varints, lengths beyond the end and beyond int.
 		"\x00\x00", strings.Repeat("\xff", 64), "\x0a\xff\xff\xff\xff\x0f",
 		"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "\x0a\x20" + secret, "\x0f", "\x0c", "\x08",
 		// Long.
@@ -64,7 +64,7 @@ var (
 	text   = regexp.MustCompile(`"[^"]*"`)
 )
 
-// broken returns raw with pieces cut off, changed and put in, at up to so many places.
+// broken returns copies of raw that are truncated, changed or have text inserted, at up to places positions each.
 func broken(raw []byte) [][]byte {
 	const (
 		places = 64

@@ -26,18 +26,18 @@ type fact struct {
 
 func (s suite[T]) facts() []fact {
 	return []fact{
-		{"SampleComesBack", s.roundTrip},
+		{"SampleRoundTrips", s.roundTrip},
 		{"DecodedEncodesToItsBytes", s.reencode},
 		{"NilIsTombstone", s.tombstone},
 		{"GarbageIsValueOrPoison", s.garbage},
-		{"WrongTypeIsRefused", s.wrongType},
+		{"WrongTypeIsAnError", s.wrongType},
 		{"NothingIsModified", s.untouched},
 		{"ConcurrentUse", s.concurrent},
-		{"ErrorsQuoteNoPayload", s.secrecy},
+		{"ErrorsDoNotQuoteThePayload", s.secrecy},
 	}
 }
 
-// encodings are enough to see that a format writes a map in the order in which it ranges over it.
+// encodings is how often a sample is encoded. It is enough to detect a format that writes maps in random order.
 const encodings = 20
 
 func (s suite[T]) roundTrip(t require.TestingT) {
@@ -46,9 +46,9 @@ func (s suite[T]) roundTrip(t require.TestingT) {
 		require.NotNil(t, raw, "sample %d encodes to a tombstone", i)
 		d := s.decode(t, bytes.Clone(raw))
 		require.NoError(t, d.Err, "sample %d is poison", i)
-		require.True(t, equal(sample, d.Value), "sample %d came back as %#v", i, d.Value)
+		require.True(t, equal(sample, d.Value), "sample %d was decoded to %#v", i, d.Value)
 		for range encodings {
-			require.Equal(t, raw, s.encode(t, sample), "sample %d has other bytes another time", i)
+			require.Equal(t, raw, s.encode(t, sample), "sample %d is not encoded to the same bytes each time", i)
 		}
 	}
 }
@@ -69,19 +69,19 @@ func (s suite[T]) tombstone(t require.TestingT) {
 	d := s.decode(t, nil)
 	require.True(t, d.Tombstone(), "nil decodes to %#v", d)
 	require.Nil(t, s.encode(t, d), "a tombstone must encode to nil")
-	require.False(t, s.decode(t, []byte{}).Tombstone(), "zero length is no tombstone")
+	require.False(t, s.decode(t, []byte{}).Tombstone(), "a zero-length value must not be a tombstone")
 }
 
 func (s suite[T]) garbage(t require.TestingT) {
 	for _, raw := range s.garbled(t) {
 		d := s.decode(t, raw)
 		if d.Err == nil {
-			// It need not encode, but must not panic.
-			require.NotPanics(t, func() { _, _ = s.codec.Encode(d.Value) }, "encode what %.60q decodes to", raw)
+			// Encode may return an error for it, but must not panic.
+			require.NotPanics(t, func() { _, _ = s.codec.Encode(d.Value) }, "encode the value decoded from %.60q", raw)
 			continue
 		}
 		require.True(t, reflect.ValueOf(&d.Value).Elem().IsZero(), "poison has a value: %#v", d.Value)
-		require.NotEmpty(t, d.Err.Error(), "poison must say its cause")
+		require.NotEmpty(t, d.Err.Error(), "poison must have an error text")
 	}
 }
 
@@ -93,15 +93,15 @@ func (s suite[T]) wrongType(t require.TestingT) {
 		if _, ok := value.(T); ok {
 			continue // T is any
 		}
-		raw, err := s.refused(t, value)
+		raw, err := s.tryEncode(t, value)
 		require.Error(t, err, "encode of a %T", value)
 		require.Nil(t, raw, "encode of a %T", value)
 		require.NotContains(t, err.Error(), secret)
 	}
 }
 
-// refused encodes what may be refused, but must not panic.
-func (s suite[T]) refused(t require.TestingT, value any) (raw []byte, err error) {
+// tryEncode encodes a value for which Encode may return an error, but must not panic.
+func (s suite[T]) tryEncode(t require.TestingT, value any) (raw []byte, err error) {
 	require.NotPanics(t, func() { raw, err = s.codec.Encode(value) }, "encode of a %T", value)
 	return raw, err
 }
@@ -120,14 +120,14 @@ func (s suite[T]) untouched(t require.TestingT) {
 		require.Equal(t, kept, raw, "decode modified its input")
 	}
 	for i, sample := range s.samples {
-		require.True(t, equal(sample, first[i].Value), "a later call modified what sample %d decoded to", i)
+		require.True(t, equal(sample, first[i].Value), "a later call modified the decoded sample %d", i)
 		raw := s.encode(t, sample)
 		kept := bytes.Clone(raw)
 		scribble(raw)
-		again, err := s.refused(t, sample)
+		again, err := s.tryEncode(t, sample)
 		same := err == nil && bytes.Equal(kept, again)
-		scribble(raw) // back: where memory is shared, the caller's sample must not stay changed
-		require.True(t, same, "the bytes of sample %d share memory with it, or are others each time", i)
+		scribble(raw) // undo: if memory is shared, the caller's sample must not stay changed
+		require.True(t, same, "the encoded bytes of sample %d share memory with it, or differ each time", i)
 	}
 }
 
@@ -136,7 +136,7 @@ func (s suite[T]) copies(t require.TestingT) {
 		raw := s.encode(t, sample)
 		d := s.decode(t, raw)
 		scribble(raw)
-		require.True(t, equal(sample, d.Value), "what sample %d decoded to shares memory with its bytes", i)
+		require.True(t, equal(sample, d.Value), "the decoded sample %d shares memory with its bytes", i)
 	}
 }
 
@@ -144,10 +144,10 @@ func (s suite[T]) recovers(t require.TestingT) {
 	d := s.decode(t, []byte(secret))
 	require.Error(t, d.Err, "a panic must be poison")
 	require.NotContains(t, d.Err.Error(), secret, "the cause quotes the panic")
-	// A poison value passes without its format, a value does not.
+	// A poison value is encoded without calling the format, a value is not.
 	require.Equal(t, []byte(secret), s.encode(t, d))
 	var none T
-	raw, err := s.refused(t, codec.Decoded[T]{Value: none, Raw: []byte{}})
+	raw, err := s.tryEncode(t, codec.Decoded[T]{Value: none, Raw: []byte{}})
 	require.Error(t, err, "a panic must be an error")
 	require.NotContains(t, err.Error(), secret, "the error quotes the panic")
 	require.Nil(t, raw)
@@ -186,7 +186,7 @@ func (s suite[T]) both(sample T, encoded, garbage []byte) (err error) {
 		return err
 	}
 	if !bytes.Equal(raw, encoded) {
-		return fmt.Errorf("encoded to %.60q, alone to %.60q", raw, encoded)
+		return fmt.Errorf("encoded concurrently to %.60q, sequentially to %.60q", raw, encoded)
 	}
 	if _, err := s.codec.Decode(garbage); err != nil {
 		return err
@@ -205,14 +205,14 @@ func (s suite[T]) secrecy(t require.TestingT) {
 	for _, raw := range s.garbled(t) {
 		d := s.decode(t, raw)
 		if d.Err == nil {
-			_, d.Err = s.refused(t, d.Value)
+			_, d.Err = s.tryEncode(t, d.Value)
 		}
-		keepsSecret(t, d.Err)
+		requireNoSecret(t, d.Err)
 	}
 }
 
-// keepsSecret looks along the whole chain: some loggers print all of it.
-func keepsSecret(t require.TestingT, err error) {
+// requireNoSecret checks every error of the chain, because some loggers print all of them.
+func requireNoSecret(t require.TestingT, err error) {
 	if err == nil {
 		return
 	}
@@ -221,10 +221,10 @@ func keepsSecret(t require.TestingT, err error) {
 	require.NotContains(t, text, secretNumber, "the cause quotes the payload")
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range many.Unwrap() {
-			keepsSecret(t, one)
+			requireNoSecret(t, one)
 		}
 	}
-	keepsSecret(t, errors.Unwrap(err))
+	requireNoSecret(t, errors.Unwrap(err))
 }
 
 func (s suite[T]) encode(t require.TestingT, value any) (raw []byte) {
@@ -234,7 +234,7 @@ func (s suite[T]) encode(t require.TestingT, value any) (raw []byte) {
 	return raw
 }
 
-// decode holds what every decoding must hold.
+// decode decodes raw and checks what must hold for every result of Decode.
 func (s suite[T]) decode(t require.TestingT, raw []byte) codec.Decoded[T] {
 	var value any
 	var err error
@@ -242,7 +242,7 @@ func (s suite[T]) decode(t require.TestingT, raw []byte) codec.Decoded[T] {
 	require.NoError(t, err, "decode %.60q", raw)
 	require.IsType(t, codec.Decoded[T]{}, value)
 	d := value.(codec.Decoded[T])
-	require.Equal(t, raw, d.Raw, "the raw bytes must come along")
+	require.Equal(t, raw, d.Raw, "Decoded.Raw must be the raw bytes")
 	return d
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// This file stands between the tester's consumer group and Goka. The tester hands over whatever lies in its queues, in
-// no order between topics, each record once, and waits for its mark. We take the records at once and mark them; the
-// driver then hands them to Goka one by one, and as often as it likes.
+// This file wraps the consumer group of Goka's tester. The tester delivers each record once, in no order between topics,
+// and waits until it is marked. The wrappers mark the records immediately and queue them; the driver then delivers them to
+// Goka one at a time, in order, and again for a redelivery.
 
 type consumerGroup struct {
 	sarama.ConsumerGroup
@@ -38,7 +38,7 @@ func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, c sarama.Cons
 	r := h.runner
 	r.pumps.Go(func() {
 		for m := range c.Messages() {
-			r.driver.arrived(r, m.Topic, m.Offset)
+			r.driver.received(r, m.Topic, m.Offset)
 			s.MarkMessage(m, "")
 		}
 	})
@@ -46,7 +46,7 @@ func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, c sarama.Cons
 	return h.ConsumerGroupHandler.ConsumeClaim(&session{s, r}, &claim{c, r.claims[c.Topic()]})
 }
 
-// session is what Goka sees of the tester's, which panics where it is asked for more than marks.
+// session wraps the tester's session, which panics in every method except those that mark records.
 type session struct {
 	sarama.ConsumerGroupSession
 	runner *runner
@@ -55,7 +55,7 @@ type session struct {
 func (s *session) MemberID() string { return "processortest" }
 func (s *session) Commit()          {}
 
-// MarkOffset is called when a callback has returned and its emits are acknowledged; offset is the next one to read.
+// MarkOffset is called when a callback has returned and its emits are acknowledged. offset is that of the next record.
 func (s *session) MarkOffset(topic string, _ int32, offset int64, _ string) {
 	s.runner.marked(topic, offset-1)
 }
@@ -64,7 +64,7 @@ func (s *session) MarkMessage(m *sarama.ConsumerMessage, _ string) {
 	s.runner.marked(m.Topic, m.Offset)
 }
 
-// claim is what Goka reads a topic from. Its channel is never closed: Goka stops by the session's context.
+// claim is the claim from which Goka reads a topic. Its channel is never closed: Goka stops when the session's context ends.
 type claim struct {
 	sarama.ConsumerGroupClaim
 	messages <-chan *sarama.ConsumerMessage
@@ -72,7 +72,7 @@ type claim struct {
 
 func (c *claim) Messages() <-chan *sarama.ConsumerMessage { return c.messages }
 
-// consumer reads joined and looked-up tables. A graph is started when it follows all of them.
+// consumer reads joined and looked-up tables. A graph has started when all of them are being read.
 type consumer struct {
 	sarama.Consumer
 	runner *runner

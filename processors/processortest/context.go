@@ -12,7 +12,7 @@ import (
 // gokaContext lets a struct embed goka.Context, which has a method of the interface's own name.
 type gokaContext = goka.Context
 
-// runtimeContext is what callbacks get: Goka's context, with the driver's clock.
+// runtimeContext is the context of callbacks: Goka's context with the driver's clock.
 type runtimeContext struct {
 	gokaContext
 	runner *runner
@@ -24,7 +24,7 @@ var _ runtimeapi.Runtime = (*runtimeContext)(nil)
 
 func (c *runtimeContext) Now() time.Time { return c.runner.driver.Now() }
 
-// Owns is true: there is one partition.
+// Owns always returns true, because there is only one partition.
 func (c *runtimeContext) Owns(string) bool { return true }
 
 func (c *runtimeContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
@@ -42,7 +42,7 @@ func (c *runtimeContext) Part(n uint32) ([]byte, error) {
 	return c.runner.rows.Storage.Get(runtimeapi.PartKey(c.Key(), n))
 }
 
-// SetPart writes to the table at once: there is no crash here that could part it from its row.
+// SetPart writes to the table immediately: the harness has no crashes between the writes of a part and its row.
 func (c *runtimeContext) SetPart(n uint32, value []byte) {
 	err, key := errNoTable, runtimeapi.PartKey(c.Key(), n)
 	switch {
@@ -57,7 +57,7 @@ func (c *runtimeContext) SetPart(n uint32, value []byte) {
 	}
 }
 
-// Fail never returns, as under the runtime. Goka's does while it shuts down.
+// Fail never returns, as in production. Goka's Fail returns while Goka shuts down.
 func (c *runtimeContext) Fail(err error) {
 	c.gokaContext.Fail(err)
 	panic(err)

@@ -9,25 +9,26 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// delivery is one record on its way to one graph.
+// delivery is one record that is queued for one graph.
 type delivery struct {
 	to     *runner
 	record *record
-	done   chan struct{} // closed by the mark
+	marked chan struct{} // closed when Goka marks the record
 }
 
-// arrived takes note of a record that the tester handed to a graph.
-func (d *Driver) arrived(to *runner, topic string, offset int64) {
+// received queues a record that the tester delivered to a graph.
+func (d *Driver) received(to *runner, topic string, offset int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.enqueue(to, d.logs[topic].records[offset])
 }
 
 func (d *Driver) enqueue(to *runner, r *record) {
-	d.pending = append(d.pending, delivery{to: to, record: r, done: make(chan struct{})})
+	d.pending = append(d.pending, delivery{to: to, record: r, marked: make(chan struct{})})
 }
 
-// next takes the record that was written first, and of its readers the first one given to New.
+// next removes and returns the pending delivery whose record was written first. Among the readers of a record it chooses
+// the first one in the order of New.
 func (d *Driver) next() (delivery, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +53,7 @@ func (d *Driver) before(a, b delivery) bool {
 	return slices.Index(d.runners, a.to) < slices.Index(d.runners, b.to)
 }
 
-// settle works until no graph has a record left.
+// settle delivers records until none is pending.
 func (d *Driver) settle() error {
 	for {
 		if err := d.collect(); err != nil {
@@ -68,12 +69,12 @@ func (d *Driver) settle() error {
 	}
 }
 
-// collect makes the tester hand over what is in its queues; joined and looked-up tables catch up by it. The tester
-// hangs or panics where a processor is gone.
+// collect makes the tester deliver its queued records, which also updates joined and looked-up tables. The tester blocks
+// or panics if a processor has stopped.
 func (d *Driver) collect() error {
 	select {
-	case <-d.dead:
-		return fmt.Errorf("processortest: %w", d.death)
+	case <-d.stopped:
+		return fmt.Errorf("processortest: %w", d.stopCause)
 	default:
 	}
 	idle, panicked := make(chan struct{}), make(chan any, 1)
@@ -97,42 +98,42 @@ func (d *Driver) collect() error {
 	}
 }
 
-// deliver hands a record to Goka and returns when it is done with.
+// deliver passes a record to Goka and waits until Goka marks it.
 func (d *Driver) deliver(v delivery) error {
 	r := v.record
 	what := fmt.Sprintf("while group %s handled %s offset %d", v.to.graph.Group(), r.topic, r.offset)
 	m := &sarama.ConsumerMessage{
 		Topic: r.topic, Offset: r.offset, Key: []byte(r.key), Value: r.value, Timestamp: r.at,
-		Headers: r.delivered().ToSaramaPtr(),
+		Headers: r.callbackHeaders().ToSaramaPtr(),
 	}
 	if r.nullKey {
 		m.Key = nil
 	}
-	v.to.work(&v)
-	limit := time.NewTimer(d.patience)
+	v.to.setCurrent(&v)
+	limit := time.NewTimer(d.stepTimeout)
 	defer limit.Stop()
 	select {
 	case v.to.claims[r.topic] <- m:
-		return d.wait(v.done, what)
-	case <-d.dead:
-		return fmt.Errorf("processortest: %s: %w", what, d.death)
+		return d.wait(v.marked, what)
+	case <-d.stopped:
+		return fmt.Errorf("processortest: %s: %w", what, d.stopCause)
 	case <-limit.C:
 		return fmt.Errorf("processortest: %s: %w", what, errBlocked)
 	}
 }
 
-func (r *runner) work(v *delivery) {
+func (r *runner) setCurrent(v *delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.handed = v
+	r.current = v
 }
 
-// marked is Goka's word that a record is done with.
+// marked is called when Goka marks a record as processed.
 func (r *runner) marked(topic string, offset int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if v := r.handed; v != nil && v.record.topic == topic && v.record.offset == offset {
-		r.handed = nil
-		close(v.done)
+	if v := r.current; v != nil && v.record.topic == topic && v.record.offset == offset {
+		r.current = nil
+		close(v.marked)
 	}
 }

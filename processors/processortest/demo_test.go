@@ -14,14 +14,14 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// This file is the topology under test: additions are counted by key, a count that rests for ten seconds is closed by
-// its deadline, and a second group turns counts into lines.
+// This file is the topology under test. The group tally sums additions by key; a deadline closes a count that has not
+// changed for ten seconds. The group journal turns counts into text lines.
 
 type (
 	addition struct {
 		By   int    `json:"by"`
-		Loop string `json:"loop,omitzero"` // a key to hand the addition on to
-		Then string `json:"then,omitzero"` // what goes wrong
+		Loop string `json:"loop,omitzero"` // a key to send the addition to through the loop topic
+		Then string `json:"then,omitzero"` // "fail" or "panic"
 	}
 	count struct {
 		N         int    `json:"n"`
@@ -30,7 +30,7 @@ type (
 	}
 	row struct {
 		N      int      `json:"n"`
-		Seen   []string `json:"seen"` // causes that were counted
+		Seen   []string `json:"seen"` // IDs of the additions that were counted
 		RestMS int64    `json:"rest_ms"`
 	}
 )
@@ -47,10 +47,10 @@ var (
 	counts    = topics.New(topics.Spec{Name: "counts"}, codec.JSON[count]())
 	lines     = topics.New(topics.Spec{Name: "lines"}, codec.String())
 
-	errAsked = errors.New("asked to fail")
+	errRequested = errors.New("requested failure")
 )
 
-// rowCodec is a table codec whose rows carry a deadline.
+// rowCodec is a table codec whose rows have a deadline.
 type rowCodec struct{ codec.Codec[row] }
 
 func newRowCodec() rowCodec { return rowCodec{codec.JSON[row]()} }
@@ -96,9 +96,9 @@ func add(ctx goka.Context, msg any) {
 		ctx.Loopback(in.Value.Loop, addition{By: in.Value.By}, id(ctx, "%s/%d", ctx.Topic(), ctx.Offset()))
 		return
 	case in.Value.Then == "fail":
-		ctx.Fail(errAsked)
+		ctx.Fail(errRequested)
 	case in.Value.Then == "panic":
-		panic("asked to panic")
+		panic("requested panic")
 	}
 	cause := string(ctx.Headers()[topics.HeaderID])
 	if cause == "" {
@@ -114,7 +114,7 @@ func add(ctx goka.Context, msg any) {
 	ctx.SetValue(r)
 }
 
-// journalGraph keeps nothing, so its outputs repeat with its inputs.
+// journalGraph has no table, so it repeats its outputs when its inputs are redelivered.
 func journalGraph() *goka.GroupGraph {
 	return goka.DefineGroup(journal,
 		goka.Input(counts.Stream(), counts.Codec(), func(ctx goka.Context, msg any) {

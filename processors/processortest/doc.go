@@ -1,34 +1,34 @@
-// Package processortest runs topologies in a test, without a broker: pipe records in, read records out, move the
-// clock.
+// Package processortest runs topologies in a test without a broker. The test writes input records, reads output records
+// and advances the clock.
 //
-// New starts every graph it is given over github.com/lovoo/goka/tester. In and Out are typed ends of topics, InRaw and
-// OutRaw the same in bytes, Table reads and seeds the rows of a group table. Advance moves the clock and fires the
-// timers that come due; Replay delivers every record once more, as a crash does, and says what changed; Golden
-// compares what came out with a file. Outputs that nobody read fail the test when it ends, so a record that should not
-// have been written, a dead letter above all, is noticed by every test.
+// New starts the given graphs on github.com/lovoo/goka/tester. In writes and Out reads typed records of a topic, InRaw and
+// OutRaw do the same with bytes. Table reads and seeds the rows of a group table. Advance moves the clock and fires the
+// deadlines that become due. Replay delivers every record again, as after a crash, and reports what changed. Golden
+// compares the outputs with a file. Outputs that the test did not read fail the test when it ends, so every test detects
+// an unexpected record, such as a dead letter.
 //
-// # What is the same each time
+// # Determinism
 //
-// One record is processed at a time, to its end: Pipe returns once every graph is idle. Among records that wait, the
-// one that was written first comes first, whatever its topic; where several graphs read a topic, they get a record in
-// the order in which New was given the graphs. Joined and looked-up tables have caught up before each record. The time
-// is what New and Advance say. So the same test gives the same outputs in the same order.
+// Records are processed one at a time: Pipe returns when every graph is idle. Pending records are processed in the order
+// in which they were written, whatever their topics. If several graphs read a topic, they get a record in the order of
+// the arguments of New. Joined and looked-up tables are up to date before each record. The time is set only by New and
+// Advance. So a test has the same outputs in the same order each time.
 //
-// A graph whose callback fails or panics stops; the test then fails with its error. (Under the runtime of package
-// processors the unit would restart, and meet the same record again.)
+// A graph whose callback fails or panics stops, and the test fails with its error. (In production, the unit restarts and
+// the record is redelivered.)
 //
-// # What only a real broker can show
+// # Differences from a real broker
 //
-// There is one partition: every key is owned, nothing is misrouted by a foreign partitioner, co-partitioning is not
-// checked, and nothing runs in parallel. Records of different topics come in the order in which they were written,
-// which is one of the many orders a broker may choose.
+// There is one partition: every key is owned, no record is in a wrong partition, co-partitioning is not checked, and
+// nothing runs in parallel. Records of different topics are processed in the order in which they were written, which is
+// only one of the orders that are possible on a broker.
 //
 // The broker accepts everything: emits are acknowledged before they return, no record is too large, no topic is
 // missing, no acknowledgement is lost, and nothing is fenced. There are no rebalances, no recovery from the changelog,
 // no offset resets, no commits, no cuts, no restarts and no lag. Retention and compaction delete nothing.
 //
-// Storage is memory, keyed by topic alone: a graph that joins or looks up the table of another graph in the same
-// driver reads that graph's storage itself, so it never sees it late. Timers fire at their due time exactly, not
-// within a tick of it. What the runtime adds around Goka (order of changelog and outputs, drains, supervision, health)
-// is not here; test it on the embedded broker.
+// Tables are in memory and keyed by topic: a graph that joins or looks up the table of another graph of the same driver
+// reads that graph's storage directly, so it never reads stale rows. Deadlines fire exactly when they are due, not up to
+// a tick later. The harness does not have what the runtime adds to Goka (the order of changelog and outputs, drains,
+// supervision, health); test that on the embedded broker.
 package processortest

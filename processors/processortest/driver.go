@@ -12,8 +12,9 @@ import (
 	"github.com/lovoo/goka/tester"
 )
 
-// patience is how long one step may take before the test fails: a callback that blocks would hang it otherwise.
-const patience = 30 * time.Second
+// stepTimeout is how long one step may take. A step that takes longer fails the test, so that a callback that blocks does
+// not hang it.
+const stepTimeout = 30 * time.Second
 
 var (
 	errGraph   = errors.New("processortest: graph cannot run here")
@@ -22,7 +23,8 @@ var (
 	errBlocked = errors.New("blocked for too long")
 )
 
-// TB is what the harness needs of a test: testing.TB, or another framework's test. Fatalf and Fatal must not return.
+// TB is the part of testing.TB that the harness uses. Other test frameworks can implement it. Fatalf and Fatal must not
+// return.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -33,36 +35,36 @@ type TB interface {
 	Failed() bool
 }
 
-// Driver runs graphs and holds everything they read and wrote. It is made by New and used by one goroutine, the test's.
-// What goes wrong fails the test at once, by TB.Fatalf.
+// Driver runs graphs and keeps all records that they read and wrote. New creates it. Only the test's goroutine may use it.
+// Errors fail the test immediately with TB.Fatalf.
 type Driver struct {
-	tb       TB
-	broker   *tester.Tester
-	producer goka.Producer
-	runners  []*runner
-	patience time.Duration
+	tb          TB
+	broker      *tester.Tester
+	producer    goka.Producer
+	runners     []*runner
+	stepTimeout time.Duration
 
-	running sync.WaitGroup
-	stop    context.CancelFunc
-	dead    chan struct{} // closed with the first processor that stops
-	died    sync.Once
-	death   error
+	running   sync.WaitGroup
+	stop      context.CancelFunc
+	stopped   chan struct{} // closed when the first processor stops by itself
+	stopOnce  sync.Once
+	stopCause error // set before stopped is closed
 
-	mu      sync.Mutex // guards what callbacks touch as well
+	mu      sync.Mutex // guards the fields that callbacks use too
 	now     time.Time
 	seq     int64
 	logs    map[string]*topicLog
 	pending []delivery
 }
 
-// New starts the graphs at the given time and returns when all of them read their inputs. When the test ends they are
-// stopped, and outputs that nobody read fail it. At least one graph is needed, of different groups.
+// New starts the graphs with the clock at start and returns when all of them read their inputs. When the test ends, New's
+// cleanup stops them and fails the test if it has unread outputs. New needs at least one graph; the groups must differ.
 func New(tb TB, start time.Time, graphs ...*goka.GroupGraph) *Driver {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Driver{
-		tb: tb, broker: tester.New(tb), patience: patience, now: start,
-		stop: cancel, dead: make(chan struct{}), logs: make(map[string]*topicLog),
+		tb: tb, broker: tester.New(tb), stepTimeout: stepTimeout, now: start,
+		stop: cancel, stopped: make(chan struct{}), logs: make(map[string]*topicLog),
 	}
 	tb.Cleanup(d.close)
 	if err := d.start(ctx, graphs); err != nil {
@@ -71,15 +73,15 @@ func New(tb TB, start time.Time, graphs ...*goka.GroupGraph) *Driver {
 	return d
 }
 
-// Now is the time on the driver's clock.
+// Now returns the time of the driver's clock.
 func (d *Driver) Now() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.now
 }
 
-// Unread names the topics with outputs that were not read, sorted. Topics that a graph of this driver reads are left
-// out: their records have a reader.
+// Unread returns the names of the topics with outputs that the test did not read, sorted. It omits topics that a graph of
+// this driver reads.
 func (d *Driver) Unread() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,23 +117,23 @@ func (d *Driver) start(ctx context.Context, graphs []*goka.GroupGraph) error {
 		d.running.Go(func() { r.run(ctx) })
 	}
 	for _, r := range d.runners {
-		if err := d.wait(r.up.Done(), "start of group "+string(r.graph.Group())); err != nil {
+		if err := d.wait(r.started.Done(), "start of group "+string(r.graph.Group())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// close ends the test: processors first, so that nothing runs on after it.
+// close stops the processors, so that none runs after the test, and reports unread outputs.
 func (d *Driver) close() {
 	d.tb.Helper()
 	d.stop()
-	stopped := make(chan struct{})
-	go func() { d.running.Wait(); close(stopped) }()
-	limit := time.NewTimer(d.patience)
+	ended := make(chan struct{})
+	go func() { d.running.Wait(); close(ended) }()
+	limit := time.NewTimer(d.stepTimeout)
 	defer limit.Stop()
 	select {
-	case <-stopped:
+	case <-ended:
 	case <-limit.C:
 		d.tb.Errorf("processortest: stop: %v", errBlocked)
 	}
@@ -139,28 +141,28 @@ func (d *Driver) close() {
 		return
 	}
 	for _, topic := range d.Unread() {
-		d.tb.Errorf("processortest: topic %s has %d outputs that nobody read", topic, len(d.log(topic).unread()))
+		d.tb.Errorf("processortest: topic %s has %d outputs that the test did not read", topic, len(d.log(topic).unread()))
 	}
 }
 
-// die remembers the first processor that stopped.
-func (d *Driver) die(err error) {
-	d.died.Do(func() {
-		d.death = err
-		close(d.dead)
+// processorStopped records the first processor that stops by itself, and why.
+func (d *Driver) processorStopped(err error) {
+	d.stopOnce.Do(func() {
+		d.stopCause = err
+		close(d.stopped)
 	})
 }
 
-// wait blocks until done is closed. It ends early, with an error that says what was waited for, when a processor stops
-// or nothing happens for too long.
+// wait blocks until done is closed. It returns an error that contains what if a processor stops first or the step times
+// out.
 func (d *Driver) wait(done <-chan struct{}, what string) error {
-	limit := time.NewTimer(d.patience)
+	limit := time.NewTimer(d.stepTimeout)
 	defer limit.Stop()
 	select {
 	case <-done:
 		return nil
-	case <-d.dead:
-		return fmt.Errorf("processortest: %s: %w", what, d.death)
+	case <-d.stopped:
+		return fmt.Errorf("processortest: %s: %w", what, d.stopCause)
 	case <-limit.C:
 		return fmt.Errorf("processortest: %s: %w", what, errBlocked)
 	}
@@ -180,7 +182,7 @@ func (d *Driver) runner(group goka.Group) *runner {
 	return nil
 }
 
-// readers are the graphs that have a topic as an input, in the order of New.
+// readers returns the graphs that have the topic as an input, in the order of New.
 func (d *Driver) readers(topic string) []*runner {
 	var readers []*runner
 	for _, r := range d.runners {
@@ -191,7 +193,7 @@ func (d *Driver) readers(topic string) []*runner {
 	return readers
 }
 
-// log is the log of a topic, made where there is none.
+// log returns the log of a topic. It creates the log if there is none.
 func (d *Driver) log(topic string) *topicLog {
 	l, ok := d.logs[topic]
 	if !ok {

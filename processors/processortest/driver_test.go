@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestTypedRecordsGoInAndOut(t *testing.T) {
+func TestTypedRecordsAreConsumedAndEmitted(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph())
 	in, out := processortest.In(d, additions), processortest.Out(d, counts)
 
@@ -49,7 +49,7 @@ func TestRedeliveryAtTheSameOffsetChangesNothing(t *testing.T) {
 	require.Equal(t, 4, out.Next().Value.N, "equal bytes at another offset are another record")
 }
 
-func TestPoisonIsDeadLetteredAndStopsNothing(t *testing.T) {
+func TestPoisonIsDeadLetteredAndProcessingContinues(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph())
 	in, dead := processortest.In(d, additions), processortest.OutRaw(d, letters)
 
@@ -95,7 +95,7 @@ func TestTablesAreReadAndSeeded(t *testing.T) {
 	require.Equal(t, 42, processortest.Out(d, counts).Next().Value.N)
 }
 
-func TestLoopedRecordsComeBackUnderTheirKey(t *testing.T) {
+func TestLoopedRecordIsConsumedUnderItsNewKey(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph())
 	processortest.In(d, additions).Pipe("a", addition{By: 2, Loop: "b"})
 	got := processortest.Out(d, counts).Next()
@@ -103,7 +103,7 @@ func TestLoopedRecordsComeBackUnderTheirKey(t *testing.T) {
 	require.Equal(t, 2, got.Value.N)
 }
 
-func TestGraphsFeedEachOther(t *testing.T) {
+func TestOutputOfOneGraphIsInputOfAnother(t *testing.T) {
 	d := processortest.New(t, start, journalGraph(), tallyGraph())
 	in, out := processortest.In(d, additions), processortest.Out(d, lines)
 	in.Pipe("a", addition{By: 1})
@@ -115,11 +115,11 @@ func TestGraphsFeedEachOther(t *testing.T) {
 		got = append(got, r.Value)
 	}
 	require.Equal(t, []string{"a has 1", "b has 2", "a has 1 for good", "b has 2 for good"}, got)
-	require.Equal(t, 4, processortest.Out(d, counts).Len(), "records between graphs can be read too")
-	require.Empty(t, d.Unread(), "but need not be")
+	require.Equal(t, 4, processortest.Out(d, counts).Len(), "the test can also read records between graphs")
+	require.Empty(t, d.Unread(), "but it need not read them")
 }
 
-func TestNullKeyIsNotTheEmptyKey(t *testing.T) {
+func TestNullKeyDiffersFromTheEmptyKey(t *testing.T) {
 	seen := map[bool]int{}
 	graph := goka.DefineGroup("keys",
 		goka.Input("keyed", codec.String(), func(ctx goka.Context, _ any) {
@@ -142,7 +142,7 @@ func TestNullKeyIsNotTheEmptyKey(t *testing.T) {
 	require.Empty(t, empty.Headers)
 }
 
-func TestCallbacksSeeTheDriversTime(t *testing.T) {
+func TestCallbacksSeeTheTimeOfTheDriver(t *testing.T) {
 	type seen struct{ now, at time.Time }
 	var got []seen
 	graph := goka.DefineGroup("clock",
@@ -200,7 +200,7 @@ func TestTwoReadersMayHaveDifferentCodecs(t *testing.T) {
 	require.Equal(t, []byte("x"), raw)
 }
 
-func TestRecordsAreHandledInTheOrderOfWriting(t *testing.T) {
+func TestRecordsAreHandledInTheOrderTheyWereWritten(t *testing.T) {
 	var got []string
 	note := func(ctx goka.Context, msg any) {
 		got = append(got, string(ctx.Topic())+" "+msg.(codec.Decoded[string]).Value)
@@ -219,7 +219,7 @@ func TestRecordsAreHandledInTheOrderOfWriting(t *testing.T) {
 	require.Equal(t, []string{"z from fan", "a from fan", "m from fan", "z from fan", "a from fan"}, got)
 }
 
-func TestWrongUseIsNamed(t *testing.T) {
+func TestInvalidUseFailsTheTestWithAReason(t *testing.T) {
 	nowhere := topics.New(topics.Spec{Name: "nowhere"}, codec.String())
 	strict := topics.New(topics.Spec{Name: "additions"}, codec.Of[int](refusing{}))
 	for what, misuse := range map[string]struct {
@@ -266,12 +266,12 @@ func TestWrongUseIsNamed(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			tb := runFake(func(tb processortest.TB) { misuse.do(tb, processortest.New(tb, start, tallyGraph())) })
-			require.Contains(t, tb.complaints(), misuse.says)
+			require.Contains(t, tb.errorText(), misuse.says)
 		})
 	}
 }
 
-// refusing is a format that refuses everything.
+// refusing is a format that returns an error for every value.
 type refusing struct{}
 
 var errRefused = errors.New("refused")

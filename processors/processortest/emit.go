@@ -8,7 +8,7 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// producer is what Goka emits to. Every record goes into the driver's log and the tester's queue.
+// producer is the producer of Goka. It appends every record to the driver's log and the tester's queue.
 type producer struct{ runner *runner }
 
 func (p *producer) Emit(topic, key string, value []byte) *goka.Promise {
@@ -36,7 +36,7 @@ func (r *runner) writes(topic string) bool {
 	return slices.Contains(r.graph.OutputStreams().Topics(), topic)
 }
 
-// append puts a record at the end of its topic.
+// append appends a record to its topic.
 func (d *Driver) append(r *record) *goka.Promise {
 	l := d.log(r.topic)
 	promise := d.producer.EmitWithHeaders(r.topic, r.key, r.value, r.headers)
@@ -47,9 +47,9 @@ func (d *Driver) append(r *record) *goka.Promise {
 	return promise
 }
 
-// pipe writes a record from outside and works until nothing is left to do.
+// pipe writes a record to an input topic and delivers records until none is pending.
 func (d *Driver) pipe(r *record) error {
-	if !d.knows(r.topic) {
+	if !d.isRead(r.topic) {
 		return fmt.Errorf("processortest: no graph reads topic %s", r.topic)
 	}
 	d.mu.Lock()
@@ -58,8 +58,8 @@ func (d *Driver) pipe(r *record) error {
 	return d.settle()
 }
 
-// again hands a record of the log to its readers once more.
-func (d *Driver) again(topic string, offset int64) error {
+// redeliver delivers a record of the log to its readers again.
+func (d *Driver) redeliver(topic string, offset int64) error {
 	d.mu.Lock()
 	l := d.log(topic)
 	if offset < 0 || offset >= int64(len(l.records)) {
@@ -73,8 +73,8 @@ func (d *Driver) again(topic string, offset int64) error {
 	return d.settle()
 }
 
-// knows reports whether any graph reads a topic, as an input or as a table.
-func (d *Driver) knows(topic string) bool {
+// isRead reports whether any graph reads a topic, as an input or as a table.
+func (d *Driver) isRead(topic string) bool {
 	return slices.ContainsFunc(d.runners, func(r *runner) bool {
 		_, input := r.claims[topic]
 		return input || r.tables[topic]

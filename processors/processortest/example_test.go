@@ -40,29 +40,29 @@ func floorGraph() *goka.GroupGraph {
 	return goka.DefineGroup("floors", append(edges, goka.Persist(floors), goka.Output(grants.Stream(), grants.Codec()))...)
 }
 
-// floorIsGrantedOnce is what stands in a test function; its t is a *testing.T.
+// floorIsGrantedOnce is the body of a test function, whose t would be a *testing.T.
 func floorIsGrantedOnce(t processortest.TB) {
 	d := processortest.New(t, time.Unix(0, 0), floorGraph())
 	in, out := processortest.In(d, asks), processortest.Out(d, grants)
 
 	in.Pipe("conv-1", ask{Agent: "ann"})
 	in.Pipe("conv-1", ask{Agent: "bob"})
-	in.PipeRaw("conv-1", []byte("{not json")) // is dead-lettered and stops nothing
+	in.PipeRaw("conv-1", []byte("{not json")) // is dead-lettered; processing continues
 
 	for _, r := range out.Drain() {
 		fmt.Println("granted to", r.Value.Agent, "by", r.ID())
 	}
 	holder, _ := processortest.Table(d, "floors", floors).Get("conv-1")
 	fmt.Println("held by", holder.Holder)
-	fmt.Println("after everything once more:", d.Replay())
+	fmt.Println("replay:", d.Replay())
 }
 
 func Example() {
 	tb := runFake(floorIsGrantedOnce)
-	fmt.Println("the test says:", tb.complaints())
+	fmt.Println("test errors:", tb.errorText())
 	// Output:
 	// granted to ann by conv-1/ann
 	// held by ann
-	// after everything once more: <nil>
-	// the test says: processortest: topic floors-dlq has 1 outputs that nobody read
+	// replay: <nil>
+	// test errors: processortest: topic floors-dlq has 1 outputs that the test did not read
 }

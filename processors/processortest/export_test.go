@@ -2,10 +2,10 @@ package processortest
 
 import "time"
 
-// SetPatience makes a blocked step fail sooner.
-func (d *Driver) SetPatience(limit time.Duration) { d.patience = limit }
+// SetStepTimeout makes a blocked step fail sooner.
+func (d *Driver) SetStepTimeout(limit time.Duration) { d.stepTimeout = limit }
 
-// SetUpdate does what the flag does and returns what undoes it.
+// SetUpdate sets the flag -processortest.update and returns a function that restores it.
 func SetUpdate(on bool) (undo func()) {
 	was := *update
 	*update = on

@@ -16,11 +16,11 @@ func TestFailingCallbackFailsTheTestWithItsError(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph(), journalGraph())
 		processortest.In(d, additions).Pipe("a", addition{Then: "fail"})
-		tb.Errorf("went on")
+		tb.Errorf("continued")
 	})
-	require.Contains(t, tb.complaints(), "while group tally handled additions offset 0: processor stopped: group tally")
-	require.Contains(t, tb.complaints(), errAsked.Error())
-	require.NotContains(t, tb.complaints(), "went on")
+	require.Contains(t, tb.errorText(), "while group tally handled additions offset 0: processor stopped: group tally")
+	require.Contains(t, tb.errorText(), errRequested.Error())
+	require.NotContains(t, tb.errorText(), "continued")
 }
 
 func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
@@ -28,10 +28,10 @@ func TestPanickingCallbackFailsTheTestWithItsPanic(t *testing.T) {
 		d := processortest.New(tb, start, tallyGraph())
 		processortest.In(d, additions).Pipe("a", addition{Then: "panic"})
 	})
-	require.Contains(t, tb.complaints(), "asked to panic")
+	require.Contains(t, tb.errorText(), "requested panic")
 }
 
-func TestDeadProcessorIsNoticedByEveryLaterStep(t *testing.T) {
+func TestStepsAfterAProcessorFailureFailTheTest(t *testing.T) {
 	tb := &fakeTB{}
 	var d *processortest.Driver
 	tb.goexit(func() {
@@ -46,24 +46,24 @@ func TestDeadProcessorIsNoticedByEveryLaterStep(t *testing.T) {
 		func() { d.Advance(time.Minute) },
 		func() { _ = d.Replay() },
 	} {
-		tb.said = nil
+		tb.messages = nil
 		tb.goexit(step)
-		require.Contains(t, tb.complaints(), errAsked.Error())
+		require.Contains(t, tb.errorText(), errRequested.Error())
 	}
 	tb.goexit(tb.cleanups[0])
 }
 
-func TestBlockedCallbackIsNamed(t *testing.T) {
+func TestBlockedCallbackFailsTheTestWithItsName(t *testing.T) {
 	release := make(chan struct{})
 	graph := goka.DefineGroup("stuck",
 		goka.Input("work", codec.String(), func(goka.Context, any) { <-release }))
 	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, graph)
 		tb.Cleanup(func() { close(release) })
-		d.SetPatience(20 * time.Millisecond)
+		d.SetStepTimeout(20 * time.Millisecond)
 		processortest.InRaw(d, "work").Pipe("a", []byte("x"))
 	})
-	require.Contains(t, tb.complaints(), "while group stuck handled work offset 0: blocked for too long")
+	require.Contains(t, tb.errorText(), "while group stuck handled work offset 0: blocked for too long")
 }
 
 func TestUnreadOutputsFailTheTest(t *testing.T) {
@@ -75,27 +75,27 @@ func TestUnreadOutputsFailTheTest(t *testing.T) {
 		in.PipeRaw("a", []byte("?"))
 		require.Equal(t, []string{"counts", letters}, d.Unread())
 	})
-	require.Contains(t, tb.complaints(), "topic counts has 1 outputs that nobody read")
-	require.Contains(t, tb.complaints(), "topic tally-dlq has 2 outputs that nobody read")
+	require.Contains(t, tb.errorText(), "topic counts has 1 outputs that the test did not read")
+	require.Contains(t, tb.errorText(), "topic tally-dlq has 2 outputs that the test did not read")
 }
 
-func TestUnreadOutputsAreNoNewsInAFailedTest(t *testing.T) {
+func TestUnreadOutputsAreNotReportedInAFailedTest(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
 		d := processortest.New(tb, start, tallyGraph())
 		processortest.In(d, additions).Pipe("a", addition{By: 1})
 		tb.Errorf("something else")
 	})
-	require.Equal(t, "something else", tb.complaints())
+	require.Equal(t, "something else", tb.errorText())
 }
 
-func TestHandlersOfTypedEdgesFailAndPanicAsUnderTheRuntime(t *testing.T) {
+func TestTypedHandlersFailAndPanicAsInProduction(t *testing.T) {
 	graph := func() *goka.GroupGraph {
 		return goka.DefineGroup("typed", processors.Edges("typed",
 			processors.Input(additions, func(_ *processors.Context, in codec.Decoded[addition]) error {
 				if in.Value.Then == "fail" {
-					return errAsked
+					return errRequested
 				}
-				panic("asked to panic")
+				panic("requested panic")
 			}))...)
 	}
 	d := processortest.New(t, start, graph())
@@ -105,7 +105,7 @@ func TestHandlersOfTypedEdgesFailAndPanicAsUnderTheRuntime(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
 		processortest.In(processortest.New(tb, start, graph()), additions).Pipe("a", addition{Then: "fail"})
 	})
-	require.Contains(t, tb.complaints(), errAsked.Error())
+	require.Contains(t, tb.errorText(), errRequested.Error())
 }
 
 func BenchmarkPipe(b *testing.B) {

@@ -9,16 +9,16 @@ import (
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
-// fakeTB is a test whose failure is what we test.
+// fakeTB is a TB for tests that must fail.
 type fakeTB struct {
 	mu       sync.Mutex
-	said     []string
+	messages []string
 	logged   []string
 	failed   bool
 	cleanups []func()
 }
 
-// runFake runs a test function as the testing package would, cleanups included, and returns what it complained about.
+// runFake runs a test function and its cleanups as package testing does, and returns its TB.
 func runFake(body func(tb processortest.TB)) *fakeTB {
 	tb := &fakeTB{}
 	tb.goexit(func() { body(tb) })
@@ -37,10 +37,10 @@ func (tb *fakeTB) goexit(f func()) {
 	<-done
 }
 
-func (tb *fakeTB) complaints() string {
+func (tb *fakeTB) errorText() string {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return strings.Join(tb.said, "\n")
+	return strings.Join(tb.messages, "\n")
 }
 
 func (tb *fakeTB) log() string {
@@ -56,7 +56,7 @@ func (tb *fakeTB) Cleanup(f func()) { tb.cleanups = append(tb.cleanups, f) }
 func (tb *fakeTB) Errorf(format string, args ...any) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	tb.said, tb.failed = append(tb.said, fmt.Sprintf(format, args...)), true
+	tb.messages, tb.failed = append(tb.messages, fmt.Sprintf(format, args...)), true
 }
 
 func (tb *fakeTB) Fatalf(format string, args ...any) {

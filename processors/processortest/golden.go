@@ -19,12 +19,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// update has a name of its own, for a test package may well have an -update flag.
+// The flag has the package's name as its prefix, because many test packages have their own -update flag.
 var update = flag.Bool("processortest.update", false, "write the golden files of processortest instead of comparing")
 
-// Golden compares all outputs since New, or since the last Golden, with a file, and counts them as read. The file has
-// one line a record, in the order of writing: topic, key, id, headers, and the value as JSON where it is JSON, else as
-// text or base64. The file is written, and its directory made, when the test is run with -processortest.update.
+// Golden compares all outputs since New or the last call of Golden with a file, and marks them as read. The file has one
+// line per record, in the order in which they were written: topic, key, ID, headers and value. The value is JSON if it is
+// valid JSON, otherwise text or base64. If the test is run with -processortest.update, Golden writes the file and creates
+// its directory instead.
 func (d *Driver) Golden(path string) {
 	d.tb.Helper()
 	got, err := d.transcript()
@@ -55,14 +56,14 @@ func compare(path string, got []byte) error {
 	if err != nil {
 		return err
 	}
-	wants, gots := bytes.SplitAfter(want, []byte("\n")), bytes.SplitAfter(got, []byte("\n"))
-	for i := range max(len(wants), len(gots)) {
+	wantLines, gotLines := bytes.SplitAfter(want, []byte("\n")), bytes.SplitAfter(got, []byte("\n"))
+	for i := range max(len(wantLines), len(gotLines)) {
 		var w, g []byte
-		if i < len(wants) {
-			w = wants[i]
+		if i < len(wantLines) {
+			w = wantLines[i]
 		}
-		if i < len(gots) {
-			g = gots[i]
+		if i < len(gotLines) {
+			g = gotLines[i]
 		}
 		if !bytes.Equal(w, g) {
 			return fmt.Errorf("%w: %s line %d\nwant: %s\ngot:  %s", errGolden, path, i+1, w, g)
@@ -71,19 +72,19 @@ func compare(path string, got []byte) error {
 	return nil
 }
 
-// transcript is the outputs that no golden file has seen, as JSON lines.
+// transcript returns the outputs since the last golden file as JSON lines, and marks them as read.
 func (d *Driver) transcript() ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var fresh []*record
+	var outputs []*record
 	for _, l := range d.logs {
-		fresh = append(fresh, l.outputs[l.golden:]...)
+		outputs = append(outputs, l.outputs[l.golden:]...)
 		l.golden, l.read = len(l.outputs), len(l.outputs)
 	}
-	slices.SortFunc(fresh, func(a, b *record) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(outputs, func(a, b *record) int { return cmp.Compare(a.seq, b.seq) })
 	var b bytes.Buffer
 	enc := jsontext.NewEncoder(&b, json.Deterministic(true), jsontext.AllowDuplicateNames(true))
-	for _, r := range fresh {
+	for _, r := range outputs {
 		if err := json.MarshalEncode(enc, lineOf(r)); err != nil {
 			return nil, err
 		}
@@ -91,7 +92,7 @@ func (d *Driver) transcript() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// line is a record in a golden file. Exactly one of Value, Text, Base64 and Tombstone is there.
+// line is a record in a golden file. Exactly one of Value, Text, Base64 and Tombstone is set.
 type line struct {
 	Topic     string            `json:"topic"`
 	Key       *string           `json:"key"`
@@ -134,7 +135,7 @@ func lineOf(r *record) line {
 	return l
 }
 
-// text is bytes as a JSON string can hold them.
+// text returns bytes in a form that a JSON string can contain.
 func text(raw []byte) string {
 	if utf8.Valid(raw) {
 		return string(raw)

@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestGoldenFileHoldsWhatCameOut(t *testing.T) {
+func TestGoldenFileContainsTheOutputs(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph(), journalGraph())
 	in := processortest.In(d, additions)
 	in.Pipe("a", addition{By: 1})
@@ -25,7 +25,7 @@ func TestGoldenFileHoldsWhatCameOut(t *testing.T) {
 	require.Empty(t, d.Unread(), "what is in a golden file is read")
 }
 
-func TestGoldenFileTellsNullsApart(t *testing.T) {
+func TestGoldenFileDistinguishesNullFromEmpty(t *testing.T) {
 	d := processortest.New(t, start, goka.DefineGroup("copy",
 		goka.Input("in", codec.Bytes(), func(ctx goka.Context, msg any) {
 			ctx.Emit("out", ctx.Key(), msg, goka.WithCtxEmitHeaders(ctx.Headers()))
@@ -40,7 +40,7 @@ func TestGoldenFileTellsNullsApart(t *testing.T) {
 	d.Golden("testdata/nulls.jsonl")
 }
 
-func TestGoldenFileIsWrittenOnDemandAndComparedAfterwards(t *testing.T) {
+func TestGoldenFileIsWrittenWithTheFlagAndComparedWithout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "x.jsonl")
 	run := func(by ...int) *fakeTB {
 		return runFake(func(tb processortest.TB) {
@@ -51,24 +51,24 @@ func TestGoldenFileIsWrittenOnDemandAndComparedAfterwards(t *testing.T) {
 			d.Golden(path)
 		})
 	}
-	require.Contains(t, run(1).complaints(), "-processortest.update writes it")
+	require.Contains(t, run(1).errorText(), "-processortest.update writes it")
 
 	undo := processortest.SetUpdate(true)
-	require.Empty(t, run(1, 2).complaints())
+	require.Empty(t, run(1, 2).errorText())
 	undo()
 	written, err := os.ReadFile(path)
 	require.NoError(t, err)
 
-	require.Empty(t, run(1, 2).complaints())
-	require.Contains(t, run(1).complaints(), "x.jsonl line 2")
-	require.Contains(t, run(1, 3).complaints(), "x.jsonl line 2")
-	require.Contains(t, run(1, 2, 3).complaints(), "x.jsonl line 3")
+	require.Empty(t, run(1, 2).errorText())
+	require.Contains(t, run(1).errorText(), "x.jsonl line 2")
+	require.Contains(t, run(1, 3).errorText(), "x.jsonl line 2")
+	require.Contains(t, run(1, 2, 3).errorText(), "x.jsonl line 3")
 	unchanged, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, written, unchanged)
 }
 
-func TestGoldenFilesOfOneTestFollowEachOther(t *testing.T) {
+func TestSecondGoldenFileHasOnlyTheLaterOutputs(t *testing.T) {
 	dir := t.TempDir()
 	defer processortest.SetUpdate(true)()
 	d := processortest.New(t, start, tallyGraph())

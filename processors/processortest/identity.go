@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// identity is equal for a record and its repeat.
+// identity returns a string that is equal for a record and its repeat.
 func (r *record) identity() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %t ", r.key, r.nullKey)
@@ -25,26 +25,27 @@ func (r *record) identity() string {
 		b.WriteString("tombstone")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%q", untimed(r.value))
+	fmt.Fprintf(&b, "%q", withoutTimestamps(r.value))
 	return b.String()
 }
 
-// untimed is a JSON value without the members that are named "timestamp", at any depth; other bytes stay as they are.
-func untimed(raw []byte) []byte {
+// withoutTimestamps returns a JSON value without the members named "timestamp", at any depth. Bytes that are not JSON are
+// returned unchanged.
+func withoutTimestamps(raw []byte) []byte {
 	if !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return raw
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	var b bytes.Buffer
 	enc := jsontext.NewEncoder(&b, jsontext.AllowDuplicateNames(true))
-	if err := copyUntimed(enc, dec); err != nil {
+	if err := copyWithoutTimestamps(enc, dec); err != nil {
 		return raw
 	}
 	return b.Bytes()
 }
 
-// copyUntimed copies one value token by token, however deep it is.
-func copyUntimed(enc *jsontext.Encoder, dec *jsontext.Decoder) error {
+// copyWithoutTimestamps copies one value token by token, so it does not recurse into deep values.
+func copyWithoutTimestamps(enc *jsontext.Encoder, dec *jsontext.Decoder) error {
 	for {
 		tok, err := dec.ReadToken()
 		if err != nil {

@@ -7,21 +7,21 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Output reads what the graphs wrote to a topic; what was piped into it is not there. All outputs of a topic share one
-// position.
+// Output reads the records that the graphs wrote to a topic, without those that the test wrote. All Outputs of a topic
+// share one read position.
 type Output[T any] struct {
 	driver    *Driver
 	topic     string
 	unmarshal func([]byte) codec.Decoded[T]
 }
 
-// Out returns the way out of a topic. A topic that no graph writes fails the test.
+// Out returns an Output for a topic. It fails the test if no graph writes the topic.
 func Out[T any](d *Driver, t topics.Topic[T]) *Output[T] {
 	d.tb.Helper()
 	return out(d, t.Name(), t.Codec().Unmarshal)
 }
 
-// OutRaw returns the way out of a topic by its name; its values are bytes.
+// OutRaw returns an Output for the topic with the given name, whose values are bytes.
 func OutRaw(d *Driver, topic string) *Output[[]byte] {
 	d.tb.Helper()
 	return out(d, topic, func(raw []byte) codec.Decoded[[]byte] { return codec.Decoded[[]byte]{Value: raw, Raw: raw} })
@@ -29,20 +29,20 @@ func OutRaw(d *Driver, topic string) *Output[[]byte] {
 
 func out[T any](d *Driver, topic string, unmarshal func([]byte) codec.Decoded[T]) *Output[T] {
 	d.tb.Helper()
-	if !d.written(topic) {
+	if !d.isWritten(topic) {
 		d.fail(fmt.Errorf("processortest: no graph writes topic %s", topic))
 	}
 	return &Output[T]{driver: d, topic: topic, unmarshal: unmarshal}
 }
 
-// Len is the number of records that were not read.
+// Len returns the number of unread records.
 func (o *Output[T]) Len() int {
 	o.driver.mu.Lock()
 	defer o.driver.mu.Unlock()
 	return len(o.driver.log(o.topic).unread())
 }
 
-// Next reads the next record. It fails the test where there is none, or where the topic's codec cannot read it.
+// Next returns the next unread record. It fails the test if there is none or the topic's codec cannot decode it.
 func (o *Output[T]) Next() Record[T] {
 	o.driver.tb.Helper()
 	records := o.read(1)
@@ -53,8 +53,7 @@ func (o *Output[T]) Next() Record[T] {
 	return records[0]
 }
 
-// Drain reads all records that were not read, none if there are none. It fails the test where the topic's codec cannot
-// read one.
+// Drain returns all unread records, nil if there are none. It fails the test if the topic's codec cannot decode one.
 func (o *Output[T]) Drain() []Record[T] {
 	o.driver.tb.Helper()
 	return o.read(o.Len())
@@ -84,8 +83,8 @@ func (o *Output[T]) read(n int) []Record[T] {
 	return records
 }
 
-// written reports whether a topic is an output of any graph.
-func (d *Driver) written(topic string) bool {
+// isWritten reports whether a topic is an output of any graph.
+func (d *Driver) isWritten(topic string) bool {
 	for _, r := range d.runners {
 		if r.writes(topic) {
 			return true

@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
-// A property may run a driver for each of its cases: rapid's T is a TB.
-func TestEveryAdditionCountsOnceHoweverOftenItIsDelivered(t *testing.T) {
+// A property test may run one driver per case, because *rapid.T implements TB.
+func TestRedeliveredAdditionCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := processortest.New(t, start, tallyGraph())
 		in := processortest.In(d, additions)

@@ -16,25 +16,25 @@ type Record[T any] struct {
 	Topic  string
 	Offset int64
 	Key    string
-	// NullKey is true where the key is a Kafka null; Key is empty then.
+	// NullKey is true if the key is a Kafka null. Key is then empty.
 	NullKey bool
-	// Value is what the topic's codec reads from Raw; the zero T for a tombstone.
+	// Value is Raw as decoded by the topic's codec; the zero T for a tombstone.
 	Value T
 	// Raw is the bytes of the value, nil for a tombstone.
 	Raw []byte
-	// Headers are those of the record, without what the runtime takes off before the broker.
+	// Headers are the record's headers, without the internal ones that the runtime removes before it sends a record.
 	Headers goka.Headers
 	// Timestamp is the driver's time when the record was written.
 	Timestamp time.Time
 }
 
-// ID is the record's turntable.id header, empty where it has none.
+// ID returns the record's turntable.id header, empty if it has none.
 func (r Record[T]) ID() string { return string(r.Headers[topics.HeaderID]) }
 
 // Tombstone reports whether the record's value is a Kafka null.
 func (r Record[T]) Tombstone() bool { return r.Raw == nil }
 
-// RecordOption sets what Pipe does not say about a record.
+// RecordOption sets a property of a record that Pipe writes.
 type RecordOption func(*record)
 
 // WithHeaders adds headers to the record.
@@ -42,19 +42,19 @@ func WithHeaders(headers goka.Headers) RecordOption {
 	return func(r *record) { r.headers = r.headers.Merged(headers) }
 }
 
-// WithTimestamp sets the record's timestamp; without it the record has the driver's time.
+// WithTimestamp sets the record's timestamp. The default is the driver's time.
 func WithTimestamp(at time.Time) RecordOption {
 	return func(r *record) { r.at = at }
 }
 
-// WithNullKey makes the record's key a Kafka null, which is not the empty key.
+// WithNullKey makes the record's key a Kafka null, which differs from the empty key. The key argument of Pipe is ignored.
 func WithNullKey() RecordOption {
 	return func(r *record) { r.key, r.nullKey = "", true }
 }
 
-// record is a record of a topic as a broker would keep it. It does not change once it is in a topic's log.
+// record is a record in a topic's log. It is immutable once it is in the log.
 type record struct {
-	seq     int64 // among all records of the driver
+	seq     int64 // position among all records of the driver
 	topic   string
 	offset  int64
 	key     string
@@ -66,17 +66,17 @@ type record struct {
 
 func (r *record) id() string { return string(r.headers[topics.HeaderID]) }
 
-// topicLog is what was written to a topic.
+// topicLog contains the records of a topic.
 type topicLog struct {
-	records []*record // the index is the offset
-	outputs []*record // those that a graph wrote, but for repeats that Replay has compared
-	read    int       // outputs read so far
-	golden  int       // outputs that Golden has seen
+	records []*record // all records; the index is the offset
+	outputs []*record // those that a graph wrote, without the repeats that Replay has compared
+	read    int       // number of outputs that were read
+	golden  int       // number of outputs that Golden has compared
 }
 
 func (l *topicLog) unread() []*record { return l.outputs[l.read:] }
 
-// emitted is the record that a graph asks for: private headers taken off, bytes copied.
+// emitted returns the record that a graph emits, without internal headers and with its bytes copied.
 func emitted(topic, key string, value []byte, headers goka.Headers) *record {
 	r := &record{topic: topic, key: key, value: bytes.Clone(value)}
 	if _, null := headers[runtimeapi.HeaderNullKey]; null {
@@ -94,8 +94,8 @@ func emitted(topic, key string, value []byte, headers goka.Headers) *record {
 	return r
 }
 
-// delivered is the record's headers as a callback gets them.
-func (r *record) delivered() goka.Headers {
+// callbackHeaders returns the record's headers as a callback gets them.
+func (r *record) callbackHeaders() goka.Headers {
 	if !r.nullKey {
 		return r.headers
 	}

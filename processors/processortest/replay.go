@@ -12,27 +12,30 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// ErrReplay is what Replay returns, wrapped, where the second delivery changed something.
+// ErrReplay is wrapped by the errors of Replay if the redelivery changed something.
 var ErrReplay = errors.New("processortest: replay differs")
 
-// Replay delivers every record once more, at its offset and in the order in which the records were written, against
-// the tables as they are now: what an at-least-once broker does when no offset was committed. It then compares. Each
-// table must be what it was, byte for byte. Each output of the replay must repeat one of the outputs before it, that
-// is: topic, key and value are equal, members named "timestamp" of a JSON value left out of account, and so is
-// turntable.id, or all headers where a record has no id. A repeat that is missing is no difference, for whoever has
-// seen the record before may keep silent.
+// Replay redelivers every record, in the order in which they were written, with the tables in their current state. This
+// happens in production if no offset was committed before a crash. Replay then returns an error that wraps ErrReplay for
+// each difference:
 //
-// Deadlines are not replayed, and the clock stands still. Records between two graphs of the driver are replayed like
-// piped ones. Repeats do not count as outputs that somebody has to read.
+//   - a row that is not the same as before, byte for byte,
+//   - an output that does not repeat an earlier output. A repeat has the same topic, key, turntable.id and value, except for
+//     members named "timestamp" in a JSON value. For records without turntable.id, all headers must be the same.
 //
-// The error names tables, keys, topics and ids; the values that differ are in the test's log.
+// A graph need not repeat its outputs, because it may drop the redelivered record as a duplicate.
+//
+// Deadlines are not replayed and the clock does not move. Records between two graphs of the driver are replayed too. The
+// test need not read the repeats.
+//
+// The errors contain groups, keys, topics and IDs. The values that differ are written to the test's log.
 func (d *Driver) Replay() error {
 	d.tb.Helper()
 	before, err := d.snapshot()
 	if err != nil {
 		return err
 	}
-	written := d.replayed()
+	written := d.enqueueAll()
 	if err := d.settle(); err != nil {
 		d.fail(err)
 		return err
@@ -41,11 +44,11 @@ func (d *Driver) Replay() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(append(d.rowsThatDiffer(before, after), d.outputsThatDiffer(written)...)...)
+	return errors.Join(append(d.compareRows(before, after), d.compareOutputs(written)...)...)
 }
 
-// replayed queues every record for all its readers and returns how many outputs each topic has before that.
-func (d *Driver) replayed() map[string]int {
+// enqueueAll queues every record for all its readers. It returns the current number of outputs of each topic.
+func (d *Driver) enqueueAll() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	timers := make(map[string]bool)
@@ -67,7 +70,7 @@ func (d *Driver) replayed() map[string]int {
 	return written
 }
 
-// rowKey names a row among all tables.
+// rowKey identifies a row among all tables.
 type rowKey struct {
 	group goka.Group
 	key   string
@@ -88,7 +91,7 @@ func (d *Driver) snapshot() (map[rowKey][]byte, error) {
 	return all, nil
 }
 
-func (d *Driver) rowsThatDiffer(before, after map[rowKey][]byte) []error {
+func (d *Driver) compareRows(before, after map[rowKey][]byte) []error {
 	d.tb.Helper()
 	var errs []error
 	all := maps.Clone(before)
@@ -97,19 +100,19 @@ func (d *Driver) rowsThatDiffer(before, after map[rowKey][]byte) []error {
 		return slices.Compare([]string{string(a.group), a.key}, []string{string(b.group), b.key})
 	})
 	for _, name := range names {
-		was, had := before[name]
-		is, has := after[name]
-		if had == has && bytes.Equal(was, is) {
+		rowBefore, existed := before[name]
+		rowAfter, exists := after[name]
+		if existed == exists && bytes.Equal(rowBefore, rowAfter) {
 			continue
 		}
-		d.tb.Logf("group %s, row %q:\n before: %q\n after:  %q", name.group, name.key, was, is)
+		d.tb.Logf("group %s, row %q:\n before: %q\n after:  %q", name.group, name.key, rowBefore, rowAfter)
 		errs = append(errs, fmt.Errorf("%w: group %s, row %q", ErrReplay, name.group, name.key))
 	}
 	return errs
 }
 
-// outputsThatDiffer compares what the replay wrote with what there was, and takes it out of the outputs to read.
-func (d *Driver) outputsThatDiffer(written map[string]int) []error {
+// compareOutputs compares the outputs of the replay with the earlier ones, and removes them from the outputs to read.
+func (d *Driver) compareOutputs(written map[string]int) []error {
 	d.tb.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,16 +121,16 @@ func (d *Driver) outputsThatDiffer(written map[string]int) []error {
 		l := d.logs[topic]
 		first, repeats := l.outputs[:written[topic]], l.outputs[written[topic]:]
 		l.outputs = first
-		known := make(map[string]bool, len(first))
+		identities := make(map[string]bool, len(first))
 		for _, r := range first {
-			known[r.identity()] = true
+			identities[r.identity()] = true
 		}
 		for _, r := range repeats {
-			if known[r.identity()] {
+			if identities[r.identity()] {
 				continue
 			}
 			d.tb.Logf("topic %s, key %q, id %q: %q", topic, r.key, r.id(), r.value)
-			errs = append(errs, fmt.Errorf("%w: topic %s, key %q, id %q is no repeat", ErrReplay, topic, r.key, r.id()))
+			errs = append(errs, fmt.Errorf("%w: topic %s, key %q, id %q does not repeat an earlier output", ErrReplay, topic, r.key, r.id()))
 		}
 	}
 	return errs

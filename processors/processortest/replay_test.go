@@ -26,12 +26,12 @@ func TestReplayOfAnIdempotentTopologyChangesNothing(t *testing.T) {
 	require.Equal(t, 1, processortest.OutRaw(d, letters).Len())
 
 	require.NoError(t, d.Replay())
-	require.NoError(t, d.Replay(), "and once more")
+	require.NoError(t, d.Replay(), "a second replay")
 	require.Zero(t, processortest.Out(d, lines).Len(), "repeats are not outputs to read")
 	require.Len(t, processortest.OutRaw(d, letters).Drain(), 1)
 
 	in.Pipe("a", addition{By: 8})
-	require.Equal(t, "a has 13", processortest.Out(d, lines).Next().Value, "the test goes on after a replay")
+	require.Equal(t, "a has 13", processortest.Out(d, lines).Next().Value, "the test can continue after a replay")
 }
 
 func TestReplayDetectsATopologyThatCountsTwice(t *testing.T) {
@@ -43,15 +43,15 @@ func TestReplayDetectsATopologyThatCountsTwice(t *testing.T) {
 		processortest.Out(d, counts).Drain()
 		err = d.Replay()
 	})
-	require.Empty(t, tb.complaints())
+	require.Empty(t, tb.errorText())
 	require.ErrorIs(t, err, processortest.ErrReplay)
 	require.ErrorContains(t, err, `group naive, row "a"`)
 	require.ErrorContains(t, err, `group naive, row "b"`)
-	require.ErrorContains(t, err, `topic counts, key "a", id "" is no repeat`)
+	require.ErrorContains(t, err, `topic counts, key "a", id "" does not repeat an earlier output`)
 	require.Contains(t, tb.log(), `{\"n\":2,\"timestamp\":\"\"}`)
 }
 
-// stamped emits what it is told about each record.
+// stamped emits one output per record, with the given value and headers.
 func stamped(value func(ctx goka.Context) string, headers func(ctx goka.Context) goka.Headers) *goka.GroupGraph {
 	return goka.DefineGroup("stamped",
 		goka.Input("in", codec.Bytes(), func(ctx goka.Context, _ any) {
@@ -60,7 +60,7 @@ func stamped(value func(ctx goka.Context) string, headers func(ctx goka.Context)
 		goka.Output("out", codec.String()))
 }
 
-func TestReplayJudgesOutputsByIDAndLeavesOutTimestamps(t *testing.T) {
+func TestReplayComparesOutputsByIDAndIgnoresTimestamps(t *testing.T) {
 	type header func(goka.Context) goka.Headers
 	runs := 0
 	ids := func(of ...string) header {
@@ -74,12 +74,12 @@ func TestReplayJudgesOutputsByIDAndLeavesOutTimestamps(t *testing.T) {
 		headers header
 		differs bool
 	}{
-		"timestamps":   {`{"timestamp":"%s","in":[{"timestamp":["%[1]s"],"n":12345678901234567890}]}`, ids("x"), false},
-		"other member": {`{"at":"%s"}`, ids("x"), true},
-		"other number": {`{"n":12345678901234567890,"at":"%s"}`, ids("x"), true},
-		"no object":    {`"timestamp%s"`, ids("x"), true},
-		"no JSON":      {`{"timestamp":"%s"} {`, ids("x"), true},
-		"new id":       {`{"timestamp":"%s"}`, ids("x", "y"), true},
+		"timestamps":    {`{"timestamp":"%s","in":[{"timestamp":["%[1]s"],"n":12345678901234567890}]}`, ids("x"), false},
+		"other member":  {`{"at":"%s"}`, ids("x"), true},
+		"other number":  {`{"n":12345678901234567890,"at":"%s"}`, ids("x"), true},
+		"not an object": {`"timestamp%s"`, ids("x"), true},
+		"not JSON":      {`{"timestamp":"%s"} {`, ids("x"), true},
+		"new id":        {`{"timestamp":"%s"}`, ids("x", "y"), true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			runs = 0
@@ -98,7 +98,7 @@ func TestReplayJudgesOutputsByIDAndLeavesOutTimestamps(t *testing.T) {
 	}
 }
 
-func TestReplayFindsRowsThatVanish(t *testing.T) {
+func TestReplayReportsDeletedRows(t *testing.T) {
 	seen := false
 	graph := goka.DefineGroup("once",
 		goka.Input("in", codec.Bytes(), func(ctx goka.Context, _ any) {

@@ -15,23 +15,24 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// runner runs one graph over the tester's builders. They are taken one by one: goka.WithTester would overwrite those we
-// wrap.
+// runner runs one graph with the tester's builders. It passes them to Goka one by one, because goka.WithTester would
+// replace the wrapped ones.
 type runner struct {
 	driver *Driver
 	graph  *goka.GroupGraph // with the timer edge
-	timed  timer.Timed      // nil where rows carry no deadlines
-	rows   *rows            // nil where the graph has no table
+	timed  timer.Timed      // nil if rows have no deadlines
+	rows   *rows            // nil if the graph has no table
 	fired  map[string]firing
 	claims map[string]chan *sarama.ConsumerMessage // by input topic
 	tables map[string]bool                         // joined and looked-up tables
-	up     context.Context                         // done when everything the graph reads is being read
 	proc   *goka.Processor
+
+	started    context.Context // done when all inputs and tables of the graph are being read
+	setStarted context.CancelFunc
 
 	mu      sync.Mutex
 	waiting map[string]bool // topics that are not being read yet
-	started context.CancelFunc
-	handed  *delivery // what the graph is working on
+	current *delivery       // the delivery that Goka is processing, or nil
 	pumps   sync.WaitGroup
 }
 
@@ -47,7 +48,7 @@ func newRunner(d *Driver, graph *goka.GroupGraph) (*runner, error) {
 		tables: make(map[string]bool), waiting: make(map[string]bool),
 	}
 	r.graph, r.timed = timer.WithEdge(graph)
-	r.up, r.started = context.WithCancel(context.Background())
+	r.started, r.setStarted = context.WithCancel(context.Background())
 	for _, topic := range inputs(r.graph) {
 		r.claims[topic], r.waiting[topic] = make(chan *sarama.ConsumerMessage), true
 	}
@@ -93,16 +94,16 @@ func (r *runner) run(ctx context.Context) {
 	if err == nil {
 		err = errNoCause
 	}
-	r.driver.die(fmt.Errorf("%w: group %s: %w", errStopped, r.graph.Group(), err))
+	r.driver.processorStopped(fmt.Errorf("%w: group %s: %w", errStopped, r.graph.Group(), err))
 }
 
-// reading notes that a topic is being read now.
+// reading records that a topic is being read.
 func (r *runner) reading(topic string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.waiting, topic)
 	if len(r.waiting) == 0 {
-		r.started()
+		r.setStarted()
 	}
 }
 
@@ -133,7 +134,7 @@ func (r *runner) buildProducer([]string, string, func() hash.Hash32) (goka.Produ
 	return &producer{runner: r}, nil
 }
 
-// inputs are the topics that a graph gets records of.
+// inputs returns the input topics of a graph, including its loop topic.
 func inputs(graph *goka.GroupGraph) []string {
 	topics := graph.InputStreams().Topics()
 	if loop := graph.LoopStream(); loop != nil {
@@ -142,8 +143,9 @@ func inputs(graph *goka.GroupGraph) []string {
 	return topics
 }
 
-// inBytes is a graph of the same topics for the tester to register. The tester panics where two graphs have different
-// codecs for one topic, as a reader and a writer may; it need not know any, since it is only given bytes.
+// inBytes returns a graph with the same topics and byte codecs, which is registered with the tester. The tester panics if
+// two graphs have different codecs for a topic, as a reader and a writer may. It needs no codecs, because it only gets
+// bytes.
 func inBytes(graph *goka.GroupGraph) *goka.GroupGraph {
 	c, none := new(gokacodec.Bytes), func(goka.Context, any) {}
 	var edges []goka.Edge
@@ -168,7 +170,7 @@ func inBytes(graph *goka.GroupGraph) *goka.GroupGraph {
 	return goka.DefineGroup(graph.Group(), edges...)
 }
 
-// silence is a goka.Logger: what ends a processor is in its error.
+// silence is a goka.Logger that discards everything. The cause of a failure is in the processor's error.
 type silence struct{}
 
 func (silence) Print(...any)          {}

@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// RowCodec encodes the rows of a table; codec.Codec is one, and so is what embeds it.
+// RowCodec encodes the rows of a table. A codec.Codec, or a type that embeds one, implements it.
 type RowCodec[T any] interface {
 	Marshal(T) ([]byte, error)
 	Unmarshal([]byte) codec.Decoded[T]
@@ -25,7 +25,7 @@ type GroupTable[T any] struct {
 	codec  RowCodec[T]
 }
 
-// Table returns the table of a group. A group that is not run by the driver, or has no table, fails the test.
+// Table returns the table of a group. It fails the test if the driver does not run the group or the group has no table.
 func Table[T any](d *Driver, group goka.Group, c RowCodec[T]) *GroupTable[T] {
 	d.tb.Helper()
 	t := &GroupTable[T]{driver: d, group: group, codec: c}
@@ -37,7 +37,7 @@ func Table[T any](d *Driver, group goka.Group, c RowCodec[T]) *GroupTable[T] {
 	return t
 }
 
-// Get returns the row of a key; ok is false where there is none. A row that its codec cannot read fails the test.
+// Get returns the row of a key and whether it exists. It fails the test if the codec cannot decode the row.
 func (t *GroupTable[T]) Get(key string) (value T, ok bool) {
 	t.driver.tb.Helper()
 	raw := t.Raw(key)
@@ -51,7 +51,7 @@ func (t *GroupTable[T]) Get(key string) (value T, ok bool) {
 	return decoded.Value, true
 }
 
-// Raw returns the bytes of the row of a key, nil where there is none. They must not be changed.
+// Raw returns the bytes of the row of a key, nil if there is none. Do not modify them.
 func (t *GroupTable[T]) Raw(key string) []byte {
 	t.driver.tb.Helper()
 	raw, err := t.rows.Get(key)
@@ -59,13 +59,13 @@ func (t *GroupTable[T]) Raw(key string) []byte {
 	return raw
 }
 
-// Part returns part n of the row of a key, nil where there is none. It must not be changed.
+// Part returns part n of the row of a key, nil if there is none. Do not modify it.
 func (t *GroupTable[T]) Part(key string, n uint32) []byte {
 	t.driver.tb.Helper()
 	return t.Raw(runtimeapi.PartKey(key, n))
 }
 
-// Put writes a row past the graph: no callback runs. Its deadline counts from then on.
+// Put writes a row directly to the table; no callback runs. A deadline in the row fires at the next Advance that reaches it.
 func (t *GroupTable[T]) Put(key string, value T) {
 	t.driver.tb.Helper()
 	raw, err := t.codec.Marshal(value)
@@ -75,13 +75,13 @@ func (t *GroupTable[T]) Put(key string, value T) {
 	t.check(err)
 }
 
-// Delete removes a row past the graph.
+// Delete deletes a row directly from the table; no callback runs.
 func (t *GroupTable[T]) Delete(key string) {
 	t.driver.tb.Helper()
 	t.check(t.rows.Delete(key))
 }
 
-// Keys returns the keys of all rows, sorted; parts of rows are left out.
+// Keys returns the keys of all rows, sorted, without the keys of parts.
 func (t *GroupTable[T]) Keys() []string {
 	t.driver.tb.Helper()
 	var keys []string
@@ -96,8 +96,8 @@ func (t *GroupTable[T]) check(err error) {
 	}
 }
 
-// rows is the storage of a group table. It counts the writes of each key: a deadline that has fired fires again only
-// after its row was written.
+// rows is the storage of a group table. It counts the writes of each key, because a deadline that has fired fires again
+// only after its row was written.
 type rows struct {
 	storage.Storage
 	mu     sync.Mutex
@@ -126,7 +126,7 @@ func (s *rows) version(key string) int {
 	return s.writes[key]
 }
 
-// each visits a snapshot of the rows, by key.
+// each calls visit for each row of a snapshot, in key order.
 func (s *rows) each(visit func(key string, row []byte)) error {
 	it, err := s.Iterator()
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// tick is how long after a deadline has fired one that is not later can fire again: the runtime's default.
+	// tick is the delay after which a deadline that was not moved fires again: the runtime's default.
 	tick = 250 * time.Millisecond
-	// maxRepeats bounds how often one deadline fires in a row.
+	// maxRepeats is how often the same deadline may fire in succession.
 	maxRepeats = 1000
 )
 
-// firing is what is remembered of a row whose deadline has fired.
+// firing is the last time that the deadline of a row fired.
 type firing struct {
 	at       time.Time
-	deadline int64
-	version  int // of the row
-	repeats  int // of the same deadline
+	deadline int64 // Unix milliseconds
+	version  int   // of the row
+	repeats  int   // of the same deadline
 }
 
-// due is a deadline that comes up.
+// due is the next deadline to fire.
 type due struct {
 	runner   *runner
 	key      string
@@ -30,11 +30,11 @@ type due struct {
 	at       time.Time // when it fires
 }
 
-// Advance moves the clock and returns when everything that came due meanwhile has been done. The clock stops at each
-// deadline on the way, so a callback sees the time at which it is due (one that was overdue before: the present);
-// equal times go in the order of New, then of keys. A deadline that is not moved by its own callback, but written
-// again, fires again a tick (250 ms) later, a bounded number of times. Advance(0) fires what is due now. Pipe never
-// fires a deadline.
+// Advance moves the clock forward and fires the deadlines that become due. It blocks until every graph is idle. When a
+// deadline fires, the clock is at its time (or at the current time if it was overdue). Deadlines with the same time fire in
+// the order of the arguments of New, then of the keys. If the callback of a deadline writes the row with the same deadline,
+// it fires again after a tick (250 ms), at most 1000 times. Advance(0) fires the deadlines that are due now. Pipe never fires
+// a deadline. A negative duration fails the test.
 func (d *Driver) Advance(by time.Duration) {
 	d.tb.Helper()
 	if by < 0 {
@@ -58,7 +58,7 @@ func (d *Driver) Advance(by time.Duration) {
 	d.setNow(end)
 }
 
-// nextDue finds the deadline that fires next, not later than end. It looks at every row, for tables here are small.
+// nextDue returns the deadline that fires next and not after end. It reads every row, because tables in tests are small.
 func (d *Driver) nextDue(end time.Time) (first due, ok bool, err error) {
 	now := d.Now()
 	for _, r := range d.runners {
@@ -88,7 +88,7 @@ func (d *Driver) nextDue(end time.Time) (first due, ok bool, err error) {
 	return first, ok, nil
 }
 
-// firesAt is when the deadline of a row fires; open is false where it has.
+// firesAt returns when the deadline of a row fires; open is false if it has already fired.
 func (r *runner) firesAt(key string, deadline int64) (at time.Time, open bool) {
 	at = time.UnixMilli(deadline)
 	last, fired := r.fired[key]
@@ -106,16 +106,16 @@ func (r *runner) firesAt(key string, deadline int64) (at time.Time, open bool) {
 
 func (d *Driver) fire(t due) error {
 	r := t.runner
-	last, again := r.fired[t.key]
-	mark := firing{at: t.at, deadline: t.deadline, version: r.rows.version(t.key)}
-	if again && last.deadline == t.deadline {
-		mark.repeats = last.repeats + 1
+	last, firedBefore := r.fired[t.key]
+	this := firing{at: t.at, deadline: t.deadline, version: r.rows.version(t.key)}
+	if firedBefore && last.deadline == t.deadline {
+		this.repeats = last.repeats + 1
 	}
-	if mark.repeats > maxRepeats {
+	if this.repeats > maxRepeats {
 		return fmt.Errorf("processortest: a deadline of group %s fired %d times and was never moved",
-			r.graph.Group(), mark.repeats)
+			r.graph.Group(), this.repeats)
 	}
-	r.fired[t.key] = mark
+	r.fired[t.key] = this
 	d.setNow(t.at)
 	value, err := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(t.deadline)})
 	if err != nil {

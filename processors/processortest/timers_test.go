@@ -62,7 +62,7 @@ func TestDeadlinesFireInDueOrder(t *testing.T) {
 	require.Equal(t, []string{"c", "a", "b", "y", "z"}, got, "equal times go by key")
 }
 
-func TestSeededOverdueDeadlineFiresAtPresent(t *testing.T) {
+func TestOverdueDeadlineOfASeededRowFiresImmediately(t *testing.T) {
 	d := processortest.New(t, start, tallyGraph())
 	processortest.Table(d, tally, newRowCodec()).Put("a", row{N: 3, RestMS: start.Add(-time.Hour).UnixMilli()})
 	d.Advance(0)
@@ -71,7 +71,7 @@ func TestSeededOverdueDeadlineFiresAtPresent(t *testing.T) {
 	require.Equal(t, start, got.Timestamp)
 }
 
-// alarm is a table of which each test says what its deadline does.
+// alarm is a table codec whose deadlines call the function of a test.
 type alarm struct {
 	codec.Codec[row]
 	fire func(goka.Context, timer.Due)
@@ -116,7 +116,7 @@ func TestDeadlineWhoseRowIsNotWrittenFiresOnce(t *testing.T) {
 	require.Equal(t, 2, fired, "a written row is a new deadline")
 }
 
-func TestDeadlineThatIsNotMovedFiresAgainATickLater(t *testing.T) {
+func TestDeadlineThatIsNotMovedFiresAgainAfterATick(t *testing.T) {
 	var at []time.Duration
 	d := alarmDriver(t, func(ctx goka.Context, _ timer.Due) {
 		at = append(at, runtimeapi.Now(ctx).Sub(start))
@@ -134,13 +134,13 @@ func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
 			ctx.SetValue(r)
 		}).Advance(24 * time.Hour)
 	})
-	require.Contains(t, tb.complaints(), "a deadline of group alarm fired 1001 times and was never moved")
+	require.Contains(t, tb.errorText(), "a deadline of group alarm fired 1001 times and was never moved")
 }
 
 func TestFailingDeadlineFailsTheTest(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
-		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) { ctx.Fail(errAsked) }).Advance(time.Minute)
+		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) { ctx.Fail(errRequested) }).Advance(time.Minute)
 	})
-	require.Contains(t, tb.complaints(), "alarm-timer offset 0: processor stopped: group alarm")
-	require.Contains(t, tb.complaints(), errAsked.Error())
+	require.Contains(t, tb.errorText(), "alarm-timer offset 0: processor stopped: group alarm")
+	require.Contains(t, tb.errorText(), errRequested.Error())
 }
