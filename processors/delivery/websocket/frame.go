@@ -54,7 +54,7 @@ func pipelineEvent(f feed, r processors.Inbound, value topics.Raw, ok bool) []by
 	b = append(b, `{"type":"pipeline_event","data":{"topic":`...)
 	b = quote(b, r.Topic)
 	b = quote(append(b, `,"sessionId":`...), string(r.Key))
-	b = quote(append(b, `,"timestamp":`...), instant(r.Timestamp))
+	b = quote(append(b, `,"timestamp":`...), topics.Timestamp(r.Timestamp))
 	b = strconv.AppendInt(append(b, `,"partition":`...), int64(r.Partition), 10)
 	b = strconv.AppendInt(append(b, `,"offset":`...), r.Offset, 10)
 	if !ok {
@@ -160,14 +160,6 @@ func resumed(session string, replayed int, reason string) []byte {
 func refused(session string) []byte {
 	b := quote([]byte(`{"type":"refused","data":{"session_id":`), session)
 	return append(b, `,"reason":"not yours to see"}}`...)
-}
-
-// instant formats a time as Java's Instant does.
-func instant(t time.Time) string {
-	if t.UnixMilli()%1000 == 0 {
-		return t.UTC().Format("2006-01-02T15:04:05Z")
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // quote appends a text as a JSON string. Invalid UTF-8 is replaced by U+FFFD, so it never fails.

@@ -152,7 +152,3 @@ func TestRepeatedOutputIsShownAsOneAnswer(t *testing.T) {
 	const event, chat = "pipeline_event", "chat_response"
 	require.Equal(t, []string{event, chat, event, event, chat}, kinds)
 }
-
-func TestWholeSecondsHaveNoFraction(t *testing.T) {
-	require.Equal(t, "2026-09-21T14:13:20Z", instant(noon.Truncate(1e9)))
-}

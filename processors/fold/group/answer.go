@@ -3,7 +3,6 @@ package group
 import (
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
@@ -82,7 +81,7 @@ func amount(object topics.Raw, name string) *float64 {
 // out: the turn processor must not run them again, and model providers reject a conversation with a call that has no
 // result.
 func (s *transition) thinkResponse(b topics.BatchMessage, m topics.EnrichedMessage) topics.ThinkResponse {
-	now := instant(s.now)
+	now := topics.Timestamp(s.now)
 	r := topics.ThinkResponse{
 		SessionID: &s.key, UserID: m.UserID, PreviousSessionCost: m.Cost,
 		PreviousMessages: m.History, LastInputMessage: m.LatestInput, LastInputResponse: topics.Raw("[]"),
@@ -142,13 +141,4 @@ func (s *transition) thinkSize(r topics.ThinkResponse) int {
 		size += escaped * len(*r.UserID)
 	}
 	return size
-}
-
-// instant formats a time as in the turn's records: ISO-8601 in UTC, with milliseconds unless these are zero.
-func instant(t time.Time) string {
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000Z")
 }

@@ -203,7 +203,7 @@ func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
 	if err != nil {
 		return processors.Outbound{}, err
 	}
-	at := instant(p.rules.clock.Now())
+	at := topics.Timestamp(p.rules.clock.Now())
 	m.SessionID, m.Timestamp = &r.SessionID, &at
 	metadata := newObject()
 	if kindOf(m.Metadata) == '{' {
@@ -242,13 +242,4 @@ func lastMessage(r Request) (topics.Message, error) {
 		m.UserID = &r.Caller.UserID
 	}
 	return m, nil
-}
-
-// instant formats a time as in the pipeline's records: ISO-8601 in UTC, with milliseconds unless these are zero.
-func instant(t time.Time) string {
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000Z")
 }

@@ -11,7 +11,7 @@ import (
 
 // respond returns the response record of a reply: history and input unchanged, and what the model added.
 func respond(s Step, in topics.EnrichedMessage, r Reply, now time.Time) topics.ThinkResponse {
-	at := instant(now)
+	at := topics.Timestamp(now)
 	calls := r.Calls()
 	total := 0.0
 	if in.Cost != nil {
@@ -94,13 +94,4 @@ func bracketed(elements []topics.Raw) topics.Raw {
 func quoted(b []byte, text string) []byte {
 	b, _ = jsontext.AppendQuote(b, text) // invalid UTF-8 is replaced
 	return b
-}
-
-// instant formats a time as Java does: with milliseconds, or without a fraction if it has none.
-func instant(t time.Time) string {
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000Z")
 }

@@ -70,7 +70,7 @@ func resultOf(value any) (result, error) {
 
 // record encodes a result. It returns an error if the turn could not decode the record.
 func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outbound, error) {
-	at := instant(w.rules.clock.Now())
+	at := topics.Timestamp(w.rules.clock.Now())
 	id := ""
 	if c.id != "" {
 		id = c.id + "/result"
@@ -84,13 +84,4 @@ func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outb
 		return out, err
 	}
 	return out, t.Codec().Unmarshal(out.Value).Err
-}
-
-// instant formats a time as Java does: with milliseconds, or without a fraction if it has none.
-func instant(t time.Time) string {
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000Z")
 }
