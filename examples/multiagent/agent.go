@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,7 +35,7 @@ type agent struct {
 	group    func(group goka.Group) []processors.Option // for one group, such as its storage; nil for none
 	turn     []turn.Option
 	delivery []delivery.Option
-	doors    []turn.DoorOption
+	doors    []door.Option
 	sink     []sink.Option
 }
 
@@ -58,9 +59,9 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 	if err != nil {
 		return err
 	}
-	doors, err := turn.NewDoors(a.name, to, append([]turn.DoorOption{
-		turn.WithCallbackSecrets(a.secrets...), turn.WithCallbackServices(a.services.Known),
-		turn.WithDoorLogger(a.logger),
+	doors, err := door.New(a.name, to, append([]door.Option{
+		door.WithCallbackSecrets(a.secrets...), door.WithCallbackServices(a.services.Known),
+		door.WithLogger(a.logger),
 	}, a.doors...)...)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -64,7 +64,7 @@ func roundTrip(t *testing.T, s *fixture) {
 	came := s.callbackProxy.await(before + 3)[before:]
 	keys := map[string]bool{}
 	for _, c := range came {
-		require.Equal(t, turn.ToolResponsePath, c.path)
+		require.Equal(t, door.ToolResponsePath, c.path)
 		require.Equal(t, http.StatusAccepted, c.status)
 		require.True(t, strings.HasPrefix(c.header.Get("Authorization"), "Bearer "))
 		keys[c.header.Get("Idempotency-Key")] = true

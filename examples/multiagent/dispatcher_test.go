@@ -20,8 +20,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// door is a chat door that gives the answers that it was given, the last one again and again.
-type door struct {
+// fakeDoor is a chat door that gives the answers that it was given, the last one again and again.
+type fakeDoor struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers []int
@@ -29,15 +29,15 @@ type door struct {
 	keys    []string
 }
 
-func newDoor(t *testing.T, answers ...int) *door {
+func newDoor(t *testing.T, answers ...int) *fakeDoor {
 	t.Helper()
-	d := &door{answers: answers}
+	d := &fakeDoor{answers: answers}
 	d.Server = httptest.NewServer(d)
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *fakeDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
 // openDoors accepts messages and callbacks at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
-	doors, err := turn.NewDoors(p.agent, p.to, turn.WithCallbackSecrets(p.secrets...),
-		turn.WithCallbackServices(p.services.Known), turn.WithDoorLogger(p.logger))
+	doors, err := door.New(p.agent, p.to, door.WithCallbackSecrets(p.secrets...),
+		door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,10 @@ func TestREADMEShowsTheMinimalProgram(t *testing.T) {
 }
 
 func TestPackageDocumentationNamesEveryOption(t *testing.T) {
-	for _, dir := range []string{"processors", "processors/turn", "processors/fold", "processors/fold/group", "processors/fold/invoke"} {
+	for _, dir := range []string{
+		"processors", "processors/turn", "processors/turn/door", "processors/fold", "processors/fold/group",
+		"processors/fold/invoke",
+	} {
 		doc := document(t, path.Join(dir, "doc.go"))
 		for _, option := range options(t, dir) {
 			if seldomUsed[path.Base(dir)+"."+option] {

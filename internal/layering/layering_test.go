@@ -157,6 +157,11 @@ var confined = []struct {
 		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",
 		"processors/worker/internal/share", // Sarama has no share groups
 	}},
+	// The rules of a capability have no HTTP: its door is a package of its own.
+	{"net/http", []string{
+		"processors", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
+		"processors/fold/invoke", "internal/testing/", "examples/",
+	}},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
 	// encoding/json folds case and accepts invalid UTF-8. Packages that judge this module from outside share no code with it.

@@ -25,7 +25,7 @@ func requireUnlinked(t *testing.T, listing []byte) {
 
 // linked are the packages that users import.
 var linked = []string{
-	"processors", "processors/turn", "processors/turn/token", "processors/turn/tools",
+	"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/turn/tools",
 	"processors/delivery", "processors/delivery/sink", "processors/delivery/websocket",
 }
 

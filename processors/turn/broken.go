@@ -47,7 +47,7 @@ func abandon(state *State, key string, now time.Time) (out Outcome, gone []uint3
 		}
 		o := errorOutput(internal)
 		o.SessionID, o.UserID, o.RequestID = &s.key, a.UserId, a.RequestId
-		o.Cost, o.Timestamp = state.Cost, instant(now)
+		o.Cost, o.Timestamp = state.Cost, topics.Timestamp(now)
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
 	for _, h := range slices.Concat(state.Early, state.Turn.GetHeld()) {

@@ -37,9 +37,9 @@
 //
 // # Doors and tools
 //
-// Doors are http.Handlers that accept messages and the results of asynchronous tools. Package token has the tokens that
-// callbacks need; package tools has the workers for tools that are Go functions; package think has those for models. They
-// communicate with the processor through topics only, and can run in its process or in others.
+// Package door has the http.Handlers that accept messages and the results of asynchronous tools. Package token has the
+// tokens that callbacks need; package tools has the workers for tools that are Go functions; package think has those for
+// models. They communicate with the processor through topics only, and can run in its process or in others.
 //
 // # Workers in other languages
 //
@@ -65,22 +65,6 @@
 //	WithRecordLimit, WithRowLimit  1 MiB, less 64 K  largest record that is written; largest row of a session
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token
 //	WithIdlePurge                  off               sessions that are idle for so long are removed
-//
-// Options of the doors (NewDoors):
-//
-//	option                         default           meaning
-//	WithAuthenticate               accepts anyone    who may write, and to which sessions
-//	WithCallbackSecrets            none: refused     secrets of callback tokens; two while one is rotated
-//	WithBoundTokens                off               accept only tokens of this agent
-//	WithCallbackServices           none              services that a reply may name
-//	WithBodyLimit                  1 MiB             longer bodies get 413
-//	WithIdempotency                24 h, 10,000      how long, and how many, idempotency keys are remembered
-//	WithCORS                       *, Content-Type   browsers that send other headers need them named
-//	WithDoorClock, WithDoorLogger  the system's, none
-//
-// The doors answer with success when the brokers have acknowledged the record. A request that is repeated with its
-// Idempotency-Key gets the same answer from the same process. Another process writes the same record again, with the same
-// turntable.id and request_id, and the turn drops it as long as it remembers requests.
 //
 // # Decisions beyond the wire format
 //

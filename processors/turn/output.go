@@ -149,18 +149,10 @@ func boundedID(id *string) *string {
 // timestamp returns the current time in the format of the records: ISO-8601 in UTC, with milliseconds unless they are 0.
 func (s *session) timestamp() *string {
 	if s.instant == nil {
-		t := instant(s.now)
+		t := topics.Timestamp(s.now)
 		s.instant = &t
 	}
 	return s.instant
-}
-
-func instant(t time.Time) string {
-	t = t.UTC().Truncate(time.Millisecond)
-	if t.Nanosecond() == 0 {
-		return t.Format("2006-01-02T15:04:05Z")
-	}
-	return t.Format("2006-01-02T15:04:05.000Z")
 }
 
 // refuseUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
@@ -177,7 +169,7 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	}
 	a, _ := accept(e)
 	o := errorOutput(f)
-	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, instant(now)
+	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }
 

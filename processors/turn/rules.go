@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 )
 
 // ErrOption is wrapped by the error that Graph returns for an option that is out of range.
@@ -70,15 +72,15 @@ func DefaultRules() Rules {
 
 // Fixed bounds. Normal use does not reach them; they stop a faulty or malicious producer from filling the row.
 const (
-	maxID         = 1024      // bytes of an id, a name, a role, a timestamp
-	maxCalls      = 1000      // tool calls of one think-response
-	maxHeld       = 2000      // records held for the open step, and for steps to come; their bytes are bounded by the row
-	maxRoutes     = 64        // open routes of a session; a new one evicts the oldest
-	maxUsedRoutes = 64        // used routes whose tombstones are awaited
-	maxDescriptor = 64 << 10  // bytes of a reply descriptor
-	maxSteps      = 64        // closed think steps that are remembered, to recognise late responses
-	maxReason     = 512       // bytes of foreign text in an error message
-	minRecord     = 128 << 10 // minimum RecordLimit
+	maxID         = limits.MaxID         // bytes of an id, a name, a role, a timestamp
+	maxCalls      = 1000                 // tool calls of one think-response
+	maxHeld       = 2000                 // records held for the open step, and for steps to come; their bytes are bounded by the row
+	maxRoutes     = 64                   // open routes of a session; a new one evicts the oldest
+	maxUsedRoutes = 64                   // used routes whose tombstones are awaited
+	maxDescriptor = limits.MaxDescriptor // bytes of a reply descriptor
+	maxSteps      = 64                   // closed think steps that are remembered, to recognise late responses
+	maxReason     = 512                  // bytes of foreign text in an error message
+	minRecord     = 128 << 10            // minimum RecordLimit
 )
 
 // validate returns an error for the first rule that is out of range.

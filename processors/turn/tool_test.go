@@ -165,7 +165,7 @@ func TestToolTimeoutSynthesisesWhatIsMissing(t *testing.T) {
 	require.Equal(t, topics.ToolUseResult{
 		SessionID: ptr("s1"), ToolUseID: ptr("t2"), Name: ptr("look"),
 		Result:    topics.Raw(`{"error":"async tool did not respond within 300000ms","reason":"timeout"}`),
-		LatencyMS: 300000, Status: ptr("error"), TotalTools: 2, Timestamp: ptr(instant(p.now)),
+		LatencyMS: 300000, Status: ptr("error"), TotalTools: 2, Timestamp: ptr(topics.Timestamp(p.now)),
 	}, done.Results[1])
 	require.Len(t, emitted[Enriched](out), 1)
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())

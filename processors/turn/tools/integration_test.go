@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
@@ -28,7 +28,7 @@ func TestToolsOfOneTurnSucceedFailAndAreCalledBack(t *testing.T) {
 		p.chat("s", "berth broken ask unknown")
 		minted := take(t, tokens)
 		for range 2 { // the second is late
-			status := p.post(turn.ToolResponsePath, `{"status":"error","error":"asleep"}`, "Authorization", "Bearer "+minted)
+			status := p.post(door.ToolResponsePath, `{"status":"error","error":"asleep"}`, "Authorization", "Bearer "+minted)
 			require.Equal(t, 202, status)
 		}
 		out := take(t, p.outputs)
@@ -119,7 +119,7 @@ func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		p.work(map[string]tools.Func{"berth": returning("N4", nil)})
 		p.chat("s", "berth")
-		other, err := turn.NewDoors("pilot", p.to)
+		other, err := door.New("pilot", p.to)
 		require.NoError(t, err)
 		p.http = httptest.NewServer(other) // it has not seen the key
 		t.Cleanup(p.http.Close)

@@ -16,6 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -66,7 +67,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 		p.results <- r
 		return nil
 	})
-	doors, err := turn.NewDoors("pilot", p.to, turn.WithCallbackSecrets(secret))
+	doors, err := door.New("pilot", p.to, door.WithCallbackSecrets(secret))
 	require.NoError(t, err)
 	p.http = httptest.NewServer(doors)
 	t.Cleanup(p.http.Close)
@@ -155,7 +156,7 @@ func (p *pilot) post(path, body string, headers ...string) int {
 func (p *pilot) chat(session, content string) {
 	p.t.Helper()
 	body := `{"session_id":"` + session + `","content":"` + content + `"}`
-	require.Equal(p.t, 200, p.post(turn.ChatPath, body, "Idempotency-Key", session))
+	require.Equal(p.t, 200, p.post(door.ChatPath, body, "Idempotency-Key", session))
 }
 
 func take[T any](t *testing.T, c <-chan T) T {

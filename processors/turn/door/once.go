@@ -1,4 +1,4 @@
-package turn
+package door
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const maxKey = 256
 // fingerprint is a hash of a key, or of the content of a request.
 type fingerprint = [sha256.Size]byte
 
-// answered is the content of a request with a key, and its answer.
-type answered struct {
+// remembered is the content of a request with a key, and its answer.
+type remembered struct {
 	body   fingerprint
 	answer answer
 }
@@ -42,33 +42,36 @@ func idempotencyKey(r *http.Request) (key string, ok bool) {
 
 // answerOnce returns the remembered answer of a key, or calls try. Only accepted answers are remembered, so a failed request
 // can be retried with the same key. The same key with a different body is answered with 422.
-func (d *Doors) answerOnce(ctx context.Context, key, body fingerprint, try func() answer) answer {
-	got, _, err := d.once.Do(ctx, key, func() (answered, bool) {
+func (h *Handler) answerOnce(ctx context.Context, key, body fingerprint, try func() answer) answer {
+	got, _, err := h.once.Do(ctx, key, func() (remembered, bool) {
 		a := try()
-		return answered{body, a}, a.accepted()
+		return remembered{body, a}, a.accepted()
 	})
 	switch {
 	case err != nil:
 		return internalError()
 	case got.body != body:
-		return refusal(http.StatusUnprocessableEntity, "Idempotency-Key was used for another request")
+		return errorAnswer(http.StatusUnprocessableEntity, "Idempotency-Key was used for another request")
 	}
 	return got.answer
 }
 
+// derivedBytes is the number of hash bytes in a derived id.
+const derivedBytes = 16
+
 // derived returns an id that depends only on its arguments. It is the same in every process.
 func derived(domain string, parts ...string) string {
 	sum := fingerprintOf(domain, parts...)
-	return hex.EncodeToString(sum[:digestSize])
+	return hex.EncodeToString(sum[:derivedBytes])
 }
 
 func fingerprintOf(domain string, parts ...string) fingerprint {
-	h := sha256.New()
+	hash := sha256.New()
 	var length [8]byte
 	for _, p := range append([]string{domain}, parts...) {
 		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
+		hash.Write(length[:])
+		hash.Write([]byte(p))
 	}
-	return fingerprint(h.Sum(nil))
+	return fingerprint(hash.Sum(nil))
 }

@@ -1,4 +1,4 @@
-package turn_test
+package door_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
@@ -35,20 +35,20 @@ func TestToolResponseAnswersAndWritesLikeFlightDeck(t *testing.T) {
 		"failure within":      {`{"a":{"status":"error","error":"x"}}`, `{"a":{"status":"error","error":"x"}}`, "success"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			g := s.callback(c.body, claims)
 			require.Equal(t, []any{202, `{"status":"accepted","tool_use_id":"t"}`}, []any{g.status, g.body})
 			require.Equal(t, "application/json", g.header.Get("Content-Type"))
 			require.Empty(t, g.header.Get("Access-Control-Allow-Origin"))
 			require.Equal(t, []string{`pilot-tool-use-result s {"session_id":"s","tool_use_id":"t","name":"ask_pilot",` +
 				`"result":` + c.result + `,"latency_ms":0,"status":"` + c.status + `","total_tools":2,` +
-				`"timestamp":"2026-09-21T14:13:20.120Z"}`}, s.paper.lines())
+				`"timestamp":"2026-09-21T14:13:20.120Z"}`}, s.publisher.lines())
 		})
 	}
 }
 
 func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.callback(`{}`, token.Claims{
 		SessionID: `,"tool_id":null`, ToolUseID: `a"b`, ToolID: text("id"), IssuedAt: noon.Add(-90 * time.Second),
 	})
@@ -59,11 +59,11 @@ func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 			`"timestamp":"2026-09-21T14:13:20.120Z"}`,
 		`pilot-tool-use-result ,"tool_id":null {"session_id":",\"tool_id\":null","tool_use_id":"a\"b",` +
 			`"name":null,"result":{},"latency_ms":0,"status":"success","total_tools":0,"timestamp":"2026-09-21T14:13:20.120Z"}`,
-	}, s.paper.lines())
+	}, s.publisher.lines())
 }
 
 func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t", Expires: noon.Add(time.Second)})
 	require.NoError(t, err)
 	const broken = "Internal server error"
@@ -91,11 +91,11 @@ func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 		"the old secret":   {"", "Bearer " + must(token.Mint("the old one", token.Claims{})), "{}", 202, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := asked{method: c.method, path: turn.ToolResponsePath, body: c.body}
+			a := request{method: c.method, path: door.ToolResponsePath, body: c.body}
 			if c.authorization != "" {
 				a.headers = []string{"Authorization", c.authorization, "Authorization", "Bearer second"}
 			}
-			g := s.ask(a)
+			g := s.send(a)
 			require.Equal(t, c.status, g.status, g.body)
 			if c.answer != "" {
 				require.Equal(t, `{"error":"`+c.answer+`"}`, g.body)
@@ -104,9 +104,9 @@ func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 		})
 	}
 	s.clock.Advance(2 * time.Second)
-	g := s.ask(asked{path: turn.ToolResponsePath, body: "{}", headers: []string{"Authorization", "Bearer " + minted}})
+	g := s.send(request{path: door.ToolResponsePath, body: "{}", headers: []string{"Authorization", "Bearer " + minted}})
 	require.Equal(t, []any{401, `{"error":"Token has expired"}`}, []any{g.status, g.body})
-	require.Len(t, s.paper.lines(), 2)
+	require.Len(t, s.publisher.lines(), 2)
 }
 
 func must(s string, err error) string {
@@ -118,19 +118,19 @@ func must(s string, err error) string {
 
 func TestCallbacksAreRejectedWithoutASecretAndForAnotherAgent(t *testing.T) {
 	claims := token.Claims{SessionID: "s", ToolUseID: "t", Agent: text("harbor")}
-	g := newSite(t, turn.WithCallbackSecrets()).callback("{}", claims)
+	g := newFixture(t, door.WithCallbackSecrets()).callback("{}", claims)
 	require.Equal(t, []any{401, `{"error":"Server is not configured to verify callback tokens"}`}, []any{g.status, g.body})
-	bound := newSite(t, turn.WithBoundTokens())
+	bound := newFixture(t, door.WithBoundTokens())
 	g = bound.callback("{}", claims)
 	require.Equal(t, []any{401, `{"error":"Token is for another agent"}`}, []any{g.status, g.body})
 	claims.Agent = text("pilot")
 	require.Equal(t, 202, bound.callback("{}", claims).status)
-	require.Equal(t, 202, newSite(t).callback("{}", token.Claims{Agent: text("harbor")}).status)
+	require.Equal(t, 202, newFixture(t).callback("{}", token.Claims{Agent: text("harbor")}).status)
 }
 
 func TestToolResponseIsAcceptedAfterAcknowledgement(t *testing.T) {
-	s := newSite(t)
-	s.paper.fail(errors.New("no leader"))
+	s := newFixture(t)
+	s.publisher.fail(errors.New("no leader"))
 	g := s.callback("{}", token.Claims{SessionID: "s"})
 	require.Equal(t, []any{500, `{"error":"Internal server error"}`}, []any{g.status, g.body})
 }

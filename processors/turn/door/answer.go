@@ -1,4 +1,4 @@
-package turn
+package door
 
 import (
 	"net/http"
@@ -24,11 +24,13 @@ func (a answer) write(w http.ResponseWriter) {
 // accepted reports whether the request succeeded.
 func (a answer) accepted() bool { return a.status < 300 }
 
-func refusal(status int, text string) answer { return answer{status, object("error", text)} }
+func errorAnswer(status int, text string) answer { return answer{status, object("error", text)} }
 
-func internalError() answer { return refusal(http.StatusInternalServerError, "Internal server error") }
+func internalError() answer {
+	return errorAnswer(http.StatusInternalServerError, "Internal server error")
+}
 
-func methodNotAllowed() answer { return refusal(http.StatusMethodNotAllowed, "Method not allowed") }
+func methodNotAllowed() answer { return errorAnswer(http.StatusMethodNotAllowed, "Method not allowed") }
 
 // object returns a JSON object with string members, given as alternating names and values.
 func object(members ...string) []byte {

@@ -1,4 +1,4 @@
-package turn
+package door
 
 import (
 	"bytes"
@@ -22,37 +22,37 @@ import (
 //
 // An Idempotency-Key applies to the call of the token. Within the time of WithIdempotency, this process gives repeats the
 // same answer and writes the result once. Another process writes it again with the same turntable.id.
-func (d *Doors) ToolResponse() http.Handler { return http.HandlerFunc(d.serveToolResponse) }
+func (h *Handler) ToolResponse() http.Handler { return http.HandlerFunc(h.serveToolResponse) }
 
-func (d *Doors) serveToolResponse(w http.ResponseWriter, r *http.Request) {
-	d.toolResponse(w, r).write(w)
+func (h *Handler) serveToolResponse(w http.ResponseWriter, r *http.Request) {
+	h.toolResponse(w, r).write(w)
 }
 
-func (d *Doors) toolResponse(w http.ResponseWriter, r *http.Request) answer {
+func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request) answer {
 	if r.Method != http.MethodPost {
 		return methodNotAllowed()
 	}
-	claims, err := d.tokens.Verify(bearer(r), d.rules.clock.Now())
+	claims, err := h.tokens.Verify(bearer(r), h.options.clock.Now())
 	if err != nil {
 		return unverified(err)
 	}
-	body, refused, ok := d.readBody(w, r)
+	body, rejection, ok := h.readBody(w, r)
 	if !ok {
-		return refused
+		return rejection
 	}
-	result := resultFor(claims, body, d.rules.clock.Now())
+	result := resultFor(claims, body, h.options.clock.Now())
 	key, ok := idempotencyKey(r)
 	switch {
 	case !ok:
-		return refusal(http.StatusBadRequest, "Idempotency-Key is not usable")
+		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
 	case key == "":
-		return d.answerCall(r, claims, result, "")
+		return h.answerCall(r, claims, result, "")
 	}
 	call := []string{claims.SessionID, claims.ToolUseID, key}
-	id := derived("tool response", append([]string{d.topics.Agent}, call...)...) + "/result"
+	id := derived("tool response", append([]string{h.topics.Agent}, call...)...) + "/result"
 	same := fingerprintOf("tool response body", string(body))
-	return d.answerOnce(r.Context(), fingerprintOf("tool response", call...), same, func() answer {
-		return d.answerCall(r, claims, result, id)
+	return h.answerOnce(r.Context(), fingerprintOf("tool response", call...), same, func() answer {
+		return h.answerCall(r, claims, result, id)
 	})
 }
 
@@ -61,7 +61,7 @@ func unverified(err error) answer {
 	if !errors.As(err, &rejection) {
 		return internalError()
 	}
-	return refusal(http.StatusUnauthorized, string(rejection))
+	return errorAnswer(http.StatusUnauthorized, string(rejection))
 }
 
 // bearer returns the bearer token of a request, or an empty text if it has none.
@@ -73,24 +73,24 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(after)
 }
 
-func (d *Doors) answerCall(r *http.Request, claims token.Claims, result topics.ToolUseResult, id string) answer {
-	out, err := processors.OutboundOf(d.topics.ToolUseResult, claims.SessionID, result, id)
+func (h *Handler) answerCall(r *http.Request, claims token.Claims, result topics.ToolUseResult, id string) answer {
+	out, err := processors.OutboundOf(h.topics.ToolUseResult, claims.SessionID, result, id)
 	if err == nil {
 		if claims.ToolID == nil {
 			// FlightDeck omits the field here. The first match is the field: inside a text the quotes would be escaped.
 			out.Value = bytes.Replace(out.Value, []byte(`,"tool_id":null`), nil, 1)
 		}
-		err = d.publish(r, out)
+		err = h.publish(r, out)
 	}
 	if err != nil {
-		return d.unpublished("tool response", err)
+		return h.unpublished("tool response", err)
 	}
 	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
 }
 
 // resultFor returns the result with this body for the call of the token.
 func resultFor(claims token.Claims, body topics.Raw, now time.Time) topics.ToolUseResult {
-	status, at := "success", instant(now)
+	status, at := "success", topics.Timestamp(now)
 	switch {
 	case body == nil: // blank body
 		body = topics.Raw(`{"result":null}`)
@@ -109,6 +109,8 @@ func resultFor(claims token.Claims, body topics.Raw, now time.Time) topics.ToolU
 		TotalTools: int64(claims.TotalTools), Timestamp: &at,
 	}
 }
+
+const statusError = "error"
 
 // failed reports whether a body states a failure of the tool.
 func failed(body topics.Raw) bool {

@@ -1,4 +1,4 @@
-package turn
+package door
 
 import (
 	"bytes"
@@ -14,18 +14,18 @@ import (
 )
 
 // errBody is the error about a body that is not valid JSON.
-var errBody = errors.New("turn: body is not JSON")
+var errBody = errors.New("door: body is not JSON")
 
 // readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
-// ignores what follows the value. If ok is false, the request must be answered with refused.
-func (d *Doors) readBody(w http.ResponseWriter, r *http.Request) (value topics.Raw, refused answer, ok bool) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.rules.bodyLimit))
+// ignores what follows the value. If ok is false, the request must be answered with rejection.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (value topics.Raw, rejection answer, ok bool) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.bodyLimit))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, refusal(http.StatusRequestEntityTooLarge, "Request body is too large"), false
+		return nil, errorAnswer(http.StatusRequestEntityTooLarge, "Request body is too large"), false
 	case err != nil:
-		return nil, refusal(http.StatusBadRequest, "Request body cannot be read"), false
+		return nil, errorAnswer(http.StatusBadRequest, "Request body cannot be read"), false
 	}
 	if value, err = firstValue(raw); err != nil {
 		return nil, internalError(), false

@@ -1,4 +1,4 @@
-package turn
+package door
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,20 +21,20 @@ const defaultUser = "user_42"
 // With an Idempotency-Key, repeats of a request have no further effect. Within the time of WithIdempotency, this process
 // gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
 // with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
-// such repeats while it remembers the request (WithRemembered). So a repeat starts no second turn within the shorter of
+// such repeats while it remembers the request (turn.WithRemembered). So a repeat starts no second turn within the shorter of
 // the two times. Send a key or a request_id with every reply: it binds the route to the message. Without one, a route whose
 // message could not be written is applied to the session's next message.
-func (d *Doors) Chat() http.Handler { return http.HandlerFunc(d.serveChat) }
+func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 
-func (d *Doors) serveChat(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", d.rules.origin)
-	h.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-	h.Set("Access-Control-Allow-Headers", d.rules.allowed)
-	d.chat(w, r).write(w)
+func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Access-Control-Allow-Origin", h.options.origin)
+	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	header.Set("Access-Control-Allow-Headers", h.options.allowed)
+	h.chat(w, r).write(w)
 }
 
-func (d *Doors) chat(w http.ResponseWriter, r *http.Request) answer {
+func (h *Handler) chat(w http.ResponseWriter, r *http.Request) answer {
 	switch {
 	case strings.EqualFold(r.Method, http.MethodOptions):
 		return answer{status: http.StatusNoContent}
@@ -41,33 +42,33 @@ func (d *Doors) chat(w http.ResponseWriter, r *http.Request) answer {
 		return methodNotAllowed()
 	}
 	var caller Caller
-	if d.rules.authenticate != nil {
+	if h.options.authenticate != nil {
 		var err error
-		if caller, err = d.rules.authenticate(r); err != nil {
-			return refusal(http.StatusUnauthorized, "Unauthorized")
+		if caller, err = h.options.authenticate(r); err != nil {
+			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
 		}
 	}
-	body, refused, ok := d.readBody(w, r)
+	body, rejection, ok := h.readBody(w, r)
 	if !ok {
-		return refused
+		return rejection
 	}
-	q, wrong := d.readChat(body, caller)
+	q, wrong := h.readChat(body, caller)
 	if wrong != "" {
-		return refusal(http.StatusBadRequest, wrong)
+		return errorAnswer(http.StatusBadRequest, wrong)
 	}
 	if caller.MayWrite != nil && !caller.MayWrite(q.session) {
-		return refusal(http.StatusForbidden, "Forbidden")
+		return errorAnswer(http.StatusForbidden, "Forbidden")
 	}
 	key, ok := idempotencyKey(r)
 	switch {
 	case !ok:
-		return refusal(http.StatusBadRequest, "Idempotency-Key is not usable")
+		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
 	case key == "":
-		return d.send(r, q)
+		return h.send(r, q)
 	}
-	q.cause = derived("chat", d.topics.Agent, q.session, key)
+	q.cause = derived("chat", h.topics.Agent, q.session, key)
 	same := fingerprintOf("chat body", q.user, string(body))
-	return d.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return d.send(r, q) })
+	return h.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return h.send(r, q) })
 }
 
 // question is a decoded chat request.
@@ -80,7 +81,7 @@ type question struct {
 
 // readChat decodes a question. wrong is the reason to reject it, if any. The checks are in FlightDeck's order, followed by
 // those that FlightDeck does not make.
-func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong string) {
+func (h *Handler) readChat(body topics.Raw, caller Caller) (q question, wrong string) {
 	m := members(body, "session_id", "content", "user_id", "reply", "request_id")
 	q = question{
 		session: textForm(m["session_id"]), content: textForm(m["content"]), user: defaultUser,
@@ -91,10 +92,10 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 	if caller.UserID != "" {
 		q.user = caller.UserID
 	}
-	if blank(&q.session) {
+	if blank(q.session) {
 		return q, "Missing required field: session_id"
 	}
-	if blank(&q.content) {
+	if blank(q.content) {
 		return q, "Missing required field: content"
 	}
 	var fromReply topics.Raw
@@ -105,9 +106,9 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 		r := members(reply, "callbackService", "request_id")
 		service := textForm(r["callbackService"])
 		switch {
-		case isNull(r["callbackService"]) || blank(&service):
+		case isNull(r["callbackService"]) || blank(service):
 			return q, "'reply' must include 'callbackService'"
-		case !d.rules.services(service):
+		case !h.options.services(service):
 			return q, "unknown callbackService: " + service
 		}
 		q.reply, fromReply = compact(reply), r["request_id"]
@@ -125,34 +126,34 @@ func (d *Doors) readChat(body topics.Raw, caller Caller) (q question, wrong stri
 		return q, err.Error()
 	}
 	switch {
-	case !isNull(request) && (request[0] == '{' || request[0] == '[') || len(q.request) > maxID:
+	case !isNull(request) && (request[0] == '{' || request[0] == '[') || len(q.request) > limits.MaxID:
 		return q, "'request_id' is not usable"
-	case len(q.reply) > maxDescriptor-len(q.request)-len(`,"request_id":""`):
+	case len(q.reply) > limits.MaxDescriptor-len(q.request)-len(`,"request_id":""`):
 		return q, "'reply' is too large"
 	}
 	return q, ""
 }
 
 // send publishes the route and then the message of a question.
-func (d *Doors) send(r *http.Request, q question) answer {
+func (h *Handler) send(r *http.Request, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
 	var records []processors.Outbound
 	if q.reply != nil {
 		route := topics.Route{Raw: withRequestID(q.reply, q.request)}
-		out, err := processors.OutboundOf(d.topics.ReplyTo, q.session, route, q.id("reply"))
+		out, err := processors.OutboundOf(h.topics.ReplyTo, q.session, route, q.id("reply"))
 		if err != nil {
-			return d.unpublished("chat", err)
+			return h.unpublished("chat", err)
 		}
 		records = append(records, out)
 	}
-	out, err := processors.OutboundOf(d.topics.MessageInput, q.session, d.message(q), q.id("message"))
+	out, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id("message"))
 	if err != nil {
-		return d.unpublished("chat", err)
+		return h.unpublished("chat", err)
 	}
-	if err := d.publish(r, append(records, out)...); err != nil {
-		return d.unpublished("chat", err)
+	if err := h.publish(r, append(records, out)...); err != nil {
+		return h.unpublished("chat", err)
 	}
 	if q.request == "" {
 		return answer{http.StatusOK, object("status", "ok", "session_id", q.session)}
@@ -168,8 +169,8 @@ func (q question) id(kind string) string {
 	return q.cause + "/" + kind
 }
 
-func (d *Doors) message(q question) topics.Message {
-	role, at := "user", instant(d.rules.clock.Now())
+func (h *Handler) message(q question) topics.Message {
+	role, at := "user", topics.Timestamp(h.options.clock.Now())
 	metadata := object("locale", "en-US", "client", "web")
 	if q.request != "" {
 		metadata = object("locale", "en-US", "client", "web", "request_id", q.request)
@@ -179,6 +180,8 @@ func (d *Doors) message(q question) topics.Message {
 		Metadata: metadata,
 	}
 }
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // jsonText returns text as a JSON string.
 func jsonText(text string) topics.Raw {

@@ -1,4 +1,4 @@
-package turn_test
+package door_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
@@ -23,15 +23,15 @@ var noon = time.UnixMilli(1_790_000_000_120)
 
 const secret = "a secret"
 
-// paper is a publisher that stores the records.
-type paper struct {
+// fakePublisher is a publisher that stores the records.
+type fakePublisher struct {
 	mu      sync.Mutex
 	records []processors.Outbound
 	err     error         // of every call
 	gate    chan struct{} // nil, or each call takes one from it
 }
 
-func (p *paper) Publish(ctx context.Context, records ...processors.Outbound) error {
+func (p *fakePublisher) Publish(ctx context.Context, records ...processors.Outbound) error {
 	if p.gate != nil {
 		select {
 		case <-p.gate:
@@ -48,14 +48,14 @@ func (p *paper) Publish(ctx context.Context, records ...processors.Outbound) err
 	return nil
 }
 
-func (p *paper) fail(err error) {
+func (p *fakePublisher) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
 }
 
 // lines returns the records as "topic key value", with their id where they have one.
-func (p *paper) lines() []string {
+func (p *fakePublisher) lines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lines := []string{}
@@ -69,42 +69,42 @@ func (p *paper) lines() []string {
 	return lines
 }
 
-// site serves an agent's doors with a real HTTP server.
-type site struct {
-	t     testing.TB
-	paper *paper
-	clock *clock.Fake
-	http  *httptest.Server
+// fixture serves an agent's doors with a real HTTP server.
+type fixture struct {
+	t         testing.TB
+	publisher *fakePublisher
+	clock     *clock.Fake
+	http      *httptest.Server
 }
 
-func newSite(t testing.TB, opts ...turn.DoorOption) *site {
+func newFixture(t testing.TB, opts ...door.Option) *fixture {
 	t.Helper()
-	s := &site{t: t, paper: &paper{}, clock: clock.NewFake(noon)}
-	opts = append([]turn.DoorOption{
-		turn.WithDoorClock(s.clock), turn.WithCallbackSecrets(secret, "the old one"),
-		turn.WithCallbackServices(func(name string) bool { return name == "harbor" }),
+	s := &fixture{t: t, publisher: &fakePublisher{}, clock: clock.NewFake(noon)}
+	opts = append([]door.Option{
+		door.WithClock(s.clock), door.WithCallbackSecrets(secret, "the old one"),
+		door.WithCallbackServices(func(name string) bool { return name == "harbor" }),
 	}, opts...)
-	doors, err := turn.NewDoors("pilot", s.paper, opts...)
+	handler, err := door.New("pilot", s.publisher, opts...)
 	require.NoError(t, err)
-	s.http = httptest.NewServer(doors)
+	s.http = httptest.NewServer(handler)
 	t.Cleanup(s.http.Close)
 	return s
 }
 
-// asked is a request; its headers are alternating names and values.
-type asked struct {
+// request is a request; its headers are alternating names and values.
+type request struct {
 	method, path, body string
 	headers            []string
 }
 
-// got is an HTTP answer.
-type got struct {
+// response is an HTTP answer.
+type response struct {
 	status int
 	body   string
 	header http.Header
 }
 
-func (s *site) ask(a asked) got {
+func (s *fixture) send(a request) response {
 	s.t.Helper()
 	if a.method == "" {
 		a.method = http.MethodPost
@@ -119,18 +119,18 @@ func (s *site) ask(a asked) got {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(s.t, err)
-	return got{resp.StatusCode, string(body), resp.Header}
+	return response{resp.StatusCode, string(body), resp.Header}
 }
 
-func (s *site) chat(body string, headers ...string) got {
+func (s *fixture) chat(body string, headers ...string) response {
 	s.t.Helper()
-	return s.ask(asked{path: turn.ChatPath, body: body, headers: headers})
+	return s.send(request{path: door.ChatPath, body: body, headers: headers})
 }
 
-func (s *site) callback(body string, claims token.Claims, headers ...string) got {
+func (s *fixture) callback(body string, claims token.Claims, headers ...string) response {
 	s.t.Helper()
 	minted, err := token.Mint(secret, claims)
 	require.NoError(s.t, err)
 	headers = append([]string{"Authorization", "Bearer " + minted}, headers...)
-	return s.ask(asked{path: turn.ToolResponsePath, body: body, headers: headers})
+	return s.send(request{path: door.ToolResponsePath, body: body, headers: headers})
 }

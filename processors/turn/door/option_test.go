@@ -1,4 +1,4 @@
-package turn_test
+package door_test
 
 import (
 	"testing"
@@ -8,12 +8,12 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
 func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
-	s := newSite(t, turn.WithDoorLogger(zap.New(core)), turn.WithCallbackSecrets(" "))
+	s := newFixture(t, door.WithLogger(zap.New(core)), door.WithCallbackSecrets(" "))
 	for range 3 {
 		s.chat(`{"session_id":"secret","content":"secret"}`)
 	}
@@ -23,16 +23,16 @@ func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 }
 
 func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
-	_, err := turn.NewDoors("pilot", nil, turn.WithBodyLimit(0),
-		turn.WithIdempotency(0, 1), turn.WithIdempotency(time.Hour, 0), turn.WithCORS(""),
-		turn.WithDoorClock(nil), turn.WithDoorLogger(nil), turn.WithCallbackServices(nil))
-	require.ErrorIs(t, err, turn.ErrDoors)
+	_, err := door.New("pilot", nil, door.WithBodyLimit(0),
+		door.WithIdempotency(0, 1), door.WithIdempotency(time.Hour, 0), door.WithCORS(""),
+		door.WithClock(nil), door.WithLogger(nil), door.WithCallbackServices(nil))
+	require.ErrorIs(t, err, door.ErrConfig)
 	for _, what := range []string{
-		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithDoorClock", "WithDoorLogger", "WithCallbackServices",
+		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithClock", "WithLogger", "WithCallbackServices",
 		"publisher",
 	} {
 		require.Contains(t, err.Error(), what)
 	}
-	_, err = turn.NewDoors("not an agent", &paper{})
-	require.ErrorIs(t, err, turn.ErrDoors)
+	_, err = door.New("not an agent", &fakePublisher{})
+	require.ErrorIs(t, err, door.ErrConfig)
 }

@@ -1,4 +1,4 @@
-package turn_test
+package door_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
@@ -24,17 +24,17 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 }
 
 // The doors are plain HTTP handlers and can be mounted on any server.
-func ExampleNewDoors() {
-	doors, err := turn.NewDoors("pilot", printer{},
-		turn.WithCallbackSecrets("the new secret", "the old secret"),
-		turn.WithCallbackServices(func(service string) bool { return service == "harbor" }),
+func ExampleNew() {
+	handler, err := door.New("pilot", printer{},
+		door.WithCallbackSecrets("the new secret", "the old secret"),
+		door.WithCallbackServices(func(service string) bool { return service == "harbor" }),
 	)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	server := http.NewServeMux()
-	server.Handle("/api/", doors)
+	server.Handle("/api/", handler)
 
 	post := func(path, body string, headers ...string) {
 		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
@@ -46,9 +46,9 @@ func ExampleNewDoors() {
 		fmt.Println(w.Code, w.Body)
 	}
 	question := `{"session_id":"s","content":"Which berth?","request_id":"r-1","reply":{"callbackService":"harbor"}}`
-	post(turn.ChatPath, question, "Idempotency-Key", "k-1")
-	post(turn.ChatPath, question, "Idempotency-Key", "k-1")
-	post(turn.ChatPath, `{"session_id":"s","content":"Hi","reply":{"callbackService":"anywhere"}}`)
+	post(door.ChatPath, question, "Idempotency-Key", "k-1")
+	post(door.ChatPath, question, "Idempotency-Key", "k-1")
+	post(door.ChatPath, `{"session_id":"s","content":"Hi","reply":{"callbackService":"anywhere"}}`)
 
 	bearer, err := token.Mint("the old secret", token.Claims{
 		SessionID: "s", ToolUseID: "tu_91a", Expires: time.Now().Add(time.Hour),
@@ -57,8 +57,8 @@ func ExampleNewDoors() {
 		fmt.Println(err)
 		return
 	}
-	post(turn.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer "+bearer)
-	post(turn.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer forg.ed")
+	post(door.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer "+bearer)
+	post(door.ToolResponsePath, `{"berth":"N4"}`, "Authorization", "Bearer forg.ed")
 	// Output:
 	//   to pilot-reply-to of s
 	//   to pilot-message-input of s

@@ -1,4 +1,4 @@
-package turn_test
+package door_test
 
 import (
 	"net/http"
@@ -9,24 +9,24 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// knock passes a body to a door without a server.
-func knock(t *testing.T, path, body string, headers ...string) (*httptest.ResponseRecorder, *paper) {
+// serve passes a body to a door without a server.
+func serve(t *testing.T, path, body string, headers ...string) (*httptest.ResponseRecorder, *fakePublisher) {
 	t.Helper()
-	p := &paper{}
-	doors, err := turn.NewDoors("pilot", p, turn.WithCallbackSecrets(secret),
-		turn.WithCallbackServices(func(string) bool { return true }))
+	p := &fakePublisher{}
+	handler, err := door.New("pilot", p, door.WithCallbackSecrets(secret),
+		door.WithCallbackServices(func(string) bool { return true }))
 	require.NoError(t, err)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	doors.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 	return w, p
 }
 
@@ -42,7 +42,7 @@ func FuzzChat(f *testing.F) {
 	catalog, err := topics.For("pilot")
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body string) {
-		w, p := knock(t, turn.ChatPath, body)
+		w, p := serve(t, door.ChatPath, body)
 		var answer map[string]string
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 		if w.Code != http.StatusOK {
@@ -81,7 +81,7 @@ func FuzzToolResponse(f *testing.F) {
 	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t"})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body string) {
-		w, p := knock(t, turn.ToolResponsePath, body, "Authorization", "Bearer "+minted)
+		w, p := serve(t, door.ToolResponsePath, body, "Authorization", "Bearer "+minted)
 		if w.Code != http.StatusAccepted {
 			require.Equal(t, 500, w.Code)
 			require.Empty(t, p.records)

@@ -1,0 +1,62 @@
+// Package door is the HTTP entrance of an agent: it accepts messages and the results of asynchronous tools, and writes
+// them to the agent's topics. It implements FlightDeck's chat API.
+//
+//	POST /api/chat            --> Chat ----------+--> {agent}-reply-to (if the message names a reply)
+//	                                             +--> {agent}-message-input
+//	POST /api/tools/response  --> ToolResponse ----> {agent}-tool-use-result
+//
+// A Handler does not run turns and communicates with them through topics only, so it can run in the process of package
+// turn or in another. It answers with success after the brokers have acknowledged the records. It does not wait for the
+// turn: the answer to a message is written to {agent}-message-output.
+//
+// # Routes
+//
+//	route                     request                                              success
+//	POST /api/chat            JSON object: session_id, content; optional user_id,  200, session_id and request_id
+//	                          request_id, reply
+//	OPTIONS /api/chat         CORS preflight                                       204
+//	POST /api/tools/response  a callback token (package token) as bearer token;    202, tool_use_id
+//	                          the result as JSON
+//
+// Errors are JSON objects with the member "error":
+//
+//	400  a field is missing or not usable, or the Idempotency-Key is not usable
+//	401  the caller is not authenticated, or the callback token is not valid
+//	403  the caller may not write to the session
+//	404  another path
+//	405  another method
+//	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
+//	422  the Idempotency-Key was used for another request
+//	500  the body is not JSON, or the brokers did not acknowledge the records within 30 s; the records may be written later
+//
+// # Repeated requests
+//
+// A request that is repeated with its Idempotency-Key gets the same answer from the same process, and nothing is written
+// again. Another process writes the same record again, with the same turntable.id and request_id, and the turn drops it as
+// long as it remembers requests (turn.WithRemembered). Only successful answers are remembered, so a failed request can be
+// repeated with its key.
+//
+// # Security
+//
+// Chat is open by default: without WithAuthenticate anyone may write to every session, and New logs a warning. Tool
+// callbacks are closed by default: without WithCallbackSecrets every one is answered with 401, and New logs a warning. A
+// reply may name only the services that WithCallbackServices permits (default: none).
+//
+// # Shutdown
+//
+// A Handler starts no goroutine and is not closed. Stop the http.Server with Shutdown, which waits for the requests in
+// flight; one waits for the brokers for 30 s at most. Then close the publisher. Set ReadHeaderTimeout and ReadTimeout of the
+// http.Server: the doors limit the size of a body, not the time to read it.
+//
+// # Options
+//
+//	option                 default           meaning
+//	WithAuthenticate       accepts anyone    who may write, and to which sessions
+//	WithCallbackSecrets    none: rejected    secrets of callback tokens; two while one is rotated
+//	WithBoundTokens        off               accept only tokens of this agent
+//	WithCallbackServices   none              services that a reply may name
+//	WithBodyLimit          1 MiB             longer bodies get 413
+//	WithIdempotency        24 h, 10,000      how long, and how many, idempotency keys are remembered
+//	WithCORS               *, Content-Type   browsers that send other headers need them named
+//	WithClock, WithLogger  the system's, none
+package door

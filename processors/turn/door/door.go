@@ -1,0 +1,103 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/dedup"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The URL paths that Handler.ServeHTTP serves.
+const (
+	ChatPath         = "/api/chat"
+	ToolResponsePath = "/api/tools/response"
+)
+
+// publishTimeout is how long a request waits for the acknowledgement of the brokers.
+const publishTimeout = 30 * time.Second
+
+// Handler is the HTTP handler of an agent: ChatPath receives messages, ToolResponsePath receives the results of
+// asynchronous tools. It answers with success only after the brokers have acknowledged the records.
+//
+// Handler serves both paths; Chat and ToolResponse return the handler of one, to be mounted at any path. All are safe for
+// concurrent use and need not be closed. The caller owns the publisher. A Handler limits the size of a request body, but
+// not the time to read it: set the timeouts of the http.Server.
+type Handler struct {
+	topics  topics.Catalog
+	to      turn.Publisher
+	tokens  token.Verifier
+	options options
+	once    *dedup.Memory[fingerprint, remembered]
+}
+
+// New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
+// every tool callback is rejected. New logs a warning for each of the two. Its error wraps ErrConfig and joins all problems
+// with the agent's name, the publisher and the options.
+func New(agent string, to turn.Publisher, opts ...Option) (*Handler, error) {
+	o := newOptions(opts)
+	catalog, err := topics.For(agent)
+	if err != nil {
+		o.invalid("%w", err)
+	}
+	if to == nil {
+		o.invalid("no publisher")
+	}
+	if len(o.errs) > 0 {
+		return nil, errors.Join(o.errs...)
+	}
+	h := &Handler{
+		topics: catalog, to: to, tokens: token.NewVerifier(o.secrets...), options: o,
+		once: dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
+	}
+	if o.bound {
+		h.tokens = h.tokens.For(agent)
+	}
+	if o.authenticate == nil {
+		o.logger.Warn("chat door is open: requests are not authenticated and may write to every session",
+			zap.String("agent", agent))
+	}
+	if !h.tokens.Configured() {
+		o.logger.Warn("tool callbacks are rejected: no callback secret is configured", zap.String("agent", agent))
+	}
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler. Like FlightDeck, it also serves paths that begin with ChatPath or ToolResponsePath;
+// it answers all others with 404.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, ChatPath):
+		h.serveChat(w, r)
+	case strings.HasPrefix(r.URL.Path, ToolResponsePath):
+		h.serveToolResponse(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be
+// written already.
+func (h *Handler) publish(r *http.Request, records ...processors.Outbound) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTimeout)
+	defer cancel()
+	return h.to.Publish(ctx, records...)
+}
+
+// unpublished returns the answer to a request whose records may not have been written.
+func (h *Handler) unpublished(door string, err error) answer {
+	if errors.Is(err, processors.ErrTooLarge) {
+		return errorAnswer(http.StatusRequestEntityTooLarge, "Request is too large for a record")
+	}
+	h.options.logger.Error("request failed: records may not have been written", zap.String("door", door),
+		zap.String("agent", h.topics.Agent), zap.Error(err))
+	return internalError()
+}

@@ -1,0 +1,54 @@
+package door_test
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/door"
+)
+
+// A program serves the doors of an agent until it is told to stop. Shutdown answers the open requests before the publisher
+// is closed.
+func Example() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	publisher, err := processors.NewPublisher([]string{"localhost:9092"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer publisher.Close()
+	handler, err := door.New("pilot", publisher,
+		door.WithAuthenticate(func(r *http.Request) (door.Caller, error) {
+			user, password, ok := r.BasicAuth()
+			if !ok || password != "open sesame" {
+				return door.Caller{}, errors.New("wrong password")
+			}
+			return door.Caller{UserID: user}, nil
+		}),
+		door.WithCallbackSecrets("a secret that the tool workers share"),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{
+		Addr: "localhost:8080", Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
+	}
+	go func() {
+		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+			log.Print(err)
+			stop()
+		}
+	}()
+	<-ctx.Done()
+	limited, cancel := context.WithTimeout(context.Background(), 35*time.Second)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil {
+		log.Print(err)
+	}
+}
