@@ -72,5 +72,5 @@ func client(brokers []string, opts []Option) (*sarama.Config, *zap.Logger, error
 		o.refuse("brokers: the list is empty or contains a blank address")
 	}
 	conf := o.sarama()
-	return conf, o.unit.Logger, errors.Join(o.errs...)
+	return conf, o.instance.Logger, errors.Join(o.errs...)
 }

@@ -9,7 +9,7 @@
 //	       -> is under a foreign key? -> {group}-loop -> the same handler, once, with the record's own coordinates
 //	       -> handler                 -> effects: outputs first, then the table row
 //	          panics                  -> {group}-dlq, no effects
-//	          returns an error        -> no effects; the unit restarts and the record is redelivered
+//	          returns an error        -> no effects; the processor restarts and the record is redelivered
 //
 // New and Run add the runtime: offsets, table and outputs that advance together, deadlines, supervision and health.
 //
@@ -72,21 +72,21 @@
 // # Where an input starts
 //
 // An input without a committed offset starts as follows. A new group reads it from the oldest record, or from where
-// WithPredecessor stopped. A group with offsets reads an input that it has read before from the oldest record: its topic was
-// deleted and recreated, or its offsets were deleted. It reads any other input from the newest record: a topic that an
-// upgrade adds, or a group that was taken over from FlightDeck. Each committed offset lists the group's inputs in its
-// metadata for this, in about 8 bytes per input; tools that commit for the group remove the list until the next start. To
-// skip records, reset offsets to the newest instead of deleting them.
+// WithPredecessor stopped. A group with offsets reads an input that it has read before from the oldest record: its topic
+// was deleted and recreated, or its offsets were deleted. It reads any other input from the newest record: a topic that
+// an upgrade adds, or a group that was taken over from FlightDeck. Each committed offset lists the group's inputs in its
+// metadata for this, in about 8 bytes per input; tools that commit for the group remove the list until the next start.
+// To skip records, reset offsets to the newest instead of deleting them.
 //
 // After an unclean leader election a group continues where the new leader's log began. Records that only the old leader had
 // are lost. If the new log has grown beyond the committed offset before the group notices, the records between are skipped.
 //
 // # Failures
 //
-// A failure stops the unit, which restarts with backoff. Requests that the brokers deny for a missing ACL are failures;
-// after 20 consecutive ones Run returns ErrGaveUp. Health is degraded while the unit waits for a restart, while its
-// membership is not confirmed, and while offsets cannot be committed for several cuts. Adding partitions to a topic in use
-// ends Run with an error that names the topics and the ways to migrate.
+// A failure stops the processor, which restarts with backoff. Requests that the brokers deny for a missing ACL are
+// failures; after 20 consecutive ones Run returns ErrGaveUp. Health is degraded while the processor waits for a restart,
+// while its membership is not confirmed, and while offsets cannot be committed for several cuts. Adding partitions to a
+// topic in use ends Run with an error that names the topics and the ways to migrate.
 //
 // # Configuration
 //
@@ -107,7 +107,7 @@
 //	WithMaxRecordBytes               1 MiB                    largest record that is sent
 //	WithDeadLetters                  {group}-dlq              dead-letter topic
 //	WithLogger, WithMetrics          none                     zap logger; callbacks
-//	WithRestartBackoff               100 ms to 15 s           wait before a restart of a failed unit
+//	WithRestartBackoff               100 ms to 15 s           wait before a restart of a failed processor
 //	WithRestartLimit                 20                       consecutive failed restarts before Run returns ErrGaveUp
 //	WithClock                        the system's             clock of deadlines and of Context.Now
 //

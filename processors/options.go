@@ -31,7 +31,7 @@ type Ticker = clock.Ticker
 type Option func(*options)
 
 type options struct {
-	unit        instance.Config
+	instance    instance.Config
 	guarantee   Guarantee // empty: that of the properties, else AtLeastOnce
 	properties  map[string]string
 	secure      []func(*sarama.Config) error
@@ -45,8 +45,8 @@ type options struct {
 
 func newOptions(opts []Option) *options {
 	o := &options{properties: map[string]string{}}
-	o.unit.Logger = zap.NewNop()
-	o.unit.Clock = clock.System()
+	o.instance.Logger = zap.NewNop()
+	o.instance.Clock = clock.System()
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -65,7 +65,7 @@ func WithClock(c Clock) Option {
 			o.refuse("WithClock: nil")
 			return
 		}
-		o.unit.Clock = c
+		o.instance.Clock = c
 	}
 }
 
@@ -76,7 +76,7 @@ func WithLogger(l *zap.Logger) Option {
 			o.refuse("WithLogger: nil")
 			return
 		}
-		o.unit.Logger = l
+		o.instance.Logger = l
 	}
 }
 
@@ -87,7 +87,7 @@ func WithTick(period time.Duration) Option {
 		if period <= 0 {
 			o.refuse("WithTick: %s, want a positive duration", period)
 		}
-		o.unit.Tick = period
+		o.instance.Tick = period
 	}
 }
 
@@ -107,7 +107,7 @@ func WithCommitInterval(d time.Duration) Option {
 		if d <= 0 || d > maxCommitInterval {
 			o.refuse("WithCommitInterval: %s, want more than 0 and at most %s", d, maxCommitInterval)
 		}
-		o.unit.CommitInterval = d
+		o.instance.CommitInterval = d
 	}
 }
 
@@ -148,7 +148,7 @@ func WithStorage(s Storage) Option {
 		if s.err != nil {
 			o.refuse("WithStorage: %w", s.err)
 		}
-		o.unit.StorageDir = s.dir
+		o.instance.StorageDir = s.dir
 	}
 }
 
@@ -169,7 +169,7 @@ func WithReplication(n int16) Option {
 		if n < 1 {
 			o.refuse("WithReplication: %d, want at least 1", n)
 		}
-		o.unit.Replication = n
+		o.instance.Replication = n
 	}
 }
 
@@ -186,7 +186,7 @@ func WithPredecessor(group string) Option {
 		if group == "" {
 			o.refuse("WithPredecessor: empty name")
 		}
-		o.unit.Predecessor = group
+		o.instance.Predecessor = group
 	}
 }
 
@@ -224,13 +224,13 @@ func WithInstance(id string) Option {
 		if id == "" {
 			o.refuse("WithInstance: empty ID")
 		}
-		o.unit.Instance = id
+		o.instance.InstanceID = id
 	}
 }
 
 // WithKeepMembership makes a static member stay in its group when it stops, for a quick restart. No instance handles its
 // partitions until it restarts or its session times out. By default it leaves, and other members take over immediately.
-func WithKeepMembership() Option { return func(o *options) { o.unit.KeepMembership = true } }
+func WithKeepMembership() Option { return func(o *options) { o.instance.KeepMembership = true } }
 
 // WithRestartLimit sets how many consecutive restarts may fail before Run returns ErrGaveUp. The default is 20. A
 // negative n means no limit; 0 is an error. Once the processor has been running, restarts that reach no broker are not
@@ -240,7 +240,7 @@ func WithRestartLimit(n int) Option {
 		if n == 0 {
 			o.refuse("WithRestartLimit: 0, want at least 1, or a negative number for no limit")
 		}
-		o.unit.Restart.Limit = n
+		o.instance.Restart.Limit = n
 	}
 }
 
@@ -251,7 +251,7 @@ func WithRestartBackoff(initial, longest time.Duration) Option {
 		if initial <= 0 || longest < initial {
 			o.refuse("WithRestartBackoff: %s, %s, want a positive first wait and a longest that is not shorter", initial, longest)
 		}
-		o.unit.Restart.Initial, o.unit.Restart.Max = initial, longest
+		o.instance.Restart.Initial, o.instance.Restart.Max = initial, longest
 	}
 }
 

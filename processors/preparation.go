@@ -80,7 +80,7 @@ func (p *Processor) prepared(ctx context.Context) (ready bool, err error) {
 	p.mu.Lock()
 	dead := p.dead
 	if ready = err == nil && !dead; ready {
-		p.own = nil // from now on Health is the unit's
+		p.own = nil // from now on Health is the instance's
 	}
 	p.mu.Unlock()
 	switch {

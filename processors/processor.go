@@ -35,8 +35,8 @@ var (
 
 // Processor runs a group graph under the runtime. Its methods are safe for concurrent use.
 type Processor struct {
-	unit    *instance.Unit
-	prepare preparation
+	instance *instance.Instance
+	prepare  preparation
 
 	state func(State) // hook
 	now   func() time.Time
@@ -45,7 +45,7 @@ type Processor struct {
 	ran  bool
 	dead bool
 	kill context.CancelFunc // of the preparation
-	own  *Health            // before and instead of the unit's
+	own  *Health            // before and instead of the instance's
 }
 
 // New returns a processor for a graph. It validates the graph and the options and does not connect to the brokers. Its
@@ -67,19 +67,19 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	s := &settings{
 		deadLetters:  goka.Stream(o.deadLetters),
 		recordBytes:  conf.Producer.MaxMessageBytes,
-		onDeadLetter: o.metrics.onDeadLetter(o.unit.Logger),
+		onDeadLetter: o.metrics.onDeadLetter(o.instance.Logger),
 	}
-	c := o.unit
+	c := o.instance
 	c.Brokers = slices.Clone(brokers)
 	c.Graph = bindGraph(graph, s)
 	c.DeadLetters = o.deadLetters
 	c.Sarama = func() *sarama.Config { return kafka.Copy(conf) }
 	c.Hooks = o.metrics.hooks()
-	u, err := instance.New(c)
+	inst, err := instance.New(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	p := &Processor{unit: u, prepare: o.preparation(c), state: o.metrics.State, now: c.Clock.Now, kill: func() {}}
+	p := &Processor{instance: inst, prepare: o.preparation(c), state: o.metrics.State, now: c.Clock.Now, kill: func() {}}
 	return p, nil
 }
 
@@ -91,7 +91,7 @@ func (o *options) sarama() *sarama.Config {
 		o.refuse("properties: %w", err)
 	}
 	if len(ignored) > 0 {
-		o.unit.Logger.Warn("properties without effect", zap.Strings("names", ignored))
+		o.instance.Logger.Warn("properties without effect", zap.Strings("names", ignored))
 	}
 	for _, set := range o.secure {
 		if err := set(conf); err != nil {
@@ -101,14 +101,14 @@ func (o *options) sarama() *sarama.Config {
 	if o.recordBytes > 0 {
 		conf.Producer.MaxMessageBytes = o.recordBytes
 	}
-	if o.unit.Instance != "" {
-		conf.Consumer.Group.InstanceId = o.unit.Instance
+	if o.instance.InstanceID != "" {
+		conf.Consumer.Group.InstanceId = o.instance.InstanceID
 	}
-	o.unit.Instance = conf.Consumer.Group.InstanceId
+	o.instance.InstanceID = conf.Consumer.Group.InstanceId
 	if o.guarantee == "" {
 		o.guarantee = Guarantee(strings.ToLower(strings.TrimSpace(o.properties[kafka.ProcessingGuarantee])))
 	}
-	o.unit.Guarantee = guarantees[o.guarantee] // the zero value is at least once
+	o.instance.Guarantee = guarantees[o.guarantee] // the zero value is at least once
 	if err := conf.Validate(); err != nil && len(o.errs) == 0 {
 		o.refuse("%w", err)
 	}
@@ -134,7 +134,7 @@ func (p *Processor) Run(ctx context.Context) error {
 	if ready, err := p.prepared(ctx); !ready {
 		return err
 	}
-	return p.unit.Run(ctx)
+	return p.instance.Run(ctx)
 }
 
 // Kill stops the processor like a crash, for tests and emergencies: records in flight are not finished, offsets are not
@@ -145,7 +145,7 @@ func (p *Processor) Kill() {
 	p.dead = true
 	p.kill()
 	p.mu.Unlock()
-	p.unit.Kill()
+	p.instance.Kill()
 }
 
 // Health returns a snapshot of the processor's state.
@@ -156,10 +156,10 @@ func (p *Processor) Health() Health {
 	if own != nil {
 		return *own
 	}
-	return healthOf(p.unit.Health())
+	return healthOf(p.instance.Health())
 }
 
 // Get returns the table row of a key as the table's codec decodes it, or nil if the key has no row. The row includes what
 // handlers have written up to now, committed or not. Get returns ErrNotRunning for a key whose partition this instance
 // does not own. If the codec yields a codec.Decoded, its Raw bytes belong to the store and must not be modified.
-func (p *Processor) Get(key string) (any, error) { return p.unit.Get(key) }
+func (p *Processor) Get(key string) (any, error) { return p.instance.Get(key) }

@@ -15,7 +15,7 @@ type Partition struct {
 type Member struct {
 	Group      string
 	ID         string
-	Instance   string // group.instance.id, empty for a dynamic member
+	InstanceID string // group.instance.id, empty for a dynamic member
 	Generation int32
 }
 
@@ -28,7 +28,7 @@ type Closer interface {
 	// Begin is called before the first record of a cut is handed out.
 	Begin() error
 	// Close makes the offsets durable; under exactly once it also commits everything produced since Begin. After an error
-	// that wraps ErrNotCommitted the next cut commits the offsets; any other error fails the Series and the unit.
+	// that wraps ErrNotCommitted the next cut commits the offsets; any other error fails the Series and the instance.
 	Close(ctx context.Context, offsets map[Partition]int64, m Member) error
 	// Abort aborts a cut that was begun and not closed. It is called once Goka has stopped.
 	Abort() error
@@ -63,14 +63,14 @@ var (
 	ErrNotCommitted = errors.New("cut: offsets not committed")
 	// ErrDrain says that records in flight did not finish within the drain limit.
 	ErrDrain = errors.New("cut: records in flight did not end in time")
-	// ErrKilled says that the unit was killed: nothing was drained or committed.
+	// ErrKilled says that the instance was killed: nothing was drained or committed.
 	ErrKilled = errors.New("cut: killed")
 	// ErrLease says that the group coordinator has not acknowledged a heartbeat of this member for so long that another
 	// member may own its partitions.
 	ErrLease = errors.New("cut: membership not confirmed by the coordinator")
-	// ErrUnauthorized says that the broker denies a request of the group. The unit fails and is restarted: the request
+	// ErrUnauthorized says that the broker denies a request of the group. The instance fails and is restarted: the request
 	// succeeds once the ACL is granted.
 	ErrUnauthorized = errors.New("cut: not authorized by the broker")
-	// ErrFenced says that another process has joined the group with this instance id. The unit does not restart.
+	// ErrFenced says that another process has joined the group with this instance id. The instance does not restart.
 	ErrFenced = errors.New("cut: fenced, another process runs with the same instance id")
 )

@@ -17,7 +17,7 @@ import (
 )
 
 // A claim that starts late notes its position at any time: a blocking closer is not begun while it closes, which a
-// transactional producer answers with an error that ends the unit.
+// transactional producer answers with an error that ends the instance.
 func TestPositionIsNotedBehindACutThatIsBeingClosed(t *testing.T) {
 	c := newFakeCloser(false)
 	c.hold = make(chan struct{})

@@ -23,7 +23,7 @@ type Lease struct {
 
 // NewLease returns a lease that expires limit after its last renewal; limit must be below the session timeout. It is
 // expired until it is first renewed. now is usually Now. If the wall clock is set forward by more than limit, the lease
-// expires and the unit restarts.
+// expires and the instance restarts.
 func NewLease(limit time.Duration, now func() Instant) *Lease {
 	return &Lease{limit: limit, now: now}
 }
@@ -94,7 +94,7 @@ func (l *Lease) Keep(ctx context.Context, client sarama.Client, every time.Durat
 		case err == nil, errors.Is(err, sarama.ErrRebalanceInProgress):
 			l.Renew(sent)
 		case errors.Is(err, sarama.ErrFencedInstancedId):
-			fenced(fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance))
+			fenced(fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.InstanceID))
 			l.Drop()
 			return
 		case lostMembership(err):
@@ -140,10 +140,10 @@ func (l *Lease) Watch(ctx context.Context, expired func(error)) {
 // Replaced asks the coordinator whether another process has joined with m's instance id, and returns an error that wraps
 // ErrFenced if so. It returns nil if not, or if the coordinator does not answer.
 func Replaced(client sarama.Client, m Member) error {
-	if m.ID == "" || m.Instance == "" || !errors.Is(heartbeat(client, m), sarama.ErrFencedInstancedId) {
+	if m.ID == "" || m.InstanceID == "" || !errors.Is(heartbeat(client, m), sarama.ErrFencedInstancedId) {
 		return nil
 	}
-	return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+	return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.InstanceID)
 }
 
 func heartbeat(client sarama.Client, m Member) error {
@@ -152,8 +152,8 @@ func heartbeat(client sarama.Client, m Member) error {
 		return err
 	}
 	req := &sarama.HeartbeatRequest{Version: 3, GroupId: m.Group, GenerationId: m.Generation, MemberId: m.ID}
-	if m.Instance != "" {
-		req.GroupInstanceId = &m.Instance
+	if m.InstanceID != "" {
+		req.GroupInstanceId = &m.InstanceID
 	}
 	resp, err := coordinator.Heartbeat(req)
 	if err != nil {

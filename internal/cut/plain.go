@@ -56,7 +56,7 @@ func (p *Plain) Close(ctx context.Context, offsets map[Partition]int64, m Member
 		case err == nil:
 			return nil
 		case errors.Is(err, sarama.ErrFencedInstancedId):
-			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.Instance)
+			return fmt.Errorf("%w: group %s, instance %s", ErrFenced, m.Group, m.InstanceID)
 		case errors.Is(err, sarama.ErrOffsetMetadataTooLarge):
 			p.listing.refuse()
 		case unauthorized(err):
@@ -80,8 +80,8 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 		ConsumerID:              m.ID,
 		RetentionTime:           -1,
 	}
-	if m.Instance != "" {
-		req.GroupInstanceId = &m.Instance
+	if m.InstanceID != "" {
+		req.GroupInstanceId = &m.InstanceID
 	}
 	for at, offset := range offsets {
 		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at))

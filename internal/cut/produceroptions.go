@@ -16,6 +16,6 @@ type ProducerOptions struct {
 	Stored func(partition int32, offset int64, sealed bool) error
 	// Failed records the cause of a failed record, which Goka converts to text.
 	Failed func(error)
-	// Broken is called when a row is not written. Only the cut waits for rows, so Broken must stop the unit.
+	// Broken is called when a row is not written. Only the cut waits for rows, so Broken must stop the instance.
 	Broken func(error)
 }

@@ -35,7 +35,7 @@ func (*Transactional) Background() bool { return false }
 // Begin implements Closer.
 func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
 
-// Close implements Closer. After any error the outcome is unknown: the unit stops without writing its local store, and
+// Close implements Closer. After any error the outcome is unknown: the instance stops without writing its local store, and
 // the producer of its next start decides the outcome before offsets are read.
 //
 // The offsets carry generation and member id, so that the coordinator rejects a member whose partitions have moved. A
@@ -54,8 +54,8 @@ func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m 
 		add[t.table] = []*sarama.PartitionOffsetMetadata{at(Partition{Topic: t.table}, 0)}
 	}
 	meta := &sarama.ConsumerGroupMetadata{GroupID: m.Group, GenerationID: m.Generation, MemberID: m.ID}
-	if m.Instance != "" {
-		meta.GroupInstanceID = &m.Instance
+	if m.InstanceID != "" {
+		meta.GroupInstanceID = &m.InstanceID
 	}
 	if err := t.producer.AddOffsetsToTxnWithGroupMetadata(add, meta); err != nil {
 		return fmt.Errorf("offsets of group %s: %w", m.Group, final(err))

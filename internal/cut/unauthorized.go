@@ -22,7 +22,7 @@ func unauthorized(err error) bool {
 }
 
 // Errors implements sarama.ConsumerGroup. Sarama retries a denied fetch indefinitely and only reports it here: the
-// partition would not be read while the unit reports that it is running. Such an error fails the group.
+// partition would not be read while the instance reports that it is running. Such an error fails the group.
 func (g *Group) Errors() <-chan error {
 	inner, out := g.ConsumerGroup.Errors(), make(chan error)
 	go func() {

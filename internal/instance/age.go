@@ -21,7 +21,7 @@ import (
 // If that is too long ago, the store is discarded and read again from the start of the changelog.
 
 // errOutlived says that compaction may have removed tombstones that the store has not read.
-var errOutlived = errors.New("unit: the local store was behind its topic for longer than the topic keeps tombstones")
+var errOutlived = errors.New("instance: the local store was behind its topic for longer than the topic keeps tombstones")
 
 // clockMargin is how far clocks may differ. If a stored time is further in the future, one of the clocks is or was wrong.
 const clockMargin = time.Minute
@@ -39,7 +39,7 @@ func outdated(asOf time.Time, known bool, now time.Time, usable time.Duration) b
 	return !known || usable <= 0 || age > usable || age < -clockMargin
 }
 
-// ages are the ages of the stores of one attempt.
+// ages are the ages of the stores of one run.
 type ages struct {
 	clock clock.Clock
 	log   *zap.Logger
@@ -147,7 +147,7 @@ func (a *ages) keptBy(topic string) (time.Duration, error) {
 		a.log.Warn("the local stores of the topic are discarded when they are older than the assumed time",
 			zap.String("topic", topic), zap.Duration("assumed", kept), zap.Error(err))
 	case err != nil:
-		return 0, fmt.Errorf("unit: how long %s keeps tombstones: %w", topic, err)
+		return 0, fmt.Errorf("instance: how long %s keeps tombstones: %w", topic, err)
 	case usableFor(kept) <= 0:
 		a.log.Warn("the topic keeps tombstones for so short a time that its local stores are discarded at each start",
 			zap.String("topic", topic), zap.Duration("kept", kept))
@@ -161,7 +161,7 @@ func (a *ages) named(topic string, partition int32) *zap.Logger {
 }
 
 // MarkRecovered implements storage.Storage. It returns an error if the recovery has taken so long that tombstones may have
-// been removed before they were read: the next attempt discards the store. A store that was read from the start is kept,
+// been removed before they were read: the next run discards the store. A store that was read from the start is kept,
 // since reading it again would take as long.
 func (o *aged) MarkRecovered() error {
 	if err := o.Store.MarkRecovered(); err != nil {

@@ -128,7 +128,7 @@ func TestRecoveryThatOutlivesTombstonesFailsUnlessItBeganAtTheStart(t *testing.T
 	require.Empty(t, a.stores())
 	s, err = a.build("t", 0, o.open)
 	require.NoError(t, err)
-	require.NoError(t, s.MarkRecovered(), "the next attempt reads it from the start")
+	require.NoError(t, s.MarkRecovered(), "the next run reads it from the start")
 	require.NoError(t, s.Close())
 }
 
@@ -178,7 +178,7 @@ func newWatching(t *testing.T, edges ...goka.Edge) *watching {
 	w := &watching{t: t, at: clock.NewFake(stopped), producer: producer}
 	a := newAges(w.at, zap.NewNop(), keptFor(24*time.Hour))
 	graph := goka.DefineGroup("g", append(edges, goka.Input("in", codec.String(), func(goka.Context, any) {}))...)
-	w.run = &run{unit: &Unit{cfg: Config{Graph: graph}}, client: client, tables: &tables{ages: a}}
+	w.run = &run{instance: &Instance{cfg: Config{Graph: graph}}, client: client, tables: &tables{ages: a}}
 	w.store, err = a.build("table", 0, func() (*store.Store, error) { return store.InMemory(store.WithThrough()), nil })
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.store.Close()) })

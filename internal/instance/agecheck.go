@@ -40,7 +40,7 @@ func (r *run) checkAges(ctx context.Context, every time.Duration) {
 // checkAge stores the age of a store; with again also if that was already done since the store was recovered. It asks the
 // broker for the end of the changelog, since a process that was suspended or disconnected does not know what others have
 // written meanwhile. It reads the time first: only what the changelog had by then is known to be in the store. An error
-// ends the attempt.
+// ends the run.
 func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 	o.mu.Lock()
 	checked := o.checked
@@ -74,17 +74,17 @@ func (r *run) checkAge(ctx context.Context, o *aged, again bool) error {
 }
 
 // outlived returns an error if a lookup table was behind for longer than its topic keeps tombstones, for example after the
-// process was suspended. Goka opens a lookup table once, for all generations; the next attempt discards its store. The
+// process was suspended. Goka opens a lookup table once, for all generations; the next run discards its store. The
 // group's own table and joined tables are opened again in each generation and checked then.
 func (r *run) outlived(o *aged, now time.Time) error {
-	if !isTable(r.unit.cfg.Graph.LookupTables(), o.topic) || o.kept <= 10*ageEvery {
+	if !isTable(r.instance.cfg.Graph.LookupTables(), o.topic) || o.kept <= 10*ageEvery {
 		return nil
 	}
 	o.mu.Lock()
 	since := o.since
 	o.mu.Unlock()
 	if age := now.Sub(since); age > usableFor(o.kept) {
-		return fmt.Errorf("%w: lookup table %s/%d: %s since %s, kept for %s: the unit restarts and reads it again",
+		return fmt.Errorf("%w: lookup table %s/%d: %s since %s, kept for %s: the instance restarts and reads it again",
 			errOutlived, o.topic, o.partition, age, since, o.kept)
 	}
 	return nil

@@ -47,7 +47,7 @@ func BenchmarkRate(b *testing.B) {
 			{"exactly-once,100ms", instance.Config{Guarantee: instance.ExactlyOnce, Policy: aged(100 * time.Millisecond)}},
 		} {
 			b.Run(name+"/"+c.name, func(b *testing.B) {
-				c.cfg.Instance = "i1"
+				c.cfg.InstanceID = "i1"
 				var cpu float64
 				for range b.N {
 					if load.rate == 0 {
@@ -80,7 +80,7 @@ func benchBacklog(b *testing.B, cfg instance.Config, records int) float64 {
 	cfg.Graph = echoing(prefix+"g", prefix+"in", prefix+"out", done)
 	b.StartTimer()
 	before, start := cpuTime(b), time.Now()
-	_, stop := benchUnit(b, cfg)
+	_, stop := benchInstance(b, cfg)
 	for range records {
 		<-done
 	}
@@ -96,9 +96,9 @@ func benchRate(b *testing.B, cfg instance.Config, rate, records int) float64 {
 	brokers, prefix := benchCluster(b, ratePartitions, "in", "out")
 	cfg.Brokers, cfg.StorageDir = brokers, b.TempDir()
 	cfg.Graph = echoing(prefix+"g", prefix+"in", prefix+"out", nil)
-	u, stop := benchUnit(b, cfg)
+	inst, stop := benchInstance(b, cfg)
 	defer stop()
-	require.Eventually(b, func() bool { return u.Health().State == instance.Running }, 20*time.Second, time.Millisecond)
+	require.Eventually(b, func() bool { return inst.Health().State == instance.Running }, 20*time.Second, time.Millisecond)
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(prefix+"out"), kgo.ProducerLinger(0),
 		kgo.FetchMaxWait(100*time.Millisecond), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -151,7 +151,7 @@ func benchRate(b *testing.B, cfg instance.Config, rate, records int) float64 {
 // cpuTime is what this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
-	var u syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	var inst syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &inst))
+	return time.Duration(inst.Utime.Nano() + inst.Stime.Nano())
 }

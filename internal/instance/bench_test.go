@@ -81,15 +81,15 @@ func echoing(group, in, out string, done chan<- struct{}) *goka.GroupGraph {
 		goka.Output(goka.Stream(out), codec.Bytes()), goka.Persist(codec.Bytes()))
 }
 
-func benchUnit(b *testing.B, cfg instance.Config) (*instance.Unit, func()) {
+func benchInstance(b *testing.B, cfg instance.Config) (*instance.Instance, func()) {
 	b.Helper()
 	cfg.Sarama, cfg.Logger = kafka.Config, zap.NewNop()
-	u, err := instance.New(cfg)
+	inst, err := instance.New(cfg)
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- u.Run(ctx) }()
-	return u, func() {
+	go func() { ended <- inst.Run(ctx) }()
+	return inst, func() {
 		cancel()
 		require.NoError(b, <-ended)
 	}
@@ -118,7 +118,7 @@ func BenchmarkGroup(b *testing.B) {
 					})
 					stop = func() { r.stop(); _ = r.wait(b) }
 				} else {
-					_, stop = benchUnit(b, instance.Config{Brokers: brokers, Graph: graph})
+					_, stop = benchInstance(b, instance.Config{Brokers: brokers, Graph: graph})
 				}
 				for range records {
 					<-done
@@ -154,12 +154,12 @@ func benchHops(b *testing.B, guarantee instance.Guarantee, hops int) {
 	}
 	brokers, prefix := benchCluster(b, 1, names...)
 	for i := range hops {
-		u, stop := benchUnit(b, instance.Config{
-			Brokers: brokers, Guarantee: guarantee, Instance: "i1",
+		inst, stop := benchInstance(b, instance.Config{
+			Brokers: brokers, Guarantee: guarantee, InstanceID: "i1",
 			Graph: echoing(prefix+"g"+strconv.Itoa(i), prefix+names[i], prefix+names[i+1], nil),
 		})
 		defer stop()
-		require.Eventually(b, func() bool { return u.Health().State == instance.Running }, 20*time.Second, time.Millisecond)
+		require.Eventually(b, func() bool { return inst.Health().State == instance.Running }, 20*time.Second, time.Millisecond)
 	}
 	c, err := sarama.NewConsumer(brokers, kafka.Config())
 	require.NoError(b, err)
@@ -201,10 +201,10 @@ func BenchmarkRecovery(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
 				start := time.Now()
-				u, stop := benchUnit(b, instance.Config{
+				inst, stop := benchInstance(b, instance.Config{
 					Brokers: brokers, Graph: echoing(prefix+"g", prefix+"in", prefix+"out", nil), StorageDir: c.dir,
 				})
-				require.Eventually(b, func() bool { return u.Health().State == instance.Running }, time.Minute,
+				require.Eventually(b, func() bool { return inst.Health().State == instance.Running }, time.Minute,
 					time.Millisecond)
 				took := time.Since(start)
 				b.ReportMetric(took.Seconds()*1000, "ms")

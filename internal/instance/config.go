@@ -14,30 +14,30 @@ import (
 )
 
 // ErrConfig is wrapped by the errors of New, and by those of methods that the configuration does not support.
-var ErrConfig = errors.New("unit: bad configuration")
+var ErrConfig = errors.New("instance: bad configuration")
 
-// Config configures a unit. A default is named after a semicolon; it replaces the zero value.
+// Config configures an instance. A default is named after a semicolon; it replaces the zero value.
 type Config struct {
 	Brokers []string
 	// Graph is the group. The virtual timer topic is added to it if the codec of its table implements timer.Timed.
 	Graph *goka.GroupGraph
-	// Instance is the static member id (group.instance.id), unique in the group; empty for a dynamic member.
-	Instance string
+	// InstanceID is the static member ID (group.instance.id), unique in the group; empty for a dynamic member.
+	InstanceID string
 	// Predecessor is a group at whose committed offsets this group starts if it has none of its own; empty for none.
 	Predecessor string
 	// KeepMembership keeps a static member in the group when Run ends, for a quick restart.
 	KeepMembership bool
-	// Sarama returns a new configuration at every call; the unit changes it. Required.
+	// Sarama returns a new configuration at every call; the instance changes it. Required.
 	Sarama func() *sarama.Config
 	Logger *zap.Logger   // none
 	Clock  clock.Clock   // the system's
 	Tick   time.Duration // how often deadlines are checked; 250 ms
 	// StorageDir holds the tables of this instance and of no other; if empty, they are in memory.
 	StorageDir string
-	// Replication is the replication factor of the topics that the unit creates (table, loop, dead letters); 0 and -1 are
-	// the broker's default.
+	// Replication is the replication factor of the topics that the instance creates (table, loop, dead letters); 0 and -1
+	// are the broker's default.
 	Replication int16
-	// LoopConfig is the configuration of a loop topic that the unit creates.
+	// LoopConfig is the configuration of a loop topic that the instance creates.
 	LoopConfig map[string]string
 	// DeadLetters is the topic of the group's dead letters. It is created if the graph has it as an output.
 	DeadLetters string
@@ -64,14 +64,14 @@ const (
 	ExactlyOnce
 )
 
-// Restart configures the restarts of a unit that failed. The wait between restarts doubles.
+// Restart configures the restarts of an instance that failed. The wait between restarts doubles.
 type Restart struct {
 	Initial time.Duration // first wait; 100 ms
 	Max     time.Duration // longest wait; 15 s
-	// Limit is how many consecutive restarts may fail before Run returns ErrGaveUp; 20. Negative: no limit. Once the unit has
-	// been Running, restarts that reach no broker are not counted.
+	// Limit is how many consecutive restarts may fail before Run returns ErrGaveUp; 20. Negative: no limit. Once the
+	// instance has been Running, restarts that reach no broker are not counted.
 	Limit int
-	// Reset is how long an attempt must have lasted for the counter and the wait to be reset; 1 min.
+	// Reset is how long a run must have lasted for the counter and the wait to be reset; 1 min.
 	Reset time.Duration
 }
 
@@ -79,7 +79,7 @@ type Restart struct {
 type Hooks struct {
 	// State is called with each new state.
 	State func(State)
-	// Restart is called when a unit has failed and will restart after the wait.
+	// Restart is called when an instance has failed and will restart after the wait.
 	Restart func(err error, wait time.Duration)
 	// Cut is called after each cut whose offsets are committed.
 	Cut func(cut.Made)
@@ -111,7 +111,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Sarama == nil {
 		refuse("no Sarama configuration")
 	}
-	if c.Guarantee == ExactlyOnce && c.Instance == "" {
+	if c.Guarantee == ExactlyOnce && c.InstanceID == "" {
 		refuse("exactly once needs an instance id: the transactional id contains it and fences an earlier run of the instance")
 	}
 	if c.Guarantee != AtLeastOnce && c.Guarantee != ExactlyOnce {

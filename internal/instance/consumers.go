@@ -6,7 +6,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// consumer makes a consumer that is closed at the end of the attempt: Goka's views never close theirs, and each restart
+// consumer makes a consumer that is closed at the end of the run: Goka's views never close theirs, and each restart
 // would leak a client for every lookup table.
 func (r *run) consumer(brokers []string, conf *sarama.Config) (sarama.Consumer, error) {
 	c, err := sarama.NewConsumer(brokers, conf)

@@ -91,10 +91,10 @@ func (a *alarms) graph() *goka.GroupGraph {
 
 func (a *alarms) start(t testing.TB, brokers []string, at *clock.Fake, dir string) *running {
 	t.Helper()
-	u := run(t, instance.Config{Brokers: brokers, Graph: a.graph(), Clock: at, Tick: tick, StorageDir: dir, Sarama: lively})
-	u.ready(t)
+	inst := run(t, instance.Config{Brokers: brokers, Graph: a.graph(), Clock: at, Tick: tick, StorageDir: dir, Sarama: lively})
+	inst.ready(t)
 	t.Cleanup(func() { require.Zero(t, a.lapse.Load(), "callbacks of a partition overlap") })
-	return u
+	return inst
 }
 
 // ticking waits until n partitions have their ticker.
@@ -106,13 +106,13 @@ func ticking(t testing.TB, at *clock.Fake, n int) {
 }
 
 // set writes alarms and waits until their rows are written: "key after" or "key cancel".
-func set(t testing.TB, brokers []string, u *running, alarms ...string) {
+func set(t testing.TB, brokers []string, inst *running, alarms ...string) {
 	t.Helper()
 	var records []*kgo.Record
 	before := map[string]int{}
 	writes := map[string]int{}
 	revision := func(key string) int {
-		v, err := u.Get(key)
+		v, err := inst.Get(key)
 		require.NoError(t, err)
 		row, _ := v.(codec.Decoded[string])
 		r, _, _ := parseAlarm(row.Value)
@@ -157,21 +157,21 @@ func TestDeadlines(t *testing.T) {
 		t.Parallel()
 		_, brokers := cluster(t, "in", "out")
 		at := clock.NewFake(noon)
-		u := newAlarms("").start(t, brokers, at, "")
+		inst := newAlarms("").start(t, brokers, at, "")
 		ticking(t, at, 2)
 		a, b, c := sibling("a", 0), sibling("b", 0), sibling("c", 1)
-		set(t, brokers, u, a+" 100", b+" 251", c+" 250")
+		set(t, brokers, inst, a+" 100", b+" 251", c+" 250")
 		at.Advance(tick)
 		want := []string{a + " 1 +150", c + " 1 +0"}
 		require.ElementsMatch(t, want, fired(t, brokers, 2))
 		at.Advance(tick)
 		want = append(want, b+" 1 +249")
 		require.ElementsMatch(t, want, fired(t, brokers, 3))
-		set(t, brokers, u, a+" 600")
+		set(t, brokers, inst, a+" 600")
 		for range 8 {
 			at.Advance(tick)
 		}
-		set(t, brokers, u, c+" 1", b+" 1") // due since long: the next tick has them
+		set(t, brokers, inst, c+" 1", b+" 1") // due since long: the next tick has them
 		at.Advance(tick)
 		require.ElementsMatch(t, append(revisions(want), a+" 2", b+" 2", c+" 2"), revisions(fired(t, brokers, 6)))
 	})
@@ -179,12 +179,12 @@ func TestDeadlines(t *testing.T) {
 		t.Parallel()
 		_, brokers := cluster(t, "in", "out")
 		at := clock.NewFake(noon)
-		u := newAlarms("").start(t, brokers, at, "")
+		inst := newAlarms("").start(t, brokers, at, "")
 		ticking(t, at, 2)
 		gone, moved, sooner := sibling("gone", 0), sibling("moved", 0), sibling("sooner", 0)
 		one, two := sibling("one", 0), sibling("two", 0)
-		set(t, brokers, u, gone+" 100", moved+" 100", sooner+" 9000", one+" 200", two+" 500")
-		set(t, brokers, u, gone+" cancel", moved+" 700", sooner+" 150")
+		set(t, brokers, inst, gone+" 100", moved+" 100", sooner+" 9000", one+" 200", two+" 500")
+		set(t, brokers, inst, gone+" cancel", moved+" 700", sooner+" 150")
 		at.Advance(tick)
 		want := []string{one + " 1", sooner + " 2"}
 		require.ElementsMatch(t, want, revisions(fired(t, brokers, 2)))
@@ -194,7 +194,7 @@ func TestDeadlines(t *testing.T) {
 			require.ElementsMatch(t, want, revisions(fired(t, brokers, 3+i)))
 		}
 		at.Advance(time.Hour)
-		set(t, brokers, u, one+" 0")
+		set(t, brokers, inst, one+" 0")
 		at.Advance(tick)
 		require.ElementsMatch(t, append(want, one+" 2"), revisions(fired(t, brokers, 5)))
 	})

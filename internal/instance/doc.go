@@ -1,3 +1,3 @@
 // Package instance runs one instance of a group: Goka's processor on this project's cut, producer, stores and topic
-// manager. The instance is one unit: a failure stops it as a whole, and it restarts as a whole.
+// manager. A failure stops the instance as a whole, and it restarts as a whole.
 package instance

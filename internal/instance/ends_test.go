@@ -76,10 +76,10 @@ func TestRecoveryEndsWithAnyKindOfLastRecord(t *testing.T) {
 				_, brokers := tabled(t)
 				c.write(t, brokers)
 				put(t, brokers, keyed("in", "k", "x"))
-				u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
+				inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
 				require.Equal(t, []string{c.next}, values(take(t, brokers, "out", 1)))
-				u.stop()
-				require.NoError(t, u.wait(t))
+				inst.stop()
+				require.NoError(t, inst.wait(t))
 
 				put(t, brokers, keyed("in", "k", "x"))
 				run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
@@ -103,25 +103,25 @@ func TestRecoveryWaitsForAnOpenTransaction(t *testing.T) {
 			end := transaction(t, brokers, "x", keyed("g-table", "k", "7"))
 			put(t, brokers, keyed("g-table", "other", "1")) // behind what is undecided
 			put(t, brokers, keyed("in", "k", "x"))
-			u := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
-			require.Never(t, u.recovered, 500*time.Millisecond, 10*time.Millisecond)
-			require.Equal(t, instance.Recovering, u.Health().State)
+			inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
+			require.Never(t, inst.recovered, 500*time.Millisecond, 10*time.Millisecond)
+			require.Equal(t, instance.Recovering, inst.Health().State)
 			end(c.how)
 			require.Equal(t, []string{c.next}, values(take(t, brokers, "out", 1)))
 		})
 	}
 }
 
-// A unit that is stopped while it recovers does not wait for the transaction.
+// An instance that is stopped while it recovers does not wait for the transaction.
 func TestStopDuringRecovery(t *testing.T) {
 	t.Parallel()
 	_, brokers := tabled(t)
 	transaction(t, brokers, "x", keyed("g-table", "k", "7"))
-	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
-	eventually(t, func() bool { return u.Health().Lag != nil }, "it has joined")
-	require.Equal(t, instance.Recovering, u.Health().State)
-	u.stop()
-	require.NoError(t, u.wait(t))
+	inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
+	eventually(t, func() bool { return inst.Health().Lag != nil }, "it has joined")
+	require.Equal(t, instance.Recovering, inst.Health().State)
+	inst.stop()
+	require.NoError(t, inst.wait(t))
 }
 
 // A member joins while another one recovers its tables.

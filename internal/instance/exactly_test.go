@@ -34,7 +34,7 @@ func TestExactlyOnceSurvivesFailedRecords(t *testing.T) {
 				}),
 				goka.Output("out", codec.String()), goka.Persist(codec.String()))
 			run(t, instance.Config{
-				Brokers: brokers, Graph: g, StorageDir: dir, Instance: "i1", Guarantee: instance.ExactlyOnce,
+				Brokers: brokers, Graph: g, StorageDir: dir, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 				Restart: instance.Restart{Initial: 10 * time.Millisecond, Max: 50 * time.Millisecond},
 				Hooks:   instance.Hooks{Restart: func(error, time.Duration) { restarts.Add(1) }},
 			})

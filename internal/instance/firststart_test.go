@@ -65,13 +65,13 @@ func TestInputTheGroupNeverHadStartsAtItsEnd(t *testing.T) {
 	offsets.AddOffset("in", p, 1, -1)
 	require.NoError(t, admin.CommitAllOffsets(t.Context(), "g", offsets))
 
-	u := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in", "new")})
-	u.ready(t)
+	inst := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in", "new")})
+	inst.ready(t)
 	require.Equal(t, "in, open", string(take(t, brokers, "out", 1)[0].Value))
 	put(t, brokers, keyed("new", "k", "new, after"))
 	require.Equal(t, []string{"in, open", "new, after"}, values(take(t, brokers, "out", 2)))
-	u.stop()
-	require.NoError(t, u.wait(t))
+	inst.stop()
+	require.NoError(t, inst.wait(t))
 
 	// An input that the group has had before continues, even if nothing was read from its other partition.
 	other := "other"

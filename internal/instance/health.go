@@ -8,10 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/internal/cut"
 )
 
-// State is what a unit is doing.
+// State is what an instance is doing.
 type State int
 
-// The states of a unit.
+// The states of an instance.
 const (
 	NotStarted State = iota // Run was not called
 	Recovering              // joining the group or reading its tables
@@ -37,22 +37,22 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Health is a snapshot of a unit's state.
+// Health is a snapshot of an instance's state.
 type Health struct {
 	State State
 	Since time.Time // when the state was entered
 	// Restarts counts consecutive failures; it starts again at zero after Restart.Reset without one.
 	Restarts int
-	// Err is the last failure, or why offsets are not committed. A failure stays after the unit has recovered from it.
+	// Err is the last failure, or why offsets are not committed. A failure stays after the instance has recovered from it.
 	Err error
 	// Lag is how many records of each claimed partition have not been handed to Goka.
 	Lag map[cut.Partition]int64
 }
 
 // errTransaction says that the transaction of the open cut failed; records in flight are still being finished.
-var errTransaction = errors.New("unit: the transaction cannot be committed, the unit restarts")
+var errTransaction = errors.New("instance: the transaction cannot be committed, the instance restarts")
 
-// failing returns why the attempt is ending, or nil. Records in flight may delay its end.
+// failing returns why the run is ending, or nil. Records in flight may delay its end.
 func (r *run) failing() error {
 	if g := r.currentGroup(); g != nil && g.Err() != nil {
 		if cause := r.failure(); cause != nil {
@@ -66,7 +66,7 @@ func (r *run) failing() error {
 	return nil
 }
 
-// tolerableCuts is how many cuts in a row may fail to commit before the unit reports that it is degraded: a coordinator
+// tolerableCuts is how many cuts in a row may fail to commit before the instance reports that it is degraded: a coordinator
 // that moves to another broker costs one or two.
 const tolerableCuts = 3
 
@@ -92,7 +92,7 @@ type health struct {
 	since    time.Time
 	restarts int
 	err      error
-	once     bool // the unit was Running at some time
+	once     bool // the instance was Running at some time
 }
 
 func (h *health) enter(s State) {

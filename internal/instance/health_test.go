@@ -21,11 +21,11 @@ func TestHealthShowsAFailedTransaction(t *testing.T) {
 	c, brokers := cluster(t, "in", "out")
 	var network wire
 	down := newRestarts(t)
-	u := run(t, instance.Config{
-		Brokers: brokers, Graph: counting("g"), Sarama: network.config, Instance: "one", Guarantee: instance.ExactlyOnce,
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: counting("g"), Sarama: network.config, InstanceID: "one", Guarantee: instance.ExactlyOnce,
 		Hooks: instance.Hooks{Restart: down.hook},
 	})
-	u.ready(t)
+	inst.ready(t)
 	put(t, brokers, keyed("in", "k", "x"))
 	take(t, brokers, "out", 1)
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.AddPartitionsToTxn}, Err: kerr.ProducerFenced, Count: 1})
@@ -36,8 +36,8 @@ func TestHealthShowsAFailedTransaction(t *testing.T) {
 		return sent
 	})
 	put(t, brokers, keyed("in", "k", "x"))
-	eventually(t, func() bool { return u.Health().State == instance.Degraded })
-	require.Error(t, u.Health().Err)
+	eventually(t, func() bool { return inst.Health().State == instance.Degraded })
+	require.Error(t, inst.Health().Err)
 	require.Empty(t, down.failed, "it is not down yet")
 	network.decide(nil)
 	require.Error(t, receive(t, down.failed))
@@ -45,7 +45,7 @@ func TestHealthShowsAFailedTransaction(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
 }
 
-// A unit whose failed attempt waits for a callback handles no records.
+// An instance whose failed run still waits for a callback handles no records.
 func TestHealthShowsAFailureBeforeItsAttemptHasEnded(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
@@ -58,8 +58,8 @@ func TestHealthShowsAFailureBeforeItsAttemptHasEnded(t *testing.T) {
 			policy = cut.ExactlyOncePolicy()
 		}
 		policy.Force, policy.Lagging = testTimeout, testTimeout // the gate stays open while a callback waits
-		u := run(t, instance.Config{
-			Brokers: brokers, Sarama: lively, Instance: "one", Guarantee: guarantee, Policy: policy,
+		inst := run(t, instance.Config{
+			Brokers: brokers, Sarama: lively, InstanceID: "one", Guarantee: guarantee, Policy: policy,
 			Hooks: instance.Hooks{Restart: down.hook},
 			Graph: goka.DefineGroup("g", goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
 				if ctx.Key() == "bad" {
@@ -72,8 +72,8 @@ func TestHealthShowsAFailureBeforeItsAttemptHasEnded(t *testing.T) {
 		put(t, brokers, keyed("in", good(), "x"))
 		receive(t, entered)
 		put(t, brokers, keyed("in", "bad", "x"))
-		eventually(t, func() bool { return u.Health().State == instance.Degraded })
-		require.ErrorIs(t, u.Health().Err, errBoom)
+		eventually(t, func() bool { return inst.Health().State == instance.Degraded })
+		require.ErrorIs(t, inst.Health().Err, errBoom)
 		require.Empty(t, down.failed, "it is not down yet")
 		close(leave)
 		require.ErrorIs(t, receive(t, down.failed), errBoom)

@@ -33,7 +33,7 @@ func TestStoppedStaticMemberLeaves(t *testing.T) {
 		_, brokers = cluster(t, "in", "out")
 		config := func(id string) instance.Config {
 			return instance.Config{
-				Brokers: brokers, Graph: counting("g"), Sarama: patient, Instance: id, KeepMembership: keep,
+				Brokers: brokers, Graph: counting("g"), Sarama: patient, InstanceID: id, KeepMembership: keep,
 			}
 		}
 		first = run(t, config("i1"))
@@ -64,8 +64,8 @@ func TestStoppedStaticMemberLeaves(t *testing.T) {
 	})
 }
 
-// A unit whose storage directory is in use fails on startup and does not disturb the unit that has it.
-func TestDirectoryBelongsToOneUnitOfAGroup(t *testing.T) {
+// An instance whose storage directory is in use fails on startup and does not disturb the instance that has it.
+func TestDirectoryBelongsToOneInstanceOfAGroup(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	dir := t.TempDir()

@@ -36,38 +36,48 @@ func (in inputs) ids() map[string]string {
 }
 
 // inputTopics returns the inputs that are on the broker, without the group's loop topic.
-func (u *Unit) inputTopics() []string {
+func (inst *Instance) inputTopics() []string {
 	var topics []string
-	for _, in := range u.cfg.Graph.InputStreams() {
-		if in.Topic() != timer.Topic(u.group) {
+	for _, in := range inst.cfg.Graph.InputStreams() {
+		if in.Topic() != timer.Topic(inst.group) {
 			topics = append(topics, in.Topic())
 		}
 	}
 	return topics
 }
 
+// firstInput returns the first input that is on the broker, or "".
+func (inst *Instance) firstInput() string {
+	for _, in := range inst.cfg.Graph.InputStreams() {
+		if in.Topic() != timer.Topic(inst.group) {
+			return in.Topic()
+		}
+	}
+	return ""
+}
+
 // together returns the topics that must have the same number of partitions: the inputs, the joined tables, the group's
 // table and its loop topic. Topics that the group creates may not exist yet.
 func (r *run) together() []string {
-	u := r.unit
-	topics := u.inputTopics()
-	for _, join := range u.cfg.Graph.JointTables() {
+	inst := r.instance
+	topics := inst.inputTopics()
+	for _, join := range inst.cfg.Graph.JointTables() {
 		topics = append(topics, join.Topic())
 	}
-	if loop := u.cfg.Graph.LoopStream(); loop != nil {
+	if loop := inst.cfg.Graph.LoopStream(); loop != nil {
 		topics = append(topics, loop.Topic())
 	}
-	if u.cfg.Graph.GroupTable() != nil {
-		topics = append(topics, string(goka.GroupTable(u.cfg.Graph.Group())))
+	if inst.cfg.Graph.GroupTable() != nil {
+		topics = append(topics, string(goka.GroupTable(inst.cfg.Graph.Group())))
 	}
 	return topics
 }
 
-// describeInputs reads the IDs of the inputs, makes the listing of the attempt from them, and checks that all copartitioned
+// describeInputs reads the IDs of the inputs, makes the listing of the run from them, and checks that all copartitioned
 // topics have the same number of partitions.
 func (r *run) describeInputs() error {
-	u := r.unit
-	names := u.inputTopics()
+	inst := r.instance
+	names := inst.inputTopics()
 	found, err := r.topics.Describe(r.together()...)
 	if err != nil {
 		return err
@@ -80,10 +90,10 @@ func (r *run) describeInputs() error {
 	}
 	r.epochs = r.newEpochs()
 	partitions := 0
-	if u.cfg.Graph.GroupTable() != nil {
-		partitions = found[u.firstInput()].Partitions
+	if inst.cfg.Graph.GroupTable() != nil {
+		partitions = found[inst.firstInput()].Partitions
 	}
-	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &u.unlisted, u.cfg.Logger)
+	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &inst.unlisted, inst.cfg.Logger)
 	return copartitioned(found)
 }
 

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// errRecreated says that an input was deleted and recreated during the attempt. The next attempt starts it at its oldest
+// errRecreated says that an input was deleted and recreated during the run. The next run starts it at its oldest
 // offset.
-var errRecreated = errors.New("unit: an input has changed")
+var errRecreated = errors.New("instance: an input has changed")
 
-// watchInputs fails the attempt when an input was recreated or has gained partitions, until ctx ends. Sarama continues at
+// watchInputs fails the run when an input was recreated or has gained partitions, until ctx ends. Sarama continues at
 // the old offset of a topic that was recreated, and notifies only one member of a group of new partitions.
 func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 	if every <= 0 {
@@ -49,7 +49,7 @@ func (r *run) changed(found inputs) error {
 		now, ok := found[topic]
 		switch {
 		case !ok || now.Partitions == was.Partitions:
-		case r.unit.cfg.Graph.GroupTable() != nil:
+		case r.instance.cfg.Graph.GroupTable() != nil:
 			return partedFrom(was.Partitions, topic, now.Partitions)
 		default:
 			r.partitions.Store(int32(now.Partitions))

@@ -28,7 +28,7 @@ func TestInputThatIsRecreatedWhileItIsReadStartsAtItsOldest(t *testing.T) {
 		r := newRelay(t, guarantee, "one", "two")
 		r.conf = watchful
 		r.put("two", "1", "2")
-		u := r.start("one", "two")
+		inst := r.start("one", "two")
 		r.forwarded("1", "2")
 		r.committed("two", 2)
 		r.recreate("two")
@@ -36,7 +36,7 @@ func TestInputThatIsRecreatedWhileItIsReadStartsAtItsOldest(t *testing.T) {
 		r.forwarded("1", "2", "3", "4", "5")
 		r.put("one", "6")
 		r.forwarded("1", "2", "3", "4", "5", "6")
-		r.end(u)
+		r.end(inst)
 	})
 }
 
@@ -49,8 +49,8 @@ func grow(t testing.TB, admin *kadm.Client, topic string, to int) {
 }
 
 // A group with a table cannot continue when an input gains partitions: the records of a key would be on another partition
-// than its row. A restart does not help, so the unit ends at once with an error that says what to do.
-func TestUnitEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
+// than its row. A restart does not help, so the instance ends at once with an error that says what to do.
+func TestInstanceEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
 	t.Parallel()
 	for name, g := range map[string]struct {
 		inputs []string
@@ -68,19 +68,19 @@ func TestUnitEndsAtOnceWhenAnInputGainsPartitions(t *testing.T) {
 			underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 				r := newRelay(t, guarantee, "one", "two")
 				r.conf, r.table = watchful, g.table
-				u := r.start(g.inputs...)
-				u.ready(t)
+				inst := r.start(g.inputs...)
+				inst.ready(t)
 				r.put(g.inputs[0], "1")
 				r.committed(g.inputs[0], 1)
 				for _, topic := range g.grown {
 					grow(t, r.admin, r.topic(topic), 3)
 				}
-				err := u.wait(t)
+				err := inst.wait(t)
 				require.NotErrorIs(t, err, instance.ErrGaveUp)
 				require.ErrorIs(t, err, recovery.ErrPartitions)
 				require.ErrorContains(t, err, r.topic(g.grown[0]))
 				require.ErrorContains(t, err, "run a second pipeline on new topics")
-				require.LessOrEqual(t, u.Health().Restarts, 1)
+				require.LessOrEqual(t, inst.Health().Restarts, 1)
 
 				require.ErrorIs(t, r.start(g.inputs...).wait(t), recovery.ErrPartitions, "and so does the next start")
 			})
@@ -94,7 +94,7 @@ func TestOnlyInputOfAGroupWithoutATableMayGainPartitions(t *testing.T) {
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		r := newRelay(t, guarantee, "one")
 		r.conf = watchful
-		u := r.start("one")
+		inst := r.start("one")
 		r.put("one", "1")
 		r.forwarded("1")
 		grow(t, r.admin, r.topic("one"), 2)
@@ -108,7 +108,7 @@ func TestOnlyInputOfAGroupWithoutATableMayGainPartitions(t *testing.T) {
 				&kgo.Record{Topic: r.topic("one"), Partition: 1, Key: []byte(key), Value: []byte("2")}).FirstErr() == nil
 		})
 		r.forwarded("1", "2")
-		u.ready(t)
-		r.end(u)
+		inst.ready(t)
+		r.end(inst)
 	})
 }

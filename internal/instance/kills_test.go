@@ -69,11 +69,11 @@ func TestNothingIsLostOverKills(t *testing.T) {
 			producer := dial(t, brokers)
 			var done int
 			for round := range 5 {
-				u := run(t, instance.Config{Brokers: brokers, Graph: telling(), StorageDir: dir, Instance: "i1"})
+				inst := run(t, instance.Config{Brokers: brokers, Graph: telling(), StorageDir: dir, InstanceID: "i1"})
 				require.NoError(t, producer.ProduceSync(t.Context(), clones(records)...).FirstErr())
 				take(t, brokers, "out", done+1+round*17) // in the middle of it, elsewhere each time
-				u.Kill()
-				require.ErrorIs(t, u.wait(t), cut.ErrKilled)
+				inst.Kill()
+				require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
 
 				done = written(t, admin, "out")
 				places := distinct(take(t, brokers, "out", done))
@@ -83,12 +83,12 @@ func TestNothingIsLostOverKills(t *testing.T) {
 					}
 				}
 			}
-			u := run(t, instance.Config{Brokers: brokers, Graph: telling(), StorageDir: dir, Instance: "i1"})
+			inst := run(t, instance.Config{Brokers: brokers, Graph: telling(), StorageDir: dir, InstanceID: "i1"})
 			eventually(t, func() bool {
 				return committedAt(t, admin, "g", "in", 0)+committedAt(t, admin, "g", "in", 1) == 5*each
 			})
-			u.stop()
-			require.NoError(t, u.wait(t))
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 			require.Len(t, distinct(take(t, brokers, "out", written(t, admin, "out"))), 5*each)
 		})
 	}

@@ -117,17 +117,17 @@ func TestLeaseExpiresByItsOwnHeartbeats(t *testing.T) {
 	c, brokers := impatient(t)
 	sent := observe(c, "out")
 	down := make(chan int64, 20)
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: forwarding("in"), Sarama: mortal,
 		Hooks: instance.Hooks{Restart: func(error, time.Duration) { down <- sent.Load() }},
 	})
-	u.ready(t)
+	inst.ready(t)
 	fault := c.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true,
 		When: func(r kmsg.Request) bool { return r.GetVersion() != saramaHeartbeat },
 	})
 	require.Zero(t, receive(t, down))
-	require.ErrorIs(t, u.Health().Err, cut.ErrLease)
+	require.ErrorIs(t, inst.Health().Err, cut.ErrLease)
 	fault.Remove()
 	put(t, brokers, keyed("in", "k", "1"))
 	take(t, brokers, "out", 1)
@@ -142,28 +142,28 @@ func TestMemberSendsNothingBeforeAHeartbeatIsAcknowledged(t *testing.T) {
 		Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.CoordinatorNotAvailable, Count: -1, TopLevel: true,
 		When: func(r kmsg.Request) bool { return r.GetVersion() != saramaHeartbeat },
 	})
-	u := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: mortal})
+	inst := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: mortal})
 	put(t, brokers, keyed("in", "k", "1"))
 	require.NoError(t, fault.Wait(t.Context(), 10))
 	require.Zero(t, sent.Load())
-	require.NotEqual(t, instance.Running, u.Health().State)
+	require.NotEqual(t, instance.Running, inst.Health().State)
 	fault.Remove()
 	take(t, brokers, "out", 1)
-	require.Zero(t, u.Health().Restarts)
+	require.Zero(t, inst.Health().Restarts)
 }
 
-// Another process with the same instance id takes over. The older unit ends and does not restart: a restart would fence
+// Another process with the same instance id takes over. The older instance ends and does not restart: a restart would fence
 // the newer one, and the two would fence each other indefinitely.
-func TestFencedUnitDoesNotRestart(t *testing.T) {
+func TestFencedInstanceDoesNotRestart(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	var restarts atomic.Int64
 	older := run(t, instance.Config{
-		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Instance: "i1",
+		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, InstanceID: "i1",
 		Hooks: instance.Hooks{Restart: func(error, time.Duration) { restarts.Add(1) }},
 	})
 	older.ready(t)
-	newer := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Instance: "i1"})
+	newer := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively, InstanceID: "i1"})
 	newer.ready(t)
 	err := older.wait(t)
 	require.ErrorIs(t, err, cut.ErrFenced)

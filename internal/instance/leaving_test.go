@@ -103,8 +103,8 @@ func looker(name, routes string) *goka.GroupGraph {
 func TestMemberLeavesOnceItsRowsAreAnswered(t *testing.T) {
 	t.Parallel()
 	c, brokers := oneEach(t, "in", "out", "g-table")
-	u := run(t, instance.Config{Brokers: brokers, Graph: failing(2), Restart: instance.Restart{Initial: time.Hour, Max: time.Hour}})
-	u.ready(t)
+	inst := run(t, instance.Config{Brokers: brokers, Graph: failing(2), Restart: instance.Restart{Initial: time.Hour, Max: time.Hour}})
+	inst.ready(t)
 	left := make(chan struct{}, 10)
 	c.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

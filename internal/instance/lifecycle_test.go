@@ -24,14 +24,14 @@ import (
 func TestClaimThatSaramaClosesIsRestarted(t *testing.T) {
 	t.Parallel()
 	c, brokers := cluster(t, "in", "out")
-	u := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively})
+	inst := run(t, instance.Config{Brokers: brokers, Graph: forwarding("in"), Sarama: lively})
 	put(t, brokers, keyed("in", "k", "1"))
 	take(t, brokers, "out", 1)
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "in", Err: kerr.OffsetOutOfRange})
 	require.NoError(t, fault.Wait(t.Context(), 1))
 	put(t, brokers, keyed("in", "k", "2"), keyed("in", good(), "3"))
 	take(t, brokers, "out", 3)
-	require.Zero(t, u.Health().Restarts, "the session ends as in a rebalance")
+	require.Zero(t, inst.Health().Restarts, "the session ends as in a rebalance")
 }
 
 // A transaction that timed out, because the process or the broker was suspended, is an ordinary failure: no other process
@@ -52,20 +52,20 @@ func TestTimedOutTransactionIsRetried(t *testing.T) {
 		}),
 		goka.Output("out", codec.String()), goka.Persist(codec.String()))
 	var restarts atomic.Int64
-	u := run(t, instance.Config{
-		Brokers: brokers, Graph: g, Sarama: lively, Instance: "i1", Guarantee: instance.ExactlyOnce,
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: g, Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 		TransactionTimeout: time.Second,
 		Hooks:              instance.Hooks{Restart: func(error, time.Duration) { restarts.Add(1) }},
 	})
 	require.Equal(t, []string{"1"}, values(take(t, brokers, "out", 1)))
 	require.NotZero(t, restarts.Load())
-	u.stop()
-	require.NoError(t, u.wait(t))
+	inst.stop()
+	require.NoError(t, inst.wait(t))
 }
 
-// A unit that is down for another reason when a newer process takes its instance id does not restart: it would fence the
-// newer one.
-func TestUnitReplacedWhileDownDoesNotRestart(t *testing.T) {
+// An instance that is down for another reason when a newer process takes its instance id does not restart: it would
+// fence the newer one.
+func TestInstanceReplacedWhileDownDoesNotRestart(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		_, brokers := cluster(t, "in", "out")
@@ -74,7 +74,7 @@ func TestUnitReplacedWhileDownDoesNotRestart(t *testing.T) {
 			var b atomic.Bool
 			b.Store(broken)
 			return run(t, instance.Config{
-				Brokers: brokers, Graph: breaking(&b), Sarama: lively, Instance: "i1", Guarantee: guarantee,
+				Brokers: brokers, Graph: breaking(&b), Sarama: lively, InstanceID: "i1", Guarantee: guarantee,
 				Hooks: instance.Hooks{Restart: down.hook},
 			})
 		}
@@ -155,7 +155,7 @@ func TestInputOfAFirstRunThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 		return nil, nil, false
 	})
 	first := run(t, instance.Config{
-		Brokers: brokers, Graph: forwarding("early", "late"), Sarama: lively, Instance: "i1", Guarantee: instance.ExactlyOnce,
+		Brokers: brokers, Graph: forwarding("early", "late"), Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 	})
 	admin := kadm.NewClient(dial(t, brokers))
 	eventually(t, func() bool { return committedAt(t, admin, "g", "early", 0) == 1 })
@@ -166,7 +166,7 @@ func TestInputOfAFirstRunThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 	require.NoError(t, err)
 
 	run(t, instance.Config{
-		Brokers: brokers, Graph: forwarding("early", "late"), Sarama: lively, Instance: "i1", Guarantee: instance.ExactlyOnce,
+		Brokers: brokers, Graph: forwarding("early", "late"), Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 	})
 	require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
 }
@@ -186,18 +186,18 @@ func TestVisitThatFailsIsRolledBack(t *testing.T) {
 	records := []*kgo.Record{keyed("in", "a", "x"), keyed("in", "b", "x")}
 	put(t, brokers, records...)
 	down := make(chan error, 20)
-	u := run(t, instance.Config{
-		Brokers: brokers, Graph: g, Sarama: lively, Instance: "i1", Guarantee: instance.ExactlyOnce,
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: g, Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 		Hooks: instance.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
 	})
 	admin := kadm.NewClient(dial(t, brokers))
 	eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 2 })
-	u.ready(t)
-	require.ErrorIs(t, u.Visit(t.Context(), "tell", nil), errBoom)
+	inst.ready(t)
+	require.ErrorIs(t, inst.Visit(t.Context(), "tell", nil), errBoom)
 	require.ErrorIs(t, receive(t, down), errBoom)
-	u.ready(t)
+	inst.ready(t)
 	require.Empty(t, takeIn(t, brokers, "out", 1, 500*time.Millisecond))
-	require.ErrorContains(t, u.Visit(t.Context(), "unknown", nil), "unconfigured")
+	require.ErrorContains(t, inst.Visit(t.Context(), "unknown", nil), "unconfigured")
 	require.Empty(t, down, "a visitor that is not there does no harm")
 }
 
@@ -206,12 +206,12 @@ func TestStopOnStartupIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	for range 20 {
-		u, err := instance.New(instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
+		inst, err := instance.New(instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, u.Run(ctx))
-		require.Zero(t, u.Health().Restarts)
+		require.NoError(t, inst.Run(ctx))
+		require.Zero(t, inst.Health().Restarts)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestFailureEndsAMemberWithoutPartitions(t *testing.T) {
 	t.Parallel()
 	c, brokers := impatient(t)
 	down := make(chan error, 100)
-	units := make([]*running, 3) // for two partitions
-	for i := range units {
-		units[i] = run(t, instance.Config{
+	instances := make([]*running, 3) // for two partitions
+	for i := range instances {
+		instances[i] = run(t, instance.Config{
 			Brokers: brokers, Graph: forwarding("in"), Sarama: mortal,
 			Restart: instance.Restart{Initial: time.Minute, Max: time.Minute},
 			Hooks:   instance.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
@@ -232,7 +232,7 @@ func TestFailureEndsAMemberWithoutPartitions(t *testing.T) {
 	var idle string
 	eventually(t, func() bool {
 		groups, err := admin.DescribeGroups(t.Context(), "g")
-		if err != nil || len(groups["g"].Members) != len(units) {
+		if err != nil || len(groups["g"].Members) != len(instances) {
 			return false
 		}
 		for _, m := range groups["g"].Members {
@@ -240,8 +240,8 @@ func TestFailureEndsAMemberWithoutPartitions(t *testing.T) {
 				idle = m.MemberID
 			}
 		}
-		for _, u := range units {
-			if u.Health().State != instance.Running {
+		for _, inst := range instances {
+			if inst.Health().State != instance.Running {
 				return false
 			}
 		}

@@ -58,13 +58,13 @@ func TestStopLeavesCallbacksTheirLookupTables(t *testing.T) {
 			_, brokers := oneEach(t, "in", "out", "other-table")
 			send(t, brokers, "other-table", "k", "there")
 			l := newLooking()
-			u := run(t, instance.Config{Brokers: brokers, Graph: l.graph()})
+			inst := run(t, instance.Config{Brokers: brokers, Graph: l.graph()})
 			send(t, brokers, "in", "k", "x")
 			<-l.entered
-			end(u)
+			end(inst)
 			close(l.leave)
 			require.True(t, <-l.found)
-			err := u.wait(t)
+			err := inst.wait(t)
 			if name == "stop" {
 				require.NoError(t, err)
 				require.EqualValues(t, 1, committed(t, brokers, "g", "in", 0))
@@ -97,7 +97,7 @@ func TestLookupTableThatCannotBeReadStaysOpen(t *testing.T) {
 			cluster, brokers := oneEach(t, "in", "out", "other-table")
 			send(t, brokers, "other-table", "k", "there")
 			l := newLooking()
-			u := run(t, instance.Config{Brokers: brokers, Sarama: eager, Graph: l.graph()})
+			inst := run(t, instance.Config{Brokers: brokers, Sarama: eager, Graph: l.graph()})
 			send(t, brokers, "in", "k", "x")
 			<-l.entered
 			fault := cluster.Fault(kfake.Fault{
@@ -107,15 +107,15 @@ func TestLookupTableThatCannotBeReadStaysOpen(t *testing.T) {
 			close(l.leave)
 			require.True(t, <-l.found)
 			if c.restarts {
-				eventually(t, func() bool { return u.Health().Restarts > 0 })
+				eventually(t, func() bool { return inst.Health().Restarts > 0 })
 			}
 			fault.Remove()
 
 			send(t, brokers, "in", "k", "x")
 			require.True(t, <-l.found)
-			require.Equal(t, c.restarts, u.Health().Restarts > 0)
-			u.stop()
-			require.NoError(t, u.wait(t))
+			require.Equal(t, c.restarts, inst.Health().Restarts > 0)
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 		})
 	}
 }
@@ -143,9 +143,9 @@ func TestNoCallbackBeginsWhenALookupTableHasEnded(t *testing.T) {
 	})
 	building, build := make(chan struct{}), make(chan struct{})
 	core, logs := observer.New(zap.WarnLevel)
-	var u *running
+	var inst *running
 	made, entered := make(chan struct{}), make(chan int, 10)
-	u = run(t, instance.Config{
+	inst = run(t, instance.Config{
 		Brokers: brokers, Logger: zap.New(core),
 		Sarama: func() *sarama.Config {
 			if views.CompareAndSwap(true, false) { // what is made after the lookup tables is the group
@@ -162,7 +162,7 @@ func TestNoCallbackBeginsWhenALookupTableHasEnded(t *testing.T) {
 		},
 		Graph: goka.DefineGroup("g", goka.Input("in", codec.String(), func(goka.Context, any) {
 			<-made
-			entered <- u.Health().Restarts
+			entered <- inst.Health().Restarts
 		}), goka.Lookup("other-table", codec.String())),
 	})
 	close(made)
@@ -183,18 +183,18 @@ func TestTableThatIsJoinedAndLookedUpFailsItsSession(t *testing.T) {
 	joined := goka.Join("other-table", codec.String())
 	idle := goka.Input("in", codec.String(), func(goka.Context, any) {})
 	soon := instance.Restart{Initial: 10 * time.Millisecond, Max: 100 * time.Millisecond, Limit: -1}
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Sarama: lively, Restart: soon,
 		Graph: goka.DefineGroup("g", idle, joined, goka.Lookup("other-table", codec.String())),
 	})
-	u.ready(t)
+	inst.ready(t)
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "other-table", Count: -1})
 	run(t, instance.Config{Brokers: brokers, Sarama: lively, Graph: goka.DefineGroup("g", idle)}) // there is a rebalance
-	eventually(t, func() bool { return u.Health().Restarts > 0 })
+	eventually(t, func() bool { return inst.Health().Restarts > 0 })
 	fault.Remove()
-	u.ready(t)
-	u.stop()
-	require.NoError(t, u.wait(t))
+	inst.ready(t)
+	inst.stop()
+	require.NoError(t, inst.wait(t))
 }
 
 // Sarama would continue in a recreated topic at the offset that it had in the old one.
@@ -203,7 +203,7 @@ func TestRecreatedLookupTableIsReadAgain(t *testing.T) {
 	c, brokers := oneEach(t, "in", "out", "other-table")
 	send(t, brokers, "other-table", "old", "1", "2", "3")
 	found := make(chan [2]string, 10)
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Sarama: lively,
 		Restart: instance.Restart{Initial: 10 * time.Millisecond, Max: 100 * time.Millisecond, Limit: -1},
 		Graph: goka.DefineGroup("g", goka.Input("in", codec.String(), func(ctx goka.Context, _ any) {
@@ -212,14 +212,14 @@ func TestRecreatedLookupTableIsReadAgain(t *testing.T) {
 			found <- [2]string{was.Value, is.Value}
 		}), goka.Lookup("other-table", codec.String())),
 	})
-	u.ready(t)
+	inst.ready(t)
 	send(t, brokers, "other-table", "old", "4")
 	eventually(t, func() bool { // it is read beyond its recovery
 		send(t, brokers, "in", "k", "x")
 		return receive(t, found) == [2]string{"4", ""}
 	})
 	require.NoError(t, c.DeleteTopic("other-table"))
-	eventually(t, func() bool { return u.Health().Restarts > 0 })
+	eventually(t, func() bool { return inst.Health().Restarts > 0 })
 	require.NoError(t, c.CreateTopic("other-table", 1, nil))
 	send(t, brokers, "other-table", "new", "1", "2", "3", "4", "5")
 	send(t, brokers, "in", "k", "x")

@@ -33,16 +33,16 @@ func (r *run) makingViews() bool { return r.processor == nil }
 // needed returns a context that lasts as long as a table is read. Goka reads lookup tables for the life of a processor,
 // through all generations: with a session's context, the end of one generation would fail them all.
 func (r *run) needed(topic string) context.Context {
-	if isTable(r.unit.cfg.Graph.LookupTables(), topic) {
+	if isTable(r.instance.cfg.Graph.LookupTables(), topic) {
 		return r.life
 	}
 	return r.session()
 }
 
-// outlast fails the attempt because a lookup table can no longer be read, and blocks until no callback runs: Goka closes
+// outlast fails the run because a lookup table can no longer be read, and blocks until no callback runs: Goka closes
 // such a table at once, even while callbacks look up in it. If no callback has run yet, none will.
 func (r *run) outlast(topic string, partition int32, err error) {
-	err = fmt.Errorf("unit: lookup table %s/%d: %w", topic, partition, err)
+	err = fmt.Errorf("instance: lookup table %s/%d: %w", topic, partition, err)
 	r.failed(err)
 	r.mu.Lock()
 	g := r.group
@@ -153,7 +153,7 @@ func (l *lookup) pump() {
 			}
 			end = fmt.Errorf("%w: %w", errLookupEnded, e.Err)
 			if !failing {
-				l.run.unit.cfg.Logger.Warn("a lookup table cannot be read", zap.String("topic", l.topic),
+				l.run.instance.cfg.Logger.Warn("a lookup table cannot be read", zap.String("topic", l.topic),
 					zap.Int32("partition", l.partition), zap.Error(e.Err))
 			}
 			failing = true

@@ -66,14 +66,14 @@ func TestCommitNeverPassesAnUnfinishedRecord(t *testing.T) {
 		c, brokers := oneEach(t, "in", "slow", "fast")
 		release := hold(c, "slow")
 		send(t, brokers, "in", "k", "slow", "fast", "fast", "fast", "fast", "fast")
-		u := run(t, instance.Config{Brokers: brokers, Graph: splitting()})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: splitting()})
 		read(t, brokers, "fast", 5)
 		// The gate shuts for the cut a second after it is due: longer than that, and nothing is committed.
 		require.Never(t, func() bool { return committed(t, brokers, "g", "in", 0) > 0 }, 1500*time.Millisecond,
 			100*time.Millisecond)
-		u.Kill()
+		inst.Kill()
 		release()
-		require.ErrorIs(t, u.wait(t), cut.ErrKilled)
+		require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
 		require.LessOrEqual(t, committed(t, brokers, "g", "in", 0), int64(0))
 
 		run(t, instance.Config{Brokers: brokers, Graph: splitting()})
@@ -100,8 +100,8 @@ func failing(n int64) *goka.GroupGraph {
 		goka.Output("out", codec.String()), goka.Persist(codec.String()))
 }
 
-// Nothing of a cut with a failed record is committed, and the unit restarts by itself, with a kept and with a lost local
-// store. At least once may repeat records but neither loses nor skips any.
+// Nothing of a cut with a failed record is committed, and the instance restarts by itself, with a kept and with a lost
+// local store. At least once may repeat records but neither loses nor skips any.
 func TestFailedRecordIsHandledAgain(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"lost store": "", "kept store": t.TempDir()} {
@@ -110,12 +110,12 @@ func TestFailedRecordIsHandledAgain(t *testing.T) {
 			_, brokers := cluster(t, "in", "out")
 			produce(t, brokers, "in", 30, 1)
 			var restarts atomic.Pointer[error]
-			u := run(t, instance.Config{
+			inst := run(t, instance.Config{
 				Brokers: brokers, Graph: failing(17), StorageDir: dir,
 				Hooks: instance.Hooks{Restart: func(err error, _ time.Duration) { restarts.Store(&err) }},
 			})
 			require.Eventually(t, func() bool {
-				v, err := u.Get("k0")
+				v, err := inst.Get("k0")
 				return err == nil && count(v) >= 30
 			}, testTimeout, 10*time.Millisecond)
 			require.NotNil(t, restarts.Load())

@@ -183,7 +183,7 @@ func (w *commits) of(generation int32, topic string, partition int32) int64 {
 	return w.high[generation][topic][partition]
 }
 
-// restarts keeps a unit that has failed from starting again until the test has had its look.
+// restarts keeps an instance that has failed from starting again until the test has had its look.
 type restarts struct {
 	t      testing.TB
 	failed chan error
@@ -202,13 +202,13 @@ func (r *restarts) hook(err error, _ time.Duration) {
 	}
 }
 
-// goOn lets the unit start again, once.
+// goOn lets the instance start again, once.
 func (r *restarts) goOn() {
 	r.t.Helper()
 	select {
 	case r.again <- struct{}{}:
 	case <-time.After(testTimeout):
-		require.FailNow(r.t, "the unit is not down")
+		require.FailNow(r.t, "the instance is not down")
 	}
 }
 

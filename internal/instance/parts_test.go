@@ -61,8 +61,8 @@ func TestRowsHaveTheirParts(t *testing.T) {
 			if lost {
 				require.NoError(t, os.RemoveAll(dir))
 			}
-			u := run(t, instance.Config{
-				Brokers: brokers, Graph: collecting(), StorageDir: dir, Instance: "i1", Guarantee: guarantee,
+			inst := run(t, instance.Config{
+				Brokers: brokers, Graph: collecting(), StorageDir: dir, InstanceID: "i1", Guarantee: guarantee,
 			})
 			for _, in := range inputs {
 				put(t, brokers, keyed("in", "k", in))
@@ -77,8 +77,8 @@ func TestRowsHaveTheirParts(t *testing.T) {
 			for range len(inputs) - 1 {
 				want = append(want, "")
 			}
-			u.stop()
-			require.NoError(t, u.wait(t))
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 		}
 		step(false, "a;", "a", "b")
 		step(false, "a;b;", "c")

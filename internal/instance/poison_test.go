@@ -91,13 +91,13 @@ func TestPoisonDoesNotStopTheGroup(t *testing.T) {
 		for _, in := range []string{"a", "b"} {
 			put(t, brokers, keyed(in, "k", in+" before"), keyed(in, "k", "poison"), keyed(in, "k", in+" after"))
 		}
-		u := run(t, instance.Config{Brokers: brokers, Graph: graph(), DeadLetters: "g-dlq"})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: graph(), DeadLetters: "g-dlq"})
 		require.ElementsMatch(t, []string{"a before", "a after", "b before", "b after"},
 			values(take(t, brokers, "out", 4)))
 		letters := take(t, brokers, "g-dlq", 2)
-		u.stop()
-		require.NoError(t, u.wait(t))
-		require.Zero(t, u.Health().Restarts)
+		inst.stop()
+		require.NoError(t, inst.wait(t))
+		require.Zero(t, inst.Health().Restarts)
 
 		sources := map[string]bool{}
 		for _, l := range letters {
@@ -195,7 +195,7 @@ func TestEmitAfterTheCallbackReturned(t *testing.T) {
 				return processors.Emit(c, out, c.Key(), d.Value, nil)
 			}))
 		g := goka.DefineGroup("g", append(edges, goka.Output(out.Stream(), out.Codec()))...)
-		u := run(t, instance.Config{Brokers: brokers, Graph: g, DeadLetters: "g-dlq"})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: g, DeadLetters: "g-dlq"})
 		late := receive(t, contexts)
 		take(t, brokers, "out", 1)
 		require.ErrorIs(t, processors.Emit(late, out, "k", "late", nil), processors.ErrReturned)
@@ -203,6 +203,6 @@ func TestEmitAfterTheCallbackReturned(t *testing.T) {
 
 		put(t, brokers, keyed("in", "k", "y"))
 		require.Equal(t, []string{"x", "y"}, values(take(t, brokers, "out", 2)))
-		require.Zero(t, u.Health().Restarts)
+		require.Zero(t, inst.Health().Restarts)
 	})
 }

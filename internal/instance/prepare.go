@@ -9,43 +9,43 @@ import (
 
 // prepare checks the topics, creates the dead-letter topic and commits start offsets before Goka starts.
 func (r *run) prepare() error {
-	u := r.unit
-	partitions, err := r.topics.Partitions(u.firstInput())
+	inst := r.instance
+	partitions, err := r.topics.Partitions(inst.firstInput())
 	if err != nil {
-		return fmt.Errorf("unit: group %s: %w", u.group, err)
+		return fmt.Errorf("instance: group %s: %w", inst.group, err)
 	}
 	r.partitions.Store(int32(len(partitions)))
 	if err := r.describeInputs(); err != nil {
-		return fmt.Errorf("unit: group %s: %w", u.group, err)
+		return fmt.Errorf("instance: group %s: %w", inst.group, err)
 	}
 	if err := r.prepareDeadLetters(len(partitions)); err != nil {
 		return err
 	}
-	if u.seen && r.inputs.recreated(u.inputs) == "" {
+	if inst.seen && r.inputs.recreated(inst.inputs) == "" {
 		return nil
 	}
 	if err := r.startInputs(); err != nil {
-		return fmt.Errorf("unit: group %s: committed offsets: %w", u.group, err)
+		return fmt.Errorf("instance: group %s: committed offsets: %w", inst.group, err)
 	}
-	u.seen, u.inputs = true, r.inputs
+	inst.seen, inst.inputs = true, r.inputs
 	return nil
 }
 
 // prepareDeadLetters creates the dead-letter topic, so that it does not depend on the broker's auto-creation of topics. An
 // existing one may have any number of partitions.
 func (r *run) prepareDeadLetters(partitions int) error {
-	u := r.unit
-	for _, out := range u.cfg.Graph.OutputStreams() {
-		if out.Topic() != u.cfg.DeadLetters {
+	inst := r.instance
+	for _, out := range inst.cfg.Graph.OutputStreams() {
+		if out.Topic() != inst.cfg.DeadLetters {
 			continue
 		}
 		if existing, err := r.topics.Partitions(out.Topic()); err == nil && len(existing) > 0 {
 			return nil
 		}
-		err := r.topics.EnsureTopicExists(out.Topic(), partitions, int(u.cfg.Replication),
+		err := r.topics.EnsureTopicExists(out.Topic(), partitions, int(inst.cfg.Replication),
 			map[string]string{"cleanup.policy": "delete"})
 		if err != nil {
-			return fmt.Errorf("unit: group %s: dead letters: %w", u.group, err)
+			return fmt.Errorf("instance: group %s: dead letters: %w", inst.group, err)
 		}
 	}
 	return nil

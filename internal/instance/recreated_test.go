@@ -21,11 +21,11 @@ func TestStoreOfARecreatedTopicIsRefused(t *testing.T) {
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x", "x")
-	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
+	inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
 	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 3 }, testTimeout,
 		10*time.Millisecond)
-	u.stop()
-	require.NoError(t, u.wait(t))
+	inst.stop()
+	require.NoError(t, inst.wait(t))
 
 	require.NoError(t, c.DeleteTopic("g-table"))
 	require.NoError(t, c.CreateTopic("g-table", 1, nil))
@@ -49,7 +49,7 @@ func TestBrokersThatCannotFenceAreRefusedForExactlyOnce(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	err = run(t, instance.Config{
-		Brokers: c.ListenAddrs(), Graph: counting("g"), Instance: "i1", Guarantee: instance.ExactlyOnce,
+		Brokers: c.ListenAddrs(), Graph: counting("g"), InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 	}).wait(t)
 	require.ErrorIs(t, err, recovery.ErrOldBrokers)
 }

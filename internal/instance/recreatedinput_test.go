@@ -85,15 +85,15 @@ func (r *relay) start(inputs ...string) *running {
 		edges = append(edges, goka.Persist(codec.String()))
 	}
 	return run(r, instance.Config{
-		Brokers: r.brokers, Graph: goka.DefineGroup(goka.Group(r.group), edges...), Instance: "i", Sarama: r.conf,
+		Brokers: r.brokers, Graph: goka.DefineGroup(goka.Group(r.group), edges...), InstanceID: "i", Sarama: r.conf,
 		Guarantee: r.guarantee,
 	})
 }
 
-func (r *relay) end(u *running) {
+func (r *relay) end(inst *running) {
 	r.Helper()
-	u.stop()
-	require.NoError(r, u.wait(r))
+	inst.stop()
+	require.NoError(r, inst.wait(r))
 }
 
 func (r *relay) put(name string, values ...string) {
@@ -128,21 +128,21 @@ func TestInputThatLostItsOffsetsStartsAtItsOldest(t *testing.T) {
 				r := newRelay(t, guarantee, "one", "two")
 				r.put("one", "1")
 				r.put("two", "2", "3")
-				u := r.start("one", "two")
+				inst := r.start("one", "two")
 				r.forwarded("1", "2", "3")
-				r.end(u)
+				r.end(inst)
 				r.committed("two", 2)
 
 				lose(r)
 				r.put("two", "4", "5", "6") // more than there were: their offsets are valid in the new topic
-				u = r.start("one", "two")
+				inst = r.start("one", "two")
 				r.forwarded("1", "2", "3", "4", "5", "6")
-				r.end(u)
+				r.end(inst)
 
-				u = r.start("one", "two")
+				inst = r.start("one", "two")
 				r.put("two", "7")
 				r.forwarded("1", "2", "3", "4", "5", "6", "7")
-				r.end(u)
+				r.end(inst)
 			})
 		})
 	}
@@ -154,14 +154,14 @@ func TestInputThatWasNeverReadIsListed(t *testing.T) {
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		r := newRelay(t, guarantee, "one", "two")
 		r.put("one", "1")
-		u := r.start("one", "two")
+		inst := r.start("one", "two")
 		r.forwarded("1")
-		r.end(u)
+		r.end(inst)
 		r.forget("two")
 		r.put("two", "2")
-		u = r.start("one", "two")
+		inst = r.start("one", "two")
 		r.forwarded("1", "2")
-		r.end(u)
+		r.end(inst)
 	})
 }
 
@@ -172,19 +172,19 @@ func TestInputThatAnUpgradeAddsStartsAtItsNewestOnce(t *testing.T) {
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		r := newRelay(t, guarantee, "one", "two")
 		r.put("one", "1")
-		u := r.start("one")
+		inst := r.start("one")
 		r.forwarded("1")
-		r.end(u)
+		r.end(inst)
 		r.put("two", "before")
-		u = r.start("one", "two")
-		u.ready(t)
+		inst = r.start("one", "two")
+		inst.ready(t)
 		r.put("two", "2")
 		r.forwarded("1", "2")
-		r.end(u)
+		r.end(inst)
 		r.forget("two") // the input that nothing was read of since is what lists it
-		u = r.start("one", "two")
+		inst = r.start("one", "two")
 		r.forwarded("1", "2", "before", "2")
-		r.end(u)
+		r.end(inst)
 	})
 }
 
@@ -201,13 +201,13 @@ func TestOffsetsThatListNothingAreCommittedAgain(t *testing.T) {
 			offsets.Add(kadm.Offset{Topic: r.topic(name), At: 1, LeaderEpoch: -1, Metadata: "AgAAAYxQ7rQb"})
 		}
 		require.NoError(t, r.admin.CommitAllOffsets(t.Context(), r.group, offsets))
-		u := r.start("one", "two")
+		inst := r.start("one", "two")
 		eventually(t, func() bool { return strings.HasPrefix(r.metadata("one"), "turntable/1 ") })
-		r.end(u)
+		r.end(inst)
 		r.forget("two")
-		u = r.start("one", "two")
+		inst = r.start("one", "two")
 		r.forwarded("2")
-		r.end(u)
+		r.end(inst)
 	})
 }
 
@@ -239,11 +239,11 @@ func TestOffsetsAreCommittedWithoutMetadataWhereTheBrokerRefusesIt(t *testing.T)
 		} {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.OffsetMetadataTooLarge, Count: -1, When: refuse})
 		}
-		u := run(t, instance.Config{
-			Brokers: brokers, Graph: counting("g"), Instance: "i", Sarama: lively, Guarantee: guarantee,
+		inst := run(t, instance.Config{
+			Brokers: brokers, Graph: counting("g"), InstanceID: "i", Sarama: lively, Guarantee: guarantee,
 		})
 		put(t, brokers, keyed("in", "k", "x"))
 		eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 1 })
-		u.ready(t)
+		inst.ready(t)
 	})
 }

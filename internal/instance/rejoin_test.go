@@ -111,7 +111,7 @@ func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 				keyed("in", sibling(other, 0), "x"), keyed("in", sibling(other, 1), "x"))
 		}
 		first := run(t, instance.Config{
-			Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "first", Guarantee: guarantee,
+			Brokers: brokers, Graph: counting("g"), Sarama: lively, InstanceID: "first", Guarantee: guarantee,
 		})
 		take(t, brokers, "out", 4*before)
 		eventually(t, func() bool {
@@ -119,7 +119,7 @@ func TestRebalanceDoesNotReadTheTableAgain(t *testing.T) {
 		})
 		from := fetched(c, "g-table")
 		second := run(t, instance.Config{
-			Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "second", Guarantee: guarantee,
+			Brokers: brokers, Graph: counting("g"), Sarama: lively, InstanceID: "second", Guarantee: guarantee,
 		})
 		second.ready(t)
 		counted := func(want string) {

@@ -15,7 +15,7 @@ import (
 )
 
 // A static member that failed joins as a new one, and the broker replaces the old by it. Where the rest of that join is
-// lost, the next attempt must not take itself for another process that has its identity.
+// lost, the next run must not take itself for another process that has its identity.
 func TestStaticMemberWhoseJoinIsCutOffDoesNotFenceItself(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
@@ -29,32 +29,32 @@ func TestStaticMemberWhoseJoinIsCutOffDoesNotFenceItself(t *testing.T) {
 			}
 			return nil, nil, false
 		})
-		u := run(t, instance.Config{
-			Brokers: brokers, Graph: breaking(&broken), Sarama: lively, Instance: "one", Guarantee: guarantee,
+		inst := run(t, instance.Config{
+			Brokers: brokers, Graph: breaking(&broken), Sarama: lively, InstanceID: "one", Guarantee: guarantee,
 			Restart: instance.Restart{Initial: 5 * time.Millisecond, Limit: 10},
 		})
-		u.ready(t)
+		inst.ready(t)
 		broken.Store(true)
 		put(t, brokers, keyed("in", "bad", "x"))
 		eventually(t, cut.Load)
 		require.Equal(t, "x", values(take(t, brokers, "out", 1))[0])
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 	})
 }
 
-// A static member whose session has ended joins again, within the same attempt, as a new member. Where the connection
-// breaks before that join is complete, the unit does not know its new ID and must not take it for another process.
+// A static member whose session has ended joins again, within the same run, as a new member. Where the connection
+// breaks before that join is complete, the instance does not know its new ID and must not take it for another process.
 func TestEvictedMemberWhoseRejoinIsCutOffDoesNotFenceItself(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		brokers, name := anyBroker(t)
 		var network wire
-		u := run(t, instance.Config{
-			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, Instance: "one", Guarantee: guarantee,
+		inst := run(t, instance.Config{
+			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, InstanceID: "one", Guarantee: guarantee,
 			Restart: instance.Restart{Initial: 5 * time.Millisecond, Limit: 10},
 		})
-		u.ready(t)
+		inst.ready(t)
 		put(t, brokers, keyed(name+"-in", "k", "x"))
 		take(t, brokers, name+"-out", 1)
 		lost := cutOnce(&network, kmsg.SyncGroup)
@@ -64,8 +64,8 @@ func TestEvictedMemberWhoseRejoinIsCutOffDoesNotFenceItself(t *testing.T) {
 		receive(t, lost)
 		put(t, brokers, keyed(name+"-in", "k", "x"))
 		require.Equal(t, []string{"1", "2"}, values(take(t, brokers, name+"-out", 2)))
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 	})
 }
 
@@ -77,13 +77,13 @@ func TestReplacedMemberThatCannotRejoinEndsForGood(t *testing.T) {
 		brokers, name := anyBroker(t)
 		var network wire
 		older := run(t, instance.Config{
-			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, Instance: "one", Guarantee: guarantee,
+			Brokers: brokers, Graph: countingOf(name), Sarama: network.config, InstanceID: "one", Guarantee: guarantee,
 			Restart: instance.Restart{Initial: 5 * time.Millisecond, Limit: 10},
 		})
 		older.ready(t)
 		cutOnce(&network, kmsg.JoinGroup)
 		newer := run(t, instance.Config{
-			Brokers: brokers, Graph: countingOf(name), Sarama: lively, Instance: "one", Guarantee: guarantee,
+			Brokers: brokers, Graph: countingOf(name), Sarama: lively, InstanceID: "one", Guarantee: guarantee,
 		})
 		require.ErrorIs(t, older.wait(t), cut.ErrFenced)
 		put(t, brokers, keyed(name+"-in", "k", "x"))

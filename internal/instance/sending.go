@@ -12,9 +12,9 @@ import (
 // sendingConfig returns the configuration of the producer. Without transactions the producer sends nothing once the lease
 // is lost.
 func (r *run) sendingConfig() *sarama.Config {
-	c := r.unit.producerConfig()
+	c := r.instance.producerConfig()
 	// Sarama would retry after a lost lease or a failed transaction as after a broken connection, twenty times. Without a
-	// pause the retries end at once, and the unit restarts.
+	// pause the retries end at once, and the instance restarts.
 	pause := c.Producer.Retry.BackoffFunc
 	c.Producer.Retry.BackoffFunc = func(retries, most int) time.Duration {
 		switch {

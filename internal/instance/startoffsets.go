@@ -25,12 +25,12 @@ import (
 // The coordinator accepts these commits only while the group has no other members. Otherwise an input without an offset
 // starts at its oldest.
 func (r *run) startInputs() error {
-	u := r.unit
+	inst := r.instance
 	admin, err := sarama.NewClusterAdminFromClient(r.client)
 	if err != nil {
 		return err
 	}
-	committed, err := offsetsOf(admin, u.group)
+	committed, err := offsetsOf(admin, inst.group)
 	if err != nil {
 		return err
 	}
@@ -40,13 +40,13 @@ func (r *run) startInputs() error {
 	}
 	before := &sarama.OffsetFetchResponse{}
 	if len(h.read) == 0 {
-		if before, err = offsetsOf(admin, u.cfg.Predecessor); err != nil {
+		if before, err = offsetsOf(admin, inst.cfg.Predecessor); err != nil {
 			return err
 		}
 	}
-	u.relist = h.relist
+	inst.relist = h.relist
 	starts := map[cut.Partition]int64{}
-	for _, topic := range u.inputTopics() {
+	for _, topic := range inst.inputTopics() {
 		if err := r.startInput(topic, h, before, starts); err != nil {
 			return err
 		}
@@ -74,12 +74,12 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) 
 			}
 			input, known := r.inputs[topic]
 			switch {
-			case topic == string(goka.GroupTable(r.unit.cfg.Graph.Group())):
+			case topic == string(goka.GroupTable(r.instance.cfg.Graph.Group())):
 				// A cut of timers alone commits it, as a stand-in.
 			case b.Offset < 0:
 			case known && ours && l.OfAnother(input.ID):
 				h.stale[cut.Partition{Topic: topic, ID: p}] = true
-			case known && r.unit.cfg.Graph.GroupTable() != nil && l.Partitions() > 0 && l.Partitions() != input.Partitions:
+			case known && r.instance.cfg.Graph.GroupTable() != nil && l.Partitions() > 0 && l.Partitions() != input.Partitions:
 				return h, partedFrom(l.Partitions(), topic, input.Partitions)
 			default:
 				h.read[topic] = true
@@ -102,7 +102,7 @@ func (h history) lists(topic string) bool {
 
 // startInput adds the offsets at which an input starts to starts.
 func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResponse, starts map[cut.Partition]int64) error {
-	u := r.unit
+	inst := r.instance
 	at := sarama.OffsetOldest
 	again := h.lists(topic)
 	if !again && len(h.read) > 0 {
@@ -128,8 +128,8 @@ func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResp
 		}
 		if b := before.GetBlock(topic, p); !again && b != nil && b.Offset > offset && b.Offset <= end {
 			offset = b.Offset
-			u.cfg.Logger.Info("an input starts where the predecessor stopped", zap.String("topic", topic),
-				zap.Int32("partition", p), zap.Int64("offset", offset), zap.String("predecessor", u.cfg.Predecessor))
+			inst.cfg.Logger.Info("an input starts where the predecessor stopped", zap.String("topic", topic),
+				zap.Int32("partition", p), zap.Int64("offset", offset), zap.String("predecessor", inst.cfg.Predecessor))
 		}
 		starts[here] = offset
 		begun++
@@ -137,10 +137,10 @@ func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResp
 	switch {
 	case begun == 0:
 	case again:
-		u.cfg.Logger.Warn("an input that the group has read before has no offsets and starts at its oldest: it was deleted "+
+		inst.cfg.Logger.Warn("an input that the group has read before has no offsets and starts at its oldest: it was deleted "+
 			"and recreated, or its offsets were deleted", zap.String("topic", topic))
 	case at == sarama.OffsetNewest:
-		u.cfg.Logger.Info("an input that the group never had starts at its newest offset", zap.String("topic", topic))
+		inst.cfg.Logger.Info("an input that the group never had starts at its newest offset", zap.String("topic", topic))
 	}
 	return nil
 }
@@ -148,18 +148,18 @@ func (r *run) startInput(topic string, h history, before *sarama.OffsetFetchResp
 // commitStarts commits offsets for a group without members. If the group has members, it logs a warning and commits
 // nothing.
 func (r *run) commitStarts(starts map[cut.Partition]int64) error {
-	u := r.unit
+	inst := r.instance
 	if len(starts) == 0 {
 		return nil
 	}
 	plain := cut.NewPlain(r.client, r.listing)
-	none := cut.Member{Group: u.group, Generation: sarama.GroupGenerationUndefined}
+	none := cut.Member{Group: inst.group, Generation: sarama.GroupGenerationUndefined}
 	err := plain.Close(context.Background(), starts, none)
-	if hasMembers(err) && u.last.ID != "" { // perhaps only this instance, before its restart
-		err = plain.Close(context.Background(), starts, u.last)
+	if hasMembers(err) && inst.last.ID != "" { // perhaps only this instance, before its restart
+		err = plain.Close(context.Background(), starts, inst.last)
 	}
 	if hasMembers(err) {
-		u.cfg.Logger.Warn("the group has members: inputs without an offset start at their oldest", zap.Error(err))
+		inst.cfg.Logger.Warn("the group has members: inputs without an offset start at their oldest", zap.Error(err))
 		return nil
 	}
 	return err

@@ -61,9 +61,9 @@ func TestRowIsSentBehindTheOutputsOfItsCallback(t *testing.T) {
 	t.Cleanup(release)
 	rows := observe(c, "g-table")
 	send(t, brokers, "in", "k", "x", "x", "x")
-	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
+	inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g")})
 	require.Eventually(t, func() bool {
-		v, err := u.Get("k")
+		v, err := inst.Get("k")
 		return err == nil && count(v) == 3
 	}, testTimeout, 5*time.Millisecond)
 	require.Never(t, func() bool { return rows.Load() > 0 }, 300*time.Millisecond, 20*time.Millisecond)
@@ -85,13 +85,13 @@ func TestRowsOfAKeyInQuickSuccessionAreWrittenOnce(t *testing.T) {
 		_, brokers := oneEach(t, "in", "out", "g-table")
 		const records = 2000
 		send(t, brokers, "in", "k", slices.Repeat([]string{"x"}, records)...)
-		u := run(t, instance.Config{
-			Brokers: brokers, Graph: counting("g"), Instance: "i", Guarantee: guarantee, CommitInterval: time.Second,
+		inst := run(t, instance.Config{
+			Brokers: brokers, Graph: counting("g"), InstanceID: "i", Guarantee: guarantee, CommitInterval: time.Second,
 		})
 		take(t, brokers, "out", records)
 		eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == records })
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 		rows := values(takeIn(t, brokers, "g-table", records, 200*time.Millisecond))
 		require.Equal(t, strconv.Itoa(records), rows[len(rows)-1])
 		require.Less(t, len(rows), records/5)
@@ -120,18 +120,18 @@ func TestStoreOnDiskHoldsTheLastCut(t *testing.T) {
 	c, brokers := oneEach(t, "in", "out", "g-table")
 	dir := t.TempDir()
 	send(t, brokers, "in", "k", "x", "x")
-	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
+	inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir})
 	require.Eventually(t, func() bool { return committed(t, brokers, "g", "in", 0) == 2 }, testTimeout,
 		10*time.Millisecond)
 	release := hold(c, "out")
 	send(t, brokers, "in", "k", "x", "x", "x")
 	require.Eventually(t, func() bool {
-		v, err := u.Get("k")
+		v, err := inst.Get("k")
 		return err == nil && count(v) == 5
 	}, testTimeout, 5*time.Millisecond, "the open cut is visible to its owner")
-	u.Kill()
+	inst.Kill()
 	release()
-	require.Error(t, u.wait(t))
+	require.Error(t, inst.wait(t))
 
 	s, err := store.Builder(dir)("g-table", 0)
 	require.NoError(t, err)

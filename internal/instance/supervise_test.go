@@ -50,11 +50,11 @@ func TestRecordThatFailsDuringShutdownIsNotCommitted(t *testing.T) {
 		put(t, brokers, keyed("in", "k", "x"))
 		release := make(chan struct{})
 		g, begun := graph(func(goka.Context) { <-release })
-		u := run(t, instance.Config{Brokers: brokers, Graph: g})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: g})
 		receive(t, begun)
-		u.stop()
+		inst.stop()
 		close(release)
-		require.ErrorIs(t, u.wait(t), errBoom)
+		require.ErrorIs(t, inst.wait(t), errBoom)
 		require.LessOrEqual(t, committedAt(t, kadm.NewClient(dial(t, brokers)), "g", "in", p), int64(0))
 
 		run(t, instance.Config{Brokers: brokers, Graph: forwarding("in")})
@@ -82,8 +82,8 @@ func good() string {
 	return key
 }
 
-// Stock Goka stays down after a failure, in whole or in part. A unit stops as a whole and restarts as a whole.
-func TestUnitStopsAndRestartsAsAWhole(t *testing.T) {
+// Stock Goka stays down after a failure, in whole or in part. An instance stops as a whole and restarts as a whole.
+func TestInstanceStopsAndRestartsAsAWhole(t *testing.T) {
 	t.Parallel()
 	t.Run("stock stays dead", func(t *testing.T) {
 		t.Parallel()
@@ -102,38 +102,38 @@ func TestUnitStopsAndRestartsAsAWhole(t *testing.T) {
 		var broken atomic.Bool
 		broken.Store(true)
 		down := newRestarts(t)
-		u := run(t, instance.Config{Brokers: brokers, Graph: breaking(&broken), Hooks: instance.Hooks{Restart: down.hook}})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: breaking(&broken), Hooks: instance.Hooks{Restart: down.hook}})
 		put(t, brokers, keyed("in", good(), "1"))
 		admin := kadm.NewClient(dial(t, brokers))
 		p := codec.PartitionOf(good(), 2)
 		eventually(t, func() bool { return committedAt(t, admin, "g", "in", p) == 1 })
 		put(t, brokers, keyed("in", "bad", "x"))
 		require.ErrorIs(t, receive(t, down.failed), errBoom)
-		require.Equal(t, instance.Degraded, u.Health().State)
-		require.ErrorIs(t, u.Health().Err, errBoom)
+		require.Equal(t, instance.Degraded, inst.Health().State)
+		require.ErrorIs(t, inst.Health().Err, errBoom)
 		broken.Store(false)
 		put(t, brokers, keyed("in", good(), "2"))
 		require.Len(t, takeIn(t, brokers, "out", 2, 200*time.Millisecond), 1, "the other partition has stopped too")
 		down.goOn()
 		require.ElementsMatch(t, []string{"1", "2", "x"}, values(take(t, brokers, "out", 3)))
-		require.Equal(t, instance.Running, u.Health().State)
-		require.Equal(t, 1, u.Health().Restarts)
+		require.Equal(t, instance.Running, inst.Health().State)
+		require.Equal(t, 1, inst.Health().Restarts)
 	})
 }
 
-func TestUnitGivesUpAtTheLimit(t *testing.T) {
+func TestInstanceGivesUpAtTheLimit(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	var broken atomic.Bool
 	broken.Store(true)
 	put(t, brokers, keyed("in", "bad", "x"))
 	waits := make(chan time.Duration, 10)
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: breaking(&broken),
 		Restart: instance.Restart{Initial: 5 * time.Millisecond, Max: 20 * time.Millisecond, Limit: 4},
 		Hooks:   instance.Hooks{Restart: func(_ error, wait time.Duration) { waits <- wait }},
 	})
-	err := u.wait(t)
+	err := inst.wait(t)
 	require.ErrorIs(t, err, instance.ErrGaveUp)
 	require.ErrorIs(t, err, errBoom)
 	require.Len(t, waits, 4)
@@ -142,11 +142,11 @@ func TestUnitGivesUpAtTheLimit(t *testing.T) {
 	for len(waits) > 0 {
 		require.LessOrEqual(t, <-waits, 24*time.Millisecond, "the longest wait and its jitter")
 	}
-	h := u.Health()
+	h := inst.Health()
 	require.Equal(t, instance.Stopped, h.State)
 	require.ErrorIs(t, h.Err, instance.ErrGaveUp)
-	require.ErrorIs(t, u.Run(context.Background()), instance.ErrRan)
-	_, err = u.Get("bad")
+	require.ErrorIs(t, inst.Run(context.Background()), instance.ErrRan)
+	_, err = inst.Get("bad")
 	require.ErrorIs(t, err, instance.ErrNotRunning)
 }
 
@@ -160,17 +160,17 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	require.NoError(t, err)
 	down := newRestarts(t)
 	restart := instance.Restart{Initial: time.Millisecond, Max: 5 * time.Millisecond, Limit: 3}
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: forwarding("in"), Sarama: lively, Restart: restart, Hooks: instance.Hooks{Restart: down.hook},
 	})
-	u.ready(t)
+	inst.ready(t)
 	c.Close()
 	for away := 0; away < 3*restart.Limit; down.goOn() {
 		if err := receive(t, down.failed); errors.Is(err, sarama.ErrOutOfBrokers) {
 			away++
 		}
-		require.LessOrEqual(t, u.Health().Restarts, restart.Limit)
-		require.Equal(t, instance.Degraded, u.Health().State)
+		require.LessOrEqual(t, inst.Health().Restarts, restart.Limit)
+		require.Equal(t, instance.Degraded, inst.Health().State)
 	}
 	close(down.again)
 
@@ -192,35 +192,35 @@ func TestFailureCountIsResetAfterAStableRun(t *testing.T) {
 	_, brokers := cluster(t, "in", "out")
 	var broken atomic.Bool
 	down := make(chan struct{}, 10)
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: breaking(&broken),
 		Restart: instance.Restart{Initial: 5 * time.Millisecond, Limit: 1, Reset: time.Millisecond},
 		Hooks:   instance.Hooks{Restart: func(error, time.Duration) { broken.Store(false); down <- struct{}{} }},
 	})
 	for i := range 4 {
-		u.ready(t)
+		inst.ready(t)
 		broken.Store(true)
 		put(t, brokers, keyed("in", "bad", "x"))
 		receive(t, down)
 		take(t, brokers, "out", i+1)
 	}
-	require.Equal(t, 1, u.Health().Restarts)
+	require.Equal(t, 1, inst.Health().Restarts)
 }
 
-// Run returns nil if the unit is stopped at any moment, and ErrKilled if it is killed at any moment.
+// Run returns nil if the instance is stopped at any moment, and ErrKilled if it is killed at any moment.
 func TestStopAndKillAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	put(t, brokers, keyed("in", "k", "x"))
 	for i := range 30 {
-		u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
 		<-time.After(time.Duration(i/2) * time.Millisecond)
 		if i%2 == 0 {
-			u.stop()
-			require.NoError(t, u.wait(t))
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 		} else {
-			u.Kill()
-			require.ErrorIs(t, u.wait(t), cut.ErrKilled)
+			inst.Kill()
+			require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
 		}
 	}
 	run(t, instance.Config{Brokers: brokers, Graph: counting("g")}).ready(t)

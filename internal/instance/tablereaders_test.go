@@ -55,12 +55,12 @@ func newReader(t *testing.T, graph func(group, table string, found chan<- string
 // read starts the group, reads a row and stops.
 func (r *reader) read(key string) string {
 	r.t.Helper()
-	u := run(r.t, instance.Config{Brokers: r.brokers, Graph: r.graph, StorageDir: r.dir, Clock: r.at, Sarama: lively})
-	u.ready(r.t)
+	inst := run(r.t, instance.Config{Brokers: r.brokers, Graph: r.graph, StorageDir: r.dir, Clock: r.at, Sarama: lively})
+	inst.ready(r.t)
 	put(r.t, r.brokers, keyed(r.group+"-in", key, "x"))
 	row := receive(r.t, r.found)
-	u.stop()
-	require.NoError(r.t, u.wait(r.t))
+	inst.stop()
+	require.NoError(r.t, inst.wait(r.t))
 	return row
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// tables are the stores of one attempt: those of the group table's partitions with their layers and due-indexes, and those
+// tables are the stores of one run: those of the group table's partitions with their layers and due-indexes, and those
 // of joined and lookup tables.
 type tables struct {
 	group  string

@@ -128,26 +128,26 @@ func newAway(t *testing.T, guarantee instance.Guarantee) *away {
 }
 
 func (a *away) start(dir, id string) *running {
-	u := run(a.t, instance.Config{
-		Brokers: a.brokers, Graph: deleting(a.group), StorageDir: dir, Instance: id, Guarantee: a.guarantee,
+	inst := run(a.t, instance.Config{
+		Brokers: a.brokers, Graph: deleting(a.group), StorageDir: dir, InstanceID: id, Guarantee: a.guarantee,
 		Clock: a.at, Tick: tick, Sarama: lively, Logger: a.core,
 	})
-	u.ready(a.t)
-	return u
+	inst.ready(a.t)
+	return inst
 }
 
-func (a *away) write(u *running, key, value string) {
+func (a *away) write(inst *running, key, value string) {
 	put(a.t, a.brokers, keyed(a.group+"-in", key, value))
 	eventually(a.t, func() bool {
-		v, err := u.Get(key)
+		v, err := inst.Get(key)
 		row, _ := v.(codec.Decoded[string])
 		return err == nil && (row.Value == value || v == nil && value == deletion)
 	})
 }
 
-func (a *away) stop(u *running) {
-	u.stop()
-	require.NoError(a.t, u.wait(a.t))
+func (a *away) stop(inst *running) {
+	inst.stop()
+	require.NoError(a.t, inst.wait(a.t))
 }
 
 // untilStored waits until the age of the directory is that of now.
@@ -169,34 +169,34 @@ func TestDirectoryOlderThanTombstonesIsDiscarded(t *testing.T) {
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		a := newAway(t, guarantee)
 		one, two := t.TempDir(), t.TempDir()
-		u := a.start(one, "one")
-		a.write(u, "gone", strconv.FormatInt(noon.Add(26*time.Hour).UnixMilli(), 10))
-		a.write(u, "stays", "row")
-		a.stop(u)
+		inst := a.start(one, "one")
+		a.write(inst, "gone", strconv.FormatInt(noon.Add(26*time.Hour).UnixMilli(), 10))
+		a.write(inst, "stays", "row")
+		a.stop(inst)
 		a.at.Advance(time.Hour)
 
-		u = a.start(two, "two")
-		a.write(u, "gone", deletion)
+		inst = a.start(two, "two")
+		a.write(inst, "gone", deletion)
 		n := 0
 		a.forget("gone", func() {
 			n++
-			a.write(u, "other"+strconv.Itoa(n%3), strconv.Itoa(-n))
+			a.write(inst, "other"+strconv.Itoa(n%3), strconv.Itoa(-n))
 		})
-		a.stop(u)
+		a.stop(inst)
 		require.Zero(t, a.discarded())
 
 		a.at.Advance(24 * time.Hour)
-		u = a.start(one, "one")
-		v, err := u.Get("gone")
+		inst = a.start(one, "one")
+		v, err := inst.Get("gone")
 		require.NoError(t, err)
 		require.Nil(t, v, "the row that was deleted is back")
-		v, err = u.Get("stays")
+		v, err = inst.Get("stays")
 		require.NoError(t, err)
 		require.Equal(t, "row", v.(codec.Decoded[string]).Value)
 		a.at.Advance(2 * time.Hour)
 		require.Empty(t, takeIn(t, a.brokers, a.group+"-out", 1, 500*time.Millisecond), "a deadline that was cancelled fired")
 		require.Equal(t, 1, a.discarded())
-		a.stop(u)
+		a.stop(inst)
 	})
 }
 
@@ -206,30 +206,30 @@ func TestDirectoryYoungerThanTombstonesIsKept(t *testing.T) {
 		a := newAway(t, guarantee)
 		dir := t.TempDir()
 		mark := filepath.Join(dir, a.table+".0", "mark")
-		u := a.start(dir, "one")
-		a.write(u, "k", "row")
+		inst := a.start(dir, "one")
+		a.write(inst, "k", "row")
 		require.NoError(t, os.WriteFile(mark, nil, 0o600))
-		a.stop(u)
+		a.stop(inst)
 		for range 3 { // a directory that is used stays young, also where nothing is written
 			a.at.Advance(20 * time.Hour)
-			u = a.start(dir, "one")
-			v, err := u.Get("k")
+			inst = a.start(dir, "one")
+			v, err := inst.Get("k")
 			require.NoError(t, err)
 			require.Equal(t, "row", v.(codec.Decoded[string]).Value)
 			require.FileExists(t, mark)
 			a.untilStored()
-			a.stop(u)
+			a.stop(inst)
 		}
 		require.Zero(t, a.discarded())
 
 		a.at.Set(noon) // the clock jumps back while the instance is stopped: no age is to be had
-		u = a.start(dir, "one")
+		inst = a.start(dir, "one")
 		require.NoFileExists(t, mark)
 		require.Equal(t, 1, a.discarded())
-		v, err := u.Get("k")
+		v, err := inst.Get("k")
 		require.NoError(t, err)
 		require.Equal(t, "row", v.(codec.Decoded[string]).Value)
-		a.stop(u)
+		a.stop(inst)
 	})
 }
 
@@ -245,12 +245,12 @@ func TestDirectoryOfUnknownAgeIsDiscarded(t *testing.T) {
 	require.NoError(t, s.SetOffset(0))
 	require.NoError(t, s.MarkRecovered())
 	require.NoError(t, s.Close())
-	u := a.start(dir, "one")
+	inst := a.start(dir, "one")
 	require.Equal(t, 1, a.discarded())
-	v, err := u.Get("gone")
+	v, err := inst.Get("gone")
 	require.NoError(t, err)
 	require.Nil(t, v)
-	a.stop(u)
+	a.stop(inst)
 	require.FileExists(t, filepath.Join(path, "TOPIC"), "the topic id is written again")
 }
 
@@ -263,12 +263,12 @@ func TestDirectoryIsDiscardedEarlyWhereTheTopicsConfigurationIsRefused(t *testin
 	core, logs := observer.New(zap.InfoLevel)
 	life := func(away time.Duration) (discarded int) {
 		at.Advance(away)
-		u := run(t, instance.Config{
+		inst := run(t, instance.Config{
 			Brokers: brokers, Graph: counting("g"), StorageDir: dir, Clock: at, Logger: zap.New(core),
 		})
-		u.ready(t)
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.ready(t)
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 		return logs.FilterMessage("the local store is too old: it is discarded and read again from the topic").Len()
 	}
 	require.Zero(t, life(0))

@@ -38,10 +38,10 @@ func (t *tables) checkTopic(topic string, partition int32) (topicName, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return name, nil
 	case err != nil:
-		return topicName{}, fmt.Errorf("unit: %w", err)
+		return topicName{}, fmt.Errorf("instance: %w", err)
 	case !isTopicID(was):
-		// A power loss can leave the file without its content if it was written by a build that did not sync it. The check is
-		// skipped once, as for a missing file.
+		// A power loss can leave the file without its content if it was written by a build that did not sync it. The check
+		// is skipped once, as for a missing file.
 		return name, nil
 	case string(was) != id:
 		return topicName{}, fmt.Errorf("%w: topic %s, store %s: delete the directory", recovery.ErrRecreated, topic, dir)
@@ -69,7 +69,7 @@ func (n topicName) keep() error {
 		return nil
 	}
 	if err := replaceFile(n.file, []byte(n.id)); err != nil {
-		return fmt.Errorf("unit: %w", err)
+		return fmt.Errorf("instance: %w", err)
 	}
 	return nil
 }

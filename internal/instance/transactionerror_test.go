@@ -19,7 +19,7 @@ func reason(e *kerr.Error) string { return sarama.KError(e.Code).Error() }
 
 // A transaction that is in error cannot be committed any more. Sarama takes its error for a broken connection and
 // retries what belongs to it for many seconds.
-func TestUnitRestartsSoonAfterAFatalTransactionError(t *testing.T) {
+func TestInstanceRestartsSoonAfterAFatalTransactionError(t *testing.T) {
 	t.Parallel()
 	for _, key := range []kmsg.Key{kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Produce} {
 		for _, fatal := range []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping} {
@@ -27,11 +27,11 @@ func TestUnitRestartsSoonAfterAFatalTransactionError(t *testing.T) {
 				t.Parallel()
 				c, brokers := cluster(t, "in", "out")
 				down := newRestarts(t)
-				u := run(t, instance.Config{
-					Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "one", Guarantee: instance.ExactlyOnce,
+				inst := run(t, instance.Config{
+					Brokers: brokers, Graph: counting("g"), Sarama: lively, InstanceID: "one", Guarantee: instance.ExactlyOnce,
 					Hooks: instance.Hooks{Restart: down.hook}, Restart: instance.Restart{Initial: time.Millisecond},
 				})
-				u.ready(t)
+				inst.ready(t)
 				put(t, brokers, keyed("in", "k", "x"))
 				take(t, brokers, "out", 1)
 				faulty := kfake.Fault{Keys: []kmsg.Key{key}, Err: fatal, Count: 1}
@@ -55,16 +55,16 @@ func TestUnitRestartsSoonAfterAFatalTransactionError(t *testing.T) {
 }
 
 // The brokers fence a producer whose transactional id is initialized elsewhere, as an operator's tool does. That alone is
-// no other process with the instance id, so the unit restarts.
-func TestUnitWhoseProducerIsFencedRestartsSoon(t *testing.T) {
+// no other process with the instance id, so the instance restarts.
+func TestInstanceWhoseProducerIsFencedRestartsSoon(t *testing.T) {
 	t.Parallel()
 	brokers, name := anyBroker(t)
 	down := newRestarts(t)
-	u := run(t, instance.Config{
-		Brokers: brokers, Graph: countingOf(name), Sarama: lively, Instance: "one", Guarantee: instance.ExactlyOnce,
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: countingOf(name), Sarama: lively, InstanceID: "one", Guarantee: instance.ExactlyOnce,
 		Hooks: instance.Hooks{Restart: down.hook}, Restart: instance.Restart{Initial: time.Millisecond},
 	})
-	u.ready(t)
+	inst.ready(t)
 	put(t, brokers, keyed(name+"-in", "k", "x"))
 	take(t, brokers, name+"-out", 1)
 	_, _, err := dial(t, brokers, kgo.TransactionalID(name+"/one")).ProducerID(t.Context())

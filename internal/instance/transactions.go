@@ -24,19 +24,19 @@ func transactionPause(retries, _ int) time.Duration {
 
 // transactionalID returns the transactional id of the instance. Its prefix is the group's: a new owner of a partition
 // fences only transactional ids with that prefix.
-func (u *Unit) transactionalID() string { return u.transactionPrefix() + u.cfg.Instance }
+func (inst *Instance) transactionalID() string { return inst.transactionPrefix() + inst.cfg.InstanceID }
 
-func (u *Unit) transactionPrefix() string { return u.group + "/" }
+func (inst *Instance) transactionPrefix() string { return inst.group + "/" }
 
 // producerConfig returns Sarama's configuration of the producer. Under exactly once, the producer's initialisation fences
 // the producer that the instance had before.
-func (u *Unit) producerConfig() *sarama.Config {
-	c := u.sarama()
-	if u.cfg.Guarantee != ExactlyOnce {
+func (inst *Instance) producerConfig() *sarama.Config {
+	c := inst.sarama()
+	if inst.cfg.Guarantee != ExactlyOnce {
 		return c
 	}
-	c.Producer.Transaction.ID = u.transactionalID()
-	c.Producer.Transaction.Timeout = u.cfg.TransactionTimeout
+	c.Producer.Transaction.ID = inst.transactionalID()
+	c.Producer.Transaction.Timeout = inst.cfg.TransactionTimeout
 	if c.Producer.Transaction.Timeout == 0 {
 		c.Producer.Transaction.Timeout = c.Consumer.Group.Session.Timeout
 	}
@@ -46,8 +46,8 @@ func (u *Unit) producerConfig() *sarama.Config {
 }
 
 func (r *run) closer() cut.Closer {
-	if r.unit.cfg.Guarantee == ExactlyOnce {
-		return cut.NewTransactional(r.async, string(goka.GroupTable(goka.Group(r.unit.group))), r.listing)
+	if r.instance.cfg.Guarantee == ExactlyOnce {
+		return cut.NewTransactional(r.async, string(goka.GroupTable(goka.Group(r.instance.group))), r.listing)
 	}
 	return cut.NewPlain(r.client, r.listing)
 }
@@ -55,7 +55,7 @@ func (r *run) closer() cut.Closer {
 // fence is called while a transaction is open at the end of a table that is being recovered. It fences only writers of the
 // group's own table: the writer of a joined table may be alive.
 func (r *run) fence(topic string, partition int32) {
-	if topic != string(goka.GroupTable(goka.Group(r.unit.group))) || r.session().Err() != nil {
+	if topic != string(goka.GroupTable(goka.Group(r.instance.group))) || r.session().Err() != nil {
 		return
 	}
 	fenced, err := r.fencer().Table(topic, partition)
@@ -64,8 +64,8 @@ func (r *run) fence(topic string, partition int32) {
 
 // fenceOffsets is called while a transaction holds offsets of the group that this member was assigned.
 func (r *run) fenceOffsets() {
-	age := r.unit.cfg.Policy.Drain
-	if session := r.unit.cfg.Sarama().Consumer.Group.Session.Timeout; session < age {
+	age := r.instance.cfg.Policy.Drain
+	if session := r.instance.cfg.Sarama().Consumer.Group.Session.Timeout; session < age {
 		age = session // a dead member is removed from the group after that time
 	}
 	fenced, err := r.fencer().Older(age, time.Now())
@@ -73,17 +73,17 @@ func (r *run) fenceOffsets() {
 }
 
 func (r *run) fencer() recovery.Fencer {
-	u := r.unit
+	inst := r.instance
 	return recovery.Fencer{
-		Client: r.client, Brokers: u.cfg.Brokers, Config: u.producerConfig,
-		Prefix: u.transactionPrefix(), Own: u.transactionalID(),
+		Client: r.client, Brokers: inst.cfg.Brokers, Config: inst.producerConfig,
+		Prefix: inst.transactionPrefix(), Own: inst.transactionalID(),
 	}
 }
 
 func (r *run) fenced(ids []string, err error, on string, fields ...zap.Field) {
-	log := r.unit.cfg.Logger.With(fields...).With(zap.String("on", on))
+	log := r.instance.cfg.Logger.With(fields...).With(zap.String("on", on))
 	if err != nil {
-		log.Warn("an open transaction could not be aborted: the unit waits for it", zap.Error(err))
+		log.Warn("an open transaction could not be aborted: the instance waits for it", zap.Error(err))
 	}
 	if len(ids) > 0 {
 		log.Info("ended the transaction of a former owner", zap.Strings("transactional_ids", ids))

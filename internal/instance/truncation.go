@@ -15,7 +15,7 @@ import (
 // its own metadata at the same interval, and reads under the new epoch by then.
 const epochsConfirmed = 2
 
-// newEpochs returns the epochs of the attempt, from the metadata of its client.
+// newEpochs returns the epochs of the run, from the metadata of its client.
 func (r *run) newEpochs() *cut.Epochs {
 	seen := func(p cut.Partition) (int32, bool) {
 		_, epoch, err := r.client.LeaderAndEpoch(p.Topic, p.ID)
@@ -36,7 +36,7 @@ func (r *run) truncated(p cut.Partition) (int64, error) {
 	if err != nil || b == nil {
 		return -1, err
 	}
-	log := r.unit.cfg.Logger.With(zap.String("topic", p.Topic), zap.Int32("partition", p.ID),
+	log := r.instance.cfg.Logger.With(zap.String("topic", p.Topic), zap.Int32("partition", p.ID),
 		zap.Int64("committed", b.Offset), zap.Int64("end", end))
 	l, _ := cut.ParseListed(b.Metadata)
 	epoch, known := l.Epoch()
@@ -46,7 +46,7 @@ func (r *run) truncated(p cut.Partition) (int64, error) {
 	}
 	at, err := recovery.Divergence(r.client, p.Topic, p.ID, epoch)
 	if err != nil {
-		return -1, fmt.Errorf("unit: %w", err)
+		return -1, fmt.Errorf("instance: %w", err)
 	}
 	log.Warn("the log was cut off by an unclean leader election: records may be lost; the partition is read from where the "+
 		"new leader began", zap.Int32("epoch", epoch), zap.Int64("offset", at))
@@ -55,7 +55,7 @@ func (r *run) truncated(p cut.Partition) (int64, error) {
 
 // beyondEnd returns the committed offset of a partition if it is beyond the end of its log, and that end; else nil.
 func (r *run) beyondEnd(p cut.Partition, fresh bool) (b *sarama.OffsetFetchResponseBlock, end int64, err error) {
-	resp, err := r.committed.get(r.client, r.unit.group, fresh)
+	resp, err := r.committed.get(r.client, r.instance.group, fresh)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -48,16 +48,16 @@ func TestGroupReadsOnAfterAnUncleanLeaderElection(t *testing.T) {
 		t.Helper()
 		for g, out := range outs {
 			group := "to-" + out
-			u := run(t, instance.Config{
-				Brokers: brokers, Instance: "i", Sarama: lively, Guarantee: g,
+			inst := run(t, instance.Config{
+				Brokers: brokers, InstanceID: "i", Sarama: lively, Guarantee: g,
 				Graph: goka.DefineGroup(goka.Group(group), goka.Output(goka.Stream(out), codec.String()),
 					goka.Input("in", codec.String(), func(ctx goka.Context, m any) {
 						ctx.Emit(goka.Stream(out), ctx.Key(), m.(codec.Decoded[string]).Value)
 					})),
 			})
 			require.Equal(t, want, values(take(t, brokers, out, len(want))))
-			u.stop()
-			require.NoError(t, u.wait(t))
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 			t.Logf("%s: committed %d", group, committedAt(t, admin, group, "in", 0))
 		}
 	}

@@ -21,13 +21,13 @@ func TestGroupReadsOnWhereTheNewLeaderOfATruncatedLogBegan(t *testing.T) {
 		brokers := c.ListenAddrs()
 		admin := kadm.NewClient(dial(t, brokers))
 		cfg := instance.Config{
-			Brokers: brokers, Graph: forwarding("in"), Instance: "i", Sarama: lively, Guarantee: guarantee,
+			Brokers: brokers, Graph: forwarding("in"), InstanceID: "i", Sarama: lively, Guarantee: guarantee,
 		}
-		u := run(t, cfg)
+		inst := run(t, cfg)
 		put(t, brokers, keyed("in", "k", "1"), keyed("in", "k", "2"), keyed("in", "k", "3"))
 		take(t, brokers, "out", 3)
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 
 		// As if three more had been read, which the new leader does not have. It has two others.
 		offsets, err := admin.FetchOffsets(t.Context(), "g")
@@ -43,12 +43,12 @@ func TestGroupReadsOnWhereTheNewLeaderOfATruncatedLogBegan(t *testing.T) {
 		require.NoError(t, c.MoveTopicPartition("in", 0, 1-c.LeaderFor("in", 0)))
 		put(t, brokers, keyed("in", "k", "4'"), keyed("in", "k", "5'"))
 
-		u = run(t, cfg)
+		inst = run(t, cfg)
 		require.Equal(t, []string{"1", "2", "3", "4'", "5'"}, values(take(t, brokers, "out", 5)))
 		put(t, brokers, keyed("in", "k", "6'"))
 		require.Equal(t, []string{"1", "2", "3", "4'", "5'", "6'"}, values(take(t, brokers, "out", 6)))
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 		require.EqualValues(t, 6, committedAt(t, admin, "g", "in", 0))
 	})
 }
@@ -64,7 +64,7 @@ func TestGroupReadsEverythingWhereTheEndOfItsEpochIsNotKnown(t *testing.T) {
 		ahead.Add(kadm.Offset{Topic: "in", At: 5, LeaderEpoch: -1})
 		require.NoError(t, admin.CommitAllOffsets(t.Context(), "g", ahead))
 		run(t, instance.Config{
-			Brokers: brokers, Graph: forwarding("in"), Instance: "i", Sarama: lively, Guarantee: guarantee,
+			Brokers: brokers, Graph: forwarding("in"), InstanceID: "i", Sarama: lively, Guarantee: guarantee,
 		})
 		require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
 	})

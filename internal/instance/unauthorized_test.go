@@ -19,16 +19,16 @@ import (
 // denial is what Sarama says of the errors by which brokers deny a request.
 var denial = regexp.MustCompile("(?i)not authorized|authorization failed")
 
-// An ACL is taken away while the unit runs. Whatever request needed it, the unit must not report that it is running: it
-// fails with the broker's error, and continues once the ACL is granted again.
-func TestDeniedRequestFailsTheUnitUntilItIsGranted(t *testing.T) {
+// An ACL is taken away while the instance runs. Whatever request needed it, the instance must not report that it is
+// running: it fails with the broker's error, and continues once the ACL is granted again.
+func TestDeniedRequestFailsTheInstanceUntilItIsGranted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		key     kmsg.Key
 		topic   string
 		denied  *kerr.Error
 		top     bool
-		starts  bool // denied before the unit starts
+		starts  bool // denied before the instance starts
 		evicted bool // denied to a member that has to join again
 		only    instance.Guarantee
 		both    bool
@@ -67,8 +67,8 @@ func TestDeniedRequestFailsTheUnitUntilItIsGranted(t *testing.T) {
 					deny()
 				}
 				down := newRestarts(t)
-				u := run(t, instance.Config{
-					Brokers: brokers, Graph: counting("g"), Sarama: lively, Instance: "i1", Guarantee: guarantee,
+				inst := run(t, instance.Config{
+					Brokers: brokers, Graph: counting("g"), Sarama: lively, InstanceID: "i1", Guarantee: guarantee,
 					Hooks: instance.Hooks{Restart: down.hook},
 				})
 				admin := kadm.NewClient(dial(t, brokers))
@@ -88,28 +88,28 @@ func TestDeniedRequestFailsTheUnitUntilItIsGranted(t *testing.T) {
 					require.True(t, c.evicted, "failed with another error: %v", err) // the loss of its membership, first
 					down.goOn()
 				}
-				require.Equal(t, instance.Degraded, u.Health().State)
+				require.Equal(t, instance.Degraded, inst.Health().State)
 				denied.Remove()
 				close(down.again)
 				eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == records })
-				u.ready(t)
+				inst.ready(t)
 			})
 		})
 	}
 }
 
-// A permanent denial ends the unit, so that no supervisor takes it for running.
-func TestUnitGivesUpWhenItsCommitsStayDenied(t *testing.T) {
+// A permanent denial ends the instance, so that no supervisor takes it for running.
+func TestInstanceGivesUpWhenItsCommitsStayDenied(t *testing.T) {
 	t.Parallel()
 	broker, brokers := oneEach(t, "in", "out")
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: counting("g"), Sarama: lively,
 		Restart: instance.Restart{Initial: time.Millisecond, Max: 5 * time.Millisecond, Limit: 3},
 	})
-	u.ready(t)
+	inst.ready(t)
 	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
 	put(t, brokers, keyed("in", "k", "x"))
-	err := u.wait(t)
+	err := inst.wait(t)
 	require.ErrorIs(t, err, instance.ErrGaveUp)
 	require.ErrorIs(t, err, cut.ErrUnauthorized)
 	require.ErrorContains(t, err, "group g")
@@ -120,15 +120,15 @@ func TestUnitGivesUpWhenItsCommitsStayDenied(t *testing.T) {
 func TestHealthIsDegradedWhileCutsAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	broker, brokers := oneEach(t, "in", "out")
-	u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
-	u.ready(t)
+	inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), Sarama: lively})
+	inst.ready(t)
 	f := broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 	put(t, brokers, keyed("in", "k", "x"))
-	eventually(t, func() bool { return u.Health().State == instance.Degraded })
-	require.ErrorIs(t, u.Health().Err, cut.ErrNotCommitted)
-	require.Zero(t, u.Health().Restarts, "nothing is lost: the next cut carries the offsets")
+	eventually(t, func() bool { return inst.Health().State == instance.Degraded })
+	require.ErrorIs(t, inst.Health().Err, cut.ErrNotCommitted)
+	require.Zero(t, inst.Health().Restarts, "nothing is lost: the next cut carries the offsets")
 	f.Remove()
-	u.ready(t)
-	require.NoError(t, u.Health().Err)
+	inst.ready(t)
+	require.NoError(t, inst.Health().Err)
 	require.EqualValues(t, 1, committed(t, brokers, "g", "in", 0))
 }

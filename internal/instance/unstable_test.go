@@ -55,11 +55,11 @@ func TestTransactionOfADeadOwnerOnOffsetsIsAborted(t *testing.T) {
 			undecided(t, brokers, id, "g", "in")
 			policy := cut.ExactlyOncePolicy()
 			policy.Drain = 300 * time.Millisecond
-			u := run(t, instance.Config{
-				Brokers: brokers, Graph: counting("g"), Instance: "i1", Guarantee: instance.ExactlyOnce, Policy: policy,
+			inst := run(t, instance.Config{
+				Brokers: brokers, Graph: counting("g"), InstanceID: "i1", Guarantee: instance.ExactlyOnce, Policy: policy,
 			})
 			if !taken {
-				require.Never(t, u.recovered, 2*time.Second, 10*time.Millisecond)
+				require.Never(t, inst.recovered, 2*time.Second, 10*time.Millisecond)
 				return
 			}
 			require.Equal(t, []string{"1"}, values(take(t, brokers, "out", 1)), "the dead one's offset is not committed")

@@ -69,19 +69,19 @@ func TestVisitIsPartOfACut(t *testing.T) {
 		r.stop()
 	})
 
-	ours := func(t *testing.T) (v *visited, u *running, brokers []string, admin *kadm.Client, release func()) {
+	ours := func(t *testing.T) (v *visited, inst *running, brokers []string, admin *kadm.Client, release func()) {
 		t.Helper()
 		c, brokers := oneEach(t, "in", "out", "fast", "g-table")
 		for _, key := range seeds {
 			put(t, brokers, keyed("in", key, "x"))
 		}
 		v = &visited{}
-		u = run(t, instance.Config{Brokers: brokers, Graph: v.graph()})
+		inst = run(t, instance.Config{Brokers: brokers, Graph: v.graph()})
 		admin = kadm.NewClient(dial(t, brokers))
 		eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 3 })
 		release = hold(c, "out")
 		t.Cleanup(release)
-		return v, u, brokers, admin, release
+		return v, inst, brokers, admin, release
 	}
 	// The gate shuts for the cut a second after it is due: longer than that, and nothing is committed.
 	uncommitted := func(t *testing.T, admin *kadm.Client) {
@@ -91,8 +91,8 @@ func TestVisitIsPartOfACut(t *testing.T) {
 	}
 	t.Run("the cut waits", func(t *testing.T) {
 		t.Parallel()
-		v, u, brokers, admin, release := ours(t)
-		result := v.begin(t, brokers, func() error { return u.Visit(t.Context(), "tell", nil) })
+		v, inst, brokers, admin, release := ours(t)
+		result := v.begin(t, brokers, func() error { return inst.Visit(t.Context(), "tell", nil) })
 		uncommitted(t, admin)
 		require.Empty(t, result)
 		release()
@@ -102,9 +102,9 @@ func TestVisitIsPartOfACut(t *testing.T) {
 	})
 	t.Run("for a visit that was given up as well", func(t *testing.T) {
 		t.Parallel()
-		v, u, brokers, admin, release := ours(t)
+		v, inst, brokers, admin, release := ours(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		result := v.begin(t, brokers, func() error { return u.Visit(ctx, "tell", nil) })
+		result := v.begin(t, brokers, func() error { return inst.Visit(ctx, "tell", nil) })
 		cancel()
 		uncommitted(t, admin)
 		release()
@@ -113,13 +113,13 @@ func TestVisitIsPartOfACut(t *testing.T) {
 	})
 	t.Run("and a kill ends it", func(t *testing.T) {
 		t.Parallel()
-		v, u, brokers, _, release := ours(t)
-		result := v.begin(t, brokers, func() error { return u.Visit(t.Context(), "tell", nil) })
-		u.Kill()
+		v, inst, brokers, _, release := ours(t)
+		result := v.begin(t, brokers, func() error { return inst.Visit(t.Context(), "tell", nil) })
+		inst.Kill()
 		require.Error(t, receive(t, result))
 		release()
-		require.ErrorIs(t, u.wait(t), cut.ErrKilled)
-		require.ErrorIs(t, u.Visit(t.Context(), "tell", nil), instance.ErrNotRunning)
+		require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
+		require.ErrorIs(t, inst.Visit(t.Context(), "tell", nil), instance.ErrNotRunning)
 	})
 }
 
@@ -132,14 +132,14 @@ func TestVisitDuringRecovery(t *testing.T) {
 	_, err := kadm.NewClient(c).CreateTopic(t.Context(), 1, 1, nil, "fast")
 	require.NoError(t, err)
 	v := &visited{}
-	u := run(t, instance.Config{Brokers: brokers, Graph: v.graph()})
-	eventually(t, func() bool { return u.Health().Lag != nil }, "it has joined")
-	require.ErrorIs(t, u.Visit(t.Context(), "tell", nil), instance.ErrNotRunning)
-	_, err = u.Get("k")
+	inst := run(t, instance.Config{Brokers: brokers, Graph: v.graph()})
+	eventually(t, func() bool { return inst.Health().Lag != nil }, "it has joined")
+	require.ErrorIs(t, inst.Visit(t.Context(), "tell", nil), instance.ErrNotRunning)
+	_, err = inst.Get("k")
 	require.ErrorIs(t, err, instance.ErrNotRunning)
 	end(kgo.TryCommit)
-	u.ready(t)
-	require.NoError(t, u.Visit(t.Context(), "tell", nil))
+	inst.ready(t)
+	require.NoError(t, inst.Visit(t.Context(), "tell", nil))
 	require.Equal(t, []string{"7"}, values(take(t, brokers, "out", 1)))
 }
 
@@ -150,22 +150,22 @@ func TestDeadlineInFlightIsNotLost(t *testing.T) {
 	admin := kadm.NewClient(dial(t, brokers))
 	at := clock.NewFake(noon)
 	down := newRestarts(t) // so that nothing is done again before the kill
-	u := run(t, instance.Config{
+	inst := run(t, instance.Config{
 		Brokers: brokers, Graph: newAlarms("").graph(), Clock: at, Tick: tick, StorageDir: t.TempDir(), Sarama: lively,
 		Hooks: instance.Hooks{Restart: down.hook},
 	})
-	u.ready(t)
+	inst.ready(t)
 	ticking(t, at, 1)
-	set(t, brokers, u, "a 100")
+	set(t, brokers, inst, "a 100")
 	eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 1 })
 	fault := refuse(c, "out")
 	rows := written(t, admin, "g-table")
 	at.Advance(tick)
 	eventually(t, func() bool { return fault.Hits() > 0 })
 	put(t, brokers, keyed("in", "b", "cancel"))
-	u.Kill()
+	inst.Kill()
 	close(down.again)
-	require.ErrorIs(t, u.wait(t), cut.ErrKilled)
+	require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
 	require.Equal(t, rows, written(t, admin, "g-table"))
 	fault.Remove()
 

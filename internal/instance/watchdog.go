@@ -10,13 +10,13 @@ import (
 )
 
 // errEndMoved says that the record at which a recovery was to end no longer exists: it was a tombstone that compaction
-// removed after the end was probed. The next attempt probes again.
-var errEndMoved = errors.New("unit: end of the table has moved during recovery")
+// removed after the end was probed. The next run probes again.
+var errEndMoved = errors.New("instance: end of the table has moved during recovery")
 
 // watchEvery is how long a recovery may make no progress before its end is probed again.
 const watchEvery = 5 * time.Second
 
-// watchRecovery checks the recovery of partitions until ctx ends, and fails the attempt if one makes no progress because
+// watchRecovery checks the recovery of partitions until ctx ends, and fails the run if one makes no progress because
 // its end has moved. Goka would wait indefinitely for the record before the end that it was given.
 func (r *run) watchRecovery(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)

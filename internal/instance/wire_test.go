@@ -50,7 +50,7 @@ const (
 	stuck       // the request is not sent and nothing is answered, as by a broker that hangs
 )
 
-// wire is the network of one unit. It works for every broker, since it sees requests before they are sent.
+// wire is the network of one instance. It works for every broker, since it sees requests before they are sent.
 type wire struct {
 	mu    sync.Mutex
 	rule  func(key int16, request []byte) fate

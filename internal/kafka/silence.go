@@ -18,9 +18,9 @@ var ErrSilent = errors.New("kafka: broker is silent")
 
 // Silence times out connections to a broker that does not answer a request in time. In Sarama alone Net.ReadTimeout
 // bounds every wait, and it has to be longer than a join, whose answer the coordinator delays until all members have
-// joined: a broker that hangs would stop a unit for half a minute, three times for each connection that is made to it (a
-// connection begins with two ApiVersions requests). With a Silence only joins keep that bound. Requests that a broker may
-// delay for less (fetches, produce requests) have the limit and that delay.
+// joined: a broker that hangs would stop an instance for half a minute, three times for each connection that is made to
+// it (a connection begins with two ApiVersions requests). With a Silence only joins keep that bound. Requests that a
+// broker may delay for less (fetches, produce requests) have the limit and that delay.
 //
 // The requests of encrypted connections cannot be read, so there Net.ReadTimeout remains the bound; only the time to
 // connect is limited.

@@ -26,8 +26,8 @@ func (f *filling) Create(fd ldb.FileDesc) (ldb.Writer, error) {
 	return f.Storage.Create(fd)
 }
 
-// The unit closes a store that could not be written and restarts. By default LevelDB writes batches larger than its buffer
-// in a transaction; if the transaction fails to begin, LevelDB keeps a lock that its Close waits for.
+// The instance closes a store that could not be written and restarts. By default LevelDB writes batches larger than its
+// buffer in a transaction; if the transaction fails to begin, LevelDB keeps a lock that its Close waits for.
 func TestStoreOnAFullDiskCanBeClosed(t *testing.T) {
 	files := &filling{Storage: ldb.NewMemStorage()}
 	db, err := leveldb.Open(files, options(0))

@@ -65,7 +65,8 @@ func options(strict opt.Strict) *opt.Options {
 		// With LevelDB's default triggers a recovery spends most of its time waiting for compactions.
 		WriteL0SlowdownTrigger: 32,
 		WriteL0PauseTrigger:    48,
-		// LevelDB's transactions keep their locks when they fail, and its Close waits for them: a full disk would hang a unit.
+		// LevelDB's transactions keep their locks when they fail, and its Close waits for them: a full disk would hang an
+		// instance.
 		DisableLargeBatchTransaction: true,
 	}
 }

@@ -76,7 +76,7 @@ func emitCount(ctx goka.Context, out goka.Stream) {
 }
 
 type running struct {
-	*instance.Unit
+	*instance.Instance
 	stop      func()
 	done      chan error
 	recovered func() bool
@@ -90,18 +90,18 @@ func run(t testing.TB, cfg instance.Config) *running {
 	if cfg.Logger == nil {
 		cfg.Logger = zaptest.NewLogger(t)
 	}
-	u, err := instance.New(cfg)
+	inst, err := instance.New(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{Unit: u, stop: cancel, done: make(chan error, 1)}
-	r.recovered = func() bool { return u.Health().State == instance.Running }
-	go func() { r.done <- u.Run(ctx) }()
+	r := &running{Instance: inst, stop: cancel, done: make(chan error, 1)}
+	r.recovered = func() bool { return inst.Health().State == instance.Running }
+	go func() { r.done <- inst.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
 		case <-r.done:
 		case <-time.After(testTimeout):
-			t.Error("the unit does not stop")
+			t.Error("the instance does not stop")
 		}
 	})
 	return r
@@ -114,7 +114,7 @@ func (r *running) wait(t testing.TB) error {
 		r.done <- err
 		return err
 	case <-time.After(testTimeout):
-		t.Fatal("the unit does not end")
+		t.Fatal("the instance does not end")
 		return nil
 	}
 }
@@ -180,32 +180,32 @@ func read(t testing.TB, brokers []string, topic string, want int) []*sarama.Cons
 	return got
 }
 
-func TestUnitCountsEveryRecord(t *testing.T) {
+func TestInstanceCountsEveryRecord(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	produce(t, brokers, "in", 200, 7)
 	for round, dir := range []string{"", t.TempDir()} {
-		u := run(t, instance.Config{Brokers: brokers, Graph: counting(fmt.Sprintf("g%d", round)), StorageDir: dir, Instance: "i1"})
+		inst := run(t, instance.Config{Brokers: brokers, Graph: counting(fmt.Sprintf("g%d", round)), StorageDir: dir, InstanceID: "i1"})
 		got := read(t, brokers, "out", 200*(round+1))
 		require.Len(t, got, 200*(round+1))
-		u.stop()
-		require.NoError(t, u.wait(t))
+		inst.stop()
+		require.NoError(t, inst.wait(t))
 	}
 }
 
-func TestUnitContinuesWhereItStopped(t *testing.T) {
+func TestInstanceContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		_, brokers := cluster(t, "in", "out")
 		for round := range 3 {
 			produce(t, brokers, "in", 20, 1)
-			u := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir, Instance: "i1"})
+			inst := run(t, instance.Config{Brokers: brokers, Graph: counting("g"), StorageDir: dir, InstanceID: "i1"})
 			got := read(t, brokers, "out", 20*(round+1))
 			for i, m := range got {
 				require.Equal(t, strconv.Itoa(i+1), string(m.Value))
 			}
-			u.stop()
-			require.NoError(t, u.wait(t))
+			inst.stop()
+			require.NoError(t, inst.wait(t))
 		}
 	}
 }
