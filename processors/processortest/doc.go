@@ -14,7 +14,7 @@
 // the arguments of New. Joined and looked-up tables are up to date before each record. The time is set only by New and
 // Advance. So a test has the same outputs in the same order each time.
 //
-// A graph whose callback fails or panics stops, and the test fails with its error. (In production, the unit restarts and
+// A graph whose callback fails or panics stops, and the test fails with its error. (In production, the processor restarts and
 // the record is redelivered.)
 //
 // # Differences from a real broker
