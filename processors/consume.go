@@ -15,9 +15,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
-// Inbound is a record that Consume or a Follower read. Key and Value are nil for a Kafka null.
-type Inbound = consume.Record
-
 // Consumption configures Consume. A zero value of an optional field selects the default that is documented with it.
 type Consumption struct {
 	Group  string
@@ -53,8 +50,12 @@ func Consume(ctx context.Context, brokers []string, c Consumption, opts ...Optio
 	if err != nil {
 		return err
 	}
+	var handle func(context.Context, *sarama.ConsumerMessage) error // nil if c.Handle is, so that Run returns an error
+	if c.Handle != nil {
+		handle = func(ctx context.Context, m *sarama.ConsumerMessage) error { return c.Handle(ctx, inboundOf(m)) }
+	}
 	err = consume.Run(ctx, consume.Config{
-		Brokers: brokers, Group: c.Group, Topics: c.Topics, Handle: c.Handle,
+		Brokers: brokers, Group: c.Group, Topics: c.Topics, Handle: handle,
 		Sarama:      func() *sarama.Config { return kafka.Copy(conf) },
 		Concurrency: c.Concurrency, MaxInFlightPerPartition: c.Window, Ordered: c.Ordered, Drain: c.Drain,
 		Logger: logger,

@@ -1,6 +1,8 @@
 package processors
 
 import (
+	"time"
+
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/internal/timer"
@@ -8,10 +10,26 @@ import (
 
 // Timed is implemented by the codec of a group table whose rows have deadlines. New adds a timer to such a graph. Under a
 // plain goka.NewProcessor no deadline fires.
-type Timed = timer.Timed
+type Timed interface {
+	goka.Codec
+	// Deadline returns the earliest open deadline of an encoded row, in milliseconds since the epoch. ok is false if the
+	// row has none. A deadline of zero or less is due immediately. Deadline is called for every row that is written or
+	// recovered: it must be cheap, must not keep row, and must not panic on bytes that it cannot decode.
+	Deadline(row []byte) (ms int64, ok bool)
+	// OnDeadline is called when the earliest deadline of a row is due, in the goroutine that handles the records of the
+	// row's partition. ctx.Key is the key of the row, ctx.Timestamp the time on the runtime's clock. The row may have
+	// changed in the meantime: OnDeadline reads the row and handles only what is still due.
+	//
+	// A deadline fires once, and then not again until its row is written. If OnDeadline writes a row whose deadline is
+	// unchanged, the deadline fires again on the next tick (see WithTick).
+	OnDeadline(ctx goka.Context, due Due)
+}
+
+// The runtime finds the codecs with deadlines by its own interface.
+var _ timer.Timed = Timed(nil)
 
 // Due is a deadline that is due. At is its time.
-type Due = timer.Due
+type Due = struct{ At time.Time }
 
 // OnDeadline runs h as the handler of a deadline. Call it from an implementation of Timed.OnDeadline. As for a record, the
 // effects of h are carried out after it has returned nil, outputs first. If h returns an error, the processor restarts and

@@ -12,7 +12,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/internal/kafka"
 )
 
@@ -199,16 +198,6 @@ func (f *Follower) read(ctx context.Context, claim sarama.PartitionConsumer, nex
 			return next, nil
 		}
 	}
-}
-
-func inboundOf(m *sarama.ConsumerMessage) Inbound {
-	r := Inbound{
-		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp, Key: m.Key, Value: m.Value,
-	}
-	for _, h := range m.Headers {
-		r.Headers = append(r.Headers, consume.Header{Name: string(h.Key), Value: h.Value})
-	}
-	return r
 }
 
 func (f *Follower) connect(ctx context.Context, client sarama.Client) {

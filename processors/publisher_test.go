@@ -109,8 +109,9 @@ func TestPublisherContactsNobodyBeforeItPublishes(t *testing.T) {
 	}
 	_, err := processors.NewPublisher([]string{"b:1"}, processors.WithProperties(map[string]string{"acks": "1"}))
 	require.ErrorIs(t, err, processors.ErrConfig)
-	err = processors.Consume(t.Context(), []string{"b:1"}, processors.Consumption{})
+	err = processors.Consume(t.Context(), []string{"b:1"}, processors.Consumption{Group: "readers", Topics: []string{"answers"}})
 	require.ErrorIs(t, err, processors.ErrConfig)
+	require.ErrorContains(t, err, "no handler")
 }
 
 func TestConsumeHandsOutWhatWasPublished(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -82,7 +81,7 @@ func dispatch(t *testing.T, chat, input string) string {
 	require.NoError(t, w.Handle(t.Context(), processors.Inbound{
 		Topic: "orchestrator-tool-use", Timestamp: time.Now(), Key: []byte("s"),
 		Value:   []byte(`{"tool_use_id":"call-1","name":"delegate_task","input":` + input + `,"total_tools":1}`),
-		Headers: []consume.Header{{Name: topics.HeaderID, Value: []byte("turn/1/tool-use/0")}},
+		Headers: []processors.Header{{Name: topics.HeaderID, Value: []byte("turn/1/tool-use/0")}},
 	}))
 	if len(to.records) == 0 {
 		return ""

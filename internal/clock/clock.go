@@ -13,8 +13,9 @@ type Clock interface {
 	NewTicker(period time.Duration) Ticker
 }
 
-// Ticker is a time.Ticker behind an interface.
-type Ticker interface {
+// Ticker is a time.Ticker behind an interface. It is an alias of its type literal, and so is processors.Ticker: Clock and
+// processors.Clock then have identical methods.
+type Ticker = interface {
 	C() <-chan time.Time
 	Stop()
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/IBM/sarama"
 )
 
 // claim is one partition during one session of the consumer group.
 type claim struct {
-	handle func(context.Context, Record) error
+	handle func(context.Context, *sarama.ConsumerMessage) error
 	// slots bounds the running handlers of the whole member; space bounds the records in this partition's window. Both
 	// are semaphores: a send acquires, a receive releases.
 	slots, space chan struct{}
@@ -29,13 +31,13 @@ type claim struct {
 }
 
 type task struct {
-	record Record
+	record *sarama.ConsumerMessage
 	entry  *entry
 }
 
 // begin adds a record to the window and starts its handler. The caller must have acquired space. begin blocks until a
 // slot is free. If ctx ends first, the handler is not started.
-func (c *claim) begin(ctx context.Context, r Record) {
+func (c *claim) begin(ctx context.Context, r *sarama.ConsumerMessage) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -71,7 +73,7 @@ func (c *claim) begin(ctx context.Context, r Record) {
 
 // callHandler calls the handler and returns a panic as an error. The panic value may contain a payload, so the error has
 // only its type.
-func (c *claim) callHandler(r Record) (err error) {
+func (c *claim) callHandler(r *sarama.ConsumerMessage) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("%w: %T", ErrPanic, panicked)

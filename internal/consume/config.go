@@ -23,13 +23,13 @@ type Config struct {
 	Topics  []string
 	// Sarama returns a new client configuration at every call; Run changes it. Default: kafka.Config.
 	Sarama func() *sarama.Config
-	// Handle handles one record. It is called from several goroutines. Nil means that the record is handled and may be
+	// Handle handles one record and owns its bytes. It is called from several goroutines. Nil means that the record is handled and may be
 	// committed. After an error or a panic no new record is handled, and the member restarts from the last commit with
 	// exponential backoff. The failed record is redelivered, and with it later records that were already handled.
 	//
 	// ctx ends when the partition is revoked or Run stops, after Drain. A handler that runs for more than a second after
 	// that is abandoned: its record is redelivered, to this member or to another.
-	Handle func(ctx context.Context, r Record) error
+	Handle func(ctx context.Context, r *sarama.ConsumerMessage) error
 	// Concurrency is how many records are handled at a time, over all partitions. Default: 16.
 	Concurrency int
 	// MaxInFlightPerPartition is how many records of a partition may be read from the first one that is not handled. After

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -65,7 +66,7 @@ func (f *field) committed(partition int32) int64 {
 	return -1
 }
 
-func (f *field) config(handle func(context.Context, consume.Record) error) consume.Config {
+func (f *field) config(handle func(context.Context, *sarama.ConsumerMessage) error) consume.Config {
 	return consume.Config{
 		Brokers: f.addrs, Group: group, Topics: []string{"in"}, Handle: handle,
 		CommitEvery: 20 * time.Millisecond, Logger: zap.NewNop(),
@@ -93,7 +94,7 @@ type book struct {
 	list []string
 }
 
-func (b *book) add(r consume.Record) {
+func (b *book) add(r *sarama.ConsumerMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.seen == nil {

@@ -137,7 +137,7 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 			if !ok {
 				return nil
 			}
-			c.begin(ctx, recordOf(m))
+			c.begin(ctx, m)
 		case <-ctx.Done():
 			return nil
 		}

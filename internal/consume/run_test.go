@@ -23,7 +23,7 @@ func TestSlowRecordDelaysOnlyItsCommit(t *testing.T) {
 	f.put(0, 50, keyless)
 	var b book
 	release := make(chan struct{})
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		if r.Offset == 7 {
 			<-release
 		}
@@ -44,7 +44,7 @@ func TestReadAheadIsBoundedByTheWindow(t *testing.T) {
 	f.put(0, 20, keyless)
 	var b book
 	release := make(chan struct{})
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		if r.Offset == 0 {
 			<-release
 		}
@@ -65,7 +65,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	f.put(1, 20, keyless)
 	var b book
 	var now, most atomic.Int32
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -87,7 +87,7 @@ func TestFailureRestartsFromTheLastCommit(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			var b book
 			var failed atomic.Bool
-			c := f.config(func(_ context.Context, r consume.Record) error {
+			c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 				b.add(r)
 				if string(r.Value) == "3" && failed.CompareAndSwap(false, true) {
 					if fail != nil {
@@ -119,7 +119,7 @@ func TestRecordsOfAKeyAreHandledInOrder(t *testing.T) {
 	var b book
 	var mu sync.Mutex
 	busy := map[string]bool{}
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		mu.Lock()
 		twice := busy[string(r.Key)]
 		busy[string(r.Key)] = true
@@ -154,7 +154,7 @@ func TestSlowKeyDelaysOnlyItsOwnRecords(t *testing.T) {
 	f.put(0, 20, func(i int) []byte { return []byte{byte('a' + i%2)} })
 	var b book
 	release := make(chan struct{})
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		if r.Offset == 0 {
 			<-release
 		}
@@ -174,7 +174,7 @@ func TestRevocationWaitsForRunningHandlers(t *testing.T) {
 	f.put(1, 5, keyless)
 	var b book
 	release := make(chan struct{})
-	handle := func(_ context.Context, r consume.Record) error {
+	handle := func(_ context.Context, r *sarama.ConsumerMessage) error {
 		if r.Offset == 2 {
 			<-release
 		}
@@ -216,7 +216,7 @@ func TestHandlerThatOutlivesTheDrainIsCancelledAndItsRecordIsRedelivered(t *test
 	f.put(0, 3, keyless)
 	var b book
 	var cancelled atomic.Int32
-	c := f.config(func(ctx context.Context, r consume.Record) error {
+	c := f.config(func(ctx context.Context, r *sarama.ConsumerMessage) error {
 		b.add(r)
 		if r.Offset == 1 {
 			<-ctx.Done()
@@ -232,7 +232,7 @@ func TestHandlerThatOutlivesTheDrainIsCancelledAndItsRecordIsRedelivered(t *test
 	require.EqualValues(t, 1, cancelled.Load())
 	require.EqualValues(t, 1, f.committed(0))
 
-	c.Handle = func(_ context.Context, r consume.Record) error { b.add(r); return nil }
+	c.Handle = func(_ context.Context, r *sarama.ConsumerMessage) error { b.add(r); return nil }
 	f.run(c)
 	f.eventually(func() bool { return f.committed(0) == 3 })
 	require.Equal(t, 2, b.times("0/1"))
@@ -243,7 +243,7 @@ func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	f.put(0, 2, keyless)
 	release, returned := make(chan struct{}), make(chan struct{})
 	var b book
-	c := f.config(func(_ context.Context, r consume.Record) error {
+	c := f.config(func(_ context.Context, r *sarama.ConsumerMessage) error {
 		b.add(r)
 		if r.Offset == 0 {
 			<-release
@@ -265,7 +265,7 @@ func TestLongWorkCausesNoRebalance(t *testing.T) {
 	f.put(0, 1, keyless)
 	var assigned atomic.Int32
 	began, release := make(chan struct{}), make(chan struct{})
-	c := f.config(func(context.Context, consume.Record) error {
+	c := f.config(func(context.Context, *sarama.ConsumerMessage) error {
 		close(began)
 		<-release
 		return nil
@@ -289,19 +289,19 @@ func TestLongWorkCausesNoRebalance(t *testing.T) {
 func TestRecordsAreHandedOutUnchanged(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 1, func(int) []byte { return []byte("s-1") })
-	got := make(chan consume.Record, 1)
-	f.run(f.config(func(_ context.Context, r consume.Record) error { got <- r; return nil }))
+	got := make(chan *sarama.ConsumerMessage, 1)
+	f.run(f.config(func(_ context.Context, r *sarama.ConsumerMessage) error { got <- r; return nil }))
 	r := <-got
 	require.Equal(t, "in/0/0 s-1=0", fmt.Sprintf("%s/%d/%d %s=%s", r.Topic, r.Partition, r.Offset, r.Key, r.Value))
 	require.WithinDuration(t, time.Now(), r.Timestamp, patience)
-	require.Nil(t, r.Header("turntable.id"))
+	require.Empty(t, r.Headers)
 }
 
 func TestMissingTopicIsRetriedUntilItExists(t *testing.T) {
 	f := newField(t, 1)
 	core, logs := observer.New(zap.WarnLevel)
 	got := make(chan struct{})
-	c := f.config(func(context.Context, consume.Record) error { close(got); return nil })
+	c := f.config(func(context.Context, *sarama.ConsumerMessage) error { close(got); return nil })
 	c.Topics, c.Logger = []string{"later"}, zap.New(core)
 	f.run(c)
 	f.eventually(func() bool { return logs.FilterMessage("consumer restarts").Len() > 0 })

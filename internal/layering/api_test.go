@@ -17,6 +17,24 @@ import (
 const unstable = "github.com/go-json-experiment/json"
 
 func TestExportedAPIUsesNoTypeOfAnUnreleasedModule(t *testing.T) {
+	for name, texts := range exportedAPI(t) {
+		for _, text := range texts {
+			require.NotContains(t, text, unstable, name)
+		}
+	}
+}
+
+func TestExportedAPIUsesNoInternalType(t *testing.T) {
+	for name, texts := range exportedAPI(t) {
+		for _, text := range texts {
+			require.NotContains(t, text, "/internal/", "%s: a user cannot read the documentation of an internal type", name)
+		}
+	}
+}
+
+// exportedAPI describes the exported identifiers of every public package.
+func exportedAPI(t *testing.T) map[string][]string {
+	t.Helper()
 	files := map[string]string{} // export data by import path
 	listing := run(t, root(t), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
 	for line := range strings.Lines(string(listing)) {
@@ -26,24 +44,26 @@ func TestExportedAPIUsesNoTypeOfAnUnreleasedModule(t *testing.T) {
 	imports := importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) {
 		return os.Open(files[name])
 	})
+	api := map[string][]string{}
 	for name := range files {
 		own := nameOf(name)
-		if own == name || under("internal")(own) || under("examples")(own) {
+		if own == name || strings.Contains("/"+own+"/", "/internal/") || under("examples")(own) {
 			continue
 		}
 		p, err := imports.Import(name)
 		require.NoError(t, err, name)
-		for _, text := range exportedTypes(p) {
-			require.NotContains(t, text, unstable, name)
-		}
+		api[own] = exportedTypes(p)
 	}
+	require.Contains(t, api, "processors")
+	return api
 }
 
-// exportedTypes describes the type of every exported function, variable, field and method of a package.
+// exportedTypes describes the type of every exported function, variable, field and method of a package, and what its
+// aliases stand for.
 func exportedTypes(p *types.Package) (list []string) {
 	add := func(o types.Object) {
 		if o.Exported() {
-			list = append(list, o.Name()+" "+types.TypeString(o.Type(), nil))
+			list = append(list, o.Name()+" "+types.TypeString(types.Unalias(o.Type()), nil))
 		}
 	}
 	for _, name := range p.Scope().Names() {

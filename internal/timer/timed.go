@@ -8,19 +8,13 @@ import (
 	"github.com/lovoo/goka"
 )
 
-// Timed is implemented by the codec of a group table whose rows carry deadlines.
+// Timed is implemented by the codec of a group table whose rows have deadlines. processors.Timed documents its methods.
 type Timed interface {
 	goka.Codec
-	// Deadline returns the earliest open deadline of an encoded row, in milliseconds since the epoch; ok is false if the
-	// row has none. A deadline of zero or less is due at once. Deadline is called for every row that is written or
-	// recovered: it must be cheap, must not keep row, and must not panic on bytes that it cannot decode.
 	Deadline(row []byte) (ms int64, ok bool)
-	// OnDeadline is called in the partition's own goroutine, as a record's callback is, when a row's earliest deadline is
-	// due: ctx.Key is the row's key, ctx.Timestamp the time on the runtime's clock. The row may have changed since then:
-	// OnDeadline must read the row and handle only what is still due. It fires once per deadline of a row until the row is
-	// written again; if it writes a row whose deadline is unchanged, it fires again on the next tick.
 	OnDeadline(ctx goka.Context, due Due)
 }
 
-// Due is the message of the virtual timer topic: a deadline that is due.
-type Due struct{ At time.Time }
+// Due is the message of the virtual timer topic: a deadline that is due. It is an alias of its type literal, and so is
+// processors.Due: Timed and processors.Timed then have identical methods.
+type Due = struct{ At time.Time }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -60,7 +60,7 @@ func (c rowCodec) Deadline(raw []byte) (int64, bool) {
 	return d.Value.RestMS, d.Err == nil && d.Value.RestMS > 0
 }
 
-func (c rowCodec) OnDeadline(ctx goka.Context, due timer.Due) {
+func (c rowCodec) OnDeadline(ctx goka.Context, due processors.Due) {
 	r, ok := rowOf(ctx)
 	if !ok || r.RestMS != due.At.UnixMilli() {
 		return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/internal/timer"
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/processortest"
 )
 
@@ -74,7 +74,7 @@ func TestOverdueDeadlineOfASeededRowFiresImmediately(t *testing.T) {
 // alarm is a table codec whose deadlines call the function of a test.
 type alarm struct {
 	codec.Codec[row]
-	fire func(goka.Context, timer.Due)
+	fire func(goka.Context, processors.Due)
 }
 
 func (a alarm) Deadline(raw []byte) (int64, bool) {
@@ -82,9 +82,9 @@ func (a alarm) Deadline(raw []byte) (int64, bool) {
 	return ms, ms > 0
 }
 
-func (a alarm) OnDeadline(ctx goka.Context, due timer.Due) { a.fire(ctx, due) }
+func (a alarm) OnDeadline(ctx goka.Context, due processors.Due) { a.fire(ctx, due) }
 
-func alarmDriver(tb processortest.TB, fire func(goka.Context, timer.Due)) *processortest.Driver {
+func alarmDriver(tb processortest.TB, fire func(goka.Context, processors.Due)) *processortest.Driver {
 	d := processortest.New(tb, start, goka.DefineGroup("alarm",
 		goka.Input("ignored", codec.String(), func(goka.Context, any) {}),
 		goka.Persist(alarm{codec.JSON[row](), fire})))
@@ -94,7 +94,7 @@ func alarmDriver(tb processortest.TB, fire func(goka.Context, timer.Due)) *proce
 
 func TestChainOfDeadlinesFiresEachAtItsTime(t *testing.T) {
 	var at []time.Duration
-	d := alarmDriver(t, func(ctx goka.Context, due timer.Due) {
+	d := alarmDriver(t, func(ctx goka.Context, due processors.Due) {
 		require.Equal(t, due.At.UnixMilli(), runtimeapi.Now(ctx).UnixMilli())
 		require.Equal(t, runtimeapi.Now(ctx), ctx.Timestamp())
 		at = append(at, runtimeapi.Now(ctx).Sub(start))
@@ -106,7 +106,7 @@ func TestChainOfDeadlinesFiresEachAtItsTime(t *testing.T) {
 
 func TestDeadlineWhoseRowIsNotWrittenFiresOnce(t *testing.T) {
 	fired := 0
-	d := alarmDriver(t, func(goka.Context, timer.Due) { fired++ })
+	d := alarmDriver(t, func(goka.Context, processors.Due) { fired++ })
 	d.Advance(time.Hour)
 	require.Equal(t, 1, fired)
 	rows := processortest.Table(d, "alarm", codec.JSON[row]())
@@ -118,7 +118,7 @@ func TestDeadlineWhoseRowIsNotWrittenFiresOnce(t *testing.T) {
 
 func TestDeadlineThatIsNotMovedFiresAgainAfterATick(t *testing.T) {
 	var at []time.Duration
-	d := alarmDriver(t, func(ctx goka.Context, _ timer.Due) {
+	d := alarmDriver(t, func(ctx goka.Context, _ processors.Due) {
 		at = append(at, runtimeapi.Now(ctx).Sub(start))
 		r, _ := rowOf(ctx)
 		ctx.SetValue(r)
@@ -129,7 +129,7 @@ func TestDeadlineThatIsNotMovedFiresAgainAfterATick(t *testing.T) {
 
 func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
-		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) {
+		alarmDriver(tb, func(ctx goka.Context, _ processors.Due) {
 			r, _ := rowOf(ctx)
 			ctx.SetValue(r)
 		}).Advance(24 * time.Hour)
@@ -139,7 +139,7 @@ func TestDeadlineThatIsNeverMovedFailsTheTest(t *testing.T) {
 
 func TestFailingDeadlineFailsTheTest(t *testing.T) {
 	tb := runFake(func(tb processortest.TB) {
-		alarmDriver(tb, func(ctx goka.Context, _ timer.Due) { ctx.Fail(errRequested) }).Advance(time.Minute)
+		alarmDriver(tb, func(ctx goka.Context, _ processors.Due) { ctx.Fail(errRequested) }).Advance(time.Minute)
 	})
 	require.Contains(t, tb.errorText(), "alarm-timer offset 0: processor stopped: group alarm")
 	require.Contains(t, tb.errorText(), errRequested.Error())

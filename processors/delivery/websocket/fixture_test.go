@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -163,7 +162,7 @@ func record(suffix, session string, offset int64, value string, change ...func(*
 
 func withID(id string) func(*processors.Inbound) {
 	return func(r *processors.Inbound) {
-		r.Headers = append(r.Headers, consume.Header{Name: topics.HeaderID, Value: []byte(id)})
+		r.Headers = append(r.Headers, processors.Header{Name: topics.HeaderID, Value: []byte(id)})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
@@ -137,7 +136,7 @@ func TestRepeatCallsTheModelAfterAnInterruptedCall(t *testing.T) {
 func TestEvictedStepCallsTheModelAgainUnderTheSameID(t *testing.T) {
 	other := func(n int) processors.Inbound {
 		r := record(question)
-		r.Headers = []consume.Header{{Name: "turntable.id", Value: []byte{'o', byte('0' + n)}}}
+		r.Headers = []processors.Header{{Name: "turntable.id", Value: []byte{'o', byte('0' + n)}}}
 		return r
 	}
 	for name, c := range map[string]struct {
@@ -212,7 +211,7 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 						require.NoError(t, err)
 						b.handle(processors.Inbound{
 							Topic: c.EnrichedMessageInput.Name(), Timestamp: noon, Key: []byte("s"), Value: raw,
-							Headers: []consume.Header{{Name: topics.HeaderID, Value: []byte(m.ID)}},
+							Headers: []processors.Header{{Name: topics.HeaderID, Value: []byte(m.ID)}},
 						})
 					}
 				}

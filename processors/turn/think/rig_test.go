@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -92,7 +91,7 @@ func record(value string) processors.Inbound {
 	return processors.Inbound{
 		Topic: "pilot-enriched-message-input", Partition: 2, Offset: 7, Timestamp: noon.Add(-time.Second),
 		Key: []byte("s"), Value: []byte(value),
-		Headers: []consume.Header{{Name: "turntable.id", Value: []byte("turn/1/enriched/0")}},
+		Headers: []processors.Header{{Name: "turntable.id", Value: []byte("turn/1/enriched/0")}},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
@@ -76,7 +75,7 @@ func call(id, name, input string) processors.Inbound {
 		Topic: "pilot-tool-use", Offset: 7, Timestamp: noon.Add(-time.Second), Key: []byte("s"),
 		Value: []byte(`{"tool_use_id":"` + id + `","tool_id":"` + name + `","name":"` + name + `","input":` + input +
 			`,"session_id":"s","total_tools":2,"timestamp":"2026-09-21T14:13:19Z"}`),
-		Headers: []consume.Header{{Name: "turntable.id", Value: []byte("turn/1/tool-use/" + id)}},
+		Headers: []processors.Header{{Name: "turntable.id", Value: []byte("turn/1/tool-use/" + id)}},
 	}
 }
 

@@ -1,4 +1,4 @@
-package consume
+package processors
 
 import (
 	"time"
@@ -6,15 +6,17 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Record is a record read from Kafka. The handler owns its bytes.
-type Record struct {
+// Inbound is a record that Consume or a Follower read. The handler that receives it owns its bytes.
+type Inbound struct {
 	Topic     string
 	Partition int32
 	Offset    int64
+	// Timestamp is the record's timestamp as its producer or the broker set it.
 	Timestamp time.Time
-	// Key and Value are nil for null.
+	// Key and Value are nil for a Kafka null.
 	Key, Value []byte
-	Headers    []Header
+	// Headers are in the record's order. A name may occur several times.
+	Headers []Header
 }
 
 // Header is one header of a record.
@@ -24,7 +26,7 @@ type Header struct {
 }
 
 // Header returns the value of the first header with this name, or nil if there is none.
-func (r Record) Header(name string) []byte {
+func (r Inbound) Header(name string) []byte {
 	for _, h := range r.Headers {
 		if h.Name == name {
 			return h.Value
@@ -33,8 +35,8 @@ func (r Record) Header(name string) []byte {
 	return nil
 }
 
-func recordOf(m *sarama.ConsumerMessage) Record {
-	r := Record{
+func inboundOf(m *sarama.ConsumerMessage) Inbound {
+	r := Inbound{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp, Key: m.Key, Value: m.Value,
 	}
 	for _, h := range m.Headers {
