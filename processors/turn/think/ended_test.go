@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 )
@@ -18,7 +17,7 @@ import (
 func outputOf(turn string) processors.Inbound {
 	return processors.Inbound{
 		Topic: "pilot-message-output", Key: []byte("s"), Value: []byte("{}"),
-		Headers: []consume.Header{{Name: "turntable.id", Value: []byte(turn + "/1/answer/0")}},
+		Headers: []processors.Header{{Name: "turntable.id", Value: []byte(turn + "/1/answer/0")}},
 	}
 }
 

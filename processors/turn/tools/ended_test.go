@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
@@ -15,7 +14,7 @@ import (
 func outputOf(turn string) processors.Inbound {
 	return processors.Inbound{
 		Topic: "pilot-message-output", Key: []byte("s"), Value: []byte("{}"),
-		Headers: []consume.Header{{Name: "turntable.id", Value: []byte(turn + "/1/answer/0")}},
+		Headers: []processors.Header{{Name: "turntable.id", Value: []byte(turn + "/1/answer/0")}},
 	}
 }
 

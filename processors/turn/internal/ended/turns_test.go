@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
@@ -19,7 +18,7 @@ import (
 func output(id string) processors.Inbound {
 	r := processors.Inbound{Topic: "pilot-message-output", Key: []byte("s"), Value: []byte("{}")}
 	if id != "" {
-		r.Headers = []consume.Header{{Name: "turntable.id", Value: []byte(id)}}
+		r.Headers = []processors.Header{{Name: "turntable.id", Value: []byte(id)}}
 	}
 	return r
 }
