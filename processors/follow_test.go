@@ -34,7 +34,7 @@ func follow(t *testing.T, f *field) (*processors.Follower, <-chan processors.Inb
 	return follower, handled
 }
 
-func publish(t *testing.T, p *processors.Publisher, key string, values ...string) {
+func publish(t *testing.T, p *processors.KafkaPublisher, key string, values ...string) {
 	t.Helper()
 	for _, v := range values {
 		out := processors.Outbound{Topic: "answers", Key: key, Value: []byte(v)}

@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrPublisherClosed is returned by Publisher.Publish after Close.
+// ErrPublisherClosed is returned by KafkaPublisher.Publish after Close.
 var ErrPublisherClosed = errors.New("processors: publisher is closed")
 
 // Outbound is a record that a Publisher writes from outside a group, for example from an HTTP handler or a worker.
@@ -37,10 +37,19 @@ func OutboundOf[T any](t topics.Topic[T], key string, value T, id string) (Outbo
 	return Outbound{Topic: t.Name(), Key: key, Value: raw, Headers: runtimeapi.IDHeaders(id)}, nil
 }
 
-// Publisher writes records from outside a group, in the way a Processor writes its own: acknowledged by all in-sync
-// replicas, without duplicates when a request is retried, and partitioned as by Java clients. One per process is enough;
-// its methods are safe for concurrent use.
-type Publisher struct {
+// Publisher writes records from outside a group. *KafkaPublisher implements it; a test can replace it. Its method must be
+// safe for concurrent use.
+type Publisher interface {
+	// Publish writes records in order. It blocks until the brokers have acknowledged all of them and returns nil then.
+	// After an error, the failed record may or may not be written; the ones after it are not. An error that wraps
+	// ErrTooLarge means that no record was written and that a retry fails in the same way.
+	Publish(ctx context.Context, records ...Outbound) error
+}
+
+// KafkaPublisher is a Publisher that writes as a Processor does: records are acknowledged by all in-sync replicas, a retried
+// request causes no duplicates, and keys are partitioned as by Java clients. One per process is enough; its methods are
+// safe for concurrent use. Use NewPublisher.
+type KafkaPublisher struct {
 	brokers []string
 	conf    *sarama.Config
 
@@ -54,19 +63,19 @@ type Publisher struct {
 
 // NewPublisher returns a publisher. It validates the options; the first Publish connects. It accepts the options of New;
 // those for groups, tables and topics have no effect. An error wraps ErrConfig. Call Close when it is no longer needed.
-func NewPublisher(brokers []string, opts ...Option) (*Publisher, error) {
+func NewPublisher(brokers []string, opts ...Option) (*KafkaPublisher, error) {
 	conf, _, err := client(brokers, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Publisher{brokers: brokers, conf: conf}, nil
+	return &KafkaPublisher{brokers: brokers, conf: conf}, nil
 }
 
 // Publish writes records in order: each is sent after the one before it is acknowledged. It blocks until all are
 // acknowledged and returns nil then. It fails when ctx ends, or after some seconds if the brokers are unavailable. After
 // an error, the failed record may or may not be written; the ones after it are not. If the error wraps ErrTooLarge, no
 // record was written.
-func (p *Publisher) Publish(ctx context.Context, records ...Outbound) error {
+func (p *KafkaPublisher) Publish(ctx context.Context, records ...Outbound) error {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {
 		messages[i] = message(r)
@@ -119,7 +128,7 @@ func send(ctx context.Context, async sarama.AsyncProducer, m *sarama.ProducerMes
 }
 
 // connected returns the producer and adds the caller to those that Close waits for.
-func (p *Publisher) connected(ctx context.Context) (sarama.AsyncProducer, error) {
+func (p *KafkaPublisher) connected(ctx context.Context) (sarama.AsyncProducer, error) {
 	if async, err := p.take(); async != nil || err != nil {
 		return async, err
 	}
@@ -136,7 +145,7 @@ func (p *Publisher) connected(ctx context.Context) (sarama.AsyncProducer, error)
 	return p.take()
 }
 
-func (p *Publisher) take() (sarama.AsyncProducer, error) {
+func (p *KafkaPublisher) take() (sarama.AsyncProducer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -148,7 +157,7 @@ func (p *Publisher) take() (sarama.AsyncProducer, error) {
 	return p.async, nil
 }
 
-func (p *Publisher) connect() error {
+func (p *KafkaPublisher) connect() error {
 	p.mu.Lock()
 	done := p.closed || p.async != nil
 	p.mu.Unlock()
@@ -182,7 +191,7 @@ func (p *Publisher) connect() error {
 
 // Close waits until running calls of Publish have returned, then closes the connections. Later calls of Publish return
 // ErrPublisherClosed.
-func (p *Publisher) Close() error {
+func (p *KafkaPublisher) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	async := p.async

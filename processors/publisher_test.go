@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func newPublisher(t *testing.T, addrs []string, opts ...processors.Option) *processors.Publisher {
+func newPublisher(t *testing.T, addrs []string, opts ...processors.Option) *processors.KafkaPublisher {
 	t.Helper()
 	p, err := processors.NewPublisher(addrs, opts...)
 	require.NoError(t, err)

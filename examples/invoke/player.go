@@ -19,7 +19,7 @@ import (
 // player is a model that plays a script: it writes the events of a turn to {agent}-agent-events one after another.
 type player struct {
 	topics topics.Catalog
-	to     *processors.Publisher
+	to     *processors.KafkaPublisher
 	pace   time.Duration
 	turns  map[string]turnLine // by id; nil: the built-in script
 }

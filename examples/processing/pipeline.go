@@ -23,7 +23,7 @@ type pipeline struct {
 	settings
 	logger *zap.Logger
 	groups []*processors.Processor // the turn's is the first
-	to     *processors.Publisher
+	to     *processors.KafkaPublisher
 	screen *websocket.Server // nil where it is off
 	calls  *sink.HTTP        // nil where deliveries are off
 	stages []stage

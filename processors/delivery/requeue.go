@@ -8,16 +8,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Publisher writes records. Publish returns nil when the brokers have acknowledged all of them. *processors.Publisher
-// implements it.
-type Publisher interface {
-	Publish(ctx context.Context, records ...processors.Outbound) error
-}
-
 // Requeue asks the delivery group to retry a dead delivery of a session, under the same ID and with a new budget: it
 // writes a record to {agent}-delivery-control and returns when the record is acknowledged. If the delivery is not dead or
 // no longer kept (WithKeepDead), nothing is delivered and the record goes to the group's dead-letter topic.
-func Requeue(ctx context.Context, to Publisher, agent, session, deliveryID string) error {
+func Requeue(ctx context.Context, to processors.Publisher, agent, session, deliveryID string) error {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return fmt.Errorf("delivery: %w", err)

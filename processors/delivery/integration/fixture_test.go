@@ -35,7 +35,7 @@ type fixture struct {
 	brokers   []string
 	agent     string
 	topics    topics.Catalog
-	to        *processors.Publisher
+	to        *processors.KafkaPublisher
 	timeout   time.Duration // of an attempt
 	opts      []delivery.Option
 

@@ -24,14 +24,14 @@ var ErrConfig = errors.New("sink: bad configuration")
 // Sink makes the attempts of an agent's deliveries and writes their receipts. Its methods are safe for concurrent use.
 type Sink struct {
 	topics topics.Catalog
-	to     delivery.Publisher
+	to     processors.Publisher
 	rules  rules
 	slots  *slots
 }
 
 // New returns a sink for an agent's deliveries. It opens no connection. The caller owns the publisher and must not close it
 // before Run has returned.
-func New(agent string, to delivery.Publisher, opts ...Option) (*Sink, error) {
+func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

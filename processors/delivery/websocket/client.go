@@ -6,12 +6,14 @@ import (
 	"time"
 
 	ws "github.com/coder/websocket"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // client is one connection. It has three goroutines: the HTTP handler's, which reads, one that writes and one that pings.
 type client struct {
 	rules  *rules
-	caller Caller
+	caller auth.Caller
 	conn   *ws.Conn
 	queue  *queue
 
@@ -43,7 +45,7 @@ const (
 	reasonStopping = "server is stopping"
 )
 
-func newClient(r *rules, caller Caller) *client {
+func newClient(r *rules, caller auth.Caller) *client {
 	return &client{rules: r, caller: caller, queue: newQueue(r.queue), ending: make(chan struct{})}
 }
 

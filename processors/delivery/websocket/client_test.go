@@ -9,6 +9,8 @@ import (
 
 	ws "github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // Unlike here, FlightDeck sends events to all clients, and answers to all clients if none has subscribed.
@@ -95,7 +97,7 @@ func TestClientThatSubscribesWhileTheLastOneLeavesIsServed(t *testing.T) {
 	s := newFixture(t, WithReplay(Replay{Sessions: 1}))
 	h := s.hub
 	for round := range 2000 {
-		goes, comes := newClient(s.rules, Caller{}), newClient(s.rules, Caller{})
+		goes, comes := newClient(s.rules, auth.Caller{}), newClient(s.rules, auth.Caller{})
 		require.True(t, h.admit(goes))
 		require.True(t, h.admit(comes))
 		h.subscribe(goes, "s")

@@ -19,7 +19,7 @@
 //
 // Other frames from a client are ignored. Two things are additions to FlightDeck's protocol: both kinds of frame have the
 // members event_id and session_id beside data; and there are two more kinds, which FlightDeck's dashboard ignores:
-// "resumed" (see Resuming), and "refused" if Caller.MaySubscribe denies a subscription.
+// "resumed" (see Resuming), and "refused" if auth.Caller.MayUse denies a subscription.
 //
 // # Who receives what
 //

@@ -3,7 +3,6 @@ package websocket
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // ErrConfig is wrapped by the errors of New and Run about an invalid agent name, option or connection setting.
@@ -20,7 +20,7 @@ var ErrConfig = errors.New("websocket: bad configuration")
 type Option func(*rules)
 
 type rules struct {
-	authenticate Authenticate
+	authenticate auth.Authenticate
 	origins      []string
 	clients      int
 	queue        limits
@@ -68,19 +68,10 @@ func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// Authenticate identifies the caller of a connection request. If it returns an error, the server answers 401 without the
-// error's text. It is called concurrently.
-type Authenticate func(r *http.Request) (Caller, error)
-
-// Caller describes the client of a connection.
-type Caller struct {
-	// MaySubscribe reports whether the caller may see a session. If not, the client receives a "refused" frame. Nil allows
-	// all sessions.
-	MaySubscribe func(sessionID string) bool
-}
-
-// WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck).
-func WithAuthenticate(a Authenticate) Option {
+// WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck). A connection request for which a
+// returns an error is answered with 401. A client that subscribes to a session that its caller may not use receives a
+// "refused" frame. The caller's UserID is not used.
+func WithAuthenticate(a auth.Authenticate) Option {
 	return func(r *rules) { r.authenticate = a }
 }
 

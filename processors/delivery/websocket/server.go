@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -66,7 +67,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 // ServeHTTP implements http.Handler for any path. It blocks until the client has disconnected. It answers 401 if the client
 // is not authenticated and 503 if there are too many clients.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var caller Caller
+	var caller auth.Caller
 	if s.rules.authenticate != nil {
 		var err error
 		if caller, err = s.rules.authenticate(r); err != nil {
@@ -104,7 +105,7 @@ func (s *subscriber) receive(frame []byte) {
 	if !ok {
 		return
 	}
-	if may := s.client.caller.MaySubscribe; may != nil && !may(sub.session) {
+	if !s.client.caller.Allowed(sub.session) {
 		if !s.client.queue.put(item{text: refused(sub.session)}) {
 			s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 func TestAnyPathIsServed(t *testing.T) {
@@ -45,12 +47,12 @@ func TestFramesAndClientsAreLimited(t *testing.T) {
 }
 
 func TestCallersSubscribeOnlyToTheirSessions(t *testing.T) {
-	s := newFixture(t, WithAuthenticate(func(r *http.Request) (Caller, error) {
+	s := newFixture(t, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
 		user := r.Header.Get("X-User")
 		if user == "" {
-			return Caller{}, errors.New("s3cret")
+			return auth.Caller{}, errors.New("s3cret")
 		}
-		return Caller{MaySubscribe: func(session string) bool { return strings.HasPrefix(session, user) }}, nil
+		return auth.Caller{MayUse: func(session string) bool { return strings.HasPrefix(session, user) }}, nil
 	}), WithQueue(4, 1<<20))
 	_, response, err := s.dial("/")
 	require.Error(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -37,7 +38,7 @@ func TestDeliverySucceedsWhenItWasWrittenToAClient(t *testing.T) {
 
 func TestDeliveryFailsIfNoClientReads(t *testing.T) {
 	s := newFixture(t, WithKeepalive(time.Hour, time.Hour, 20*time.Millisecond))
-	c := newClient(s.rules, Caller{}) // without a goroutine that writes its queue
+	c := newClient(s.rules, auth.Caller{}) // without a goroutine that writes its queue
 	require.True(t, s.hub.admit(c))
 	defer s.hub.leave(c)
 	s.hub.subscribe(c, "s")

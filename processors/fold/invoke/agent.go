@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/fold"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -93,7 +94,7 @@ type Request struct {
 	// SessionID is never empty.
 	SessionID string
 	// Caller is the authenticated caller; zero without WithAuthenticate.
-	Caller Caller
+	Caller auth.Caller
 	// Data is the body's member data, unchanged; nil if absent. If the messages are in the Vercel form, they are replaced
 	// by canonical messages.
 	Data topics.Raw
@@ -115,11 +116,3 @@ type Flags struct {
 func (r Request) Messages() []topics.Raw { return elementsOf(r.inputs("messages")) }
 
 func (r Request) inputs(name string) topics.Raw { return member(member(r.Data, "inputs"), name) }
-
-// Caller is the authenticated caller of a request.
-type Caller struct {
-	// UserID is passed to the agent. The door does not use it.
-	UserID string
-	// MayUse reports whether the caller may use a session. If not, the response is 403. Nil allows every session.
-	MayUse func(sessionID string) bool
-}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // Door is the HTTP handler of an agent. It does not depend on the path it is mounted at, is safe for concurrent use, and
@@ -92,7 +94,7 @@ type exchange struct {
 	vercel  bool
 	trace   Trace
 	session string
-	caller  Caller
+	caller  auth.Caller
 	flags   flags
 	request Request
 	last    EventID // zero: a new turn

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/fold"
 )
 
@@ -21,7 +21,7 @@ import (
 type Option func(*rules)
 
 type rules struct {
-	authenticate Authenticate
+	authenticate auth.Authenticate
 	resolve      func(context.Context, Request) (Request, error)
 	capability   *Capability
 	bodyLimit    int64
@@ -55,13 +55,10 @@ func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrDoor}, args...)...))
 }
 
-// Authenticate returns the caller of a request. If it returns an *Error, the response has its status and text; any other
-// error gives 401 without details. It is called before the body is read and must not read it. It must be safe for
-// concurrent use.
-type Authenticate func(r *http.Request) (Caller, error)
-
-// WithAuthenticate sets how callers are authenticated (default: every request is accepted).
-func WithAuthenticate(a Authenticate) Option { return func(r *rules) { r.authenticate = a } }
+// WithAuthenticate sets how callers are authenticated (default: every request is accepted). If a returns an *Error, the
+// response has its status and text; any other error is answered with 401. A request for a session that the caller may not
+// use is answered with 403. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
+func WithAuthenticate(a auth.Authenticate) Option { return func(r *rules) { r.authenticate = a } }
 
 // WithResolve sets a function that changes each new request before the agent gets it, for example to load documents that
 // the request refers to (default: none). It is not called for a request whose flag resolve is false.

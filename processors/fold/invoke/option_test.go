@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 func TestNewRejectsInvalidOptions(t *testing.T) {
@@ -34,8 +36,8 @@ func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	require.Contains(t, logs.All()[0].Message, "unauthenticated")
 
 	core, logs = observer.New(zap.DebugLevel)
-	newSite(t, scripted(t, hello), WithLogger(zap.New(core)), WithAuthenticate(func(*http.Request) (Caller, error) {
-		return Caller{}, nil
+	newSite(t, scripted(t, hello), WithLogger(zap.New(core)), WithAuthenticate(func(*http.Request) (auth.Caller, error) {
+		return auth.Caller{}, nil
 	}))
 	require.Zero(t, logs.Len())
 }

@@ -14,12 +14,6 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Publisher writes records. Publish blocks until the brokers have acknowledged all of them. *processors.Publisher
-// implements it.
-type Publisher interface {
-	Publish(ctx context.Context, records ...processors.Outbound) error
-}
-
 // Pipeline is the Agent of a pipeline on Kafka: it writes a request's message to {agent}-message-input and reads the events
 // of its turn from {agent}-agent-events. One follower serves all requests of a process. Every process reads all events, so
 // a client can send its requests to any of them.
@@ -30,7 +24,7 @@ type Publisher interface {
 // WithLookback.
 type Pipeline struct {
 	topics   topics.Catalog
-	to       Publisher
+	to       processors.Publisher
 	rules    pipelineRules
 	hub      *hub
 	follower *processors.Follower
@@ -85,7 +79,7 @@ func WithPipelineClock(c processors.Clock) PipelineOption {
 
 // NewPipeline returns the agent of a pipeline. It answers requests while Run is running. The caller closes the publisher
 // after Run has returned. NewPipeline fails with ErrDoor if an argument or an option is invalid.
-func NewPipeline(agent string, brokers []string, to Publisher, opts ...PipelineOption) (*Pipeline, error) {
+func NewPipeline(agent string, brokers []string, to processors.Publisher, opts ...PipelineOption) (*Pipeline, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoor, err)

@@ -167,13 +167,13 @@ func TestSilentTurnExpires(t *testing.T) {
 }
 
 func TestPipelineAnswers503WithoutRun(t *testing.T) {
-	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.Publisher{})
+	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{})
 	require.NoError(t, err)
 	s := newSite(t, p)
 	require.Equal(t, http.StatusServiceUnavailable, s.invoke(question).status)
-	_, err = NewPipeline("", []string{"localhost:1"}, &processors.Publisher{})
+	_, err = NewPipeline("", []string{"localhost:1"}, &processors.KafkaPublisher{})
 	require.ErrorIs(t, err, ErrDoor)
-	_, err = NewPipeline("pilot", nil, &processors.Publisher{})
+	_, err = NewPipeline("pilot", nil, &processors.KafkaPublisher{})
 	require.ErrorIs(t, err, ErrDoor)
 	_, err = NewPipeline("pilot", []string{"localhost:1"}, nil)
 	require.ErrorIs(t, err, ErrDoor)

@@ -75,7 +75,7 @@ func TestUnmatchedRecordsAreBounded(t *testing.T) {
 }
 
 func TestResumeAnswers503WithoutRun(t *testing.T) {
-	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.Publisher{})
+	p, err := NewPipeline("pilot", []string{"localhost:1"}, &processors.KafkaPublisher{})
 	require.NoError(t, err)
 	a := newSite(t, p).invoke(question, HeaderLastEvent, "t.1.1")
 	require.Equal(t, http.StatusServiceUnavailable, a.status, "it is not gone, and nothing has failed")

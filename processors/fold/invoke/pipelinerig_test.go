@@ -20,7 +20,7 @@ type broker struct {
 	t       testing.TB
 	addrs   []string
 	catalog topics.Catalog
-	to      *processors.Publisher
+	to      *processors.KafkaPublisher
 }
 
 func newBroker(t testing.TB) *broker {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 func TestSessionIDIsReadFromBodyHeaderOrBaggage(t *testing.T) {
@@ -132,14 +134,14 @@ func TestAgentReceivesTheRequestUnchanged(t *testing.T) {
 
 func TestCallerWithoutAccessIsRejected(t *testing.T) {
 	agent := scripted(t, hello)
-	s := newSite(t, agent, WithAuthenticate(func(r *http.Request) (Caller, error) {
+	s := newSite(t, agent, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
 		switch r.Header.Get("Authorization") {
 		case "":
-			return Caller{}, http.ErrNoCookie
+			return auth.Caller{}, http.ErrNoCookie
 		case "slow":
-			return Caller{}, &Error{Status: http.StatusTooManyRequests, Text: "slower, please"}
+			return auth.Caller{}, &Error{Status: http.StatusTooManyRequests, Text: "slower, please"}
 		}
-		return Caller{UserID: "u", MayUse: func(session string) bool { return session == "mine" }}, nil
+		return auth.Caller{UserID: "u", MayUse: func(session string) bool { return session == "mine" }}, nil
 	}))
 	require.Equal(t, got{401, `{"detail":"Unauthorized"}`, nil}, bare(s.invoke(`{}`)))
 	require.Equal(t, got{429, `{"detail":"slower, please"}`, nil}, bare(s.invoke(`{}`, "Authorization", "slow")))

@@ -124,7 +124,7 @@ func (c *exchange) read() bool {
 		c.invalid(http.StatusUnprocessableEntity, err.Error())
 		return false
 	}
-	if may := c.caller.MayUse; may != nil && !may(c.session) {
+	if !c.caller.Allowed(c.session) {
 		c.detail(http.StatusForbidden, "Forbidden")
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -41,7 +42,7 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) answer {
 	case r.Method != http.MethodPost:
 		return methodNotAllowed()
 	}
-	var caller Caller
+	var caller auth.Caller
 	if h.options.authenticate != nil {
 		var err error
 		if caller, err = h.options.authenticate(r); err != nil {
@@ -56,7 +57,7 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) answer {
 	if wrong != "" {
 		return errorAnswer(http.StatusBadRequest, wrong)
 	}
-	if caller.MayWrite != nil && !caller.MayWrite(q.session) {
+	if !caller.Allowed(q.session) {
 		return errorAnswer(http.StatusForbidden, "Forbidden")
 	}
 	key, ok := idempotencyKey(r)
@@ -81,7 +82,7 @@ type question struct {
 
 // readChat decodes a question. wrong is the reason to reject it, if any. The checks are in FlightDeck's order, followed by
 // those that FlightDeck does not make.
-func (h *Handler) readChat(body topics.Raw, caller Caller) (q question, wrong string) {
+func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wrong string) {
 	m := members(body, "session_id", "content", "user_id", "reply", "request_id")
 	q = question{
 		session: textForm(m["session_id"]), content: textForm(m["content"]), user: defaultUser,

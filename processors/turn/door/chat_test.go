@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -234,11 +235,11 @@ func TestRequestsAreServedConcurrently(t *testing.T) {
 }
 
 func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
-	s := newFixture(t, door.WithAuthenticate(func(r *http.Request) (door.Caller, error) {
+	s := newFixture(t, door.WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
 		if r.Header.Get("Authorization") != "Bearer mira" {
-			return door.Caller{}, errors.New("secret reason")
+			return auth.Caller{}, errors.New("secret reason")
 		}
-		return door.Caller{UserID: "mira", MayWrite: func(session string) bool { return session == "s" }}, nil
+		return auth.Caller{UserID: "mira", MayUse: func(session string) bool { return session == "s" }}, nil
 	}), door.WithCORS("https://harbor.example", "Authorization"))
 
 	g := s.chat("not JSON")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/dedup"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -33,7 +32,7 @@ const publishTimeout = 30 * time.Second
 // not the time to read it: set the timeouts of the http.Server.
 type Handler struct {
 	topics  topics.Catalog
-	to      turn.Publisher
+	to      processors.Publisher
 	tokens  token.Verifier
 	options options
 	once    *dedup.Memory[fingerprint, remembered]
@@ -42,7 +41,7 @@ type Handler struct {
 // New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
 // every tool callback is rejected. New logs a warning for each of the two. Its error wraps ErrConfig and joins all problems
 // with the agent's name, the publisher and the options.
-func New(agent string, to turn.Publisher, opts ...Option) (*Handler, error) {
+func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error) {
 	o := newOptions(opts)
 	catalog, err := topics.For(agent)
 	if err != nil {

@@ -3,7 +3,6 @@ package door
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // ErrConfig is wrapped by the errors of New.
@@ -22,7 +22,7 @@ type Option func(*options)
 type options struct {
 	secrets         []string
 	bound           bool
-	authenticate    Authenticate
+	authenticate    auth.Authenticate
 	services        func(string) bool
 	bodyLimit       int64
 	rememberFor     time.Duration
@@ -50,22 +50,10 @@ func (o *options) invalid(format string, args ...any) {
 	o.errs = append(o.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// Authenticate returns the caller of a request to the chat door. A request for which it returns an error is answered with
-// 401; the error is not part of the answer. Authenticate is called from several goroutines, before the body is read, and
-// must not read it.
-type Authenticate func(r *http.Request) (Caller, error)
-
-// Caller is the authenticated sender of a request.
-type Caller struct {
-	// UserID replaces the user_id of the body. If it is empty, that of the body is used.
-	UserID string
-	// MayWrite reports whether the caller may write to a session. If not, the request is answered with 403. Nil allows
-	// every session.
-	MayWrite func(sessionID string) bool
-}
-
-// WithAuthenticate sets the authentication of the chat door (default: none, every request may chat).
-func WithAuthenticate(a Authenticate) Option {
+// WithAuthenticate sets the authentication of the chat door (default: none, every request may chat). A request for which a
+// returns an error is answered with 401, a message to a session that the caller may not use with 403. The caller's UserID
+// replaces the user_id of the body; if it is empty, the door uses that of the body.
+func WithAuthenticate(a auth.Authenticate) Option {
 	return func(o *options) { o.authenticate = a }
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -24,12 +25,12 @@ func Example() {
 	}
 	defer publisher.Close()
 	handler, err := door.New("pilot", publisher,
-		door.WithAuthenticate(func(r *http.Request) (door.Caller, error) {
+		door.WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
 			user, password, ok := r.BasicAuth()
 			if !ok || password != "open sesame" {
-				return door.Caller{}, errors.New("wrong password")
+				return auth.Caller{}, errors.New("wrong password")
 			}
-			return door.Caller{UserID: user}, nil
+			return auth.Caller{UserID: user}, nil
 		}),
 		door.WithCallbackSecrets("a secret that the tool workers share"),
 	)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
@@ -31,7 +30,7 @@ type stepKey struct{ session, step string }
 
 // New returns a worker for an agent's model. It does not connect to the brokers. The caller owns the publisher and must
 // keep it open until Run has returned.
-func New(agent string, to turn.Publisher, model Model, opts ...Option) (*Worker, error) {
+func New(agent string, to processors.Publisher, model Model, opts ...Option) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

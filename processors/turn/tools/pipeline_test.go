@@ -28,7 +28,7 @@ type pilot struct {
 	t       *testing.T
 	brokers []string
 	topics  topics.Catalog
-	to      *processors.Publisher
+	to      *processors.KafkaPublisher
 	http    *httptest.Server
 	outputs chan topics.Output
 	results chan processors.Inbound

@@ -16,7 +16,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
@@ -58,7 +57,7 @@ func (c Call) memoryKey() callKey {
 
 // New returns a worker for an agent's tools. functions maps tool names to functions. New does not connect to the brokers.
 // The caller owns the publisher and must keep it open until Run has returned.
-func New(agent string, to turn.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
+func New(agent string, to processors.Publisher, functions map[string]Func, opts ...Option) (*Worker, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

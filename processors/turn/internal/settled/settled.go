@@ -13,7 +13,6 @@ import (
 	"github.com/turntable-streams/turntable/internal/dedup"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 )
 
 // Bounds limit what Results remembers. Whichever is reached first evicts the oldest results.
@@ -32,7 +31,7 @@ func (b Bounds) Valid() bool { return b.Age > 0 && b.Count > 0 && b.Bytes > 0 }
 
 // Results remembers the record that settled each key. It is safe for concurrent use.
 type Results[K comparable] struct {
-	to     turn.Publisher
+	to     processors.Publisher
 	logger *zap.Logger
 	memory *dedup.Memory[K, processors.Outbound]
 }
@@ -41,7 +40,7 @@ type Results[K comparable] struct {
 type Shorten func(processors.Outbound) (processors.Outbound, bool)
 
 // New returns an empty memory of records that are published to a publisher.
-func New[K comparable](to turn.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
+func New[K comparable](to processors.Publisher, b Bounds, c clock.Clock, l *zap.Logger) *Results[K] {
 	return &Results[K]{
 		to: to, logger: l,
 		memory: dedup.NewSized(b.Age, b.Count, b.Bytes, func(_ K, r processors.Outbound) int64 { return sizeOf(r) }, c),
