@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	// ErrType is returned by Encode for a value that is neither a T nor a Decoded[T], and for a nil message.
+	// ErrType is returned by Encode for a value that is no T, Decoded[T] or Encoded, and for a nil message.
 	ErrType = errors.New("codec: wrong type")
 	// ErrPanic is the cause of a poison value if Unmarshal of the format panicked. Encode returns it if Marshal panicked.
 	ErrPanic = errors.New("codec: format panicked")
@@ -58,17 +58,23 @@ type Decoded[T any] struct {
 // Tombstone reports whether the record had a Kafka null as its value.
 func (d Decoded[T]) Tombstone() bool { return d.Raw == nil && d.Err == nil }
 
+// Encoded is a record's value that is encoded already. Encode returns its bytes unchanged, without a copy and without a
+// check that they are of the codec's format. Nil is a tombstone. The owner must not modify the bytes after the call.
+type Encoded []byte
+
 // Codec is a goka.Codec for values of T, made by Of. It is safe for concurrent use.
 type Codec[T any] struct{ format Format[T] }
 
 // Of returns the codec of a format.
 func Of[T any](f Format[T]) Codec[T] { return Codec[T]{format: f} }
 
-// Encode encodes a T or a Decoded[T]. A poison value is encoded to its raw bytes, a tombstone to nil. Other types, and a
-// nil message, return an error that wraps ErrType. A panic of the format returns an error that wraps ErrPanic.
+// Encode encodes a T, a Decoded[T] or an Encoded. A poison value is encoded to its raw bytes, a tombstone to nil. Other
+// types, and a nil message, return an error that wraps ErrType. A panic of the format returns an error that wraps ErrPanic.
 func (c Codec[T]) Encode(value any) (raw []byte, err error) {
-	// Decoded is the first case: if T is any, a Decoded is a T too.
+	// Encoded and Decoded are the first cases: if T is any, they are a T too.
 	switch v := value.(type) {
+	case Encoded:
+		return v, nil
 	case Decoded[T]:
 		if v.Err != nil || v.Raw == nil {
 			return v.Raw, nil

@@ -74,6 +74,20 @@ func TestEncodeOfADecodedDependsOnItsKind(t *testing.T) {
 	}
 }
 
+func TestEncodedBytesAreReturnedUnchanged(t *testing.T) {
+	for name, c := range map[string]codectest.Codec{
+		"json": codec.JSON[int](), "any": codec.JSON[any](), "bytes": codec.Bytes(), "string": codec.String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, want := range [][]byte{[]byte(" 7"), []byte("{"), {}, nil} {
+				raw, err := c.Encode(codec.Encoded(want))
+				require.NoError(t, err)
+				require.Equal(t, want, raw)
+			}
+		})
+	}
+}
+
 func TestDecodedOfAnyIsNotEncodedAsAValue(t *testing.T) {
 	raw, err := codec.JSON[any]().Encode(codec.Decoded[any]{Value: 1.0, Raw: []byte("1")})
 	require.NoError(t, err)

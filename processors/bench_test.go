@@ -67,7 +67,7 @@ func BenchmarkReceive(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			raw, row := make([]byte, 800), make([]byte, 3000)
-			out := any(codec.Decoded[[]byte]{Raw: raw, Err: errEncoded})
+			out := any(codec.Encoded(raw))
 			h := func(c *Context, in codec.Decoded[[]byte]) error {
 				_, _ = c.Value(), c.Now()
 				cause := c.CauseID()

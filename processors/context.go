@@ -252,17 +252,16 @@ func EmitWithID[T any](c *Context, t topics.Topic[T], key string, value T, id st
 	return c.EmitWithID(t.Stream(), key, encoded, id)
 }
 
-// encode returns the encoded value in the form that the topic's codec writes unchanged: as a value with Err set. This
-// way the value is encoded once.
-func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers int) (codec.Decoded[T], error) {
+// encode returns the encoded value. The codec of the output edge writes it unchanged, so the value is encoded once.
+func encode[T any](c *Context, t topics.Topic[T], key string, value T, headers int) (codec.Encoded, error) {
 	raw, err := t.Codec().Marshal(value)
 	if err != nil {
-		return codec.Decoded[T]{}, fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
+		return nil, fmt.Errorf("processors: encode for %s: %w", t.Name(), err)
 	}
 	if size, limit := recordOverhead+len(key)+len(raw)+headers, c.MaxRecordBytes(); limit > 0 && size > limit {
-		return codec.Decoded[T]{}, fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
+		return nil, fmt.Errorf("%w: %d bytes for %s, limit %d", ErrTooLarge, size, t.Name(), limit)
 	}
-	return codec.Decoded[T]{Raw: raw, Err: errEncoded}, nil
+	return raw, nil
 }
 
 // locked calls f with Goka's context, or returns ErrReturned after the callback has returned.

@@ -88,7 +88,7 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 		Stage: StageHandle, Err: errors.New(l.Reason),
 	}}
 	if value != nil {
-		out.value = codec.Decoded[[]byte]{Raw: value, Err: errEncoded}
+		out.value = codec.Encoded(value)
 	}
 	return out
 }

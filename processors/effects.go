@@ -25,9 +25,6 @@ var (
 	ErrTooLarge = errors.New("processors: record is too large")
 )
 
-// errEncoded marks bytes that are encoded already when they are passed to a codec.
-var errEncoded = errors.New("processors: already encoded")
-
 // effects collects the effects of a callback. They are passed to Goka after the handler has returned nil, so a handler
 // that fails half way has none. Outputs are passed before the table row, whatever the order of the calls: a row that is
 // found after a crash proves that its outputs are in Kafka.

@@ -95,11 +95,7 @@ func reroute(ctx goka.Context, c *Context, session string) {
 		deadLetter(ctx, c, StageRoute, errLoopBytes)
 		return
 	}
-	value := codec.Decoded[[]byte]{Raw: r.raw}
-	if r.raw != nil {
-		value.Err = errEncoded
-	}
-	ctx.Loopback(session, value, goka.WithCtxEmitHeaders(headers))
+	ctx.Loopback(session, codec.Encoded(r.raw), goka.WithCtxEmitHeaders(headers))
 }
 
 // origin returns a record of the loop topic as it was first written.

@@ -127,8 +127,7 @@ type emit struct {
 	stream goka.Stream
 	key    string
 	id     string
-	raw    []byte
-	value  any // raw, wrapped for the topic's codec
+	raw    codec.Encoded
 }
 
 var (
@@ -276,12 +275,8 @@ func encode[T any](e Emit, t topics.Topic[T], v T) (emit, error) {
 	if err != nil {
 		return emit{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
 	}
-	// A codec passes the bytes of a Decoded with an error through unchanged, so the value is not encoded twice.
-	return emit{t.Stream(), e.Key, e.ID, raw, codec.Decoded[T]{Raw: raw, Err: errEncoded}}, nil
+	return emit{t.Stream(), e.Key, e.ID, raw}, nil
 }
-
-// errEncoded marks a codec.Decoded whose bytes are encoded already.
-var errEncoded = errors.New("turn: encoded already")
 
 func (b *binding) perform(c *processors.Context, d done) error {
 	var errs []error
@@ -291,7 +286,7 @@ func (b *binding) perform(c *processors.Context, d done) error {
 		}
 	}
 	for _, e := range d.emits {
-		try(c.EmitWithID(e.stream, e.key, e.value, e.id))
+		try(c.EmitWithID(e.stream, e.key, e.raw, e.id))
 	}
 	for _, l := range d.letters {
 		try(deadLetter(c, l))
