@@ -17,8 +17,8 @@ type PanicError struct {
 // Error names the type and the place.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %s in %s", e.Type, e.Place) }
 
-// recovered returns the PanicError of a value that recover returned. Call it in the deferred function that recovered.
-func recovered(value any) *PanicError {
+// Recovered returns the PanicError of a value that recover returned. Call it in the deferred function that recovered.
+func Recovered(value any) *PanicError {
 	return &PanicError{Type: fmt.Sprintf("%T", value), Place: panicPlace()}
 }
 

@@ -31,7 +31,7 @@ func perform(c *Context, stage Stage, h func(*Context) error) {
 func run(c *Context, h func(*Context) error) (panicked *PanicError, err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			panicked = recovered(thrown)
+			panicked = Recovered(thrown)
 		}
 	}()
 	return nil, h(c)
