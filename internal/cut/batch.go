@@ -34,7 +34,7 @@ func (p *Producer) Seal() Settling {
 	defer p.mu.Unlock()
 	b := p.batch
 	p.batch, b.sealed = newBatch(b.cut+1), true
-	for _, r := range p.rows {
+	for _, r := range p.queues {
 		p.releaseLocked(r)
 	}
 	if b.left == 0 {

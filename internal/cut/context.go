@@ -127,7 +127,7 @@ func (c *callbackContext) encode(topic goka.Stream, value any) (raw []byte, ok b
 
 func (c *callbackContext) emit(e *emitted) {
 	c.outputs.add(c.DeferCommit)
-	e.waits = &c.outputs
+	e.waiter = &c.outputs
 	c.producer.emitOutput(c.Partition(), e)
 }
 

@@ -10,20 +10,20 @@ import (
 
 // emitted is a message in flight with everything that its acknowledgement needs. It is the metadata of its message.
 type emitted struct {
-	msg    sarama.ProducerMessage
-	key    string
-	bytes  encoded // of the key
-	value  encoded
-	id     [1]sarama.RecordHeader // the one header that nearly all outputs have
-	waits  waits                  // nil for rows and parts
-	call   *call                  // counts it: of what a row waits for, or of a row, for the deletions behind it
-	rows   *rows
-	batch  *batch // of rows and parts
-	leaves bool   // a deletion of a row or a part
+	msg      sarama.ProducerMessage
+	key      string
+	keyBytes encoded // of the key
+	value    encoded
+	id       [1]sarama.RecordHeader // the one header that nearly all outputs have
+	waiter   waiter                 // nil for rows and parts
+	barrier  *barrier               // counts it: of what a row waits for, or of a row, for the deletions behind it
+	queues   *rowQueues
+	batch    *batch // of rows and parts
+	deletes  bool   // a deletion of a row or a part
 }
 
-// waits is notified of the outcome of an output, once and from any goroutine.
-type waits interface {
+// waiter is notified of the outcome of an output, once and from any goroutine.
+type waiter interface {
 	acknowledged(topic string, err error)
 }
 
@@ -38,8 +38,8 @@ func newEmitted(topic, key string, value []byte) *emitted {
 // newIdentified makes a message with an id as its header, or without a header if id is empty. It keeps value.
 func newIdentified(topic, key string, value []byte, id string) *emitted {
 	texts := append(append(make([]byte, 0, len(key)+len(id)), key...), id...)
-	e := &emitted{key: key, bytes: texts[:len(key):len(key)], value: value}
-	e.msg = sarama.ProducerMessage{Topic: topic, Key: &e.bytes, Metadata: e}
+	e := &emitted{key: key, keyBytes: texts[:len(key):len(key)], value: value}
+	e.msg = sarama.ProducerMessage{Topic: topic, Key: &e.keyBytes, Metadata: e}
 	if value != nil {
 		e.msg.Value = &e.value
 	}

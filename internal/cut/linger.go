@@ -34,7 +34,7 @@ func (p *Producer) sweep() {
 	if p.ended {
 		return
 	}
-	for _, r := range p.rows {
+	for _, r := range p.queues {
 		p.releaseLocked(r)
 	}
 }

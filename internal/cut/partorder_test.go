@@ -49,7 +49,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 			require.Eventually(t, func() bool { // it has released a's row
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				return len(s.Producer.rows[0].waiting) == 1
+				return len(s.Producer.queues[0].rows) == 1
 			}, testTimeout, time.Millisecond)
 			s.ack(tb)
 			require.NoError(t, <-d)

@@ -159,7 +159,7 @@ func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
 							}
 							for range outs {
 								e := newEmitted("out", key, []byte("o"))
-								e.waits = promised(func(error) {})
+								e.waiter = promised(func(error) {})
 								p.emitOutput(0, e)
 							}
 							var raw []byte

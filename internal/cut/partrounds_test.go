@@ -17,7 +17,7 @@ func (s *lined) released(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.Producer.rows[0].held) == 0
+		return len(s.Producer.queues[0].held) == 0
 	}, testTimeout, time.Millisecond)
 }
 

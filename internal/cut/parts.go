@@ -18,44 +18,44 @@ func (p *Producer) EmitPart(partition int32, key string, value []byte) error {
 		return ErrLease
 	}
 	e := newEmitted(p.opts.Table, key, value)
-	e.leaves = value == nil
+	e.deletes = value == nil
 	msg := &e.msg
 	whole, _, _ := strings.Cut(key, "\x00")
 	p.mu.Lock()
-	r := p.rows[partition]
-	e.rows = r
+	r := p.queues[partition]
+	e.queues = r
 	if value == nil {
 		e.batch = p.batch
 		e.batch.left++
-		r.leaving[key]++
+		r.deleting[key]++
 		p.deleteLocked(r, whole, msg)
 		p.mu.Unlock()
 		return nil
 	}
-	for r.leaving[key] > 0 || r.leaving[whole] > 0 {
+	for r.deleting[key] > 0 || r.deleting[whole] > 0 {
 		p.releaseLocked(r)
 		if r.err != nil || p.ended {
 			defer p.mu.Unlock()
 			return r.errOr(errEnded)
 		}
-		p.moved.Wait()
+		p.deletionEnded.Wait()
 	}
 	if r.err != nil {
 		defer p.mu.Unlock()
 		return r.err
 	}
-	r.call.pending++
-	e.call, e.batch = r.call, p.batch
+	r.callback.pending++
+	e.barrier, e.batch = r.callback, p.batch
 	e.batch.left++
 	// A part must not be sent before rows of an earlier cut: the local store of that cut would count as newer than the part.
 	// Rows of its own cut may still wait for outputs.
-	r.parts = append(r.parts, &row{msg: msg, rows: r})
+	r.parts = append(r.parts, &entry{msg: msg, queues: r})
 	p.advanceLocked(r)
 	p.mu.Unlock()
 	return nil
 }
 
-func (r *rows) errOr(err error) error {
+func (r *rowQueues) errOr(err error) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -63,21 +63,22 @@ func (r *rows) errOr(err error) error {
 }
 
 // deleteLocked queues the deletion of a part after the row that the callback has written.
-func (p *Producer) deleteLocked(r *rows, key string, msg *sarama.ProducerMessage) {
+func (p *Producer) deleteLocked(r *rowQueues, key string, msg *sarama.ProducerMessage) {
 	if w := r.held[key]; w != nil {
-		w.gone = append(w.gone, msg)
+		w.deletions = append(w.deletions, msg)
 		return
 	}
-	r.put(r.deletions([]*sarama.ProducerMessage{msg}, r.call.row))
+	r.queueDeletions(r.newDeletions([]*sarama.ProducerMessage{msg}, r.callback.row))
 	p.advanceLocked(r)
 }
 
-// deletions are sent when the row before them is acknowledged. If they were sent together, the row might fail while they
-// are written. In a transaction they succeed or fail together.
-func (r *rows) deletions(gone []*sarama.ProducerMessage, written *call) *row {
-	w := &row{gone: gone, rows: r}
+// newDeletions returns an entry with deletions of parts. They wait until the row that the callback has written is
+// acknowledged: if they were sent together, the row might fail while they are written. In a transaction written is nil,
+// since they succeed or fail together.
+func (r *rowQueues) newDeletions(parts []*sarama.ProducerMessage, written *barrier) *entry {
+	w := &entry{deletions: parts, queues: r}
 	if written != nil {
-		w.await(written)
+		w.waitFor(written)
 	}
 	return w
 }

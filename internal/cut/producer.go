@@ -18,16 +18,16 @@ type Producer struct {
 	async sarama.AsyncProducer
 	opts  ProducerOptions
 
-	mu    sync.Mutex
-	moved *sync.Cond // a deletion was acknowledged, or never will be
-	rows  map[int32]*rows
-	batch *batch // of the cut that is open
-	ready []*row // may be sent; by the sender, since a full input channel would block the handling of acknowledgements
-	wake  chan struct{}
-	stop  chan struct{}
-	ended bool
+	mu            sync.Mutex
+	deletionEnded *sync.Cond // a deletion was acknowledged, or never will be
+	queues        map[int32]*rowQueues
+	batch         *batch   // of the cut that is open
+	ready         []*entry // may be sent; by the sender, since a full input channel would block the handling of acknowledgements
+	wake          chan struct{}
+	stop          chan struct{}
+	ended         bool
 	linger
-	sent    sync.WaitGroup // the sender
+	sender  sync.WaitGroup // the sender
 	acks    sync.WaitGroup
 	closing sync.Once
 }
@@ -36,12 +36,12 @@ type Producer struct {
 func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	p := &Producer{
 		async: async, opts: o,
-		rows: map[int32]*rows{}, batch: newBatch(0), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		queues: map[int32]*rowQueues{}, batch: newBatch(0), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
-	p.moved = sync.NewCond(&p.mu)
+	p.deletionEnded = sync.NewCond(&p.mu)
 	p.acks.Go(p.successes)
 	p.acks.Go(p.errors)
-	p.sent.Go(p.send)
+	p.sender.Go(p.send)
 	return p
 }
 
@@ -49,12 +49,12 @@ func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 func (p *Producer) Begin(partition int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.rows[partition]
+	r := p.queues[partition]
 	if r == nil {
-		r = newRows(partition)
-		p.rows[partition] = r
+		r = newRowQueues(partition)
+		p.queues[partition] = r
 	}
-	r.call = &call{}
+	r.callback = &barrier{}
 }
 
 // Emit implements goka.Producer.
@@ -70,7 +70,7 @@ func (p *Producer) EmitWithHeaders(topic, key string, value []byte, headers goka
 		return finish(nil, p.EmitRow(partition, key, value, headers))
 	}
 	e := newEmitted(topic, key, value).with(headers)
-	e.waits = promised(func(err error) { finish(nil, err) })
+	e.waiter = promised(func(err error) { finish(nil, err) })
 	p.emitOutput(partition, e)
 	return promise
 }
@@ -83,14 +83,14 @@ func (p promised) acknowledged(_ string, err error) { p(err) }
 // emitOutput sends an output of the callback that runs on a partition, if one runs. e.waits is notified of the outcome.
 func (p *Producer) emitOutput(partition int32, e *emitted) {
 	if err := p.mayEmit(partition); err != nil {
-		e.waits.acknowledged(e.msg.Topic, err)
+		e.waiter.acknowledged(e.msg.Topic, err)
 		return
 	}
 	if p.opts.Ordered {
 		p.mu.Lock()
-		if r := p.rows[partition]; r != nil {
-			r.call.pending++
-			e.call, e.rows = r.call, r
+		if r := p.queues[partition]; r != nil {
+			r.callback.pending++
+			e.barrier, e.queues = r.callback, r
 		}
 		p.mu.Unlock()
 	}
@@ -111,7 +111,7 @@ func (p *Producer) EmitRow(partition int32, key string, value []byte, headers go
 func (p *Producer) runs(partition int32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.rows[partition] != nil
+	return p.queues[partition] != nil
 }
 
 // mayEmit returns ErrLease if the lease is not held; no row of the partition is written after that.
@@ -120,7 +120,7 @@ func (p *Producer) mayEmit(partition int32) error {
 		return nil
 	}
 	p.mu.Lock()
-	p.refuseLocked(p.rows[partition], ErrLease)
+	p.stopRowsLocked(p.queues[partition], ErrLease)
 	p.mu.Unlock()
 	p.opts.Failed(ErrLease)
 	return ErrLease
@@ -144,27 +144,27 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, final(err))
 		p.opts.Failed(err)
 	}
-	if e.rows != nil {
+	if e.queues != nil {
 		p.mu.Lock()
 		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
 			// The local store seals the rows of a transaction when it is committed, that is, after their acknowledgements.
-			err = p.opts.Stored(e.rows.partition, msg.Offset, e.batch.sealed && p.opts.Ordered)
+			err = p.opts.Stored(e.queues.partition, msg.Offset, e.batch.sealed && p.opts.Ordered)
 		}
-		if e.call != nil {
-			e.call.pending--
+		if e.barrier != nil {
+			e.barrier.pending--
 		}
 		if err != nil {
-			p.refuseLocked(e.rows, err)
+			p.stopRowsLocked(e.queues, err)
 		}
 		if e.batch != nil {
 			p.settleLocked(e, err)
 		}
-		p.advanceLocked(e.rows)
+		p.advanceLocked(e.queues)
 		p.mu.Unlock()
 	}
 	switch {
-	case e.waits != nil:
-		e.waits.acknowledged(msg.Topic, err)
+	case e.waiter != nil:
+		e.waiter.acknowledged(msg.Topic, err)
 	case err != nil:
 		p.opts.Broken(err)
 	}
@@ -179,11 +179,11 @@ func (p *Producer) Close() error {
 
 func (p *Producer) close() {
 	close(p.stop)
-	p.sent.Wait() // nothing may be sent to a closed input channel
+	p.sender.Wait() // nothing may be sent to a closed input channel
 	p.mu.Lock()
 	p.ended = true
 	p.disarm()
-	p.moved.Broadcast()
+	p.deletionEnded.Broadcast()
 	p.mu.Unlock()
 	if p.async.TxnStatus()&(sarama.ProducerTxnFlagInTransaction|sarama.ProducerTxnFlagAbortableError) != 0 {
 		// Its outcome is abort or unknown, and the next producer of the same id decides it. Aborting it now unblocks
@@ -192,5 +192,5 @@ func (p *Producer) close() {
 	}
 	p.async.AsyncClose()
 	p.acks.Wait()
-	p.abandon()
+	p.failUnsent()
 }
