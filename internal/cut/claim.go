@@ -56,7 +56,7 @@ func (c *claim) pump(s *Series) {
 			if !ok {
 				return
 			}
-			s.Behind(c.HighWaterMarkOffset() - m.Offset)
+			s.NoteLag(c.HighWaterMarkOffset() - m.Offset)
 			if !s.Acquire(Partition{m.Topic, m.Partition}, m.Offset+1, len(m.Key)+len(m.Value)) {
 				return
 			}

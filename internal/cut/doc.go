@@ -1,14 +1,47 @@
 // Package cut owns what Goka's processors share with the broker, so that offsets, local store and outputs advance only
 // together.
 //
-// A cut is a moment at which Goka has marked everything that was handed to it as done. A Series counts what is in flight,
-// decides when a cut is made, and lets a Closer close it, that is, make its offsets durable:
+// A cut divides the inputs of all partitions of a member into a before and an after. It is made at a moment at which Goka
+// has marked everything that was handed to it as done, so no record is half before it:
 //
-//	claims, timers, visits --> gate --> Goka --> marks --> nothing in flight --> the cut
-//	                                                                              |
-//	                          offsets: Closer.Close   local store: Layer.Seal, Layer.Flush
+//	                       cut 1                         cut 2
+//	partition 0  --- a --- b | - c ------ d ------------ e | --- f
+//	partition 1  ----- k --- | --- l ---------- m -------- | - n ---
+//	                         |                             |
+//	                         nothing is in flight          nothing is in flight
 //
-// Group wraps a sarama.ConsumerGroup: it loops over generations by itself, and hands Goka a session whose context ends
-// after the drain, and claims whose records pass the gate. Producer replaces Goka's producer: it sends a table row after
-// the outputs of its callback. Goka and Sarama are not modified.
+// Everything about the records before a cut is made durable together: their outputs, the rows that they wrote, the offsets
+// after them, and the local store. A process that dies between two cuts continues at the first: the offsets say so, and the
+// local store on its disk is not ahead of it.
+//
+// One input from the broker until its offset is committed:
+//
+//	Sarama's claim
+//	     |  claim.pump               waits at the gate: Series.Acquire counts the record as in flight
+//	     v
+//	Goka's partition processor       calls the callback in the partition's goroutine
+//	     |  callbackContext.Emit     outputs are sent at once
+//	     |  callbackContext.SetValue the row goes to the open layer of the local store and is queued for the changelog
+//	     v
+//	session.MarkMessage              Goka calls it when the outputs are acknowledged: Series.Release
+//	     |                           other records may be in flight still; the record waits for the cut
+//	     v
+//	Series.cutLocked                 nothing is in flight and the cut is due, or the gate was shut for it
+//	     |                           Table.Seal: queued rows are sent now; Layer.Seal: later rows belong to the next cut
+//	     v
+//	Series.close                     waits until the rows of the cut are acknowledged
+//	     |
+//	     v
+//	Closer.Close                     commits the offsets (Plain), or the transaction with them (Transactional)
+//	     |
+//	     v
+//	Layer.Flush                      writes the sealed layer to the disk; later cuts may be written with it
+//
+// Under at least once (Plain) the gate opens as soon as the cut is made, and the next cut fills while this one is closed.
+// Under exactly once (Transactional) the gate stays shut until the transaction is committed, and the layer is sealed after
+// that. Deadlines and visits pass the gate like records, but have no offset.
+//
+// Group wraps a sarama.ConsumerGroup: it joins again after each generation, and hands Goka a session whose context ends
+// after the drain, and claims whose records pass the gate. A generation has one Series. Producer replaces Goka's producer.
+// Goka and Sarama are not modified.
 package cut

@@ -29,39 +29,44 @@ type Series struct {
 	log    *zap.Logger
 
 	// ctx is the context of the session that Goka gets: it ends after the drain.
-	ctx    context.Context
-	cancel context.CancelFunc
-	failed chan struct{}
-	done   chan struct{}
-	jobs   chan job
-	quiet  chan struct{}
-	timer  *time.Timer
+	ctx     context.Context
+	cancel  context.CancelFunc
+	failed  chan struct{}
+	done    chan struct{}
+	pending chan pendingCut
+	idle    chan struct{} // signals to drain that nothing is in flight
 
-	late    *time.Timer // of a flush
-	flushed time.Time   // when the local store was written last; Run's
+	cutTimer   *time.Timer // the open cut is due
+	flushTimer *time.Timer // the local store is to be written
+	flushed    time.Time   // when it was written last; used by Run's goroutine only
 
-	mu       sync.Mutex
-	turn     *sync.Cond // gate opened, or sealed
-	err      error      // why the series failed
-	shut     bool       // the gate is shut until the cut
-	sealed   bool       // the gate is shut permanently
-	begun    bool       // something was handed out, or noted, since the last cut
-	closing  bool       // a cut is being closed or flushed
-	inflight int
-	handed   int // handed out since the last moment with nothing in flight
-	bytes    int
-	started  time.Time
-	offsets  map[Partition]int64
-	work     int // handed out since the last cut
-	weight   int // and its bytes
-	behind   int64
-	cuts     int64
-	missed   int   // cuts in a row whose offsets were not committed
-	missing  error // why the last of them was not
+	mu     sync.Mutex
+	err    error      // why the series failed
+	gate   *sync.Cond // signals that the gate has opened, or will not open again
+	shut   bool       // the gate is shut until the cut
+	ending bool       // the gate is shut permanently
+
+	// What is in flight, and what was handed out since nothing was.
+	inflight       int
+	sinceIdle      int
+	bytesSinceIdle int
+
+	// The open cut: what was handed out, or noted, since the cut before.
+	begun   bool
+	started time.Time
+	records int
+	bytes   int
+	offsets map[Partition]int64
+	lag     int64 // the largest of a claim
+
+	closing     bool // the cut before is being closed or flushed
+	cuts        int64
+	uncommitted int   // how many cuts in a row did not commit their offsets
+	commitErr   error // why the last of them did not
 }
 
-// job is a cut to be closed.
-type job struct {
+// pendingCut is a cut to be closed.
+type pendingCut struct {
 	offsets map[Partition]int64
 	rows    Settling // nil: there are none
 	made    Made
@@ -73,13 +78,13 @@ func NewSeries(c Closer, p Policy, member func() Member, layers func() []Layer, 
 	s := &Series{
 		closer: c, policy: p, member: member, layers: layers, made: made, log: log,
 		failed: make(chan struct{}), done: make(chan struct{}),
-		jobs: make(chan job, 1), quiet: make(chan struct{}, 1),
-		timer: time.NewTimer(time.Hour), late: time.NewTimer(time.Hour),
+		pending: make(chan pendingCut, 1), idle: make(chan struct{}, 1),
+		cutTimer: time.NewTimer(time.Hour), flushTimer: time.NewTimer(time.Hour),
 		offsets: map[Partition]int64{},
 	}
-	s.timer.Stop()
-	s.late.Stop()
-	s.turn = sync.NewCond(&s.mu)
+	s.cutTimer.Stop()
+	s.flushTimer.Stop()
+	s.gate = sync.NewCond(&s.mu)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -96,41 +101,42 @@ func (s *Series) Done() <-chan struct{} { return s.done }
 func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.shut && !s.sealed {
-		s.turn.Wait()
+	for s.shut && !s.ending {
+		s.gate.Wait()
 	}
-	if s.sealed || !s.beginLocked() {
+	if s.ending || !s.beginLocked() {
 		return false
 	}
 	s.inflight++
-	s.handed++
-	s.work++
+	s.sinceIdle++
+	s.records++
+	s.bytesSinceIdle += size
 	s.bytes += size
-	s.weight += size
 	if p.Topic != "" {
 		s.offsets[p] = next
 	}
-	if s.handed >= s.policy.MaxRecords || s.bytes >= s.policy.MaxBytes || s.laden() {
+	if s.sinceIdle >= s.policy.MaxRecords || s.bytesSinceIdle >= s.policy.MaxBytes || s.nextCutFull() {
 		s.shut = true
 	}
 	return true
 }
 
-// laden reports whether the gate must stay shut until the last cut is closed; s.mu is held. Until then no cut can be made,
-// so that everything handed out stays in memory: in rows that a broker does not acknowledge, or in the open layer while a
-// flush to the disk does not finish. Callbacks wait for neither, so the limit of records in flight does not bound it.
-func (s *Series) laden() bool {
-	return s.closing && (s.work >= s.policy.MaxRecords || s.weight >= s.policy.MaxBytes)
+// nextCutFull reports whether the gate must stay shut until the last cut is closed; s.mu is held. Until then no cut can
+// be made, so that everything handed out stays in memory: in rows that a broker does not acknowledge, or in the open
+// layer while a flush to the disk does not finish. Callbacks wait for neither, so the limit of records in flight does
+// not bound it.
+func (s *Series) nextCutFull() bool {
+	return s.closing && (s.records >= s.policy.MaxRecords || s.bytes >= s.policy.MaxBytes)
 }
 
-// Behind records by how many records a claim lags. The largest lag in a cut counts (Policy.Backlog).
-func (s *Series) Behind(records int64) {
+// NoteLag records by how many records a claim lags. The largest lag in a cut counts (Policy.Backlog).
+func (s *Series) NoteLag(records int64) {
 	if s.policy.Backlog == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.behind = max(s.behind, records)
+	s.lag = max(s.lag, records)
 }
 
 // Note records the position of a partition from which nothing was consumed yet, so that the next cut commits it: an input
@@ -139,10 +145,10 @@ func (s *Series) Behind(records int64) {
 func (s *Series) Note(p Partition, offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.shut && !s.sealed { // a blocking closer is not begun while it closes
-		s.turn.Wait()
+	for s.shut && !s.ending { // a blocking closer is not begun while it closes
+		s.gate.Wait()
 	}
-	if s.sealed || !s.beginLocked() {
+	if s.ending || !s.beginLocked() {
 		return
 	}
 	if _, ok := s.offsets[p]; !ok {
@@ -160,9 +166,9 @@ func (s *Series) beginLocked() bool {
 	}
 	s.begun, s.started = true, time.Now()
 	if d := s.policy.Every; d > 0 {
-		s.timer.Reset(d)
+		s.cutTimer.Reset(d)
 	} else {
-		s.timer.Reset(s.policy.Force)
+		s.cutTimer.Reset(s.policy.Force)
 	}
 	return true
 }
@@ -173,43 +179,43 @@ func (s *Series) Release() {
 	defer s.mu.Unlock()
 	s.inflight--
 	if s.inflight == 0 {
-		s.quietLocked()
+		s.idleLocked()
 	}
 }
 
-// quietLocked is called at each moment with nothing in flight.
-func (s *Series) quietLocked() {
-	s.handed, s.bytes = 0, 0
+// idleLocked is called at each moment with nothing in flight.
+func (s *Series) idleLocked() {
+	s.sinceIdle, s.bytesSinceIdle = 0, 0
 	switch {
-	case s.sealed:
+	case s.ending:
 		select {
-		case s.quiet <- struct{}{}:
+		case s.idle <- struct{}{}:
 		default:
 		}
 	case s.begun && !s.closing && (s.shut || time.Since(s.started) >= s.policy.Every):
 		s.cutLocked()
-	case s.shut && !s.closing, s.shut && s.closer.Background() && !s.laden():
+	case s.shut && !s.closing, s.shut && s.closer.Background() && !s.nextCutFull():
 		s.openLocked()
 	}
 }
 
 func (s *Series) openLocked() {
 	s.shut = false
-	s.turn.Broadcast()
+	s.gate.Broadcast()
 }
 
 // cutLocked makes the cut: nothing is in flight, and nothing is being closed.
 func (s *Series) cutLocked() {
-	j := job{offsets: s.offsets, rows: s.sealRows(), made: Made{Records: s.work, Age: time.Since(s.started)}}
+	j := pendingCut{offsets: s.offsets, rows: s.sealRows(), made: Made{Records: s.records, Age: time.Since(s.started)}}
 	s.offsets = make(map[Partition]int64, len(j.offsets))
-	s.begun, s.closing, s.work, s.weight, s.behind = false, true, 0, 0, 0
+	s.begun, s.closing, s.records, s.bytes, s.lag = false, true, 0, 0, 0
 	if s.closer.Background() {
 		s.sealLayers()
 		s.openLocked()
 	} else {
 		s.shut = true
 	}
-	s.jobs <- j // never blocks: there is one job at a time
+	s.pending <- j // never blocks: there is one pending cut at a time
 }
 
 func (s *Series) sealRows() Settling {
@@ -237,8 +243,8 @@ func (s *Series) failLocked(err error) {
 		return
 	}
 	s.err = err
-	s.sealed = true
-	s.turn.Broadcast()
+	s.ending = true
+	s.gate.Broadcast()
 	close(s.failed)
 }
 
@@ -266,7 +272,7 @@ func (s *Series) Abort() error {
 func (s *Series) Uncommitted() (cuts int, last error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.missed, s.missing
+	return s.uncommitted, s.commitErr
 }
 
 // Cuts returns the number of cuts that were closed.

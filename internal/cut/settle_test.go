@@ -64,12 +64,12 @@ func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.sealed
+			return s.ending
 		}, testTimeout, time.Millisecond)
 		s.mu.Lock() // both are there when the drain looks
 		s.failLocked(errFake)
 		s.inflight--
-		s.quietLocked()
+		s.idleLocked()
 		s.mu.Unlock()
 		require.ErrorIs(t, <-ran, errFake)
 		require.Empty(t, c.committed())

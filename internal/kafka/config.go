@@ -1,5 +1,5 @@
-// Package kafka makes Sarama configurations: a base configuration that loses and repeats no records, and the mapping of
-// Kafka's own property names onto it.
+// Package kafka makes Sarama configurations: a base configuration that loses and repeats no records, the mapping of Kafka's
+// own property names onto it (TLS and SASL included), and timeouts for brokers that hang.
 package kafka
 
 import (
