@@ -52,14 +52,28 @@ func (f *Follower) Replay(
 	if begin < 0 || begin >= end {
 		return end, nil
 	}
+	return replay{client: client, topic: topic, partition: partition, key: key, take: take}.read(ctx, begin, end)
+}
+
+// replay is one replay whose partition and bounds are known.
+type replay struct {
+	client    sarama.Client
+	topic     string
+	partition int32
+	key       string
+	take      func(context.Context, Inbound) (more bool)
+}
+
+// read passes the records of the key from begin up to end, and returns the offset after the last record that it read.
+func (r replay) read(ctx context.Context, begin, end int64) (next int64, err error) {
 	// Each replay has a consumer of its own, because a Sarama consumer can read a partition only once at a time.
-	consumer, err := sarama.NewConsumerFromClient(client)
+	consumer, err := sarama.NewConsumerFromClient(r.client)
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay: %w", err)
 	}
-	claim, err := consumer.ConsumePartition(topic, partition, begin)
+	claim, err := consumer.ConsumePartition(r.topic, r.partition, begin)
 	if err != nil {
-		return 0, fmt.Errorf("processors: replay %s/%d: %w", topic, partition, err)
+		return 0, fmt.Errorf("processors: replay %s/%d: %w", r.topic, r.partition, err)
 	}
 	var failed error
 	var errs sync.WaitGroup
@@ -76,12 +90,12 @@ func (f *Follower) Replay(
 		case m, ok := <-claim.Messages():
 			if !ok {
 				errs.Wait()
-				return 0, fmt.Errorf("processors: replay %s/%d: the partition's consumer stopped: %w", topic, partition, failed)
+				return 0, fmt.Errorf("processors: replay %s/%d: the partition's consumer stopped: %w", r.topic, r.partition, failed)
 			}
 			switch {
 			case m.Offset >= end:
 				return end, nil
-			case string(m.Key) == key && !take(ctx, inboundOf(m)):
+			case string(m.Key) == r.key && !r.take(ctx, inboundOf(m)):
 				return m.Offset + 1, nil
 			case ctx.Err() != nil: // take may have returned early
 				return 0, ctx.Err()

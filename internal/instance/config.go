@@ -94,8 +94,8 @@ const (
 	defaultRestartReset   = time.Minute
 )
 
-// withDefaults returns the configuration with its defaults, and an error that joins every reason why it cannot be used.
-func (c Config) withDefaults() (Config, error) {
+// check returns an error that joins every reason why the configuration cannot be used.
+func (c Config) check() error {
 	var errs []error
 	refuse := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
@@ -123,6 +123,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Replication < -1 {
 		refuse("replication of %d", c.Replication)
 	}
+	return errors.Join(errs...)
+}
+
+// withDefaults returns the configuration with its defaults.
+func (c Config) withDefaults() Config {
 	if c.Replication == 0 {
 		c.Replication = -1
 	}
@@ -145,17 +150,22 @@ func (c Config) withDefaults() (Config, error) {
 	if c.CommitInterval > 0 {
 		c.Policy = c.Policy.With(c.CommitInterval)
 	}
-	if c.Restart.Initial <= 0 {
-		c.Restart.Initial = defaultRestartInitial
+	c.Restart = c.Restart.withDefaults()
+	return c
+}
+
+func (r Restart) withDefaults() Restart {
+	if r.Initial <= 0 {
+		r.Initial = defaultRestartInitial
 	}
-	if c.Restart.Max <= 0 {
-		c.Restart.Max = defaultRestartMax
+	if r.Max <= 0 {
+		r.Max = defaultRestartMax
 	}
-	if c.Restart.Limit == 0 {
-		c.Restart.Limit = defaultRestartLimit
+	if r.Limit == 0 {
+		r.Limit = defaultRestartLimit
 	}
-	if c.Restart.Reset <= 0 {
-		c.Restart.Reset = defaultRestartReset
+	if r.Reset <= 0 {
+		r.Reset = defaultRestartReset
 	}
-	return c, errors.Join(errs...)
+	return r
 }

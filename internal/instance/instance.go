@@ -54,10 +54,10 @@ type Instance struct {
 // New returns an instance that is not running. It sends no requests. Its error wraps ErrConfig and joins every reason
 // why the configuration cannot be used.
 func New(cfg Config) (*Instance, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	inst := &Instance{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
 	inst.cfg.Graph, inst.timed = timer.WithEdge(cfg.Graph)
 	session := cfg.Sarama().Consumer.Group.Session.Timeout

@@ -1,6 +1,6 @@
-// Package runtimeapi defines what the runtime and the edge adapters agree on about a callback: what the runtime's context
-// offers beyond Goka's, and the private headers that the claim, the adapter and the producer exchange. Private headers
-// never reach the broker.
+// Package runtimeapi defines what the runtime in internal and the input edges in processors agree on: what the context of a
+// callback offers beyond Goka's, the private headers that a claim, an edge and the producer exchange, and how a row is
+// split into parts. Private headers never reach the broker.
 package runtimeapi
 
 import (
@@ -42,6 +42,10 @@ type Runtime interface {
 	// part, after the row that the callback has written. The runtime keeps value: the caller must not change it.
 	SetPart(n uint32, value []byte)
 }
+
+// Frozen is implemented by the codec of a group table if neither its decoded values nor the code that handles them change
+// the bytes that they were decoded from. The store then does not copy a row for each callback that reads it.
+type Frozen interface{ FrozenRows() }
 
 // Large fields of a row may be stored separately in parts. Each part is a row of its own in the table, in the same
 // partition, under the row's key, a NUL and the part's number. Keys of rows have no NUL.
