@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAPastIsAConversationOfExactlyItsLength(t *testing.T) {
+func TestHistoryHasTheRequestedLength(t *testing.T) {
 	p := newPast(smallPast)
 	for bytes := smallPast; bytes < smallPast+4*pastMessage; bytes += 7 {
 		p.bytes = bytes

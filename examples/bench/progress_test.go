@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestProgressIsOneLineOnATerminalAndEmptyElsewhere(t *testing.T) {
+func TestProgressIsPrintedOnTerminalsOnly(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{to: &out}
 	p.begin("floor, load", phase{turns: 10})

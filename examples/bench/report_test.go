@@ -57,7 +57,7 @@ func golden(t *testing.T, name string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-func TestTheReportKeepsItsShape(t *testing.T) {
+func TestReportHasItsGoldenFormat(t *testing.T) {
 	r := sample()
 	raw, err := r.encode()
 	require.NoError(t, err)
@@ -67,13 +67,13 @@ func TestTheReportKeepsItsShape(t *testing.T) {
 	golden(t, "testdata/report.txt", table.Bytes())
 }
 
-func TestNothingMeasuredPrintsNothing(t *testing.T) {
+func TestEmptyReportPrintsNothing(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, newReport("b", nil).write(&out, ""))
 	require.Empty(t, out.String())
 }
 
-func TestLatencyCountsFromWhenATurnShouldHaveBegun(t *testing.T) {
+func TestLatencyStartsAtTheScheduledTimeOfATurn(t *testing.T) {
 	start := time.UnixMilli(1000)
 	tl := newTally(phase{turns: 3, rate: 100, concurrency: 1}, start)
 	late := start.Add(time.Second)
@@ -89,7 +89,7 @@ func TestLatencyCountsFromWhenATurnShouldHaveBegun(t *testing.T) {
 	require.InDelta(t, 980, tl.quantiles().P50-10, 2)
 }
 
-func TestALoopOfADurationEndsWithIt(t *testing.T) {
+func TestLoopEndsAfterItsDuration(t *testing.T) {
 	start := time.UnixMilli(0)
 	tl := newTally(phase{duration: time.Second, concurrency: 1}, start)
 	require.False(t, tl.over(start.Add(999*time.Millisecond)))

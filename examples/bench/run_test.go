@@ -30,7 +30,7 @@ func reportOf(t *testing.T, file string) report {
 	return r
 }
 
-func TestARunMeasuresBothGuaranteesBesideTheFloor(t *testing.T) {
+func TestRunMeasuresBothGuaranteesAndTheFloor(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())
 	file, profiles := filepath.Join(dir, "out.json"), filepath.Join(dir, "profiles")
@@ -81,7 +81,7 @@ func TestARunMeasuresBothGuaranteesBesideTheFloor(t *testing.T) {
 	require.Empty(t, childrenOf(os.Getpid()))
 }
 
-func TestAnOpenLoopKeepsItsPaceWithSeveralInstances(t *testing.T) {
+func TestOpenLoopKeepsItsRateWithSeveralInstances(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	args := append(append([]string{}, small...), "-rate", "100", "-turns", "50", "-instances", "2", "-storage", "memory",
 		"-alone", "0", "-json", file)
@@ -105,7 +105,7 @@ func TestStoredSessionsAreRecovered(t *testing.T) {
 	require.Contains(t, out.String(), "500 stored sessions (at_least_once): recovered in")
 }
 
-func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
+func TestInterruptedRunStopsAllProcesses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -125,7 +125,7 @@ func TestARunThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 }
 
 // The program is measured by its process id: here a floor that the test started.
-func TestARunningProcessIsMeasuredAndNotStopped(t *testing.T) {
+func TestExternalProcessIsMeasuredAndNotStopped(t *testing.T) {
 	b, err := startBrokers(t.Context(), settings{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.end()) }()
@@ -147,20 +147,20 @@ func TestARunningProcessIsMeasuredAndNotStopped(t *testing.T) {
 	require.NoError(t, p.running())
 }
 
-func TestAProcessorThatDiesIsNamed(t *testing.T) {
+func TestErrorNamesAProcessorThatExits(t *testing.T) {
 	args := append(append([]string{}, small...), "-command", "sleep 0", "-timeout", "10s")
 	err := run(t.Context(), args, io.Discard, io.Discard)
 	require.ErrorContains(t, err, "command 1 has ended")
 }
 
-func TestAProcessorThatDoesNothingBreaksAPromise(t *testing.T) {
+func TestIdleProcessorIsAViolation(t *testing.T) {
 	args := append(append([]string{}, small...), "-command", "sleep 60", "-timeout", "5s")
 	err := run(t.Context(), args, io.Discard, io.Discard)
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorContains(t, err, "6 turns are open")
 }
 
-func TestAChildEndsWithItsParent(t *testing.T) {
+func TestChildExitsWithItsParent(t *testing.T) {
 	p, err := startChild(t.Context(), "broker", childSpec{Kind: kindBroker}, readyWait)
 	require.NoError(t, err)
 	require.NoError(t, p.orders.Close())
@@ -173,7 +173,7 @@ func TestAChildEndsWithItsParent(t *testing.T) {
 	require.ErrorIs(t, p.running(), errEnded)
 }
 
-func TestAChildThatDoesNotEndIsKilled(t *testing.T) {
+func TestChildThatDoesNotExitIsKilled(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}

@@ -92,7 +92,7 @@ func (p *sound) turn(calls int) {
 	require.True(p.t, p.b.output(p.s, p.output()))
 }
 
-func TestCorrectTurnsBreakNoPromise(t *testing.T) {
+func TestCorrectTurnsHaveNoViolations(t *testing.T) {
 	for _, history := range []int{0, smallPast, 10 << 10} {
 		p := newSound(t, history, 3)
 		p.ask(0, true)
@@ -111,7 +111,7 @@ func TestCorrectTurnsBreakNoPromise(t *testing.T) {
 }
 
 // The conversation grows with every step, and by what the tools say; the next turn begins where this one did.
-func TestTurnsOfSeveralStepsBreakNoPromise(t *testing.T) {
+func TestTurnsOfSeveralStepsHaveNoViolations(t *testing.T) {
 	p := newSound(t, 10<<10, 3)
 	p.b.steps, p.b.said = 4, strings.Repeat("N4 ", 1000)
 	p.ask(0, true)
@@ -146,7 +146,7 @@ func atOutput(t *testing.T) *sound {
 	return p
 }
 
-func TestBrokenPromisesAreReported(t *testing.T) {
+func TestViolationsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		broken func(t *testing.T) *sound
 		want   string
@@ -257,7 +257,7 @@ func TestRepeatsCanBeAllowed(t *testing.T) {
 	require.Equal(t, 1, p.b.faults.repeatCount())
 }
 
-func TestIDsAreJudgedWhereThereAreSome(t *testing.T) {
+func TestIDsAreCheckedIfPresent(t *testing.T) {
 	broken := func(ids ...string) error {
 		b := newBook("s", 1, 0, newPast(0))
 		s := b.all[0]

@@ -39,7 +39,7 @@ func TestContradictoryFlagsAreRejected(t *testing.T) {
 	require.ErrorIs(t, err, flag.ErrHelp)
 }
 
-func TestSweepChangesOneThingAtATime(t *testing.T) {
+func TestSweepVariesOneSettingAtATime(t *testing.T) {
 	s, err := parse([]string{"-sweep", "all"}, io.Discard)
 	require.NoError(t, err)
 	table := s.table()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
 
-func TestServiceRunsTurnsBesideItsRequests(t *testing.T) {
+func TestServiceRunsTurnsWhileItServesRequests(t *testing.T) {
 	broker, err := embedded.Start()
 	require.NoError(t, err)
 	defer broker.Close()
@@ -45,7 +45,7 @@ func TestServiceRunsTurnsBesideItsRequests(t *testing.T) {
 	require.Zero(t, status(url+"/hello"), "the server must be closed")
 }
 
-func TestServiceEndsWithItsProcessor(t *testing.T) {
+func TestServiceFailsIfItsProcessorCannotStart(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()

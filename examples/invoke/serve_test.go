@@ -134,7 +134,7 @@ func TestServicePlaysTheTurnsOfAFile(t *testing.T) {
 	require.Contains(t, lines, "no turn has this id")
 }
 
-func TestCommandLine(t *testing.T) {
+func TestCommandLineIsValidated(t *testing.T) {
 	var out, errs bytes.Buffer
 	run := func(args ...string) int { return command(t.Context(), args, strings.NewReader(""), &out, &errs) }
 	require.Zero(t, run("-h"))

@@ -128,7 +128,7 @@ func TestInvalidCommandLineIsRejected(t *testing.T) {
 }
 
 // The example runs with the worker of the real model, against an API on loopback.
-func TestRealModelReplacesTheScript(t *testing.T) {
+func TestAPIKeyReplacesTheScriptedModel(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
 		if err != nil {

@@ -115,7 +115,7 @@ func TestPricesDefaultToTheDefaultModels(t *testing.T) {
 	}
 }
 
-func TestQuestionIsPostedWithoutCurl(t *testing.T) {
+func TestQuestionIsPostedWithOrWithoutCurl(t *testing.T) {
 	for _, path := range []string{os.Getenv("PATH"), ""} {
 		t.Setenv("PATH", path)
 		d := newDoor(t, http.StatusOK, http.StatusBadRequest)

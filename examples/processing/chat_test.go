@@ -23,7 +23,7 @@ import (
 // callback is a call of the harbor service.
 type callback struct{ path, authorization, key, body string }
 
-func TestChatAPIIsReplacedToo(t *testing.T) {
+func TestChatAPIIsReplaced(t *testing.T) {
 	for _, guarantee := range []string{"at_least_once", "exactly_once"} {
 		t.Run(guarantee, func(t *testing.T) { replaceChatAPI(t, guarantee) })
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStagesStopOneAfterAnother(t *testing.T) {
+func TestStagesStopInOrder(t *testing.T) {
 	var stopped []string // written by one goroutine at a time, which the race detector checks
 	member := func(name string) func(context.Context) error {
 		return func(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestExpressionHasItsValue(t *testing.T) {
+func TestExpressionIsEvaluated(t *testing.T) {
 	for expression, want := range map[string]string{
 		"1":                   "1",
 		"(17.5 + 4) * 2":      "43",

@@ -22,7 +22,7 @@ func toolUseRecord(name, input string) *kgo.Record {
 	})}
 }
 
-func TestToolAnswersItsCall(t *testing.T) {
+func TestToolReturnsTheResultOfItsCall(t *testing.T) {
 	for input, want := range map[string]string{
 		`calculator {"expression":"6 * 7"}`: `success {"value":42}`,
 		`calculator {"expression":"1 / 0"}`: `error {"error":"division by zero","reason":"tool_failed"}`,
@@ -45,7 +45,7 @@ func TestToolAnswersItsCall(t *testing.T) {
 	}
 }
 
-func TestToolLeavesTheDispatcherItsCalls(t *testing.T) {
+func TestToolIgnoresCallsOfTheDispatcher(t *testing.T) {
 	answers, err := tools("a", noon).answer(toolUseRecord(delegateTask, `{"task":"x"}`))
 	require.NoError(t, err)
 	require.Empty(t, answers)
@@ -55,7 +55,7 @@ func TestToolLeavesTheDispatcherItsCalls(t *testing.T) {
 	require.Empty(t, answers)
 }
 
-func TestRecordsThatNoRoleCanAnswerAreRejected(t *testing.T) {
+func TestRecordsThatNoRoleCanAnswerReturnAnError(t *testing.T) {
 	_, err := tools("a", noon).answer(toolUseRecord("telepathy", `{}`))
 	require.ErrorContains(t, err, "telepathy")
 	_, err = tools("a", noon).answer(&kgo.Record{Value: []byte("{")})
@@ -68,7 +68,7 @@ func TestRecordsThatNoRoleCanAnswerAreRejected(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestDelegatedTaskComesBackAsToolResult(t *testing.T) {
+func TestAnswerToADelegatedTaskIsAToolResult(t *testing.T) {
 	task, err := dispatch("a", "b", noon).answer(toolUseRecord(delegateTask, `{"task":"Dig."}`))
 	require.NoError(t, err)
 	require.Len(t, task, 2)
@@ -106,7 +106,7 @@ func TestOutputWithoutRouteGivesNoToolResult(t *testing.T) {
 	}
 }
 
-func TestModelCarriesTheConversationThrough(t *testing.T) {
+func TestModelPassesTheConversationOn(t *testing.T) {
 	in := `{"session_id":"s","user_id":"u","cost":1.5,"history":[{"role":"user","content":"old","x":1.10}],` +
 		`"latest_input":{"role":"user","content":"1 + 1","timestamp":"t"},"memoir_context":null,"timestamp":"t"}`
 	answers, err := think("a", orchestrate, noon).answer(&kgo.Record{Key: []byte("s"), Value: []byte(in)})
@@ -166,7 +166,7 @@ func TestRoleDeadLettersAndContinues(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestEveryRecordHasItsLine(t *testing.T) {
+func TestEveryRecordIsPrintedOnOneLine(t *testing.T) {
 	for suffix, want := range map[string][2]string{
 		messageInput:    {`{"role":"user","content":"Hi\nthere"}`, "user: Hi there"},
 		enrichedInput:   {`{"history":[{},{}],"latest_input":{"role":"tool"}}`, "tool input, 2 messages of history"},

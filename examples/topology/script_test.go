@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestQuestionNeedsItsTools(t *testing.T) {
+func TestModelCallsTheToolsOfTheQuestion(t *testing.T) {
 	for question, want := range map[string][]string{
 		firstQuestion: {
 			`calculator {"expression":"(17.5 + 4) * 2"}`, `clock {}`,
@@ -27,7 +27,7 @@ func TestQuestionNeedsItsTools(t *testing.T) {
 	}
 }
 
-func TestModelReadsTheHistory(t *testing.T) {
+func TestModelUsesTheHistory(t *testing.T) {
 	user := func(s string) message { return message{Role: "user", Content: text(s)} }
 	before := []message{
 		user("2 + 3"),
@@ -42,14 +42,14 @@ func TestModelReadsTheHistory(t *testing.T) {
 	require.Contains(t, orchestrate(conversation{append(answered, user("Hello"))}).text, "You have asked 2 so far.")
 }
 
-func TestFailedToolIsSaid(t *testing.T) {
+func TestAnswerMentionsAFailedTool(t *testing.T) {
 	tool := message{Role: "tool", Content: encode([]outcome{
 		{Name: calculator, Result: encode(failure{Error: "division by zero"}), Status: statusError},
 	})}
 	require.Equal(t, "Calculator failed (division by zero).", orchestrate(conversation{[]message{tool}}).text)
 }
 
-func TestWorkerKnowsAreasOnly(t *testing.T) {
+func TestWorkerAnswersOnlyAboutAreas(t *testing.T) {
 	said := work(conversation{[]message{{Role: "user", Content: text("Work out the area of 12 by 7.")}}})
 	require.Equal(t, `{"expression":"12 * 7"}`, string(said.calls[0].input))
 	said = work(conversation{[]message{{Role: "user", Content: text("Sing.")}}})
@@ -57,6 +57,6 @@ func TestWorkerKnowsAreasOnly(t *testing.T) {
 	require.NotEmpty(t, said.text)
 }
 
-func TestLineStaysALine(t *testing.T) {
+func TestPrintedTextIsOneLine(t *testing.T) {
 	require.Equal(t, "a b[0m", oneLine("a\nb\x1b[0m"))
 }

@@ -89,7 +89,7 @@ func TestRecordHasTheFieldsThatMessagesLack(t *testing.T) {
 		string(b.AppendRecord(nil)))
 }
 
-func TestEnvelopeLeavesNullsOut(t *testing.T) {
+func TestEnvelopeOmitsNulls(t *testing.T) {
 	b, err := foldOf(t, `{"type":"message","text":"hi"}`).Batch(End{})
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[{"role":"assistant","content":"hi"}]}`, string(b.AppendEnvelope(nil)))

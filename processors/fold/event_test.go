@@ -68,7 +68,7 @@ func TestInvalidEventFailsWithItsError(t *testing.T) {
 	}
 }
 
-func TestDoneCarriesNothingButItsReason(t *testing.T) {
+func TestDoneEventHasOnlyAStopReason(t *testing.T) {
 	require.Equal(t, `{"type":"done","data":{"stopReason":"end_turn"}}`,
 		string(Done(topics.Raw(`"end_turn"`)).Wrapped()))
 	require.Equal(t, `{"type":"done","data":{"stopReason":null}}`, string(Done(nil).Wrapped()))
@@ -92,7 +92,7 @@ func TestFieldReadsTheData(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSurrogateJoinerHoldsBackHalves(t *testing.T) {
+func TestSurrogateJoinerJoinsSplitPairs(t *testing.T) {
 	var m SurrogateJoiner
 	sent := func(raw string) (texts []string) {
 		e, err := DecodeEvent(topics.Raw(raw))

@@ -87,7 +87,7 @@ func folded1(t require.TestingT, events []Event) *Folder {
 	return f
 }
 
-func TestSplitsAndSnapshotsChangeNothing(t *testing.T) {
+func TestSplitsAndSnapshotsGiveTheSameBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		want := whole(t, folded1(t, events), End{})
@@ -122,7 +122,7 @@ func TestIncrementalFoldEqualsFold(t *testing.T) {
 	})
 }
 
-func TestLogsFoldAsTheirEvents(t *testing.T) {
+func TestLogFoldsLikeItsEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		want := whole(t, folded1(t, events), End{})
@@ -153,7 +153,7 @@ func TestLogsFoldAsTheirEvents(t *testing.T) {
 	})
 }
 
-func TestStrictLogFailsAsItsEventsDo(t *testing.T) {
+func TestStrictLogFailsLikeItsEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		f := NewFolder(Strict())
@@ -186,7 +186,7 @@ func TestTrimReturnsASuffix(t *testing.T) {
 	})
 }
 
-func TestWrappedFormFoldsAlike(t *testing.T) {
+func TestWrappedAndFlatEventsGiveTheSameBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		again := NewFolder()
@@ -201,9 +201,9 @@ func TestWrappedFormFoldsAlike(t *testing.T) {
 	})
 }
 
-// TestOrderedDeliveryFoldsAlike folds a shuffled stream with repeats through a reader that drops duplicates and waits for
+// TestRestoredOrderGivesTheSameBatch folds a shuffled stream with repeats through a reader that drops duplicates and waits for
 // missing events: the batch equals that of the ordered stream, or a gap stays open.
-func TestOrderedDeliveryFoldsAlike(t *testing.T) {
+func TestRestoredOrderGivesTheSameBatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		var order []int
@@ -251,7 +251,7 @@ func TestDeltaFastPathAgreesWithTheDecoder(t *testing.T) {
 	})
 }
 
-func TestJoinedStreamFoldsAlikeWithoutLoneSurrogates(t *testing.T) {
+func TestJoinedStreamGivesTheSameBatchWithoutLoneSurrogates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		var m SurrogateJoiner

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	file := flag.String("baseline", "", "file of lines \"package benchmark allocations\"")
-	write := flag.Bool("write", false, "update the file: the same benchmarks, with the numbers that were read")
+	write := flag.Bool("write", false, "update the numbers of the benchmarks in the file")
 	flag.Parse()
 	if err := run(*file, *write, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "allocs:", err)
@@ -24,11 +24,11 @@ func main() {
 	}
 }
 
-// tolerated is the fraction by which a number may grow, and the count that is allowed in any case: a few allocations
-// are those of the benchmark itself, divided by the number of rounds.
+// A number may grow by the fraction growthLimit plus extraAllocs. The latter allows for the allocations of the benchmark
+// itself, which are divided by the number of iterations.
 const (
-	tolerated = 0.10
-	spare     = 0.5
+	growthLimit = 0.10
+	extraAllocs = 0.5
 )
 
 var errWorse = errors.New("more allocations than the baseline")
@@ -60,12 +60,12 @@ func run(file string, write bool, in io.Reader, out io.Writer) error {
 func compare(baseline, got map[string]float64) error {
 	var worse []string
 	for _, name := range slices.Sorted(maps.Keys(baseline)) {
-		was := baseline[name]
-		switch is, ok := got[name]; {
+		want := baseline[name]
+		switch n, ok := got[name]; {
 		case !ok:
 			worse = append(worse, name+" was not run")
-		case is > was*(1+tolerated)+spare:
-			worse = append(worse, fmt.Sprintf("%s: %s, baseline %s", name, number(is), number(was)))
+		case n > want*(1+growthLimit)+extraAllocs:
+			worse = append(worse, fmt.Sprintf("%s: %s, baseline %s", name, number(n), number(want)))
 		}
 	}
 	if len(worse) > 0 {
@@ -75,7 +75,7 @@ func compare(baseline, got map[string]float64) error {
 }
 
 var (
-	// The number behind the last dash is GOMAXPROCS.
+	// The number after the last hyphen is GOMAXPROCS.
 	result = regexp.MustCompile(`^(Benchmark\S+?)(-\d+)?\s+\d+\s.*\s([0-9.]+) allocs/op`)
 	failed = regexp.MustCompile(`^(FAIL|--- FAIL|panic:)`)
 )
@@ -130,7 +130,7 @@ func parseBaseline(text string) (map[string]float64, error) {
 
 func format(baseline map[string]float64) string {
 	var b strings.Builder
-	b.WriteString("# Allocations of an operation; make bench-guard fails where one is a tenth above this.\n")
+	b.WriteString("# Allocations per operation. make bench-guard fails if a benchmark exceeds its number by more than 10 %.\n")
 	for _, name := range slices.Sorted(maps.Keys(baseline)) {
 		fmt.Fprintf(&b, "%s %s\n", name, number(baseline[name]))
 	}

@@ -32,7 +32,7 @@ func guard(t *testing.T, baseline string, write bool) (string, error) {
 	return string(after), err
 }
 
-func TestATenthMoreIsTolerated(t *testing.T) {
+func TestTenPercentMoreAllocationsPass(t *testing.T) {
 	_, err := guard(t, "example.com/a BenchmarkOne/size=0 18.5\nexample.com/b BenchmarkOne 200\n", false)
 	require.NoError(t, err)
 	_, err = guard(t, "example.com/a BenchmarkOne/size=0 17\nexample.com/b BenchmarkOne 91\n", false)
@@ -41,26 +41,26 @@ func TestATenthMoreIsTolerated(t *testing.T) {
 	require.NotContains(t, err.Error(), "example.com/b")
 }
 
-func TestABenchmarkThatIsMissingFails(t *testing.T) {
+func TestMissingBenchmarkFails(t *testing.T) {
 	_, err := guard(t, "example.com/a BenchmarkGone 1\n", false)
 	require.ErrorContains(t, err, "BenchmarkGone was not run")
 }
 
-func TestTheBaselineIsUpdated(t *testing.T) {
+func TestBaselineIsUpdated(t *testing.T) {
 	after, err := guard(t, "example.com/a BenchmarkTwo 9\nexample.com/a BenchmarkGone 1\n", true)
 	require.NoError(t, err)
 	require.Contains(t, after, "example.com/a BenchmarkTwo 4\n")
 	require.Contains(t, after, "example.com/a BenchmarkGone 1\n")
 }
 
-func TestAnEmptyOrInvalidBaselineIsRejected(t *testing.T) {
+func TestEmptyOrInvalidBaselineIsRejected(t *testing.T) {
 	for _, bad := range []string{"", "# nothing\n", "a b\n", "a b c\n"} {
 		_, err := parseBaseline(bad)
 		require.Error(t, err, bad)
 	}
 }
 
-func TestAFailedRunIsNoResult(t *testing.T) {
+func TestFailedBenchmarkRunFails(t *testing.T) {
 	_, err := read(strings.NewReader("--- FAIL: BenchmarkOne\n"))
 	require.Error(t, err)
 }

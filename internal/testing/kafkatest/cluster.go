@@ -15,8 +15,8 @@ type Options struct {
 	// Nodes is 1 or 3; 0 means 1. With three, every topic has three replicas unless it is created with fewer, and a
 	// record that was acknowledged with acks=all is on two.
 	Nodes int
-	// Dir is the directory of the cluster's data, which a later Start with the same number of nodes continues with. It is
-	// created if missing. One cluster at a time can use it: see ErrInUse. If empty, Close deletes the data.
+	// Dir is the directory of the cluster's data. A later Start with the same number of nodes uses the data again. It is
+	// created if missing. Only one cluster can use it at a time: see ErrInUse. If it is empty, Close deletes the data.
 	Dir string
 	// Port is the port of the first node; the others have the ports after it. 0 chooses free ports.
 	Port int
@@ -67,16 +67,16 @@ func start(ctx context.Context, o Options, detached bool) (*Cluster, error) {
 		}
 		return err
 	})
-	if err = c.open(ctx, o, dir, count, func(n *node) { n.java, n.jars, n.detached = java, jars, detached }); err != nil {
+	if err = c.startNodes(ctx, o, dir, count, func(n *node) { n.java, n.jars, n.detached = java, jars, detached }); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-// open builds the nodes, starts them and waits for them.
-func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, equip func(*node)) error {
-	if had := len(nodeDirs(dir)); had != 0 && had != count {
-		return fmt.Errorf("kafkatest: %s is a cluster of %d nodes, not %d", dir, had, count)
+// startNodes creates the nodes, starts them and waits until they are ready.
+func (c *Cluster) startNodes(ctx context.Context, o Options, dir string, count int, equip func(*node)) error {
+	if existing := len(nodeDirs(dir)); existing != 0 && existing != count {
+		return fmt.Errorf("kafkatest: %s is a cluster of %d nodes, not %d", dir, existing, count)
 	}
 	// All directories are created before the first node starts: a later start counts the nodes by them.
 	for id := 1; id <= count; id++ {
@@ -88,7 +88,7 @@ func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, eq
 		n := &node{id: id, dir: nodeDir(dir, id)}
 		equip(n)
 		var err error
-		if n.hold, err = takeHold(n.dir); err != nil {
+		if n.lock, err = lockDir(n.dir); err != nil {
 			return err
 		}
 		c.nodes = append(c.nodes, n)
@@ -103,7 +103,7 @@ func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, eq
 	if err != nil {
 		return err
 	}
-	err = c.together(ctx, func(ctx context.Context, n *node) error {
+	err = c.concurrently(ctx, func(ctx context.Context, n *node) error {
 		return n.prepare(ctx, id, properties(n, c.nodes, o.Properties))
 	})
 	if err != nil {
@@ -112,14 +112,14 @@ func (c *Cluster) open(ctx context.Context, o Options, dir string, count int, eq
 	if err = c.each((*node).start); err != nil {
 		return err
 	}
-	return c.together(ctx, func(ctx context.Context, n *node) error { return n.answer(ctx, c.nodes) })
+	return c.concurrently(ctx, func(ctx context.Context, n *node) error { return n.waitUntilReady(ctx, c.nodes) })
 }
 
 func (o Options) port(id int) (*port, error) {
 	if o.Port == 0 {
 		return reservePort()
 	}
-	return reserveThis(o.Port + id - 1)
+	return reserveNumber(o.Port + id - 1)
 }
 
 // Bootstrap returns the addresses, host:port, of all nodes, running or not.
@@ -150,7 +150,7 @@ func (c *Cluster) Restart(ctx context.Context, id int) error {
 		if err := n.start(); err != nil {
 			return err
 		}
-		return n.answer(ctx, []*node{n})
+		return n.waitUntilReady(ctx, []*node{n})
 	})
 }
 
@@ -189,8 +189,8 @@ func (c *Cluster) each(f func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// together calls f for all nodes concurrently and returns the first error, which cancels the context of the others.
-func (c *Cluster) together(ctx context.Context, f func(context.Context, *node) error) error {
+// concurrently calls f for all nodes concurrently and returns the first error, which cancels the context of the others.
+func (c *Cluster) concurrently(ctx context.Context, f func(context.Context, *node) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range c.nodes {
 		group.Go(func() error { return f(ctx, n) })

@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 )
 
-func TestKilledBrokerComesBackWithItsRecords(t *testing.T) {
+func TestRestartedBrokerHasItsRecords(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	begin := time.Now()
 	c := kafkatest.New(t, kafkatest.Options{})
@@ -66,7 +66,7 @@ func TestPausedBrokerAnswersAfterItResumes(t *testing.T) {
 	require.NoError(t, c.Stop(ctx, 1), "a paused node stops too")
 }
 
-func TestDirectoryBringsTheClusterBack(t *testing.T) {
+func TestClusterIsRestartedFromItsDirectory(t *testing.T) {
 	ctx := within(t, 4*time.Minute)
 	o := kafkatest.Options{
 		Dir:        filepath.Join(t.TempDir(), "cluster"),
@@ -97,7 +97,7 @@ func TestDirectoryBringsTheClusterBack(t *testing.T) {
 	require.Equal(t, []string{"a"}, read(ctx, t, second.Bootstrap(), "moved", 1))
 }
 
-func TestWrongPropertyIsQuotedFromTheLog(t *testing.T) {
+func TestErrorQuotesTheLogAboutAnInvalidProperty(t *testing.T) {
 	_, err := kafkatest.Start(within(t, 3*time.Minute), kafkatest.Options{
 		Properties: map[string]string{"num.network.threads": "several"},
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// killLimit is how long the system may take to end a killed process.
+// killLimit is how long killOwner waits for a killed process to exit.
 const killLimit = 10 * time.Second
 
 // Detach starts a cluster that outlives this process, or uses the running one that an earlier Detach of this user
@@ -25,7 +25,7 @@ func Detach(ctx context.Context, o Options) ([]string, error) {
 	}
 	defer d.close()
 	if inUse(d.dir) {
-		return d.match(o)
+		return d.addresses(o)
 	}
 	if err = os.RemoveAll(d.dir); err != nil {
 		return nil, fmt.Errorf("kafkatest: %w", err)
@@ -46,7 +46,7 @@ func EndDetached(ctx context.Context) error {
 	}
 	defer d.close()
 	for _, dir := range nodeDirs(d.dir) {
-		if err = endHolder(ctx, dir); err != nil {
+		if err = killOwner(ctx, dir); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func EndDetached(ctx context.Context) error {
 	return nil
 }
 
-// detached is the directory of the detached cluster, locked against concurrent starts and ends.
+// detached is the directory of the detached cluster, locked against concurrent calls of Detach and EndDetached.
 type detached struct {
 	dir  string
 	lock *flock.Flock
@@ -70,15 +70,15 @@ func openDetached(ctx context.Context) (*detached, error) {
 	d := &detached{dir: filepath.Join(root, "detached")}
 	d.lock = flock.New(d.dir + ".lock")
 	if _, err = d.lock.TryLockContext(ctx, lockPoll); err != nil {
-		return nil, fmt.Errorf("kafkatest: another start or stop is under way: %w", err)
+		return nil, fmt.Errorf("kafkatest: another start or stop is in progress: %w", err)
 	}
 	return d, nil
 }
 
 func (d *detached) close() error { return d.lock.Close() }
 
-// match returns the addresses of the running cluster if it fits o.
-func (d *detached) match(o Options) ([]string, error) {
+// addresses returns the addresses of the running cluster. It returns an error if the cluster does not match o.
+func (d *detached) addresses(o Options) ([]string, error) {
 	dirs := nodeDirs(d.dir)
 	if o.Nodes != 0 && o.Nodes != len(dirs) {
 		return nil, fmt.Errorf("kafkatest: a cluster of %d nodes is running: stop it first", len(dirs))
@@ -89,7 +89,7 @@ func (d *detached) match(o Options) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !held(dir) {
+		if !isLocked(dir) {
 			return nil, fmt.Errorf("kafkatest: node %d of the running cluster: %w: stop it first", i+1, ErrDown)
 		}
 		if o.Port != 0 && o.Port+i != node.port {
@@ -100,32 +100,32 @@ func (d *detached) match(o Options) ([]string, error) {
 	return addrs, nil
 }
 
-// endHolder kills the process that holds a node's directory and waits until it has ended.
-func endHolder(ctx context.Context, dir string) error {
-	if !held(dir) {
+// killOwner kills the process that has locked a node's directory and waits until it has exited.
+func killOwner(ctx context.Context, dir string) error {
+	if !isLocked(dir) {
 		return nil
 	}
 	o, err := readOwner(dir)
 	if err != nil {
 		return err
 	}
-	holder, err := os.FindProcess(o.pid)
+	process, err := os.FindProcess(o.pid)
 	if err != nil {
 		return fmt.Errorf("kafkatest: %w", err)
 	}
-	// The process was found first, and the directory is still held: it is the node, not a process that reuses the id of a
-	// dead one.
-	if !held(dir) {
+	// The directory is still locked after the process was found, so the process is the node and not another one that
+	// reuses its ID.
+	if !isLocked(dir) {
 		return nil
 	}
-	if err = holder.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err = process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kafkatest: end process %d: %w", o.pid, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, killLimit)
 	defer cancel()
 	poll := time.NewTicker(answerPoll)
 	defer poll.Stop()
-	for held(dir) {
+	for isLocked(dir) {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("kafkatest: process %d does not end: %w", o.pid, ctx.Err())

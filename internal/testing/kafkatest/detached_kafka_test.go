@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDetachedBrokerOutlivesItsStarterUntilItIsStopped(t *testing.T) {
+func TestDetachedBrokerRunsUntilItIsStopped(t *testing.T) {
 	jars, err := Fetch(t.Context())
 	require.NoError(t, err)
 	command := filepath.Join(t.TempDir(), "kafka")

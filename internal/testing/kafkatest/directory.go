@@ -9,10 +9,10 @@ import (
 
 const dirPrefix = "turntable-kafka-"
 
-// sweepAge protects a directory whose cluster has not locked it yet from a sweep.
+// sweepAge is the minimum age of a directory that sweep removes. A new one may not be locked by its cluster yet.
 const sweepAge = time.Minute
 
-// newDir makes a cluster's directory among the system's temporary ones, and removes those that dead test binaries left.
+// newDir creates a temporary directory for a cluster, and removes those that killed test binaries have left.
 func newDir() (string, error) {
 	sweep(os.TempDir(), time.Now())
 	dir, err := os.MkdirTemp("", dirPrefix)
@@ -22,7 +22,7 @@ func newDir() (string, error) {
 	return dir, nil
 }
 
-// sweep is best effort: it skips directories that it cannot remove, such as those of another user.
+// sweep removes unused directories. It ignores errors, such as those about directories of other users.
 func sweep(root string, now time.Time) {
 	dirs, err := filepath.Glob(filepath.Join(root, dirPrefix+"*"))
 	if err != nil {
@@ -38,14 +38,14 @@ func sweep(root string, now time.Time) {
 
 func inUse(dir string) bool {
 	for _, node := range nodeDirs(dir) {
-		if held(node) {
+		if isLocked(node) {
 			return true
 		}
 	}
 	return false
 }
 
-// nodeDirs are the directories of the nodes that a cluster in dir has, or had, in order.
+// nodeDirs returns the existing directories of the nodes of a cluster in dir, in order.
 func nodeDirs(dir string) []string {
 	var dirs []string
 	for id := 1; ; id++ {

@@ -13,8 +13,8 @@ func TestSweepRemovesOnlyUnusedDirectories(t *testing.T) {
 	root := t.TempDir()
 	abandoned, busy := nodeIn(t, root, dirPrefix+"abandoned"), nodeIn(t, root, dirPrefix+"busy")
 	foreign := nodeIn(t, root, "else")
-	require.NoError(t, os.WriteFile(holdPath(abandoned), nil, 0o644))
-	h, err := takeHold(busy)
+	require.NoError(t, os.WriteFile(lockPath(abandoned), nil, 0o644))
+	h, err := lockDir(busy)
 	require.NoError(t, err)
 
 	sweep(root, time.Now())
@@ -31,16 +31,16 @@ func TestSweepRemovesOnlyUnusedDirectories(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(busy))
 }
 
-func TestDirectoryIsHeldOnceAndNamesItsHolder(t *testing.T) {
+func TestDirectoryIsLockedAndTheErrorNamesItsOwner(t *testing.T) {
 	dir := t.TempDir()
-	h, err := takeHold(dir)
+	h, err := lockDir(dir)
 	require.NoError(t, err)
-	_, err = takeHold(dir)
+	_, err = lockDir(dir)
 	require.ErrorIs(t, err, ErrInUse)
 	require.ErrorContains(t, err, dir)
 
 	require.NoError(t, h.write(owner{pid: 4321, port: 9092}))
-	_, err = takeHold(dir)
+	_, err = lockDir(dir)
 	require.ErrorIs(t, err, ErrInUse)
 	require.ErrorContains(t, err, "process 4321")
 
@@ -51,10 +51,10 @@ func TestDirectoryIsHeldOnceAndNamesItsHolder(t *testing.T) {
 	require.Equal(t, owner{pid: 1, port: 2}, o)
 
 	require.NoError(t, h.release())
-	require.False(t, held(dir))
+	require.False(t, isLocked(dir))
 }
 
-func TestClusterIDStaysWithItsDirectory(t *testing.T) {
+func TestClusterIDIsStoredInTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	first, err := clusterID(dir)
 	require.NoError(t, err)

@@ -2,8 +2,8 @@
 // loopback interface, from the released jars. It needs Java 17 or newer and, the first time, Maven and its registry.
 //
 // [Start] starts a cluster whose nodes a test can kill, stop, pause and restart, and whose leaders it can move; [New]
-// ties one to a test. [Shared] is for tests that only want a broker: one node for the whole test binary, or the cluster
-// that KAFKA_BOOTSTRAP_SERVERS names. Without a broker, tests fail with the reason; they are never skipped.
+// closes it with the test. [Shared] is for tests that only need a broker: it returns one node for all tests of the binary,
+// or the cluster in KAFKA_BOOTSTRAP_SERVERS. Without a broker, tests fail with the reason; they are never skipped.
 //
 // pom.xml pins the version of Kafka. Maven copies the jars once into the user's cache directory; later starts need neither
 // Maven nor a network.
@@ -15,15 +15,15 @@
 //
 //	go test -race -tags kafka ./processors/turn/integration
 //
-// # When a broker ends
+// # When a broker stops
 //
-// A cluster ends with [Cluster.Close], [New]'s with its test, and the shared one with [Main]. If the test binary
-// is killed, Linux kills its brokers; on other systems they keep running. A later start removes directories that are no
-// longer used. Only what [Detach] started (make kafka) outlives its starter, until [EndDetached].
+// [Cluster.Close] stops a cluster. The clusters of [New] are closed with their test, and [Main] closes the shared one. If
+// the test binary is killed, Linux kills its brokers; on other systems they keep running. A later start removes directories
+// that are no longer used. Only a cluster of [Detach] (make kafka) outlives its starter, until [EndDetached].
 //
 // # How it differs from a production Kafka
 //
-// Topics are not created by use. A new group does not wait for more members, and the session timeout of a group may
-// be one second. A dead broker of three is noticed within three seconds, and leaders move only when they must. The
-// internal topics have five partitions. The heap is 512 MB.
+// Topics are not created automatically. A new group does not wait for more members, and a group's session timeout can be
+// as short as one second. The failure of one of three brokers is detected within three seconds, and leaders are not
+// rebalanced automatically. The internal topics have five partitions. The heap is 512 MB.
 package kafkatest

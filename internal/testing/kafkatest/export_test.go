@@ -1,4 +1,4 @@
 package kafkatest
 
 // Reach is how Shared comes to the cluster of KAFKA_BOOTSTRAP_SERVERS.
-var Reach = reach
+var Reach = waitForExternal

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// clusterID returns the id of the cluster in dir, which its first start generates. Nodes of different clusters reject
-// each other, so that a port which another cluster used before does no harm.
+// clusterID returns the ID of the cluster in dir, which its first start generates. Nodes of different clusters reject each
+// other, so a cluster can use a port that another one used before.
 func clusterID(dir string) (string, error) {
 	path := filepath.Join(dir, "cluster.id")
 	if id, err := os.ReadFile(path); err == nil {
@@ -18,7 +18,7 @@ func clusterID(dir string) (string, error) {
 	var uuid [16]byte
 	// Read never fails.
 	_, _ = rand.Read(uuid[:])
-	// A leading hyphen would be an option to the formatter.
+	// The format command would parse a leading hyphen as an option.
 	uuid[0] &= 0x7f
 	id := base64.RawURLEncoding.EncodeToString(uuid[:])
 	if err := os.WriteFile(path, []byte(id), 0o644); err != nil {

@@ -25,7 +25,7 @@ func Fetch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jars := filepath.Join(root, edition())
+	jars := filepath.Join(root, jarsKey())
 	if complete(jars) {
 		return jars, nil
 	}
@@ -43,7 +43,7 @@ func Fetch(ctx context.Context) (string, error) {
 	return jars, nil
 }
 
-// cacheDir is the directory of files that outlive a test binary: jars, locks of ports, the detached cluster.
+// cacheDir returns the directory of files that outlive a test binary: jars, port locks and the detached cluster.
 func cacheDir() (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
@@ -61,22 +61,22 @@ func complete(jars string) bool {
 	return err == nil
 }
 
-// fetchTo lets Maven copy the jars beside their place and moves them there as the last step.
+// fetchTo lets Maven copy the jars to a temporary directory and then renames it to jars.
 func fetchTo(ctx context.Context, root, jars string) error {
 	maven, err := exec.LookPath("mvn")
 	if err != nil {
-		return fmt.Errorf("the first time they are fetched by Maven: %w", err)
+		return fmt.Errorf("Maven is needed to fetch them the first time: %w", err)
 	}
-	draft, err := os.MkdirTemp(root, "fetch-")
+	temporary, err := os.MkdirTemp(root, "fetch-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(draft)
-	project := filepath.Join(draft, "pom.xml")
+	defer os.RemoveAll(temporary)
+	project := filepath.Join(temporary, "pom.xml")
 	if err = os.WriteFile(project, pom, 0o644); err != nil {
 		return err
 	}
-	lib := filepath.Join(draft, "lib")
+	lib := filepath.Join(temporary, "lib")
 	cmd := exec.CommandContext(ctx, maven, "--quiet", "--batch-mode", "--no-transfer-progress", "--file", project,
 		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
 	cmd.WaitDelay = time.Second
@@ -84,7 +84,7 @@ func fetchTo(ctx context.Context, root, jars string) error {
 		return fmt.Errorf("mvn dependency:copy-dependencies: %w: %s", errors.Join(err, ctx.Err()), lastLines(out, 12))
 	}
 	if !complete(lib) {
-		return fmt.Errorf("mvn dependency:copy-dependencies brought no kafka_2.13-%s.jar", Version())
+		return fmt.Errorf("mvn dependency:copy-dependencies did not copy kafka_2.13-%s.jar", Version())
 	}
 	// A directory without the broker's jar is incomplete.
 	if err = os.RemoveAll(jars); err != nil {

@@ -20,19 +20,19 @@ esac; done
 echo run >>"$MAVEN_RUNS"
 mkdir -p "$lib" && touch "$lib/kafka_2.13-$KAFKA_JAR.jar"`
 
-func TestVersionComesFromThePom(t *testing.T) {
+func TestVersionIsReadFromThePom(t *testing.T) {
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, Version())
 	require.Equal(t, 1, strings.Count(string(pom), Version()), "the version stands in one place")
-	require.True(t, strings.HasPrefix(edition(), Version()+"-"))
+	require.True(t, strings.HasPrefix(jarsKey(), Version()+"-"))
 }
 
-func TestDockersKafkaIsTheSameVersion(t *testing.T) {
+func TestComposeFileHasTheSameKafkaVersion(t *testing.T) {
 	compose, err := os.ReadFile("../../../compose.yaml")
 	require.NoError(t, err)
 	require.Contains(t, string(compose), "image: apache/kafka:"+Version()+"\n")
 }
 
-func TestJarsAreFetchedOnceByAll(t *testing.T) {
+func TestConcurrentFetchesDownloadOnce(t *testing.T) {
 	runs := maven(t, copies)
 	var group errgroup.Group
 	for range 8 {

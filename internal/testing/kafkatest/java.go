@@ -14,12 +14,12 @@ import (
 // oldestJava is the oldest Java that Apache Kafka 4 brokers run on.
 const oldestJava = 17
 
-// ErrJava is wrapped by the error of a start that finds no Java, or only an older one.
+// ErrJava is wrapped by the error of a start if there is no Java, or only an older one.
 var ErrJava = errors.New("kafkatest: Java 17 or newer is needed")
 
 var javaVersion = regexp.MustCompile(`version "(\d+)(?:\.(\d+))?`)
 
-// findJava is the path of a Java that is new enough: JAVA_HOME's, else the one in PATH.
+// findJava returns the path of Java: that in JAVA_HOME, or else the one in PATH. It returns an error if it is too old.
 func findJava(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("java")
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -35,7 +35,7 @@ func findJava(ctx context.Context) (string, error) {
 	major, ok := javaMajor(string(out))
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%w: %s -version names no version: %s", ErrJava, path, lastLines(out, 3))
+		return "", fmt.Errorf("%w: the output of %s -version has no version: %s", ErrJava, path, lastLines(out, 3))
 	case major < oldestJava:
 		return "", fmt.Errorf("%w: %s is Java %d", ErrJava, path, major)
 	}

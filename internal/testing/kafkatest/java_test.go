@@ -39,7 +39,7 @@ func TestStartWithOldJavaNamesItsVersion(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join(bin, "java")+" is Java 11")
 }
 
-func TestJavaHomeComesBeforePath(t *testing.T) {
+func TestJavaHomeTakesPrecedenceOverPath(t *testing.T) {
 	program(t, bare(t), "java", `echo 'openjdk version "17"'`)
 	home := t.TempDir()
 	t.Setenv("JAVA_HOME", home)
@@ -54,7 +54,7 @@ func TestJavaHomeComesBeforePath(t *testing.T) {
 	require.Equal(t, filepath.Join(home, "bin", "java"), java)
 }
 
-func TestJavaThatDoesNotRunIsQuoted(t *testing.T) {
+func TestErrorQuotesTheOutputOfAFailingJava(t *testing.T) {
 	program(t, bare(t), "java", "echo no Java Runtime here; exit 1")
 	_, err := findJava(t.Context())
 	require.ErrorIs(t, err, ErrJava)

@@ -17,13 +17,13 @@ var errNoReplica = errors.New("the node has no replica")
 // paused, or until the context ends. It also waits for the topic, which a node may learn of later than its creator.
 func (c *Cluster) Leader(ctx context.Context, topic string, partition int32) (int, error) {
 	var leader int
-	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+	err := c.pollUntil(ctx, func(admin *kadm.Client) (bool, error) {
 		detail, err := describe(ctx, admin, topic, partition)
 		if err != nil {
 			return false, err
 		}
 		leader = int(detail.Leader)
-		return leader >= 1 && leader <= len(c.nodes) && c.nodes[leader-1].answering(), nil
+		return leader >= 1 && leader <= len(c.nodes) && c.nodes[leader-1].isResponsive(), nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("kafkatest: leader of %s/%d: %w", topic, partition, err)
@@ -34,7 +34,7 @@ func (c *Cluster) Leader(ctx context.Context, topic string, partition int32) (in
 // MoveLeader makes a node the leader of the partition and returns when it leads. The node must have a replica; MoveLeader
 // waits until that is in sync, or until the context ends.
 func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32, to int) error {
-	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+	err := c.pollUntil(ctx, func(admin *kadm.Client) (bool, error) {
 		detail, err := describe(ctx, admin, topic, partition)
 		if err != nil || detail.Leader == int32(to) {
 			return err == nil, err
@@ -45,7 +45,7 @@ func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32,
 		if !slices.Contains(detail.ISR, int32(to)) {
 			return false, nil
 		}
-		return false, prefer(ctx, admin, detail, int32(to))
+		return false, electLeader(ctx, admin, detail, int32(to))
 	})
 	if err != nil {
 		return fmt.Errorf("kafkatest: move leader of %s/%d to node %d: %w", topic, partition, to, err)
@@ -53,18 +53,17 @@ func (c *Cluster) MoveLeader(ctx context.Context, topic string, partition int32,
 	return nil
 }
 
-// InSync returns when every replica of every topic, the internal ones too, has caught up: then the loss of any one
-// node of three costs no acknowledged record and stops no partition. It waits for nodes that are down until the
-// context ends.
+// InSync returns when every replica of every topic, including the internal ones, is in sync. The loss of one of three nodes
+// then loses no acknowledged record and stops no partition. If a node is down, InSync waits until the context ends.
 func (c *Cluster) InSync(ctx context.Context) error {
-	err := c.until(ctx, func(admin *kadm.Client) (bool, error) {
+	err := c.pollUntil(ctx, func(admin *kadm.Client) (bool, error) {
 		topics, err := admin.ListTopicsWithInternal(ctx)
 		if err != nil {
 			return false, err
 		}
-		whole := true
-		topics.EachPartition(func(p kadm.PartitionDetail) { whole = whole && len(p.ISR) == len(p.Replicas) && p.Leader > 0 })
-		return whole, nil
+		inSync := true
+		topics.EachPartition(func(p kadm.PartitionDetail) { inSync = inSync && len(p.ISR) == len(p.Replicas) && p.Leader > 0 })
+		return inSync, nil
 	})
 	if err != nil {
 		return fmt.Errorf("kafkatest: replicas in sync: %w", err)
@@ -72,8 +71,8 @@ func (c *Cluster) InSync(ctx context.Context) error {
 	return nil
 }
 
-// prefer moves the node to the front of the replicas, which makes it the preferred leader, and elects that one.
-func prefer(ctx context.Context, admin *kadm.Client, detail kadm.PartitionDetail, to int32) error {
+// electLeader makes the node the first and therefore the preferred replica, and elects it as the leader.
+func electLeader(ctx context.Context, admin *kadm.Client, detail kadm.PartitionDetail, to int32) error {
 	others := slices.DeleteFunc(slices.Clone(detail.Replicas), func(r int32) bool { return r == to })
 	replicas := append([]int32{to}, others...)
 	var assignment kadm.AlterPartitionAssignmentsReq
@@ -111,22 +110,22 @@ func describe(ctx context.Context, admin *kadm.Client, topic string, partition i
 	return detail, nil
 }
 
-// final reports whether a retry cannot succeed. A broken connection is not final, because tests kill nodes.
-func final(err error) bool {
+// isPermanent reports whether a retry cannot succeed. A broken connection is not permanent, because tests kill nodes.
+func isPermanent(err error) bool {
 	var code *kerr.Error
 	return errors.Is(err, errNoReplica) || errors.As(err, &code) && !code.Retriable
 }
 
-// until queries the nodes that answer, until done returns true or a final error.
-func (c *Cluster) until(ctx context.Context, done func(*kadm.Client) (bool, error)) error {
+// pollUntil calls reached with a client of the responsive nodes, until it returns true or a permanent error.
+func (c *Cluster) pollUntil(ctx context.Context, reached func(*kadm.Client) (bool, error)) error {
 	var addrs []string
 	for _, n := range c.nodes {
-		if n.answering() {
+		if n.isResponsive() {
 			addrs = append(addrs, n.port.addr())
 		}
 	}
 	if len(addrs) == 0 {
-		return fmt.Errorf("all of the cluster: %w", ErrDown)
+		return fmt.Errorf("all nodes of the cluster: %w", ErrDown)
 	}
 	client, err := dial(addrs...)
 	if err != nil {
@@ -136,8 +135,8 @@ func (c *Cluster) until(ctx context.Context, done func(*kadm.Client) (bool, erro
 	poll := time.NewTicker(answerPoll)
 	defer poll.Stop()
 	for {
-		ok, err := done(kadm.NewClient(client))
-		if ok || final(err) {
+		ok, err := reached(kadm.NewClient(client))
+		if ok || isPermanent(err) {
 			return err
 		}
 		select {

@@ -17,14 +17,14 @@ var logging []byte
 // ErrDown is wrapped by errors about a node that is not running.
 var ErrDown = errors.New("node is down")
 
-// node is one broker and controller. Its directory, ports and lock stay its own while it is down.
+// node is one broker and controller. It keeps its directory, ports and lock while it is down.
 type node struct {
 	id               int
 	java, jars       string
 	dir              string
 	detached         bool
 	port, controller *port
-	hold             *hold
+	lock             *dirLock
 
 	mu      sync.Mutex
 	process *process
@@ -54,7 +54,7 @@ func (n *node) prepare(ctx context.Context, clusterID, properties string) error 
 	return nil
 }
 
-// start launches the process and does not wait until it answers.
+// start starts the process. It does not wait until the node is ready.
 func (n *node) start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,25 +66,26 @@ func (n *node) start() error {
 		return fmt.Errorf("kafkatest: %w", err)
 	}
 	defer log.Close()
-	if err = n.hold.clear(); err != nil {
+	if err = n.lock.clear(); err != nil {
 		return fmt.Errorf("kafkatest: %w", err)
 	}
 	cmd := n.command(context.Background(), "-Xmx512m", "kafka.Kafka", n.propertiesPath())
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{n.hold.file}
+	cmd.ExtraFiles = []*os.File{n.lock.file}
 	cmd.SysProcAttr = attributes(n.detached)
 	p, err := launch(cmd)
 	if err != nil {
 		return fmt.Errorf("kafkatest: start node %d: %w", n.id, err)
 	}
 	n.process, n.paused = p, false
-	if err = n.hold.write(owner{pid: cmd.Process.Pid, port: n.port.number}); err != nil {
+	if err = n.lock.write(owner{pid: cmd.Process.Pid, port: n.port.number}); err != nil {
 		return errors.Join(fmt.Errorf("kafkatest: %w", err), p.kill())
 	}
 	return nil
 }
 
-// command is Java as a small broker wants it: the serial collector and no shared statistics start it in half the time.
+// command returns a Java command with options for a small broker. The serial collector and no performance data halve the
+// start time.
 func (n *node) command(ctx context.Context, heap string, args ...string) *exec.Cmd {
 	args = append([]string{
 		heap, "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError",
@@ -95,8 +96,8 @@ func (n *node) command(ctx context.Context, heap string, args ...string) *exec.C
 	return cmd
 }
 
-// while calls f with the running process.
-func (n *node) while(f func(p *process) error) error {
+// withProcess calls f with the running process. It returns ErrDown if there is none.
+func (n *node) withProcess(f func(p *process) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.process.running() {
@@ -108,26 +109,26 @@ func (n *node) while(f func(p *process) error) error {
 	return nil
 }
 
-func (n *node) kill() error { return n.while((*process).kill) }
+func (n *node) kill() error { return n.withProcess((*process).kill) }
 
 func (n *node) pause() error {
-	return n.while(func(p *process) error {
+	return n.withProcess(func(p *process) error {
 		n.paused = true
 		return p.signal(signalPause)
 	})
 }
 
 func (n *node) resume() error {
-	return n.while(func(p *process) error {
+	return n.withProcess(func(p *process) error {
 		n.paused = false
 		return p.signal(signalResume)
 	})
 }
 
-// stop waits for the end outside the lock, so that a node that does not stop can be killed.
+// stop waits for the exit without holding the mutex, so that a node that does not stop can be killed.
 func (n *node) stop(ctx context.Context) error {
 	var stopping *process
-	err := n.while(func(p *process) error {
+	err := n.withProcess(func(p *process) error {
 		stopping = p
 		if err := p.signal(signalStop); err != nil || !n.paused {
 			return err
@@ -146,15 +147,15 @@ func (n *node) stop(ctx context.Context) error {
 	}
 }
 
-// current is the process of the latest start, ended or not.
+// current returns the process of the latest start, which may have ended.
 func (n *node) current() *process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process
 }
 
-// answering says whether the node can be asked: it runs and is not paused.
-func (n *node) answering() bool {
+// isResponsive reports whether the node is running and not paused.
+func (n *node) isResponsive() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process.running() && !n.paused
@@ -168,9 +169,9 @@ func (n *node) log() string {
 	return lastLines(text, 20)
 }
 
-// release gives up what the node holds and leaves its process alone.
+// release releases the node's lock and ports. It does not stop its process.
 func (n *node) release() error {
-	errs := []error{n.hold.release()}
+	errs := []error{n.lock.release()}
 	for _, p := range []*port{n.port, n.controller} {
 		if p != nil {
 			errs = append(errs, p.release())

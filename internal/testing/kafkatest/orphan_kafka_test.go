@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBrokerEndsWithItsTestBinary(t *testing.T) {
+func TestBrokerStopsWithItsTestBinary(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), childEnv+"=1", "TMPDIR="+t.TempDir())
 	out, err := parent.StdoutPipe()
@@ -33,7 +33,7 @@ func TestBrokerEndsWithItsTestBinary(t *testing.T) {
 
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
-	require.Eventually(t, func() bool { return !held(dir) }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return !isLocked(dir) }, time.Minute, 20*time.Millisecond)
 	_, err = net.Dial("tcp", addr)
 	require.Error(t, err)
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// lastLines are the last lines of what a program printed, for an error: the calls of a Java stack trace, which fill
-// many lines after the one that says what happened, are left out.
+// lastLines returns the last lines of a program's output for an error text. It omits the stack frames of Java, so that the
+// line with the exception is included.
 func lastLines(out []byte, n int) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "\tat ") })

@@ -11,16 +11,15 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Free ports come from below the range out of which systems give ports to outgoing connections. A client that dials a
-// dead node's port would otherwise, once in a few ten thousand times, be given that very port, connect to itself and
-// keep the node from coming back.
+// The ports are below the ephemeral range of most systems. With an ephemeral port, a client that dials the port of a stopped
+// node can get that port as its own, connect to itself, and prevent the node from restarting.
 const (
 	firstPort = 21000
 	portCount = 2000
 )
 
-// port is a reserved port of the loopback interface. The reservation lasts while a node that used it is down, and
-// excludes other processes that reserve by this package; nothing listens yet.
+// port is a reserved port of the loopback interface. Other processes that use this package cannot reserve it, also while
+// its node is down. Reserving does not listen on the port.
 type port struct {
 	number int
 	lock   *flock.Flock
@@ -32,7 +31,7 @@ func (p *port) release() error { return p.lock.Close() }
 
 // reservePort reserves a free port.
 func reservePort() (*port, error) {
-	// Test binaries that start at the same time have neighbouring process ids: a stride keeps them from meeting.
+	// Test binaries that start at the same time have adjacent process IDs. The factor makes them try different ports.
 	begin := os.Getpid() * 7
 	for i := range portCount {
 		p, err := reserve(firstPort + (begin+i)%portCount)
@@ -46,8 +45,8 @@ func reservePort() (*port, error) {
 	return nil, errors.New("kafkatest: no free port")
 }
 
-// reserveThis reserves the port with the number, which must be free.
-func reserveThis(number int) (*port, error) {
+// reserveNumber reserves the port with the given number, and returns an error if it is not free.
+func reserveNumber(number int) (*port, error) {
 	p, err := reserve(number)
 	if err == nil && p == nil {
 		err = fmt.Errorf("kafkatest: port %d of 127.0.0.1 is in use", number)
@@ -55,7 +54,7 @@ func reserveThis(number int) (*port, error) {
 	return p, err
 }
 
-// reserve returns nil where the port is not free.
+// reserve returns nil without an error if the port is not free.
 func reserve(number int) (*port, error) {
 	root, err := cacheDir()
 	if err != nil {

@@ -23,17 +23,17 @@ func TestPortIsRejectedWhileReservedOrInUse(t *testing.T) {
 	bare(t)
 	p, err := reservePort()
 	require.NoError(t, err)
-	_, err = reserveThis(p.number)
+	_, err = reserveNumber(p.number)
 	require.ErrorContains(t, err, "in use")
 	require.NoError(t, p.release())
 
 	l, err := net.Listen("tcp", p.addr())
 	require.NoError(t, err)
-	_, err = reserveThis(p.number)
+	_, err = reserveNumber(p.number)
 	require.ErrorContains(t, err, "in use")
 	require.NoError(t, l.Close())
 
-	p, err = reserveThis(p.number)
+	p, err = reserveNumber(p.number)
 	require.NoError(t, err)
 	require.NoError(t, p.release())
 }

@@ -10,16 +10,16 @@ import (
 type process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	// err is how it ended; read it once ended is closed.
+	// err is the result of Wait. It may be read after ended is closed.
 	err error
 }
 
-// launch starts cmd. A goroutine belongs to the process until it has ended.
+// launch starts cmd, and a goroutine that waits until the process has ended.
 func launch(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// Linux ends the child with the thread that started it, so the thread has to last as long.
+		// With Pdeathsig, Linux kills the child when the thread that started it ends, so the thread must not end earlier.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.ended)
@@ -44,7 +44,7 @@ func (p *process) running() bool {
 	}
 }
 
-// signal returns an error for a process that was waited for, so that it never reaches another process with the same id.
+// signal returns an error if the process has ended, so it cannot signal another process with the same ID.
 func (p *process) signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 func (p *process) kill() error {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// BrokerSession is how long a broker of three may be silent before the others take its partitions.
+	// BrokerSession is the time without heartbeats after which a broker is considered failed and loses its leaders.
 	BrokerSession = 3 * time.Second
-	// InternalPartitions is how many partitions __consumer_offsets and __transaction_state have.
+	// InternalPartitions is the number of partitions of __consumer_offsets and __transaction_state.
 	InternalPartitions = 5
 )
 
-// properties is the server.properties of a node; voters are all nodes of its cluster, itself among them.
+// properties returns the server.properties of a node. voters are all nodes of its cluster, including itself.
 func properties(n *node, voters []*node, more map[string]string) string {
 	quorum := make([]string, len(voters))
 	for i, v := range voters {
 		quorum[i] = fmt.Sprintf("%d@%s", v.id, v.controller.addr())
 	}
 	replicas := len(voters)
-	// With three nodes, what is acknowledged to acks=all is on two, and one may be lost.
+	// With three nodes, a record that is acknowledged with acks=all is on two nodes, so one node may be lost.
 	inSync := (replicas + 1) / 2
 
 	settings := map[string]string{
@@ -51,7 +51,7 @@ func properties(n *node, voters []*node, more map[string]string) string {
 		"broker.heartbeat.interval.ms":     "500",
 		"broker.session.timeout.ms":        strconv.FormatInt(BrokerSession.Milliseconds(), 10),
 
-		// A small heap and a quick first use: the defaults are fifty partitions and a cleaner of 128 MB.
+		// Small values for a small heap and a fast start. The defaults are 50 partitions and 128 MB for the cleaner.
 		"offsets.topic.num.partitions":                 strconv.Itoa(InternalPartitions),
 		"transaction.state.log.num.partitions":         strconv.Itoa(InternalPartitions),
 		"share.coordinator.state.topic.num.partitions": strconv.Itoa(InternalPartitions),
@@ -61,7 +61,7 @@ func properties(n *node, voters []*node, more map[string]string) string {
 
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		// A backslash begins an escape there, and a line break would begin another setting.
+		// In a properties file, a backslash starts an escape and a line break ends the setting.
 		value := strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(settings[key])
 		fmt.Fprintf(&b, "%s=%s\n", key, value)
 	}

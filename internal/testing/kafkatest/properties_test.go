@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPropertiesReplicateOnEveryNode(t *testing.T) {
+func TestInternalTopicsAreReplicatedOnEveryNode(t *testing.T) {
 	one, three := nodes(1), nodes(3)
 	text := properties(one[0], one, nil)
 	require.Contains(t, text, "\ntransaction.state.log.replication.factor=1\n")
@@ -21,7 +21,7 @@ func TestPropertiesReplicateOnEveryNode(t *testing.T) {
 	require.NotContains(t, text, "0.0.0.0")
 }
 
-func TestPropertiesOfTheTestComeLast(t *testing.T) {
+func TestPropertiesOfTheTestTakePrecedence(t *testing.T) {
 	one := nodes(1)
 	more := map[string]string{"group.initial.rebalance.delay.ms": "7", "a": `b\c` + "\nnode.id=9"}
 	text := properties(one[0], one, more)

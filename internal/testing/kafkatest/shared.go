@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// EnvBootstrap names the cluster that Shared uses instead of starting one: addresses, host:port, separated by commas.
+// EnvBootstrap is the environment variable with the cluster that Shared uses instead of starting one: addresses, host:port,
+// separated by commas.
 const EnvBootstrap = "KAFKA_BOOTSTRAP_SERVERS"
 
 const (
-	// startLimit is long for the first start on a machine, which fetches the jars.
+	// startLimit is the timeout of a start. It is long because the first start on a machine fetches the jars.
 	startLimit = 5 * time.Minute
-	// foreignLimit is for a cluster that another program started, perhaps just now.
-	foreignLimit = 30 * time.Second
+	// externalLimit is how long to wait for the cluster in KAFKA_BOOTSTRAP_SERVERS, which may still be starting.
+	externalLimit = 30 * time.Second
 )
 
 // New starts a cluster for one test and closes it with the test. The test fails if the cluster cannot be started. The
@@ -59,11 +60,11 @@ func Shared(tb testing.TB) []string {
 // TestingM is the interface of *testing.M that goleak uses.
 type TestingM interface{ Run() int }
 
-// Main ends the shared broker after the tests of a binary:
+// Main stops the shared broker after the tests of a binary:
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(kafkatest.Main(m)) }
 //
-// or os.Exit(kafkatest.Main(m).Run()). It starts nothing itself.
+// or os.Exit(kafkatest.Main(m).Run()). It does not start the broker.
 func Main(m TestingM) TestingM { return &tests{m: m, shared: &binary} }
 
 type tests struct {
@@ -72,7 +73,7 @@ type tests struct {
 }
 
 func (t *tests) Run() int {
-	t.shared.admit(true)
+	t.shared.setAllowed(true)
 	code := t.m.Run()
 	if err := t.shared.end(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -81,52 +82,51 @@ func (t *tests) Run() int {
 	return code
 }
 
-// binary is this test binary's broker. It is a variable of the package because a test binary has nothing else that all
-// its tests and TestMain can reach.
+// binary is the broker of this test binary. It is a package variable because all tests and TestMain need access to it.
 var binary shared
 
 // shared is a broker that is started on first use.
 type shared struct {
-	mu       sync.Mutex
-	admitted bool
-	asked    bool
-	cluster  *Cluster
-	addrs    []string
-	err      error
+	mu      sync.Mutex
+	allowed bool
+	started bool
+	cluster *Cluster
+	addrs   []string
+	err     error
 }
 
-func (s *shared) admit(yes bool) {
+func (s *shared) setAllowed(yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.admitted = yes
+	s.allowed = yes
 }
 
 // bootstrap starts the broker at most once: after a failed start, every test fails with the same error.
 func (s *shared) bootstrap() ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.admitted {
+	if !s.allowed {
 		return nil, errors.New("kafkatest: Shared needs a TestMain that runs the tests with kafkatest.Main")
 	}
-	if !s.asked {
-		s.asked = true
-		s.cluster, s.addrs, s.err = obtain(os.Getenv(EnvBootstrap), foreignLimit)
+	if !s.started {
+		s.started = true
+		s.cluster, s.addrs, s.err = startOrConnect(os.Getenv(EnvBootstrap), externalLimit)
 	}
 	return append([]string(nil), s.addrs...), s.err
 }
 
 func (s *shared) end() error {
-	s.admit(false)
+	s.setAllowed(false)
 	if s.cluster == nil {
 		return nil
 	}
 	return s.cluster.Close()
 }
 
-// obtain starts a broker. If KAFKA_BOOTSTRAP_SERVERS names a cluster, it waits for that one and returns a nil Cluster.
-func obtain(foreign string, limit time.Duration) (*Cluster, []string, error) {
-	if foreign != "" {
-		addrs, err := reach(foreign, limit)
+// startOrConnect starts a broker. If external is not empty, it waits for that cluster instead and returns a nil Cluster.
+func startOrConnect(external string, limit time.Duration) (*Cluster, []string, error) {
+	if external != "" {
+		addrs, err := waitForExternal(external, limit)
 		return nil, addrs, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
@@ -138,32 +138,32 @@ func obtain(foreign string, limit time.Duration) (*Cluster, []string, error) {
 	return c, c.Bootstrap(), nil
 }
 
-func reach(foreign string, limit time.Duration) ([]string, error) {
+func waitForExternal(external string, limit time.Duration) ([]string, error) {
 	var addrs []string
-	for _, addr := range strings.Split(foreign, ",") {
+	for _, addr := range strings.Split(external, ",") {
 		if addr = strings.TrimSpace(addr); addr != "" {
 			addrs = append(addrs, addr)
 		}
 	}
 	if len(addrs) == 0 {
-		return nil, fmt.Errorf("kafkatest: %s=%s names no address", EnvBootstrap, foreign)
+		return nil, fmt.Errorf("kafkatest: %s=%s contains no address", EnvBootstrap, external)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	client, err := dial(addrs...)
 	if err != nil {
-		return nil, fmt.Errorf("kafkatest: %s=%s: %w", EnvBootstrap, foreign, err)
+		return nil, fmt.Errorf("kafkatest: %s=%s: %w", EnvBootstrap, external, err)
 	}
 	defer client.Close()
 	poll := time.NewTicker(answerPoll)
 	defer poll.Stop()
 	for {
-		if err = ask(ctx, client, nil); err == nil {
+		if err = queryBrokers(ctx, client, nil); err == nil {
 			return addrs, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kafkatest: %s=%s does not answer: %w", EnvBootstrap, foreign, err)
+			return nil, fmt.Errorf("kafkatest: %s=%s does not answer: %w", EnvBootstrap, external, err)
 		case <-poll.C:
 		}
 	}

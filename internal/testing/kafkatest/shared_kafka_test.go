@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 )
 
-func TestSharedBrokerTakesAndGivesRecords(t *testing.T) {
+func TestSharedBrokerStoresRecords(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("shared")
 	require.Equal(t, addrs, kafkatest.Shared(t), "it is one broker")
@@ -25,14 +25,14 @@ func TestSharedBrokerTakesAndGivesRecords(t *testing.T) {
 	require.Equal(t, []string{"a"}, read(ctx, t, addrs, topic, 1))
 }
 
-func TestRunningClusterIsUsedAsItIs(t *testing.T) {
+func TestExternalClusterIsUsedUnchanged(t *testing.T) {
 	addrs := kafkatest.Shared(t)
 	found, err := kafkatest.Reach(" "+strings.Join(addrs, " , "), time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, addrs, found)
 }
 
-func TestTransactionsAreReadOnceCommitted(t *testing.T) {
+func TestTransactionalRecordsAreReadAfterTheCommit(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("transactions")
 	client := dial(t, addrs, kgo.TransactionalID(topic))
@@ -48,7 +48,7 @@ func TestTransactionsAreReadOnceCommitted(t *testing.T) {
 	require.Equal(t, []string{"a", "c"}, read(ctx, t, addrs, topic, 2))
 }
 
-func TestGroupsFormAtOnceWithShortSessions(t *testing.T) {
+func TestGroupWithAShortSessionFormsImmediately(t *testing.T) {
 	ctx := within(t, 3*time.Minute)
 	addrs, topic := kafkatest.Shared(t), unique("groups")
 	client := dial(t, addrs)

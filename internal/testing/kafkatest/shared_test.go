@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSharedWithoutMainSaysSo(t *testing.T) {
+func TestSharedWithoutMainReturnsAnError(t *testing.T) {
 	_, err := new(shared).bootstrap()
 	require.ErrorContains(t, err, "kafkatest.Main")
 }
 
-func TestSharedFailsAgainAfterAFailedStart(t *testing.T) {
+func TestSharedKeepsFailingAfterAFailedStart(t *testing.T) {
 	bare(t)
 	t.Setenv(EnvBootstrap, "")
 	var s shared
-	s.admit(true)
+	s.setAllowed(true)
 	_, first := s.bootstrap()
 	require.ErrorIs(t, first, ErrJava)
 	_, again := s.bootstrap()
@@ -26,26 +26,26 @@ func TestSharedFailsAgainAfterAFailedStart(t *testing.T) {
 	require.NoError(t, s.end())
 }
 
-func TestForeignClusterThatDoesNotAnswerIsNamed(t *testing.T) {
+func TestErrorNamesTheUnreachableExternalCluster(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	for foreign, want := range map[string]string{addr: addr, " , ": "no address"} {
-		_, _, err = obtain(foreign, 200*time.Millisecond)
+		_, _, err = startOrConnect(foreign, 200*time.Millisecond)
 		require.ErrorContains(t, err, EnvBootstrap)
 		require.ErrorContains(t, err, want)
 	}
 }
 
-func TestMainEndsWithTheCodeOfItsTests(t *testing.T) {
+func TestMainReturnsTheExitCodeOfTheTests(t *testing.T) {
 	for _, code := range []int{0, 1} {
 		closed := false
 		var s shared
 		run := &tests{shared: &s, m: run(func() int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			require.True(t, s.admitted)
+			require.True(t, s.allowed)
 			s.cluster = &Cluster{close: func() error { closed = true; return nil }}
 			return code
 		})}

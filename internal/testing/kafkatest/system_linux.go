@@ -2,8 +2,8 @@ package kafkatest
 
 import "syscall"
 
-// attributes protect a node from the terminal's Ctrl-C. Only its starter ends it, or the kernel when the starter has
-// ended.
+// attributes protect a node from the terminal's Ctrl-C. The kernel kills the node when its starter ends, unless it is
+// detached.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

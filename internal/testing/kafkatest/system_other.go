@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// There is no pause here, so there is no cluster either: tryHold, which comes first, refuses.
+// This system cannot pause processes, so clusters are not supported: tryLock, which a start calls first, returns an error.
 var signalStop, signalPause, signalResume = os.Interrupt, os.Interrupt, os.Interrupt
 
-func tryHold(*os.File) error { return errors.ErrUnsupported }
+func tryLock(*os.File) error { return errors.ErrUnsupported }
 
 func attributes(bool) *syscall.SysProcAttr { return nil }

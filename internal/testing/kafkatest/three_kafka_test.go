@@ -14,7 +14,7 @@ import (
 )
 
 // One cluster for all that three nodes can do: they take longest to start.
-func TestThreeNodesOutliveEachOfThem(t *testing.T) {
+func TestClusterSurvivesTheLossOfEachNode(t *testing.T) {
 	ctx := within(t, 10*time.Minute)
 	begin := time.Now()
 	c := kafkatest.New(t, kafkatest.Options{Nodes: 3})

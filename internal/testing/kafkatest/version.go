@@ -15,13 +15,13 @@ func Version() string {
 	var project struct {
 		Version string `xml:"properties>kafka.version"`
 	}
-	// The file is part of the binary; that it parses is a test.
+	// The file is embedded, and a test checks that it can be parsed.
 	_ = xml.Unmarshal(pom, &project)
 	return project.Version
 }
 
-// edition names a set of jars: the version, and the whole of pom.xml, so that another log4j is another set.
-func edition() string {
+// jarsKey identifies a set of jars by the version and a digest of pom.xml, which also pins other libraries, such as log4j.
+func jarsKey() string {
 	sum := sha256.Sum256(pom)
 	return Version() + "-" + hex.EncodeToString(sum[:4])
 }

@@ -3,8 +3,8 @@ package leaktest
 
 import "go.uber.org/goleak"
 
-// Libraries returns options with which goleak ignores these goroutines: that of Sarama's metrics, which runs as long as
-// the process, and that of a closed LevelDB, which frees its buffers a second later.
+// Libraries returns the options with which goleak ignores these goroutines: that of Sarama's metrics, which never stops, and
+// that of a closed LevelDB, which stops after a second.
 func Libraries() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),

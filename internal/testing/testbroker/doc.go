@@ -1,5 +1,5 @@
-// Package testbroker gives tests the broker that the build tag kafka chooses: without it an embedded one for each test,
-// with it the real Kafka of the test binary (kafkatest.Shared). A test that takes its broker from here runs on both:
+// Package testbroker starts the broker of a test: without the build tag kafka an embedded one for each test, with the tag
+// the real Kafka of the test binary (kafkatest.Shared). A test that uses this package runs on both:
 //
 //	go test -race ./processors/fold/integration
 //	go test -race -tags kafka ./processors/fold/integration

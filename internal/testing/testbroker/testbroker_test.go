@@ -21,7 +21,7 @@ func TestBrokerAnswers(t *testing.T) {
 	require.Eventually(t, func() bool { return client.Ping(t.Context()) == nil }, time.Minute, 10*time.Millisecond)
 }
 
-func TestAgentsHaveNamesOfTheirOwn(t *testing.T) {
+func TestAgentNamesAreUnique(t *testing.T) {
 	one, other := testbroker.Agent(), testbroker.Agent()
 	require.NotEqual(t, one, other)
 	_, err := topics.For(one)

@@ -67,11 +67,11 @@ func attack(ctx context.Context, bootstrap []string, agent string, opts Options)
 	if err != nil {
 		return Report{}, err
 	}
-	defer driver.Close() //nolint:errcheck // its error comes up below, as a turn that hangs
+	defer driver.Close() //nolint:errcheck // if a worker failed, a turn hangs and the oracle reports it
 	if err := driver.Start(ctx); err != nil {
 		return Report{}, err
 	}
-	if err := storm(ctx, driver, oracle, opts); err != nil {
+	if err := playSessions(ctx, driver, oracle, opts); err != nil {
 		r, _ := oracle.Report(context.WithoutCancel(ctx))
 		return r, err
 	}
@@ -81,8 +81,8 @@ func attack(ctx context.Context, bootstrap []string, agent string, opts Options)
 	return oracle.Settle(ctx)
 }
 
-// storm plays the sessions, a number of them at a time.
-func storm(ctx context.Context, d *Driver, o *Oracle, opts Options) error {
+// playSessions plays the sessions, opts.Parallel of them concurrently.
+func playSessions(ctx context.Context, d *Driver, o *Oracle, opts Options) error {
 	themes := opts.Themes
 	if len(themes) == 0 {
 		themes = Themes()

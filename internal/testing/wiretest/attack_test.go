@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// broker is an embedded cluster with an agent's topics, the loop too.
+// broker starts an embedded cluster with the topics of an agent.
 func broker(t testing.TB, agent string, partitions int32) []string {
 	t.Helper()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -29,7 +29,7 @@ func deadline(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
+func TestCorrectPipelineHasNoViolationsUnderAttack(t *testing.T) {
 	for _, partitions := range []int32{1, 4} {
 		t.Run(fmt.Sprintf("%d partitions", partitions), func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 			startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
 			themes, codes := Themes(), []string{"think_failed", "cancelled", "too_large"}
 			reasons := []string{"invalid_tool_call", "tool_failed", "too_large"}
-			if partitions == 1 { // 700 KB once is enough
+			if partitions == 1 { // the large records are sent in one of the two subtests only
 				themes = slices.DeleteFunc(themes, func(theme Theme) bool { return theme == ThemeOversize })
 				codes, reasons = codes[:2], reasons[:2]
 			}
@@ -59,7 +59,7 @@ func TestACorrectPipelineKeepsEveryPromiseUnderAttack(t *testing.T) {
 	}
 }
 
-func TestSilenceEndsByDeadlines(t *testing.T) {
+func TestSilentWorkersAreEndedByDeadlines(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: 2 * time.Second, toolTimeout: time.Second})
 	r := Attack(deadline(t, 5*time.Minute), t, bootstrap, "agent", Options{
@@ -72,7 +72,7 @@ func TestSilenceEndsByDeadlines(t *testing.T) {
 
 // The flaws of a broken pipeline.
 const (
-	flawDrop           flaw = "drops outputs"
+	flawDrop           flaw = "loses outputs"
 	flawOtherID        flaw = "repeats outputs under another turn's id"
 	flawTwice          flaw = "answers twice"
 	flawRepeatBytes    flaw = "repeats outputs with other bytes"
@@ -80,32 +80,32 @@ const (
 	flawText           flaw = "changes answers"
 	flawCode           flaw = "invents codes"
 	flawNulls          flaw = "writes nulls to message-output"
-	flawNoHeader       flaw = "leaves ids out"
+	flawNoHeader       flaw = "omits ids"
 	flawWrongPartition flaw = "writes under another key"
 	flawRoute          flaw = "loses routes"
 	flawRequest        flaw = "loses request ids"
-	flawHistory        flaw = "forgets the start of the history"
-	flawHistoryBytes   flaw = "writes history anew"
-	flawCost           flaw = "miscounts cost"
-	flawBlanks         flaw = "writes blanks"
-	flawOrder          flaw = "serves the last first"
+	flawHistory        flaw = "loses the start of the history"
+	flawHistoryBytes   flaw = "re-encodes the history"
+	flawCost           flaw = "computes wrong costs"
+	flawBlanks         flaw = "writes white space"
+	flawOrder          flaw = "answers the last message first"
 	flawSwap           flaw = "swaps results"
 	flawLoseResult     flaw = "loses results"
 	flawLoseCall       flaw = "loses calls"
 	flawResult         flaw = "invents results"
-	flawNoSet          flaw = "leaves complete sets out"
+	flawNoSet          flaw = "omits complete sets"
 	flawTwoMessages    flaw = "writes tool messages twice"
-	flawAcceptAgain    flaw = "accepts responses again"
-	flawNoLetter       flaw = "loses what it refuses"
-	flawRefuse         flaw = "refuses good messages"
-	flawLetterBytes    flaw = "cuts dead letters"
+	flawAcceptAgain    flaw = "accepts repeated responses"
+	flawNoLetter       flaw = "loses rejected records"
+	flawRefuse         flaw = "rejects valid messages"
+	flawLetterBytes    flaw = "truncates dead letters"
 )
 
 func TestEveryFlawOfAPipelineIsReported(t *testing.T) {
 	cases := []struct {
 		flaw  flaw
 		theme Theme
-		rules []Rule // each of them
+		rules []Rule // all of these must be reported
 		once  bool
 	}{
 		{flaw: flawDrop, theme: ThemeNamed, rules: []Rule{RuleNoOutput}},
@@ -136,7 +136,7 @@ func TestEveryFlawOfAPipelineIsReported(t *testing.T) {
 		{flaw: flawRefuse, theme: ThemeTwins, rules: []Rule{RuleNoOutput}},
 		{flaw: flawLetterBytes, theme: ThemeMalformed, rules: []Rule{RuleLetter}},
 	}
-	// All of them at once: what they take is mostly patience.
+	// All cases run concurrently, because they mostly wait.
 	var all sync.WaitGroup
 	for _, c := range cases {
 		bootstrap := broker(t, "agent", 2)

@@ -15,13 +15,13 @@ import (
 // Driver plays the programs around the pipeline. Its writers (Say, Send, ...) are safe for concurrent use and may be
 // called before Start. Its workers run from Start to Close and begin at the oldest record.
 type Driver struct {
-	names  Names
-	ledger *Ledger
-	script Script
-	tool   ToolScript
-	roles  Role
-	late   int
-	seen   *seen // nil: repeats are answered
+	names        Names
+	ledger       *Ledger
+	script       Script
+	tool         ToolScript
+	roles        Role
+	backlogLimit int
+	answered     *answeredIDs // nil: repeats are answered
 
 	producer   *kgo.Client
 	bootstrap  []string
@@ -61,19 +61,19 @@ func WithTools(t ToolScript) DriverOption { return func(d *Driver) { d.tool = t 
 func WithRoles(r Role) DriverOption { return func(d *Driver) { d.roles = r } }
 
 // WithBacklog sets how many late records are delayed; beyond that the oldest is sent. Default 64, at least 1.
-func WithBacklog(n int) DriverOption { return func(d *Driver) { d.late = max(n, 1) } }
+func WithBacklog(n int) DriverOption { return func(d *Driver) { d.backlogLimit = max(n, 1) } }
 
 // NewDriver connects to a cluster. It returns an error if a topic of the agent does not exist. The caller closes the
 // driver.
 func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...DriverOption) (*Driver, error) {
 	d := &Driver{
-		names: NamesOf(agent), script: Planned, tool: Dealt, roles: RoleModel | RoleTools, late: 64, bootstrap: bootstrap,
+		names: NamesOf(agent), script: Planned, tool: Dealt, roles: RoleModel | RoleTools, backlogLimit: 64, bootstrap: bootstrap,
 	}
 	for _, o := range opts {
 		o(d)
 	}
 	producer, err := kgo.NewClient(append(
-		soon(bootstrap),
+		failFastOptions(bootstrap),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(0),
@@ -94,7 +94,7 @@ func NewDriver(ctx context.Context, bootstrap []string, agent string, opts ...Dr
 			return nil, fmt.Errorf("wiretest: topic %s does not exist", t)
 		}
 	}
-	d.producer, d.partitions, d.backlog = producer, counts, newBacklog(d.late)
+	d.producer, d.partitions, d.backlog = producer, counts, newBacklog(d.backlogLimit)
 	return d, nil
 }
 
@@ -115,10 +115,10 @@ func (d *Driver) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	d.stop, d.group = stop, group
 	if d.roles&RoleModel != 0 {
-		group.Go(func() error { return d.consume(ctx, d.names.Enriched, d.think) })
+		group.Go(func() error { return d.consume(ctx, d.names.Enriched, d.answerStep) })
 	}
 	if d.roles&RoleTools != 0 {
-		group.Go(func() error { return d.consume(ctx, d.names.ToolUse, d.work) })
+		group.Go(func() error { return d.consume(ctx, d.names.ToolUse, d.answerCall) })
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (d *Driver) Close() error {
 	return err
 }
 
-// consume hands every record of a topic to do, in order per partition, until ctx ends.
+// consume calls do for every record of a topic, in order per partition, until ctx ends.
 func (d *Driver) consume(ctx context.Context, topic string, do func(context.Context, *kgo.Record) error) error {
 	counts := map[string]int32{topic: d.partitions[topic]}
 	client, err := kgo.NewClient(readerOptions(d.bootstrap, counts, kgo.ReadCommitted())...)
@@ -151,7 +151,7 @@ func (d *Driver) consume(ctx context.Context, topic string, do func(context.Cont
 	for {
 		fetches := client.PollRecords(ctx, 500)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the end of ctx is how workers stop
+			return nil //nolint:nilerr // workers stop when ctx ends
 		}
 		// The client retries fetch errors of a broker that restarts, until the caller's deadline.
 		for it := fetches.RecordIter(); !it.Done(); {
@@ -168,7 +168,7 @@ func (d *Driver) consume(ctx context.Context, topic string, do func(context.Cont
 // readerOptions read all partitions of the topics from their start.
 func readerOptions(bootstrap []string, counts map[string]int32, level kgo.IsolationLevel) []kgo.Opt {
 	return append(
-		soon(bootstrap),
+		failFastOptions(bootstrap),
 		kgo.ConsumePartitions(fromStart(counts)),
 		kgo.FetchIsolationLevel(level),
 		kgo.FetchMaxWait(250*time.Millisecond),
@@ -176,15 +176,15 @@ func readerOptions(bootstrap []string, counts map[string]int32, level kgo.Isolat
 	)
 }
 
-// soon returns options with which a client notices quickly that a broker is down, hangs or is back, so that measured
-// latencies are those of the pipeline.
-func soon(bootstrap []string) []kgo.Opt {
-	const patience = 2 * time.Second
+// failFastOptions returns client options with short timeouts and backoffs, so that the client detects quickly that a broker
+// is down, unresponsive or back, and measured latencies are those of the pipeline.
+func failFastOptions(bootstrap []string) []kgo.Opt {
+	const timeout = 2 * time.Second
 	return []kgo.Opt{
-		kgo.SeedBrokers(bootstrap...), kgo.DialTimeout(patience), kgo.RequestTimeoutOverhead(patience),
-		kgo.ProduceRequestTimeout(patience), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.SeedBrokers(bootstrap...), kgo.DialTimeout(timeout), kgo.RequestTimeoutOverhead(timeout),
+		kgo.ProduceRequestTimeout(timeout), kgo.MetadataMinAge(100 * time.Millisecond),
 		kgo.RetryBackoffFn(func(tries int) time.Duration {
-			return min(time.Duration(tries)*20*time.Millisecond, patience/10)
+			return min(time.Duration(tries)*20*time.Millisecond, timeout/10)
 		}),
 	}
 }

@@ -19,7 +19,7 @@ func ExamplePlan() {
 	// late true
 }
 
-func TestAPlanIsWhatItsTextSays(t *testing.T) {
+func TestPlanIsParsedFromItsText(t *testing.T) {
 	p := Plan{
 		Key: "k", Steps: 2, Tools: 3, Pad: 7, Quirks: []Quirk{QuirkCamel, QuirkRepeat}, Deeds: []Deed{DeedFail, DeedHuge},
 	}
@@ -41,7 +41,7 @@ func enriched(p Plan) *kgo.Record {
 	}
 }
 
-func TestAModelGivesARedeliveredRecordTheSameAnswer(t *testing.T) {
+func TestModelGivesARedeliveredRecordTheSameAnswer(t *testing.T) {
 	names := NamesOf("agent")
 	for _, q := range []Quirk{
 		QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkCamel, QuirkLegacy, QuirkNoEcho, QuirkShortEcho, QuirkBlocks,
@@ -57,7 +57,7 @@ func TestAModelGivesARedeliveredRecordTheSameAnswer(t *testing.T) {
 			require.NotEmpty(t, replies, q)
 			require.Equal(t, replies, Planned(e), q)
 			for _, r := range replies {
-				if r.Known.Fate != FateDeadLetter {
+				if r.Expected.Fate != FateDeadLetter {
 					require.True(t, json.Valid(r.Record.Value), q)
 				}
 			}
@@ -67,10 +67,10 @@ func TestAModelGivesARedeliveredRecordTheSameAnswer(t *testing.T) {
 	require.Empty(t, Planned(e))
 }
 
-func TestAModelFindsItsPlaceInTheConversation(t *testing.T) {
+func TestModelFindsItsPlanAndStepInTheHistory(t *testing.T) {
 	p := Plan{Key: "k", Steps: 2, Tools: 1}
 	e, _ := readEnriched(NamesOf("agent"), enriched(p))
-	said := responseTo(e, "").said[0]
+	said := plannedResponse(e, "").messageTexts[0]
 	r := enriched(p)
 	r.Value = []byte(`{"history":[` + string(e.Latest) + `,` + said + `],"latest_input":{"role":"tool","content":[]}}`)
 	next, ok := readEnriched(e.Names, r)
@@ -114,10 +114,10 @@ func TestWorkersThatDropRepeatsAnswerARecordOnce(t *testing.T) {
 	for _, id := range []string{"t/0", "t/0", "t/1", "t/0"} {
 		step.Headers = []kgo.RecordHeader{{Key: headerID, Value: []byte(id)}}
 		call.Headers = step.Headers // an id of another topic is another record's
-		require.NoError(t, d.think(ctx, step))
-		require.NoError(t, d.work(ctx, call))
+		require.NoError(t, d.answerStep(ctx, step))
+		require.NoError(t, d.answerCall(ctx, call))
 	}
-	require.Equal(t, 4, d.seen.count())
+	require.Equal(t, 4, d.answered.count())
 	for topic, want := range map[string][]string{
 		d.names.Think: {"t/0/think", "t/1/think"}, d.names.ToolUseResult: {"t/0/result", "t/1/result"},
 	} {
@@ -137,36 +137,36 @@ func TestWorkersThatDropRepeatsAnswerARecordOnce(t *testing.T) {
 	}
 }
 
-func TestEveryInputHasItsMalformedRecords(t *testing.T) {
+func TestEveryInputHasMalformedRecords(t *testing.T) {
 	names := NamesOf("agent")
 	for _, topic := range names.Inputs() {
 		cases := map[string]bool{}
 		for _, m := range Malformed(names, topic, "s") {
-			require.NotEqual(t, FateOwn, m.Known.Fate)
-			require.False(t, cases[m.Known.Case], "%s on %s", m.Known.Case, topic)
+			require.NotEqual(t, FateOwn, m.Expected.Fate)
+			require.False(t, cases[m.Expected.Case], "%s on %s", m.Expected.Case, topic)
 			require.Equal(t, topic, m.Record.Topic)
 			require.Less(t, len(m.Record.Value), 1_000_000)
-			cases[m.Known.Case] = true
+			cases[m.Expected.Case] = true
 		}
 		require.GreaterOrEqual(t, len(cases), 16, topic)
 	}
 }
 
-func TestLateRecordsAreDelayedUpToALimit(t *testing.T) {
+func TestFullBacklogReleasesTheOldestRecord(t *testing.T) {
 	b := newBacklog(2)
-	one := func(v string) late { return late{record: Record{Value: []byte(v)}} }
+	one := func(v string) delayedRecord { return delayedRecord{record: Record{Value: []byte(v)}} }
 	for _, v := range []string{"a", "b"} {
-		_, full := b.hold(one(v))
+		_, full := b.add(one(v))
 		require.False(t, full)
 	}
-	out, full := b.hold(one("c"))
+	out, full := b.add(one("c"))
 	require.True(t, full)
 	require.Equal(t, one("a"), out)
-	require.Equal(t, []late{one("b"), one("c")}, b.drain())
+	require.Equal(t, []delayedRecord{one("b"), one("c")}, b.drain())
 	require.Empty(t, b.drain())
 }
 
-func TestADriverNeedsItsTopicsAndIsStartedOnce(t *testing.T) {
+func TestDriverRequiresTopicsAndStartsOnce(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	_, err := NewDriver(t.Context(), bootstrap, "nobody")
 	require.ErrorContains(t, err, "nobody-message-input does not exist")

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// encode writes the response in the shape the plan asks for.
+// encode writes the response in the format that the plan selects.
 func (r *response) encode(p Plan) []byte {
 	switch {
 	case p.Has(QuirkCamel):
@@ -34,9 +34,9 @@ func (r *response) camelCase() string {
 		`,"timestamp":` + r.time + `}`
 }
 
-// legacy is what the first images wrote: the exchange as one list, and no history.
+// legacy is the format of the first FlightDeck images: all messages in one list, and no history.
 func (r *response) legacy() string {
-	messages := append([]string{}, r.said...)
+	messages := append([]string{}, r.messageTexts...)
 	if r.echo != "null" {
 		messages = append([]string{r.echo}, messages...)
 	}
@@ -55,14 +55,14 @@ func (r *response) previousMessages() string {
 }
 
 func (r *response) messages() string {
-	if len(r.said) == 0 {
+	if len(r.messageTexts) == 0 {
 		return "null"
 	}
 	ahead := ""
 	if r.nullMessageAhead {
 		ahead = "null,"
 	}
-	return "[" + ahead + strings.Join(r.said, ",") + "]"
+	return "[" + ahead + strings.Join(r.messageTexts, ",") + "]"
 }
 
 func (r *response) toolUses() string {

@@ -5,78 +5,79 @@ import (
 	"slices"
 )
 
-// plausible reports, without a full judgement, whether every message may have ended.
-func (b *book) plausible() bool {
-	owed := map[string]bool{}
+// mayBeComplete reports whether there are enough ended turns for every message to have ended. It is a cheap check before a
+// full judgement.
+func (b *facts) mayBeComplete() bool {
+	pending := map[string]bool{}
 	for _, m := range b.messages {
-		if m.accepted && !b.dead(m.at) {
-			owed[m.session+"\x00"+m.identity()] = true
+		if m.accepted && !b.isDeadLettered(m.at) {
+			pending[m.session+"\x00"+m.identity()] = true
 		}
 	}
-	return len(b.turns) >= len(owed)
+	return len(b.endedTurns) >= len(pending)
 }
 
-// judgement is one run over the book.
+// judgement checks the facts once and collects the violations.
 type judgement struct {
-	*book
-	known  map[Coord]Sent
-	report Report
-	// dead are the inputs that stand on the dead-letter topic; used those that had an effect.
+	*facts
+	expected map[Coord]Sent
+	report   Report
+	// dead are the dead-lettered inputs, used the inputs that had an effect.
 	dead, used map[Coord]bool
 }
 
-// session is the facts of one session, each list in the order of its topic.
+// session has the facts of one session. Each list is in the order of its topic.
 type session struct {
-	name     string
-	messages []*message
-	steps    []*step
-	thoughts []*thought
-	calls    []*call
-	tools    []*toolMessage
-	sets     []*set
-	returned []*returned
-	endings  []*ending
-	turns    []*turn // in the order they were opened
-	cleared  bool    // by a tombstone or a purge
-	purged   bool
+	name         string
+	messages     []*message
+	steps        []*step
+	responses    []*thinkResponse
+	calls        []*call
+	toolMessages []*toolMessage
+	sets         []*set
+	results      []*toolResult
+	outputs      []*outputRecord
+	turns        []*turn // in the order in which they were opened
+	cleared      bool    // by a tombstone or a purge
+	purged       bool
 }
 
-// turn is the facts of one turn.
+// turn has the facts of one turn.
 type turn struct {
-	id      string
-	message *message
-	steps   []*step
-	calls   []*call
-	tools   []*toolMessage
-	sets    []*set
-	endings []*ending
+	id           string
+	message      *message
+	steps        []*step
+	calls        []*call
+	toolMessages []*toolMessage
+	sets         []*set
+	outputs      []*outputRecord
 }
 
 // failed reports whether the turn ended in an error, so that results of its calls may be missing.
-func (t *turn) failed() bool { return len(t.endings) > 0 && t.endings[0].isError }
+func (t *turn) failed() bool { return len(t.outputs) > 0 && t.outputs[0].isError }
 
-func (b *book) judge(known map[Coord]Sent) Report {
-	j := &judgement{book: b, known: known, dead: map[Coord]bool{}, used: map[Coord]bool{}}
+func (b *facts) judge(known map[Coord]Sent) Report {
+	j := &judgement{facts: b, expected: known, dead: map[Coord]bool{}, used: map[Coord]bool{}}
 	j.report.Counts = b.counts
 	j.report.Counts.Codes, j.report.Counts.Synthesised = map[string]int{}, map[string]int{}
-	j.report.Violations, j.report.Hidden = slices.Clone(b.found.Violations), b.found.Hidden
-	j.deadLetters()
+	j.report.Violations, j.report.Hidden = slices.Clone(b.report.Violations), b.report.Hidden
+	j.checkDeadLetters()
 	sessions := j.sessions()
 	for _, name := range slices.Sorted(maps.Keys(sessions)) {
 		s := sessions[name]
-		j.assign(s)
-		j.ends(s)
-		j.order(s)
-		j.chain(s)
-		j.toolResults(s)
-		j.conserve(s)
+		j.assignMessages(s)
+		j.checkOutputs(s)
+		j.checkOrder(s)
+		j.checkChain(s)
+		j.checkToolResults(s)
+		j.checkNothingLost(s)
 	}
-	j.fates()
+	j.checkFates()
 	j.report.sort()
 	return j.report
 }
 
-// sessions deals the facts out by session.
+// sessions groups the facts by session.
 func (j *judgement) sessions() map[string]*session {
 	all := map[string]*session{}
 	of := func(name string) *session {
@@ -95,29 +96,29 @@ func (j *judgement) sessions() map[string]*session {
 		s := of(v.session)
 		s.steps = append(s.steps, v)
 	}
-	for _, v := range j.thoughts {
+	for _, v := range j.responses {
 		s := of(v.session)
-		s.thoughts = append(s.thoughts, v)
+		s.responses = append(s.responses, v)
 	}
 	for _, v := range j.calls {
 		s := of(v.session)
 		s.calls = append(s.calls, v)
 	}
-	for _, v := range j.tools {
+	for _, v := range j.toolMessages {
 		s := of(v.session)
-		s.tools = append(s.tools, v)
+		s.toolMessages = append(s.toolMessages, v)
 	}
 	for _, v := range j.sets {
 		s := of(v.session)
 		s.sets = append(s.sets, v)
 	}
-	for _, v := range j.returned {
+	for _, v := range j.results {
 		s := of(v.session)
-		s.returned = append(s.returned, v)
+		s.results = append(s.results, v)
 	}
-	for _, v := range j.endings {
+	for _, v := range j.outputRecords {
 		s := of(v.session)
-		s.endings = append(s.endings, v)
+		s.outputs = append(s.outputs, v)
 	}
 	for _, c := range j.controls {
 		s := of(c.session)
@@ -125,13 +126,14 @@ func (j *judgement) sessions() map[string]*session {
 		s.purged = s.purged || c.action == "purge"
 	}
 	for _, s := range all {
-		s.dealTurns()
+		s.groupByTurn()
 	}
 	return all
 }
 
-// dealTurns deals the facts of ours out by turn: turns with steps first, in the order of their first step.
-func (s *session) dealTurns() {
+// groupByTurn groups the records that the pipeline wrote by turn. Turns with steps are first, in the order of their first
+// steps.
+func (s *session) groupByTurn() {
 	byID := map[string]*turn{}
 	of := func(id string) *turn {
 		if byID[id] == nil {
@@ -144,17 +146,17 @@ func (s *session) dealTurns() {
 		t := of(v.origin.turn)
 		t.steps = append(t.steps, v)
 	}
-	for _, v := range s.endings {
+	for _, v := range s.outputs {
 		t := of(v.origin.turn)
-		t.endings = append(t.endings, v)
+		t.outputs = append(t.outputs, v)
 	}
 	for _, v := range s.calls {
 		t := of(v.origin.turn)
 		t.calls = append(t.calls, v)
 	}
-	for _, v := range s.tools {
+	for _, v := range s.toolMessages {
 		t := of(v.origin.turn)
-		t.tools = append(t.tools, v)
+		t.toolMessages = append(t.toolMessages, v)
 	}
 	for _, v := range s.sets {
 		t := of(v.origin.turn)
@@ -162,19 +164,19 @@ func (s *session) dealTurns() {
 	}
 }
 
-// deadLetters checks each letter against its original, and notes which inputs are dead.
-func (j *judgement) deadLetters() {
-	for _, l := range j.letters {
+// checkDeadLetters compares each dead letter with its original, and collects the dead-lettered inputs.
+func (j *judgement) checkDeadLetters() {
+	for _, l := range j.deadLetters {
 		original, at := j.original(l)
 		if original == nil {
-			j.report.add(RuleLetter, l.at, "names %s, which is no input that was read", l.from)
+			j.report.add(RuleLetter, l.at, "refers to %s, which is not an input that was read", l.from)
 			continue
 		}
 		if original.nullKey != l.nullKey || original.key != l.key {
-			j.report.add(RuleLetter, l.at, "has another key than %s", at)
+			j.report.add(RuleLetter, l.at, "has a different key than %s", at)
 		}
 		if !l.truncated && (original.nullValue != l.nullValue || original.value != l.value) {
-			j.report.add(RuleLetter, l.at, "has other bytes than %s", at)
+			j.report.add(RuleLetter, l.at, "has a different value than %s", at)
 		}
 		if j.dead[at] {
 			j.report.Counts.LetterRepeats++
@@ -185,17 +187,18 @@ func (j *judgement) deadLetters() {
 	}
 }
 
-// original is the input a letter is about: what went through the loop is known by the record it stands for.
-func (j *judgement) original(l *letter) (*source, Coord) {
-	if s := j.sources[l.from]; s != nil {
+// original returns the input that a dead letter refers to. If the input was sent through the loop topic, the dead letter may
+// refer to the loop record.
+func (j *judgement) original(l *deadLetter) (*inputRecord, Coord) {
+	if s := j.inputs[l.from]; s != nil {
 		return s, s.at
 	}
-	looped := j.inLoop[l.from]
+	looped := j.loopRecords[l.from]
 	if looped == nil {
 		return nil, Coord{}
 	}
-	if looped.viaLoop != nil {
-		if s := j.sources[*looped.viaLoop]; s != nil {
+	if looped.original != nil {
+		if s := j.inputs[*looped.original]; s != nil {
 			return s, s.at
 		}
 	}

@@ -4,51 +4,51 @@ import (
 	"slices"
 )
 
-// toolResults checks that every call has exactly one entry in exactly one tool message, either the result of a tool or
+// checkToolResults checks that every call has exactly one entry in exactly one tool message, either the result of a tool or
 // a synthesised error, and that every tool message has its complete set.
-func (j *judgement) toolResults(s *session) {
+func (j *judgement) checkToolResults(s *session) {
 	for _, t := range s.turns {
-		j.countCalls(s, t)
-		for _, m := range t.tools {
+		j.checkCalls(s, t)
+		for _, m := range t.toolMessages {
 			j.report.Counts.ToolMessages++
 			for i, e := range m.entries {
-				j.entryValue(s, m, i, e)
+				j.checkEntryValue(s, m, i, e)
 			}
-			if t.message != nil && !t.failed() && len(t.endings) > 0 &&
-				!slices.ContainsFunc(t.steps, func(v *step) bool { return v.said == m.said }) {
-				j.report.add(RuleStep, m.at, "no step carries this tool message")
+			if t.message != nil && !t.failed() && len(t.outputs) > 0 &&
+				!slices.ContainsFunc(t.steps, func(v *step) bool { return v.content == m.content }) {
+				j.report.add(RuleStep, m.at, "no step contains this tool message")
 			}
 		}
-		j.setsMatch(t)
+		j.checkSets(t)
 	}
 }
 
-func (j *judgement) countCalls(s *session, t *turn) {
+func (j *judgement) checkCalls(s *session, t *turn) {
 	calls, messages := map[string]int{}, map[string]int{}
 	for _, v := range t.calls {
-		if !v.rejected && v.asked.valid() {
-			calls[*v.asked.id]++
+		if !v.rejected && v.item.valid() {
+			calls[*v.item.id]++
 			j.report.Counts.Calls++
 		}
 	}
-	for _, m := range t.tools {
+	for _, m := range t.toolMessages {
 		seen := map[string]bool{}
 		for _, e := range m.entries {
-			if !e.asked.valid() || seen[*e.asked.id] {
+			if !e.item.valid() || seen[*e.item.id] {
 				continue
 			}
-			seen[*e.asked.id] = true
-			messages[*e.asked.id]++
-			if calls[*e.asked.id] == 0 {
-				j.report.add(RuleAlienResult, m.at, "an entry names no call of its turn")
+			seen[*e.item.id] = true
+			messages[*e.item.id]++
+			if calls[*e.item.id] == 0 {
+				j.report.add(RuleAlienResult, m.at, "an entry does not belong to a call of its turn")
 			}
 		}
 	}
 	for _, v := range t.calls {
-		if v.rejected || !v.asked.valid() {
+		if v.rejected || !v.item.valid() {
 			continue
 		}
-		switch id := *v.asked.id; {
+		switch id := *v.item.id; {
 		case messages[id] < calls[id] && !t.failed() && !s.purged:
 			j.report.add(RuleNoResult, v.at, "no tool message has its result")
 		case messages[id] > calls[id]:
@@ -57,45 +57,46 @@ func (j *judgement) countCalls(s *session, t *turn) {
 	}
 }
 
-// entryValue finds the first record of tool-use-result that gave the result of an entry. A synthesised error has none.
-func (j *judgement) entryValue(s *session, m *toolMessage, i int, e entry) {
+// checkEntryValue finds the first record of tool-use-result with the result of an entry. A synthesised error has no such
+// record.
+func (j *judgement) checkEntryValue(s *session, m *toolMessage, i int, e entry) {
 	if e.reason != "" {
 		j.report.Counts.Synthesised[e.reason]++
 	}
-	if !e.asked.valid() {
+	if !e.item.valid() {
 		if e.reason != "invalid_tool_call" {
-			j.report.add(RuleResultValue, m.at, "entry %d is invalid and not answered as such", i)
+			j.report.add(RuleResultValue, m.at, "entry %d belongs to an invalid call and does not have the reason invalid_tool_call", i)
 		}
 		return
 	}
-	var spare *returned
-	for _, r := range s.returned {
-		if r.id == nil || *r.id != *e.asked.id || r.value != e.value || r.status != e.status || j.used[r.at] {
+	var deadOne *toolResult
+	for _, r := range s.results {
+		if r.id == nil || *r.id != *e.item.id || r.value != e.value || r.status != e.status || j.used[r.at] {
 			continue
 		}
 		if !j.dead[r.at] {
 			j.used[r.at] = true
 			return
 		}
-		if spare == nil {
-			spare = r
+		if deadOne == nil {
+			deadOne = r
 		}
 	}
-	repeated := slices.ContainsFunc(m.entries[:i], func(x entry) bool { return same(x.asked.id, e.asked.id) })
+	repeated := slices.ContainsFunc(m.entries[:i], func(x entry) bool { return same(x.item.id, e.item.id) })
 	switch {
 	case e.reason != "" || repeated:
-	case spare != nil:
-		j.used[spare.at] = true
+	case deadOne != nil:
+		j.used[deadOne.at] = true
 		j.report.Counts.UsedAndDead++
 	default:
-		j.report.add(RuleResultValue, m.at, "entry %d is what no tool returned, and no synthesised error", i)
+		j.report.add(RuleResultValue, m.at, "entry %d is neither the result of a tool nor a synthesised error", i)
 	}
 }
 
-// setsMatch checks that each tool message has one set with the same results, and each set a message.
-func (j *judgement) setsMatch(t *turn) {
+// checkSets checks that each tool message has one complete set with the same results, and each set a tool message.
+func (j *judgement) checkSets(t *turn) {
 	open := slices.Clone(t.sets)
-	for _, m := range t.tools {
+	for _, m := range t.toolMessages {
 		i := slices.IndexFunc(open, func(v *set) bool { return sameResults(v.results, m.entries) })
 		if i < 0 {
 			j.report.add(RuleSet, m.at, "no complete set has the same results")
@@ -111,7 +112,8 @@ func (j *judgement) setsMatch(t *turn) {
 	}
 }
 
-// sameResults: a set has them in the order of arrival, a message in that of the items.
+// sameResults compares the results regardless of their order: a set has them in the order of arrival, a tool message in
+// the order of the items.
 func sameResults(results []digest, entries []entry) bool {
 	count := map[digest]int{}
 	for _, d := range results {
@@ -128,73 +130,73 @@ func sameResults(results []digest, entries []entry) bool {
 	return len(results) == len(entries)
 }
 
-// conserve checks that every input that was neither used nor dead-lettered is explained by a rule. One of these rules:
-// a record with the turntable.id of a used record is a repeat of it.
-func (j *judgement) conserve(s *session) {
+// checkNothingLost checks that a rule allows every input that was neither used nor dead-lettered. For example, a record with
+// the turntable.id of a used record is a repeat of it.
+func (j *judgement) checkNothingLost(s *session) {
 	if s.purged {
 		return
 	}
 	accepted := map[string]bool{}
-	for _, t := range s.thoughts {
+	for _, t := range s.responses {
 		accepted[t.cause] = accepted[t.cause] || t.cause != "" && j.used[t.at]
 	}
-	for _, t := range s.thoughts {
-		// A response that neither ends the turn nor asks for tools leaves the turn open and needs no other trace.
+	for _, t := range s.responses {
+		// A response that neither ends the turn nor asks for tools leaves the turn open and has no visible effect.
 		if t.tombstone || j.used[t.at] || j.dead[t.at] || accepted[t.cause] ||
-			t.known && !t.asking() && !t.end {
+			t.hasFields && !t.asksForTools() && !t.end {
 			continue
 		}
 		j.report.add(RuleLost, t.at, "response was neither accepted nor dead-lettered")
 	}
-	given := j.givenUp(s)
+	ignorable := j.ignorableCalls(s)
 	applied := map[string]bool{}
-	for _, r := range s.returned {
+	for _, r := range s.results {
 		applied[r.cause] = applied[r.cause] || r.cause != "" && j.used[r.at]
 	}
-	for _, r := range s.returned {
-		if j.used[r.at] || j.dead[r.at] || applied[r.cause] || r.id != nil && given[*r.id] {
+	for _, r := range s.results {
+		if j.used[r.at] || j.dead[r.at] || applied[r.cause] || r.id != nil && ignorable[*r.id] {
 			continue
 		}
 		j.report.add(RuleLost, r.at, "result was neither used nor dead-lettered")
 	}
 }
 
-// givenUp are the calls whose results may be ignored: their turn ended before all results arrived, or the result was
-// too large.
-func (j *judgement) givenUp(s *session) map[string]bool {
+// ignorableCalls returns the calls whose results may be ignored, because the turn ended before all results arrived or the
+// result was too large.
+func (j *judgement) ignorableCalls(s *session) map[string]bool {
 	out := map[string]bool{}
 	for _, t := range s.turns {
 		entries := map[string]bool{}
-		for _, m := range t.tools {
+		for _, m := range t.toolMessages {
 			for _, e := range m.entries {
-				if e.asked.id == nil {
+				if e.item.id == nil {
 					continue
 				}
-				entries[*e.asked.id] = true
+				entries[*e.item.id] = true
 				if e.reason == "too_large" {
-					out[*e.asked.id] = true
+					out[*e.item.id] = true
 				}
 			}
 		}
 		for _, v := range t.calls {
-			if v.asked.id != nil && t.failed() && !entries[*v.asked.id] {
-				out[*v.asked.id] = true
+			if v.item.id != nil && t.failed() && !entries[*v.item.id] {
+				out[*v.item.id] = true
 			}
 		}
 	}
 	return out
 }
 
-// redelivered reports whether the pipeline has read records again. A response that names no step is dead-lettered while
-// no step is open, and is accepted if it is redelivered while one is open.
+// redelivered reports whether records were redelivered to the pipeline. A response without an echo is dead-lettered while
+// no step is open, and accepted if it is redelivered while one is open.
 func (j *judgement) redelivered() bool {
-	return !j.once && j.report.Counts.Repeats+j.report.Counts.LetterRepeats > 0
+	return !j.exactlyOnce && j.report.Counts.Repeats+j.report.Counts.LetterRepeats > 0
 }
 
-// fates checks the records with a known fate, and messages that no rule lets vanish.
-func (j *judgement) fates() {
-	for at, sent := range j.known {
-		if j.sources[at] == nil {
+// checkFates checks the records with an expected fate, and that invalid messages are dead-lettered.
+func (j *judgement) checkFates() {
+	for at, sent := range j.expected {
+		if j.inputs[at] == nil {
 			continue // not read yet
 		}
 		switch {
@@ -209,8 +211,8 @@ func (j *judgement) fates() {
 		}
 	}
 	for _, m := range j.messages {
-		if j.known[m.at].Fate == FateOwn && !m.accepted && !j.dead[m.at] && !j.used[m.at] {
-			j.report.add(RuleLost, m.at, "message that is none is not dead-lettered")
+		if j.expected[m.at].Fate == FateOwn && !m.accepted && !j.dead[m.at] && !j.used[m.at] {
+			j.report.add(RuleLost, m.at, "invalid message is not dead-lettered")
 		}
 	}
 }

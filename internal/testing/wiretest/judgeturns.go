@@ -2,17 +2,17 @@ package wiretest
 
 import "slices"
 
-// codes is the closed list of error codes that an output may have.
-var codes = []string{
+// errorCodes is the closed list of error codes that an output may have.
+var errorCodes = []string{
 	"think_timeout", "think_failed", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "internal",
 }
 
-// early are the codes of outputs that may be written before the outputs of earlier messages.
-var early = []string{"queue_full", "busy", "invalid_message", "too_large", "cancelled"}
+// earlyCodes are the codes of outputs that may be written before the outputs of earlier messages.
+var earlyCodes = []string{"queue_full", "busy", "invalid_message", "too_large", "cancelled"}
 
-// assign finds the message of each turn: by what its first step carries, then by request id, then by elimination.
-func (j *judgement) assign(s *session) {
-	open := j.claimants(s)
+// assignMessages finds the message of each turn: by the content of its first step, then by request ID, then by elimination.
+func (j *judgement) assignMessages(s *session) {
+	open := j.candidates(s)
 	take := func(t *turn, fits func(*message) bool) bool {
 		i := slices.IndexFunc(open, fits)
 		if i < 0 {
@@ -28,22 +28,22 @@ func (j *judgement) assign(s *session) {
 			continue
 		}
 		first := t.steps[0]
-		if !take(t, func(m *message) bool { return m.said == first.said }) {
-			j.report.add(RuleStep, first.at, "opens a turn that no message asked for")
+		if !take(t, func(m *message) bool { return m.content == first.content }) {
+			j.report.add(RuleStep, first.at, "opens a turn without a message")
 		}
 	}
 	for _, t := range s.turns {
-		if len(t.steps) > 0 || len(t.endings) == 0 {
+		if len(t.steps) > 0 || len(t.outputs) == 0 {
 			continue
 		}
-		if id := t.endings[0].request; id == nil || !take(t, func(m *message) bool { return m.request == *id }) {
+		if id := t.outputs[0].request; id == nil || !take(t, func(m *message) bool { return m.request == *id }) {
 			unnamed = append(unnamed, t)
 		}
 	}
 	for _, t := range unnamed {
-		if !take(t, func(m *message) bool { return m.request == "" && j.admits(m, t.endings[0]) }) &&
+		if !take(t, func(m *message) bool { return m.request == "" && j.admits(m, t.outputs[0]) }) &&
 			!take(t, func(m *message) bool { return m.request == "" }) {
-			j.report.add(RuleAlienOutput, t.endings[0].at, "no message is left for it")
+			j.report.add(RuleAlienOutput, t.outputs[0].at, "belongs to no message")
 		}
 	}
 	for _, m := range open {
@@ -51,25 +51,25 @@ func (j *judgement) assign(s *session) {
 		case !j.mustEnd(m):
 		case !j.dead[m.at]:
 			j.report.add(RuleNoOutput, m.at, "%s has no turn", j.kindOf(m.at))
-		case j.known[m.at].Fate == FateOwn && !j.repeats(s, m):
-			j.report.add(RuleNoOutput, m.at, "%s reads well and is dead-lettered", j.kindOf(m.at))
+		case j.expected[m.at].Fate == FateOwn && !j.repeats(s, m):
+			j.report.add(RuleNoOutput, m.at, "%s is valid but dead-lettered", j.kindOf(m.at))
 		}
 	}
 }
 
-// repeats reports whether another record that is not dead is the same message.
+// repeats reports whether another record, which is not dead-lettered, is the same message.
 func (j *judgement) repeats(s *session, m *message) bool {
 	return slices.ContainsFunc(s.messages, func(x *message) bool {
 		return x != m && !j.dead[x.at] && x.identity() == m.identity()
 	})
 }
 
-// claimants are the messages a turn may belong to, one for each identity: those not dead-lettered first.
-func (j *judgement) claimants(s *session) []*message {
+// candidates returns the messages that a turn may belong to, one for each identity, followed by the dead-lettered ones.
+func (j *judgement) candidates(s *session) []*message {
 	seen := map[string]bool{}
-	var alive, dead []*message
+	var notDead, dead []*message
 	for _, m := range s.messages {
-		if j.known[m.at].Fate == FateDeadLetter {
+		if j.expected[m.at].Fate == FateDeadLetter {
 			continue
 		}
 		if j.dead[m.at] {
@@ -81,19 +81,19 @@ func (j *judgement) claimants(s *session) []*message {
 			continue
 		}
 		seen[m.identity()] = true
-		alive = append(alive, m)
+		notDead = append(notDead, m)
 	}
-	for _, m := range alive {
+	for _, m := range notDead {
 		if j.mustEnd(m) {
 			j.report.Counts.Messages++
 		}
 	}
-	return append(alive, dead...)
+	return append(notDead, dead...)
 }
 
 // mustEnd reports whether a message that is not dead-lettered must have an output.
 func (j *judgement) mustEnd(m *message) bool {
-	switch j.known[m.at].Fate {
+	switch j.expected[m.at].Fate {
 	case FateTurn:
 		return true
 	case FateOwn:
@@ -103,20 +103,20 @@ func (j *judgement) mustEnd(m *message) bool {
 	}
 }
 
-func (j *judgement) admits(m *message, e *ending) bool {
-	list := j.known[m.at].Codes
+func (j *judgement) admits(m *message, e *outputRecord) bool {
+	list := j.expected[m.at].Codes
 	return list == nil || slices.Contains(list, e.code)
 }
 
 func (j *judgement) kindOf(at Coord) string {
-	if c := j.known[at].Case; c != "" {
+	if c := j.expected[at].Case; c != "" {
 		return c
 	}
 	return "message"
 }
 
-// ends checks that each turn has exactly one ending, of the kind its message must have.
-func (j *judgement) ends(s *session) {
+// checkOutputs checks that each turn has exactly one output, of a kind that its message allows.
+func (j *judgement) checkOutputs(s *session) {
 	for _, t := range s.turns {
 		if len(t.steps) > 0 {
 			j.report.Counts.Turns++
@@ -125,18 +125,18 @@ func (j *judgement) ends(s *session) {
 			continue
 		}
 		j.used[t.message.at] = true
-		if len(t.endings) == 0 {
+		if len(t.outputs) == 0 {
 			j.report.add(RuleNoOutput, t.message.at, "%s hangs after %d steps", j.kindOf(t.message.at), len(t.steps))
 			continue
 		}
-		for _, more := range t.endings[1:] {
-			j.report.add(RuleTwoOutputs, more.at, "the turn of %s has ended at %s", t.message.at, t.endings[0].at)
+		for _, more := range t.outputs[1:] {
+			j.report.add(RuleTwoOutputs, more.at, "the turn of %s already has the output %s", t.message.at, t.outputs[0].at)
 		}
-		e := t.endings[0]
+		e := t.outputs[0]
 		if e.isError {
 			j.report.Counts.Errors++
 			j.report.Counts.Codes[e.code]++
-			if !slices.Contains(codes, e.code) {
+			if !slices.Contains(errorCodes, e.code) {
 				j.report.add(RuleCode, e.at, "code is not in the closed list")
 			}
 		} else {
@@ -145,11 +145,11 @@ func (j *judgement) ends(s *session) {
 		if !j.admits(t.message, e) {
 			j.report.add(RuleOutcome, e.at, "%s of %s ended with code %q", j.kindOf(t.message.at), t.message.at, e.code)
 		}
-		j.requestAndRoute(s, t, e)
+		j.checkRequestAndRoute(s, t, e)
 	}
 }
 
-func (j *judgement) requestAndRoute(s *session, t *turn, e *ending) {
+func (j *judgement) checkRequestAndRoute(s *session, t *turn, e *outputRecord) {
 	m := t.message
 	if (m.request != "") != (e.request != nil) || e.request != nil && *e.request != m.request {
 		j.report.add(RuleRequest, e.at, "request id is not that of %s", m.at)
@@ -160,21 +160,21 @@ func (j *judgement) requestAndRoute(s *session, t *turn, e *ending) {
 			return r.bytes == *e.route && (r.request == "" || r.request == m.request)
 		})
 		if !given {
-			j.report.add(RuleRoute, e.at, "no record gave this route to %s", m.at)
+			j.report.add(RuleRoute, e.at, "%s has no record with this route", m.at)
 		}
 	}
-	known := j.known[m.at]
+	known := j.expected[m.at]
 	switch {
 	case known.NoRoute && e.route != nil:
 		j.report.add(RuleRoute, e.at, "%s has no route", m.at)
 	case known.Route != nil && (e.route == nil || *e.route != digestOf(compact(known.Route))):
-		j.report.add(RuleRoute, e.at, "the route of %s is another", m.at)
+		j.report.add(RuleRoute, e.at, "does not have the route of %s", m.at)
 	}
 }
 
-// order checks that turns do not interleave, and that they open and end in the order of their messages. Messages that
+// checkOrder checks that turns do not interleave, and that they open and end in the order of their messages. Messages that
 // were re-keyed through the loop topic have no order.
-func (j *judgement) order(s *session) {
+func (j *judgement) checkOrder(s *session) {
 	closed, current := map[string]bool{}, ""
 	for _, v := range s.steps {
 		if v.origin.turn == current {
@@ -189,7 +189,7 @@ func (j *judgement) order(s *session) {
 	last := int64(-1)
 	for _, t := range s.turns {
 		byID[t.id] = t
-		if len(t.steps) > 0 && t.message != nil && t.message.atHome {
+		if len(t.steps) > 0 && t.message != nil && t.message.onOwnPartition {
 			if t.message.at.Offset < last {
 				j.report.add(RuleOrder, t.steps[0].at, "opens before an earlier message")
 			}
@@ -197,9 +197,9 @@ func (j *judgement) order(s *session) {
 		}
 	}
 	last = -1
-	for _, e := range s.endings {
+	for _, e := range s.outputs {
 		t := byID[e.origin.turn]
-		if t == nil || t.message == nil || !t.message.atHome || slices.Contains(early, e.code) || e != t.endings[0] {
+		if t == nil || t.message == nil || !t.message.onOwnPartition || slices.Contains(earlyCodes, e.code) || e != t.outputs[0] {
 			continue
 		}
 		if t.message.at.Offset < last {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets 4 % apart, from 10 microseconds to an hour. Its size does not grow.
+// histogram counts durations in buckets that are 4 % apart, from 10 microseconds to an hour. Its size is fixed.
 type histogram struct {
 	buckets [512]atomic.Int64
 }
@@ -24,7 +24,7 @@ func (h *histogram) add(d time.Duration) {
 	h.buckets[min(i, len(h.buckets)-1)].Add(1)
 }
 
-// quantile is the upper end of the bucket that holds it; 0 without durations.
+// quantile returns the upper bound of the bucket that contains the quantile; 0 if the histogram is empty.
 func (h *histogram) quantile(q float64) time.Duration {
 	var total int64
 	for i := range h.buckets {

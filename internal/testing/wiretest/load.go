@@ -43,7 +43,7 @@ type Load struct {
 	driver  *Driver
 	reader  *kgo.Client
 	stop    context.CancelFunc
-	asking  chan struct{} // closed by Stop
+	stopped chan struct{} // closed by Stop: no more questions
 	once    sync.Once
 	users   *errgroup.Group
 	readers *errgroup.Group
@@ -57,14 +57,14 @@ type Load struct {
 	latency  histogram
 
 	mu      sync.Mutex
-	waiting map[string]*awaited
+	waiting map[string]*openSession
 }
 
 // awaited is a session with an open question.
-type awaited struct {
-	done  chan bool
-	seen  map[string]bool // ids of outputs, of this session only
-	since time.Time       // when the question was asked; zero: none is open
+type openSession struct {
+	outputs chan bool
+	seen    map[string]bool // ids of outputs, of this session only
+	since   time.Time       // when the question was asked; zero: none is open
 }
 
 // LoadProgress is a snapshot of the counts and latencies of a load.
@@ -106,8 +106,8 @@ func StartLoad(ctx context.Context, bootstrap []string, agent string, opts LoadO
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Load{
-		opts: opts, driver: driver, reader: reader, stop: stop, asking: make(chan struct{}), users: &errgroup.Group{},
-		readers: &errgroup.Group{}, waiting: map[string]*awaited{},
+		opts: opts, driver: driver, reader: reader, stop: stop, stopped: make(chan struct{}), users: &errgroup.Group{},
+		readers: &errgroup.Group{}, waiting: map[string]*openSession{},
 	}
 	if err := driver.Start(running); err != nil {
 		stop()
@@ -154,8 +154,8 @@ func (l *Load) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends the asking of questions; open turns continue. It does not block.
-func (l *Load) Stop() { l.once.Do(func() { close(l.asking) }) }
+// Stop makes the users ask no more questions; open turns continue. It does not block.
+func (l *Load) Stop() { l.once.Do(func() { close(l.stopped) }) }
 
 // Close stops users and workers, without waiting for open turns, and returns when they have stopped.
 func (l *Load) Close() error {
@@ -172,7 +172,7 @@ func (l *Load) Progress() LoadProgress {
 	return LoadProgress{
 		Oldest: l.oldest(),
 		Asked:  int(l.asked.Load()), Answered: int(l.answered.Load()), Failed: int(l.failed.Load()),
-		Lost: int(l.lost.Load()), Repeated: int(l.repeated.Load()), Dropped: l.driver.seen.count(),
+		Lost: int(l.lost.Load()), Repeated: int(l.repeated.Load()), Dropped: l.driver.answered.count(),
 		P50: l.latency.quantile(0.5), P99: l.latency.quantile(0.99), Max: l.latency.quantile(1),
 	}
 }
@@ -195,11 +195,11 @@ func (l *Load) ForgetLatency() { l.latency.reset() }
 // user asks one question after another.
 func (l *Load) user(ctx context.Context) error {
 	var session string
-	var a *awaited
-	defer func() { l.forget(session) }()
+	var a *openSession
+	defer func() { l.removeSession(session) }()
 	for turn := 0; ; turn++ {
 		select {
-		case <-l.asking:
+		case <-l.stopped:
 			return nil
 		default:
 		}
@@ -208,13 +208,13 @@ func (l *Load) user(ctx context.Context) error {
 			return nil
 		}
 		if turn%l.opts.PerSession == 0 {
-			l.forget(session)
+			l.removeSession(session)
 			session = fmt.Sprintf("%s-%d", l.opts.Prefix, n)
-			a = l.expect(session)
+			a = l.addSession(session)
 		}
 		plan := Plan{Key: fmt.Sprintf("%s.%d", l.opts.Prefix, n), Steps: l.opts.Steps, Tools: l.opts.Tools, Deeds: l.opts.Deeds}
 		began := time.Now()
-		l.open(a, began)
+		l.setOpenSince(a, began)
 		if _, err := l.driver.Ask(ctx, session, plan); err != nil {
 			if ctx.Err() != nil {
 				return nil //nolint:nilerr // Close
@@ -222,21 +222,21 @@ func (l *Load) user(ctx context.Context) error {
 			return err
 		}
 		l.asked.Add(1)
-		var late <-chan time.Time
+		var timeout <-chan time.Time
 		if l.opts.Limit > 0 {
-			late = time.After(l.opts.Limit - time.Since(began))
+			timeout = time.After(l.opts.Limit - time.Since(began))
 		}
 		select {
-		case failed := <-a.done:
-			l.open(a, time.Time{})
+		case failed := <-a.outputs:
+			l.setOpenSince(a, time.Time{})
 			l.latency.add(time.Since(began))
 			if failed {
 				l.failed.Add(1)
 			} else {
 				l.answered.Add(1)
 			}
-		case <-late:
-			l.open(a, time.Time{})
+		case <-timeout:
+			l.setOpenSince(a, time.Time{})
 			l.lost.Add(1)
 			turn = -1 // the next one opens a session
 		case <-ctx.Done():
@@ -245,21 +245,21 @@ func (l *Load) user(ctx context.Context) error {
 	}
 }
 
-func (l *Load) expect(session string) *awaited {
+func (l *Load) addSession(session string) *openSession {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &awaited{done: make(chan bool, 64), seen: map[string]bool{}}
+	a := &openSession{outputs: make(chan bool, 64), seen: map[string]bool{}}
 	l.waiting[session] = a
 	return a
 }
 
-func (l *Load) open(a *awaited, since time.Time) {
+func (l *Load) setOpenSince(a *openSession, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a.since = since
 }
 
-func (l *Load) forget(session string) {
+func (l *Load) removeSession(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.waiting, session)
@@ -293,7 +293,7 @@ func (l *Load) output(r *kgo.Record) {
 	a.seen[id] = true
 	o, err := objectOf(r.Value)
 	select {
-	case a.done <- err != nil || o.raw("status") != nil:
-	default: // more outputs than questions: the oracle says so
+	case a.outputs <- err != nil || o.raw("status") != nil:
+	default: // more outputs than questions, which the oracle reports
 	}
 }

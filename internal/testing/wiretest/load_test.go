@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLoadAsksEveryTurnAndTheOracleAgrees(t *testing.T) {
+func TestLoadRunsAllTurnsWithoutViolations(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
 	ctx := deadline(t, 3*time.Minute)
@@ -37,7 +37,7 @@ func TestLoadAsksEveryTurnAndTheOracleAgrees(t *testing.T) {
 	require.Equal(t, 30, r.Counts.ToolMessages)
 }
 
-func TestAStoppedLoadFinishesWhatIsOpen(t *testing.T) {
+func TestStoppedLoadFinishesItsOpenTurns(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: time.Minute, toolTimeout: time.Minute})
 	ctx := deadline(t, 3*time.Minute)
@@ -51,7 +51,7 @@ func TestAStoppedLoadFinishesWhatIsOpen(t *testing.T) {
 	require.NoError(t, load.Close())
 }
 
-func TestALoadSaysHowManyTurnsHang(t *testing.T) {
+func TestErrorOfALoadHasTheNumberOfOpenTurns(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	load, err := StartLoad(t.Context(), bootstrap, "agent", LoadOptions{Turns: 2, Concurrency: 2})
 	require.NoError(t, err)

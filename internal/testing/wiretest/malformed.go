@@ -35,7 +35,7 @@ type malformer struct {
 }
 
 func (m *malformer) record(kind string, f Fate, r Record) {
-	m.out = append(m.out, Reply{Record: r, Known: Sent{Fate: f, Case: kind}})
+	m.out = append(m.out, Reply{Record: r, Expected: Sent{Fate: f, Case: kind}})
 }
 
 func (m *malformer) raw(kind string, key, value []byte, f Fate) {
@@ -44,7 +44,7 @@ func (m *malformer) raw(kind string, key, value []byte, f Fate) {
 
 func (m *malformer) add(kind, value string, f Fate) { m.raw(kind, m.key, []byte(value), f) }
 
-// generic are the cases of every input.
+// generic adds the cases of every input.
 func (m *malformer) generic() {
 	n, dead := m.names, FateDeadLetter
 	null, empty, undecodable := dead, dead, dead
@@ -132,10 +132,10 @@ func (m *malformer) responses() {
 	n := "null"
 	good := (&response{
 		session: quote(m.session), user: n, total: "0.0", previous: n, echo: n, end: true, time: `"2026-06-20T08:15:03Z"`,
-		said: []string{`{"role":"assistant","content":"nobody asked"}`},
+		messageTexts: []string{`{"role":"assistant","content":"unsolicited"}`},
 	}).snakeCase()
 	swap := func(kind, old, with string) { m.add(kind, strings.Replace(good, old, with, 1), FateDeadLetter) }
-	m.add("response nobody asked for", good, FateDeadLetter)
+	m.add("unsolicited response", good, FateDeadLetter)
 	swap("tool_uses is an object", `"tool_uses":null`, `"tool_uses":{}`)
 	swap("tool_uses of numbers", `"tool_uses":null`, `"tool_uses":[1,"x",null]`)
 	swap("end_turn is an array", `"end_turn":true`, `"end_turn":[]`)
@@ -154,7 +154,7 @@ func (m *malformer) results() {
 	}
 	good := string(r.encode())
 	swap := func(kind, old, with string) { m.add(kind, strings.Replace(good, old, with, 1), FateDeadLetter) }
-	m.add("result nobody asked for", good, FateDeadLetter)
+	m.add("result of an unknown call", good, FateDeadLetter)
 	swap("null id", `"nobody-asked"`, "null")
 	swap("blank id", `"nobody-asked"`, `"  "`)
 	swap("id is an object", `"nobody-asked"`, "{}")

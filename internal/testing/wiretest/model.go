@@ -31,32 +31,32 @@ type Script func(Enriched) []Reply
 
 // Reply is a record to send, immediately or late.
 type Reply struct {
-	Record Record
-	Known  Sent
-	Late   bool
+	Record   Record
+	Expected Sent
+	Late     bool
 }
 
-func (d *Driver) think(ctx context.Context, r *kgo.Record) error {
+func (d *Driver) answerStep(ctx context.Context, r *kgo.Record) error {
 	e, ok := readEnriched(d.names, r)
 	if !ok {
 		return nil // the oracle reports what is wrong with it
 	}
-	if d.seen.repeats(r) {
+	if d.answered.isRepeat(r) {
 		return nil
 	}
 	d.responses.Add(1)
-	return d.reply(ctx, d.seen.answering(r, d.names, d.script(e)))
+	return d.reply(ctx, d.answered.withAnswerID(r, d.names, d.script(e)))
 }
 
 func (d *Driver) reply(ctx context.Context, replies []Reply) error {
 	for _, p := range replies {
 		if p.Late {
-			if err := d.sendLate(ctx, p.Record, p.Known); err != nil {
+			if err := d.sendLate(ctx, p.Record, p.Expected); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := d.Send(ctx, p.Record, p.Known); err != nil {
+		if _, err := d.Send(ctx, p.Record, p.Expected); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func readEnriched(names Names, r *kgo.Record) (Enriched, bool) {
 	return e, true
 }
 
-// planOf finds the plan: in the message of a user, else in what the model said last.
+// planOf finds the plan: in the user's message, or else in the last message of the model.
 func planOf(latest object, role string, history []json.RawMessage) (Plan, int) {
 	if role != "tool" {
 		p, at, _ := parsePlan(planText(latest))
@@ -104,7 +104,7 @@ func planOf(latest object, role string, history []json.RawMessage) (Plan, int) {
 	return Plan{}, 0
 }
 
-// planText is the content of a message, or its first block of text.
+// planText returns the content of a message, or its first block of text.
 func planText(message object) string {
 	if s := message.text("content"); s != nil {
 		return *s
@@ -134,17 +134,17 @@ func Planned(e Enriched) []Reply {
 		v := `{"originalValue":` + quote(string(e.Record.Value)) + `,"error":"scripted failure"}`
 		return []Reply{failed(e, []byte(v), nil)}
 	}
-	good := responseTo(e, "")
+	good := plannedResponse(e, "")
 	var out []Reply
 	if p.Has(QuirkGarbage) {
-		bad := Sent{Fate: FateDeadLetter, Case: "unreadable response"}
+		malformed := Sent{Fate: FateDeadLetter, Case: "unreadable response"}
 		out = append(out,
-			thinkReply(e, []byte(`{}`), bad), thinkReply(e, []byte(`{"session_id":`), bad), thinkReply(e, []byte{}, bad))
+			thinkReply(e, []byte(`{}`), malformed), thinkReply(e, []byte(`{"session_id":`), malformed), thinkReply(e, []byte{}, malformed))
 	}
 	out = append(out, earlyResults(e, good.items)...)
 	value := good.encode(p)
 	if len(value) > largest {
-		good.forget()
+		good.dropHistory()
 		value = good.encode(p)
 	}
 	out = append(out, thinkReply(e, value, Sent{}))
@@ -152,7 +152,7 @@ func Planned(e Enriched) []Reply {
 		out = append(out, thinkReply(e, value, Sent{}))
 	}
 	if p.Has(QuirkRethink) {
-		out = append(out, thinkReply(e, responseTo(e, "b").encode(p), Sent{}))
+		out = append(out, thinkReply(e, plannedResponse(e, "b").encode(p), Sent{}))
 	}
 	if p.Has(QuirkLateRepeat) {
 		again := thinkReply(e, value, Sent{})
@@ -162,20 +162,20 @@ func Planned(e Enriched) []Reply {
 	return out
 }
 
-func thinkReply(e Enriched, value []byte, known Sent) Reply {
+func thinkReply(e Enriched, value []byte, expected Sent) Reply {
 	return Reply{
-		Record: Record{Topic: e.Names.Think, Key: e.Record.Key, Value: value, Partition: AtHome}, Known: known,
+		Record: Record{Topic: e.Names.Think, Key: e.Record.Key, Value: value, Partition: AtHome}, Expected: expected,
 	}
 }
 
 func failed(e Enriched, value []byte, headers []kgo.RecordHeader) Reply {
 	return Reply{
-		Record: Record{Topic: e.Names.ThinkDLQ, Key: e.Record.Key, Value: value, Headers: headers, Partition: AtHome},
-		Known:  Sent{Fate: FateExplained, Case: "think failure"},
+		Record:   Record{Topic: e.Names.ThinkDLQ, Key: e.Record.Key, Value: value, Headers: headers, Partition: AtHome},
+		Expected: Sent{Fate: FateExplained, Case: "think failure"},
 	}
 }
 
-// earlyResults are results of calls the response will ask for only afterwards.
+// earlyResults returns results that are sent before the response with their calls.
 func earlyResults(e Enriched, items []item) []Reply {
 	var out []Reply
 	for i, it := range items {

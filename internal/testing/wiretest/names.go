@@ -126,7 +126,7 @@ func partitionCounts(ctx context.Context, client *kgo.Client, topics []string) (
 }
 
 // home returns the partition that Java's default partitioner chooses for a key that is not null.
-func home(key []byte, partitions int32) int32 {
+func partitionOf(key []byte, partitions int32) int32 {
 	byKey := kgo.StickyKeyPartitioner(nil).ForTopic("")
 	return int32(byKey.Partition(&kgo.Record{Key: key}, int(partitions)))
 }

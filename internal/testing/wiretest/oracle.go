@@ -17,7 +17,7 @@ import (
 type Oracle struct {
 	names       Names
 	ledger      *Ledger
-	once        bool
+	exactlyOnce bool
 	uncommitted bool
 	patience    time.Duration
 
@@ -26,7 +26,7 @@ type Oracle struct {
 	group  *errgroup.Group
 
 	mu      sync.Mutex
-	book    *book
+	facts   *facts
 	next    map[string]map[int32]int64
 	changed chan struct{}
 }
@@ -43,7 +43,7 @@ func ReadUncommitted() OracleOption { return func(o *Oracle) { o.uncommitted = t
 
 // ExactlyOnce makes every repeat of a record that the pipeline wrote a violation. Default: repeats with the same id and
 // bytes (but for times) are counted.
-func ExactlyOnce() OracleOption { return func(o *Oracle) { o.once = true } }
+func ExactlyOnce() OracleOption { return func(o *Oracle) { o.exactlyOnce = true } }
 
 // Patience makes every wait end with an error when no record was read for d. Default 0: waits end with their context
 // only.
@@ -55,7 +55,7 @@ func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...Or
 	for _, opt := range opts {
 		opt(o)
 	}
-	o.book = newBook(o.names, o.once)
+	o.facts = newFacts(o.names, o.exactlyOnce)
 	level := kgo.ReadCommitted()
 	if o.uncommitted {
 		level = kgo.ReadUncommitted()
@@ -66,7 +66,7 @@ func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...Or
 		return nil, fmt.Errorf("wiretest: oracle: %w", err)
 	}
 	o.client = client
-	if err := o.cover(ctx); err != nil {
+	if err := o.readNewTopics(ctx); err != nil {
 		client.Close()
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func (o *Oracle) Close() {
 	o.client.Close()
 }
 
-// cover starts reading topics that were created since.
-func (o *Oracle) cover(ctx context.Context) error {
+// readNewTopics starts reading the topics that were created since the last call.
+func (o *Oracle) readNewTopics(ctx context.Context) error {
 	counts, err := partitionCounts(ctx, o.client, o.names.All())
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (o *Oracle) cover(ctx context.Context) error {
 			continue
 		}
 		o.next[t] = map[int32]int64{}
-		o.book.partitions[t] = counts[t]
+		o.facts.partitions[t] = counts[t]
 	}
 	o.mu.Unlock()
 	if len(counts) > 0 {
@@ -120,7 +120,7 @@ func (o *Oracle) read(ctx context.Context) {
 			r := it.Next()
 			o.next[r.Topic][r.Partition] = r.Offset + 1
 			if !r.Attrs.IsControl() {
-				o.book.observe(r)
+				o.facts.observe(r)
 			}
 		}
 		close(o.changed)
@@ -129,16 +129,17 @@ func (o *Oracle) read(ctx context.Context) {
 	}
 }
 
-// until waits until done returns true. done is called at once and after every batch of records, under the lock.
-func (o *Oracle) until(ctx context.Context, done func(*book) bool) error {
+// waitUntil waits until reached returns true. It calls reached immediately and after every batch of records, with the lock
+// held.
+func (o *Oracle) waitUntil(ctx context.Context, reached func(*facts) bool) error {
 	for {
 		o.mu.Lock()
-		ok, changed := done(o.book), o.changed
+		ok, changed := reached(o.facts), o.changed
 		o.mu.Unlock()
 		if ok {
 			return nil
 		}
-		if err := o.news(ctx, changed); err != nil {
+		if err := o.waitForRecords(ctx, changed); err != nil {
 			return err
 		}
 	}
@@ -146,8 +147,8 @@ func (o *Oracle) until(ctx context.Context, done func(*book) bool) error {
 
 var errQuiet = errors.New("wiretest: no record was read")
 
-// news waits for the next batch of records.
-func (o *Oracle) news(ctx context.Context, changed <-chan struct{}) error {
+// waitForRecords waits for the next batch of records.
+func (o *Oracle) waitForRecords(ctx context.Context, changed <-chan struct{}) error {
 	var quiet <-chan time.Time
 	if o.patience > 0 {
 		timer := time.NewTimer(o.patience)
@@ -171,24 +172,24 @@ type Progress struct {
 	Messages, Outputs, ToolMessages, Letters int
 }
 
-// Wait blocks until done returns true, or until ctx ends. done is called at once and after every batch of records.
-func (o *Oracle) Wait(ctx context.Context, done func(Progress) bool) error {
-	return o.until(ctx, func(b *book) bool {
-		return done(Progress{
-			Messages: len(b.messages), Outputs: len(b.endings), ToolMessages: len(b.tools), Letters: len(b.letters),
+// Wait blocks until reached returns true, or until ctx ends. It calls reached immediately and after every batch of records.
+func (o *Oracle) Wait(ctx context.Context, reached func(Progress) bool) error {
+	return o.waitUntil(ctx, func(b *facts) bool {
+		return reached(Progress{
+			Messages: len(b.messages), Outputs: len(b.outputRecords), ToolMessages: len(b.toolMessages), Letters: len(b.deadLetters),
 		})
 	})
 }
 
 // WaitOutputs blocks until a session has n distinct outputs, or until ctx ends.
 func (o *Oracle) WaitOutputs(ctx context.Context, session string, n int) error {
-	return o.until(ctx, func(b *book) bool { return b.outputs[session] >= n })
+	return o.waitUntil(ctx, func(b *facts) bool { return b.outputsBySession[session] >= n })
 }
 
 // WaitLetters blocks until each of the inputs is on the dead-letter topic, or until ctx ends.
 func (o *Oracle) WaitLetters(ctx context.Context, ats ...Coord) error {
-	return o.until(ctx, func(b *book) bool {
-		for len(ats) > 0 && b.dead(ats[0]) {
+	return o.waitUntil(ctx, func(b *facts) bool {
+		for len(ats) > 0 && b.isDeadLettered(ats[0]) {
 			ats = ats[1:]
 		}
 		return len(ats) == 0
@@ -207,7 +208,7 @@ func (o *Oracle) Report(ctx context.Context) (Report, error) {
 // the report at the end of all topics. If ctx ends first, it returns the error and a report of what is missing.
 func (o *Oracle) Settle(ctx context.Context) (Report, error) {
 	for {
-		if err := o.until(ctx, (*book).plausible); err != nil {
+		if err := o.waitUntil(ctx, (*facts).mayBeComplete); err != nil {
 			return o.judge(), err
 		}
 		o.mu.Lock()
@@ -218,7 +219,7 @@ func (o *Oracle) Settle(ctx context.Context) (Report, error) {
 				return r, err
 			}
 		}
-		if err := o.news(ctx, changed); err != nil {
+		if err := o.waitForRecords(ctx, changed); err != nil {
 			return o.judge(), err
 		}
 	}
@@ -227,12 +228,12 @@ func (o *Oracle) Settle(ctx context.Context) (Report, error) {
 func (o *Oracle) judge() Report {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.book.judge(o.ledger.snapshot())
+	return o.facts.judge(o.ledger.snapshot())
 }
 
 // catchUp waits until all topics have been read to their current end.
 func (o *Oracle) catchUp(ctx context.Context) error {
-	if err := o.cover(ctx); err != nil {
+	if err := o.readNewTopics(ctx); err != nil {
 		return err
 	}
 	o.mu.Lock()
@@ -260,23 +261,23 @@ func (o *Oracle) catchUp(ctx context.Context) error {
 	if err := ends.Error(); err != nil {
 		return fmt.Errorf("wiretest: end offsets: %w", err)
 	}
-	return o.until(ctx, func(*book) bool {
-		behind := false
+	return o.waitUntil(ctx, func(*facts) bool {
+		lagging := false
 		ends.Each(func(end kadm.ListedOffset) {
 			next, read := o.next[end.Topic][end.Partition]
 			if start, ok := starts.Lookup(end.Topic, end.Partition); !read && ok {
 				next = start.Offset
 			}
-			behind = behind || next < end.Offset
+			lagging = lagging || next < end.Offset
 		})
-		return !behind
+		return !lagging
 	})
 }
 
-// waitAsked blocks until a step was opened for a message whose text is exactly the plan.
-func (o *Oracle) waitAsked(ctx context.Context, session string, p Plan) error {
+// waitForStep blocks until a step was opened for the message whose text is exactly the plan.
+func (o *Oracle) waitForStep(ctx context.Context, session string, p Plan) error {
 	said := digestOf([]byte(`"user"`), []byte(quote(p.Text())))
-	return o.until(ctx, func(b *book) bool {
+	return o.waitUntil(ctx, func(b *facts) bool {
 		for i := len(b.steps) - 1; i >= 0; i-- {
 			if b.steps[i].session == session && b.steps[i].input == said {
 				return true

@@ -22,7 +22,7 @@ func output(id string) *kgo.Record {
 
 // An aborted record at the end of a partition is not returned to a reader of committed ones; the oracle must know that
 // it is at the end nevertheless, and must not judge what never happened.
-func TestAbortedOutputsAreSeenOnlyByReadUncommitted(t *testing.T) {
+func TestAbortedOutputsAreReadOnlyWithReadUncommitted(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	ctx := deadline(t, 3*time.Minute)
 	producer, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...), kgo.TransactionalID("tx"))
@@ -52,33 +52,33 @@ func TestAbortedOutputsAreSeenOnlyByReadUncommitted(t *testing.T) {
 	}
 }
 
-func TestRepeatsMayDifferInTimesOnly(t *testing.T) {
-	b := newBook(NamesOf("agent"), false)
+func TestRepeatsMayDifferOnlyInTimes(t *testing.T) {
+	b := newFacts(NamesOf("agent"), false)
 	later := output("turn/0/output/0")
 	later.Offset = 1
 	later.Value = []byte(strings.Replace(oneOutput, "2026-06-20T08:15:03Z", "2027-01-01T00:00:00.123Z", 1))
 	b.observe(output("turn/0/output/0"))
 	b.observe(later)
 	require.Equal(t, 1, b.counts.Repeats)
-	require.Empty(t, b.found.Violations)
+	require.Empty(t, b.report.Violations)
 	other := output("turn/0/output/0")
 	other.Value = []byte(`{"session_id":"s","content":"other"}`)
 	b.observe(other)
-	require.True(t, b.found.Has(RuleRepeat))
+	require.True(t, b.report.Has(RuleRepeat))
 }
 
-func TestTwoOpenTurnsAreFound(t *testing.T) {
+func TestInterleavedTurnsAreReported(t *testing.T) {
 	s := &session{steps: []*step{
 		{origin: origin{turn: "a"}}, {origin: origin{turn: "b"}}, {origin: origin{turn: "a"}, at: Coord{Offset: 2}},
 	}}
-	j := &judgement{book: newBook(NamesOf("agent"), false)}
-	j.order(s)
+	j := &judgement{facts: newFacts(NamesOf("agent"), false)}
+	j.checkOrder(s)
 	require.Equal(t, []Violation{{
 		Rule: RuleInterleaved, At: Coord{Offset: 2}, Detail: "another turn was opened between two steps of this one",
 	}}, j.report.Violations)
 }
 
-func TestAReportIsBounded(t *testing.T) {
+func TestReportHasALimitedNumberOfViolations(t *testing.T) {
 	var r Report
 	for range maxViolations + 5 {
 		r.add(RuleLost, Coord{Topic: "t"}, "x")
@@ -88,7 +88,7 @@ func TestAReportIsBounded(t *testing.T) {
 	require.Contains(t, r.String(), "and 5 more")
 }
 
-func TestWaitsEndWithTheirContextAndWithPatience(t *testing.T) {
+func TestWaitsEndWithTheirContextOrAfterPatience(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
 	oracle, err := NewOracle(t.Context(), bootstrap, "agent", Patience(10*time.Millisecond))
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestWaitsEndWithTheirContextAndWithPatience(t *testing.T) {
 	require.Error(t, oracle.Wait(ctx, func(p Progress) bool { return p.Outputs > 0 }))
 }
 
-func TestATopicThatAppearsLaterIsRead(t *testing.T) {
+func TestTopicCreatedLaterIsRead(t *testing.T) {
 	bootstrap := broker(t, "other", 1)
 	ctx := deadline(t, 3*time.Minute)
 	oracle, err := NewOracle(ctx, bootstrap, "agent")
@@ -115,16 +115,16 @@ func TestATopicThatAppearsLaterIsRead(t *testing.T) {
 	require.Equal(t, 1, r.Counts.Records)
 }
 
-func TestRepeatByIDOfAUsedRecordIsNotLost(t *testing.T) {
+func TestRepeatOfAUsedRecordIsNotReportedAsLost(t *testing.T) {
 	at := func(topic string, offset int64) Coord { return Coord{Topic: topic, Offset: offset} }
 	s := &session{
-		thoughts: []*thought{
+		responses: []*thinkResponse{
 			{at: at("think", 0), cause: "t/0"},
 			{at: at("think", 1), cause: "t/0"},
 			{at: at("think", 2), cause: "t/1"},
 			{at: at("think", 3)},
 		},
-		returned: []*returned{
+		results: []*toolResult{
 			{at: at("result", 0), cause: "r/0"},
 			{at: at("result", 1), cause: "r/0"},
 			{at: at("result", 2), cause: "r/1"},
@@ -132,10 +132,10 @@ func TestRepeatByIDOfAUsedRecordIsNotLost(t *testing.T) {
 		},
 	}
 	j := &judgement{
-		book: newBook(NamesOf("agent"), false), dead: map[Coord]bool{},
+		facts: newFacts(NamesOf("agent"), false), dead: map[Coord]bool{},
 		used: map[Coord]bool{at("think", 0): true, at("result", 0): true},
 	}
-	j.conserve(s)
+	j.checkNothingLost(s)
 	var lost []Coord
 	for _, v := range j.report.Violations {
 		require.Equal(t, RuleLost, v.Rule)
@@ -146,12 +146,12 @@ func TestRepeatByIDOfAUsedRecordIsNotLost(t *testing.T) {
 
 func TestDeadLetteredRecordMustHaveNoEffect(t *testing.T) {
 	at := Coord{Topic: "agent-tool-use-result", Offset: 3}
-	b := newBook(NamesOf("agent"), false)
-	b.sources[at] = &source{at: at}
+	b := newFacts(NamesOf("agent"), false)
+	b.inputs[at] = &inputRecord{at: at}
 	j := &judgement{
-		book: b, known: map[Coord]Sent{at: {Fate: FateDeadLetter, Case: "foreign result"}},
+		facts: b, expected: map[Coord]Sent{at: {Fate: FateDeadLetter, Case: "foreign result"}},
 		dead: map[Coord]bool{at: true}, used: map[Coord]bool{at: true},
 	}
-	j.fates()
+	j.checkFates()
 	require.True(t, j.report.Has(RuleFate))
 }

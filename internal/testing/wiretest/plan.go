@@ -13,7 +13,7 @@ type Quirk string
 // The quirks of a model worker. Each was observed in a worker or is permitted.
 const (
 	QuirkRepeat      Quirk = "repeat"      // every response twice, same bytes
-	QuirkLateRepeat  Quirk = "laterepeat"  // every response again, long after
+	QuirkLateRepeat  Quirk = "laterepeat"  // every response again, much later
 	QuirkRethink     Quirk = "rethink"     // a second, different response for the same step
 	QuirkCamel       Quirk = "camel"       // camelCase field names
 	QuirkLegacy      Quirk = "legacy"      // `messages`, `cost`, `input_tokens`
@@ -23,12 +23,12 @@ const (
 	QuirkSilentText  Quirk = "emptyanswer" // the answer has no messages
 	QuirkNullItems   Quirk = "nullitems"   // null elements in tool_uses
 	QuirkNullMessage Quirk = "nullmsg"     // null elements in last_input_response
-	QuirkBlankID     Quirk = "blankid"     // an item more, with a null or blank id or name
-	QuirkRepeatID    Quirk = "repeatid"    // an item more, with the id of the first
+	QuirkBlankID     Quirk = "blankid"     // an additional item with a null or blank id or name
+	QuirkRepeatID    Quirk = "repeatid"    // an additional item with the id of the first one
 	QuirkSameIDs     Quirk = "sameids"     // the tool ids of this turn are those of every turn of the session
-	QuirkEndTools    Quirk = "endtools"    // end_turn is true beside tools
+	QuirkEndTools    Quirk = "endtools"    // end_turn is true although there are tool calls
 	QuirkAgent       Quirk = "agent"       // the answer names its agent
-	QuirkGarbage     Quirk = "garbage"     // an unreadable response ahead of each good one
+	QuirkGarbage     Quirk = "garbage"     // malformed responses before each valid one
 	QuirkSilence     Quirk = "silence"     // no response: think_timeout
 	QuirkNoEnd       Quirk = "noend"       // end_turn=false without tools: think_timeout
 	QuirkFail        Quirk = "fail"        // the step goes to think-dlq, as the Python runner does
@@ -42,10 +42,10 @@ type Deed string
 const (
 	DeedOK        Deed = "ok"
 	DeedTwice     Deed = "twice"     // the result twice, same bytes
-	DeedAgain     Deed = "again"     // a second, different result at once
-	DeedLate      Deed = "late"      // the result again, long after
-	DeedForeign   Deed = "foreign"   // a result without a call, beside the good one
-	DeedEarly     Deed = "early"     // the model worker's result ahead of its response, then the tool's
+	DeedAgain     Deed = "again"     // a second, different result immediately after the first
+	DeedLate      Deed = "late"      // the result again, much later
+	DeedForeign   Deed = "foreign"   // a result without a call, before the valid one
+	DeedEarly     Deed = "early"     // a result from the model worker before its response, then the tool's
 	DeedError     Deed = "error"     // a result with status error
 	DeedFail      Deed = "fail"      // the original to tool-use-dlq, as the Python runner does
 	DeedMissing   Deed = "missing"   // nothing: the call times out
@@ -55,16 +55,16 @@ const (
 	DeedNull      Deed = "null"      // result is null
 	DeedLong      Deed = "long"      // 3 KB: too much for a row that is written with every event
 	DeedHuge      Deed = "huge"      // 700 KB
-	DeedCount     Deed = "count"     // total_tools lies
-	DeedNames     Deed = "names"     // session_id and name lie, tool_id is left out
-	DeedElsewhere Deed = "elsewhere" // on another partition than the key's
-	DeedJunk      Deed = "junk"      // unreadable and foreign records ahead of the good one
+	DeedCount     Deed = "count"     // total_tools is wrong
+	DeedNames     Deed = "names"     // session_id and name are wrong, tool_id is absent
+	DeedElsewhere Deed = "elsewhere" // in another partition than the key's
+	DeedJunk      Deed = "junk"      // malformed and foreign records before the valid one
 )
 
-// Plan determines what the workers do in one turn. It is part of the message's text and of the model's responses, so
-// that workers need no memory and answer repeats alike.
+// Plan determines what the workers do in one turn. It is part of the message's text and of the model's responses, so that
+// the workers need no state and give a redelivered record the same answer.
 type Plan struct {
-	// Key names the message; unique in a run. No blanks.
+	// Key identifies the message. It must be unique in a run and contain no spaces.
 	Key string
 	// Steps is the number of responses with tool calls before the answer, Tools the number of calls in each.
 	Steps, Tools int
@@ -81,7 +81,7 @@ const planMark = "plan "
 // Text returns the plan as the content of a message.
 func (p Plan) Text() string { return p.at(-1) }
 
-// at is the plan with the number of the step that was answered last; -1 for none.
+// at returns the plan's text with the number of the last answered step; -1 for none.
 func (p Plan) at(step int) string {
 	var b strings.Builder
 	b.WriteString(planMark)
@@ -109,8 +109,8 @@ func joined[T ~string](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// parsePlan reads the plan that a text has, and the step that was answered last (-1 for none). What follows a plan on
-// further lines is padding.
+// parsePlan returns the plan in the first line of a text, and the last answered step (-1 for none). Further lines are
+// padding.
 func parsePlan(text string) (p Plan, at int, ok bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	rest, ok := strings.CutPrefix(line, planMark)
@@ -174,7 +174,7 @@ func (p Plan) Codes() []string {
 	}
 }
 
-// toolID names a call of the turn.
+// toolID returns the ID of a call.
 func (p Plan) toolID(step, call int) string {
 	key := p.Key
 	if p.Has(QuirkSameIDs) {
@@ -183,8 +183,8 @@ func (p Plan) toolID(step, call int) string {
 	return "tu_" + key + "_" + strconv.Itoa(step) + "_" + strconv.Itoa(call)
 }
 
-// pick is a number below n that depends on the texts alone.
-func pick(n int, texts ...string) int {
+// pickNumber returns a number below n that depends only on the texts.
+func pickNumber(n int, texts ...string) int {
 	h := fnv.New64a()
 	for _, t := range texts {
 		_, _ = h.Write([]byte(t + "\x00"))

@@ -62,7 +62,7 @@ type refTurn struct {
 }
 
 type refCall struct {
-	asked  asked
+	asked  toolItem
 	raw    object
 	result []byte   // a ToolUseResult
 	first  *refCall // of a repeated id
@@ -252,7 +252,7 @@ func (p *reference) message(r *kgo.Record) {
 		p.dead(r, "no message")
 		return
 	}
-	o, _ := objectOf(leading(r.Value))
+	o, _ := objectOf(firstValue(r.Value))
 	s := p.session(m.session)
 	if s.seen[m.identity()] {
 		return

@@ -17,7 +17,7 @@ func (p *reference) dispatch(s *refSession, o object) {
 		if err != nil {
 			continue
 		}
-		a := asked{id: it.text("tool_use_id", "toolUseId"), name: it.text("name")}
+		a := toolItem{id: it.text("tool_use_id", "toolUseId"), name: it.text("name")}
 		c := &refCall{asked: a, raw: it}
 		t.calls = append(t.calls, c)
 		topic := p.names.ToolUse
@@ -72,7 +72,7 @@ func (p *reference) synthesised(s *refSession, c *refCall, reason string) []byte
 // result handles a tool's result.
 func (p *reference) result(s *refSession, r *kgo.Record, o object) {
 	t := s.open
-	f := readReturned(r)
+	f := readToolResult(r)
 	if t == nil || blank(f.id) || s.accepted[f.bytes] {
 		p.dead(r, "nobody waits for it")
 		return

@@ -78,11 +78,11 @@ func (p *reference) ask(s *refSession) {
 
 // thought handles a response.
 func (p *reference) thought(s *refSession, r *kgo.Record, o object) {
-	f := readThought(r)
+	f := readThinkResponse(r)
 	t := s.open
-	fits := t != nil && t.thinking && f.known && !s.accepted[f.bytes] && r.Partition == home(r.Key, p.counts[r.Topic])
+	fits := t != nil && t.thinking && f.hasFields && !s.accepted[f.bytes] && r.Partition == partitionOf(r.Key, p.counts[r.Topic])
 	if p.flaw == flawAcceptAgain {
-		fits = t != nil && t.thinking && f.known
+		fits = t != nil && t.thinking && f.hasFields
 	} else if fits && f.echo != nil && *f.echo != inputOf(t.input) && s.steps[*f.echo] {
 		fits = false
 	}
@@ -96,7 +96,7 @@ func (p *reference) thought(s *refSession, r *kgo.Record, o object) {
 		p.dead(r, "no step waits for it")
 		return
 	}
-	if !f.asking() && !f.end {
+	if !f.asksForTools() && !f.end {
 		return
 	}
 	s.accepted[f.bytes] = true
@@ -116,7 +116,7 @@ func (p *reference) thought(s *refSession, r *kgo.Record, o object) {
 		}
 	}
 	s.cost = f.total
-	if f.asking() {
+	if f.asksForTools() {
 		p.dispatch(s, o)
 		return
 	}
@@ -139,7 +139,7 @@ func answerOf(said []json.RawMessage) (text, agent string) {
 	return strings.Join(texts, "\n\n"), agent
 }
 
-func (p *reference) answered(s *refSession, t *refTurn, f thought, text, agent string) {
+func (p *reference) answered(s *refSession, t *refTurn, f thinkResponse, text, agent string) {
 	if p.flaw == flawText {
 		text += "!"
 	}

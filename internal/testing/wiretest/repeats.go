@@ -12,18 +12,18 @@ import (
 //
 // By default the workers have no memory and answer every repeat.
 func WithRepeatsDropped() DriverOption {
-	return func(d *Driver) { d.seen = &seen{ids: map[string]bool{}} }
+	return func(d *Driver) { d.answered = &answeredIDs{ids: map[string]bool{}} }
 }
 
-// seen are the ids of records that were answered.
-type seen struct {
+// answeredIDs are the IDs of the records that the workers have answered.
+type answeredIDs struct {
 	mu      sync.Mutex
 	ids     map[string]bool
 	dropped int
 }
 
-// repeats reports whether a record is dropped as a repeat, and remembers its id.
-func (s *seen) repeats(r *kgo.Record) bool {
+// isRepeat reports whether a record with this ID was answered before, and stores the ID.
+func (s *answeredIDs) isRepeat(r *kgo.Record) bool {
 	id, ok := header(r, headerID)
 	if s == nil || !ok {
 		return false
@@ -39,7 +39,7 @@ func (s *seen) repeats(r *kgo.Record) bool {
 	return false
 }
 
-func (s *seen) count() int {
+func (s *answeredIDs) count() int {
 	if s == nil {
 		return 0
 	}
@@ -48,8 +48,8 @@ func (s *seen) count() int {
 	return s.dropped
 }
 
-// answering gives a worker's answer the id of the record that it answers. What it writes besides has none.
-func (s *seen) answering(r *kgo.Record, n Names, replies []Reply) []Reply {
+// withAnswerID gives a worker's answer an ID that is derived from the record that it answers. Its other records get none.
+func (s *answeredIDs) withAnswerID(r *kgo.Record, n Names, replies []Reply) []Reply {
 	id, ok := header(r, headerID)
 	if s == nil || !ok {
 		return replies

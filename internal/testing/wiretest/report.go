@@ -12,34 +12,34 @@ type Rule string
 
 // The rules that an oracle checks.
 const (
-	RuleNoOutput     Rule = "message without output"           // every message ends in an output
-	RuleTwoOutputs   Rule = "message with two outputs"         // every message ends in exactly one output
-	RuleAlienOutput  Rule = "output without message"           // an output belongs to a message
-	RuleOutcome      Rule = "output of another kind"           // the message must have another ending
-	RuleCode         Rule = "error code outside the list"      // error codes are a closed list
-	RuleAnswer       Rule = "answer without its response"      // an answer is the text of an accepted response
-	RuleRequest      Rule = "request id lost or invented"      // an output has the request id of its message
-	RuleRoute        Rule = "wrong reply route"                // an output carries the route that was written for it
-	RuleOrder        Rule = "out of input order"               // turns of a session open and end in the order of its messages
-	RuleInterleaved  Rule = "two turns open at once"           // a session has one open turn
-	RuleNoResult     Rule = "tool call without result"         // every tool call ends in a result
-	RuleTwoResults   Rule = "tool call with two results"       // every tool call ends in exactly one result
-	RuleAlienResult  Rule = "tool result without call"         // a result belongs to a call
-	RuleResultValue  Rule = "result that no tool gave"         // the first result wins; without one, an error is synthesised
-	RuleItems        Rule = "tool message not as asked"        // one entry for each element of tool_uses, in its order
-	RuleCalls        Rule = "tool calls not as asked"          // one record for each element of tool_uses
-	RuleSet          Rule = "complete set and message differ"  // they have the same results
-	RuleHistory      Rule = "wrong history"                    // a turn starts with the history that the last answered turn left
-	RuleHistoryBytes Rule = "history not byte for byte"        // history is passed on unchanged
-	RuleCost         Rule = "wrong cost"                       // a step carries the cost of the response before it
-	RuleStep         Rule = "step without its message"         // an enriched record that continues no response
-	RuleNoID         Rule = "record without id"                // every output record has an id
-	RuleRepeat       Rule = "repeat with other bytes"          // records with one id are equal but for times
-	RuleAgain        Rule = "repeat under exactly once"        // exactly once writes no repeats
-	RuleWire         Rule = "wire format"                      // fields, order, types and times of a written record
-	RuleLost         Rule = "record lost"                      // every input is used, dead-lettered or ignored by a rule
-	RuleFate         Rule = "record had an effect"             // a dead-lettered input has no other effect
-	RuleLetter       Rule = "dead letter without its original" // a dead letter has the key and the value of its original
+	RuleNoOutput     Rule = "message without output"              // every message ends in an output
+	RuleTwoOutputs   Rule = "message with two outputs"            // every message ends in exactly one output
+	RuleAlienOutput  Rule = "output without message"              // every output belongs to a message
+	RuleOutcome      Rule = "output of another kind"              // the output has a kind that its message allows
+	RuleCode         Rule = "error code outside the list"         // error codes are a closed list
+	RuleAnswer       Rule = "answer without its response"         // an answer is the text of an accepted response
+	RuleRequest      Rule = "request id lost or invented"         // an output has the request id of its message
+	RuleRoute        Rule = "wrong reply route"                   // an output carries the route that was written for it
+	RuleOrder        Rule = "out of input order"                  // turns of a session open and end in the order of its messages
+	RuleInterleaved  Rule = "two turns open at once"              // a session has one open turn
+	RuleNoResult     Rule = "tool call without result"            // every tool call ends in a result
+	RuleTwoResults   Rule = "tool call with two results"          // every tool call ends in exactly one result
+	RuleAlienResult  Rule = "tool result without call"            // a result belongs to a call
+	RuleResultValue  Rule = "result that no tool gave"            // the first result wins; without one, an error is synthesised
+	RuleItems        Rule = "tool message differs from tool_uses" // it has one entry for each element of tool_uses, in its order
+	RuleCalls        Rule = "tool calls differ from tool_uses"    // there is one record for each element of tool_uses
+	RuleSet          Rule = "complete set and message differ"     // they have the same results
+	RuleHistory      Rule = "wrong history"                       // a turn starts with the history that the last answered turn left
+	RuleHistoryBytes Rule = "history not byte for byte"           // history is passed on unchanged
+	RuleCost         Rule = "wrong cost"                          // a step carries the cost of the response before it
+	RuleStep         Rule = "step without its message"            // an enriched record that continues no response
+	RuleNoID         Rule = "record without id"                   // every output record has an id
+	RuleRepeat       Rule = "repeat with other bytes"             // records with one id are equal but for times
+	RuleAgain        Rule = "repeat under exactly once"           // exactly once writes no repeats
+	RuleWire         Rule = "wire format"                         // fields, order, types and times of a written record
+	RuleLost         Rule = "record lost"                         // every input is used, dead-lettered, or ignored as a rule allows
+	RuleFate         Rule = "record had an effect"                // a dead-lettered input has no other effect
+	RuleLetter       Rule = "dead letter without its original"    // a dead letter has the key and the value of its original
 )
 
 // Violation is a broken rule and the record that shows it. It contains no payload.

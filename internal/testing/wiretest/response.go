@@ -21,7 +21,7 @@ type response struct {
 	input, output    int
 	history          []json.RawMessage
 	echo             string // a message or null
-	said             []string
+	messageTexts     []string
 	items            []item
 	end              bool
 	compaction       bool
@@ -30,8 +30,8 @@ type response struct {
 	nullMessageAhead bool
 }
 
-// responseTo is what the plan says at this step. A variant says the same with other words and other tool ids.
-func responseTo(e Enriched, variant string) *response {
+// plannedResponse returns the response of the plan at this step. A variant has other texts and other tool IDs.
+func plannedResponse(e Enriched, variant string) *response {
 	p := e.Plan
 	r := &response{
 		session: quote(e.Session), user: "null", previous: "null", input: 100 + e.Step, output: 10 + len(variant),
@@ -56,20 +56,20 @@ func responseTo(e Enriched, variant string) *response {
 	switch {
 	case p.Has(QuirkNoEnd):
 	case e.Step < p.Steps:
-		r.askTools(e, variant)
+		r.addToolCalls(e, variant)
 	default:
-		r.answer(e, variant)
+		r.addAnswer(e, variant)
 	}
 	return r
 }
 
-func (r *response) askTools(e Enriched, variant string) {
+func (r *response) addToolCalls(e Enriched, variant string) {
 	p := e.Plan
 	for i := range p.Tools {
 		id, name := p.toolID(e.Step, i)+variant, "tool_"+number(i%3)
 		r.items = append(r.items, item{id: &id, name: &name, input: callInput(p, e.Step, i)})
 	}
-	r.oddItems(p, e.Step)
+	r.addInvalidItems(p, e.Step)
 	for i := range r.items {
 		r.items[i].total = len(r.items)
 	}
@@ -80,17 +80,17 @@ func (r *response) askTools(e Enriched, variant string) {
 				`,"input":`+it.input+`}`)
 		}
 	}
-	r.said = []string{r.message("["+strings.Join(blocks, ",")+"]", "null")}
+	r.messageTexts = []string{r.message("["+strings.Join(blocks, ",")+"]", "null")}
 	r.end = p.Has(QuirkEndTools)
 }
 
-// oddItems adds the items that are no valid calls.
-func (r *response) oddItems(p Plan, step int) {
+// addInvalidItems adds the items that are not valid calls.
+func (r *response) addInvalidItems(p Plan, step int) {
 	name, empty, spaces := "tool_odd", "", "  "
 	if p.Has(QuirkBlankID) {
 		lost := p.toolID(step, 900)
 		odd := []item{{name: &name}, {id: &spaces, name: &name}, {id: &lost, name: &empty}, {id: &lost}}
-		it := odd[pick(len(odd), p.Key, number(step))]
+		it := odd[pickNumber(len(odd), p.Key, number(step))]
 		it.input = "{}"
 		r.items = append(r.items, it)
 	}
@@ -102,13 +102,13 @@ func (r *response) oddItems(p Plan, step int) {
 	}
 }
 
-// callInput is what the tool worker reads its deed from.
+// callInput returns the input of a call, from which the tool worker reads its deed.
 func callInput(p Plan, step, call int) string {
 	return `{"deed":` + quote(string(p.Deed(step, call))) + `,"key":` + quote(p.Key) + `,"step":` + number(step) +
 		`,"call":` + number(call) + `,"z":1.10,"a":"<&>\u00e9"}`
 }
 
-func (r *response) answer(e Enriched, variant string) {
+func (r *response) addAnswer(e Enriched, variant string) {
 	p := e.Plan
 	r.end = true
 	text := answerText(p) + variant
@@ -119,20 +119,20 @@ func (r *response) answer(e Enriched, variant string) {
 	switch {
 	case p.Has(QuirkSilentText):
 	case p.Has(QuirkBlocks):
-		r.said = []string{r.message(`[{"type":"text","text":`+quote(text)+`}]`, metadata)}
-	case pick(3, p.Key) == 0:
-		// Two texts, a blank one, and one of a role that is no answer.
-		r.said = []string{
+		r.messageTexts = []string{r.message(`[{"type":"text","text":`+quote(text)+`}]`, metadata)}
+	case pickNumber(3, p.Key) == 0:
+		// Two texts of the assistant, a blank one, and one of another role, which is not part of the answer.
+		r.messageTexts = []string{
 			r.message(quote(text), metadata), r.message(`"  "`, "null"),
 			strings.Replace(r.message(`"aside"`, "null"), `"role":"assistant"`, `"role":"user"`, 1),
 			r.message(quote("and <more> & \U0001F980"), "null"),
 		}
 	default:
-		r.said = []string{r.message(quote(text), metadata)}
+		r.messageTexts = []string{r.message(quote(text), metadata)}
 	}
 }
 
-// answerText is what the model says to a plan in the end.
+// answerText returns the model's answer at the end of a plan.
 func answerText(p Plan) string {
 	return "answer to " + p.Key + strings.Repeat("\n0123456789", p.Pad/11)
 }
@@ -146,8 +146,8 @@ func (r *response) message(content, metadata string) string {
 		`,"timestamp":` + r.time + `,"metadata":` + metadata + `}`
 }
 
-// forget drops what makes the response too large.
-func (r *response) forget() {
+// dropHistory drops the history and the echo, which make the response too large.
+func (r *response) dropHistory() {
 	r.history, r.compaction, r.echo = nil, true, "null"
 }
 

@@ -14,18 +14,18 @@ type Theme string
 const (
 	ThemeCalm      Theme = "calm"      // turn after turn, models and tools with quirks
 	ThemeBurst     Theme = "burst"     // all messages at once
-	ThemeTwins     Theme = "twins"     // the same message again: by bytes, by cause, by request id
-	ThemeNamed     Theme = "named"     // reply routes by request id, several open
-	ThemeRoute     Theme = "route"     // the session's reply route
+	ThemeTwins     Theme = "twins"     // repeated messages: equal bytes, equal turntable.id, equal request ID
+	ThemeNamed     Theme = "named"     // reply routes of requests, several of them open
+	ThemeRoute     Theme = "route"     // reply routes of sessions
 	ThemeAstray    Theme = "astray"    // wrong keys, wrong partitions
 	ThemeFlood     Theme = "flood"     // more messages than a queue holds
 	ThemeCancel    Theme = "cancel"    // cancelled turns
 	ThemeFailure   Theme = "failure"   // models that fail
-	ThemeSilence   Theme = "silence"   // models and tools that keep silent: only deadlines end their turns
+	ThemeSilence   Theme = "silence"   // models and tools that do not answer: deadlines end their turns
 	ThemeClear     Theme = "clear"     // history cleared by a tombstone
 	ThemePurge     Theme = "purge"     // session ended while it is idle
 	ThemeOversize  Theme = "oversize"  // messages, results and answers of 700 KB
-	ThemeMalformed Theme = "malformed" // every malformed record on every input, and a good message after them
+	ThemeMalformed Theme = "malformed" // every malformed record on every input, followed by a valid message
 )
 
 // Themes returns all themes except ThemeSilence, which needs a pipeline with short deadlines.
@@ -51,66 +51,66 @@ type scene struct {
 func (s *scene) play(ctx context.Context) error {
 	switch s.theme {
 	case ThemeCalm:
-		return s.calm(ctx, s.turns)
+		return s.oneByOne(ctx, s.turns)
 	case ThemeBurst:
-		return s.burst(ctx)
+		return s.allAtOnce(ctx)
 	case ThemeTwins:
-		return s.twins(ctx)
+		return s.repeatedMessages(ctx)
 	case ThemeNamed:
-		return s.named(ctx)
+		return s.requestRoutes(ctx)
 	case ThemeRoute:
-		return s.routed(ctx)
+		return s.sessionRoute(ctx)
 	case ThemeAstray:
-		return s.astray(ctx)
+		return s.misplacedMessages(ctx)
 	case ThemeFlood:
-		return s.flood(ctx)
+		return s.overflowQueue(ctx)
 	case ThemeCancel:
-		return s.cancelled(ctx)
+		return s.cancelledTurns(ctx)
 	case ThemeFailure:
-		return s.failing(ctx, QuirkFail, QuirkFailText)
+		return s.failingWorkers(ctx, QuirkFail, QuirkFailText)
 	case ThemeSilence:
-		return s.failing(ctx, QuirkSilence, QuirkNoEnd)
+		return s.failingWorkers(ctx, QuirkSilence, QuirkNoEnd)
 	case ThemeClear:
-		return s.interrupted(ctx, s.names.Think, nil)
+		return s.clearedHistory(ctx, s.names.Think, nil)
 	case ThemePurge:
-		return s.interrupted(ctx, s.names.SessionControl, []byte(`{"action":"purge"}`))
+		return s.clearedHistory(ctx, s.names.SessionControl, []byte(`{"action":"purge"}`))
 	case ThemeOversize:
-		return s.oversized(ctx)
+		return s.oversizedRecords(ctx)
 	case ThemeMalformed:
-		return s.malformed(ctx)
+		return s.malformedRecords(ctx)
 	default:
 		return fmt.Errorf("theme %q is unknown", s.theme)
 	}
 }
 
-// ask hands over a plan and counts the output it will have.
+// ask sends a message with a plan and counts the expected output.
 func (s *scene) ask(ctx context.Context, p Plan) error {
 	s.outputs++
 	_, err := s.Ask(ctx, s.name, p)
 	return err
 }
 
-// wait blocks until every message asked so far has its output.
+// wait blocks until every message sent so far has its output.
 func (s *scene) wait(ctx context.Context) error { return s.oracle.WaitOutputs(ctx, s.name, s.outputs) }
 
-func one[E any](r *rand.Rand, list ...E) E { return list[r.IntN(len(list))] }
+func pickOne[E any](r *rand.Rand, list ...E) E { return list[r.IntN(len(list))] }
 
-// plain is a plan whose workers behave.
+// plain returns a plan without quirks and deeds.
 func (s *scene) plain() Plan {
 	s.plans++
 	return Plan{Key: fmt.Sprintf("%s.%d", s.name, s.plans), Steps: s.random.IntN(3), Tools: 1 + s.random.IntN(3)}
 }
 
-// plan is a plan whose workers do what workers may do, and still end in an answer.
+// plan returns a plan with permitted quirks and deeds, which ends in an answer.
 func (s *scene) plan() Plan {
 	p := s.plain()
-	shape := one(s.random, "", "", QuirkCamel, QuirkLegacy, QuirkBlocks, QuirkSilentText, QuirkAgent)
-	items := one(s.random, "", QuirkNullItems, QuirkBlankID, QuirkRepeatID, QuirkSameIDs, QuirkEndTools, QuirkNullMessage)
-	again := one(s.random, "", QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkGarbage)
-	// An echo that names nothing leaves open which step a repeat answers: such a worker does not repeat here.
+	shape := pickOne(s.random, "", "", QuirkCamel, QuirkLegacy, QuirkBlocks, QuirkSilentText, QuirkAgent)
+	items := pickOne(s.random, "", QuirkNullItems, QuirkBlankID, QuirkRepeatID, QuirkSameIDs, QuirkEndTools, QuirkNullMessage)
+	again := pickOne(s.random, "", QuirkRepeat, QuirkLateRepeat, QuirkRethink, QuirkGarbage)
+	// Without a valid echo, the step that a repeated response answers is unknown. Such plans have no repeats.
 	echo := Quirk("")
 	if (again == "" || again == QuirkGarbage) && shape != QuirkLegacy {
-		echo = one(s.random, "", QuirkNoEcho, QuirkShortEcho)
+		echo = pickOne(s.random, "", QuirkNoEcho, QuirkShortEcho)
 	}
 	for _, q := range []Quirk{shape, items, again, echo} {
 		if q != "" {
@@ -118,14 +118,14 @@ func (s *scene) plan() Plan {
 		}
 	}
 	for range 3 {
-		p.Deeds = append(p.Deeds, one(s.random,
+		p.Deeds = append(p.Deeds, pickOne(s.random,
 			DeedOK, DeedTwice, DeedAgain, DeedLate, DeedForeign, DeedEarly, DeedError, DeedFail, DeedText, DeedList,
 			DeedNumber, DeedNull, DeedCount, DeedNames, DeedElsewhere, DeedJunk))
 	}
 	return p
 }
 
-func (s *scene) calm(ctx context.Context, turns int) error {
+func (s *scene) oneByOne(ctx context.Context, turns int) error {
 	for range turns {
 		if err := s.ask(ctx, s.plan()); err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s *scene) calm(ctx context.Context, turns int) error {
 	return nil
 }
 
-func (s *scene) burst(ctx context.Context) error {
+func (s *scene) allAtOnce(ctx context.Context) error {
 	for range s.turns {
 		if err := s.ask(ctx, s.plan()); err != nil {
 			return err
@@ -146,9 +146,9 @@ func (s *scene) burst(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// interrupted plays turns before and after a record that clears the session. Topics have no order among each other, so
+// clearedHistory plays turns before and after a record that clears the session. Topics have no order among each other, so
 // the scene waits for the dead letter of an unreadable record that follows it.
-func (s *scene) interrupted(ctx context.Context, topic string, value []byte) error {
+func (s *scene) clearedHistory(ctx context.Context, topic string, value []byte) error {
 	for range 2 {
 		p := s.plan()
 		// A purge also discards the ids of used records: a repeat from before it would be used again.
@@ -165,7 +165,7 @@ func (s *scene) interrupted(ctx context.Context, topic string, value []byte) err
 		}
 	}
 	r := Record{Topic: topic, Key: []byte(s.name), Value: value, Partition: AtHome}
-	if _, err := s.Send(ctx, r, Sent{Fate: FateExplained, Case: "makes forget"}); err != nil {
+	if _, err := s.Send(ctx, r, Sent{Fate: FateExplained, Case: "clears the history"}); err != nil {
 		return err
 	}
 	r.Value = []byte(`{"session_id":`)
@@ -178,8 +178,8 @@ func (s *scene) interrupted(ctx context.Context, topic string, value []byte) err
 	}
 	s.outputs++
 	if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text()},
-		Sent{Fate: FateTurn, Case: "after forgetting", Codes: []string{""}, Forgotten: true}); err != nil {
+		Sent{Fate: FateTurn, Case: "after the history was cleared", Codes: []string{""}, Forgotten: true}); err != nil {
 		return err
 	}
-	return s.calm(ctx, 1)
+	return s.oneByOne(ctx, 1)
 }

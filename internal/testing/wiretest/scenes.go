@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// twins sends messages more than once. Messages that only have equal bytes are different ones; those with one
-// turntable.id or one request id are the same message.
-func (s *scene) twins(ctx context.Context) error {
+// repeatedMessages sends messages more than once. Messages with the same turntable.id or the same request ID are the same
+// message. Messages that only have the same bytes are different ones.
+func (s *scene) repeatedMessages(ctx context.Context) error {
 	at := time.UnixMilli(1_790_000_000_000)
 	say := Say{Session: s.name, User: "twin", Text: s.plain().Text(), Time: at}
 	turn := Sent{Fate: FateTurn, Case: "twin", Codes: []string{""}}
@@ -35,37 +35,38 @@ func (s *scene) twins(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// named gives messages request ids, and most of them routes, which come first. All are open at once.
-func (s *scene) named(ctx context.Context) error {
+// requestRoutes sends messages with request IDs. Most of them have a route, which is sent first. All are open at the same
+// time.
+func (s *scene) requestRoutes(ctx context.Context) error {
 	for i := range s.turns {
 		id := fmt.Sprintf("%s-request-%d", s.name, i)
-		known := Sent{Fate: FateTurn, Case: "named", Codes: []string{""}, NoRoute: true}
+		expected := Sent{Fate: FateTurn, Case: "named", Codes: []string{""}, NoRoute: true}
 		if i%3 != 2 {
-			known.NoRoute, known.Route = false, Descriptor("svc", "token-"+id, id)
-			if _, err := s.Route(ctx, s.name, known.Route); err != nil {
+			expected.NoRoute, expected.Route = false, Descriptor("svc", "token-"+id, id)
+			if _, err := s.Route(ctx, s.name, expected.Route); err != nil {
 				return err
 			}
 		}
 		s.outputs++
-		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text(), RequestID: id}, known); err != nil {
+		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text(), RequestID: id}, expected); err != nil {
 			return err
 		}
 	}
 	return s.wait(ctx)
 }
 
-// routed gives the session a route, which one message uses, and removes it as the chat API does after delivery.
-func (s *scene) routed(ctx context.Context) error {
+// sessionRoute gives the session a route, which one message uses, and then removes it, as the chat API does after delivery.
+func (s *scene) sessionRoute(ctx context.Context) error {
 	for i := range s.turns {
-		known := Sent{Fate: FateTurn, Case: "routed", Codes: []string{""}, NoRoute: true}
+		expected := Sent{Fate: FateTurn, Case: "routed", Codes: []string{""}, NoRoute: true}
 		if i%2 == 0 {
-			known.NoRoute, known.Route = false, Descriptor("svc", fmt.Sprintf("token-%s-%d", s.name, i), "")
-			if _, err := s.Route(ctx, s.name, known.Route); err != nil {
+			expected.NoRoute, expected.Route = false, Descriptor("svc", fmt.Sprintf("token-%s-%d", s.name, i), "")
+			if _, err := s.Route(ctx, s.name, expected.Route); err != nil {
 				return err
 			}
 		}
 		s.outputs++
-		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text()}, known); err != nil {
+		if _, err := s.Say(ctx, Say{Session: s.name, Text: s.plain().Text()}, expected); err != nil {
 			return err
 		}
 		if err := s.wait(ctx); err != nil {
@@ -80,8 +81,8 @@ func (s *scene) routed(ctx context.Context) error {
 	return nil
 }
 
-// astray puts messages where they do not belong.
-func (s *scene) astray(ctx context.Context) error {
+// misplacedMessages sends messages with wrong keys and to wrong partitions.
+func (s *scene) misplacedMessages(ctx context.Context) error {
 	for i := range s.turns {
 		r := s.Record(Say{Session: s.name, Text: s.plan().Text()})
 		switch i % 3 {
@@ -105,23 +106,23 @@ func (s *scene) astray(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// flood hands over more than a queue of the default size holds.
-func (s *scene) flood(ctx context.Context) error {
+// overflowQueue sends more messages than a queue of the default size can hold.
+func (s *scene) overflowQueue(ctx context.Context) error {
 	var rs []Record
 	for range 24 {
 		rs = append(rs, s.Record(Say{Session: s.name, Text: s.plain().Text()}))
 	}
-	known := Sent{Fate: FateTurn, Case: "flood", Codes: []string{"", "queue_full", "busy"}}
-	if _, err := s.SendAll(ctx, known, rs...); err != nil {
+	expected := Sent{Fate: FateTurn, Case: "flood", Codes: []string{"", "queue_full", "busy"}}
+	if _, err := s.SendAll(ctx, expected, rs...); err != nil {
 		return err
 	}
 	s.outputs += len(rs)
 	return s.wait(ctx)
 }
 
-// cancelled cancels a turn that would hang, and one that waits behind it.
-func (s *scene) cancelled(ctx context.Context) error {
-	if err := s.calm(ctx, 1); err != nil {
+// cancelledTurns cancels an open turn whose model does not answer, and a queued message.
+func (s *scene) cancelledTurns(ctx context.Context) error {
+	if err := s.oneByOne(ctx, 1); err != nil {
 		return err
 	}
 	silent := s.plain()
@@ -137,7 +138,7 @@ func (s *scene) cancelled(ctx context.Context) error {
 		return err
 	}
 	s.outputs += 2
-	if err := s.oracle.waitAsked(ctx, s.name, silent); err != nil {
+	if err := s.oracle.waitForStep(ctx, s.name, silent); err != nil {
 		return err
 	}
 	for _, id := range []string{waiting, "nobody", ""} {
@@ -148,11 +149,11 @@ func (s *scene) cancelled(ctx context.Context) error {
 	if err := s.wait(ctx); err != nil {
 		return err
 	}
-	return s.calm(ctx, 1)
+	return s.oneByOne(ctx, 1)
 }
 
-// failing plays models that fail, between turns in which at most a tool does.
-func (s *scene) failing(ctx context.Context, quirks ...Quirk) error {
+// failingWorkers plays turns whose model fails, alternating with turns in which at most a tool fails.
+func (s *scene) failingWorkers(ctx context.Context, quirks ...Quirk) error {
 	for _, q := range quirks {
 		p := s.plain()
 		p.Quirks = []Quirk{q}
@@ -173,8 +174,8 @@ func (s *scene) failing(ctx context.Context, quirks ...Quirk) error {
 	return nil
 }
 
-// oversized hands over 700 KB in every place there is.
-func (s *scene) oversized(ctx context.Context) error {
+// oversizedRecords sends 700 KB in a tool result, in messages and in an answer.
+func (s *scene) oversizedRecords(ctx context.Context) error {
 	bulk := "\n" + strings.Repeat("0123456789", 70_000)
 	any := Sent{Fate: FateTurn, Case: "oversized", Codes: []string{"", "too_large"}}
 	huge := s.plain()
@@ -196,21 +197,21 @@ func (s *scene) oversized(ctx context.Context) error {
 	return nil
 }
 
-// malformed sends all malformed records to every input, each input with its own session. When they are dead-lettered,
-// the session asks a question, so that no malformed record meets an open turn.
-func (s *scene) malformed(ctx context.Context) error {
+// malformedRecords sends all malformed records to every input, with a separate session for each input. The session sends
+// its valid message only after they are dead-lettered, so that no malformed record is read while a turn is open.
+func (s *scene) malformedRecords(ctx context.Context) error {
 	for i, topic := range s.names.Inputs() {
 		session := fmt.Sprintf("%s-%d", s.name, i)
 		var dead []Coord
 		for _, bad := range Malformed(s.names, topic, session) {
-			at, err := s.Send(ctx, bad.Record, bad.Known)
+			at, err := s.Send(ctx, bad.Record, bad.Expected)
 			if errors.Is(err, kerr.InvalidRecord) {
-				continue // Kafka rejects it, such as a null key on a compacted topic
+				continue // Kafka rejects some of them, such as a null key on a compacted topic
 			}
 			if err != nil {
-				return fmt.Errorf("%s on %s: %w", bad.Known.Case, topic, err)
+				return fmt.Errorf("%s on %s: %w", bad.Expected.Case, topic, err)
 			}
-			if bad.Known.Fate == FateDeadLetter {
+			if bad.Expected.Fate == FateDeadLetter {
 				dead = append(dead, at)
 			}
 		}

@@ -9,9 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Elsewhere as a partition chooses one that is not the key's, if there are several.
+// The values of Record.Partition that are not partition numbers.
 const (
-	AtHome    int32 = -1
+	// AtHome is the partition of the record's key.
+	AtHome int32 = -1
+	// Elsewhere is another partition than that of the key, if the topic has several.
 	Elsewhere int32 = -2
 )
 
@@ -23,12 +25,12 @@ type Record struct {
 	Headers    []kgo.RecordHeader
 	// Partition is a number, AtHome (murmur2 of the key; 0 for a null key) or Elsewhere.
 	Partition int32
-	// Timestamp zero is now.
+	// Timestamp defaults to the current time.
 	Timestamp time.Time
 }
 
 // Send writes a record, waits until all in-sync replicas have it, and stores its expected effect in the ledger.
-func (d *Driver) Send(ctx context.Context, r Record, known Sent) (Coord, error) {
+func (d *Driver) Send(ctx context.Context, r Record, expected Sent) (Coord, error) {
 	out := &kgo.Record{
 		Topic: r.Topic, Key: r.Key, Value: r.Value, Headers: r.Headers, Timestamp: r.Timestamp,
 		Partition: d.partition(r),
@@ -37,12 +39,12 @@ func (d *Driver) Send(ctx context.Context, r Record, known Sent) (Coord, error) 
 		return Coord{}, fmt.Errorf("wiretest: send to %s: %w", r.Topic, err)
 	}
 	at := coordOf(out)
-	d.ledger.Note(at, known)
+	d.ledger.Note(at, expected)
 	return at, nil
 }
 
 // SendAll writes records in one batch, in their order per partition, and waits until all are acknowledged.
-func (d *Driver) SendAll(ctx context.Context, known Sent, rs ...Record) ([]Coord, error) {
+func (d *Driver) SendAll(ctx context.Context, expected Sent, rs ...Record) ([]Coord, error) {
 	outs := make([]*kgo.Record, len(rs))
 	for i, r := range rs {
 		outs[i] = &kgo.Record{
@@ -56,7 +58,7 @@ func (d *Driver) SendAll(ctx context.Context, known Sent, rs ...Record) ([]Coord
 	ats := make([]Coord, len(outs))
 	for i, o := range outs {
 		ats[i] = coordOf(o)
-		d.ledger.Note(ats[i], known)
+		d.ledger.Note(ats[i], expected)
 	}
 	return ats, nil
 }
@@ -68,7 +70,7 @@ func (d *Driver) partition(r Record) int32 {
 	}
 	var p int32
 	if r.Key != nil {
-		p = home(r.Key, n)
+		p = partitionOf(r.Key, n)
 	}
 	if r.Partition == Elsewhere {
 		p = (p + 1) % n
@@ -79,14 +81,14 @@ func (d *Driver) partition(r Record) int32 {
 // Say is a message of a user.
 type Say struct {
 	Session string
-	// User empty is JSON null.
+	// User is written as JSON null if it is empty.
 	User string
 	Text string
 	// RequestID, if not empty, is written to the metadata.
 	RequestID string
-	// Role empty is "user".
+	// Role defaults to "user".
 	Role string
-	// Time zero is now.
+	// Time defaults to the current time.
 	Time time.Time
 }
 
@@ -111,14 +113,14 @@ func (s Say) Value() []byte {
 		`,"content":` + quote(s.Text) + `,"timestamp":` + quote(stamp(at)) + `,"metadata":` + metadata + `}`)
 }
 
-// Record is the message as a record of message-input.
+// Record returns the message as a record of message-input.
 func (d *Driver) Record(s Say) Record {
 	return Record{Topic: d.names.MessageInput, Key: []byte(s.Session), Value: s.Value(), Partition: AtHome}
 }
 
 // Say sends a message of a user.
-func (d *Driver) Say(ctx context.Context, s Say, known Sent) (Coord, error) {
-	return d.Send(ctx, d.Record(s), known)
+func (d *Driver) Say(ctx context.Context, s Say, expected Sent) (Coord, error) {
+	return d.Send(ctx, d.Record(s), expected)
 }
 
 // Ask sends a message with a plan. The expected ending follows from the plan.
@@ -134,7 +136,7 @@ func (d *Driver) Route(ctx context.Context, session string, descriptor []byte) (
 	}, Sent{Fate: FateExplained, Case: "route"})
 }
 
-// Descriptor is a reply descriptor; an empty request id leaves the field out.
+// Descriptor returns a reply descriptor. An empty request ID is omitted.
 func Descriptor(service, token, requestID string) []byte {
 	d := `{"callbackService":` + quote(service) + `,"bearerToken":` + quote(token)
 	if requestID != "" {
@@ -154,7 +156,7 @@ func (d *Driver) Control(ctx context.Context, session, action, requestID string)
 	}, Sent{Fate: FateExplained, Case: action})
 }
 
-// errorHeaders are those of the Python SDK's dead letters.
+// errorHeaders returns the headers of a dead letter as the Python SDK writes them.
 func errorHeaders(r *kgo.Record, reason string) []kgo.RecordHeader {
 	return []kgo.RecordHeader{
 		{Key: headerReason, Value: []byte(reason)},

@@ -15,7 +15,7 @@ type Call struct {
 	ID      string
 	Name    string
 	Total   int
-	// Deed, Key and Number are what the planned model put into the input.
+	// Deed, Key and Number are from the input, where the planned model wrote them.
 	Deed   Deed
 	Key    string
 	Number int
@@ -24,16 +24,16 @@ type Call struct {
 // ToolScript is a tool worker: it returns the records that answer a call, in order. The result depends on the call alone.
 type ToolScript func(Call) []Reply
 
-func (d *Driver) work(ctx context.Context, r *kgo.Record) error {
+func (d *Driver) answerCall(ctx context.Context, r *kgo.Record) error {
 	c, ok := readCall(d.names, r)
 	if !ok {
 		return nil // the oracle reports what is wrong with it
 	}
-	if d.seen.repeats(r) {
+	if d.answered.isRepeat(r) {
 		return nil
 	}
 	d.results.Add(1)
-	return d.reply(ctx, d.seen.answering(r, d.names, d.tool(c)))
+	return d.reply(ctx, d.answered.withAnswerID(r, d.names, d.tool(c)))
 }
 
 func readCall(names Names, r *kgo.Record) (Call, bool) {
@@ -63,7 +63,7 @@ func readCall(names Names, r *kgo.Record) (Call, bool) {
 	return c, true
 }
 
-// result is a record of tool-use-result being written.
+// result is a record of tool-use-result to be written.
 type result struct {
 	session, id, name string
 	value             string // JSON
@@ -99,7 +99,7 @@ func Dealt(c Call) []Reply {
 		session: c.Session, id: c.ID, name: c.Name, status: "success", total: c.Total, latency: 10 + c.Number,
 		value:  `{"value":` + quote(c.ID+" of "+c.Key) + `,"z":1.10,"big":12345678901234567890,"a":"<&>","n":null}`,
 		time:   c.Record.Timestamp.UTC().Format("2006-01-02T15:04:05.000000+00:00"),
-		toolID: pick(2, c.ID) == 0, spaced: pick(3, c.ID) == 0,
+		toolID: pickNumber(2, c.ID) == 0, spaced: pickNumber(3, c.ID) == 0,
 	}
 	one := func(r result) []Reply { return []Reply{{Record: r.record(c.Names, c.Record.Key)}} }
 	switch c.Deed {
@@ -111,7 +111,7 @@ func Dealt(c Call) []Reply {
 				Topic: c.Names.ToolUseDLQ, Key: c.Record.Key, Value: c.Record.Value,
 				Headers: errorHeaders(c.Record, "scripted failure"), Partition: AtHome,
 			},
-			Known: Sent{Fate: FateExplained, Case: "tool failure"},
+			Expected: Sent{Fate: FateExplained, Case: "tool failure"},
 		}}
 	case DeedTwice:
 		return append(one(good), one(good)...)
@@ -127,21 +127,21 @@ func Dealt(c Call) []Reply {
 		alien := good
 		alien.id = "alien_" + c.ID
 		out := append(one(alien), one(good)...)
-		out[0].Known = Sent{Fate: FateDeadLetter, Case: "foreign result"}
+		out[0].Expected = Sent{Fate: FateDeadLetter, Case: "foreign result"}
 		return out
 	case DeedElsewhere:
 		out := one(good)
 		out[0].Record.Partition = Elsewhere
 		return out
 	case DeedJunk:
-		return append(junk(c, good), one(good)...)
+		return append(junkReplies(c, good), one(good)...)
 	default:
-		return one(good.as(c.Deed))
+		return one(good.changedBy(c.Deed))
 	}
 }
 
-// as is the result changed by a deed that needs no second record.
-func (r result) as(d Deed) result {
+// changedBy returns the result as changed by a deed that needs no second record.
+func (r result) changedBy(d Deed) result {
 	switch d {
 	case DeedError:
 		r.status, r.value = "error", `{"message":"scripted error","key":`+quote(r.id)+`}`
@@ -165,13 +165,13 @@ func (r result) as(d Deed) result {
 	return r
 }
 
-// junk returns invalid records about a call, none of which may have an effect.
-func junk(c Call, good result) []Reply {
+// junkReplies returns invalid records about a call, none of which may have an effect.
+func junkReplies(c Call, good result) []Reply {
 	topic := c.Names.ToolUseResult
 	dead := func(kind string, key, value []byte) Reply {
 		return Reply{
-			Record: Record{Topic: topic, Key: key, Value: value, Partition: AtHome},
-			Known:  Sent{Fate: FateDeadLetter, Case: kind},
+			Record:   Record{Topic: topic, Key: key, Value: value, Partition: AtHome},
+			Expected: Sent{Fate: FateDeadLetter, Case: kind},
 		}
 	}
 	unnamed := good

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// digest is a hash that stands for bytes which the oracle does not keep.
+// digest is a hash of bytes that the oracle does not keep.
 type digest [16]byte
 
 func digestOf(parts ...[]byte) digest {
@@ -25,7 +25,7 @@ func digestOf(parts ...[]byte) digest {
 	return digest(h.Sum(nil)[:16])
 }
 
-// member is one name and value of an object, in the order of the document. The value has no blanks around it.
+// member is a name and a value of an object. The value has no white space around it.
 type member struct {
 	name string
 	raw  json.RawMessage
@@ -38,9 +38,9 @@ var (
 	errUTF8      = errors.New("wiretest: value is not UTF-8")
 )
 
-// checked returns an error for bytes that are not a JSON value in UTF-8. The functions below read checked values and
-// parts of them.
-func checked(raw []byte) error {
+// validate returns an error for bytes that are not a JSON value in UTF-8. The functions below need validated values or parts
+// of them.
+func validate(raw []byte) error {
 	switch {
 	case !utf8.Valid(raw):
 		return errUTF8
@@ -51,7 +51,7 @@ func checked(raw []byte) error {
 	}
 }
 
-// members reads an object of a checked value without reading its values.
+// members returns the members of an object without decoding their values.
 func members(raw []byte) ([]member, error) {
 	var out []member
 	err := parts(raw, '{', errNotObject, func(part []byte) {
@@ -66,7 +66,7 @@ func members(raw []byte) ([]member, error) {
 	return out, err
 }
 
-// elements reads an array of a checked value without reading its elements.
+// elements returns the elements of an array without decoding them.
 func elements(raw []byte) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	err := parts(raw, '[', errNotArray, func(part []byte) { out = append(out, part) })
@@ -94,7 +94,7 @@ func parts(raw []byte, open byte, otherwise error, each func([]byte)) error {
 	return nil
 }
 
-// skipValue is where the string, object, array or other token at i of a valid value ends.
+// skipValue returns the index after the string, object, array or other token that starts at i.
 func skipValue(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -117,8 +117,8 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// leading returns the first JSON value of an input record. Java readers ignore text after it.
-func leading(raw []byte) []byte {
+// firstValue returns the first JSON value of an input record. Java readers ignore text after it.
+func firstValue(raw []byte) []byte {
 	if json.Valid(raw) {
 		return raw
 	}
@@ -129,18 +129,18 @@ func leading(raw []byte) []byte {
 	return first
 }
 
-// object is an object by name: of names that occur twice the later one counts, as in Java.
+// object has the members of an object by name. If a name is repeated, the last member counts, as in Java.
 type object map[string]json.RawMessage
 
-// objectOf reads a whole record.
+// objectOf decodes the object in a record.
 func objectOf(raw []byte) (object, error) {
-	if err := checked(raw); err != nil {
+	if err := validate(raw); err != nil {
 		return nil, err
 	}
 	return objectIn(raw)
 }
 
-// objectIn reads an object of a checked value.
+// objectIn decodes an object of a validated value.
 func objectIn(raw []byte) (object, error) {
 	ms, err := members(raw)
 	if err != nil {
@@ -153,7 +153,7 @@ func objectIn(raw []byte) (object, error) {
 	return o, nil
 }
 
-// raw is the value under the first of the names that is there and not null, else nil.
+// raw returns the value of the first of the names that is present and not null, nil if there is none.
 func (o object) raw(names ...string) json.RawMessage {
 	for _, n := range names {
 		if v := o[n]; len(v) > 0 && !isNull(v) {
@@ -163,7 +163,7 @@ func (o object) raw(names ...string) json.RawMessage {
 	return nil
 }
 
-// text is the string under the first of the names, else nil. A value of another type is no string.
+// text returns the string of the first of the names, nil if there is none or the value is not a string.
 func (o object) text(names ...string) *string {
 	v := o.raw(names...)
 	if len(v) == 0 || v[0] != '"' {
@@ -176,7 +176,7 @@ func (o object) text(names ...string) *string {
 	return &s
 }
 
-// number is the number under the first of the names, else nil.
+// number returns the number of the first of the names, nil if there is none.
 func (o object) number(names ...string) *float64 {
 	v := o.raw(names...)
 	var f float64
@@ -186,7 +186,7 @@ func (o object) number(names ...string) *float64 {
 	return &f
 }
 
-// list is the array under the first of the names, or nothing.
+// list returns the array of the first of the names, nil if there is none.
 func (o object) list(names ...string) []json.RawMessage {
 	es, err := elements(o.raw(names...))
 	if err != nil {
@@ -197,7 +197,7 @@ func (o object) list(names ...string) []json.RawMessage {
 
 func isNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// compact returns raw without blanks between tokens. Bytes that are not JSON are returned unchanged.
+// compact returns raw without white space between tokens. Bytes that are not JSON are returned unchanged.
 func compact(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -206,22 +206,23 @@ func compact(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// untimed returns raw, compact, with every time replaced by 0: times may differ when the same record is written again
-// after a crash.
-func untimed(raw []byte) []byte {
+// withoutTimes returns raw, compact, with every time replaced by 0, because times may differ when the same record is written
+// again after a crash.
+func withoutTimes(raw []byte) []byte {
 	var b bytes.Buffer
-	if checked(raw) != nil || blankTimes(&b, raw, 0) != nil {
+	if validate(raw) != nil || writeWithoutTimes(&b, raw, 0) != nil {
 		return raw
 	}
 	return b.Bytes()
 }
 
-// deepest is how far our own fields nest (enriched: latest_input, metadata, tool_results, element, field), and more.
-const deepest = 8
+// maxTimesDepth is the depth to which times are replaced. It is more than the nesting depth of the pipeline's own fields
+// (enriched: latest_input, metadata, tool_results, element, field).
+const maxTimesDepth = 8
 
-func blankTimes(b *bytes.Buffer, raw []byte, depth int) error {
+func writeWithoutTimes(b *bytes.Buffer, raw []byte, depth int) error {
 	switch {
-	case depth > deepest:
+	case depth > maxTimesDepth:
 		b.Write(compact(raw))
 	case len(raw) > 0 && raw[0] == '{':
 		ms, err := members(raw)
@@ -233,7 +234,7 @@ func blankTimes(b *bytes.Buffer, raw []byte, depth int) error {
 			fmt.Fprintf(b, "%q:", m.name)
 			if m.name == "timestamp" || m.name == "deadline_ms" {
 				b.WriteByte('0')
-			} else if err := blankTimes(b, m.raw, depth+1); err != nil {
+			} else if err := writeWithoutTimes(b, m.raw, depth+1); err != nil {
 				return err
 			}
 			b.WriteByte(',')
@@ -246,7 +247,7 @@ func blankTimes(b *bytes.Buffer, raw []byte, depth int) error {
 		}
 		b.WriteByte('[')
 		for _, e := range es {
-			if err := blankTimes(b, e, depth+1); err != nil {
+			if err := writeWithoutTimes(b, e, depth+1); err != nil {
 				return err
 			}
 			b.WriteByte(',')
@@ -267,7 +268,7 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-// quote is a JSON string that escapes no more than it must: encoding/json's default also escapes <, > and &.
+// quote returns a JSON string with only the required escapes; by default, encoding/json also escapes <, > and &.
 func quote(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -115,21 +115,22 @@ var (
 	}
 )
 
-// misshapen describes what is wrong with an object that the pipeline wrote, or returns "". It contains no value.
-func misshapen(raw []byte, shape []field) string {
-	if checked(raw) != nil {
-		return "no readable object"
+// shapeProblem describes the first fault of an object that the pipeline wrote, or returns "". The description contains no
+// value.
+func shapeProblem(raw []byte, shape []field) string {
+	if validate(raw) != nil {
+		return "not a valid JSON object"
 	}
-	return misshapenIn(raw, shape)
+	return shapeProblemIn(raw, shape)
 }
 
-func misshapenIn(raw []byte, shape []field) string {
+func shapeProblemIn(raw []byte, shape []field) string {
 	ms, err := members(raw)
 	if err != nil {
-		return "no readable object"
+		return "not a valid JSON object"
 	}
-	if !tight(raw, ms) {
-		return "blanks between fields"
+	if !isCompact(raw, ms) {
+		return "white space between fields"
 	}
 	i := 0
 	for _, f := range shape {
@@ -150,8 +151,8 @@ func misshapenIn(raw []byte, shape []field) string {
 	return ""
 }
 
-// tight reports whether an object has no blanks between its own tokens.
-func tight(raw []byte, ms []member) bool {
+// isCompact reports whether an object has no white space between its own tokens.
+func isCompact(raw []byte, ms []member) bool {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, m := range ms {
@@ -200,21 +201,21 @@ func (f field) innerProblem(v json.RawMessage) string {
 		return ""
 	}
 	if f.kind == anObject {
-		return within(f.name, misshapenIn(v, f.inner))
+		return inField(f.name, shapeProblemIn(v, f.inner))
 	}
 	es, err := elements(v)
 	if err != nil {
 		return "field " + f.name + " is unreadable"
 	}
 	for i, e := range es {
-		if problem := misshapenIn(e, f.inner); problem != "" {
-			return within(fmt.Sprintf("%s[%d]", f.name, i), problem)
+		if problem := shapeProblemIn(e, f.inner); problem != "" {
+			return inField(fmt.Sprintf("%s[%d]", f.name, i), problem)
 		}
 	}
 	return ""
 }
 
-func within(name, problem string) string {
+func inField(name, problem string) string {
 	if problem == "" {
 		return ""
 	}
@@ -223,8 +224,8 @@ func within(name, problem string) string {
 
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3}|\.\d{6}|\.\d{9})?Z$`)
 
-// badStamp reports whether the record's timestamp is not written as Java writes an Instant.
-func badStamp(o object) bool {
+// hasInvalidTimestamp reports whether the record's timestamp is not in the format of Java's Instant.
+func hasInvalidTimestamp(o object) bool {
 	t := o.text("timestamp")
 	return t == nil || !instant.MatchString(*t)
 }

@@ -41,7 +41,7 @@ func failure(t *testing.T, err error) sink.Failure {
 	return *f
 }
 
-func TestCallbackRequestIsAsFlightDecks(t *testing.T) {
+func TestCallbackRequestEqualsFlightDecks(t *testing.T) {
 	h := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		require.Equal(t, "POST", r.Method)

@@ -158,7 +158,7 @@ func TestInterruptedAttemptHasAReceipt(t *testing.T) {
 
 // A delivery group that was killed before it wrote its row asks for the attempt again, and may have rejected the first
 // receipt.
-func TestRepeatedAttemptHasItsReceiptAgain(t *testing.T) {
+func TestRepeatedAttemptGetsTheSameReceipt(t *testing.T) {
 	for name, result := range map[string]error{
 		"delivered": nil, "failed": &sink.Failure{Reason: "status 503", Status: 503},
 		"refused": &sink.Failure{Reason: "status 404", Status: 404, Final: true},

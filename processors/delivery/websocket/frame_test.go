@@ -15,7 +15,7 @@ func event(suffix, rest string) string {
 	return `{"topic":"pilot-` + suffix + `","sessionId":"s",` + at + rest + `}`
 }
 
-func TestFramesAreFlightDecks(t *testing.T) {
+func TestFramesEqualFlightDecks(t *testing.T) {
 	const chat = `{"id":"1dd31dd0-0000-8000-8000-000000000000","role":"assistant",`
 	for name, c := range map[string]struct {
 		suffix, value string

@@ -106,7 +106,7 @@ func TestStopSendsQueuedFramesBeforeDisconnecting(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 }
 
-func TestOpenServerIsLoggedOnce(t *testing.T) {
+func TestUnauthenticatedServerLogsOneWarning(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	s := newFixture(t, WithLogger(zap.New(core)))
 	s.open().subscribe("s")

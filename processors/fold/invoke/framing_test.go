@@ -15,7 +15,7 @@ import (
 
 const id = traceID + ".1."
 
-func TestBatchByteByByte(t *testing.T) {
+func TestBatchResponseHasTheExpectedBytes(t *testing.T) {
 	a := newSite(t, scripted(t, hello), WithVersion("1.2")).invoke(question)
 	require.Equal(t, `{"version":"2025.07.14","trace_id":"`+traceID+`","span_id":"`+spanID+`","session_id":"s-1",`+
 		`"status":{"code":200,"message":"Success"},`+
@@ -25,7 +25,7 @@ func TestBatchByteByByte(t *testing.T) {
 	require.Empty(t, a.header.Get(HeaderFormat))
 }
 
-func TestLinesByteByByte(t *testing.T) {
+func TestNDJSONResponseHasTheExpectedBytes(t *testing.T) {
 	a := newSite(t, scripted(t, hello)).invoke(question, "Accept", "application/jsonl")
 	require.Equal(t, `{"type": "message_start", "data": {"type": "message_start", "id": "msg-0"}}
 {"type": "message_delta", "data": {"type": "message_delta", "id": "msg-0", "delta": "Hel"}}
@@ -40,7 +40,7 @@ func TestLinesByteByByte(t *testing.T) {
 	require.Equal(t, "unknown", a.header.Get(headerVersion))
 }
 
-func TestFramesByteByByte(t *testing.T) {
+func TestSSEResponseHasTheExpectedBytes(t *testing.T) {
 	agent := scripted(t, hello)
 	agent.end.StopReason = []byte(`"end_turn"`)
 	a := newSite(t, agent).invoke(question, "Accept", "text/event-stream")
@@ -69,7 +69,7 @@ data: {"type": "stream_end", "data": {"state": "complete", "last_event_id": "`+i
 	require.Empty(t, a.header.Get(headerVercelStream))
 }
 
-func TestVercelStreamByteByByte(t *testing.T) {
+func TestVercelResponseHasTheExpectedBytes(t *testing.T) {
 	agent := scripted(t, hello)
 	agent.end.StopReason = []byte(`"end_turn"`)
 	a := newSite(t, agent).invoke(question, "Accept", "text/event-stream", HeaderFormat, "Vercel")
@@ -115,7 +115,7 @@ func TestTokensPassByteForByte(t *testing.T) {
 		a.body)
 }
 
-func TestFailuresBeforeTheStream(t *testing.T) {
+func TestFailureBeforeTheStreamHasAStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		err          error
 		status       int
@@ -153,7 +153,7 @@ func TestFailuresBeforeTheStream(t *testing.T) {
 	}
 }
 
-func TestFailuresInTheStream(t *testing.T) {
+func TestFailureInTheStreamIsAnEvent(t *testing.T) {
 	const told = `{"type": "error", "data": {"message": "no credit"}}` + "\n"
 	withError := hello + `
 		{"type":"error","data":{"type":"error","message":"no credit"}}

@@ -107,7 +107,7 @@ func TestUnsupportedMediaTypeIsNotAcceptable(t *testing.T) {
 }
 
 // The flag force is rejected before the agent runs, in every form, by agents that know it.
-func TestForceIsRejected(t *testing.T) {
+func TestForceFlagIsRejected(t *testing.T) {
 	for _, c := range []struct {
 		capability Capability
 		refused    bool

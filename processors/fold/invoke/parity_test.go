@@ -42,7 +42,7 @@ func TestBatchIsTheFoldOfTheStream(t *testing.T) {
 	}
 }
 
-func TestMountedAndRootDoorAnswerAlike(t *testing.T) {
+func TestDoorAnswersTheSameUnderAnyPath(t *testing.T) {
 	for _, g := range corpus(t) {
 		s := newSite(t, g.script())
 		for _, headers := range [][]string{

@@ -194,7 +194,7 @@ func TestSlowRequestFailsWithoutAffectingOthers(t *testing.T) {
 	require.Empty(t, h.sessions)
 }
 
-func TestSequencePutsRecordsInOrder(t *testing.T) {
+func TestSequenceReturnsRecordsInOrder(t *testing.T) {
 	event := func(attempt, seq int64) topics.AgentEvent {
 		return topics.AgentEvent{Attempt: attempt, Seq: seq, Event: topics.Raw("{}")}
 	}

@@ -74,7 +74,7 @@ func TestStreamWithAGapAfterDoneWaitsForTheMissingRecord(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestStreamWithAGapAfterDoneFailsIfItStaysOpen(t *testing.T) {
+func TestStreamWithAGapAfterDoneFailsIfTheGapStaysOpen(t *testing.T) {
 	l := newLiveTurn(t)
 	l.comes(1, someEvent)
 	l.comes(2, doneEvent)

@@ -40,7 +40,7 @@ func table(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSpace(string(file)), "\n")
 }
 
-func TestStreamEndsWithStateUsageAndReason(t *testing.T) {
+func TestStreamEndHasStateUsageAndReason(t *testing.T) {
 	for name, c := range map[string]struct{ events, want string }{
 		"nothing": {"", `{"type":"finish-step"}
 			{"type":"data-agent-error","data":{"code":"no_output","errorText":"The agent produced no output."}}
@@ -183,7 +183,7 @@ func TestPartsConformToTheSchema(t *testing.T) {
 	}
 }
 
-func TestEqualIDsAreOneCall(t *testing.T) {
+func TestCallsWithEqualIDsAreOneCall(t *testing.T) {
 	for value, want := range map[string]string{
 		`"a"`: "a", `""`: "", "1": "1", "1.0": "1", "true": "1", "10e-1": "1", "0": "0", "-0.0": "0",
 		"false": "0", "1.50": "1.5",

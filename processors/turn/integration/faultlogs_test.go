@@ -20,10 +20,10 @@ func tableLogs() []fault {
 		{name: "table whose log ends in an abort marker", play: func(f *field) { f.logEndsIn(kgo.TryAbort) }},
 		{name: "table whose log holds markers and aborted rows only", play: nothingButMarkers},
 		{
-			name: "table whose log ends in an open transaction of a dead owner", play: openOfDeadOwner,
+			name: "table whose log ends in an open transaction of a previous owner", play: openOfPreviousOwner,
 			only: processors.ExactlyOnce,
 		},
-		{name: "table whose log ends in an open transaction of a stranger", play: openOfStranger, long: true},
+		{name: "table whose log ends in an open transaction of another producer", play: openOfOtherProducer, long: true},
 	}
 }
 
@@ -104,19 +104,19 @@ func nothingButMarkers(f *field) {
 	f.answered(10)
 }
 
-// openOfDeadOwner: the new owner of the partitions ends the transaction, long before its timeout.
-func openOfDeadOwner(f *field) {
+// openOfPreviousOwner: the new owner of the partitions ends the transaction, long before its timeout.
+func openOfPreviousOwner(f *field) {
 	const timeout = 2 * time.Minute
 	took := f.startBehindOpen(f.transactionalID("gone"), timeout)
 	require.Less(f, took, timeout/2)
-	f.figure("taken up after %s, transaction timeout %s", took, timeout)
+	f.figure("recovered after %s, transaction timeout %s", took, timeout)
 }
 
-// openOfStranger: only the owner may end the transaction, so it ends at its timeout.
-func openOfStranger(f *field) {
+// openOfOtherProducer: only the owner may end the transaction, so it ends at its timeout.
+func openOfOtherProducer(f *field) {
 	const timeout = 3 * time.Second
 	took := f.startBehindOpen(f.stranger(), timeout)
-	f.figure("taken up after %s, transaction timeout %s", took, timeout)
+	f.figure("recovered after %s, transaction timeout %s", took, timeout)
 }
 
 // startBehindOpen starts a process whose table ends in an open transaction, and returns how long it took to run.
@@ -163,7 +163,7 @@ func refilledTable(f *field) {
 	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and recreated", f.dirs["a"])
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
-	f.figure("it ends: %q", "topic was deleted and recreated")
+	f.figure("it stops: %q", "topic was deleted and recreated")
 }
 
 // again returns records to be sent again.

@@ -17,7 +17,7 @@ import (
 
 func memberships() []fault {
 	return []fault{
-		{name: "SIGKILL of one of two instances for good: takeover", play: takeover, alone: true, long: true},
+		{name: "SIGKILL of one of two instances without a restart: takeover", play: takeover, alone: true, long: true},
 		{name: "SIGSTOP for longer than the session timeout, takeover, SIGCONT", play: zombie},
 		{name: "connection to the coordinator hangs, takeover", play: hangingConnection, long: true},
 		{
@@ -98,7 +98,7 @@ func (f *field) returns(i *instance) {
 	if i.gone() {
 		f.figure("it ended")
 	} else {
-		f.figure("it came back")
+		f.figure("it rejoined")
 	}
 	f.answered(10)
 }
@@ -173,7 +173,7 @@ func samePath(f *field) {
 	b := f.launch("b", func(c *config) { c.dir = f.dirs["a"] })
 	b.refuses(f.T, "in use", f.dirs["a"])
 	f.answered(10)
-	f.figure("the newer one ends: %q", "storage in use")
+	f.figure("the newer one stops: %q", "storage in use")
 }
 
 func sameInstance(f *field) {
@@ -184,5 +184,5 @@ func sameInstance(f *field) {
 	older.refuses(f.T, "fenced", "same instance id")
 	f.runs(newer)
 	f.answered(10)
-	f.figure("the older one ends: %q", "fenced")
+	f.figure("the older one stops: %q", "fenced")
 }

@@ -18,8 +18,8 @@ func localStores() []fault {
 	return []fault{
 		{name: "local store on a full disk", play: fullDisk},
 		{name: "damaged LevelDB", play: damagedStore},
-		{name: "local store kept, changelog topic deleted and created anew", play: recreatedTable, long: true},
-		{name: "local store kept, changelog topic created anew and refilled", play: refilledTable, long: true},
+		{name: "local store kept, changelog topic deleted and recreated", play: recreatedTable, long: true},
+		{name: "local store kept, changelog topic recreated and refilled", play: refilledTable, long: true},
 		{name: "topics with the wrong number of partitions", play: wrongPartitions, long: true},
 	}
 }
@@ -32,7 +32,7 @@ func fullDisk(f *field) {
 	i.refuses(f.T, "file too large")
 	f.start("a")
 	f.answered(10)
-	f.figure("it ends: %q", "file too large")
+	f.figure("it stops: %q", "file too large")
 }
 
 func damagedStore(f *field) {
@@ -55,7 +55,7 @@ func damagedStore(f *field) {
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
 	f.answered(10)
-	f.figure("it ends: %q", "delete the directory")
+	f.figure("it stops: %q", "delete the directory")
 }
 
 // withTopics calls do with a Kafka admin client.
@@ -103,7 +103,7 @@ func recreatedTable(f *field) {
 	f.launch("a", giveUp).refuses(f.T, f.changelog(), "deleted and recreated", f.dirs["a"])
 	require.NoError(f, os.RemoveAll(f.dirs["a"]))
 	f.start("a")
-	f.figure("it ends: %q", "topic was deleted and recreated")
+	f.figure("it stops: %q", "topic was deleted and recreated")
 }
 
 func wrongPartitions(f *field) {
@@ -122,7 +122,7 @@ func wrongPartitions(f *field) {
 	f.start("a")
 	f.ask()
 	f.answered(10)
-	f.figure("it ends: %q", "co-partitioned topics differ")
+	f.figure("it stops: %q", "co-partitioned topics differ")
 }
 
 // aheadOfLog changes the stores of an instance as if every row were written immediately: they contain all rows that the

@@ -42,7 +42,7 @@ func wires() []fault {
 			every, nth = "3rd", 3
 		}
 		rows = append(rows, fault{
-			name: fmt.Sprintf("connection lost before every %s answer to %s", every, r.key.Name()), only: r.only, long: r.long,
+			name: fmt.Sprintf("connection lost before every %s response to %s", every, r.key.Name()), only: r.only, long: r.long,
 			play: func(f *field) { answersLost(f, r.key, nth) },
 		})
 	}
@@ -64,7 +64,7 @@ func answersLost(f *field, key kmsg.Key, nth int32) {
 	require.Eventually(f, func() bool { return int(lost.Load()) >= rounds }, wait, poll,
 		"%s: %v answers seen, %v lost", key.Name(), &seen, &lost)
 	f.answered(10)
-	f.figure("%d answers lost", lost.Load())
+	f.figure("%d responses lost", lost.Load())
 }
 
 func records() []fault {
@@ -90,7 +90,7 @@ func poison(f *field) {
 	d, sent := f.driver(), 0
 	for n, topic := range d.Names().Inputs() {
 		for _, bad := range wiretest.Malformed(d.Names(), topic, fmt.Sprintf("poison-%d", n)) {
-			_, err := d.Send(f.ctx, bad.Record, bad.Known)
+			_, err := d.Send(f.ctx, bad.Record, bad.Expected)
 			require.NoError(f, err)
 			sent++
 		}

@@ -1,9 +1,9 @@
 // Command kafka starts and stops a real Apache Kafka on this machine, without Docker, for use by hand: make kafka and
 // make kafka-stop. It needs Java 17 or newer and, the first time, Maven.
 //
-//	kafka start [-port N] [-nodes 1|3]   start it, or find it running; print where to bootstrap from
-//	kafka stop                           end it and delete its data
-//	kafka fetch                          only fetch the jars, for use without a network later
+//	kafka start [-port N] [-nodes 1|3]   start it unless it is running, and print its bootstrap addresses
+//	kafka stop                           stop it and delete its data
+//	kafka fetch                          only fetch the jars, for later use without a network
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// run prints what a script wants to out, and what a person wants to know to note.
+// run writes results to out, for scripts, and messages for users to note.
 func run(ctx context.Context, args []string, out, note io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("kafka: no command\n%s", usage)
@@ -43,8 +43,8 @@ func run(ctx context.Context, args []string, out, note io.Writer) error {
 	flags.Usage = func() { fmt.Fprint(note, usage) }
 	var o kafkatest.Options
 	if args[0] == "start" {
-		flags.IntVar(&o.Port, "port", 0, "port of the first node; 0: a free one")
-		flags.IntVar(&o.Nodes, "nodes", 0, "1 or 3; 0: 1, or what is running")
+		flags.IntVar(&o.Port, "port", 0, "port of the first node; 0 chooses a free one")
+		flags.IntVar(&o.Nodes, "nodes", 0, "1 or 3; 0 accepts a running cluster of any size, and otherwise starts 1")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCommandLineErrorsAreNamed(t *testing.T) {
+func TestErrorNamesTheInvalidArgument(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                "no command",
 		"begin":           `unknown command "begin"`,
@@ -22,13 +22,13 @@ func TestCommandLineErrorsAreNamed(t *testing.T) {
 	}
 }
 
-func TestUsageIsNoError(t *testing.T) {
+func TestHelpPrintsUsageWithoutAnError(t *testing.T) {
 	var note strings.Builder
 	require.ErrorIs(t, run(t.Context(), []string{"start", "-h"}, io.Discard, &note), flag.ErrHelp)
 	require.Contains(t, note.String(), "usage: kafka start")
 }
 
-func TestNothingIsStartedWithoutJava(t *testing.T) {
+func TestStartWithoutJavaFails(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("JAVA_HOME", "")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -13,13 +13,13 @@ import (
 const (
 	answerLimit = 2 * time.Minute
 	answerPoll  = 50 * time.Millisecond
-	// answerTimeout bounds one request: a starting node may accept a connection long before it answers.
+	// answerTimeout is the timeout of a request. A starting node may accept connections long before it responds.
 	answerTimeout = 2 * time.Second
 )
 
-// answer returns when the node answers and names all of want, itself among them, as brokers of the cluster. It returns
-// an error as soon as the process ends.
-func (n *node) answer(ctx context.Context, want []*node) error {
+// waitUntilReady returns when the node responds and lists all of want, including itself, as brokers of the cluster. It
+// returns an error as soon as the process ends.
+func (n *node) waitUntilReady(ctx context.Context, want []*node) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	client, err := dial(n.port.addr())
@@ -32,12 +32,12 @@ func (n *node) answer(ctx context.Context, want []*node) error {
 	poll := time.NewTicker(answerPoll)
 	defer poll.Stop()
 	for {
-		if err = ask(ctx, client, want); err == nil {
+		if err = queryBrokers(ctx, client, want); err == nil {
 			return nil
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("kafkatest: node %d ended as it started: %w: %s", n.id, p.err, n.log())
+			return fmt.Errorf("kafkatest: node %d exited during its start: %w: %s", n.id, p.err, n.log())
 		case <-ctx.Done():
 			return fmt.Errorf("kafkatest: node %d does not answer: %w: %w: %s", n.id, ctx.Err(), err, n.log())
 		case <-poll.C:
@@ -45,8 +45,8 @@ func (n *node) answer(ctx context.Context, want []*node) error {
 	}
 }
 
-// dial uses short timeouts for a node that accepts connections and does not answer, as a paused one does, and does not
-// cache metadata between requests.
+// dial returns a client with short timeouts, because a paused node accepts connections and does not respond. The client
+// does not cache metadata between requests.
 func dial(addrs ...string) (*kgo.Client, error) {
 	return kgo.NewClient(
 		kgo.SeedBrokers(addrs...), kgo.DialTimeout(answerTimeout), kgo.RequestTimeoutOverhead(answerTimeout),
@@ -54,8 +54,8 @@ func dial(addrs ...string) (*kgo.Client, error) {
 	)
 }
 
-// ask asks the client's seed broker, and no other, which brokers there are.
-func ask(ctx context.Context, client *kgo.Client, want []*node) error {
+// queryBrokers checks that the client's seed broker lists all of want and has an active controller.
+func queryBrokers(ctx context.Context, client *kgo.Client, want []*node) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	request := kmsg.NewPtrMetadataRequest()

@@ -6,7 +6,7 @@ func readStep(at Coord, from origin, session string, o object) step {
 		user: o.text("user_id"),
 	}
 	if latest, err := objectIn(o.raw("latest_input")); err == nil {
-		s.said, s.input = saidOf(latest), inputOf(latest)
+		s.content, s.input = contentOf(latest), inputOf(latest)
 		if role := latest.text("role"); role != nil {
 			s.role = *role
 		}
@@ -14,20 +14,20 @@ func readStep(at Coord, from origin, session string, o object) step {
 	return s
 }
 
-func readOurCall(at Coord, from origin, session string, o object) call {
+func readCallRecord(at Coord, from origin, session string, o object) call {
 	return call{
-		at: at, origin: from, session: session, total: int(whole(o, "total_tools")),
-		asked: asked{id: o.text("tool_use_id"), name: o.text("name")},
+		at: at, origin: from, session: session, total: int(integerOf(o, "total_tools")),
+		item: toolItem{id: o.text("tool_use_id"), name: o.text("name")},
 	}
 }
 
-// resultDigest is what a complete set and a tool message must say alike of a result.
+// resultDigest returns a digest of the fields of a result that must be the same in a complete set and a tool message.
 func resultDigest(id *string, status string, value digest) digest {
 	return digestOf([]byte(nullable(id)), []byte(status), value[:])
 }
 
 func readSet(at Coord, from origin, session string, o object) set {
-	s := set{at: at, origin: from, session: session, count: int(whole(o, "expected_count"))}
+	s := set{at: at, origin: from, session: session, count: int(integerOf(o, "expected_count"))}
 	for _, e := range o.list("results") {
 		if r, err := objectIn(e); err == nil {
 			s.results = append(s.results, readEntry(r).digest())
@@ -35,27 +35,27 @@ func readSet(at Coord, from origin, session string, o object) set {
 	}
 	for _, e := range o.list("expected") {
 		if x, err := objectIn(e); err == nil {
-			s.expected = append(s.expected, asked{id: x.text("tool_use_id"), name: x.text("name")})
+			s.expected = append(s.expected, toolItem{id: x.text("tool_use_id"), name: x.text("name")})
 		}
 	}
 	return s
 }
 
 func readToolMessage(at Coord, from origin, session string, o object) (toolMessage, string) {
-	t := toolMessage{at: at, origin: from, session: session, said: saidOf(o)}
+	t := toolMessage{at: at, origin: from, session: session, content: contentOf(o)}
 	for _, e := range o.list("content") {
 		x, err := objectIn(e)
 		if err != nil {
-			return t, "content element is no object"
+			return t, "content element is not an object"
 		}
 		t.entries = append(t.entries, readEntry(x))
 	}
 	meta, err := objectIn(o.raw("metadata"))
 	if err != nil {
-		return t, "metadata is no object"
+		return t, "metadata is not an object"
 	}
 	results := meta.list("tool_results")
-	if int(whole(meta, "tool_count")) != len(t.entries) || len(results) != len(t.entries) {
+	if int(integerOf(meta, "tool_count")) != len(t.entries) || len(results) != len(t.entries) {
 		return t, "metadata.tool_count, tool_results and content differ in length"
 	}
 	bulk := 0
@@ -63,15 +63,15 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 		bulk += e.size
 	}
 	for i, e := range results {
-		if problem := misshapenIn(e, resultShape); problem != "" {
-			return t, within("metadata.tool_results", problem)
+		if problem := shapeProblemIn(e, resultShape); problem != "" {
+			return t, inField("metadata.tool_results", problem)
 		}
 		x, err := objectIn(e)
 		if err != nil {
-			return t, "metadata.tool_results element is no object"
+			return t, "metadata.tool_results element is not an object"
 		}
 		full, entry := readEntry(x), t.entries[i]
-		if bulk > large && full.size <= stub {
+		if bulk > metadataLimit && full.size <= stubSize {
 			full.value = entry.value
 		}
 		if full.digest() != entry.digest() {
@@ -87,12 +87,12 @@ func readToolMessage(at Coord, from origin, session string, o object) (toolMessa
 // Results of more than large bytes together may be left out of the metadata of a tool message, which repeats them; a
 // stub of few bytes may replace each.
 const (
-	large = 64 << 10
-	stub  = 64
+	metadataLimit = 64 << 10
+	stubSize      = 64
 )
 
 func readEntry(x object) entry {
-	e := entry{asked: asked{id: x.text("tool_use_id"), name: x.text("name")}, size: len(x["result"])}
+	e := entry{item: toolItem{id: x.text("tool_use_id"), name: x.text("name")}, size: len(x["result"])}
 	e.value = digestOf(wrapped(x["result"]))
 	if s := x.text("status"); s != nil {
 		e.status = *s
@@ -105,14 +105,14 @@ func readEntry(x object) entry {
 	return e
 }
 
-func readEnding(at Coord, from origin, session string, o object) (ending, string) {
-	e := ending{
-		at: at, origin: from, session: session, input: whole(o, "input_tokens"), output: whole(o, "output_tokens"),
+func readOutput(at Coord, from origin, session string, o object) (outputRecord, string) {
+	e := outputRecord{
+		at: at, origin: from, session: session, input: integerOf(o, "input_tokens"), output: integerOf(o, "output_tokens"),
 		cost: o.number("cost"), user: o.text("user_id"), request: o.text("request_id"),
 	}
 	content := o.text("content")
 	if content == nil {
-		return e, "content is no text"
+		return e, "content is not a string"
 	}
 	e.answer = digestOf([]byte(*content))
 	if s := o.text("source_agent"); s != nil {
@@ -124,7 +124,7 @@ func readEnding(at Coord, from origin, session string, o object) (ending, string
 	}
 	status, failure := o.text("status"), o.raw("error")
 	if (status != nil) != (failure != nil) {
-		return e, "status and error stand alone"
+		return e, "only one of status and error is present"
 	}
 	if status == nil {
 		return e, ""
@@ -132,7 +132,7 @@ func readEnding(at Coord, from origin, session string, o object) (ending, string
 	e.isError = true
 	x, err := objectIn(failure)
 	if err != nil || *status != "error" {
-		return e, "status is not error, or error is no object"
+		return e, "status is not error, or error is not an object"
 	}
 	if s := x.text("code"); s != nil {
 		e.code = *s

@@ -19,13 +19,13 @@ func header(r *kgo.Record, name string) (string, bool) {
 	return "", false
 }
 
-func readSource(r *kgo.Record) source {
-	s := source{
+func readSource(r *kgo.Record) inputRecord {
+	s := inputRecord{
 		at: coordOf(r), key: digestOf(r.Key), value: digestOf(r.Value), nullKey: r.Key == nil, nullValue: r.Value == nil,
 		size: len(r.Value), keyText: string(r.Key),
 	}
 	if from, ok := readCoord(r); ok {
-		s.viaLoop = &from
+		s.original = &from
 	}
 	return s
 }
@@ -39,14 +39,14 @@ func readCoord(r *kgo.Record) (Coord, bool) {
 	return Coord{Topic: topic, Partition: int32(partition), Offset: offset}, topic != "" && err1 == nil && err2 == nil
 }
 
-// saidOf is a message but for its time, in whichever of the two spellings.
-func saidOf(o object) digest {
+// contentOf returns a digest of a message without its time. Both spellings of the field names give the same digest.
+func contentOf(o object) digest {
 	return digestOf(
 		compact(o.raw("session_id", "sessionId")), compact(o.raw("user_id", "userId")), compact(o.raw("role")),
-		compact(o.raw("content")), untimed(compact(o.raw("metadata"))))
+		compact(o.raw("content")), withoutTimes(compact(o.raw("metadata"))))
 }
 
-// sequenceOf digests lists of messages as one; null elements are skipped.
+// sequenceOf returns the digest of the concatenated lists of messages without null elements.
 func sequenceOf(lists ...[]json.RawMessage) sequence {
 	var said, raw bytes.Buffer
 	var s sequence
@@ -61,19 +61,19 @@ func sequenceOf(lists ...[]json.RawMessage) sequence {
 			o, err := objectIn(m)
 			canon := exact
 			if err == nil {
-				canon = saidOf(o)
+				canon = contentOf(o)
 			}
 			said.Write(canon[:])
 		}
 	}
-	s.said, s.raw = digestOf(said.Bytes()), digestOf(raw.Bytes())
+	s.canonical, s.raw = digestOf(said.Bytes()), digestOf(raw.Bytes())
 	return s
 }
 
 func readMessage(r *kgo.Record, partitions int32) message {
 	m := message{at: coordOf(r)}
 	m.cause, _ = header(r, headerID)
-	o, err := objectOf(leading(r.Value))
+	o, err := objectOf(firstValue(r.Value))
 	if err != nil {
 		return m
 	}
@@ -81,7 +81,7 @@ func readMessage(r *kgo.Record, partitions int32) message {
 	if session == nil || *session == "" || strings.ContainsRune(*session, 0) {
 		return m
 	}
-	m.session, m.said, m.user = *session, saidOf(o), o.text("user_id")
+	m.session, m.content, m.user = *session, contentOf(o), o.text("user_id")
 	if role := o.text("role"); role != nil {
 		m.role = *role
 	}
@@ -91,15 +91,15 @@ func readMessage(r *kgo.Record, partitions int32) message {
 	}
 	readable := err == nil || o.raw("metadata") == nil
 	m.accepted = readable && m.role != "" && m.role != "tool" && o.raw("content") != nil
-	m.atHome = r.Key != nil && string(r.Key) == m.session && r.Partition == home(r.Key, partitions)
+	m.onOwnPartition = r.Key != nil && string(r.Key) == m.session && r.Partition == partitionOf(r.Key, partitions)
 	return m
 }
 
-func readThought(r *kgo.Record) thought {
-	t := thought{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+func readThinkResponse(r *kgo.Record) thinkResponse {
+	t := thinkResponse{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
 	t.cause, _ = header(r, headerID)
 	t.tombstone = r.Value == nil || string(r.Value) == "null"
-	o, err := objectOf(leading(r.Value))
+	o, err := objectOf(firstValue(r.Value))
 	if err != nil {
 		return t
 	}
@@ -108,7 +108,7 @@ func readThought(r *kgo.Record) thought {
 		"lastInputResponse", "messages", "tool_uses", "toolUses", "end_turn", "endTurn",
 	} {
 		_, has := o[name]
-		t.known = t.known || has
+		t.hasFields = t.hasFields || has
 	}
 	previous := o.list("previous_messages", "previousMessages")
 	said := o.list("last_input_response", "lastInputResponse", "messages")
@@ -116,7 +116,7 @@ func readThought(r *kgo.Record) thought {
 	if m := o.raw("last_input_message", "lastInputMessage"); m != nil {
 		echo = []json.RawMessage{m}
 	}
-	t.left = sequenceOf(previous, echo, said)
+	t.history = sequenceOf(previous, echo, said)
 	t.echo = echoOf(echo, said)
 	for _, e := range o.list("tool_uses", "toolUses") {
 		it, err := objectIn(e)
@@ -124,26 +124,27 @@ func readThought(r *kgo.Record) thought {
 			t.nulls++
 			continue
 		}
-		t.items = append(t.items, asked{id: it.text("tool_use_id", "toolUseId"), name: it.text("name")})
+		t.items = append(t.items, toolItem{id: it.text("tool_use_id", "toolUseId"), name: it.text("name")})
 	}
 	end := string(o.raw("end_turn", "endTurn"))
 	t.end = end == "true"
 	t.answer, t.agent = assembled(said)
-	t.input = whole(o, "think_input_tokens", "inputTokens", "input_tokens")
-	t.output = whole(o, "think_output_tokens", "outputTokens", "output_tokens")
+	t.input = integerOf(o, "think_input_tokens", "inputTokens", "input_tokens")
+	t.output = integerOf(o, "think_output_tokens", "outputTokens", "output_tokens")
 	t.total = o.number("total_session_cost", "cost")
 	t.user = o.text("user_id", "userId")
 	return t
 }
 
-func whole(o object, names ...string) int64 {
+func integerOf(o object, names ...string) int64 {
 	if n := o.number(names...); n != nil {
 		return int64(*n)
 	}
 	return 0
 }
 
-// echoOf is the input a response names: last_input_message, else the last of `messages` that is not the assistant's.
+// echoOf returns the input that a response echoes: last_input_message, or else the last of `messages` that is not the
+// assistant's.
 func echoOf(echo, said []json.RawMessage) *digest {
 	candidates := said
 	if len(echo) > 0 {
@@ -209,10 +210,10 @@ func appendText(texts []string, s string) []string {
 	return append(texts, s)
 }
 
-func readReturned(r *kgo.Record) returned {
-	out := returned{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
+func readToolResult(r *kgo.Record) toolResult {
+	out := toolResult{at: coordOf(r), session: string(r.Key), bytes: digestOf(r.Value)}
 	out.cause, _ = header(r, headerID)
-	o, err := objectOf(leading(r.Value))
+	o, err := objectOf(firstValue(r.Value))
 	if err != nil || !utf8.Valid(r.Key) {
 		return out
 	}
