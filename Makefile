@@ -7,12 +7,12 @@ KILLS       ?= 100
 TURNS       ?= 500
 INSTANCES   ?= 1
 CLUSTER     := TestClusterFaults
-# The packages whose tests the tag kafka changes: some stand behind it, others take their broker from internal/testing/testbroker.
+# The packages whose tests depend on the tag kafka: by a build constraint, or because they use internal/testing/testbroker.
 ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
 	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
-# Races inside Sarama that are known; every other one fails.
+# The race detector ignores the known races inside Sarama. Any other race fails a test.
 export GORACE := suppressions='$(CURDIR)/internal/kafka/race.suppressions' $(GORACE)
 
 .DEFAULT_GOAL := help
@@ -22,11 +22,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: ## ask the topology example a question, then those on standard input
+run: ## run the topology example: two agents answer one question, then those on standard input
 	@$(GO) run ./examples/topology
 
 .PHONY: multiagent
-multiagent: ## two agents as processes of their own, one of which calls the other as a tool, over HTTP
+multiagent: ## run two agents as separate processes; one calls the other as a tool over HTTP
 	@$(GO) run ./examples/multiagent $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
 
 .PHONY: build
@@ -34,52 +34,52 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## all tests under the race detector, in about six minutes on two cores
+test: ## run all tests under the race detector (about six minutes on two cores)
 	$(GO) test -race -p 4 -timeout 30m ./...
 
 .PHONY: test-long
-test-long: ## the kill tests and the model test of the turn at their full size, under the race detector
+test-long: ## run the kill tests and the model test of the turn at full size
 	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
 	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: chaos
-chaos: ## the long kill test: 100 random SIGKILLs while 500 turns run, beside workers that drop or answer repeats (KILLS=100 TURNS=500 INSTANCES=1)
+chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
 	$(CHAOS) $(GO) test -count 1 -timeout 30m -v -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: chaos-kafka
-chaos-kafka: ## the same on a real Kafka (needs Java 17, the first time Maven)
+chaos-kafka: ## run the long kill test on a real Kafka (needs Java 17, the first time Maven)
 	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
 
 SEEDS ?= 5000
 
 .PHONY: model
-model: ## the long model test of the turn: random histories against an oracle (SEEDS=5000, or a range: SEEDS=300-399)
+model: ## run the long model test of the turn: random histories against an oracle (SEEDS=5000, or a range: SEEDS=300-399)
 	TURNTABLE_SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m -v -run TurnKeepsItsPromises ./processors/turn
 
 .PHONY: kafka
-kafka: ## start a real Kafka here and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
+kafka: ## start a real Kafka without Docker and print its addresses (PORT=, NODES=1 or 3; needs Java 17, the first time Maven)
 	@$(GO) run ./internal/testing/kafkatest/kafka start $(if $(PORT),-port $(PORT)) $(if $(NODES),-nodes $(NODES))
 
 .PHONY: kafka-stop
-kafka-stop: ## end the Kafka that make kafka started, and delete its data
+kafka-stop: ## stop the Kafka that make kafka started, and delete its data
 	@$(GO) run ./internal/testing/kafkatest/kafka stop
 
 .PHONY: test-kafka
-test-kafka: ## the integration tests on a real Kafka (needs Java 17, the first time Maven)
+test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven)
 	$(GO) test -race -p 1 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
 
 .PHONY: test-kafka-cluster
-test-kafka-cluster: ## the faults of a Kafka of three brokers
+test-kafka-cluster: ## run the fault tests on a Kafka of three brokers
 	$(GO) test -race -count 1 -timeout 30m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration
 
 .PHONY: test-node
-test-node: ## the Vercel streams, read by the ai package from npm (needs Node 20)
+test-node: ## test that the ai package from npm can read the Vercel streams (needs Node 20)
 	$(GO) build -o bin/ ./examples/invoke
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 
 .PHONY: bench
-bench: ## the benchmarks (BENCHTIME=1s); fails where one allocates more than its baseline
+bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than its baseline
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./... | \
 		$(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
 
@@ -88,20 +88,20 @@ GUARD = $(GO) test -run '^$$' -bench '$(shell awk '!/^\#/ { split($$2, n, "/"); 
 	sort -u | tr '\n' '|' | sed 's/|$$//; s/.*/^(&)$$/')' -benchmem -benchtime 300x $(GUARDED)
 
 .PHONY: bench-guard
-bench-guard: ## fails where a hot path allocates more than a tenth more often than internal/testing/allocs/baseline.txt says
+bench-guard: ## check that no hot path makes over 10 % more allocations than in internal/testing/allocs/baseline.txt
 	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt
 
 .PHONY: bench-baseline
-bench-baseline: ## takes the allocations of now for that baseline
+bench-baseline: ## update internal/testing/allocs/baseline.txt with the current allocations
 	@$(GUARD) | $(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt -write
 
 .PHONY: load
-load: ## what a turn costs on a real Kafka, beside the floor (LOAD="-sweep all -json FILE"; needs Java 17)
+load: ## measure the cost of a turn on a real Kafka, compared to the floor (LOAD="-sweep all -json FILE"; needs Java 17)
 	@$(GO) build -o bin/bench ./examples/bench
 	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME=10s each
+fuzz: ## run every fuzz target for FUZZTIME=10s each
 	@set -e; for pkg in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "$$pkg $$target"; \
@@ -110,16 +110,16 @@ fuzz: ## every fuzz target for FUZZTIME=10s each
 	done
 
 .PHONY: generate
-generate: ## write the generated code anew
+generate: ## regenerate the generated code
 	$(GO) generate ./...
 
 .PHONY: vet
-vet: ## go vet
+vet: ## run go vet
 	$(GO) vet ./...
 	$(GO) vet -tags kafka ./...
 
 .PHONY: lint
-lint: vet ## go vet, staticcheck, gofumpt, and a tidy go.mod
+lint: vet ## run go vet and staticcheck, and check the format (gofumpt) and go.mod
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) run $(STATICCHECK) -tags kafka ./...
 	@unformatted=$$($(GO) run $(GOFUMPT) -l .); \

@@ -22,19 +22,19 @@ import (
 
 // brokers is the cluster on which a run measures.
 type brokers struct {
-	what      string
-	addrs     []string
-	processes []*process // none if another program runs it
-	cluster   *kafkatest.Cluster
-	client    *kgo.Client
-	admin     *kadm.Client
+	description string
+	addrs       []string
+	processes   []*process // none if another program runs it
+	cluster     *kafkatest.Cluster
+	client      *kgo.Client
+	admin       *kadm.Client
 }
 
 func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 	b := &brokers{}
 	switch {
 	case len(s.brokers) > 0:
-		b.what, b.addrs = "brokers "+strings.Join(s.brokers, ","), s.brokers
+		b.description, b.addrs = "brokers "+strings.Join(s.brokers, ","), s.brokers
 	case s.kafka:
 		// Brokers delete the data of a scenario when it ends, instead of a minute later.
 		o := kafkatest.Options{Properties: map[string]string{"log.segment.delete.delay.ms": "1000"}}
@@ -42,33 +42,33 @@ func startBrokers(ctx context.Context, s settings) (*brokers, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.what, b.cluster, b.addrs = "Apache Kafka "+kafkatest.Version(), c, c.Bootstrap()
+		b.description, b.cluster, b.addrs = "Apache Kafka "+kafkatest.Version(), c, c.Bootstrap()
 		for _, pid := range childrenOf(os.Getpid()) {
 			b.processes = append(b.processes, &process{name: "kafka", pid: pid})
 		}
 	default:
-		p, err := startChild(ctx, "broker", childSpec{Kind: kindBroker}, readyWait)
+		p, err := startChild(ctx, "broker", childSpec{Kind: kindBroker}, readyTimeout)
 		if err != nil {
 			return nil, err
 		}
-		b.what, b.addrs, b.processes = "embedded broker", p.words, []*process{p}
+		b.description, b.addrs, b.processes = "embedded broker", p.words, []*process{p}
 	}
 	var err error
 	if b.client, err = kgo.NewClient(kgo.SeedBrokers(b.addrs...)); err != nil {
-		return nil, errors.Join(fmt.Errorf("bench: brokers: %w", err), b.end())
+		return nil, errors.Join(fmt.Errorf("bench: brokers: %w", err), b.stop())
 	}
 	b.admin = kadm.NewClient(b.client)
 	return b, nil
 }
 
 // end stops the brokers that this program started.
-func (b *brokers) end() error {
+func (b *brokers) stop() error {
 	if b.client != nil {
 		b.client.Close()
 	}
 	var errs []error
 	for _, p := range b.processes {
-		errs = append(errs, p.end())
+		errs = append(errs, p.stop())
 	}
 	if b.cluster != nil {
 		errs = append(errs, b.cluster.Close())
@@ -77,7 +77,7 @@ func (b *brokers) end() error {
 }
 
 // topics creates missing topics and returns the partition count. Topics that exist determine it.
-func (b *brokers) topics(ctx context.Context, agent string, partitions int32) (int32, error) {
+func (b *brokers) createTopics(ctx context.Context, agent string, partitions int32) (int32, error) {
 	if err := wiretest.CreateTopics(ctx, b.addrs, agent, partitions); err != nil {
 		return 0, fmt.Errorf("bench: %w", err)
 	}
@@ -86,7 +86,7 @@ func (b *brokers) topics(ctx context.Context, agent string, partitions int32) (i
 	wanted := append(names.Inputs(), names.Enriched, names.ToolUse, names.AllComplete, names.MessageOutput)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	ctx, stop := context.WithTimeout(ctx, readyWait)
+	ctx, stop := context.WithTimeout(ctx, readyTimeout)
 	defer stop()
 	for {
 		counts, err := b.partitions(ctx, wanted)
@@ -127,7 +127,7 @@ func (b *brokers) partitions(ctx context.Context, topics []string) (map[string]i
 }
 
 // forget deletes the topics of an agent.
-func (b *brokers) forget(ctx context.Context, agent string) error {
+func (b *brokers) deleteTopics(ctx context.Context, agent string) error {
 	have, err := b.admin.ListTopics(ctx)
 	if err != nil {
 		return fmt.Errorf("bench: list topics: %w", err)
@@ -146,7 +146,7 @@ func (b *brokers) forget(ctx context.Context, agent string) error {
 
 // logs returns the bytes that the topics of an agent have on the brokers' disks, or nil if the brokers do not report
 // them.
-func (b *brokers) logs(ctx context.Context, agent string) map[string]int64 {
+func (b *brokers) logSizes(ctx context.Context, agent string) map[string]int64 {
 	dirs, err := b.admin.DescribeAllLogDirs(ctx, nil)
 	if err != nil {
 		return nil
@@ -166,7 +166,7 @@ func (b *brokers) logs(ctx context.Context, agent string) map[string]int64 {
 }
 
 // ends returns the current end offsets of the topics of an agent.
-func (b *brokers) ends(ctx context.Context, topics ...string) (map[string]map[int32]kgo.Offset, error) {
+func (b *brokers) endOffsets(ctx context.Context, topics ...string) (map[string]map[int32]kgo.Offset, error) {
 	ends, err := b.admin.ListEndOffsets(ctx, topics...)
 	if err == nil {
 		err = ends.Error()
@@ -183,7 +183,7 @@ func (b *brokers) records(ctx context.Context, topics ...string) (int64, error) 
 	if err != nil || len(counts) == 0 {
 		return 0, err
 	}
-	ends, err := b.ends(ctx, slices.Collect(maps.Keys(counts))...)
+	ends, err := b.endOffsets(ctx, slices.Collect(maps.Keys(counts))...)
 	var n int64
 	for _, partitions := range ends {
 		for _, at := range partitions {

@@ -54,15 +54,15 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	signal.Ignore(os.Interrupt) // Ctrl-C is for the parent, which ends its children in order
+	signal.Ignore(os.Interrupt) // on Ctrl-C, the parent stops its children in order
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	answers := &answers{to: out}
+	answers := &answerWriter{to: out}
 	go func() {
 		defer end() // the parent has ended
-		obey(in, answers)
+		executeCommands(in, answers)
 	}()
-	ready := func(words ...string) { answers.say("ready " + strings.Join(words, " ")) }
+	ready := func(words ...string) { answers.println("ready " + strings.Join(words, " ")) }
 	switch c.Kind {
 	case kindProcessor:
 		return runProcessor(ctx, c, ready)
@@ -83,19 +83,19 @@ func child(orders string, in io.Reader, out io.Writer) error {
 	}
 }
 
-type answers struct {
+type answerWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-func (a *answers) say(line string) {
+func (a *answerWriter) println(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fmt.Fprintln(a.to, strings.TrimSpace(line))
 }
 
 // obey executes the commands "profile DIR" and "profiled" until the parent ends.
-func obey(in io.Reader, a *answers) {
+func executeCommands(in io.Reader, a *answerWriter) {
 	var p *profile
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var err error
@@ -109,9 +109,9 @@ func obey(in io.Reader, a *answers) {
 			err = errors.New("unknown command: " + order)
 		}
 		if err != nil {
-			a.say("error " + err.Error())
+			a.println("error " + err.Error())
 		} else {
-			a.say("done")
+			a.println("done")
 		}
 	}
 	_ = p.stop()

@@ -11,17 +11,18 @@ import (
 )
 
 // The floor is the cost of the same records without the guarantees of the processor: a loop that reads, splices and
-// writes, and stores in memory what it needs to answer. It has no table, changelog, ids, deadlines or checks, commits
-// offsets every five seconds even if outputs are not acknowledged, and loses its state when it ends. It decodes records as
-// JSON and copies history as raw values. A lower floor finds fields by their position, which works only with this player.
+// writes records, and stores in memory only what it needs to answer. It has no table, changelog, IDs, deadlines or checks,
+// commits offsets every five seconds even if outputs are not acknowledged, and loses its state when it stops. It decodes
+// records as JSON and copies histories as raw values. The bare floor finds fields by their position, which works only with
+// this player.
 
 // plainLoop answers the records of an agent from one goroutine. write sends a record.
 type plainLoop struct {
-	read     reader
+	read     fieldReader
 	names    wiretest.Names
 	sessions map[string]*plainSession
 	failed   chan error
-	clock    stamp
+	clock    timestampCache
 	write    func(topic string, key, value []byte)
 }
 
@@ -42,7 +43,7 @@ func newPlainLoop(names wiretest.Names) *plainLoop {
 // runFloor runs until ctx ends. It calls ready when it has its partitions.
 func runFloor(ctx context.Context, c childSpec, ready func()) error {
 	names := wiretest.NamesOf(c.Agent)
-	client, err := kgo.NewClient(append(producing(c.Brokers),
+	client, err := kgo.NewClient(append(producerOptions(c.Brokers),
 		kgo.ConsumerGroup(names.Group), kgo.ConsumeTopics(names.MessageInput, names.Think, names.ToolUseResult),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(time.Second),
 		kgo.FetchMaxBytes(16<<20), kgo.FetchMaxPartitionBytes(4<<20),
@@ -54,7 +55,7 @@ func runFloor(ctx context.Context, c childSpec, ready func()) error {
 	defer client.Close()
 	l := newPlainLoop(names)
 	if c.Kind == kindBareFloor {
-		l.read = byPlace{}
+		l.read = byPosition{}
 	}
 	l.write = func(topic string, key, value []byte) {
 		client.Produce(context.Background(), &kgo.Record{Topic: topic, Key: key, Value: value},
@@ -121,10 +122,10 @@ func (l *plainLoop) thought(key []byte, s *plainSession, value []byte, now strin
 	}
 	s.history = s.history[:0]
 	if len(t.previous) > 2 {
-		s.history = append(append(s.history, inside(t.previous)...), ',')
+		s.history = append(append(s.history, arrayContents(t.previous)...), ',')
 	}
 	s.history = append(append(s.history, t.latest...), ',')
-	s.history = append(s.history, inside(t.said)...)
+	s.history = append(s.history, arrayContents(t.said)...)
 	if len(t.uses) > 0 {
 		s.total, s.calls, s.content, s.list = len(t.uses), len(t.uses), nil, nil
 		for _, item := range t.uses {

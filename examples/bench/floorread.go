@@ -9,13 +9,13 @@ import (
 )
 
 // reader extracts the fields that the floor needs from a record.
-type reader interface {
-	thought(value []byte) (thought, error)
+type fieldReader interface {
+	thought(value []byte) (thinkFields, error)
 	result(value []byte) (toolResult, error)
 }
 
-// thought is a think-response: raw JSON. The answer is set where no calls are.
-type thought struct {
+// thinkFields are the fields of a think-response as raw JSON. answer is set only if there are no tool calls.
+type thinkFields struct {
 	previous, latest, said, answer []byte
 	uses                           [][]byte
 }
@@ -30,7 +30,7 @@ var errUnknownShape = errors.New("bench: floor: unknown shape of a record")
 // byJSON reads records with fields in any order.
 type byJSON struct{}
 
-func (byJSON) thought(value []byte) (thought, error) {
+func (byJSON) thought(value []byte) (thinkFields, error) {
 	var r struct {
 		Previous jsontext.Value   `json:"previous_messages"`
 		Latest   jsontext.Value   `json:"last_input_message"`
@@ -38,9 +38,9 @@ func (byJSON) thought(value []byte) (thought, error) {
 		Uses     []jsontext.Value `json:"tool_uses"`
 	}
 	if err := json.Unmarshal(value, &r); err != nil {
-		return thought{}, err
+		return thinkFields{}, err
 	}
-	t := thought{previous: r.Previous, latest: r.Latest, said: r.Said}
+	t := thinkFields{previous: r.Previous, latest: r.Latest, said: r.Said}
 	for _, item := range r.Uses {
 		t.uses = append(t.uses, item)
 	}
@@ -51,10 +51,10 @@ func (byJSON) thought(value []byte) (thought, error) {
 		Content jsontext.Value `json:"content"`
 	}
 	if err := json.Unmarshal(r.Said, &said); err != nil {
-		return thought{}, err
+		return thinkFields{}, err
 	}
 	if len(said) == 0 {
-		return thought{}, errUnknownShape
+		return thinkFields{}, errUnknownShape
 	}
 	t.answer = said[0].Content
 	return t, nil
@@ -73,26 +73,26 @@ func (byJSON) result(value []byte) (toolResult, error) {
 }
 
 // byPlace relies on the order of fields and does not read histories.
-type byPlace struct{}
+type byPosition struct{}
 
-func (byPlace) thought(value []byte) (thought, error) {
+func (byPosition) thought(value []byte) (thinkFields, error) {
 	previous, rest, ok := bigField(value, `"previous_messages":`, `,"last_input_message":`)
 	latest, rest, found := bytes.Cut(rest, []byte(`,"last_input_response":`))
 	said, rest, same := bytes.Cut(rest, []byte(`,"tool_uses":`))
 	if !ok || !found || !same {
-		return thought{}, errUnknownShape
+		return thinkFields{}, errUnknownShape
 	}
-	t := thought{previous: previous, latest: latest, said: said}
+	t := thinkFields{previous: previous, latest: latest, said: said}
 	if t.uses = objects(rest); len(t.uses) > 0 {
 		return t, nil
 	}
 	if t.answer, ok = cut(said, `"content":`, `,"timestamp":`); !ok {
-		return thought{}, errUnknownShape
+		return thinkFields{}, errUnknownShape
 	}
 	return t, nil
 }
 
-// objects are the elements of an array of objects; of null there are none.
+// objects returns the elements of an array of objects, none for null.
 func objects(array []byte) [][]byte {
 	var all [][]byte
 	if array[0] != '[' {
@@ -123,7 +123,7 @@ func objects(array []byte) [][]byte {
 	return all
 }
 
-func (byPlace) result(value []byte) (toolResult, error) {
+func (byPosition) result(value []byte) (toolResult, error) {
 	id, ok := text(value, `"tool_use_id":"`)
 	name, named := text(value, `"name":"`)
 	_, rest, given := bytes.Cut(value, []byte(`"result":`))

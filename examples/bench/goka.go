@@ -17,7 +17,7 @@ import (
 // Stock Goka is the floor's loop in the callbacks of a Goka processor, with the Sarama configuration of this library: the
 // cost of the two libraries without guarantees. It has no table either.
 
-// rawCodec passes bytes on.
+// rawCodec is the codec of bytes.
 type rawCodec struct{}
 
 func (rawCodec) Encode(value any) ([]byte, error) { return value.([]byte), nil }
@@ -28,7 +28,7 @@ func runGoka(ctx context.Context, c childSpec, ready func()) error {
 	names := wiretest.NamesOf(c.Agent)
 	conf := kafka.Config()
 	conf.Consumer.Offsets.AutoCommit.Enable, conf.Consumer.Offsets.AutoCommit.Interval = true, 5*time.Second
-	loops := make([]*plainLoop, c.Partitions) // each is its partition's goroutine's
+	loops := make([]*plainLoop, c.Partitions) // one per partition, used only by the partition's goroutine
 	for i := range loops {
 		loops[i] = newPlainLoop(names)
 	}

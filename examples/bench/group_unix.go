@@ -8,4 +8,4 @@ import (
 )
 
 // ownGroup protects a process from the terminal's Ctrl-C, so that only its parent ends it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

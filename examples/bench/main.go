@@ -1,8 +1,8 @@
-// Bench plays the user, the model and the tools of many sessions at once against a turn processor, judges what the
-// processor writes, and measures the cost of a turn. It uses only the wire format, so it can measure any program that
-// implements it.
+// Bench plays the user, the model and the tools of many concurrent sessions against a turn processor, checks the records
+// that the processor writes, and measures the cost of a turn. It uses only the wire format, so it can measure any program
+// that implements it.
 //
-//	go run ./examples/bench                                     # this library, on a broker that it starts too
+//	go run ./examples/bench                                     # this library, on an embedded broker
 //	go run ./examples/bench -kafka -floor -history 10240        # on a real Kafka, and the floor
 //	go run ./examples/bench -brokers localhost:9092 -agent support -pid 4711    # a program that is running
 //	go run ./examples/bench -kafka -command 'java -jar processing.jar'          # a program to start
@@ -10,25 +10,24 @@
 //	go run ./examples/bench -kafka -history 102400 -pprof /tmp/p                # profiles of the processor
 //
 // A turn is a message, a think-request, a response with -tools calls, their results, a think-request, an answer: 4 + 2n
-// records besides those for readers. With -steps there are several such responses, and with -said the tools say a lot, so
-// that the conversation grows within the turn. Each session first gets a history of -history bytes; the model forgets the turn
-// before when it begins the next, so that a history has the same length throughout.
+// records, without those for readers. With -steps there are several such responses. With -said, tool results are long, so
+// that the conversation grows within the turn. Each session first gets a history of -history bytes. In its first response
+// to a message, the model drops the previous turn from the history, so that the history has the same length in every turn.
 //
-// The closed loop (the default) has -concurrency turns open at any time. With -rate turns begin at that rate, whether
-// or not others end, and latency is measured from when a turn should have begun. After the measured phase, turns run one at a time.
+// The closed loop (the default) always has -concurrency open turns. With -rate, turns begin at that rate regardless of
+// open turns, and latency is measured from the scheduled begin of a turn. After the measured phase, turns run one at a time.
 //
-// # What is judged
+// # Checks
 //
-// Every message has one output, the correct one; every call one result, that of its tool; every think-request the
-// complete history, byte for byte. Keys, partitions and ids are correct; nothing is written twice. After a broken promise
-// the program exits with 1.
-// -repeats allows repeats, for runs during which a process is killed.
+// Every message has exactly one output with the correct answer, every call exactly one result of its tool, and every
+// think-request the complete history, byte for byte. Keys, partitions and IDs are correct, and no record is repeated. After
+// a violation the program exits with 1. -repeats allows repeats, for runs during which a process is killed.
 //
-// # What is measured
+// # Measurements
 //
-// CPU time (user and system) and resident memory are those of the processor's process alone, which is never this one,
-// and are missing on systems without /proc. The log is how much all topics of the agent grow on the brokers' disks,
-// the changelog included: each byte once, as it was compressed; an input is also read, which is not counted again.
+// CPU time (user and system) and resident memory are those of the processor's process, which is separate from this one.
+// They are missing on systems without /proc. The log is the growth of all topics of the agent, including the changelog, on
+// the brokers' disks, compressed and without replicas.
 //
 // # The floor
 //
@@ -46,15 +45,15 @@ import (
 	"syscall"
 )
 
-// errBroken is returned when the processor broke a promise.
-var errBroken = errors.New("bench: a promise is broken")
+// errViolation is wrapped by errors about failed checks.
+var errViolation = errors.New("bench: violation")
 
 func main() {
 	if orders, ok := os.LookupEnv(childVariable); ok {
 		exit(child(orders, os.Stdin, os.Stdout))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal does not wait
+	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
 	exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -16,12 +16,12 @@ import (
 
 // The subjects of a measurement.
 const (
-	subjectOurs    = "turntable"
-	subjectFloor   = kindFloor
-	subjectBare    = kindBareFloor
-	subjectGoka    = kindGoka
-	subjectForeign = "command"
-	subjectPID     = "pid"
+	subjectTurntable = "turntable"
+	subjectFloor     = kindFloor
+	subjectBare      = kindBareFloor
+	subjectGoka      = kindGoka
+	subjectCommand   = "command"
+	subjectPID       = "pid"
 )
 
 // trial measures one subject in one scenario.
@@ -40,10 +40,10 @@ type trial struct {
 	player    *player
 }
 
-// quietWait is how long no record may arrive after the last turn.
+// quietWait is how long to read after the last turn, to detect unexpected records.
 const quietWait = 300 * time.Millisecond
 
-// run measures and removes all that it created, except the topics of an agent that -agent names.
+// run measures, and then deletes its directory and its topics. It keeps the topics of an agent that -agent names.
 func (t *trial) run(ctx context.Context) (r *result, err error) {
 	t.agent = t.settings.agent
 	own := t.agent == ""
@@ -61,38 +61,38 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 		if own {
 			clean, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer stop()
-			err = errors.Join(err, t.brokers.forget(clean, t.agent))
+			err = errors.Join(err, t.brokers.deleteTopics(clean, t.agent))
 		}
 	}()
-	count, err := t.brokers.topics(ctx, t.agent, int32(t.Partitions))
+	count, err := t.brokers.createTopics(ctx, t.agent, int32(t.Partitions))
 	if err != nil {
 		return nil, err
 	}
 	t.Partitions = int(count)
-	defer func() { err = errors.Join(err, t.end()) }()
+	defer func() { err = errors.Join(err, t.stopProcesses()) }()
 	var fresh, again time.Duration
-	if t.Stored > 0 && t.subject == subjectOurs {
+	if t.Stored > 0 && t.subject == subjectTurntable {
 		t.note.begin(t.label()+fmt.Sprintf(", %d stored sessions", t.Stored), phase{})
-		if err := t.fill(ctx); err != nil {
+		if err := t.storeSessions(ctx); err != nil {
 			return nil, err
 		}
-		if fresh, again, err = t.recover(ctx); err != nil {
+		if fresh, again, err = t.measureRecovery(ctx); err != nil {
 			return nil, err
 		}
 		t.note.clear()
 	} else if err := t.start(ctx); err != nil {
 		return nil, err
 	}
-	from, err := t.brokers.ends(ctx, t.names.Enriched, t.names.ToolUse, t.names.MessageOutput)
+	from, err := t.brokers.endOffsets(ctx, t.names.Enriched, t.names.ToolUse, t.names.MessageOutput)
 	if err != nil {
 		return nil, err
 	}
-	b := newBook(prefix, t.Sessions, t.Tools, newPast(t.History))
+	b := newConversations(prefix, t.Sessions, t.Tools, newInitialHistory(t.History))
 	if b.steps = t.Steps; t.Said > 0 {
-		b.said = b.past.corpus[:min(t.Said, len(b.past.corpus))]
+		b.toolText = b.initialHistory.corpus[:min(t.Said, len(b.initialHistory.corpus))]
 	}
 	t.player, err = newPlayer(ctx, t.brokers.addrs, t.names, b,
-		playing{partitions: count, from: from, stall: t.stall, notice: t.note.turn})
+		playerOptions{partitions: count, from: from, stall: t.stall, onProgress: t.note.turn})
 	if err != nil {
 		return nil, err
 	}
@@ -102,23 +102,23 @@ func (t *trial) run(ctx context.Context) (r *result, err error) {
 		return nil, err
 	}
 	if r, err = t.phases(ctx); err != nil {
-		return nil, errors.Join(err, b.faults.err(t.repeats))
+		return nil, errors.Join(err, b.violations.err(t.repeats))
 	}
 	more, err := t.brokers.records(ctx, t.deadLetters()...)
 	if err != nil {
 		return nil, err
 	}
 	if more > dead && !t.repeats {
-		b.faults.some("dead letters", int(more-dead))
+		b.violations.addCount("dead letters", int(more-dead))
 	}
 	if fresh > 0 {
 		r.Recovered, r.Restarted = seconds(fresh), seconds(again)
 	}
-	r.Repeats, r.RepeatsOf, r.Broken = b.faults.repeatCount(), b.faults.repeats, b.faults.counts
-	return r, b.faults.err(t.repeats)
+	r.Repeats, r.RepeatsOf, r.Broken = b.violations.repeatCount(), b.violations.repeats, b.violations.counts
+	return r, b.violations.err(t.repeats)
 }
 
-// deadLetters are the topics that must stay empty.
+// deadLetters returns the topics that must stay empty.
 func (t *trial) deadLetters() []string {
 	return []string{t.names.DeadLetters, t.names.ToolUseDLQ, t.names.ThinkDLQ}
 }
@@ -146,7 +146,7 @@ func (t *trial) start(ctx context.Context) error {
 
 func (t *trial) startAll(ctx context.Context) error {
 	for i := range t.Instances {
-		p, err := t.startOne(ctx, i)
+		p, err := t.startInstance(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -155,10 +155,10 @@ func (t *trial) startAll(ctx context.Context) error {
 	return nil
 }
 
-func (t *trial) startOne(ctx context.Context, i int) (*process, error) {
+func (t *trial) startInstance(ctx context.Context, i int) (*process, error) {
 	name, instance := fmt.Sprintf("%s %d", t.subject, i+1), fmt.Sprintf("bench-%d", i+1)
 	store := filepath.Join(t.dir, instance)
-	if t.subject == subjectForeign {
+	if t.subject == subjectCommand {
 		return startCommand(name, t.command, "AGENT_NAME="+t.agent, "KAFKA_BOOTSTRAP_SERVERS="+join(t.brokers.addrs),
 			"PROCESSING_GUARANTEE="+t.Guarantee, "KAFKA_STATE_DIR="+store, "KAFKA_GROUP_INSTANCE_ID="+instance)
 	}
@@ -175,9 +175,9 @@ func (t *trial) startOne(ctx context.Context, i int) (*process, error) {
 	if t.Guarantee == string(processors.ExactlyOnce) || t.Instances > 1 {
 		c.Instance = instance
 	}
-	wait := readyWait
+	wait := readyTimeout
 	if t.Stored > 0 {
-		wait = storedWait
+		wait = recoveryTimeout
 	}
 	return startChild(ctx, name, c, wait)
 }
@@ -187,10 +187,10 @@ func seconds(d time.Duration) *float64 {
 	return &s
 }
 
-func (t *trial) end() error {
+func (t *trial) stopProcesses() error {
 	var errs []error
 	for _, p := range t.processes {
-		errs = append(errs, p.running(), p.end())
+		errs = append(errs, p.running(), p.stop())
 	}
 	if t.dir != "" {
 		errs = append(errs, os.RemoveAll(t.dir))
@@ -198,7 +198,7 @@ func (t *trial) end() error {
 	return errors.Join(errs...)
 }
 
-// phases are the past, the warm-up, what is measured, and turns alone.
+// phases plays the turns that create the histories, the warm-up, the measured phase, and turns one at a time.
 func (t *trial) phases(ctx context.Context) (*result, error) {
 	closed := phase{concurrency: t.Concurrency, tools: t.Tools}
 	filling, warming, measured, alone := closed, closed, closed, closed
@@ -223,12 +223,12 @@ func (t *trial) phases(ctx context.Context) (*result, error) {
 	if err := t.profile(ctx, true); err != nil {
 		return nil, err
 	}
-	before := t.meter(ctx) // to begin and to write a profile costs too, but not a turn
+	before := t.readUsage(ctx) // to begin and to write a profile costs too, but not a turn
 	load, err := t.play(ctx, "load", measured)
 	if err != nil {
 		return nil, err
 	}
-	r.fill(load, before, t.meter(ctx))
+	r.fill(load, before, t.readUsage(ctx))
 	if err := t.profile(ctx, false); err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (t *trial) phases(ctx context.Context) (*result, error) {
 		q := single.quantiles()
 		r.Alone = &q
 	}
-	return r, t.player.quiet(ctx, quietWait)
+	return r, t.player.drain(ctx, quietWait)
 }
 
 func (t *trial) play(ctx context.Context, name string, ph phase) (*tally, error) {
@@ -278,7 +278,7 @@ func (t *trial) profile(ctx context.Context, begin bool) error {
 			}
 			order = "profile " + dir
 		}
-		if err := p.order(ctx, order); err != nil {
+		if err := p.command(ctx, order); err != nil {
 			return err
 		}
 	}
@@ -286,16 +286,16 @@ func (t *trial) profile(ctx context.Context, begin bool) error {
 }
 
 // reading is the resource usage up to a moment.
-type reading struct {
+type usageReading struct {
 	processor, driver, broker usage
 	ok, brokerOK              bool
 	logs                      map[string]int64
 	traffic                   traffic
 }
 
-func (t *trial) meter(ctx context.Context) reading {
-	var r reading
-	r.logs, r.traffic = t.brokers.logs(ctx, t.agent), t.player.traffic
+func (t *trial) readUsage(ctx context.Context) usageReading {
+	var r usageReading
+	r.logs, r.traffic = t.brokers.logSizes(ctx, t.agent), t.player.traffic
 	r.processor, r.ok = usageOfAll(t.processes)
 	r.broker, r.brokerOK = usageOfAll(t.brokers.processes)
 	r.driver, _ = usageOf(os.Getpid())

@@ -14,34 +14,34 @@ import (
 
 // player plays user, model and tools of all sessions: one goroutine reads, one answers, and those of the producer write.
 type player struct {
-	names  wiretest.Names
-	book   *book
-	out    *kgo.Client
-	in     *kgo.Client
-	stall  time.Duration
-	notice func(done int) // progress
+	names      wiretest.Names
+	book       *conversations
+	out        *kgo.Client
+	in         *kgo.Client
+	stall      time.Duration
+	onProgress func(done int) // progress
 
 	fetches chan kgo.Fetches
 	failed  chan error
 	group   *errgroup.Group
 	stop    context.CancelFunc
-	queue   []*session // idle ones, the longest idle first
+	queue   []*session // idle sessions; the first has been idle for the longest time
 	open    int
 	traffic traffic
-	clock   stamp
+	clock   timestampCache
 }
 
-// traffic is what the player read and wrote: keys and values.
+// traffic is the number of bytes of keys and values that the player has read and written.
 type traffic struct{ read, written int64 }
 
 // newPlayer connects to a cluster on which the agent's topics exist. The caller closes the player.
-func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *book, o playing) (*player, error) {
+func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *conversations, o playerOptions) (*player, error) {
 	p := &player{
-		names: names, book: b, stall: o.stall, notice: o.notice,
+		names: names, book: b, stall: o.stall, onProgress: o.onProgress,
 		fetches: make(chan kgo.Fetches), failed: make(chan error, 1), group: &errgroup.Group{},
 	}
 	var err error
-	if p.out, err = kgo.NewClient(producing(brokers)...); err != nil {
+	if p.out, err = kgo.NewClient(producerOptions(brokers)...); err != nil {
 		return nil, fmt.Errorf("bench: producer: %w", err)
 	}
 	p.in, err = kgo.NewClient(
@@ -53,7 +53,7 @@ func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *b
 		return nil, fmt.Errorf("bench: consumer: %w", err)
 	}
 	for _, s := range b.all {
-		s.partition = home(s.key, o.partitions)
+		s.partition = partitionOf(s.key, o.partitions)
 	}
 	p.queue = append(p.queue, b.all...)
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -75,15 +75,15 @@ func newPlayer(ctx context.Context, brokers []string, names wiretest.Names, b *b
 }
 
 // playing configures a player.
-type playing struct {
+type playerOptions struct {
 	partitions int32
 	from       map[string]map[int32]kgo.Offset
 	stall      time.Duration // a phase fails if no record arrives for this long
-	notice     func(done int)
+	onProgress func(done int)
 }
 
-// producing returns the options of a producer that is cheap and loses no record.
-func producing(brokers []string) []kgo.Opt {
+// producerOptions returns the options of a producer with low CPU cost that loses no record.
+func producerOptions(brokers []string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(brokers...), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)), kgo.ProducerBatchCompression(kgo.NoCompression()),
@@ -91,8 +91,8 @@ func producing(brokers []string) []kgo.Opt {
 	}
 }
 
-// home is the partition of Java's default partitioner.
-func home(key []byte, partitions int32) int32 {
+// partitionOf returns the partition that Java's default partitioner chooses.
+func partitionOf(key []byte, partitions int32) int32 {
 	p := kgo.StickyKeyPartitioner(nil).ForTopic("")
 	return int32(p.Partition(&kgo.Record{Key: key}, int(partitions)))
 }
@@ -122,7 +122,7 @@ func (p *player) play(ctx context.Context, ph phase) (*tally, error) {
 		}
 		select {
 		case f := <-p.fetches:
-			if err := p.take(ctx, f, t); err != nil {
+			if err := p.handle(ctx, f, t); err != nil {
 				return nil, err
 			}
 			stall.Reset(p.stall)
@@ -130,14 +130,15 @@ func (p *player) play(ctx context.Context, ph phase) (*tally, error) {
 		case err := <-p.failed:
 			return nil, err
 		case <-stall.C:
-			return nil, fmt.Errorf("%w: %d turns are open and no record has arrived for %v", errBroken, p.open, p.stall)
+			return nil, fmt.Errorf("%w: %d turns are open and no record has arrived for %v", errViolation, p.open, p.stall)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// begin starts the turns that are due and returns how long the next one can wait; 0: for another to end.
+// begin starts the turns that are due. It returns the time until the next turn is due; 0 if the next turn begins when
+// another one ends.
 func (p *player) begin(t *tally) time.Duration {
 	for len(p.queue) > 0 && p.open < t.concurrency {
 		now := time.Now()
@@ -158,7 +159,7 @@ func (p *player) begin(t *tally) time.Duration {
 }
 
 // take answers records. When a turn ends, the next one starts before the next record is processed.
-func (p *player) take(ctx context.Context, f kgo.Fetches, t *tally) error {
+func (p *player) handle(ctx context.Context, f kgo.Fetches, t *tally) error {
 	var wrong error
 	f.EachError(func(topic string, _ int32, err error) {
 		if ctx.Err() == nil && wrong == nil && !errors.Is(err, context.Canceled) {
@@ -174,11 +175,11 @@ func (p *player) take(ctx context.Context, f kgo.Fetches, t *tally) error {
 		p.traffic.read += int64(len(r.Key) + len(r.Value))
 		s := p.book.sessions[string(r.Key)]
 		if s == nil {
-			p.book.faults.add("key", &session{name: "?"}, "a record on "+r.Topic+" for a session that is none")
+			p.book.violations.add("key", &session{name: "?"}, "a record on "+r.Topic+" for an unknown session")
 			return
 		}
 		if r.Partition != s.partition {
-			p.book.faults.add("partition", s, "a record on "+r.Topic+" in another one than its key's")
+			p.book.violations.add("partition", s, "a record on "+r.Topic+" is not in the partition of its key")
 		}
 		switch r.Topic {
 		case p.names.Enriched:
@@ -197,7 +198,7 @@ func (p *player) take(ctx context.Context, f kgo.Fetches, t *tally) error {
 				p.open--
 				p.queue = append(p.queue, s)
 				t.done(s, time.Now())
-				p.notice(t.ended)
+				p.onProgress(t.ended)
 				p.begin(t)
 			}
 		}
@@ -229,15 +230,15 @@ func (p *player) sent(r *kgo.Record, err error) {
 	}
 }
 
-// quiet reads for a while, to detect records that no session waits for.
-func (p *player) quiet(ctx context.Context, d time.Duration) error {
+// drain reads for d, to detect records that no session waits for.
+func (p *player) drain(ctx context.Context, d time.Duration) error {
 	ctx, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	t := newTally(phase{}, time.Now())
 	for {
 		select {
 		case f := <-p.fetches:
-			if err := p.take(ctx, f, t); err != nil {
+			if err := p.handle(ctx, f, t); err != nil {
 				return err
 			}
 		case err := <-p.failed:
@@ -248,13 +249,13 @@ func (p *player) quiet(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stamp writes times of the wire format, and each millisecond once.
-type stamp struct {
+// timestampCache formats times as in the wire format. It formats a millisecond only once.
+type timestampCache struct {
 	ms   int64
 	text string
 }
 
-func (s *stamp) at(t time.Time) string {
+func (s *timestampCache) at(t time.Time) string {
 	if ms := t.UnixMilli(); ms != s.ms {
 		s.ms, s.text = ms, t.UTC().Format("2006-01-02T15:04:05.000Z")
 	}

@@ -22,15 +22,15 @@ type process struct {
 	words []string // it was ready with
 
 	cmd     *exec.Cmd
-	orders  io.WriteCloser
+	stdin   io.WriteCloser
 	answers chan string
 	exited  chan struct{}
 	err     error // of the exit
 }
 
 const (
-	readyWait = 60 * time.Second
-	endWait   = 15 * time.Second
+	readyTimeout = 60 * time.Second
+	stopTimeout  = 15 * time.Second
 )
 
 // startChild starts this program as a child and waits until it is ready.
@@ -43,7 +43,7 @@ func startChild(ctx context.Context, name string, c childSpec, wait time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self) //nolint:noctx // it ends in order, by its standard input
+	cmd := exec.Command(self) //nolint:noctx // the child stops when its standard input is closed
 	cmd.Env = append(os.Environ(), childVariable+"="+string(orders))
 	p, err := start(name, cmd)
 	if err != nil {
@@ -55,7 +55,7 @@ func startChild(ctx context.Context, name string, c childSpec, wait time.Duratio
 		err = fmt.Errorf("bench: %s answers %q", name, answer)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.end())
+		return nil, errors.Join(err, p.stop())
 	}
 	p.words = words[1:]
 	return p, nil
@@ -63,7 +63,7 @@ func startChild(ctx context.Context, name string, c childSpec, wait time.Duratio
 
 // startCommand starts another program. It does not report when it is ready.
 func startCommand(name, line string, environ ...string) (*process, error) {
-	cmd := exec.Command("sh", "-c", "exec "+line) //nolint:noctx // it is ended by SIGTERM
+	cmd := exec.Command("sh", "-c", "exec "+line) //nolint:noctx // stop ends it with SIGTERM
 	cmd.Env = append(os.Environ(), environ...)
 	return start(name, cmd)
 }
@@ -78,12 +78,12 @@ func start(name string, cmd *exec.Cmd) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	ownGroup(cmd)
+	setProcessGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", name, err)
 	}
 	p := &process{
-		name: name, pid: cmd.Process.Pid, cmd: cmd, orders: in, answers: make(chan string, 16), exited: make(chan struct{}),
+		name: name, pid: cmd.Process.Pid, cmd: cmd, stdin: in, answers: make(chan string, 16), exited: make(chan struct{}),
 	}
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -121,11 +121,11 @@ func (p *process) exit() error {
 }
 
 // order sends a command to a child and waits for its answer.
-func (p *process) order(ctx context.Context, line string) error {
-	if _, err := fmt.Fprintln(p.orders, line); err != nil {
+func (p *process) command(ctx context.Context, line string) error {
+	if _, err := fmt.Fprintln(p.stdin, line); err != nil {
 		return fmt.Errorf("bench: %s: %w", p.name, err)
 	}
-	answer, err := p.answer(ctx, readyWait)
+	answer, err := p.answer(ctx, readyTimeout)
 	if err == nil && answer != "done" {
 		err = fmt.Errorf("bench: %s: %s", p.name, answer)
 	}
@@ -146,13 +146,13 @@ func (p *process) running() error {
 }
 
 // end stops a started process, and kills it if it does not stop in time. A process that is only measured keeps running.
-func (p *process) end() error { return p.endWithin(endWait) }
+func (p *process) stop() error { return p.stopWithin(stopTimeout) }
 
-func (p *process) endWithin(wait time.Duration) error {
+func (p *process) stopWithin(wait time.Duration) error {
 	if p == nil || p.cmd == nil {
 		return nil
 	}
-	_ = p.orders.Close()
+	_ = p.stdin.Close()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	late := time.NewTimer(wait)
 	defer late.Stop()

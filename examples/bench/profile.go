@@ -8,8 +8,8 @@ import (
 	"runtime/pprof"
 )
 
-// profile is a CPU profile being written. Allocations are counted from the start of a process: alloc-base.pprof has
-// them as they were when the profile began, for go tool pprof -base.
+// profile is a CPU profile that is being written. Go counts allocations from the start of the process, so alloc-base.pprof
+// has the allocations at the begin of the profile, for go tool pprof -base.
 type profile struct {
 	dir string
 	cpu *os.File
@@ -32,7 +32,7 @@ func startProfile(dir string) (*profile, error) {
 	return &profile{dir: dir, cpu: cpu}, nil
 }
 
-// stop of no profile does nothing.
+// stop finishes the profile. On a nil profile it does nothing.
 func (p *profile) stop() error {
 	if p == nil {
 		return nil
@@ -46,6 +46,6 @@ func writeAllocations(name string) error {
 	if err != nil {
 		return err
 	}
-	runtime.GC() // the profile knows what the last collection saw
+	runtime.GC() // the allocation profile is updated by garbage collections
 	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress is a line on a terminal. It prints nothing to other outputs.
+// progress shows the progress in one line on a terminal. It prints nothing if the output is not a terminal.
 type progress struct {
 	to    io.Writer
 	what  string

@@ -117,7 +117,7 @@ func (r *result) cells() []string {
 	}
 }
 
-// tools are the calls of a turn, by its steps where it has several.
+// tools returns the number of calls of a turn, per step if it has several steps.
 func (r *result) tools() string {
 	if r.Steps > 1 {
 		return fmt.Sprintf("%d x %d", r.Steps, r.Tools)

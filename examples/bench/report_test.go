@@ -24,8 +24,8 @@ func sample() *report {
 		Guarantee: "at_least_once", Storage: "leveldb",
 	}
 	alone := latency{P50: 3, P90: 4, P99: 5, Max: 6}
-	before := reading{ok: true, logs: map[string]int64{"message-input": 1000}}
-	after := reading{
+	before := usageReading{ok: true, logs: map[string]int64{"message-input": 1000}}
+	after := usageReading{
 		processor: usage{cpu: 3 * time.Millisecond, resident: 50 << 20, peak: 60 << 20}, ok: true,
 		driver:  usage{cpu: time.Millisecond},
 		logs:    map[string]int64{"message-input": 5096, "message-output": 4096},
@@ -36,11 +36,11 @@ func sample() *report {
 	floor.fill(t, before, after)
 	after.processor.cpu *= 2
 	after.brokerOK, before.brokerOK = true, true
-	ours := &result{Subject: subjectOurs, scenario: at, Alone: &alone}
+	ours := &result{Subject: subjectTurntable, scenario: at, Alone: &alone}
 	ours.fill(t, before, after)
 	ours.compare(floor)
 	ours.Repeats, ours.RepeatsOf = 1, map[string]int{"output": 1}
-	nothing := &result{Subject: subjectForeign, scenario: at}
+	nothing := &result{Subject: subjectCommand, scenario: at}
 	return &report{
 		Machine: machine{OS: "linux", Arch: "amd64", CPUs: 2, CPU: "a CPU", Go: "go1.26"}, Broker: "a broker",
 		Flags: "-sweep table", Results: []*result{floor, ours, nothing},

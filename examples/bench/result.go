@@ -14,7 +14,7 @@ type result struct {
 	CPU       *float64 `json:"cpu_seconds_per_1000_turns,omitempty"`
 	DriverCPU *float64 `json:"driver_cpu_seconds_per_1000_turns,omitempty"`
 	BrokerCPU *float64 `json:"broker_cpu_seconds_per_1000_turns,omitempty"`
-	// Resident memory of the processor, in bytes, all instances: the most since its start, and after the measured phase.
+	// Resident memory of all instances of the processor in bytes: the peak, and the value after the measured phase.
 	ResidentPeak *int64 `json:"resident_peak_bytes,omitempty"`
 	Resident     *int64 `json:"resident_bytes,omitempty"`
 	// Log is the growth of the agent's topics on the brokers' disks, in bytes per turn. Records are the bytes of keys and
@@ -41,7 +41,7 @@ type ratio struct {
 	AloneP50  float64 `json:"alone_p50,omitzero"`
 }
 
-func (r *result) fill(t *tally, before, after reading) {
+func (r *result) fill(t *tally, before, after usageReading) {
 	r.Turns, r.PerSecond, r.Load = t.ended, t.perSecond(), t.quantiles()
 	turns := float64(max(1, t.ended))
 	cpu := func(from, to usage) *float64 {

@@ -18,8 +18,8 @@ func run(ctx context.Context, args []string, out, notes io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.end()) }()
-	rep := newReport(b.what, args)
+	defer func() { err = errors.Join(err, b.stop()) }()
+	rep := newReport(b.description, args)
 	defer func() { err = errors.Join(err, rep.write(out, s.json)) }()
 	note := newProgress(notes)
 	if err := warmBrokers(ctx, s, b, note); err != nil {

@@ -128,12 +128,12 @@ func TestInterruptedRunStopsAllProcesses(t *testing.T) {
 func TestExternalProcessIsMeasuredAndNotStopped(t *testing.T) {
 	b, err := startBrokers(t.Context(), settings{})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, b.end()) }()
-	_, err = b.topics(t.Context(), "stranger", 3)
+	defer func() { require.NoError(t, b.stop()) }()
+	_, err = b.createTopics(t.Context(), "stranger", 3)
 	require.NoError(t, err)
-	p, err := startChild(t.Context(), "stranger", childSpec{Kind: kindFloor, Agent: "stranger", Brokers: b.addrs}, readyWait)
+	p, err := startChild(t.Context(), "stranger", childSpec{Kind: kindFloor, Agent: "stranger", Brokers: b.addrs}, readyTimeout)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, p.end()) }()
+	defer func() { require.NoError(t, p.stop()) }()
 
 	file := filepath.Join(t.TempDir(), "out.json")
 	args := append(append([]string{}, small...), "-brokers", b.addrs[0], "-agent", "stranger",
@@ -156,14 +156,14 @@ func TestErrorNamesAProcessorThatExits(t *testing.T) {
 func TestIdleProcessorIsAViolation(t *testing.T) {
 	args := append(append([]string{}, small...), "-command", "sleep 60", "-timeout", "5s")
 	err := run(t.Context(), args, io.Discard, io.Discard)
-	require.ErrorIs(t, err, errBroken)
+	require.ErrorIs(t, err, errViolation)
 	require.ErrorContains(t, err, "6 turns are open")
 }
 
 func TestChildExitsWithItsParent(t *testing.T) {
-	p, err := startChild(t.Context(), "broker", childSpec{Kind: kindBroker}, readyWait)
+	p, err := startChild(t.Context(), "broker", childSpec{Kind: kindBroker}, readyTimeout)
 	require.NoError(t, err)
-	require.NoError(t, p.orders.Close())
+	require.NoError(t, p.stdin.Close())
 	select {
 	case <-p.exited:
 	case <-time.After(time.Minute):
@@ -179,10 +179,10 @@ func TestChildThatDoesNotExitIsKilled(t *testing.T) {
 	}
 	p, err := startCommand("deaf", `sh -c 'trap "" TERM; echo up; while :; do sleep 1; done'`)
 	require.NoError(t, err)
-	line, err := p.answer(t.Context(), readyWait)
+	line, err := p.answer(t.Context(), readyTimeout)
 	require.NoError(t, err)
 	require.Equal(t, "up", line)
-	require.ErrorContains(t, p.endWithin(100*time.Millisecond), "did not end")
+	require.ErrorContains(t, p.stopWithin(100*time.Millisecond), "did not end")
 	require.ErrorContains(t, p.running(), "has ended")
 }
 
@@ -190,6 +190,6 @@ func TestUnknownCommandsAndConfigurationsOfAChildAreRejected(t *testing.T) {
 	require.ErrorContains(t, child(`{`, strings.NewReader(""), io.Discard), "configuration of a child")
 	require.ErrorContains(t, child(`{"kind":"x"}`, strings.NewReader(""), io.Discard), `"x"`)
 	var out bytes.Buffer
-	obey(strings.NewReader("dance\n"), &answers{to: &out})
+	executeCommands(strings.NewReader("dance\n"), &answerWriter{to: &out})
 	require.Equal(t, "error unknown command: dance\n", out.String())
 }

@@ -29,55 +29,55 @@ type session struct {
 	turn  int
 	stage stage
 	calls int  // of each step
-	plain bool // this turn sets up the past and asks no tools
+	plain bool // this turn creates the initial history and calls no tools
 	began time.Time
 
-	step    int    // of this turn: how many responses asked for tools
-	first   int    // number of the step's first call
-	seen    []bool // calls of the step that were handed out
-	open    int    // calls that were not
-	ids     []uint64
-	turnID  uint64
-	history digest
-	base    int // bytes of the past: a prefix of the history's elements
+	step          int    // number of responses with tool calls in this turn
+	firstCall     int    // number of the step's first call
+	called        []bool // calls of the step that were read
+	pendingCalls  int    // number of calls of the step that were not read yet
+	ids           []uint64
+	turnID        uint64
+	history       digest
+	initialLength int // length of the initial history, which is a prefix of the history's elements
 }
 
-// digest stands for the expected bytes of a history.
+// digest is a hash of the expected bytes of a history.
 type digest struct {
 	length int
 	sum    uint64
 }
 
-// book holds all sessions, plays the model and the tools in them, and judges what the processor writes. It does no I/O
-// and is for one goroutine.
-type book struct {
-	sessions map[string]*session
-	all      []*session
-	past     past
-	steps    int    // of a turn: how many responses ask for tools
-	said     string // by each tool
-	seed     maphash.Seed
-	headers  byte // whether records carry ids: unknown, 'y' or 'n', as the first one has it
-	faults   faults
-	scratch  []byte
+// conversations has all sessions. It plays the model and the tools in them, and checks the records of the processor. It does
+// no I/O and is not safe for concurrent use.
+type conversations struct {
+	sessions       map[string]*session
+	all            []*session
+	initialHistory initialHistory
+	steps          int    // number of responses with tool calls in a turn
+	toolText       string // in each tool result
+	seed           maphash.Seed
+	hasIDs         byte // whether the processor's records have IDs: 0 for unknown, otherwise 'y' or 'n' as in the first record
+	violations     violations
+	scratch        []byte
 }
 
-// newBook has sessions whose names begin with prefix, so that a later run on the same topics has others.
-func newBook(prefix string, sessions, calls int, p past) *book {
-	b := &book{
-		sessions: make(map[string]*session, sessions), past: p, seed: maphash.MakeSeed(), steps: 1,
-		said: "Berth N4 is free from 17:30 until noon of the day after.",
+// newConversations creates the sessions. Their names begin with prefix, which differs between runs on the same topics.
+func newConversations(prefix string, sessions, calls int, p initialHistory) *conversations {
+	b := &conversations{
+		sessions: make(map[string]*session, sessions), initialHistory: p, seed: maphash.MakeSeed(), steps: 1,
+		toolText: "Berth N4 is free from 17:30 until noon of the day after.",
 	}
 	for i := range sessions {
 		name := fmt.Sprintf("%s%07d", prefix, i)
-		s := &session{number: i, name: name, key: []byte(name), seen: make([]bool, calls), history: b.digest(nil)}
+		s := &session{number: i, name: name, key: []byte(name), called: make([]bool, calls), history: b.digest(nil)}
 		b.sessions[name], b.all = s, append(b.all, s)
 	}
 	return b
 }
 
-// digest is that of the array with these elements.
-func (b *book) digest(contents ...[]byte) digest {
+// digest returns the digest of a JSON array with the given elements.
+func (b *conversations) digest(contents ...[]byte) digest {
 	var h maphash.Hash
 	h.SetSeed(b.seed)
 	n, first := 2, true
@@ -98,79 +98,79 @@ func (b *book) digest(contents ...[]byte) digest {
 	return digest{length: n, sum: h.Sum64()}
 }
 
-// message begins a turn with calls tool calls per step. A plain turn only gives the session its past.
-func (b *book) message(s *session, calls int, plain bool, began time.Time, now string) []byte {
+// message begins a turn with calls tool calls per step. A plain turn only creates the initial history.
+func (b *conversations) message(s *session, calls int, plain bool, began time.Time, now string) []byte {
 	s.turn++
 	s.stage, s.calls, s.plain, s.began = asked, calls, plain, began
 	s.ids, s.turnID = s.ids[:0], 0
-	s.step, s.first = 0, 0
+	s.step, s.firstCall = 0, 0
 	content := "Which berth is free at 18:00, and for how long? Question " + strconv.Itoa(s.turn)
 	return appendMessage(nil, s, content, now)
 }
 
-// request answers a think-request, first with tool calls, then with the answer. It returns nil for a repeat or a fault.
-func (b *book) request(s *session, value []byte, now string) []byte {
+// request answers a think-request, first with tool calls, then with the answer. It returns nil for a repeat or a violation.
+func (b *conversations) request(s *session, value []byte, now string) []byte {
 	r, ok := readRequest(value)
 	switch {
 	case !ok:
-		b.faults.add("think-request", s, "it cannot be read")
+		b.violations.add("think-request", s, "it cannot be read")
 		return nil
 	case s.stage == answering || s.stage == idle:
-		b.faults.repeated(s, "think-request")
+		b.violations.repeated(s, "think-request")
 		return nil
 	case s.stage == calling && !bytes.Contains(r.latest, []byte(`"role":"tool"`)):
-		b.faults.repeated(s, "think-request")
+		b.violations.repeated(s, "think-request")
 		return nil
 	case s.stage == calling && !b.results(s, r.latest):
 		return nil
-	case len(r.history) < 2 || b.digest(inside(r.history)) != s.history:
-		b.faults.add("history", s, "it is not what the last response left")
+	case len(r.history) < 2 || b.digest(arrayContents(r.history)) != s.history:
+		b.violations.add("history", s, "it differs from the history after the last response")
 		return nil
 	}
 	return b.respond(s, r, now)
 }
 
-func (b *book) respond(s *session, r request, now string) []byte {
-	out := response{previous: [][]byte{inside(r.history)}, latest: r.latest}
+func (b *conversations) respond(s *session, r request, now string) []byte {
+	out := response{previous: [][]byte{arrayContents(r.history)}, latest: r.latest}
 	switch {
 	case s.plain:
-		past := b.past.of(s)
-		out.previous, out.compaction, s.base = [][]byte{past, b.toolsBefore(s, now)}, true, len(past)
-	case s.stage == asked && len(out.previous[0]) > s.base:
-		// The model forgets the turn before, so that a history has the same length in every turn.
-		out.previous[0], out.compaction = out.previous[0][:s.base], true
+		past := b.initialHistory.elements(s)
+		out.previous, out.compaction, s.initialLength = [][]byte{past, b.initialToolMessages(s, now)}, true, len(past)
+	case s.stage == asked && len(out.previous[0]) > s.initialLength:
+		// The model drops the previous turn, so that the history has the same length in every turn.
+		out.previous[0], out.compaction = out.previous[0][:s.initialLength], true
 	}
 	if s.calls > 0 && s.step < b.steps {
-		s.first, s.open = s.step*s.calls, s.calls
+		s.firstCall, s.pendingCalls = s.step*s.calls, s.calls
 		s.step++
-		clear(s.seen)
+		clear(s.called)
 		b.scratch = appendBlocks(b.scratch[:0], s, s.calls)
-		out.said, out.uses = appendSaid(nil, s, b.scratch, now), appendToolUses(nil, s, s.calls, now)
+		out.said, out.uses = appendModelMessage(nil, s, b.scratch, now), appendToolUses(nil, s, s.calls, now)
 		s.stage = calling
 	} else {
-		out.said, out.end = appendSaid(nil, s, appendAnswer(nil, s), now), true
+		out.said, out.end = appendModelMessage(nil, s, appendAnswer(nil, s), now), true
 		s.stage = answering
 	}
 	s.history = b.digest(append(out.previous, out.latest, out.said)...)
 	return appendResponse(make([]byte, 0, out.size()), s, out, now)
 }
 
-// toolsBefore are the messages by which a turn with tools differs from a plain one. They are part of the past, so that
-// the first turn of a session has a history of the same length as all later ones.
-func (b *book) toolsBefore(s *session, now string) []byte {
-	calls := len(s.seen)
+// initialToolMessages returns the messages that a turn with tools has in addition to a plain one. They are added to the
+// initial history, so that the first turn of a session has a history of the same length as all later ones.
+func (b *conversations) initialToolMessages(s *session, now string) []byte {
+	calls := len(s.called)
 	if calls == 0 {
 		return nil
 	}
-	said := append(appendSaid(nil, s, appendBlocks(nil, s, calls), now), ',')
+	said := append(appendModelMessage(nil, s, appendBlocks(nil, s, calls), now), ',')
 	var entries, results []byte
 	for i := range calls {
 		if i > 0 {
 			entries, results = append(entries, ','), append(results, ',')
 		}
-		result := appendResult(nil, s, appendCallID(nil, s, i), calls, b.said, now)
+		result := appendResult(nil, s, appendCallID(nil, s, i), calls, b.toolText, now)
 		results = append(results, result...)
-		if r, err := (byPlace{}).result(result); err == nil {
+		if r, err := (byPosition{}).result(result); err == nil {
 			entries = appendEntry(entries, r)
 		}
 	}
@@ -187,25 +187,25 @@ func appendAnswer(dst []byte, s *session) []byte {
 }
 
 // results checks a tool message: every call has one result, which is that of its tool.
-func (b *book) results(s *session, latest []byte) bool {
-	if s.open > 0 {
-		b.faults.add("tool results", s, "the model is asked before all calls were handed out")
+func (b *conversations) results(s *session, latest []byte) bool {
+	if s.pendingCalls > 0 {
+		b.violations.add("tool results", s, "the think-request was written before all tool calls")
 		return false
 	}
 	content, ok := cut(latest, `"content":[`, `],"timestamp":`)
 	if !ok {
-		b.faults.add("tool results", s, "the tool message cannot be read")
+		b.violations.add("tool results", s, "the tool message cannot be read")
 		return false
 	}
 	if n := bytes.Count(content, []byte(`"status":"success"`)); n != s.calls {
-		b.faults.add("tool results", s, fmt.Sprintf("%d of %d calls have a result", n, s.calls))
+		b.violations.add("tool results", s, fmt.Sprintf("%d of %d calls have a result", n, s.calls))
 		return false
 	}
 	for i := range s.calls {
 		b.scratch = appendCallID(append(b.scratch[:0], `"call":"`...), s, i)
 		b.scratch = append(b.scratch, '"')
 		if bytes.Count(content, b.scratch) != 1 {
-			b.faults.add("tool results", s, "a call has not one result")
+			b.violations.add("tool results", s, "a call does not have exactly one result")
 			return false
 		}
 	}
@@ -222,42 +222,42 @@ func cut(value []byte, from, to string) ([]byte, bool) {
 }
 
 // call executes a tool call. It returns nil for a repeat or an unknown call.
-func (b *book) call(s *session, value []byte, now string) []byte {
+func (b *conversations) call(s *session, value []byte, now string) []byte {
 	id, ok := text(value, `"tool_use_id":"`)
 	if !ok {
-		b.faults.add("tool call", s, "it cannot be read")
+		b.violations.add("tool call", s, "it cannot be read")
 		return nil
 	}
 	b.scratch = appendCallPrefix(b.scratch[:0], s)
 	n, err := strconv.Atoi(string(id[min(len(b.scratch), len(id)):]))
-	n -= s.first
+	n -= s.firstCall
 	if !bytes.HasPrefix(id, b.scratch) || err != nil || n < 0 || n >= s.calls {
-		b.faults.repeated(s, "tool call")
+		b.violations.repeated(s, "tool call")
 		return nil
 	}
-	if s.seen[n] || s.stage != calling {
-		b.faults.repeated(s, "tool call")
+	if s.called[n] || s.stage != calling {
+		b.violations.repeated(s, "tool call")
 		return nil
 	}
-	s.seen[n] = true
-	s.open--
-	return appendResult(nil, s, id, s.calls, b.said, now)
+	s.called[n] = true
+	s.pendingCalls--
+	return appendResult(nil, s, id, s.calls, b.toolText, now)
 }
 
 // output ends a turn. It returns false if the output belongs to no open turn.
-func (b *book) output(s *session, value []byte) bool {
+func (b *conversations) output(s *session, value []byte) bool {
 	b.scratch = appendAnswer(append(b.scratch[:0], `"content":`...), s)
 	switch {
 	case s.stage == idle:
-		b.faults.repeated(s, "output")
+		b.violations.repeated(s, "output")
 		return false
 	case bytes.Contains(value, []byte(`"status":`)):
-		b.faults.add("output", s, "an error output")
+		b.violations.add("output", s, "an error output")
 	case s.stage != answering:
-		b.faults.add("output", s, "it came before the answer was given")
+		b.violations.add("output", s, "it was written before the model's answer")
 		return false
 	case !bytes.Contains(value, b.scratch):
-		b.faults.add("output", s, "not the answer to the open message")
+		b.violations.add("output", s, "not the answer to the open message")
 	}
 	s.stage = idle
 	return true
@@ -265,19 +265,19 @@ func (b *book) output(s *session, value []byte) bool {
 
 // id checks the id of a used record, "{turn}/...": records of one turn have the same first part, and all ids differ.
 // Records without ids are not checked.
-func (b *book) id(s *session, id []byte) {
-	if b.headers == 0 {
-		b.headers = 'n'
+func (b *conversations) id(s *session, id []byte) {
+	if b.hasIDs == 0 {
+		b.hasIDs = 'n'
 		if len(id) > 0 {
-			b.headers = 'y'
+			b.hasIDs = 'y'
 		}
 	}
-	if b.headers == 'n' {
+	if b.hasIDs == 'n' {
 		return
 	}
 	turn, _, ok := bytes.Cut(id, []byte("/"))
 	if !ok {
-		b.faults.add("id", s, "a record without one")
+		b.violations.add("id", s, "a record without an ID")
 		return
 	}
 	of, sum := maphash.Bytes(b.seed, turn), maphash.Bytes(b.seed, id)
@@ -285,9 +285,9 @@ func (b *book) id(s *session, id []byte) {
 	case s.turnID == 0:
 		s.turnID = of
 	case s.turnID != of:
-		b.faults.add("id", s, "records of one turn have ids of several")
+		b.violations.add("id", s, "records of one turn have IDs of several turns")
 	case slices.Contains(s.ids, sum):
-		b.faults.add("id", s, "two records have the same")
+		b.violations.add("id", s, "two records have the same ID")
 	}
 	s.ids = append(s.ids, sum)
 }

@@ -16,14 +16,14 @@ const now = "2026-06-20T08:15:03.120Z"
 // sound is a correct processor of one session.
 type sound struct {
 	t       *testing.T
-	b       *book
+	b       *conversations
 	s       *session
 	history string
 	latest  string
 }
 
 func newSound(t *testing.T, history, calls int) *sound {
-	b := newBook("s", 1, calls, newPast(history))
+	b := newConversations("s", 1, calls, newInitialHistory(history))
 	return &sound{t: t, b: b, s: b.all[0], history: "[]"}
 }
 
@@ -45,16 +45,16 @@ func (p *sound) ask(calls int, plain bool) {
 }
 
 // think hands over the think-request and keeps what the response leaves.
-func (p *sound) think() thought {
+func (p *sound) think() thinkFields {
 	v := p.b.request(p.s, p.enriched(), now)
-	require.NotNil(p.t, v, p.b.faults)
+	require.NotNil(p.t, v, p.b.violations)
 	require.True(p.t, jsontext.Value(v).IsValid(), string(v))
 	one, err := byJSON{}.thought(v)
 	require.NoError(p.t, err)
-	other, err := byPlace{}.thought(v)
+	other, err := byPosition{}.thought(v)
 	require.NoError(p.t, err)
 	require.Equal(p.t, one, other, "both floors read the same")
-	parts := []string{string(inside(one.previous)), string(one.latest), string(inside(one.said))}
+	parts := []string{string(arrayContents(one.previous)), string(one.latest), string(arrayContents(one.said))}
 	p.history = "[" + strings.TrimPrefix(strings.Join(parts, ","), ",") + "]"
 	return one
 }
@@ -67,7 +67,7 @@ func (p *sound) work(uses [][]byte) {
 		require.True(p.t, jsontext.Value(v).IsValid(), string(v))
 		r, err := byJSON{}.result(v)
 		require.NoError(p.t, err)
-		same, err := byPlace{}.result(v)
+		same, err := byPosition{}.result(v)
 		require.NoError(p.t, err)
 		require.Equal(p.t, r, same, "both floors read the same")
 		if i > 0 {
@@ -93,11 +93,11 @@ func (p *sound) turn(calls int) {
 }
 
 func TestCorrectTurnsHaveNoViolations(t *testing.T) {
-	for _, history := range []int{0, smallPast, 10 << 10} {
+	for _, history := range []int{0, minHistory, 10 << 10} {
 		p := newSound(t, history, 3)
 		p.ask(0, true)
 		previous := p.think().previous
-		require.Len(t, inside(previous)[:p.s.base], max(history-2, 0))
+		require.Len(t, arrayContents(previous)[:p.s.initialLength], max(history-2, 0))
 		require.True(t, p.b.output(p.s, p.output()))
 		lengths := []int{len(p.history)}
 		for _, calls := range []int{3, 0, 3, 3, 3} {
@@ -106,14 +106,14 @@ func TestCorrectTurnsHaveNoViolations(t *testing.T) {
 		}
 		require.Equal(t, lengths[4], lengths[5], "a history has the same length in every turn")
 		require.InEpsilon(t, lengths[4], lengths[0], 0.02, "and in the first")
-		require.NoError(t, p.b.faults.err(false))
+		require.NoError(t, p.b.violations.err(false))
 	}
 }
 
 // The conversation grows with every step, and by what the tools say; the next turn begins where this one did.
 func TestTurnsOfSeveralStepsHaveNoViolations(t *testing.T) {
 	p := newSound(t, 10<<10, 3)
-	p.b.steps, p.b.said = 4, strings.Repeat("N4 ", 1000)
+	p.b.steps, p.b.toolText = 4, strings.Repeat("N4 ", 1000)
 	p.ask(0, true)
 	p.think()
 	require.True(t, p.b.output(p.s, p.output()))
@@ -121,14 +121,14 @@ func TestTurnsOfSeveralStepsHaveNoViolations(t *testing.T) {
 		p.turn(3)
 		require.Greater(t, len(p.history), 10<<10+4*3*2*3000)
 		require.Less(t, len(p.history), 12<<10+4*3*2*3400)
-		require.NoError(t, p.b.faults.err(false))
+		require.NoError(t, p.b.violations.err(false))
 	}
 	p.ask(3, false)
 	earlier := p.think().uses
 	p.work(earlier)
 	p.think()
 	require.Nil(t, p.b.call(p.s, earlier[0], now), "a call of the step before")
-	require.Error(t, p.b.faults.err(false))
+	require.Error(t, p.b.violations.err(false))
 }
 
 // atSecondRequest is a processor whose calls are done and whose think-request is due.
@@ -148,8 +148,8 @@ func atOutput(t *testing.T) *sound {
 
 func TestViolationsAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
-		broken func(t *testing.T) *sound
-		want   string
+		play func(t *testing.T) *sound
+		want string
 	}{
 		"history without an element": {func(t *testing.T) *sound {
 			p := atSecondRequest(t)
@@ -174,15 +174,15 @@ func TestViolationsAreReported(t *testing.T) {
 			p.latest = strings.ReplaceAll(p.latest, ".1.1", ".1.0")
 			p.b.request(p.s, p.enriched(), now)
 			return p
-		}, "not one result"},
-		"the model asked before the tools": {func(t *testing.T) *sound {
+		}, "does not have exactly one result"},
+		"a think-request before the tool calls": {func(t *testing.T) *sound {
 			p := newSound(t, 0, 2)
 			p.ask(2, false)
 			p.think()
 			p.latest = `{"role":"tool","content":[],"timestamp":null}`
 			p.b.request(p.s, p.enriched(), now)
 			return p
-		}, "before all calls"},
+		}, "before all tool calls"},
 		"unreadable think-request": {func(t *testing.T) *sound {
 			p := newSound(t, 0, 0)
 			p.ask(0, false)
@@ -212,7 +212,7 @@ func TestViolationsAreReported(t *testing.T) {
 			require.Nil(t, p.b.call(p.s, use, now))
 			return p
 		}, "1 repeats"},
-		"a call that nobody asked for": {func(t *testing.T) *sound {
+		"an unknown call": {func(t *testing.T) *sound {
 			p := newSound(t, 0, 1)
 			p.ask(1, false)
 			use := bytes.Replace(p.think().uses[0], []byte(".1.0"), []byte(".1.7"), 1)
@@ -229,7 +229,7 @@ func TestViolationsAreReported(t *testing.T) {
 			p := atSecondRequest(t)
 			require.False(t, p.b.output(p.s, p.output()))
 			return p
-		}, "before the answer"},
+		}, "before the model's answer"},
 		"another answer": {func(t *testing.T) *sound {
 			p := atOutput(t)
 			p.b.output(p.s, []byte(`{"content":"no"}`))
@@ -242,8 +242,8 @@ func TestViolationsAreReported(t *testing.T) {
 		}, "an error output"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := c.broken(t).b.faults.err(false)
-			require.ErrorIs(t, err, errBroken)
+			err := c.play(t).b.violations.err(false)
+			require.ErrorIs(t, err, errViolation)
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -253,23 +253,23 @@ func TestRepeatsCanBeAllowed(t *testing.T) {
 	p := atOutput(t)
 	p.b.output(p.s, p.output())
 	p.b.output(p.s, p.output())
-	require.NoError(t, p.b.faults.err(true))
-	require.Equal(t, 1, p.b.faults.repeatCount())
+	require.NoError(t, p.b.violations.err(true))
+	require.Equal(t, 1, p.b.violations.repeatCount())
 }
 
 func TestIDsAreCheckedIfPresent(t *testing.T) {
-	broken := func(ids ...string) error {
-		b := newBook("s", 1, 0, newPast(0))
+	violation := func(ids ...string) error {
+		b := newConversations("s", 1, 0, newInitialHistory(0))
 		s := b.all[0]
 		b.message(s, 0, false, time.Now(), now)
 		for _, id := range ids {
 			b.id(s, []byte(id))
 		}
-		return b.faults.err(false)
+		return b.violations.err(false)
 	}
-	require.NoError(t, broken("", "", ""))
-	require.NoError(t, broken("t/0/enriched/0", "t/0/output/0"))
-	require.ErrorContains(t, broken("t/0/a/0", "t/0/a/0"), "the same")
-	require.ErrorContains(t, broken("t/0/a/0", "u/0/b/0"), "several")
-	require.ErrorContains(t, broken("t/0/a/0", ""), "without one")
+	require.NoError(t, violation("", "", ""))
+	require.NoError(t, violation("t/0/enriched/0", "t/0/output/0"))
+	require.ErrorContains(t, violation("t/0/a/0", "t/0/a/0"), "the same")
+	require.ErrorContains(t, violation("t/0/a/0", "u/0/b/0"), "several")
+	require.ErrorContains(t, violation("t/0/a/0", ""), "without an ID")
 }

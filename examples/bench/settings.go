@@ -22,7 +22,7 @@ type settings struct {
 	pid     int
 	command string
 
-	one      scenario // what the flags describe, but for the guarantee
+	one      scenario // the scenario of the flags, without -guarantee both
 	both     bool     // guarantees
 	sweep    string
 	floor    bool
@@ -36,7 +36,7 @@ type settings struct {
 	json, pprof string
 }
 
-// scenario is one thing to measure.
+// scenario is the configuration of a measurement.
 type scenario struct {
 	History     int     `json:"history_bytes"`
 	Partitions  int     `json:"partitions"`
@@ -62,19 +62,19 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	f.IntVar(&s.pid, "pid", 0, "process id of a running processor")
 	f.StringVar(&s.command, "command", "", "program to measure; it gets AGENT_NAME, KAFKA_BOOTSTRAP_SERVERS, "+
 		"PROCESSING_GUARANTEE, KAFKA_STATE_DIR and KAFKA_GROUP_INSTANCE_ID")
-	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history per session, 0 or at least %d", smallPast))
+	f.IntVar(&s.one.History, "history", 0, fmt.Sprintf("bytes of history per session, 0 or at least %d", minHistory))
 	f.IntVar(&s.one.Partitions, "partitions", 4, "partitions of topics that are created")
 	f.IntVar(&s.one.Tools, "tools", 2, "tool calls per step")
 	f.IntVar(&s.one.Steps, "steps", 1, "steps per turn: the number of responses with tool calls")
-	f.IntVar(&s.one.Said, "said", 0, "bytes of text in the result of a tool; 0: one sentence")
+	f.IntVar(&s.one.Said, "said", 0, "bytes of text in a tool result; 0: one sentence")
 	f.IntVar(&s.one.Sessions, "sessions", 1000, "distinct sessions")
 	f.IntVar(&s.one.Instances, "instances", 1, "processes of the processor")
 	f.IntVar(&s.one.Concurrency, "concurrency", 100, "turns open at a time, each of a different session")
-	f.Float64Var(&s.one.Rate, "rate", 0, "turns per second to begin, whether or not others end; 0: -concurrency limits them")
+	f.Float64Var(&s.one.Rate, "rate", 0, "begin this many turns per second, regardless of open turns; 0: closed loop with -concurrency")
 	f.StringVar(&s.one.Guarantee, "guarantee", string(processors.AtLeastOnce), "at_least_once, exactly_once or both")
 	f.StringVar(&s.one.Storage, "storage", "leveldb", "leveldb or memory")
 	f.IntVar(&s.one.Stored, "stored", 0, "further sessions in the table; the time to recover them is measured")
-	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: as many as begin within -duration")
+	f.IntVar(&s.turns, "turns", 0, "turns to measure; 0: all that begin within -duration")
 	f.DurationVar(&s.duration, "duration", 10*time.Second, "how long the measured phase begins turns")
 	f.IntVar(&s.warmup, "warmup", 2000, "turns before the measured phase")
 	f.IntVar(&s.alone, "alone", 500, "turns that run one at a time, at the end")
@@ -83,7 +83,7 @@ func parse(args []string, notes io.Writer) (settings, error) {
 	f.BoolVar(&s.floor, "floor", false, "also measure the floor, and print ratios to it")
 	f.StringVar(&s.sweep, "sweep", "", "table: three histories, both guarantees, the floor; growth: stored sessions and instances; "+
 		"all: each dimension too")
-	f.StringVar(&s.json, "json", "", "file to write the figures to")
+	f.StringVar(&s.json, "json", "", "file for the results as JSON")
 	f.StringVar(&s.pprof, "pprof", "", "directory for CPU and allocation profiles of the measured phase")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -112,7 +112,7 @@ func (s settings) check(rest []string) error {
 	o := s.one
 	foreign := s.pid != 0 || s.command != ""
 	wrong(len(rest) > 0, "unexpected %q", rest)
-	wrong(o.History != 0 && o.History < smallPast, "-history %d: 0 or at least %d", o.History, smallPast)
+	wrong(o.History != 0 && o.History < minHistory, "-history %d: 0 or at least %d", o.History, minHistory)
 	wrong(o.Partitions < 1 || o.Instances < 1, "-partitions and -instances are at least 1")
 	wrong(o.Instances > o.Partitions, "-instances %d: more than -partitions", o.Instances)
 	wrong(o.Tools < 0, "-tools %d", o.Tools)
@@ -129,10 +129,10 @@ func (s settings) check(rest []string) error {
 	wrong(s.turns == 0 && s.duration <= 0, "-turns or -duration")
 	wrong(s.stall <= 0, "-timeout %v", s.stall)
 	wrong(!slices.Contains([]string{"", "table", "growth", "all"}, s.sweep), "-sweep %s: table, growth or all", s.sweep)
-	wrong(s.kafka && len(s.brokers) > 0, "-kafka starts a broker, -brokers names one")
-	wrong(s.pid != 0 && s.command != "", "-pid and -command are two processors")
+	wrong(s.kafka && len(s.brokers) > 0, "-kafka and -brokers exclude each other")
+	wrong(s.pid != 0 && s.command != "", "-pid and -command exclude each other")
 	wrong(s.pid != 0 && (len(s.brokers) == 0 || s.agent == ""), "-pid needs -brokers and -agent")
-	wrong(s.pid != 0 && (s.both || s.sweep != "" || o.Instances > 1), "-pid is one process as it is")
-	wrong(foreign && s.pprof != "", "-pprof profiles this library only")
+	wrong(s.pid != 0 && (s.both || s.sweep != "" || o.Instances > 1), "-pid measures one process and excludes -guarantee both, -sweep and -instances")
+	wrong(foreign && s.pprof != "", "-pprof needs the processor of this library")
 	return errors.Join(errs...)
 }

@@ -23,11 +23,11 @@ func TestContradictoryFlagsAreRejected(t *testing.T) {
 		"-rate -1":                    "-rate -1",
 		"-timeout 0s":                 "-timeout",
 		"-sweep some":                 "-sweep some",
-		"-kafka -brokers here:1":      "-brokers names one",
-		"-pid 1 -command x":           "two processors",
+		"-kafka -brokers here:1":      "-kafka and -brokers exclude",
+		"-pid 1 -command x":           "-pid and -command exclude",
 		"-pid 1":                      "-pid needs",
-		"-pid 1 -brokers b:1 -agent a -sweep table": "one process",
-		"-command x -pprof /tmp":                    "this library only",
+		"-pid 1 -brokers b:1 -agent a -sweep table": "measures one process",
+		"-command x -pprof /tmp":                    "of this library",
 		"more":                                      "unexpected",
 		"-unknown":                                  "not defined",
 	} {
@@ -47,7 +47,7 @@ func TestSweepVariesOneSettingAtATime(t *testing.T) {
 	require.Equal(t, []int{0, 10 << 10, 100 << 10}, []int{table[0].History, table[1].History, table[2].History})
 	require.Equal(t, 2000, table[2].Sessions)
 	for _, st := range table {
-		require.Equal(t, []string{subjectFloor, subjectBare, subjectGoka, subjectOurs}, st.subjects)
+		require.Equal(t, []string{subjectFloor, subjectBare, subjectGoka, subjectTurntable}, st.subjects)
 		require.Equal(t, bothGuarantees, st.guarantees)
 	}
 	var changed []scenario

@@ -14,11 +14,11 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// storedWait bounds the time in which a processor reads its table.
-const storedWait = 10 * time.Minute
+// recoveryTimeout is how long a processor may take to recover its table.
+const recoveryTimeout = 10 * time.Minute
 
-// fill writes rows of idle sessions to the group's table, as the processor would have written them.
-func (t *trial) fill(ctx context.Context) error {
+// storeSessions writes rows of idle sessions to the group's table in the processor's format.
+func (t *trial) storeSessions(ctx context.Context) error {
 	catalog, err := topics.For(t.agent)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (t *trial) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var failed error // by the client's only goroutine for promises
+	var failed error // written only by the client's callback goroutine
 	for i := range t.Stored {
 		key := fmt.Sprintf("stored-%07d", i)
 		c.Produce(ctx, &kgo.Record{
@@ -65,16 +65,16 @@ func storedRow() *turn.State {
 	}
 }
 
-// recover measures how long the processor needs to recover its table, without a local store and with one, and leaves it
-// running.
-func (t *trial) recover(ctx context.Context) (fresh, again time.Duration, err error) {
+// measureRecovery measures how long the processor takes to recover its table, without a local store and with one. The
+// processor is running afterwards.
+func (t *trial) measureRecovery(ctx context.Context) (fresh, again time.Duration, err error) {
 	began := time.Now()
 	if err := t.start(ctx); err != nil {
 		return 0, 0, err
 	}
 	fresh = time.Since(began)
 	for _, p := range t.processes {
-		if err := p.end(); err != nil {
+		if err := p.stop(); err != nil {
 			return 0, 0, err
 		}
 	}

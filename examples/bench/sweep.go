@@ -36,9 +36,9 @@ func (s settings) subject() string {
 	case s.pid != 0:
 		return subjectPID
 	case s.command != "":
-		return subjectForeign
+		return subjectCommand
 	default:
-		return subjectOurs
+		return subjectTurntable
 	}
 }
 

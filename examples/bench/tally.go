@@ -14,7 +14,7 @@ type phase struct {
 	concurrency int
 	rate        float64 // turns per second to begin, whether or not others end; 0: closed loop
 	tools       int
-	plain       bool // turns that give each session its past
+	plain       bool // turns that create the initial histories
 }
 
 // tally counts a phase.
@@ -76,7 +76,7 @@ func (t *tally) quantiles() latency {
 	return latency{P50: ms(50), P90: ms(90), P99: ms(99), Max: float64(t.latency.Max()) / 1000}
 }
 
-// latency of a turn in milliseconds, from when it should begin to its output.
+// latency of a turn in milliseconds, from its scheduled begin to its output.
 type latency struct {
 	P50 float64 `json:"p50_ms"`
 	P90 float64 `json:"p90_ms"`

@@ -15,7 +15,7 @@ type usage struct {
 	resident, peak int64 // bytes
 }
 
-// ticks a second that /proc counts CPU time in: USER_HZ, 100 on every architecture Go runs on.
+// ticks is the number of clock ticks per second in /proc (USER_HZ), which is 100 on every architecture that Go supports.
 const ticks = 100
 
 func usageOf(pid int) (usage, error) {

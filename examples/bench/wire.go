@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// The records that a player writes and reads, as bytes. Nothing is decoded: each field has a known place, because the
-// fields of the wire format have a fixed order and a quote inside a JSON string is always escaped.
+// This file reads and writes records as bytes without decoding them. Each field has a known position, because the fields of
+// the wire format have a fixed order, and quotes inside JSON strings are always escaped.
 
-// request is what a think-request says: raw JSON, parts of the record.
+// request has the large fields of a think-request as raw JSON. They alias the record.
 type request struct{ history, latest []byte }
 
 // headLength is the maximum length of the small fields before a record's large one.
@@ -37,7 +37,7 @@ func bigField(value []byte, name, next string) (field, rest []byte, ok bool) {
 	return value[start+len(name) : end], value[end+len(next):], true
 }
 
-// text is the first JSON string of that name. It must hold no escapes, which ids and names do not.
+// text returns the first JSON string with that name, which must not contain escapes. IDs and names contain none.
 func text(value []byte, name string) ([]byte, bool) {
 	at := bytes.Index(value, []byte(name))
 	if at < 0 {
@@ -51,8 +51,8 @@ func text(value []byte, name string) ([]byte, bool) {
 	return value[:end], true
 }
 
-// inside is a JSON array without its brackets.
-func inside(array []byte) []byte { return array[1 : len(array)-1] }
+// arrayContents returns a JSON array without its brackets.
+func arrayContents(array []byte) []byte { return array[1 : len(array)-1] }
 
 // splice appends the elements of arrays, between brackets, to dst.
 func splice(dst []byte, contents ...[]byte) []byte {
@@ -83,8 +83,8 @@ func appendMessage(dst []byte, s *session, content, now string) []byte {
 	return append(dst, `","metadata":{"locale":"en-US","client":"web"}}`...)
 }
 
-// appendSaid is a message of the model; content is raw JSON.
-func appendSaid(dst []byte, s *session, content []byte, now string) []byte {
+// appendModelMessage appends a message of the model; content is raw JSON.
+func appendModelMessage(dst []byte, s *session, content []byte, now string) []byte {
 	dst = append(dst, `{"session_id":"`...)
 	dst = append(dst, s.name...)
 	dst = append(dst, `","user_id":"`...)
@@ -96,9 +96,9 @@ func appendSaid(dst []byte, s *session, content []byte, now string) []byte {
 	return append(dst, `","metadata":null}`...)
 }
 
-// appendCallID names a tool call of the open step: session, turn and number in the turn.
+// appendCallID appends the ID of a tool call of the open step: session, turn and number in the turn.
 func appendCallID(dst []byte, s *session, call int) []byte {
-	return strconv.AppendInt(appendCallPrefix(dst, s), int64(s.first+call), 10)
+	return strconv.AppendInt(appendCallPrefix(dst, s), int64(s.firstCall+call), 10)
 }
 
 func appendCallPrefix(dst []byte, s *session) []byte {
@@ -200,7 +200,7 @@ func appendResponse(dst []byte, s *session, r response, now string) []byte {
 	return append(dst, `"}`...)
 }
 
-// appendEntry is a result in the content of a tool message.
+// appendEntry appends an entry of a tool message: the result of a call.
 func appendEntry(dst []byte, r toolResult) []byte {
 	dst = append(dst, `{"tool_use_id":"`...)
 	dst = append(dst, r.id...)
@@ -211,7 +211,7 @@ func appendEntry(dst []byte, r toolResult) []byte {
 	return append(dst, `,"status":"success"}`...)
 }
 
-// appendToolMessage is what the model gets of the tools: entries, and the results as they came, elements of arrays.
+// appendToolMessage appends a tool message. entries and results are the elements of its arrays.
 func appendToolMessage(dst, session, entries, results []byte, total int, now string) []byte {
 	dst = append(dst, `{"session_id":"`...)
 	dst = append(dst, session...)

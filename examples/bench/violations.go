@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// faults collects the broken promises.
-type faults struct {
-	counts  map[string]int // by promise
+// violations collects the violations of the checks.
+type violations struct {
+	counts  map[string]int // by check
 	samples []string
 	repeats map[string]int // by kind of record
 }
 
 const maxSamples = 8
 
-// some records faults that belong to no session.
-func (f *faults) some(promise string, n int) {
+// addCount adds violations that do not belong to a session.
+func (f *violations) addCount(promise string, n int) {
 	if f.counts == nil {
 		f.counts = map[string]int{}
 	}
 	f.counts[promise] += n
 }
 
-func (f *faults) add(promise string, s *session, how string) {
-	f.some(promise, 1)
+func (f *violations) add(promise string, s *session, how string) {
+	f.addCount(promise, 1)
 	if len(f.samples) < maxSamples {
 		f.samples = append(f.samples, fmt.Sprintf("%s: session %s, turn %d: %s", promise, s.name, s.turn, how))
 	}
 }
 
 // repeated records a repeat, or a record that no session waits for.
-func (f *faults) repeated(s *session, kind string) {
+func (f *violations) repeated(s *session, kind string) {
 	if f.repeats == nil {
 		f.repeats = map[string]int{}
 	}
@@ -42,7 +42,7 @@ func (f *faults) repeated(s *session, kind string) {
 	}
 }
 
-func (f *faults) repeatCount() int {
+func (f *violations) repeatCount() int {
 	n := 0
 	for _, c := range f.repeats {
 		n += c
@@ -50,8 +50,8 @@ func (f *faults) repeatCount() int {
 	return n
 }
 
-// err returns an error that lists the faults, or nil. Repeats count only if they are not allowed.
-func (f *faults) err(repeatsAllowed bool) error {
+// err returns an error that lists the violations, or nil. Repeats count only if they are not allowed.
+func (f *violations) err(repeatsAllowed bool) error {
 	var parts []string
 	for _, promise := range slices.Sorted(maps.Keys(f.counts)) {
 		parts = append(parts, fmt.Sprintf("%d x %s", f.counts[promise], promise))
@@ -62,5 +62,5 @@ func (f *faults) err(repeatsAllowed bool) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s\n  %s", errBroken, strings.Join(parts, ", "), strings.Join(f.samples, "\n  "))
+	return fmt.Errorf("%w: %s\n  %s", errViolation, strings.Join(parts, ", "), strings.Join(f.samples, "\n  "))
 }

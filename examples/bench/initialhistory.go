@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// past is the conversation that a session had before the run, of one length for all sessions.
-type past struct {
-	bytes  int // of the array, brackets included; 0: none
+// initialHistory is the history that every session has before the warm-up. It has the same length in all sessions.
+type initialHistory struct {
+	bytes  int // length of the JSON array with its brackets; 0 for none
 	corpus string
 }
 
 const (
-	pastMessage = 600 // bytes of one message, about
-	smallPast   = 2 * pastMessage
+	historyMessageSize = 600 // approximate size of a message in bytes
+	minHistory         = 2 * historyMessageSize
 )
 
-func newPast(bytes int) past {
+func newInitialHistory(bytes int) initialHistory {
 	words := strings.Fields(`berth harbour north free from until noon the a of vessel pilot tide crane quay which when
 		is at for please reserve confirm draught metres arrival departure customs agent manifest container fuel water`)
 	rng := rand.New(rand.NewPCG(1, 2)) // the same text in every run
@@ -25,11 +25,11 @@ func newPast(bytes int) past {
 		b.WriteString(words[rng.IntN(len(words))])
 		b.WriteByte(' ')
 	}
-	return past{bytes: bytes, corpus: b.String()}
+	return initialHistory{bytes: bytes, corpus: b.String()}
 }
 
-// of writes the elements of a session's past: a user's and the model's messages by turns.
-func (p past) of(s *session) []byte {
+// elements returns the elements of a session's initial history: messages of the user and the model, alternating.
+func (p initialHistory) elements(s *session) []byte {
 	if p.bytes == 0 {
 		return nil
 	}
@@ -39,17 +39,17 @@ func (p past) of(s *session) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		left, size := want-len(out), pastMessage
-		if i%2 == 1 && left < 3*pastMessage+2 { // no room for two more
+		left, size := want-len(out), historyMessageSize
+		if i%2 == 1 && left < 3*historyMessageSize+2 { // no room for two more
 			size = left
 		}
-		at := (s.number*7919 + i*613) % (len(p.corpus) - 4*pastMessage)
-		out = appendPast(out, s, i, p.corpus[at:at+size-len(appendPast(nil, s, i, ""))])
+		at := (s.number*7919 + i*613) % (len(p.corpus) - 4*historyMessageSize)
+		out = appendHistoryMessage(out, s, i, p.corpus[at:at+size-len(appendHistoryMessage(nil, s, i, ""))])
 	}
 	return out
 }
 
-func appendPast(dst []byte, s *session, i int, text string) []byte {
+func appendHistoryMessage(dst []byte, s *session, i int, text string) []byte {
 	dst = append(dst, `{"session_id":"`...)
 	dst = append(dst, s.name...)
 	dst = append(dst, `","user_id":"`...)

@@ -8,11 +8,11 @@ import (
 )
 
 func TestHistoryHasTheRequestedLength(t *testing.T) {
-	p := newPast(smallPast)
-	for bytes := smallPast; bytes < smallPast+4*pastMessage; bytes += 7 {
+	p := newInitialHistory(minHistory)
+	for bytes := minHistory; bytes < minHistory+4*historyMessageSize; bytes += 7 {
 		p.bytes = bytes
-		s := newBook("s", 3, 0, p).all[2]
-		raw := append(append([]byte{'['}, p.of(s)...), ']')
+		s := newConversations("s", 3, 0, p).all[2]
+		raw := append(append([]byte{'['}, p.elements(s)...), ']')
 		require.Len(t, raw, bytes)
 		var messages []struct {
 			Role string `json:"role"`
