@@ -152,3 +152,33 @@ func TestFollowerRefusesWhatItCannotDo(t *testing.T) {
 	cancel()
 	require.NoError(t, f.Run(ctx))
 }
+
+func TestReplayFromPassesTheRecordsOfAllKeysFromAnOffset(t *testing.T) {
+	f := newField(t, 1)
+	p := newPublisher(t, f.addrs)
+	follower, handled := follow(t, f)
+	publish(t, p, "s", "a", "b")
+	publish(t, p, "other", "c")
+	for range 3 {
+		<-handled
+	}
+	read := func(begin int64) (got string, next int64) {
+		next, err := follower.ReplayFrom(t.Context(), "answers", 0, begin, func(_ context.Context, r processors.Inbound) bool {
+			got += string(r.Value)
+			return true
+		})
+		require.NoError(t, err)
+		return got, next
+	}
+	for begin, want := range map[int64]string{-1: "abc", 0: "abc", 1: "bc", 3: "", 9: ""} {
+		got, next := read(begin)
+		require.Equal(t, want, got)
+		require.EqualValues(t, 3, next)
+	}
+	first, err := follower.OffsetAt("answers", 0, time.UnixMilli(0))
+	require.NoError(t, err)
+	require.Zero(t, first)
+	end, err := follower.OffsetAt("answers", 0, time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 3, end)
+}

@@ -28,52 +28,109 @@ const replayWait = 10 * time.Millisecond
 func (f *Follower) Replay(
 	ctx context.Context, topic, key string, since time.Time, take func(context.Context, Inbound) (more bool),
 ) (next int64, err error) {
-	client, over, err := f.use()
+	client, ctx, done, err := f.use(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer f.usage.Done()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(over, cancel)()
+	defer done()
 	partitions, err := client.Partitions(topic)
 	if err != nil {
 		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
 	}
 	partition := codec.PartitionOf(key, int32(len(partitions)))
+	end, err := stableEnd(ctx, client, topic, partition)
+	if err != nil {
+		return 0, err
+	}
+	begin, err := offsetAt(client, topic, partition, since)
+	if err != nil {
+		return 0, err
+	}
+	return f.replay(ctx, client, section{topic, partition, begin, end}, func(ctx context.Context, r Inbound) bool {
+		return string(r.Key) != key || take(ctx, r)
+	})
+}
+
+// ReplayFrom is Replay for the records of all keys of a partition, beginning with offset begin, or with the first record
+// that the partition still has.
+func (f *Follower) ReplayFrom(
+	ctx context.Context, topic string, partition int32, begin int64, take func(context.Context, Inbound) (more bool),
+) (next int64, err error) {
+	client, ctx, done, err := f.use(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	end, err := stableEnd(ctx, client, topic, partition)
+	if err != nil {
+		return 0, err
+	}
+	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		return 0, fmt.Errorf("processors: replay %s/%d: oldest offset: %w", topic, partition, err)
+	}
+	return f.replay(ctx, client, section{topic, partition, max(begin, oldest), end}, take)
+}
+
+// OffsetAt returns the offset of the first record of a partition with a timestamp of since or later, or the end of the
+// partition if it has none. It returns ErrNotFollowing if Run is not connected.
+func (f *Follower) OffsetAt(topic string, partition int32, since time.Time) (int64, error) {
+	client, _, done, err := f.use(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	begin, err := offsetAt(client, topic, partition, since)
+	if err != nil || begin >= 0 {
+		return begin, err
+	}
+	end, err := client.GetOffset(topic, partition, sarama.OffsetNewest)
+	if err != nil {
+		return 0, fmt.Errorf("processors: replay %s/%d: newest offset: %w", topic, partition, err)
+	}
+	return end, nil
+}
+
+// section is a part of a partition: the records from begin on, before end. A negative begin means that there are none.
+type section struct {
+	topic      string
+	partition  int32
+	begin, end int64
+}
+
+// stableEnd returns the offset after the last record that is committed or aborted.
+func stableEnd(ctx context.Context, client sarama.Client, topic string, partition int32) (int64, error) {
 	end, err := recovery.StableEnd(ctx, client, topic, partition, openTransaction, nil)
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay: %w", err)
 	}
-	begin, err := client.GetOffset(topic, partition, since.UnixMilli())
+	return end, nil
+}
+
+// offsetAt returns a negative offset if there is no record of that time or later.
+func offsetAt(client sarama.Client, topic string, partition int32, since time.Time) (int64, error) {
+	offset, err := client.GetOffset(topic, partition, since.UnixMilli())
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay %s/%d: offset of a time: %w", topic, partition, err)
 	}
-	if begin < 0 || begin >= end {
-		return end, nil
+	return offset, nil
+}
+
+// replay passes the records of a section to take and returns the next offset.
+func (f *Follower) replay(
+	ctx context.Context, client sarama.Client, s section, take func(context.Context, Inbound) (more bool),
+) (next int64, err error) {
+	if s.begin < 0 || s.begin >= s.end {
+		return s.end, nil
 	}
-	return replay{client: client, topic: topic, partition: partition, key: key, take: take}.read(ctx, begin, end)
-}
-
-// replay is one replay whose partition and bounds are known.
-type replay struct {
-	client    sarama.Client
-	topic     string
-	partition int32
-	key       string
-	take      func(context.Context, Inbound) (more bool)
-}
-
-// read passes the records of the key from begin up to end, and returns the offset after the last record that it read.
-func (r replay) read(ctx context.Context, begin, end int64) (next int64, err error) {
 	// Each replay has a consumer of its own, because a Sarama consumer can read a partition only once at a time.
-	consumer, err := sarama.NewConsumerFromClient(r.client)
+	consumer, err := sarama.NewConsumerFromClient(client)
 	if err != nil {
 		return 0, fmt.Errorf("processors: replay: %w", err)
 	}
-	claim, err := consumer.ConsumePartition(r.topic, r.partition, begin)
+	claim, err := consumer.ConsumePartition(s.topic, s.partition, s.begin)
 	if err != nil {
-		return 0, fmt.Errorf("processors: replay %s/%d: %w", r.topic, r.partition, err)
+		return 0, fmt.Errorf("processors: replay %s/%d: %w", s.topic, s.partition, err)
 	}
 	var failed error
 	var errs sync.WaitGroup
@@ -90,17 +147,17 @@ func (r replay) read(ctx context.Context, begin, end int64) (next int64, err err
 		case m, ok := <-claim.Messages():
 			if !ok {
 				errs.Wait()
-				return 0, fmt.Errorf("processors: replay %s/%d: the partition's consumer stopped: %w", r.topic, r.partition, failed)
+				return 0, fmt.Errorf("processors: replay %s/%d: the partition's consumer stopped: %w", s.topic, s.partition, failed)
 			}
 			switch {
-			case m.Offset >= end:
-				return end, nil
-			case string(m.Key) == r.key && !r.take(ctx, inboundOf(m)):
+			case m.Offset >= s.end:
+				return s.end, nil
+			case !take(ctx, inboundOf(m)):
 				return m.Offset + 1, nil
 			case ctx.Err() != nil: // take may have returned early
 				return 0, ctx.Err()
-			case m.Offset == end-1:
-				return end, nil
+			case m.Offset == s.end-1:
+				return s.end, nil
 			}
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -108,13 +165,20 @@ func (r replay) read(ctx context.Context, begin, end int64) (next int64, err err
 	}
 }
 
-// use returns the client of replays. It stays open until the caller calls usage.Done.
-func (f *Follower) use() (sarama.Client, context.Context, error) {
+// use returns the client of replays, and ctx as a context that ends with the client too. The client stays open until the
+// caller calls done.
+func (f *Follower) use(ctx context.Context) (_ sarama.Client, _ context.Context, done func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.client == nil {
-		return nil, nil, ErrNotFollowing
+		return nil, nil, nil, ErrNotFollowing
 	}
 	f.usage.Add(1)
-	return f.client, f.over, nil
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(f.over, cancel)
+	return f.client, ctx, func() {
+		stop()
+		cancel()
+		f.usage.Done()
+	}, nil
 }
