@@ -139,6 +139,23 @@ func TestLegacyNamesAreReadAndTheLaterOneCounts(t *testing.T) {
 	require.Nil(t, good(t, c, `{"last_input_response":[],"messages":null}`).LastInputResponse)
 }
 
+func TestCostOfACamelCaseStepIsAddedToThePreviousCost(t *testing.T) {
+	c := harbor(t).ThinkRequestResponse.Codec()
+	for record, want := range map[string]*float64{
+		`{"cost":0.5,"prevSessionCost":0.25}`:                          ptr(0.75),
+		`{"prevSessionCost":0.25,"cost":0.5}`:                          ptr(0.75),
+		`{"cost":0.5,"prevSessionCost":null}`:                          ptr(0.5),
+		`{"cost":null,"prevSessionCost":0.25}`:                         ptr(0.25),
+		`{"cost":null,"prevSessionCost":null}`:                         nil,
+		`{"prevSessionCost":0.25}`:                                     ptr(0.25),
+		`{"cost":0.5,"prev_session_cost":0.25}`:                        ptr(0.5),
+		`{"cost":0.5,"total_session_cost":0.5,"prevSessionCost":0.25}`: ptr(0.5),
+		`{"total_session_cost":0.5,"previous_session_cost":0.25}`:      ptr(0.5),
+	} {
+		require.Equal(t, want, good(t, c, record).TotalSessionCost, record)
+	}
+}
+
 func TestCamelCaseThinkResponsesAreRead(t *testing.T) {
 	v := good(t, harbor(t).ThinkRequestResponse.Codec(), `{"sessionId":"s","userId":"u","cost":0.5,`+
 		`"prevSessionCost":0.25,"inputTokens":7,"outputTokens":8,"previousMessages":[],`+
@@ -147,7 +164,7 @@ func TestCamelCaseThinkResponsesAreRead(t *testing.T) {
 		`"toolUses":[{"toolUseId":"1","toolId":"2","name":"n","input":{},"sessionId":"s","totalTools":1,"timestamp":"t"}],`+
 		`"endTurn":true,"timestamp":"t"}`)
 	require.Equal(t, ThinkResponse{
-		SessionID: ptr("s"), UserID: ptr("u"), TotalSessionCost: ptr(0.5), PreviousSessionCost: ptr(0.25),
+		SessionID: ptr("s"), UserID: ptr("u"), TotalSessionCost: ptr(0.75), PreviousSessionCost: ptr(0.25),
 		ThinkInputTokens: 7, ThinkOutputTokens: 8, PreviousMessages: Raw(`[]`),
 		LastInputMessage:  Raw(`{"sessionId":"s","role":"user"}`),
 		LastInputResponse: Raw(`[{"sessionId":"s","userId":"u","role":"assistant","content":"hi","timestamp":"t"}]`),

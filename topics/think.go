@@ -1,11 +1,29 @@
 package topics
 
+import "cmp"
+
 var thinkWire = wire[ThinkResponse]{depth: MaxDepth, read: readThink, write: writeThink}
 
 // readThink accepts the current field names, those of older FlightDeck images, and the camelCase names of the Python and
 // TypeScript model workers. If a record has two names of one field, the later one counts.
+//
+// In a record with prevSessionCost, cost is that of the step alone. The total is their sum.
 func readThink(c *cursor, t *ThinkResponse) error {
-	err := c.record(func(name []byte) error { return t.member(c, string(name)) })
+	total, previousApart := false, false
+	err := c.record(func(name []byte) error {
+		switch string(name) {
+		case "total_session_cost":
+			total = true
+		case "cost":
+			total = false
+		case "prevSessionCost":
+			previousApart = true
+		}
+		return t.member(c, string(name))
+	})
+	if previousApart && !total {
+		t.TotalSessionCost = sum(t.PreviousSessionCost, t.TotalSessionCost)
+	}
 	if err == nil && t.Known == 0 {
 		// An empty response would end the turn and clear the session's history.
 		return ErrUnknown
@@ -87,4 +105,13 @@ func writeThink(w *writer, t ThinkResponse) {
 	w.double("compaction_cost", &t.CompactionCost)
 	w.text("timestamp", t.Timestamp)
 	w.close()
+}
+
+// sum returns the sum of two costs. An unknown cost adds nothing; the sum of two unknown ones is unknown.
+func sum(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	total := *a + *b
+	return &total
 }

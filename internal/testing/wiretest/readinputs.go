@@ -132,6 +132,13 @@ func readThinkResponse(r *kgo.Record) thinkResponse {
 	t.input = integerOf(o, "think_input_tokens", "inputTokens", "input_tokens")
 	t.output = integerOf(o, "think_output_tokens", "outputTokens", "output_tokens")
 	t.total = o.number("total_session_cost", "cost")
+	if before := o.number("prevSessionCost"); before != nil && o.raw("total_session_cost") == nil {
+		sum := *before // the camelCase workers write the cost of the step alone
+		if t.total != nil {
+			sum += *t.total
+		}
+		t.total = &sum
+	}
 	t.user = o.text("user_id", "userId")
 	return t
 }
