@@ -40,7 +40,7 @@ func (t *OpenTurn) bound() int {
 	if t == nil {
 		return 0
 	}
-	size := 13*most + t.Message.bound() + len(t.Input) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
+	size := 14*most + t.Message.bound() + len(t.Input) + len(t.Prompt) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
 		len(t.unknownFields)
 	for _, c := range t.Calls {
 		size += 6*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + len(c.unknownFields)

@@ -6,10 +6,16 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const roleTool = "tool"
+const (
+	roleTool = "tool"
+	roleUser = "user" // also of a message without a role
+)
 
 func (e MessageArrived) apply(s *session) {
 	m := e.Message
+	if blank(m.Role) {
+		m.Role = new(roleUser)
+	}
 	switch {
 	case e.tombstone():
 		s.refuse(reasonTombstone)
@@ -68,9 +74,7 @@ func accept(e MessageArrived) (a *Accepted, wrong string) {
 		wrong = "metadata.request_id is no id"
 	case m.UserID != nil && len(*m.UserID) > maxID:
 		a.UserId, wrong = nil, fmt.Sprintf("user_id is longer than %d bytes", maxID)
-	case blank(m.Role):
-		wrong = "message has no role"
-	case len(*m.Role) > maxID:
+	case m.Role != nil && len(*m.Role) > maxID:
 		wrong = fmt.Sprintf("role is longer than %d bytes", maxID)
 	case m.Timestamp != nil && len(*m.Timestamp) > maxID:
 		wrong = fmt.Sprintf("timestamp is longer than %d bytes", maxID)

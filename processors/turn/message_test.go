@@ -141,8 +141,6 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 
 func TestBadMessagesAreAnswered(t *testing.T) {
 	for name, value := range map[string]string{
-		"no role":         `{"session_id":"s1","content":"x"}`,
-		"blank role":      `{"session_id":"s1","role":" ","content":"x"}`,
 		"long role":       `{"session_id":"s1","role":"` + strings.Repeat("r", maxID+1) + `","content":"x"}`,
 		"long user":       `{"session_id":"s1","role":"user","user_id":"` + strings.Repeat("u", maxID+1) + `"}`,
 		"long timestamp":  `{"session_id":"s1","role":"user","timestamp":"` + strings.Repeat("t", maxID+1) + `"}`,
@@ -157,6 +155,19 @@ func TestBadMessagesAreAnswered(t *testing.T) {
 			require.Empty(t, p.repeat(p.past[0]))
 			require.Nil(t, p.state().Turn)
 		})
+	}
+}
+
+func TestMessageWithoutARoleIsTheUsers(t *testing.T) {
+	for _, value := range []string{
+		`{"session_id":"s1","content":"x"}`, `{"session_id":"s1","role":null,"content":"x"}`, `{"session_id":"s1","role":" ","content":"x"}`,
+	} {
+		p := newPlay(t)
+		e := the[Enriched](t, p.send("message-input", value))
+		require.JSONEq(t, `{"session_id":"s1","user_id":null,"role":"user","content":"x","timestamp":null,"metadata":null}`,
+			string(e.LatestInput))
+		p.respond(e, saying("hello"))
+		require.Contains(t, string(p.ask("more").History), `"role":"user","content":"x"`)
 	}
 }
 

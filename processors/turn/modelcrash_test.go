@@ -13,6 +13,8 @@ type handedOver struct {
 	at     time.Time
 }
 
+func (h handedOver) isDeadline() bool { return h.record.topic == deadlineTopic }
+
 // snapshot is what a crash may go back to.
 type snapshot struct {
 	row    []byte
@@ -66,13 +68,13 @@ func (m *model) replay(n, offsets int, later time.Duration) {
 	n = min(n, len(m.snapshots)-1)
 	offsets = min(offsets, len(m.snapshots)-1-n)
 	lost := m.rollBack(n, offsets)
-	if offsets > 0 {
+	if offsets > 0 || later > 0 && slices.ContainsFunc(lost, handedOver.isDeadline) { // more may be due by then
 		m.race()
 	}
 	m.exact = later == 0
 	for i, h := range lost {
 		m.now = h.at.Add(later)
-		if h.record.topic == deadlineTopic {
+		if h.isDeadline() {
 			if i >= offsets {
 				m.fire(false)
 			}

@@ -107,7 +107,7 @@ func (g generator) message() {
 	case k == 12:
 		metadata, m.fault = `{"request_id":{"no":"id"}}`, true
 	case k == 13:
-		role, m.fault = "null", true
+		role = "null" // counts as the user's
 	}
 	m.stamp = at.UnixMilli()
 	if m.stamp < 0 {

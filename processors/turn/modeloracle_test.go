@@ -203,6 +203,8 @@ func (o *oracle) happen(r *modelRecord, own bool) bool {
 		return true
 	case meantControl:
 		return !o.noRoom() && o.control(meant)
+	case meantReport:
+		return false
 	case meantIgnored:
 		return false
 	default:

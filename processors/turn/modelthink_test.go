@@ -29,7 +29,14 @@ type meantResponse struct {
 	text          string // of the answer
 	cost          string
 	conversation  string
+	// omits says that previous_messages is left out, and omitsInput that last_input_message is too: what the model said
+	// is appended to what the step was asked with.
+	omits, omitsInput bool
+	said              string
 }
+
+// meantReport is what FlightDeck's SDKs write to think-request-response when the model fails.
+type meantReport struct{}
 
 type meantFailure struct {
 	*askedStep
@@ -76,7 +83,11 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 		o.known.add("request/"+m.request, o.now.UnixMilli())
 	}
 	o.known.add("accepted/"+a.turn, 1)
-	a.input = string(topics.EncodeMessage(e.Message))
+	message := e.Message
+	if message.Role == nil {
+		message.Role = ptr("user")
+	}
+	a.input = string(topics.EncodeMessage(message))
 	if a.request == "" {
 		a.route = o.takeRoute(a)
 	}
@@ -191,6 +202,16 @@ func (o *oracle) respond(r *modelRecord, m meantResponse) bool {
 func (o *oracle) counts(r *modelRecord, m meantResponse) {
 	o.known.add("response/"+r.value, o.now.UnixMilli())
 	o.cost = m.cost
+	if m.omits {
+		input, before := o.input, o.history // a tombstone may have cleared the history since the step was asked
+		if o.said != nil {
+			before = *o.said
+		}
+		if !m.omitsInput {
+			input = string(m.input)
+		}
+		m.conversation = string(topics.Splice(topics.Raw(before), topics.Raw(input), topics.Raw(m.said)))
+	}
 	turn := o.unfinished[0].turn
 	code, told := o.tooLarge(turn)
 	switch {

@@ -65,13 +65,18 @@ func (g generator) answer(a *askedStep) {
 		m.compacts = true
 	case open && g.chance(12):
 		input, m.echoes = nil, false
+	case g.chance(10):
+		previous, m.omits, m.compacts, m.said = nil, true, true, string(said)
+		if named && open && a.step == 1 && !g.Small && m.cost != "none" && g.chance(2) { // a small row may have no room for the prompt
+			input, m.omitsInput, m.echoes = nil, true, false
+		}
 	case g.chance(12) && m.answers:
 		said = topics.Splice(input, said)
 		previous, input, m.compacts = nil, nil, true // a legacy record has the prompt in messages, and no history
 		echo = `"messages":` + string(said)
 	}
 	if echo == "" {
-		echo = fmt.Sprintf(`"previous_messages":%s,"last_input_message":%s,"last_input_response":%s`, previous, orNull(input), said)
+		echo = fmt.Sprintf(`"previous_messages":%s,"last_input_message":%s,"last_input_response":%s`, orNull(previous), orNull(input), said)
 	}
 	m.conversation = string(topics.Splice(previous, input, said))
 	var opts []recordOption
@@ -161,6 +166,10 @@ func (g generator) tools() (items []calledItem) {
 }
 
 func (g generator) giveUpOn(a *askedStep, named, open bool) {
+	if g.chance(2) { // before or after the failure
+		g.say("think-request-response", fmt.Sprintf(`{"sessionId":"s1","cost":null,"prevSessionCost":null,"messages":[{"role":"assistant","content":"Sorry"}],"n":%q,"endTurn":true}`,
+			g.name()), meantReport{})
+	}
 	m := meantFailure{a, named, named || !open || !g.chance(4)}
 	value := fmt.Sprintf(`{"n":%q,"latest_input":%s}`, g.name(), a.input)
 	if !m.echoes {

@@ -6,6 +6,7 @@ const (
 	reasonForeignTool  = "turn: a message of role tool is written by the turn alone"
 	reasonSameRequest  = "turn: a message with this request_id was accepted before"
 	reasonNoFields     = "turn: response has no known field"
+	reasonErrorReport  = "turn: a worker's error report, which answers no step"
 	reasonSameResponse = "turn: response was accepted before"
 	reasonNoStep       = "turn: no step of the session waits for the model"
 	reasonOtherStep    = "turn: answers a step that is closed"

@@ -13,14 +13,16 @@ import (
 //  1. Memories that are older than Rules.RememberFor.
 //  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old unless an operator resets offsets.
-//  3. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
-//  4. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
-//  5. The result of a tool that has just arrived: the model is told that it is too large.
-//  6. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
-//  7. The remaining memories of ended calls. No turn is open that a late result could reach.
-//  8. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
+//  3. The message that the open step sent to the model. The history of a worker that leaves it out of its response then
+//     lacks it.
+//  4. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
+//  5. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
+//  6. The result of a tool that has just arrived: the model is told that it is too large.
+//  7. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
+//  8. The remaining memories of ended calls. No turn is open that a late result could reach.
+//  9. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
 //
-// A reply route or a record that arrives early displaces only memories (1 and 2).
+// A reply route or a record that arrives early displaces only memories and that message (1 to 3).
 //
 // History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
 // Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
@@ -87,6 +89,7 @@ func (s *session) shrink(limit int, most loss) bool {
 	for !s.row.within(limit) {
 		switch waiting := s.row.Waiting; {
 		case s.forgetOlder():
+		case s.forgetPrompt():
 		case most >= heldRecords && s.dropHeld():
 		case most >= waitingMessages && len(waiting) > 0:
 			s.stopWaiting(waiting[len(waiting)-1])
@@ -108,6 +111,9 @@ func (s *session) givable(most loss) (bytes int) {
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}
+	if n := len(s.row.Turn.GetPrompt()); n > 0 {
+		bytes += protowire.SizeTag(promptField) + protowire.SizeBytes(n)
+	}
 	if most >= heldRecords {
 		for _, h := range s.row.Turn.GetHeld() {
 			bytes += sizeInList(h)
@@ -126,6 +132,18 @@ func (s *session) givable(most loss) (bytes int) {
 
 // sizeInList returns the size of a message as a list element of a row, with tag and length prefix.
 func sizeInList(m proto.Message) int { return 1 + protowire.SizeBytes(proto.Size(m)) }
+
+// promptField is the number of the field OpenTurn.prompt.
+const promptField = 16
+
+// forgetPrompt drops the message of the open step. It reports whether there was one.
+func (s *session) forgetPrompt() bool {
+	if len(s.row.Turn.GetPrompt()) == 0 {
+		return false
+	}
+	s.row.Turn.Prompt = nil
+	return true
+}
 
 // forgetExpired drops the memories that have expired.
 func (s *session) forgetExpired() {

@@ -459,6 +459,9 @@ type OpenTurn struct {
 	// history.
 	Input              []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	InputHistoryLength uint32 `protobuf:"varint,12,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
+	// The message that the open step sent to the model, as JSON, for workers that leave it out of their response. Empty if
+	// it did not fit into the row.
+	Prompt []byte `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// The conversation after the turn's last response, once it has one: the first `shared` bytes of the session's
 	// history, then the tail.
 	Responded     bool   `protobuf:"varint,5,opt,name=responded,proto3" json:"responded,omitempty"`
@@ -544,6 +547,13 @@ func (x *OpenTurn) GetInputHistoryLength() uint32 {
 		return x.InputHistoryLength
 	}
 	return 0
+}
+
+func (x *OpenTurn) GetPrompt() []byte {
+	if x != nil {
+		return x.Prompt
+	}
+	return nil
 }
 
 func (x *OpenTurn) GetResponded() bool {
@@ -1158,14 +1168,15 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\xc5\x04\n" +
+	"\b_user_id\"\xdd\x04\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
 	"\vdeadline_ms\x18\x03 \x01(\x03R\n" +
 	"deadlineMs\x12\x14\n" +
 	"\x05input\x18\x04 \x01(\fR\x05input\x120\n" +
-	"\x14input_history_length\x18\f \x01(\rR\x12inputHistoryLength\x12\x1c\n" +
+	"\x14input_history_length\x18\f \x01(\rR\x12inputHistoryLength\x12\x16\n" +
+	"\x06prompt\x18\x10 \x01(\fR\x06prompt\x12\x1c\n" +
 	"\tresponded\x18\x05 \x01(\bR\tresponded\x12\x16\n" +
 	"\x06shared\x18\x06 \x01(\x04R\x06shared\x12\x12\n" +
 	"\x04tail\x18\a \x01(\fR\x04tail\x12%\n" +

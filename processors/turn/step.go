@@ -53,7 +53,7 @@ func (s *session) rememberStep() {
 	s.giveUpEarly(reasonOtherStep, func(h *Held) bool {
 		return h.echoes(turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
 	})
-	turn.Input = nil
+	turn.Input, turn.Prompt = nil, nil
 	s.asked = asked{}
 }
 

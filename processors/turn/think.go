@@ -19,6 +19,9 @@ func (e ThinkResponded) apply(s *session) {
 	case r.Known == 0:
 		s.refuse(reasonNoFields)
 		return
+	case isErrorReport(r):
+		s.refuse(reasonErrorReport)
+		return
 	case s.knowsCause(same):
 		s.refuse(reasonSameResponse)
 		return
@@ -34,6 +37,7 @@ func (e ThinkResponded) apply(s *session) {
 	}
 	s.changed = true
 	s.rememberCause(same)
+	r, previous = s.complete(r, previous)
 	s.row.Cost = r.TotalSessionCost
 	s.row.UserId = boundedID(r.UserID)
 	switch {

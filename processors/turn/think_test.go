@@ -86,7 +86,7 @@ func TestLegacyAndCamelCaseResponsesAnswer(t *testing.T) {
 func TestNullCostFlowsThrough(t *testing.T) {
 	p := newPlay(t)
 	p.ask("hi")
-	require.Nil(t, the[Answered](t, p.send("think-request-response", `{"total_session_cost":null,"end_turn":true}`)).Cost)
+	require.Nil(t, the[Answered](t, p.send("think-request-response", `{"total_session_cost":null,"previous_messages":[],"end_turn":true}`)).Cost)
 	require.Nil(t, p.ask("again").Cost)
 }
 
@@ -108,7 +108,7 @@ func TestNoAnswerEndsAtItsDeadline(t *testing.T) {
 
 func TestResponseCountsOnlyForAStepThatWaits(t *testing.T) {
 	p := newPlay(t)
-	require.Equal(t, []string{reasonNoStep}, p.send("think-request-response", `{"end_turn":true}`).letters(), "names none")
+	require.Equal(t, []string{reasonNoStep}, p.send("think-request-response", `{"cost":1,"end_turn":true}`).letters(), "names none")
 	asked := p.ask("hi")
 	answer := response(asked, saying("done"))
 	p.send("think-request-response", answer)

@@ -48,7 +48,7 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 	turn.Step++
 	turn.Calls = nil
 	turn.Input = bytes.Clone(s.asked.digest[:])
-	turn.InputHistoryLength = length
+	turn.InputHistoryLength, turn.Prompt = length, input
 	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
 	return true
