@@ -76,6 +76,12 @@
 //     no room, or after the think timeout if its message was not read by then. Records whose turn or step is known to have
 //     ended are dead-lettered at once. A record on tool-use-dlq is held or applied in the same way if its turntable.id is
 //     that of the call, or begins with it and a slash.
+//   - What a response leaves out is taken from the session: without previous_messages, the step's message and the response
+//     are appended to the stored history, unless its messages begin with the step's own message, as those of older images
+//     do; then they are the whole history. A blank user_id is that of the message. In a response with prevSessionCost, cost
+//     is that of the step alone. A message without a role is the user's.
+//   - A response that ends the turn without a cost, a history and a message to answer is a report that the model failed, as
+//     the SDKs of FlightDeck write it. It is dead-lettered; their record on think-dlq ends the turn.
 //   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
 //     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats

@@ -70,7 +70,7 @@ func (g generator) answer(a *askedStep) {
 		if named && open && a.step == 1 && !g.Small && m.cost != "none" && g.chance(2) { // a small row may have no room for the prompt
 			input, m.omitsInput, m.echoes = nil, true, false
 		}
-	case g.chance(12) && m.answers:
+	case g.chance(12) && m.answers && a.step == 1: // a crash can change the results that a later step begins with
 		said = topics.Splice(input, said)
 		previous, input, m.compacts = nil, nil, true // a legacy record has the prompt in messages, and no history
 		echo = `"messages":` + string(said)

@@ -23,6 +23,10 @@
 //     new response has the same turntable.id but may differ in content; the turn takes one of the two and dead-letters
 //     the other.
 //
+// The context of a model call ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
+// (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. Run follows message-output for this;
+// it knows of the turns that have ended since it started.
+//
 // If the model answers while the brokers are unavailable, it is not called again either: the response is kept until they
 // are back, even if the partition is revoked and assigned again meanwhile.
 //

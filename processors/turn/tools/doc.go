@@ -23,6 +23,10 @@
 //     in another worker that the partition has moved to, and beyond the bounds of WithRemembered (24 hours, 10,000
 //     results, 64 MiB). The turn takes one of the two results and dead-letters the other.
 //
+// The context of a tool ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
+// (ErrTurnEnded). A call of such a turn is skipped, and nothing is written for it. Run follows message-output for this;
+// it knows of the turns that have ended since it started.
+//
 // Without a turntable.id, calls of one session with the same tool_use_id, tool and input are repeats of each other.
 //
 // A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that
