@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/turntable-streams/turntable/internal/consume"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/published"
 )
@@ -37,7 +36,7 @@ func (l *log) ReplayFrom(
 	}
 	for at := begin; at < int64(len(l.ids)); at++ {
 		l.read++
-		r := processors.Inbound{Offset: at, Headers: []consume.Header{{Name: "turntable.id", Value: []byte(l.ids[at])}}}
+		r := processors.Inbound{Offset: at, Headers: []processors.Header{{Name: "turntable.id", Value: []byte(l.ids[at])}}}
 		if !take(ctx, r) {
 			return at + 1, nil
 		}
