@@ -1,0 +1,236 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
+	"github.com/turntable-streams/turntable/processors/worker/internal/source"
+)
+
+// The pace of commits. Each commits all partitions of the member that need it.
+const (
+	// commitPause is the least time between two commits. A record that is settled later than that after the last commit is
+	// committed immediately.
+	commitPause = 50 * time.Millisecond
+	// attemptsWithin is how soon the start of a call and its failures are committed, if no settled record commits them earlier.
+	attemptsWithin = time.Second
+	// retryPause is the time after a commit that failed.
+	retryPause = 200 * time.Millisecond
+	// lastTries is how often the last commit of a claim is tried.
+	lastTries = 3
+)
+
+// member is one member of the group. It lasts over several generations.
+type member struct {
+	config   Config
+	handle   source.Handle
+	stopping <-chan struct{} // closed when the worker stops: no record is started any more
+	slots    chan struct{}   // bounds the running calls: a send acquires, a receive releases
+	work     sync.WaitGroup  // goroutines that call the handler
+	wake     chan struct{}   // asks for a commit
+	offsets  *offsets
+	status   *status
+
+	mu         sync.Mutex
+	partitions map[at]*partition
+	generation sarama.ConsumerGroupSession // nil between generations
+}
+
+func (m *member) stopped() bool {
+	select {
+	case <-m.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// drain waits until no call runs. None starts after that, because drain keeps all slots.
+func (m *member) drain() {
+	for range m.config.Concurrency {
+		m.slots <- struct{}{}
+	}
+}
+
+// tickEvery is how precise the ends of handovers and deferrals are.
+func (m *member) tickEvery() time.Duration {
+	return max(min(m.config.Handover/4, 250*time.Millisecond), time.Millisecond)
+}
+
+// tick ends handovers and starts deferred records until ctx ends.
+func (m *member) tick(ctx context.Context) {
+	ticker := m.config.Clock.NewTicker(m.tickEvery())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return
+		}
+		for _, p := range m.all() {
+			c, due, commit := p.tick(m.config.Clock.Now())
+			for _, t := range due {
+				m.work.Go(func() { c.proceed(t) })
+			}
+			if commit {
+				m.wakeCommit()
+			}
+		}
+	}
+}
+
+func (m *member) wakeCommit() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// commits commits whatever asks for it until ctx ends.
+func (m *member) commits(ctx context.Context) {
+	for {
+		select {
+		case <-m.wake:
+		case <-ctx.Done():
+			return
+		}
+		wait := commitPause
+		if err := m.commit(); err != nil {
+			m.status.fail(err)
+			if !lostMembership(err) {
+				wait = retryPause
+				m.wakeCommit()
+			}
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// commit commits all partitions that need it in one request.
+func (m *member) commit() error {
+	o := m.offsets
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m.mu.Lock()
+	generation := m.generation
+	m.mu.Unlock()
+	if generation == nil {
+		return nil
+	}
+	points, partitions := map[at]progress.Checkpoint{}, map[at]*partition{}
+	for _, p := range m.all() {
+		if c, ok := p.checkpoint(); ok {
+			points[p.at], partitions[p.at] = c, p
+		}
+	}
+	if len(points) == 0 {
+		return nil
+	}
+	stored, err := o.commit(membership{generation.MemberID(), generation.GenerationID()}, points)
+	for where, p := range partitions {
+		if c, ok := stored[where]; ok {
+			p.acknowledge(c)
+		} else {
+			p.retry()
+		}
+	}
+	return err
+}
+
+// session is the member in one generation. It implements sarama.ConsumerGroupHandler.
+type session struct {
+	*member
+	fetching sync.Mutex
+	fetched  map[at]progress.Commit
+}
+
+// Setup implements sarama.ConsumerGroupHandler.
+func (s *session) Setup(of sarama.ConsumerGroupSession) error {
+	s.mu.Lock()
+	s.generation = of
+	s.mu.Unlock()
+	assigned := map[at]bool{}
+	for topic, ids := range of.Claims() {
+		for _, id := range ids {
+			assigned[at{topic, id}] = true
+		}
+	}
+	for _, p := range s.all() {
+		if !assigned[p.at] {
+			p.moved(s.config.Clock.Now())
+		}
+	}
+	s.status.joined(true)
+	return nil
+}
+
+// Cleanup implements sarama.ConsumerGroupHandler.
+func (s *session) Cleanup(sarama.ConsumerGroupSession) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation = nil
+	return nil
+}
+
+// ConsumeClaim implements sarama.ConsumerGroupHandler. It returns when the generation ends; it does not wait for calls.
+func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.ConsumerGroupClaim) error {
+	ctx := of.Context()
+	where := at{messages.Topic(), messages.Partition()}
+	commit, err := s.committed(ctx, where, of.Claims())
+	if err != nil {
+		return err
+	}
+	if start := messages.InitialOffset(); start != commit.Offset {
+		// The commit is out of range or has changed since: Sarama reads from elsewhere, and the metadata does not apply.
+		commit = progress.Commit{Offset: start, End: commit.End}
+	}
+	c := s.partition(where).begin(ctx, messages, commit)
+	s.wakeCommit()
+	c.read()
+	c.end()
+	for try := 1; try <= lastTries; try++ {
+		err = s.commit()
+		if err == nil || lostMembership(err) || try == lastTries {
+			break
+		}
+		pause(context.Background(), commitPause)
+	}
+	if err != nil {
+		s.config.Logger.Warn("the last commit of a partition failed: the next owner repeats what was settled since the previous one",
+			zap.String("group", s.config.Group), zap.String("topic", where.topic), zap.Int32("partition", where.id), zap.Error(err))
+	}
+	return nil
+}
+
+// committed returns the commit of a partition. The claims of a generation share one request.
+func (s *session) committed(ctx context.Context, where at, claims map[string][]int32) (progress.Commit, error) {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	for s.fetched == nil {
+		fetched, err := s.offsets.fetch(claims)
+		if err == nil {
+			s.fetched = fetched
+			break
+		}
+		s.status.fail(err)
+		if !pause(ctx, retryPause) {
+			return progress.Commit{}, errors.Join(context.Cause(ctx), err)
+		}
+	}
+	commit := s.fetched[where]
+	if _, ours := progress.Decode(commit.Offset, commit.Metadata); ours || commit.Offset < 0 {
+		return commit, nil
+	}
+	// Another program wrote the commit.
+	var err error
+	commit.End, err = s.offsets.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
+	return commit, err
+}

@@ -1,0 +1,152 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
+)
+
+// offsets reads and commits the offsets of a group. It has a client of its own: on the client that reads records, a commit
+// would wait behind the fetch in flight.
+type offsets struct {
+	client   sarama.Client
+	group    string
+	instance string
+
+	mu      sync.Mutex // one commit at a time
+	limit   int        // of the metadata
+	commits int        // requests so far
+}
+
+func newOffsets(c Config) (*offsets, error) {
+	client, err := sarama.NewClient(c.Brokers, c.committing())
+	if err != nil {
+		return nil, err
+	}
+	return &offsets{client: client, group: c.Group, instance: c.InstanceID, limit: progress.MaxMetadata}, nil
+}
+
+func (o *offsets) close(logger *zap.Logger) {
+	if err := o.client.Close(); err != nil {
+		logger.Warn("the client of a consumer group's offsets was not closed", zap.String("group", o.group), zap.Error(err))
+	}
+}
+
+// at identifies a partition.
+type at struct {
+	topic string
+	id    int32
+}
+
+// membership identifies the member in one generation of the group.
+type membership struct {
+	id         string
+	generation int32
+}
+
+// fetch returns the commits of partitions. A partition without a commit has a negative offset.
+func (o *offsets) fetch(partitions map[string][]int32) (map[at]progress.Commit, error) {
+	coordinator, err := o.client.Coordinator(o.group)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(o.client.Config().Version, o.group, partitions))
+	if err != nil {
+		_ = coordinator.Close()
+		return nil, err
+	}
+	if err := resp.GroupError(); err != sarama.ErrNoError {
+		_ = o.client.RefreshCoordinator(o.group)
+		return nil, err
+	}
+	commits := map[at]progress.Commit{}
+	for topic, ids := range partitions {
+		for _, id := range ids {
+			block := resp.GetBlock(topic, id)
+			switch {
+			case block == nil:
+				return nil, fmt.Errorf("%s/%d: %w", topic, id, sarama.ErrIncompleteResponse)
+			case block.Err != sarama.ErrNoError:
+				_ = o.client.RefreshCoordinator(o.group)
+				return nil, fmt.Errorf("%s/%d: %w", topic, id, block.Err)
+			}
+			commits[at{topic, id}] = progress.Commit{Offset: block.Offset, Metadata: block.Metadata}
+		}
+	}
+	return commits, nil
+}
+
+// commit commits checkpoints as a member. It returns those that the broker has stored, and the first error of the others.
+func (o *offsets) commit(m membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
+	stored, err := o.send(m, points)
+	if errors.Is(err, sarama.ErrOffsetMetadataTooLarge) {
+		// The broker's limit is lower than the default. Smaller metadata repeats more after a rebalance; none is always
+		// accepted.
+		o.limit /= 4
+		return o.send(m, points)
+	}
+	return stored, err
+}
+
+func (o *offsets) send(m membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
+	coordinator, err := o.client.Coordinator(o.group)
+	if err != nil {
+		return nil, err
+	}
+	req := sarama.NewOffsetCommitRequest(o.client.Config(), o.group)
+	req.ConsumerID, req.ConsumerGroupGeneration = m.id, m.generation
+	if o.instance != "" {
+		req.GroupInstanceId = &o.instance
+	}
+	for p, c := range points {
+		req.AddBlockWithLeaderEpoch(p.topic, p.id, c.Next, -1, 0, c.Encode(o.limit))
+	}
+	o.commits++
+	resp, err := coordinator.CommitOffset(req)
+	if err != nil {
+		_ = coordinator.Close()
+		return nil, err
+	}
+	stored := map[at]progress.Checkpoint{}
+	for p, c := range points {
+		code, ok := resp.Errors[p.topic][p.id]
+		switch {
+		case !ok:
+			err = fmt.Errorf("%s/%d: %w", p.topic, p.id, sarama.ErrIncompleteResponse)
+		case code != sarama.ErrNoError:
+			err = fmt.Errorf("%s/%d: %w", p.topic, p.id, code)
+		default:
+			stored[p] = c
+		}
+	}
+	if err != nil && !lostMembership(err) {
+		_ = o.client.RefreshCoordinator(o.group)
+	}
+	return stored, err
+}
+
+// lostMembership reports whether the coordinator accepts no commits of this generation any more. The heartbeat gets the same
+// answer and ends the session.
+func lostMembership(err error) bool {
+	return errors.Is(err, sarama.ErrIllegalGeneration) || errors.Is(err, sarama.ErrUnknownMemberId) ||
+		errors.Is(err, sarama.ErrRebalanceInProgress) || errors.Is(err, sarama.ErrFencedInstancedId)
+}
+
+// pause waits for d or until ctx ends, and reports whether ctx is still active.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
