@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"slices"
-
 	"github.com/IBM/sarama"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -12,9 +10,8 @@ func recordOf(m *sarama.ConsumerMessage) processors.Inbound {
 	r := processors.Inbound{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Timestamp: m.Timestamp, Key: m.Key, Value: m.Value,
 	}
-	r.Headers = slices.Grow(r.Headers, len(m.Headers))[:len(m.Headers)]
-	for i, h := range m.Headers {
-		r.Headers[i].Name, r.Headers[i].Value = string(h.Key), h.Value
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, processors.Header{Name: string(h.Key), Value: h.Value})
 	}
 	return r
 }

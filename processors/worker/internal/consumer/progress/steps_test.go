@@ -1,0 +1,173 @@
+package progress_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
+)
+
+var noon = time.UnixMilli(1_763_812_800_000)
+
+// owner is a partition that was claimed without a commit and has read records, which it has started.
+func owner(t *testing.T, offsets ...int64) *progress.Partition {
+	t.Helper()
+	p := progress.New(100, handover)
+	require.Empty(t, p.Claim(progress.Commit{Offset: -1}, noon))
+	for _, offset := range offsets {
+		require.Zero(t, p.Read(offset))
+		if !p.MayStart(offset) {
+			acknowledge(t, p)
+		}
+		require.True(t, p.MayStart(offset))
+		require.Equal(t, progress.Start, p.Decide(offset, noon))
+		p.Start(offset)
+	}
+	return p
+}
+
+func acknowledge(t *testing.T, p *progress.Partition) progress.Commit {
+	t.Helper()
+	c, ok := p.Checkpoint()
+	require.True(t, ok)
+	p.Acknowledge(c)
+	return progress.Commit{Offset: c.Next, Metadata: c.Encode(progress.MaxMetadata)}
+}
+
+func TestWindowAdvancesOverSettledRecordsWithoutAGap(t *testing.T) {
+	p := owner(t, 3, 4, 9, 10) // 5 to 8 are a transaction's markers
+	require.Zero(t, p.Settle(9))
+	require.Equal(t, 1, p.Settle(3))
+	require.EqualValues(t, 4, acknowledge(t, p).Offset)
+	require.Equal(t, 2, p.Settle(4))
+	require.EqualValues(t, 10, acknowledge(t, p).Offset)
+	require.Equal(t, 1, p.Settle(10))
+	require.EqualValues(t, 11, acknowledge(t, p).Offset)
+	require.Equal(t, progress.None, p.Urgency())
+}
+
+func TestSettledRecordsBeyondASlowOneAreSkippedByTheNextOwner(t *testing.T) {
+	p := owner(t, 3, 4, 9, 10)
+	p.Settle(4)
+	p.Settle(9)
+	commit := acknowledge(t, p)
+	c, _ := progress.Decode(commit.Offset, commit.Metadata)
+	require.Equal(t, []progress.Span{{First: 4, Last: 9}}, c.Done, "no record is between them")
+
+	next := progress.New(100, handover)
+	next.Claim(commit, noon)
+	for _, step := range []struct {
+		offset int64
+		action progress.Action
+	}{{3, progress.Start}, {4, progress.Skip}, {9, progress.Skip}, {10, progress.Start}, {11, progress.Start}} {
+		next.Read(step.offset)
+		require.Equal(t, step.action, next.Decide(step.offset, noon), step.offset)
+	}
+}
+
+func TestRecordIsDeferredForTheHandover(t *testing.T) {
+	p := owner(t, 5)
+	p.Fail(5, 2)
+	p.End(noon)
+	commit := acknowledge(t, p)
+
+	next := progress.New(100, handover)
+	next.Claim(commit, noon)
+	next.Read(5)
+	require.Equal(t, progress.Defer, next.Decide(5, noon.Add(handover)))
+	require.Empty(t, next.Due(noon.Add(handover)))
+	require.Equal(t, []int64{5}, p.Expire(noon.Add(handover), false), "the old owner ends its call before")
+	require.Equal(t, []int64{5}, next.Due(noon.Add(handover+2*time.Second)))
+	attempts, repeated := next.Start(5)
+	require.Equal(t, []any{3, true}, []any{attempts, repeated})
+}
+
+func TestDeferralIsPassedOnToAThirdOwner(t *testing.T) {
+	p := owner(t, 5)
+	p.End(noon)
+	second := progress.New(100, handover)
+	second.Claim(acknowledge(t, p), noon)
+	second.End(noon)
+	third := progress.New(100, handover)
+	third.Claim(acknowledge(t, second), noon)
+	third.Read(5)
+	require.Equal(t, progress.Defer, third.Decide(5, noon))
+}
+
+func TestOnlyRecordsThatMayHaveBeenStartedAreRepeatedAfterACrash(t *testing.T) {
+	p := progress.New(10, handover)
+	p.Claim(progress.Commit{Offset: -1}, noon)
+	p.Read(0)
+	require.False(t, p.MayStart(0))
+	require.Equal(t, progress.Now, p.Urgency())
+	commit := acknowledge(t, p)
+	require.True(t, p.MayStart(10))
+	require.False(t, p.MayStart(11), "not reserved")
+
+	next := progress.New(10, handover)
+	next.Claim(commit, noon)
+	for _, offset := range []int64{0, 10, 11} {
+		next.Read(offset)
+		_, repeated := next.Start(offset)
+		require.Equal(t, offset <= 10, repeated, offset)
+	}
+}
+
+func TestNothingIsRepeatedAfterAnOrderlyEnd(t *testing.T) {
+	p := owner(t, 0, 1)
+	p.Read(2)
+	p.Settle(0)
+	p.Settle(1)
+	p.End(noon)
+	next := progress.New(100, handover)
+	next.Claim(acknowledge(t, p), noon)
+	next.Read(2)
+	_, repeated := next.Start(2)
+	require.False(t, repeated)
+}
+
+func TestRecordsBelowAForeignCommitsEndAreRepeated(t *testing.T) {
+	p := progress.New(100, handover)
+	p.Claim(progress.Commit{Offset: 5, Metadata: "host-1", End: 8}, noon)
+	for _, offset := range []int64{5, 7, 8} {
+		p.Read(offset)
+		_, repeated := p.Start(offset)
+		require.Equal(t, offset < 8, repeated, offset)
+	}
+}
+
+func TestOffsetsThatMovedBackAreHandledAgain(t *testing.T) {
+	p := owner(t, 0, 1, 2)
+	p.Settle(0)
+	p.Settle(1)
+	acknowledge(t, p)
+	p.End(noon)
+	require.Equal(t, []int64{2}, p.Claim(progress.Commit{Offset: 0, End: 3}, noon), "its record may be another one now")
+	for offset := range int64(3) {
+		p.Read(offset)
+		require.Equal(t, progress.Start, p.Decide(offset, noon))
+	}
+}
+
+func TestCallWhoseRecordWasSettledElsewhereIsLost(t *testing.T) {
+	p := owner(t, 0)
+	p.End(noon)
+	require.Equal(t, []int64{0}, p.Claim(progress.Commit{Offset: 1, Metadata: progress.Checkpoint{Next: 1}.Encode(4096)}, noon))
+}
+
+func TestHandoverThatWasNotCommittedEndsWhenThePartitionHasMoved(t *testing.T) {
+	p := owner(t, 0)
+	require.Empty(t, p.Expire(noon, true), "the partition is claimed")
+	p.End(noon)
+	require.Empty(t, p.Expire(noon, false))
+	require.Equal(t, []int64{0}, p.Expire(noon, true))
+}
+
+func TestLagCountsRecordsThatAreNotSettled(t *testing.T) {
+	p := owner(t, 0, 1, 2, 3)
+	p.Settle(0)
+	p.Settle(2)
+	require.EqualValues(t, 8, p.Lag(10))
+}
