@@ -55,12 +55,11 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	check(err)
 	s.guarantee, err = chosenGuarantee()
 	check(err)
-	ttl, err := milliseconds("REPLY_TO_STATE_TTL_MS", topics.DefaultRouteTTL)
+	catalog, err := processors.CatalogOptionsFromEnv(os.LookupEnv)
 	check(err)
 	check(refuseMemoir(logger))
 	check(s.readChat())
 
-	catalog := []topics.CatalogOption{topics.WithRouteTTL(ttl)}
 	if s.deliveries {
 		catalog = append(catalog, topics.WithDeliveries())
 		s.turn = append(s.turn, turn.WithDelivery())

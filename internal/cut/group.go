@@ -130,7 +130,7 @@ func (g *Group) Err() error {
 	return nil
 }
 
-// Current returns the running generation's series, or nil between generations. Visits pass through it.
+// Current returns the running generation's series, or nil between generations.
 func (g *Group) Current() *Series {
 	if h := g.cur.Load(); h != nil {
 		return h.series

@@ -11,13 +11,13 @@ import (
 
 // Made describes a cut whose offsets are committed.
 type Made struct {
-	Records int           // handed out since the previous cut, timers and visits included
+	Records int           // handed out since the previous cut, timers included
 	Age     time.Duration // from its first record to the moment with nothing in flight
 	Took    time.Duration // to commit its offsets
 }
 
-// Series makes the cuts of one member in one generation of its group. Every source of effects passes it: records, timers
-// and visits call Acquire before they are handed to Goka, and Release once Goka has marked them. It is safe for concurrent
+// Series makes the cuts of one member in one generation of its group. Every source of effects passes it: records and timers
+// call Acquire before they are handed to Goka, and Release once Goka has marked them. It is safe for concurrent
 // use.
 type Series struct {
 	closer Closer
@@ -96,7 +96,7 @@ func (s *Series) Context() context.Context { return s.ctx }
 func (s *Series) Done() <-chan struct{} { return s.done }
 
 // Acquire blocks until the gate is open and counts one unit of work of size bytes as in flight. next is the offset to
-// commit once the work is done; a partition without a topic (timers, visits) commits nothing. Acquire returns false if the
+// commit once the work is done; a partition without a topic (timers) commits nothing. Acquire returns false if the
 // series has ended: the work must not be done then.
 func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	s.mu.Lock()

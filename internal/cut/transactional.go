@@ -39,7 +39,7 @@ func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
 // the producer of its next start decides the outcome before offsets are read.
 //
 // The offsets carry generation and member id, so that the coordinator rejects a member whose partitions have moved. A
-// transaction of timers and visits alone has no offsets and would not be checked: it commits offset 0 of the group's own
+// transaction of timers alone has no offsets and would not be checked: it commits offset 0 of the group's own
 // table, which no consumer uses.
 func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m Member) error {
 	at := func(p Partition, offset int64) *sarama.PartitionOffsetMetadata {

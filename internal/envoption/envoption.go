@@ -20,6 +20,13 @@ type Variable[O any] struct {
 	Option   func(int64) O
 }
 
+// RouteTTL is the variable of the lifetime of a reply route in milliseconds, which several packages read.
+func RouteTTL[O any](option func(time.Duration) O) Variable[O] {
+	return Variable[O]{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: MaxMS, Option: func(ms int64) O {
+		return option(time.Duration(ms) * time.Millisecond)
+	}}
+}
+
 // Names returns the names of variables, in their order.
 func Names[O any](variables []Variable[O]) []string {
 	names := make([]string, len(variables))

@@ -37,8 +37,6 @@ type Config struct {
 	// Replication is the replication factor of the topics that the instance creates (table, loop, dead letters); 0 and -1
 	// are the broker's default.
 	Replication int16
-	// LoopConfig is the configuration of a loop topic that the instance creates.
-	LoopConfig map[string]string
 	// DeadLetters is the topic of the group's dead letters. It is created if the graph has it as an output.
 	DeadLetters string
 	// Guarantee is AtLeastOnce by default. ExactlyOnce needs an Instance.

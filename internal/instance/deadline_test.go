@@ -11,10 +11,12 @@ import (
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/instance"
 	"github.com/turntable-streams/turntable/internal/timer"
 )
@@ -215,4 +217,34 @@ func revisions(fired []string) []string {
 		cut[i], _, _ = strings.Cut(f, " +")
 	}
 	return cut
+}
+
+// A deadline's effects are part of a cut: a deadline that was in flight when the process died fires again.
+func TestDeadlineInFlightIsNotLost(t *testing.T) {
+	t.Parallel()
+	c, brokers := oneEach(t, "in", "out", "g-table")
+	admin := kadm.NewClient(dial(t, brokers))
+	at := clock.NewFake(noon)
+	down := newRestarts(t) // so that nothing is done again before the kill
+	inst := run(t, instance.Config{
+		Brokers: brokers, Graph: newAlarms("").graph(), Clock: at, Tick: tick, StorageDir: t.TempDir(), Sarama: lively,
+		Hooks: instance.Hooks{Restart: down.hook},
+	})
+	inst.ready(t)
+	ticking(t, at, 1)
+	set(t, brokers, inst, "a 100")
+	eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 1 })
+	fault := refuse(c, "out")
+	rows := written(t, admin, "g-table")
+	at.Advance(tick)
+	eventually(t, func() bool { return fault.Hits() > 0 })
+	put(t, brokers, keyed("in", "b", "cancel"))
+	inst.Kill()
+	close(down.again)
+	require.ErrorIs(t, inst.wait(t), cut.ErrKilled)
+	require.Equal(t, rows, written(t, admin, "g-table"))
+	fault.Remove()
+
+	newAlarms("").start(t, brokers, at, "")
+	require.Equal(t, []string{"a 1 +150"}, fired(t, brokers, 1))
 }

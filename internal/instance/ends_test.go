@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/instance"
 )
 
@@ -144,4 +146,21 @@ func TestRebalanceDuringRecovery(t *testing.T) {
 	second.ready(t)
 	require.Equal(t, []string{"8", "8"}, values(take(t, brokers, "out", 2)))
 	require.Zero(t, first.Health().Restarts+second.Health().Restarts, "a rebalance is no failure")
+}
+
+// A row cannot be read before its table is recovered.
+func TestGetDuringRecoveryReturnsAnError(t *testing.T) {
+	t.Parallel()
+	_, brokers := tabled(t)
+	end := transaction(t, brokers, "x", keyed("g-table", "k", "7"))
+	g := goka.DefineGroup("g", goka.Persist(codec.String()), goka.Input("in", codec.String(), func(goka.Context, any) {}))
+	inst := run(t, instance.Config{Brokers: brokers, Graph: g})
+	eventually(t, func() bool { return inst.Health().Lag != nil }, "it has joined")
+	_, err := inst.Get("k")
+	require.ErrorIs(t, err, instance.ErrNotRunning)
+	end(kgo.TryCommit)
+	inst.ready(t)
+	row, err := inst.Get("k")
+	require.NoError(t, err)
+	require.Equal(t, "7", row.(codec.Decoded[string]).Value)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/turntable-streams/turntable/codec"
@@ -169,36 +168,6 @@ func TestInputOfAFirstRunThatEndedEarlyIsReadFromItsStart(t *testing.T) {
 		Brokers: brokers, Graph: forwarding("early", "late"), Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
 	})
 	require.Equal(t, []string{"1", "2"}, values(take(t, brokers, "out", 2)))
-}
-
-// The effects of a visitor that fails are not committed.
-func TestVisitThatFailsIsRolledBack(t *testing.T) {
-	t.Parallel()
-	_, brokers := oneEach(t, "in", "out", "g-table")
-	g := goka.DefineGroup("g", goka.Persist(codec.String()), goka.Output("out", codec.String()),
-		goka.Input("in", codec.String(), func(ctx goka.Context, _ any) { ctx.SetValue("x") }),
-		goka.Visitor("tell", func(ctx goka.Context, _ any) {
-			ctx.Emit("out", ctx.Key(), "visited")
-			if ctx.Key() == "b" {
-				ctx.Fail(errBoom)
-			}
-		}))
-	records := []*kgo.Record{keyed("in", "a", "x"), keyed("in", "b", "x")}
-	put(t, brokers, records...)
-	down := make(chan error, 20)
-	inst := run(t, instance.Config{
-		Brokers: brokers, Graph: g, Sarama: lively, InstanceID: "i1", Guarantee: instance.ExactlyOnce,
-		Hooks: instance.Hooks{Restart: func(err error, _ time.Duration) { down <- err }},
-	})
-	admin := kadm.NewClient(dial(t, brokers))
-	eventually(t, func() bool { return committedAt(t, admin, "g", "in", 0) == 2 })
-	inst.ready(t)
-	require.ErrorIs(t, inst.Visit(t.Context(), "tell", nil), errBoom)
-	require.ErrorIs(t, receive(t, down), errBoom)
-	inst.ready(t)
-	require.Empty(t, takeIn(t, brokers, "out", 1, 500*time.Millisecond))
-	require.ErrorContains(t, inst.Visit(t.Context(), "unknown", nil), "unconfigured")
-	require.Empty(t, down, "a visitor that is not there does no harm")
 }
 
 // Run returns nil if it is stopped before it has joined the group.

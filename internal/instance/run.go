@@ -33,7 +33,6 @@ type run struct {
 	listing    *cut.Listing
 	epochs     *cut.Epochs
 	committed  committed
-	visiting   sync.Mutex
 	life       context.Context // of the processor: Goka's
 
 	mu        sync.Mutex
@@ -95,7 +94,7 @@ func (inst *Instance) connect() (sarama.Client, error) {
 func (inst *Instance) newRun(client sarama.Client) *run {
 	r := &run{instance: inst, client: client}
 	r.topics = &recovery.TopicManager{
-		Client: client, Replication: inst.cfg.Replication, LoopConfig: inst.cfg.LoopConfig,
+		Client: client, Replication: inst.cfg.Replication,
 		Limit: transactionLimit, Context: r.needed, Ended: r.ended,
 	}
 	switch inst.cfg.Guarantee {

@@ -23,9 +23,6 @@ type TopicManager struct {
 	Virtual, Like string
 	// Replication is the replication factor of the topics that it creates; -1 is the broker's default.
 	Replication int16
-	// LoopConfig is the configuration of a loop topic that it creates: the inputs' retention instead of Goka's default of
-	// one hour.
-	LoopConfig map[string]string
 	// Limit bounds the wait for an open transaction at the end of a table.
 	Limit time.Duration
 	// Fence, if not nil, is called while a transaction is open at the end of a table.
@@ -48,7 +45,7 @@ func (m *TopicManager) EnsureTableExists(topic string, partitions int) error {
 
 // EnsureStreamExists implements goka.TopicManager.
 func (m *TopicManager) EnsureStreamExists(topic string, partitions int) error {
-	return m.EnsureTopicExists(topic, partitions, int(m.Replication), m.LoopConfig)
+	return m.EnsureTopicExists(topic, partitions, int(m.Replication), nil)
 }
 
 // EnsureTopicExists implements goka.TopicManager. A topic that exists is left as it is; it must have the number of

@@ -62,33 +62,6 @@ func (s *Store) Heavy() bool {
 	return s.sealed != nil && s.sealed.full(1)
 }
 
-// Discard drops what was written since the last Seal, its offset and its deadlines included. It does nothing before
-// MarkRecovered and in a store opened WithThrough, whose writes are committed.
-func (s *Store) Discard() error {
-	return s.alive(func() error {
-		s.writing.Lock() // the base does not change
-		defer s.writing.Unlock()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.committed() {
-			return nil
-		}
-		dropped := s.open.rows
-		s.open = newLayer()
-		if s.deadline == nil {
-			return nil
-		}
-		for key := range dropped {
-			r, err := s.below(key)
-			if err != nil {
-				return err
-			}
-			s.index(key, r)
-		}
-		return nil
-	})
-}
-
 // Pending returns the size of the open layer: the number of its keys, and the bytes of keys and values.
 func (s *Store) Pending() (rows, bytes int) {
 	s.mu.RLock()

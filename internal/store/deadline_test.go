@@ -44,21 +44,6 @@ func TestDueIndexFollowsEveryWrite(t *testing.T) {
 	})
 }
 
-func TestDiscardRestoresDeadlines(t *testing.T) {
-	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
-		s := recovered(t, open(store.WithDeadline(deadline)))
-		set(t, s, "base", "@1", 1)
-		seal(t, s)
-		set(t, s, "sealed", "@2", 2)
-		require.True(t, s.Seal())
-		set(t, s, "base", "done", 3)
-		set(t, s, "sealed", "@22", 4)
-		set(t, s, "open", "@3", 5)
-		require.NoError(t, s.Discard())
-		require.Equal(t, []timer.Entry{{Key: "base", Ms: 1}, {Key: "sealed", Ms: 2}}, due(s))
-	})
-}
-
 func TestReopenedStoreKnowsItsDeadlinesWithoutReadingRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.0")
 	s := recovered(t, opened(t, path, store.WithDeadline(deadline)))

@@ -16,17 +16,11 @@ func Example() {
 	if s.Seal() { // nothing is in flight: a cut
 		_ = s.Flush()
 	}
-	_ = s.Set("session", []byte("turn 2"))
+	_ = s.Set("session", []byte("turn 2")) // belongs to the next cut
 	value, _ := s.Get("session")
-	fmt.Printf("%s\n", value)
-
-	_ = s.Discard() // the cut is aborted
-	value, _ = s.Get("session")
 	offset, _ := s.GetOffset(-1)
 	fmt.Printf("%s, offset %d\n", value, offset)
-	// Output:
-	// turn 2
-	// turn 1, offset 41
+	// Output: turn 2, offset 41
 }
 
 func ExampleWithDeadline() {

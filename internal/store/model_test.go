@@ -27,8 +27,7 @@ type model struct {
 	flushed state
 	sealed  *state
 	now     state
-	touched map[string]bool // keys written since the last seal
-	dirty   bool            // touched, or an offset was set
+	dirty   bool // a row or an offset was set since the last seal
 	armed   map[string]int64
 
 	recovered, through bool
@@ -39,14 +38,14 @@ func (m *model) committed() bool { return m.through || !m.recovered }
 // start is what a process that starts again finds.
 func (m *model) start() {
 	m.now, m.sealed, m.recovered = m.flushed.clone(), nil, false
-	m.touched, m.dirty, m.armed = map[string]bool{}, false, map[string]int64{}
+	m.dirty, m.armed = false, map[string]int64{}
 	for k := range m.now.rows {
 		m.arm(k)
 	}
 }
 
 func (m *model) write(key string) {
-	m.touched[key], m.dirty = true, true
+	m.dirty = true
 	m.arm(key)
 }
 
@@ -66,21 +65,8 @@ func (m *model) flush() {
 // settle writes what is committed by definition.
 func (m *model) settle() {
 	if m.committed() {
-		m.flushed, m.touched, m.dirty = m.now.clone(), map[string]bool{}, false
+		m.flushed, m.dirty = m.now.clone(), false
 	}
-}
-
-func (m *model) discard() {
-	if m.committed() {
-		return
-	}
-	if m.now = m.flushed.clone(); m.sealed != nil {
-		m.now = m.sealed.clone()
-	}
-	for k := range m.touched {
-		m.arm(k)
-	}
-	m.touched, m.dirty = map[string]bool{}, false
 }
 
 // part reports whether a key is that of a part of a row, which has no deadline and no iterator sees.
@@ -155,16 +141,12 @@ func compare(t *rapid.T, path string) {
 			require.Equal(t, want, s.Seal())
 			if want {
 				cut := m.now.clone()
-				m.sealed, m.touched, m.dirty = &cut, map[string]bool{}, false
+				m.sealed, m.dirty = &cut, false
 			}
 		},
 		"flush": func(t *rapid.T) {
 			require.NoError(t, s.Flush())
 			m.flush()
-		},
-		"discard": func(t *rapid.T) {
-			require.NoError(t, s.Discard())
-			m.discard()
 		},
 		"pop": func(t *rapid.T) {
 			now := rapid.Int64Range(0, 4).Draw(t, "now")

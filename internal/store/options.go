@@ -9,7 +9,7 @@ import (
 type Option func(*Store)
 
 // WithThrough makes a store without layers, for tables that this group does not write: joins, views, standby. Every write
-// counts as committed. Seal and Discard do nothing.
+// counts as committed. Seal does nothing.
 func WithThrough() Option { return func(s *Store) { s.through = true } }
 
 // WithDeadline keeps the due-index of the store's rows. deadline returns the deadline of a row in milliseconds since the

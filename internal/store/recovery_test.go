@@ -20,8 +20,6 @@ func TestRecoveryWritesInBatchesWithTheOffsetOfTheirRows(t *testing.T) {
 	require.Len(t, rows(t, s), 2500, "rows that wait for their batch are read too")
 	require.EqualValues(t, 2499, offset(t, s))
 
-	require.NoError(t, s.Discard())
-	require.Len(t, rows(t, s), 2500, "what recovery wrote is committed")
 	require.NoError(t, s.Kill())
 
 	s = opened(t, path)
@@ -61,7 +59,6 @@ func TestThroughStoreHasNoLayer(t *testing.T) {
 	s := recovered(t, opened(t, path, store.WithThrough()))
 	set(t, s, "a", "1", 5)
 	require.False(t, s.Seal())
-	require.NoError(t, s.Discard())
 
 	require.NoError(t, s.Kill())
 

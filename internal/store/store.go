@@ -11,16 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// Layered is the interface of a store that the runtime uses beyond storage.Storage.
-type Layered interface {
-	storage.Storage
-	Seal() bool
-	Flush() error
-	Heavy() bool
-	Discard() error
-}
-
-var _ Layered = (*Store)(nil)
+var _ storage.Storage = (*Store)(nil)
 
 // Store is a storage.Storage with layers. It is safe for concurrent use. Keys may be any bytes. A nil value deletes the
 // key, as in the changelog; an empty value is a value. Iterators return copies, and so does Get unless the store is

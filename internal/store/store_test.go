@@ -55,22 +55,23 @@ func TestDiskHoldsTheLastFlushedCutOnly(t *testing.T) {
 }
 
 func TestSealedCutsAreFlushedTogether(t *testing.T) {
-	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
-		s := recovered(t, open())
-		require.False(t, s.Seal(), "nothing was written")
-		require.NoError(t, s.Flush())
-		set(t, s, "a", "1", 1)
-		require.True(t, s.Seal())
-		set(t, s, "a", "2", 2)
-		set(t, s, "b", "2", 3)
-		require.True(t, s.Seal())
-		require.False(t, s.Seal(), "nothing was written since")
-		set(t, s, "c", "3", 4)
-		require.NoError(t, s.Flush())
-		require.NoError(t, s.Discard())
-		require.Equal(t, map[string]string{"a": "2", "b": "2"}, rows(t, s))
-		require.EqualValues(t, 3, offset(t, s))
-	})
+	path := filepath.Join(t.TempDir(), "table.0")
+	s := recovered(t, opened(t, path))
+	require.False(t, s.Seal(), "nothing was written")
+	require.NoError(t, s.Flush())
+	set(t, s, "a", "1", 1)
+	require.True(t, s.Seal())
+	set(t, s, "a", "2", 2)
+	set(t, s, "b", "2", 3)
+	require.True(t, s.Seal())
+	require.False(t, s.Seal(), "nothing was written since")
+	set(t, s, "c", "3", 4)
+	require.NoError(t, s.Flush())
+	require.NoError(t, s.Kill())
+
+	s = recovered(t, opened(t, path))
+	require.Equal(t, map[string]string{"a": "2", "b": "2"}, rows(t, s))
+	require.EqualValues(t, 3, offset(t, s))
 }
 
 func TestStoreIsHeavyByWhatIsSealed(t *testing.T) {
@@ -106,22 +107,6 @@ func TestSealWaitsForAFlushThatRuns(t *testing.T) {
 		require.Equal(t, []int{0, 0}, []int{n, bytes})
 		require.NoError(t, s.Flush())
 		require.Equal(t, map[string]string{"a": "1", "b": "2"}, rows(t, s))
-	})
-}
-
-func TestDiscardGoesBackToTheLastSeal(t *testing.T) {
-	onBoth(t, func(t *testing.T, open func(...store.Option) *store.Store) {
-		s := recovered(t, open())
-		set(t, s, "base", "1", 1)
-		seal(t, s)
-		set(t, s, "sealed", "1", 2)
-		require.True(t, s.Seal())
-		set(t, s, "base", "2", 3)
-		set(t, s, "sealed", "2", 4)
-		set(t, s, "open", "2", 5)
-		require.NoError(t, s.Discard())
-		require.Equal(t, map[string]string{"base": "1", "sealed": "1"}, rows(t, s))
-		require.EqualValues(t, 2, offset(t, s))
 	})
 }
 
@@ -233,7 +218,7 @@ func TestClosedStoreReturnsErrClosed(t *testing.T) {
 		_, iterErr := s.Iterator()
 		for i, err := range []error{
 			getErr, hasErr, offsetErr, iterErr, s.Open(), s.Set("a", nil), s.Delete("a"), s.SetOffset(9), s.Flush(),
-			s.Discard(), s.MarkRecovered(),
+			s.MarkRecovered(),
 		} {
 			require.ErrorIs(t, err, store.ErrClosed, "%d", i)
 		}

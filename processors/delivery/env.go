@@ -23,9 +23,7 @@ var variables = []envoption.Variable[Option]{
 	{Name: "REPLY_RETRY_MAX_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
 		return WithDefaultService(Service{Budget: time.Duration(ms) * time.Millisecond})
 	}},
-	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: func(ms int64) Option {
-		return func(o *options) { o.rules.RouteTTL = time.Duration(ms) * time.Millisecond }
-	}},
+	envoption.RouteTTL(func(ttl time.Duration) Option { return func(o *options) { o.rules.RouteTTL = ttl } }),
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 

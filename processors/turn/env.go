@@ -31,7 +31,7 @@ var variables = []envoption.Variable[Option]{
 	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(func(d time.Duration) Option {
 		return func(o *options) { o.rules.RememberFor = d }
 	})},
-	{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithRouteTTL)},
+	envoption.RouteTTL(WithRouteTTL),
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 

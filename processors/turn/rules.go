@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // ErrOption is wrapped by the error that Graph returns for an option that is out of range.
@@ -60,7 +61,7 @@ func DefaultRules() Rules {
 	return Rules{
 		ThinkTimeout:  10 * time.Minute,
 		ToolTimeout:   5 * time.Minute,
-		RouteTTL:      24 * time.Hour,
+		RouteTTL:      topics.DefaultRouteTTL,
 		RememberFor:   24 * time.Hour,
 		RememberCount: 1000,
 		QueueLimit:    16,
