@@ -1,23 +1,21 @@
 package processors_test
 
 import (
+	"context"
 	"fmt"
+	"log"
 
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// Every process that follows a topic sees all of it, from when it runs.
+// Every process that follows a topic reads all of its new records.
 func ExampleFollower() {
 	follower, err := processors.NewFollower([]string{"localhost:9092"}, []string{"support-message-output"},
 		func(r processors.Inbound) { fmt.Println(string(r.Key), len(r.Value)) })
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	select { // follower.Run(ctx) would begin, and close it when every partition is read
-	case <-follower.Ready():
-	default:
-		fmt.Println("not yet")
+	if err := follower.Run(context.Background()); err != nil {
+		log.Fatal(err)
 	}
-	// Output: not yet
 }

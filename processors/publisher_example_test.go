@@ -4,48 +4,49 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"os/signal"
+	"time"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// What is no group graph writes with a Publisher and reads with Consume.
-func ExamplePublisher() {
-	broker, err := embedded.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer broker.Close()
-	stage := newStage(broker.Addrs(), "lines", "counts")
-	defer stage.Close()
-
-	publisher, err := processors.NewPublisher(broker.Addrs())
+// A program that is not a group graph writes records with a publisher.
+func ExampleNewPublisher() {
+	publisher, err := processors.NewPublisher([]string{"localhost:9092"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer publisher.Close()
-	lines := topics.New(topics.Spec{Name: "lines"}, codec.String())
-	line, err := processors.OutboundOf(lines, "poem", "rose is a rose", "l-1")
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := publisher.Publish(context.Background(), line); err != nil {
-		log.Fatal(err)
-	}
 
-	ctx, stop := context.WithCancel(context.Background())
-	err = processors.Consume(ctx, broker.Addrs(), processors.Consumption{
-		Group: "readers", Topics: []string{"lines"},
-		Handle: func(_ context.Context, r processors.Inbound) error {
-			fmt.Println(string(r.Key), "has", string(r.Value), "and the id", string(r.Header(topics.HeaderID)))
-			stop()
+	lines := topics.New(topics.Spec{Name: "lines"}, codec.String())
+	line, err := processors.OutboundOf(lines, "poem", "rose is a rose", "line/1")
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := publisher.Publish(ctx, line); err != nil {
+		log.Print(err)
+	}
+}
+
+// A worker handles records that take long, up to 32 at a time. Its offsets are committed in order.
+func ExampleConsume() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := processors.Consume(ctx, []string{"localhost:9092"}, processors.Consumption{
+		Group: "line-readers", Topics: []string{"lines"}, Concurrency: 32,
+		Handle: func(ctx context.Context, r processors.Inbound) error {
+			// An error would redeliver the record. After a crash a record is handled again: recognize repeats by the ID.
+			fmt.Println(string(r.Key), string(r.Value), string(r.Header(topics.HeaderID)))
 			return nil
 		},
 	})
-	fmt.Println(err)
-	// Output:
-	// poem has rose is a rose and the id l-1
-	// <nil>
+	if err != nil {
+		log.Print(err)
+	}
 }

@@ -1,0 +1,34 @@
+package invoke_test
+
+import (
+	"context"
+	"log"
+	"net/http"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold/invoke"
+)
+
+// The pipeline of the agent support behind POST /invoke. Another process runs the turn and fold groups of the agent.
+func ExampleNewPipeline() {
+	brokers := []string{"localhost:9092"}
+	publisher, err := processors.NewPublisher(brokers)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pipeline, err := invoke.NewPipeline("support", brokers, publisher)
+	if err != nil {
+		log.Fatal(err)
+	}
+	door, err := invoke.New(pipeline)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		if err := pipeline.Run(context.Background()); err != nil {
+			log.Print(err)
+		}
+	}()
+	http.Handle("/invoke", door)
+	log.Fatal(http.ListenAndServe("localhost:8080", nil))
+}
