@@ -17,23 +17,27 @@ import (
 
 // Consumption configures Consume. A zero value of an optional field selects the default that is documented with it.
 type Consumption struct {
+	// Group is the consumer group. Topics are the topics to read, at least one. Both are required, and so is Handle.
 	Group  string
 	Topics []string
-	// Handle handles one record. It is called from several goroutines. Return nil when the record is finished. After an
-	// error or a panic, the consumer restarts with backoff from the committed offset: the record is redelivered, and so
-	// may be later records that were finished already.
+	// Handle handles one record and owns its bytes. It is called from several goroutines. Return nil when the record is
+	// finished. After an error or a panic, the consumer restarts with backoff from the committed offset: the record is
+	// redelivered, and so may be later records that were finished already.
 	//
-	// ctx ends when the partition is revoked, or Consume stops, and Drain has passed; not earlier.
+	// When the partition is revoked, or Consume stops, Handle may continue for the time of Drain; then ctx ends. A call
+	// that runs for more than a second after that is abandoned, and its record is redelivered.
 	Handle func(ctx context.Context, r Inbound) error
 	// Concurrency is the largest number of records that are handled at the same time. The default is 16.
 	Concurrency int
 	// Window is how many records of a partition may be read beyond its first unfinished record. A crash repeats at most
 	// this many records of the partition. The default is 1000.
 	Window int
-	// Ordered makes records with the same key be handled one after another, in order.
+	// Ordered handles records of a partition with the same key one after another, in order. Records with a null key are not
+	// ordered. By default, records with the same key are handled concurrently.
 	Ordered bool
-	// Drain is how long handlers may continue after their partition is revoked or Consume stops. The default is half of
-	// the group's rebalance timeout, which is 20 s. It must be more than a second shorter than that timeout.
+	// Drain is how long handlers may continue after their partition is revoked or Consume stops. The default is half of the
+	// group's rebalance timeout. That timeout is 20 s, or the shorter max.poll.interval.ms of WithProperties. Drain must be
+	// more than a second shorter than it.
 	Drain time.Duration
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Context gives a Handler the record's coordinates, the table row of its session, and the effects it may have. Effects
-// are collected and carried out after the handler has returned nil: outputs first, then the table row. If the handler
-// returns an error or panics, none is carried out.
+// Context gives a Handler the record's coordinates and the table row of its session, and collects the handler's effects:
+// outputs, parts and the row. They are carried out after the handler has returned nil: outputs first, then the table row. If
+// the handler returns an error or panics, no effect is carried out.
 //
 // Use a Context only in the goroutine of its handler. After the handler has returned, methods that return an error return
 // ErrReturned and do nothing, Value, Lookup and Now return zero values, and the record's coordinates stay readable.
@@ -97,7 +97,8 @@ func (c *Context) Value() (row any) {
 }
 
 // Lookup returns a row of another group's table as its codec decoded it, or nil if the key has no row. The table must be
-// an edge of the graph (goka.Lookup). It catches up asynchronously, so the row may be stale by any time.
+// an edge of the graph (goka.Lookup). Lookup does not block. The table is updated asynchronously, so the row may be stale
+// for any length of time.
 func (c *Context) Lookup(table goka.Table, key string) (row any) {
 	_ = c.locked(func(ctx goka.Context) error {
 		defer c.keepPanic()

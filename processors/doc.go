@@ -71,12 +71,17 @@
 //
 // # Where an input starts
 //
-// An input without a committed offset starts as follows. A new group reads it from the oldest record, or from where
-// WithPredecessor stopped. A group with offsets reads an input that it has read before from the oldest record: its topic
-// was deleted and recreated, or its offsets were deleted. It reads any other input from the newest record: a topic that
-// an upgrade adds, or a group that was taken over from FlightDeck. Each committed offset lists the group's inputs in its
-// metadata for this, in about 8 bytes per input; tools that commit for the group remove the list until the next start.
-// To skip records, reset offsets to the newest instead of deleting them.
+// An input without a committed offset starts at:
+//
+//   - the oldest record, or where WithPredecessor stopped, in a new group;
+//   - the oldest record, if the group has read the input before: its topic was deleted and recreated, or the offset was
+//     deleted;
+//   - the newest record, if the group has offsets but has never read the input: an upgrade added the topic, or the group
+//     was taken over from FlightDeck.
+//
+// Each committed offset lists the group's inputs in its metadata for this, in about 8 bytes per input. A tool that commits
+// for the group removes the list until the next start. To skip records, reset offsets to the newest instead of deleting
+// them.
 //
 // After an unclean leader election a group continues where the new leader's log began. Records that only the old leader had
 // are lost. If the new log has grown beyond the committed offset before the group notices, the records between are skipped.

@@ -20,8 +20,10 @@ const replayWait = 10 * time.Millisecond
 
 // Replay passes the committed records of a key to take, in order: those that the topic contains when Replay is called,
 // beginning with the first record of the partition that has a timestamp of since or later. It blocks until all are passed
-// or take returns false, and returns the offset after the last record that it read. A caller that collects the records
-// from Run before it calls Replay, and then skips those before the returned offset, misses no record and gets none twice.
+// or take returns false, and returns the offset after the last record that it read.
+//
+// To read the old and the new records of a key without a gap or a repeat: collect the records that Run passes to the
+// handler, call Replay, then skip the collected records with an offset below the returned one.
 //
 // Replay reads the key's whole partition from since on. It returns ErrNotFollowing if Run is not connected, and fails when
 // Run ends or loses its connection. The context of take ends with ctx and with that connection.

@@ -51,7 +51,7 @@ func TestDrainCommitsNothingBehindACutWhoseRowsWereRefused(t *testing.T) {
 	}
 }
 
-// A visit fails the series and is then released: nothing of it is committed, although nothing is in flight then.
+// A unit of work fails the series and is then released: nothing of it is committed, although nothing is in flight then.
 func TestFailureInTheLastMomentOfADrainCommitsNothing(t *testing.T) {
 	for range 50 {
 		gone, end := context.WithCancel(t.Context())

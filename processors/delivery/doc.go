@@ -11,8 +11,8 @@
 //
 // All topics are named "{agent}-..." and keyed by session. There are two groups. Graph has the deliveries, keyed by
 // session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
-// Graph looks up the table of RoutesGraph, which may be stale by some milliseconds: that can cost an attempt, never a
-// delivery. Package sink performs the attempts; it owns no state.
+// Graph looks up the table of RoutesGraph, which may be stale by some milliseconds. A stale row can cause an unnecessary
+// attempt, but loses no delivery. Package sink performs the attempts; it owns no state.
 //
 // # Guarantees
 //
@@ -30,11 +30,14 @@
 //
 // # Retries
 //
-// Nothing sleeps: retries, leases, open circuits, routes that have not arrived and dead deliveries that wait for an
-// operator are deadlines of the row, so a receiver that is down delays no other delivery. After a failed attempt the next
-// one waits for a time that is drawn, from the delivery's ID, between zero and a bound that doubles from Service.Initial to
-// Service.Longest, or for the receiver's Retry-After if that is longer; until Service.Budget is spent. An attempt without
-// a receipt is retried after its lease. Deferred and lost attempts spend no budget. An open circuit does.
+// No goroutine sleeps. Retries, leases, open circuits, missing routes and dead deliveries are deadlines of the row, so a
+// receiver that is down delays no other delivery.
+//
+// After a failed attempt the next one waits for a pseudo-random time, derived from the delivery's ID, between zero and a
+// bound. The bound is Service.Initial at first and doubles with each attempt up to Service.Longest. If the receiver's
+// Retry-After is longer, the attempt waits for that time. Attempts end when Service.Budget is spent. An attempt without a
+// receipt is retried after its lease. Deferred and lost attempts do not count against the budget; the time of an open
+// circuit does.
 //
 // # Routes and tokens
 //
@@ -52,7 +55,7 @@
 //
 // An agent calls another as an asynchronous tool: a dispatcher turns the tool-use record into a chat request to the other
 // agent, with a reply route that names the caller's callback door. The called agent is an ordinary agent and answers as it
-// answers anybody. No thread waits.
+// answers every caller. No goroutine waits for the answer.
 //
 //	user --> caller: message-input, model asks for delegate_task
 //	         caller --> dispatcher: tool-use

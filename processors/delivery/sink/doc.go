@@ -21,8 +21,7 @@
 //
 // # What a receiver sees
 //
-// An attempt is at-least-once: a sink that dies after the receiver took a delivery, and before its receipt was written,
-// has it made again. So does a delivery group that dies after it asked for an attempt, and before its own row was
-// written: the sink makes a repeated attempt again and writes its receipt again. Every attempt of a delivery has the same
-// Idempotency-Key.
+// An attempt is at-least-once. A receiver can get the same attempt twice in two cases: the sink died after the receiver
+// accepted the delivery and before the receipt was written, or the delivery group died after it requested the attempt and
+// before its own row was written. Every attempt of a delivery has the same Idempotency-Key, so the receiver can deduplicate.
 package sink

@@ -35,9 +35,9 @@
 // an error. A failure is an error event, unless the run reported one itself, and the reason in stream_end. Characters that
 // a producer split are joined.
 //
-// The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. What would stop that reader is
-// left out: deltas of blocks that are not open, and results of calls that were not made. A gate without a call is shown as
-// one. A stop reason that the package does not know is "other".
+// The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door
+// omits parts that would make that reader fail: deltas of blocks that are not open, and results of calls that were not made.
+// A gate without a call is sent as a call. A stop reason that the package does not know becomes "other".
 //
 // # Resume
 //
