@@ -26,7 +26,7 @@ func ticks(t clock.Ticker) []time.Duration {
 	}
 }
 
-func TestFakeStandsStillUntilMoved(t *testing.T) {
+func TestFakeTimeChangesOnlyWhenMoved(t *testing.T) {
 	c := clock.NewFake(start)
 	require.Equal(t, start, c.Now())
 	c.Advance(time.Second)

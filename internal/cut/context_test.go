@@ -90,7 +90,7 @@ func (c *left) waits(t *testing.T) {
 	}
 }
 
-func TestOutputsAndRowsGoToTheProducer(t *testing.T) {
+func TestOutputsAndRowsAreSentByOurProducerNotGokas(t *testing.T) {
 	s, inGoka, rows, ctx := wrapped(t, ProducerOptions{Ordered: true})
 	headers := goka.Headers{"id": []byte("1"), runtimeapi.HeaderNullKey: nil}
 	ctx.EmitWithHeaders("out", "u", "first", headers)

@@ -89,7 +89,7 @@ func TestHeartbeatSentBeforeASuspensionDoesNotRenewTheLease(t *testing.T) {
 	require.False(t, l.Held())
 }
 
-func TestBothClocksAreRead(t *testing.T) {
+func TestInstantReadsTheMonotonicAndTheWallClock(t *testing.T) {
 	first := Now()
 	require.WithinDuration(t, time.Now(), first.Wall, time.Minute)
 	require.NotContains(t, first.Wall.String(), "m=", "it has no monotonic reading")

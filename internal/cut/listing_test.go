@@ -43,7 +43,7 @@ func TestMetadataFitsIntoTheDefaultLimitOfABroker(t *testing.T) {
 	require.True(t, l.OfAnother("2"), "the topic is not cut off")
 }
 
-func TestMetadataOfOthersListsNothing(t *testing.T) {
+func TestMetadataOfOtherProgramsIsIgnored(t *testing.T) {
 	for _, m := range []string{"", "AgAAAYxQ7rQb", "turntable/2 inputs=" + hashOf("in"), `{"turntable/1":"inputs"}`, "turntable/10"} {
 		_, ours := ParseListed(m)
 		require.False(t, ours, m)

@@ -75,7 +75,7 @@ func (b *broker) ackOne(table bool, n int) bool {
 
 // For any order of acknowledgements, each prefix of the changelog has all parts that its rows name, the cuts are in order,
 // and no unused part is left at the end.
-func TestEachPrefixOfTheChangelogIsWhole(t *testing.T) {
+func TestEachPrefixOfTheChangelogHasThePartsOfItsRows(t *testing.T) {
 	for name, c := range map[string]struct{ ordered, refusals bool }{
 		"at least once": {true, false}, "exactly once": {false, false}, "a record is refused": {true, true},
 	} {

@@ -23,7 +23,7 @@ func (s *lined) released(t *testing.T) {
 
 // Where a row waited for its part and the part for the rows in front of it, a partition got one part done a request: a
 // millisecond on the embedded broker, and more time than a group needs for what is in a row on others.
-func TestPartsGoTogether(t *testing.T) {
+func TestPartsOfAPartitionDoNotWaitForOneAnother(t *testing.T) {
 	const sessions = 20
 	for name, before := range map[string]bool{"beside a row of their cut": false, "behind one of the cut before": true} {
 		t.Run(name, func(t *testing.T) {

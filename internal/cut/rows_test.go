@@ -202,7 +202,7 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 }
 
 // What is deleted and written again between two cuts is written; its old parts go.
-func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
+func TestRowWrittenAfterItsDeletionStillDeletesTheOldParts(t *testing.T) {
 	s := onLine(t, ProducerOptions{})
 	s.callback("a", "")
 	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("a", 1), nil))
@@ -217,7 +217,7 @@ func TestRowThatReplacesItsDeletionTakesItsPartsAlong(t *testing.T) {
 }
 
 // The row that no longer names a part is there before the part goes: the row before it names the part.
-func TestPartGoesWhenTheRowWithoutItIsAcknowledged(t *testing.T) {
+func TestPartIsDeletedAfterTheRowWithoutItIsAcknowledged(t *testing.T) {
 	for name, sweep := range map[string]func(*lined){"held": func(*lined) {}, "sent": func(s *lined) { s.sweep() }} {
 		t.Run(name, func(t *testing.T) {
 			s := onLine(t, ProducerOptions{Ordered: true})

@@ -214,7 +214,7 @@ func TestGateOfABlockingCloserIsShutUntilItHasClosed(t *testing.T) {
 	require.NoError(t, b.end(t))
 }
 
-func TestGateShutsForACutThatNeverFindsQuiet(t *testing.T) {
+func TestGateShutsForACutIfRecordsAreAlwaysInFlight(t *testing.T) {
 	c := newFakeCloser(true)
 	b := start(t, c, Policy{Every: time.Millisecond, Force: 5 * time.Millisecond})
 	shut := func() bool { // with one in flight: the next has not passed

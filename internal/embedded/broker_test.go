@@ -34,7 +34,7 @@ func TestTopicsHaveTheDefaultPartitions(t *testing.T) {
 	require.Len(t, topics["letters"].Partitions, 4)
 }
 
-func TestDirectoryBringsRecordsAndOffsetsBack(t *testing.T) {
+func TestBrokerReopensItsDirectoryWithRecordsAndOffsets(t *testing.T) {
 	for name, opts := range map[string][]embedded.Option{"cached": nil, "synced": {embedded.WithSyncWrites()}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

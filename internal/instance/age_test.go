@@ -253,7 +253,7 @@ func TestAgeIsStoredOnClose(t *testing.T) {
 	require.ErrorIs(t, w.checkAge(t.Context(), w.store, true), store.ErrClosed)
 }
 
-func TestAgeThatCannotBeCheckedStays(t *testing.T) {
+func TestAgeIsKeptIfItCannotBeChecked(t *testing.T) {
 	w := newWatching(t)
 	w.requireAsOf(1, 1)
 	require.NoError(t, w.client.Close())
@@ -261,7 +261,7 @@ func TestAgeThatCannotBeCheckedStays(t *testing.T) {
 }
 
 // A process that was suspended continues to read its lookup tables where it was.
-func TestLookupTableThatWasBehindForTooLongEndsTheAttempt(t *testing.T) {
+func TestLookupTableThatWasBehindForTooLongEndsTheRun(t *testing.T) {
 	w := newWatching(t, goka.Lookup("table", codec.String()))
 	w.requireAsOf(20, 20)
 	_, err := w.check(50)

@@ -145,7 +145,7 @@ func fired(t testing.TB, brokers []string, want int) []string {
 }
 
 // Stock Goka has no timers.
-func TestDeadlines(t *testing.T) {
+func TestDeadlinesFireOnceUnlessCancelledOrMoved(t *testing.T) {
 	t.Parallel()
 	t.Run("stock has none", func(t *testing.T) {
 		t.Parallel()

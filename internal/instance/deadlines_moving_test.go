@@ -108,7 +108,7 @@ func who(records []*kgo.Record) []string {
 
 // Records and deadlines of the same keys come at the same time: no revision fires twice, none is lost, none that was
 // replaced in time fires, and no two callbacks of a partition run at once.
-func TestDeadlinesAndRecordsOfTheSameKeys(t *testing.T) {
+func TestConcurrentRecordsAndDeadlinesOfAKeyFireEachRevisionOnce(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	at := clock.NewFake(noon)

@@ -115,7 +115,7 @@ func TestRecoveryWaitsForAnOpenTransaction(t *testing.T) {
 }
 
 // An instance that is stopped while it recovers does not wait for the transaction.
-func TestStopDuringRecovery(t *testing.T) {
+func TestStopDuringRecoveryDoesNotWaitForAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	_, brokers := tabled(t)
 	transaction(t, brokers, "x", keyed("g-table", "k", "7"))
@@ -127,7 +127,7 @@ func TestStopDuringRecovery(t *testing.T) {
 }
 
 // A member joins while another one recovers its tables.
-func TestRebalanceDuringRecovery(t *testing.T) {
+func TestMemberJoinsWhileAnotherRecovers(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "in", "out", "g-table"))
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func TestHealthShowsAFailedTransaction(t *testing.T) {
 }
 
 // An instance whose failed run still waits for a callback handles no records.
-func TestHealthShowsAFailureBeforeItsAttemptHasEnded(t *testing.T) {
+func TestHealthShowsAFailureBeforeItsRunHasEnded(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		_, brokers := cluster(t, "in", "out")

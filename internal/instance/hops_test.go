@@ -50,7 +50,7 @@ func hops(t testing.TB, brokers []string, rounds int) time.Duration {
 
 // With Goka's Flush.Frequency of 100 ms every hop waits for the next flush. The factor is far below what is
 // measured on an idle machine (about 100). It is not parallel: what it measures is not the other tests.
-func TestHopsDoNotWaitForAFlush(t *testing.T) {
+func TestRecordCrossesGroupsWithoutWaitingForAFlushInterval(t *testing.T) {
 	_, brokers := cluster(t, "in", "out")
 	r := stock(t, brokers, hopping(), oldest)
 	eventually(t, r.recovered)

@@ -147,7 +147,7 @@ func inChild(t *testing.T, fatal func()) string {
 
 // In stock Goka a codec that panics kills the process, with every group in it. The test above shows what this runtime
 // does instead.
-func TestStockDiesOfAPanickingCodec(t *testing.T) {
+func TestStockGokaCrashesOnAPanickingCodec(t *testing.T) {
 	t.Parallel()
 	printed := inChild(t, func() {
 		_, brokers := cluster(t, "in", "out")
@@ -158,7 +158,7 @@ func TestStockDiesOfAPanickingCodec(t *testing.T) {
 }
 
 // In stock Goka an emit after the callback has returned settles its record twice.
-func TestEmitAfterTheCallbackReturned(t *testing.T) {
+func TestEmitAfterTheCallbackReturnedIsRefused(t *testing.T) {
 	t.Parallel()
 	t.Run("stock dies", func(t *testing.T) {
 		t.Parallel()

@@ -82,7 +82,7 @@ func TestProducerIsIdempotentAndWaitsForAll(t *testing.T) {
 
 // franz-go partitions keys as Java does; Goka's FNV-1a puts them on other partitions, so that the topics of a session
 // are not copartitioned.
-func TestKeysGoWhereOtherClientsPutThem(t *testing.T) {
+func TestKeysArePartitionedAsByFranzGo(t *testing.T) {
 	t.Parallel()
 	const keys = 20
 	elsewhere := func(t *testing.T, brokers []string) (n int) {

@@ -190,7 +190,7 @@ func TestInputThatAnUpgradeAddsStartsAtItsNewestOnce(t *testing.T) {
 
 // A group whose offsets have metadata that is not ours, of Kafka Streams or of an older version, lists its inputs as soon
 // as it runs, though nothing is read of them.
-func TestOffsetsThatListNothingAreCommittedAgain(t *testing.T) {
+func TestOffsetsWithoutOurMetadataAreCommittedAgain(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		r := newRelay(t, guarantee, "one", "two")

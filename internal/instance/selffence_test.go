@@ -71,7 +71,7 @@ func TestEvictedMemberWhoseRejoinIsCutOffDoesNotFenceItself(t *testing.T) {
 
 // A member that another process has replaced ends for good, though it could not ask to join again: once it reaches the
 // brokers, it must not take the place back.
-func TestReplacedMemberThatCannotRejoinEndsForGood(t *testing.T) {
+func TestReplacedMemberThatCannotRejoinIsNotRestarted(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		brokers, name := anyBroker(t)

@@ -151,7 +151,7 @@ func TestInstanceGivesUpAtTheLimit(t *testing.T) {
 }
 
 // Brokers that are away for longer than the restarts would last are waited for. Those that never were there are not.
-func TestOutageIsWaitedOut(t *testing.T) {
+func TestOutageOfAllBrokersDoesNotCountAsARestart(t *testing.T) {
 	t.Parallel()
 	c, brokers := cluster(t, "in", "out")
 	_, text, err := net.SplitHostPort(brokers[0])
@@ -208,7 +208,7 @@ func TestFailureCountIsResetAfterAStableRun(t *testing.T) {
 }
 
 // Run returns nil if the instance is stopped at any moment, and ErrKilled if it is killed at any moment.
-func TestStopAndKillAtAnyMoment(t *testing.T) {
+func TestRunEndsWhenItIsStoppedOrKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	_, brokers := cluster(t, "in", "out")
 	put(t, brokers, keyed("in", "k", "x"))

@@ -20,7 +20,7 @@ import (
 
 // A leader that alone has the newest records is lost, and a replica without them is elected: the group has read what is
 // not in the log any more.
-func TestGroupReadsOnAfterAnUncleanLeaderElection(t *testing.T) {
+func TestGroupContinuesAfterAnUncleanLeaderElection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := kafkatest.New(t, kafkatest.Options{Nodes: 3, Properties: map[string]string{

@@ -12,7 +12,7 @@ import (
 
 // An unclean leader election cuts off records that the group has read, and the new leader takes others. The group reads
 // on where the new leader began: it neither skips what the new leader has nor repeats the whole topic.
-func TestGroupReadsOnWhereTheNewLeaderOfATruncatedLogBegan(t *testing.T) {
+func TestGroupContinuesWhereTheNewLeaderOfATruncatedLogBegan(t *testing.T) {
 	t.Parallel()
 	underBoth(t, func(t *testing.T, guarantee instance.Guarantee) {
 		c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "in", "out"))

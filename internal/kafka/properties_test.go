@@ -117,7 +117,7 @@ func TestPropertiesWithoutEffectAreReportedByName(t *testing.T) {
 	}, ignored)
 }
 
-func TestPasswordsAreTakenAsTheyAre(t *testing.T) {
+func TestPasswordsAreNotTrimmed(t *testing.T) {
 	c := kafka.Config()
 	ignored, err := kafka.Apply(c, map[string]string{
 		"security.protocol": "sasl_plaintext", "sasl.mechanism": "plain",
@@ -157,7 +157,7 @@ func TestJAASGivesUserAndPassword(t *testing.T) {
 	}
 }
 
-func TestSASLMechanisms(t *testing.T) {
+func TestSASLMechanismsAreConfiguredOrRefused(t *testing.T) {
 	properties := map[string]string{
 		"security.protocol": "SASL_PLAINTEXT", "sasl.username": "ann", "sasl.password": "hunter2",
 	}

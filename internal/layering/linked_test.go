@@ -2,6 +2,8 @@ package layering_test
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,7 +84,12 @@ func main() {
 }
 `
 
-func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
+// offline makes go commands use only what this module has downloaded.
+var offline = []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOSUMDB=off"}
+
+// programModule writes the program with a module of its own to a temporary directory.
+func programModule(t *testing.T) string {
+	t.Helper()
 	dir, here := t.TempDir(), root(t)
 	write := func(name string, contents []byte) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), contents, 0o600))
@@ -99,8 +106,11 @@ func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
 	sums, err := os.ReadFile(filepath.Join(here, "go.sum"))
 	require.NoError(t, err)
 	write("go.sum", sums)
+	return dir
+}
 
-	offline := []string{"GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "GOSUMDB=off"}
+func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
+	dir := programModule(t)
 	runIn(t, offline, dir, "go", "build", "-o", "pilot", ".")
 	requireUnlinked(t, runIn(t, offline, dir, "go", "list", "-deps", "."))
 	requireUnlinked(t, run(t, dir, "go", "version", "-m", "pilot"))
@@ -108,4 +118,44 @@ func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
 	for _, name := range []string{"github.com/stretchr/testify", "github.com/twmb/franz-go", "goka/tester."} {
 		require.NotContains(t, string(symbols), name)
 	}
+	logSize(t, dir, "go build")
+	runIn(t, offline, dir, "go", "build", "-ldflags=-s -w", "-o", "pilot", ".")
+	logSize(t, dir, "go build -ldflags='-s -w'")
+}
+
+func logSize(t *testing.T, dir, command string) {
+	t.Helper()
+	file, err := os.Stat(filepath.Join(dir, "pilot"))
+	require.NoError(t, err)
+	t.Logf("%s: %.1f MB", command, float64(file.Size())/1e6)
+}
+
+// The Footprint section of the architecture page lists the modules that the program links, and counts their packages.
+func TestFootprintNamesEveryLinkedModule(t *testing.T) {
+	const format = `{{if .Standard}}std{{else}}{{.Module.Path}}{{end}}`
+	// Other systems link other packages of golang.org/x/sys.
+	platform := append([]string{"GOOS=linux", "GOARCH=amd64"}, offline...)
+	listing := runIn(t, platform, programModule(t), "go", "list", "-deps", "-f", format, ".")
+	packages := map[string]int{}
+	for _, path := range strings.Fields(string(listing)) {
+		packages[path]++
+	}
+	standard := packages["std"]
+	for _, own := range []string{"std", module, "example.com/pilot"} {
+		delete(packages, own)
+	}
+	modules, third := slices.Sorted(maps.Keys(packages)), 0
+	for _, n := range packages {
+		third += n
+	}
+	t.Logf("%d packages of the standard library, %d of %d other modules", standard, third, len(modules))
+
+	_, section, found := strings.Cut(document(t, "internal/README.md"), "\n## Footprint\n")
+	require.True(t, found)
+	_, block, found := strings.Cut(section, "```\n")
+	require.True(t, found)
+	block, _, found = strings.Cut(block, "```")
+	require.True(t, found)
+	require.Equal(t, modules, strings.Fields(block))
+	require.Contains(t, section, fmt.Sprintf("%d packages of %d other modules", third, len(modules)))
 }

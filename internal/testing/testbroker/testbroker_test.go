@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m)) }
 
-func TestBrokerAnswers(t *testing.T) {
+func TestStartedBrokerAnswers(t *testing.T) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(testbroker.Start(t)...), kgo.RequestRetries(0))
 	require.NoError(t, err)
 	defer client.Close()

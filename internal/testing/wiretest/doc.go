@@ -11,5 +11,9 @@
 //   - [Load] runs plain turns in a closed loop; [Attack] runs a seeded scenario with repeats, late, misplaced and
 //     malformed records, failures and silent workers.
 //
+// The model tests of processors/turn have an oracle of their own. It predicts the effects of every single event of the pure
+// transition, and sees rows, but not Kafka: no repeats, restarts or rebalances. This package's oracle sees only topics, and
+// judges what must hold for them in any order and after any fault. Neither can do the other's work.
+//
 // All waits end when the expected records are read, or with the caller's context.
 package wiretest
