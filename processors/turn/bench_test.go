@@ -22,18 +22,18 @@ func BenchmarkTransition(b *testing.B) {
 			step := func(topic, value string) Enriched {
 				e, ok := p.event(topic, []byte(value))
 				require.True(b, ok)
-				d, err := bind.attempt(p.found(), e, p.now)
+				d, err := bind.decide(p.table(), e, p.now)
 				if err != nil {
 					b.Fatal(err)
 				}
-				for _, n := range d.parts {
-					p.parts[n.number] = n.value
+				for _, n := range d.NewParts {
+					p.parts[n.Number] = n.Value
 				}
-				for _, n := range d.gone {
+				for _, n := range d.UnusedParts {
 					delete(p.parts, n)
 				}
 				p.row = d.row
-				if !d.changed {
+				if !d.Changed {
 					b.Fatal("nothing happened")
 				}
 				return Enriched{}

@@ -161,17 +161,17 @@ func (d *dock) apply() {
 		at.parts = map[uint32][]byte{}
 	}
 	d.at.table = at
-	done, err := d.bind.attempt(&d.at, e, d.now)
-	if err != nil || !done.changed && !e.record().Own {
-		d.b.Fatal("nothing happened", err)
-	}
-	if !done.changed {
+	if e.writtenByTurn() {
 		return
 	}
-	for _, p := range done.parts {
-		at.parts[p.number] = p.value
+	done, err := d.bind.decide(&d.at, e, d.now)
+	if err != nil || !done.Changed {
+		d.b.Fatal("nothing happened", err)
 	}
-	for _, n := range done.gone {
+	for _, p := range done.NewParts {
+		at.parts[p.Number] = p.Value
+	}
+	for _, n := range done.UnusedParts {
 		delete(at.parts, n)
 	}
 	at.row = done.row

@@ -15,8 +15,8 @@ func (s *State) bound() int {
 	}
 	size := 21*most + len(s.History) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
-	for _, f := range s.bigFields() {
-		if !f.apart() {
+	for _, f := range s.largeFields() {
+		if !f.hasParts() {
 			continue
 		}
 		size += partBound * len(*f.parts)

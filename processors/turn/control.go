@@ -10,13 +10,13 @@ func (e Controlled) apply(s *session) {
 	cancelled := failure{topics.CodeCancelled, "cancelled"}.withReason(e.Control.Reason)
 	switch {
 	case e.tombstone():
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 	case e.Control.Action == topics.ActionPurge:
 		s.purge(cancelled)
 	case e.Control.Action != topics.ActionCancel:
-		s.refuse(reasonAction)
+		s.deadLetter(reasonAction)
 	case !s.cancel(named(e.Control.RequestID), cancelled):
-		s.refuse(reasonNoRequest)
+		s.deadLetter(reasonNoRequest)
 		s.changed = true // remember the record: a repeat must not cancel a later message
 	}
 }

@@ -13,12 +13,12 @@ func TestDeadlineThatCameTooEarlyIsWrittenAgain(t *testing.T) {
 	p := newPlay(t)
 	p.send("message-input", message("one"))
 	p.now = p.now.Add(-time.Hour)
-	out, _ := p.decide(p.bind, DeadlineCame{p.key})
+	out := p.decide(p.bind, DeadlineCame{p.key})
 	require.True(t, out.Changed)
 	require.Empty(t, out.Effects)
 	require.NotZero(t, out.State.DeadlineMs)
 
 	p = newPlay(t)
-	out, _ = p.decide(p.bind, DeadlineCame{p.key})
+	out = p.decide(p.bind, DeadlineCame{p.key})
 	require.False(t, out.Changed, "nobody has a row")
 }

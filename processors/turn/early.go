@@ -44,13 +44,13 @@ func (r workerReply) held(from *Record) *Held {
 func (s *session) hold(from *Record, r workerReply) {
 	switch {
 	case s.replaying != nil: // it was held already, and the step that opened is not the one that it answers
-		s.refuseReply(r, reasonOtherStep)
+		s.deadLetterReply(r, reasonOtherStep)
 		return
 	case slices.ContainsFunc(s.row.Early, r.repeats):
-		s.refuseReply(r, reasonHeldSame)
+		s.deadLetterReply(r, reasonHeldSame)
 		return
 	case len(s.row.Early) >= maxHeld:
-		s.refuseReply(r, reasonHeldFull)
+		s.deadLetterReply(r, reasonHeldFull)
 		return
 	}
 	h := r.held(from)
@@ -58,17 +58,17 @@ func (s *session) hold(from *Record, r workerReply) {
 	s.row.Early = append(s.row.Early, h)
 	if !s.makeRoomUpTo(memories) {
 		s.row.Early = s.row.Early[:len(s.row.Early)-1]
-		s.refuseReply(r, reasonNoRoom)
+		s.deadLetterReply(r, reasonNoRoom)
 		return
 	}
 	s.changed = true
 }
 
-// refuseReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
+// deadLetterReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
 // of a dead-letter topic.
-func (s *session) refuseReply(r workerReply, reason string) {
+func (s *session) deadLetterReply(r workerReply, reason string) {
 	if !r.failure {
-		s.refuse(reason)
+		s.deadLetter(reason)
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *session) isDue(h *Held) bool {
 // applyEarly applies the held records whose steps have opened. This may open further steps. It reports whether it
 // applied any.
 func (s *session) applyEarly() (any bool) {
-	for s.changed && !s.starved && !s.purging {
+	for s.changed && s.err == nil && !s.purging {
 		i := slices.IndexFunc(s.row.Early, s.isDue)
 		if i < 0 {
 			break

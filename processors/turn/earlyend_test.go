@@ -73,7 +73,7 @@ func TestAHeldRecordIsGivenUpInTime(t *testing.T) {
 		t.Run(name+", defect", func(t *testing.T) {
 			p, asked, id := lostTurn(t)
 			send(p, asked, id)
-			out, _ := abandon(p.state(), p.key, p.now)
+			out := abandon(p.state(), p.key, p.now)
 			require.Equal(t, letters(reasonTurnEnded), effects(out.Effects).letters())
 			require.Empty(t, out.State.Early)
 			require.LessOrEqual(t, out.State.Version, uint32(rowVersion))

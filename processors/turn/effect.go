@@ -72,8 +72,8 @@ func (s *session) emit(turn string, step uint32, v Value, index int) {
 	s.effects = append(s.effects, Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v})
 }
 
-// refuse dead-letters the record that is being applied.
-func (s *session) refuse(reason string) {
+// deadLetter dead-letters the record that is being applied.
+func (s *session) deadLetter(reason string) {
 	if s.replaying != nil {
 		s.giveUp(s.replaying, reason)
 		return

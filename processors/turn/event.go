@@ -15,6 +15,8 @@ type Event interface {
 	session() string
 	// record returns the event's record; nil for a deadline.
 	record() *Record
+	// writtenByTurn reports whether the turn wrote the record for other readers. It ignores such a record.
+	writtenByTurn() bool
 	apply(s *session)
 }
 

@@ -20,7 +20,11 @@ func Example() {
 	var state *turn.State
 	var asked turn.Enriched
 	play := func(e turn.Event) {
-		out := turn.Apply(state, e, now, turn.DefaultRules())
+		out, err := turn.Apply(state, e, nil, now, turn.DefaultRules())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		if out.Changed {
 			state = out.State
 		}
@@ -106,10 +110,14 @@ func ExampleOptionsFromEnv() {
 
 func ExampleDescribe() {
 	role, id := "user", "harbor-s19"
-	out := turn.Apply(nil, turn.MessageArrived{
+	out, err := turn.Apply(nil, turn.MessageArrived{
 		Record:  &turn.Record{Session: id, Cause: "chat-1", Value: []byte("{}")},
 		Message: topics.Message{SessionID: &id, Role: &role, Content: topics.Raw(`"Which berth is free?"`)},
-	}, time.UnixMilli(1_790_000_000_000), turn.DefaultRules())
+	}, nil, time.UnixMilli(1_790_000_000_000), turn.DefaultRules())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Print(turn.Describe(out.State))
 	// Output:
 	// history: 0 messages, 0 bytes

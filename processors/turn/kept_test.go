@@ -15,20 +15,20 @@ func TestHistoryThatStandsApartIsRefusedWithoutParts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, s.HistoryParts)
 	require.Empty(t, s.CausesParts)
-	b := &binding{p.topics, p.rules, newRecent()}
+	b := p.newBinding()
 	e0, _ := p.event("message-input", []byte(message("zero")))
-	_, err = b.attempt(table{p.row, nil}, e0, p.now)
+	_, err = b.decide(table{p.row, nil}, e0, p.now)
 	require.ErrorIs(t, err, ErrRowVersion)
 
 	e1, ok := p.event("reply-to", []byte(`{"callbackService":"x"}`))
 	require.True(t, ok)
-	d, err := b.attempt(table{p.row, nil}, e1, p.now)
+	d, err := b.decide(table{p.row, nil}, e1, p.now)
 	require.NoError(t, err)
-	require.True(t, d.changed)
+	require.True(t, d.Changed)
 	e2, _ := p.event("message-input", []byte(message("two")))
-	_, err = (&binding{p.topics, p.rules, newRecent()}).attempt(table{d.row, nil}, e2, p.now)
+	_, err = p.newBinding().decide(table{d.row, nil}, e2, p.now)
 	require.ErrorIs(t, err, ErrRowVersion)
-	_, err = b.attempt(table{d.row, nil}, e2, p.now)
+	_, err = b.decide(table{d.row, nil}, e2, p.now)
 	require.ErrorIs(t, err, ErrRowVersion)
 }
 
@@ -43,7 +43,7 @@ func TestWhatIsKeptHasNoRoomForWhatWasLeftOut(t *testing.T) {
 		asked := p.ask("one")
 		p.send("think-request-response", `{"session_id":"s1","previous_messages":`+nulls+
 			`,"last_input_message":`+string(asked.LatestInput)+`,`+said+`}`)
-		w, ok := p.bind.recent.take("s1", p.row)
+		w, ok := p.bind.cache.take("s1", p.row)
 		require.True(t, ok)
 		require.NotEmpty(t, kept(w.state))
 		require.Less(t, cap(kept(w.state)), 10*len(w.row))
@@ -56,7 +56,7 @@ func TestMessageThatFoundNoRoomIsNotKept(t *testing.T) {
 	p.respond(p.ask("one"), saying(strings.Repeat("x", 400_000)))
 	p.ask("two")
 	p.send("message-input", message(strings.Repeat("y", 600_000)))
-	w, ok := p.bind.recent.take("s1", p.row)
+	w, ok := p.bind.cache.take("s1", p.row)
 	require.True(t, ok)
 	require.Empty(t, w.state.Waiting)
 	pinned := 0

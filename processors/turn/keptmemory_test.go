@@ -15,7 +15,7 @@ func TestResultThatWasPutApartIsNotKept(t *testing.T) {
 	p := midway(t) // t4 is open; t2 and t3 stand apart
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7", "t8"))
 	p.result("t5", said)
-	b := &binding{p.topics, p.rules, newRecent()}
+	b := p.newBinding()
 	const sessions, size = 100, 500 << 10
 	heap := func() int {
 		runtime.GC()
@@ -29,14 +29,14 @@ func TestResultThatWasPutApartIsNotKept(t *testing.T) {
 		e, ok := p.event("tool-use-result", []byte(toolResult("t6", strings.Repeat("y", size))))
 		require.True(t, ok)
 		e.record().Session = fmt.Sprint("session", n)
-		d, err := b.attempt(table{p.row, p.parts}, e, p.now)
+		d, err := b.decide(table{p.row, p.parts}, e, p.now)
 		require.NoError(t, err)
-		require.Len(t, d.parts, 1)
-		require.Greater(t, len(d.parts[0].value), size)
+		require.Len(t, d.NewParts, 1)
+		require.Greater(t, len(d.NewParts[0].Value), size)
 	}
-	r := b.recent
+	r := b.cache
 	grown := heap() - before
-	t.Logf("%d KB kept, %d KB counted", grown>>10, (r.size+r.apart)>>10)
-	require.Less(t, grown, 2*(r.size+r.apart)+1<<20)
+	t.Logf("%d KB kept, %d KB counted", grown>>10, (r.size+r.lazySize)>>10)
+	require.Less(t, grown, 2*(r.size+r.lazySize)+1<<20)
 	runtime.KeepAlive(b)
 }

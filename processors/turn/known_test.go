@@ -12,7 +12,7 @@ import (
 func TestOwnToolMessageIsKnownByItsBytes(t *testing.T) {
 	p := newPlay(t)
 	own := header(topics.HeaderID, "chat-1")
-	known := func(value string) bool { return p.bind.recent.hasSent(p.key, []byte(value)) }
+	known := func(value string) bool { return p.bind.cache.isToolMessage(p.key, []byte(value)) }
 
 	said := p.topics.MessageInput.Codec().Unmarshal([]byte(message("Which berth is free?"))).Value
 	question, err := p.topics.MessageInput.Codec().Marshal(said)
@@ -24,10 +24,8 @@ func TestOwnToolMessageIsKnownByItsBytes(t *testing.T) {
 	require.Empty(t, p.respond(asked, calling("t1")).letters())
 	require.False(t, known(string(question)))
 	out := p.result("t1", "N4")
-	sent, err := p.bind.encode(out)
-	require.NoError(t, err)
 	var tool string
-	for _, e := range sent.emits {
+	for _, e := range p.encode(out) {
 		if e.stream == p.topics.MessageInput.Stream() {
 			tool = string(e.raw)
 		}

@@ -18,20 +18,16 @@ func (e MessageArrived) apply(s *session) {
 	}
 	switch {
 	case e.tombstone():
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 		return
-	case e.byTurn():
-		// The turn's own tool message is ignored: its step opened when it was written, and the record is for other
-		// readers of the topic. A tool message from anyone else must not open a turn.
-		if !e.Own {
-			s.refuse(reasonForeignTool)
-		}
+	case e.hasToolRole(): // a tool message from anyone but the turn must not open a turn
+		s.deadLetter(reasonForeignTool)
 		return
 	}
 	a, wrong := accept(e)
 	if a.RequestId != nil {
 		if s.knowsRequest(*a.RequestId) {
-			s.refuse(reasonSameRequest)
+			s.deadLetter(reasonSameRequest)
 			return
 		}
 		s.rememberRequest(*a.RequestId)
@@ -57,8 +53,10 @@ func (e MessageArrived) apply(s *session) {
 	}
 }
 
-// byTurn reports whether a message has the role tool, which only the turn may write.
-func (e MessageArrived) byTurn() bool { return e.Message.Role != nil && *e.Message.Role == roleTool }
+// hasToolRole reports whether a message has the role tool, which only the turn may write.
+func (e MessageArrived) hasToolRole() bool {
+	return e.Message.Role != nil && *e.Message.Role == roleTool
+}
 
 // accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
 func accept(e MessageArrived) (a *Accepted, wrong string) {

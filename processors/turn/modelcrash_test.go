@@ -15,40 +15,40 @@ type handedOver struct {
 
 func (h handedOver) isDeadline() bool { return h.record.topic == deadlineTopic }
 
-// snapshot is what a crash may go back to.
-type snapshot struct {
+// checkpoint is what a crash may go back to.
+type checkpoint struct {
 	row    []byte
 	next   map[string]int
 	belief belief
 	known  int
 }
 
-func (m *model) snapshot() snapshot {
-	return snapshot{row: m.row, next: maps.Clone(m.next), belief: m.belief.clone(), known: m.known.mark()}
+func (m *model) checkpoint() checkpoint {
+	return checkpoint{row: m.row, next: maps.Clone(m.next), belief: m.belief.clone(), known: m.known.mark()}
 }
 
 // restart loses what a process keeps in memory.
 func (m *model) restart() {
 	m.logf("%3d restart", m.op)
-	m.bind = &binding{m.topics, m.rules, newRecent()}
+	m.play.restart()
 }
 
 // rollBack goes back to the row that was there n events ago. The offsets may be older than the row.
 func (m *model) rollBack(n, offsets int) (lost []handedOver) {
-	at := len(m.snapshots) - 1 - n
+	at := len(m.checkpoints) - 1 - n
 	from := max(0, at-offsets)
-	s := m.snapshots[at]
+	s := m.checkpoints[at]
 	lost = slices.Clone(m.handed[from:])
 	m.logf("%3d crash: the row goes back %d events, the offsets %d", m.op, n, n+at-from)
 	m.row, m.parts = s.row, maps.Clone(m.partsOf[string(s.row)])
 	if m.parts == nil || s.row == nil {
 		m.parts = map[uint32][]byte{}
 	}
-	m.next = maps.Clone(m.snapshots[from].next)
+	m.next = maps.Clone(m.checkpoints[from].next)
 	m.belief = s.belief.clone()
 	m.known.rollBack(s.known)
-	m.handed, m.snapshots = m.handed[:at], m.snapshots[:at+1]
-	m.bind = &binding{m.topics, m.rules, newRecent()}
+	m.handed, m.checkpoints = m.handed[:at], m.checkpoints[:at+1]
+	m.play.restart()
 	return lost
 }
 
@@ -65,8 +65,8 @@ func (m *model) race() {
 func (m *model) replay(n, offsets int, later time.Duration) {
 	m.tb.Helper()
 	next, now := maps.Clone(m.next), m.now
-	n = min(n, len(m.snapshots)-1)
-	offsets = min(offsets, len(m.snapshots)-1-n)
+	n = min(n, len(m.checkpoints)-1)
+	offsets = min(offsets, len(m.checkpoints)-1-n)
 	lost := m.rollBack(n, offsets)
 	if offsets > 0 || later > 0 && slices.ContainsFunc(lost, handedOver.isDeadline) { // more may be due by then
 		m.race()
@@ -84,5 +84,5 @@ func (m *model) replay(n, offsets int, later time.Duration) {
 	}
 	m.exact = false
 	m.next, m.now = next, now.Add(later)
-	m.snapshots[len(m.snapshots)-1].next = maps.Clone(next)
+	m.checkpoints[len(m.checkpoints)-1].next = maps.Clone(next)
 }

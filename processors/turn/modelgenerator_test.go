@@ -193,7 +193,7 @@ func (g generator) time() {
 		// Request IDs are remembered for a day. No crash goes back as far, no record comes again as late, and the clock
 		// does not go back behind it: what was forgotten would be known again.
 		g.now, g.aged = g.now.Add(time.Duration(k-13)*13*time.Hour), true
-		g.handed, g.snapshots = nil, []snapshot{g.snapshot()}
+		g.handed, g.checkpoints = nil, []checkpoint{g.checkpoint()}
 		g.model.asked = slices.DeleteFunc(g.model.asked, func(a *askedStep) bool { return g.known.has("finished/"+a.turn, 0) })
 	default:
 		if ms, ok := rowformat.Deadline(g.row); ok && ms < g.now.Add(3*time.Hour).UnixMilli() {
@@ -261,7 +261,7 @@ func (g generator) crash() {
 	if g.chance(8) && !g.Small {
 		n = 1 + g.IntN(60)
 	}
-	n = min(n, len(g.snapshots)-1)
+	n = min(n, len(g.checkpoints)-1)
 	if g.chance(2) {
 		offsets = g.IntN(6)
 	}

@@ -17,9 +17,9 @@ type model struct {
 	modelCase
 	logs map[string][]*modelRecord
 	next map[string]int // by topic, the offset that is handed over next
-	// handed are the events of the session so far; snapshots has an entry for each of them and one for the start.
-	handed    []handedOver
-	snapshots []snapshot
+	// handed are the events of the session so far; checkpoints has an entry for each of them and one for the start.
+	handed      []handedOver
+	checkpoints []checkpoint
 	// published are the outputs on the topics by ID. A crash takes none of them back.
 	published map[string]publication
 	raced     map[string]bool // turns whose outputs may differ after a crash
@@ -65,7 +65,7 @@ func newModel(t tb, c modelCase) *model {
 	}
 	m.peak = m.now
 	m.oracle = newOracle(m)
-	m.snapshots = []snapshot{m.snapshot()}
+	m.checkpoints = []checkpoint{m.checkpoint()}
 	return m
 }
 
@@ -143,7 +143,7 @@ func (m *model) drain(topic string) {
 	}
 }
 
-// hand applies an event, holds what came of it against the oracle, and keeps a snapshot.
+// hand applies an event, holds what came of it against the oracle, and keeps a checkpoint.
 func (m *model) hand(r *modelRecord) {
 	m.tb.Helper()
 	if m.now.After(m.peak) {
@@ -160,7 +160,7 @@ func (m *model) hand(r *modelRecord) {
 	if size := m.size(); m.Small && size > m.rules.RowLimit {
 		m.failf("the row has %d bytes, its limit is %d", size, m.rules.RowLimit)
 	}
-	m.snapshots = append(m.snapshots, m.snapshot())
+	m.checkpoints = append(m.checkpoints, m.checkpoint())
 }
 
 func idOf(r *modelRecord) string {

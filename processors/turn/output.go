@@ -108,8 +108,8 @@ func (s *session) answer(r topics.ThinkResponse, previous uint32) {
 		s.fail(tooLarge("the answer does not fit into a record"))
 		return
 	}
-	s.tail() // requires the tail to be loaded, so that its parts are deleted
-	kept, keptLength := s.stored(), s.row.HistoryLength
+	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
+	kept, keptLength := s.storedHistory(), s.row.HistoryLength
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
 	if !s.makeRoom() {
@@ -155,16 +155,16 @@ func (s *session) timestamp() *string {
 	return s.instant
 }
 
-// refuseUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
+// deadLetterUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
 // an error output. A deadline has no effects.
-func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
+func deadLetterUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
 	record := event.record()
 	if record == nil {
 		return nil
 	}
 	effects := []Effect{DeadLetter{Reason: reason}}
 	e, ok := event.(MessageArrived)
-	if !ok || e.tombstone() || e.byTurn() {
+	if !ok || e.tombstone() || e.hasToolRole() {
 		return effects
 	}
 	a, _ := accept(e)
@@ -173,10 +173,10 @@ func refuseUnapplied(event Event, reason string, f failure, now time.Time) []Eff
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }
 
-// refuseForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
+// deadLetterForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
 // goes to the route of its request; a route without a request id is kept for the next message.
-func (s *session) refuseForSize(event Event) []Effect {
-	effects := refuseUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
+func (s *session) deadLetterForSize(event Event) []Effect {
+	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
 	for i, refused := range effects {
 		for _, effect := range s.effects {
 			a, ok := effect.(Emit)

@@ -15,31 +15,35 @@ import (
 
 // A table of one row and its parts.
 type parted struct {
-	row   []byte
-	parts map[uint32][]byte
-	known *wholes // of the row, where it was kept
+	row    []byte
+	parts  map[uint32][]byte
+	cached *fullValues // of the row, if it is cached
 }
 
 // change loads the row, changes it, and writes it as the binding does.
 func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, change func(*State)) (written int) {
-	s, a := &State{}, apart{}
+	s := &State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, withHistory, table{parts: p.parts}, p.known))
-	change(s)
-	write, gone, whole := a.store(s, now.UnixMilli())
-	p.known = &whole
-	for _, n := range write {
-		require.NotContains(t, p.parts, n.number, "a part is written once")
-		p.parts[n.number] = bytes.Clone(n.value)
-		written += len(n.value)
+	load := openLayout
+	if withHistory {
+		load = loadAll
 	}
-	for _, n := range gone {
+	l := load(t, s, table{parts: p.parts}, p.cached)
+	change(s)
+	write, unused, full := l.divide(s, now.UnixMilli())
+	p.cached = &full
+	for _, n := range write {
+		require.NotContains(t, p.parts, n.Number, "a part is written once")
+		p.parts[n.Number] = bytes.Clone(n.Value)
+		written += len(n.Value)
+	}
+	for _, n := range unused {
 		require.Contains(t, p.parts, n)
 		delete(p.parts, n)
 	}
 	named := 0
-	for _, f := range s.bigFields() {
-		if f.none() {
+	for _, f := range s.largeFields() {
+		if f.absent() {
 			continue
 		}
 		named += len(*f.parts)
@@ -57,9 +61,9 @@ func (p *parted) change(t require.TestingT, withHistory bool, now time.Time, cha
 }
 
 func (p *parted) whole(t require.TestingT) *State {
-	s, a := &State{}, apart{}
+	s := &State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	require.NoError(t, a.load(s, true, table{parts: p.parts}, nil))
+	loadAll(t, s, table{parts: p.parts}, nil)
 	return s
 }
 
@@ -67,7 +71,7 @@ func (p *parted) whole(t require.TestingT) *State {
 func (p *parted) joined(t require.TestingT, i int) (whole []byte) {
 	s := &State{}
 	require.NoError(t, proto.Unmarshal(p.row, s))
-	f := s.bigFields()[i]
+	f := s.largeFields()[i]
 	for _, part := range *f.parts {
 		whole = append(whole, p.parts[part.Number][:part.Length]...)
 	}
@@ -137,7 +141,7 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 					s.History = bytes.Clone(want.History)
 				})
 			},
-			"lose what was kept": func(*rapid.T) { p.known = nil },
+			"lose what was kept": func(*rapid.T) { p.cached = nil },
 			"": func(t *rapid.T) {
 				got := p.whole(t)
 				require.Equal(t, string(want.History), string(got.History))
@@ -145,9 +149,9 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 				require.Equal(t, string(want.Steps), string(got.Steps), "the last steps and no others")
 				require.Zero(t, len(got.Causes)%memorySize)
 				require.LessOrEqual(t, len(got.Causes), 3*300*memorySize)
-				if p.known != nil {
-					require.Equal(t, string(got.Causes), string(p.known[causes]), "kept is what would be read")
-					require.Equal(t, string(p.joined(t, steps)), string(p.known[steps]), "kept is what would be read")
+				if p.cached != nil {
+					require.Equal(t, string(got.Causes), string(p.cached[causes]), "kept is what would be read")
+					require.Equal(t, string(p.joined(t, steps)), string(p.cached[steps]), "kept is what would be read")
 				}
 			},
 		})
@@ -191,9 +195,12 @@ func TestMissingPartMakesTheRowUnreadable(t *testing.T) {
 	p.change(t, true, time.UnixMilli(1000), func(s *State) { s.History = []byte(strings.Repeat("x", 10_000)) })
 	require.Len(t, p.parts, 1)
 	clear(p.parts)
-	var s State
-	var a apart
-	require.NoError(t, proto.Unmarshal(p.row, &s))
-	require.ErrorIs(t, a.load(&s, true, table{parts: map[uint32][]byte{}}, nil), errBroken)
-	require.ErrorIs(t, a.load(&s, true, table{}, nil), ErrRowVersion, "under a plain goka.NewProcessor")
+	for want, from := range map[error]table{
+		errBroken:     {parts: map[uint32][]byte{}},
+		ErrRowVersion: {}, // under a plain goka.NewProcessor
+	} {
+		s := &State{}
+		require.NoError(t, proto.Unmarshal(p.row, s))
+		require.ErrorIs(t, openLayout(t, s, from, nil).load(s, history), want)
+	}
 }

@@ -48,9 +48,14 @@ func newPlay(t tb, change ...func(*Rules)) *play {
 		f(&p.rules)
 	}
 	require.NoError(t, p.rules.validate())
-	p.bind = &binding{p.topics, p.rules, newRecent()}
+	p.restart()
 	return p
 }
+
+// restart loses the cached states.
+func (p *play) restart() { p.bind = p.newBinding() }
+
+func (p *play) newBinding() *binding { return &binding{p.topics, p.rules, newStateCache()} }
 
 // recordOption changes a record on its way in.
 type recordOption func(*Record)
@@ -138,14 +143,13 @@ func (p *play) repeat(e Event) effects { return p.apply(e) }
 
 func (p *play) apply(e Event) effects {
 	p.tb.Helper()
-	fresh, apartFresh := p.decide(&binding{p.topics, p.rules, newRecent()}, e)
+	fresh := p.decide(p.newBinding(), e)
 	p.bind.rules = p.rules
-	out, a := p.decide(p.bind, e)
+	out := p.decide(p.bind, e)
 	require.Equal(p.tb, fresh.Effects, out.Effects, "a state that was kept is as good as its row")
 	require.Equal(p.tb, fresh.Changed, out.Changed)
 	var want []byte
 	if fresh.State != nil {
-		apartFresh.store(fresh.State, p.now.UnixMilli())
 		var err error
 		want, err = EncodeState(fresh.State)
 		require.NoError(p.tb, err)
@@ -158,24 +162,62 @@ func (p *play) apply(e Event) effects {
 	if _, deadline := e.(DeadlineCame); !deadline {
 		p.past = append(p.past, e)
 	}
-	p.keep(out, a)
+	p.keep(out)
 	return out.Effects
 }
 
-func (p *play) decide(b *binding, e Event) (Outcome, apart) {
+// decide applies an event as a binding does, but does not encode the outcome.
+func (p *play) decide(b *binding, e Event) Outcome {
 	p.tb.Helper()
-	out, a, err := b.decide(p.found(), e, p.now, false)
+	if e.writtenByTurn() {
+		return Outcome{}
+	}
+	from, err := b.cache.read(p.table(), e.session())
 	require.NoError(p.tb, err)
-	if out.Starved {
-		require.Equal(p.tb, Outcome{Starved: true}, out)
-		out, a, err = b.decide(p.found(), e, p.now, true)
+	out, err := apply(from, e, p.now, b.rules)
+	require.NoError(p.tb, err)
+	return out
+}
+
+// rewrite changes the state and writes its row.
+func (p *play) rewrite(change func(*State)) {
+	p.tb.Helper()
+	s := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
+	if p.row != nil {
+		var err error
+		s, err = DecodeState(p.row)
 		require.NoError(p.tb, err)
 	}
-	return out, a
+	l := loadAll(p.tb, s, p.table(), nil)
+	change(s)
+	out := Outcome{Changed: true, State: s}
+	out.NewParts, out.UnusedParts, out.full = l.divide(s, p.now.UnixMilli())
+	p.keep(out)
+}
+
+// loadAll loads all parts of a row.
+func loadAll(t require.TestingT, s *State, from table, cached *fullValues) *rowLayout {
+	l := openLayout(t, s, from, cached)
+	for i, f := range s.largeFields() {
+		if f.hasParts() {
+			require.NoError(t, l.load(s, i))
+		}
+	}
+	return l
+}
+
+// openLayout loads the parts of a row that every event needs.
+func openLayout(t require.TestingT, s *State, from table, cached *fullValues) *rowLayout {
+	if cached == nil {
+		cached = &fullValues{}
+	}
+	l := &rowLayout{}
+	require.NoError(t, l.open(s, from.loader(), cached, 0))
+	return l
 }
 
 // keep takes over a row and checks what must be true of every row.
-func (p *play) keep(out Outcome, a apart) {
+func (p *play) keep(out Outcome) {
 	p.tb.Helper()
 	if !out.Changed {
 		require.Nil(p.tb, out.State)
@@ -183,16 +225,15 @@ func (p *play) keep(out Outcome, a apart) {
 	}
 	limit := p.rules.RowLimit
 	if p.row != nil { // it may be over a limit that was lowered, but for names of parts it does not grow
-		limit = max(limit, p.size()+a.reserve())
+		limit = max(limit, p.size()+(&rowLayout{parts: table{}}).reserve()+partName*len(p.parts))
 	}
 	p.row = nil
-	write, gone, whole := a.store(out.State, p.now.UnixMilli())
-	for _, n := range write {
-		require.NotContains(p.tb, p.parts, n.number, "a part is written once")
-		p.parts[n.number] = n.value
-		p.wrote += len(n.value)
+	for _, n := range out.NewParts {
+		require.NotContains(p.tb, p.parts, n.Number, "a part is written once")
+		p.parts[n.Number] = n.Value
+		p.wrote += len(n.Value)
 	}
-	for _, n := range gone {
+	for _, n := range out.UnusedParts {
 		require.Contains(p.tb, p.parts, n)
 		delete(p.parts, n)
 	}
@@ -201,8 +242,8 @@ func (p *play) keep(out Outcome, a apart) {
 		return
 	}
 	named := 0
-	for i, f := range out.State.bigFields() {
-		if f.none() {
+	for i, f := range out.State.largeFields() {
+		if f.absent() {
 			continue
 		}
 		named += len(*f.parts)
@@ -214,13 +255,14 @@ func (p *play) keep(out Outcome, a apart) {
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), limit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
-	if kept := out.asked; kept.input != nil {
-		d, ok := (&session{}).digestOf(kept.input)
+	if kept := out.input; kept.json != nil {
+		d, ok := (&session{}).digestOf(kept.json)
 		require.True(p.tb, ok)
 		require.Equal(p.tb, d, kept.digest, "an input is what it says when it is read")
 		require.Equal(p.tb, d[:], out.State.Turn.Input)
 	}
-	p.bind.recent.keep(p.key, written{row: raw, state: out.State, asked: out.asked, whole: whole})
+	out.row = raw
+	p.bind.cache.keep(p.key, out)
 	ms, ok := rowformat.Deadline(raw)
 	require.Equal(p.tb, out.State.DeadlineMs, ms)
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
@@ -232,8 +274,8 @@ func (p *play) keep(out Outcome, a apart) {
 	}
 }
 
-// found is the row as the table has it.
-func (p *play) found() found { return table{p.row, p.parts} }
+// table is the row as the table has it.
+func (p *play) table() table { return table{p.row, p.parts} }
 
 // table is a row and its parts; a table without the map takes no parts.
 type table struct {
@@ -252,6 +294,13 @@ func (t table) HasParts() bool { return t.parts != nil }
 
 func (t table) Part(n uint32) ([]byte, error) { return t.parts[n], nil }
 
+func (t table) loader() Parts {
+	if t.parts == nil {
+		return nil
+	}
+	return t
+}
+
 // state is the row with its parts.
 func (p *play) state() *State {
 	p.tb.Helper()
@@ -260,8 +309,7 @@ func (p *play) state() *State {
 	}
 	s, err := DecodeState(p.row)
 	require.NoError(p.tb, err)
-	var a apart
-	require.NoError(p.tb, a.load(s, true, p.found(), nil))
+	loadAll(p.tb, s, p.table(), nil)
 	return s
 }
 

@@ -58,17 +58,17 @@ func TestKeptHistoriesAreBounded(t *testing.T) {
 		}, func(s *State) []byte { return s.Turn.Results }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const sessions, size = 100, recentHistories / 50
-			r := newRecent()
+			const sessions, size = 100, cacheHistories / 50
+			r := newStateCache()
 			row := func(n int) []byte { return fmt.Append(nil, "row ", n) }
 			for range 3 {
 				for n := range sessions {
 					whole := make([]byte, size)
 					s := c.state(size-1, whole[size-1:])
-					w := written{row: row(n), state: s}
-					w.whole[c.field] = whole
-					r.keep(fmt.Sprint(n), w)
-					require.LessOrEqual(t, r.apart, recentHistories)
+					w := cachedState{row: row(n), state: s}
+					w.full[c.field] = whole
+					r.put(fmt.Sprint(n), w)
+					require.LessOrEqual(t, r.lazySize, cacheHistories)
 				}
 			}
 			for n := range sessions {
@@ -78,24 +78,24 @@ func TestKeptHistoriesAreBounded(t *testing.T) {
 				require.True(t, ok)
 				require.Len(t, c.end(w.state), 1)
 				if n < sessions-50 {
-					require.Nil(t, w.whole[c.field])
+					require.Nil(t, w.full[c.field])
 					require.Less(t, cap(c.end(w.state)), 100, "the end does not keep the whole in memory")
 				} else {
-					require.Len(t, w.whole[c.field], size)
+					require.Len(t, w.full[c.field], size)
 				}
 				require.False(t, r.has(fmt.Sprint(n), row(n)))
 			}
-			require.Zero(t, r.apart)
-			require.Equal(t, sessions*recentEntry, r.size)
+			require.Zero(t, r.lazySize)
+			require.Equal(t, sessions*cacheEntry, r.size)
 		})
 	}
 }
 
 func TestKeptStatesAreBounded(t *testing.T) {
-	r := newRecent()
+	r := newStateCache()
 	for n := range 10_000 {
-		r.keep(fmt.Sprint(n), written{row: make([]byte, recentRow), state: &State{}})
-		require.LessOrEqual(t, r.size, recentSize)
+		r.put(fmt.Sprint(n), cachedState{row: make([]byte, cacheRow), state: &State{}})
+		require.LessOrEqual(t, r.size, cacheSize)
 	}
 	require.NotZero(t, r.states.Len())
 	for r.states.Len() > 0 {
@@ -106,15 +106,15 @@ func TestKeptStatesAreBounded(t *testing.T) {
 
 // The input of an open step is kept beside the state where it is small, and counts.
 func TestKeptInputsAreBounded(t *testing.T) {
-	r := newRecent()
-	keep := func(size int) written {
-		r.keep("s", written{row: []byte("row"), state: &State{}, asked: asked{input: make([]byte, size)}})
+	r := newStateCache()
+	keep := func(size int) cachedState {
+		r.put("s", cachedState{row: []byte("row"), state: &State{}, input: stepInput{json: make([]byte, size)}})
 		full := r.size
 		w, ok := r.take("s", []byte("row"))
 		require.True(t, ok)
-		require.Equal(t, 2*len(w.row)+len(w.asked.input), full-r.size)
+		require.Equal(t, 2*len(w.row)+len(w.input.json), full-r.size)
 		return w
 	}
-	require.Len(t, keep(recentRow).asked.input, recentRow)
-	require.Nil(t, keep(recentRow+1).asked.input)
+	require.Len(t, keep(cacheRow).input.json, cacheRow)
+	require.Nil(t, keep(cacheRow+1).input.json)
 }

@@ -11,12 +11,12 @@ import (
 
 func (e ToolAnswered) apply(s *session) {
 	if e.tombstone() {
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 		return
 	}
 	id := e.Result.ToolUseID
 	if blank(id) || len(*id) > maxID {
-		s.refuse(reasonNoToolUseID)
+		s.deadLetter(reasonNoToolUseID)
 		return
 	}
 	same := digests.Of(ofResult, e.Value)
@@ -30,12 +30,9 @@ func (e ToolAnswered) apply(s *session) {
 
 func (e ToolFailed) apply(s *session) {
 	id := e.Item.ToolUseID
-	_, named := namedStep(e.Record, Called{}.kind())
 	switch {
-	case e.Own && !named: // the turn wrote this record and has answered it; a worker's record names the failed call
-		return
 	case e.tombstone():
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 		return
 	case blank(id) || len(*id) > maxID:
 		return
@@ -79,11 +76,11 @@ func (s *session) claimant(from *Record, r workerReply) *Call {
 			s.hold(from, r)
 			return nil
 		case stepEnded:
-			s.refuseLate(r)
+			s.deadLetterLate(r)
 			return nil
 		}
 	} else if s.knowsCall(r.digest) { // a repeat; a later call may have the same tool_use_id
-		s.refuseReply(r, reasonSameResult)
+		s.deadLetterReply(r, reasonSameResult)
 		return nil
 	}
 	if call := s.openCall(r.toolUseID); call != nil && s.answers(r.name, call) {
@@ -101,13 +98,13 @@ func (s *session) answers(n stepName, c *Call) bool {
 		turn.Calls[n.call] == c
 }
 
-// refuseLate refuses a tool's reply that no open or later call will claim.
-func (s *session) refuseLate(r workerReply) {
+// deadLetterLate refuses a tool's reply that no open or later call will claim.
+func (s *session) deadLetterLate(r workerReply) {
 	reason := reasonNoCall
 	if s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		reason = reasonCallEnded
 	}
-	s.refuseReply(r, reason)
+	s.deadLetterReply(r, reason)
 }
 
 // early holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
@@ -115,22 +112,22 @@ func (s *session) refuseLate(r workerReply) {
 // tool_use_id belonged to an earlier call is late too, unless it names the open step.
 func (s *session) early(from *Record, r workerReply) {
 	if !s.thinking() || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
-		s.refuseLate(r)
+		s.deadLetterLate(r)
 		return
 	}
 	turn := s.row.Turn
 	switch {
 	case slices.ContainsFunc(turn.Held, r.answersAlike):
-		s.refuseReply(r, reasonHeldAlready)
+		s.deadLetterReply(r, reasonHeldAlready)
 		return
 	case len(turn.Held) >= maxHeld:
-		s.refuseReply(r, reasonHeldFull)
+		s.deadLetterReply(r, reasonHeldFull)
 		return
 	}
 	turn.Held = append(turn.Held, r.held(from))
 	if !s.makeRoomUpTo(memories) {
 		turn.Held = turn.Held[:len(turn.Held)-1]
-		s.refuseReply(r, reasonNoRoom)
+		s.deadLetterReply(r, reasonNoRoom)
 		return
 	}
 	s.changed = true

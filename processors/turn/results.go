@@ -17,14 +17,11 @@ func (c *Call) ended() bool { return c.Result != nil || c.ResultLength > 0 }
 
 // keepResult ends a call with its result. The result of the last open call is not encoded, because the step ends.
 func (t *OpenTurn) keepResult(c *Call, r *Result) {
-	open, inline := 0, r.bound()
+	inline := r.bound()
 	for _, c := range t.Calls {
-		if !c.ended() {
-			open++
-		}
 		inline += c.Result.bound()
 	}
-	if open == 1 || inline <= callsInline {
+	if openCalls(t) == 1 || inline <= callsInline {
 		c.Result = r
 		return
 	}
@@ -43,12 +40,11 @@ func (t *OpenTurn) dropLastResult(c *Call) {
 	c.Result, c.ResultAt, c.ResultLength = nil, 0, 0
 }
 
-// collectResults decodes the results into their calls at the end of the step. It reports false if they are in parts that
-// are not loaded.
+// collectResults decodes the results into their calls at the end of the step. It reports false if they cannot
+// be read.
 func (s *session) collectResults() bool {
 	t := s.row.Turn
-	if len(t.ResultsParts) > 0 {
-		s.starved = true
+	if s.load(results); s.err != nil {
 		return false
 	}
 	for _, c := range t.Calls {
@@ -73,4 +69,13 @@ func (t *OpenTurn) result(c *Call) *Result {
 		return nil
 	}
 	return r
+}
+
+func openCalls(t *OpenTurn) (open int) {
+	for _, c := range t.Calls {
+		if !c.ended() {
+			open++
+		}
+	}
+	return open
 }

@@ -72,9 +72,9 @@ func TestAbandonedTurnTakesItsPartsAlong(t *testing.T) {
 	p := midway(t)
 	s, err := DecodeState(p.row)
 	require.NoError(t, err)
-	out, gone := abandon(s, p.key, p.now)
+	out := abandon(s, p.key, p.now)
 	require.Equal(t, uint32(rowVersion), out.State.Version)
-	for _, n := range gone {
+	for _, n := range out.UnusedParts {
 		require.Contains(t, p.parts, n)
 		delete(p.parts, n)
 	}
@@ -85,17 +85,17 @@ func TestAbandonedTurnTakesItsPartsAlong(t *testing.T) {
 func TestResultReadsNothingOfItsTurn(t *testing.T) {
 	p := midway(t)
 	p.send("message-input", message("another"))
-	b := &binding{p.topics, p.rules, newRecent()}
+	b := p.newBinding()
 	from := &counted{table: table{p.row, p.parts}}
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6"))
 	from.table = table{p.row, p.parts}
 	e, ok := p.event("tool-use-result", []byte(toolResult("t5", "y")))
 	require.True(t, ok)
-	d, err := b.attempt(from, e, p.now)
+	d, err := b.decide(from, e, p.now)
 	require.NoError(t, err)
-	require.True(t, d.changed)
+	require.True(t, d.Changed)
 	require.Zero(t, from.reads)
-	require.Empty(t, d.parts)
+	require.Empty(t, d.NewParts)
 	require.Less(t, len(d.row), 4<<10)
 }
 
@@ -128,7 +128,7 @@ func TestResultThatCannotBeReadIsADefect(t *testing.T) {
 	require.NoError(t, err)
 	e, ok := p.event("tool-use-result", []byte(toolResult("t4", "x")))
 	require.True(t, ok)
-	_, err = (&binding{p.topics, p.rules, newRecent()}).attempt(table{row, p.parts}, e, p.now)
+	_, err = p.newBinding().decide(table{row, p.parts}, e, p.now)
 	require.ErrorIs(t, err, errBroken)
 }
 

@@ -60,16 +60,16 @@ func (s *State) within(limit int) bool {
 func (s *session) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
 func (s *session) makeRoomUpTo(most loss) bool {
-	return s.shrink(s.rules.RowLimit-rowReserve, most)
+	return s.shrink(s.rowLimit-rowReserve, most)
 }
 
 // trim makes the row fit after an event was applied. It reports false if the row must not be written.
 func (s *session) trim() bool {
 	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they count towards the row's size
-	for !s.shrink(s.rules.RowLimit, waitingMessages) && s.row.Turn != nil {
+	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
 		s.fail(tooLarge("no room in the session's row"))
 	}
-	limit := max(s.rules.RowLimit, s.found)
+	limit := max(s.rowLimit, s.oversize)
 	if s.shrink(limit, waitingMessages) {
 		return true
 	}

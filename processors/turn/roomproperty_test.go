@@ -266,7 +266,8 @@ func TestTheLeastLossComesFirst(t *testing.T) {
 			more = strings.Replace(calling("t1"), `"content":[]`, `"content":"`+strings.Repeat("a", count("answer", 70_000))+`"`, 1)
 		}
 		e := p.recordOf("think-request-response", response(asked, more))
-		out := Apply(s, e, p.now, p.rules)
+		out, err := Apply(s, e, nil, p.now, p.rules)
+		require.NoError(t, err)
 		after := out.State
 		require.NotNil(t, after)
 		require.Equal(t, before.Requests, after.Requests)

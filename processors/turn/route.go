@@ -18,7 +18,7 @@ func (e RouteGiven) apply(s *session) {
 	case e.tombstone():
 		s.withdrawRoute()
 	case len(e.Route.Raw) > maxDescriptor || e.Route.RequestID != nil && len(*e.Route.RequestID) > maxID:
-		s.refuse(reasonRouteSize)
+		s.deadLetter(reasonRouteSize)
 	default:
 		s.addRoute(&ReplyRoute{
 			RequestId:   named(e.Route.RequestID),
@@ -57,7 +57,7 @@ func (s *session) addRoute(r *ReplyRoute) {
 	if len(kept) >= maxRoutes {
 		i := slices.IndexFunc(kept, s.unclaimed)
 		if i < 0 {
-			s.refuse(reasonTooManyRoute)
+			s.deadLetter(reasonTooManyRoute)
 			return
 		}
 		kept = slices.Delete(slices.Clone(kept), i, i+1)
@@ -82,7 +82,7 @@ func (s *session) unclaimed(r *ReplyRoute) bool {
 func (s *session) keepRoute(undo func()) {
 	if !s.makeRoomUpTo(memories) {
 		undo()
-		s.refuse(reasonNoRoom)
+		s.deadLetter(reasonNoRoom)
 		return
 	}
 	s.changed = true

@@ -39,3 +39,19 @@ func DecodeState(raw []byte) (*State, error) {
 	}
 	return s, nil
 }
+
+// format returns the lowest row version that can represent this state.
+func (s *State) format() uint32 {
+	switch t := s.Turn; {
+	case len(s.Early) > 0 || t.holdsValues():
+		return rowHeld
+	case t != nil && len(t.TailParts)+len(t.ResultsParts)+len(t.Results) > 0:
+		return rowTurn
+	case len(s.StepsParts) > 0:
+		return rowSteps
+	case s.partsSize() > 0: // builds without parts would read this row as a session without history and memories
+		return rowVersion
+	default:
+		return min(s.Version, rowVersion)
+	}
+}

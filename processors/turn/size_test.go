@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,13 +84,22 @@ func TestAConversationTooLargeForAnotherStepEndsTheTurn(t *testing.T) {
 	require.NotContains(t, string(asked.History), "two")
 }
 
+// encode returns the records among the effects.
+func (p *play) encode(out effects) (records []encoded) {
+	o := Outcome{Effects: slices.Clone(out)}
+	require.NoError(p.tb, p.bind.encode(&o))
+	for _, e := range o.Effects {
+		if r, ok := e.(*encoded); ok {
+			records = append(records, *r)
+		}
+	}
+	return records
+}
+
 // fits checks that what is written is within the limit, as it goes over the wire.
 func fits(t tb, p *play, out effects) {
 	t.Helper()
-	b := &binding{p.topics, p.rules, newRecent()}
-	d, err := b.encode(out)
-	require.NoError(t, err)
-	for _, e := range d.emits {
+	for _, e := range p.encode(out) {
 		require.LessOrEqual(t, len(e.raw)+2*len(e.key)+len(e.id)+len(topics.HeaderID), p.rules.RecordLimit, e.stream)
 	}
 }

@@ -21,17 +21,17 @@ func inputDigest(m topics.Message) digest {
 	return digest(d[:digestSize])
 }
 
-// asked is the input of the open step as it was sent, and its digest. It is cached with the state and is not in the row. An
-// echo of the same bytes is recognised without decoding it. Outcomes do not depend on it.
-type asked struct {
-	input  topics.Raw // nil if it is not cached
+// stepInput is the input of the open step as it was sent, and its digest. It is cached with the state and is not in the
+// row. An echo of the same bytes is recognised without decoding it. Outcomes do not depend on it.
+type stepInput struct {
+	json   topics.Raw // nil if it is not cached
 	digest digest
 }
 
 // digestOf returns the digest of an input. ok is false if the input cannot be decoded.
 func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
-	if s.asked.input != nil && bytes.Equal(input, s.asked.input) {
-		return s.asked.digest, true
+	if s.input.json != nil && bytes.Equal(input, s.input.json) {
+		return s.input.digest, true
 	}
 	m, err := topics.DecodeMessage(input)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *session) rememberStep() {
 		return h.echoes(turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
 	})
 	turn.Input, turn.Prompt = nil, nil
-	s.asked = asked{}
+	s.input = stepInput{}
 }
 
 // lastSteps returns the newest maxSteps entries of steps.

@@ -13,17 +13,11 @@ import (
 func (p *play) closeSteps(count int) {
 	p.tb.Helper()
 	for n := 0; n < count; n += 2 {
-		s, a := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}, apart{}
-		if p.row != nil {
-			var err error
-			s, err = DecodeState(p.row)
-			require.NoError(p.tb, err)
-		}
-		require.NoError(p.tb, a.load(s, true, p.found(), nil))
-		for m := n; m < min(n+2, count); m++ {
-			closeStep(s, m)
-		}
-		p.keep(Outcome{Changed: true, State: s}, a)
+		p.rewrite(func(s *State) {
+			for m := n; m < min(n+2, count); m++ {
+				closeStep(s, m)
+			}
+		})
 	}
 	if s := p.state(); count > stepsInline/stepSize {
 		require.Len(p.tb, s.Steps, min(count, maxSteps)*stepSize)
@@ -55,7 +49,7 @@ func TestLateResponseIsKnownByAStepThatStandsApart(t *testing.T) {
 	open := p.ask("the last question")
 	for n, asked := range past[5:] {
 		if n%3 == 0 {
-			p.bind.recent = newRecent() // a restart
+			p.restart()
 		}
 		require.Equal(t, []string{reasonOtherStep}, p.respond(asked, saying("late")).letters(), n)
 	}
@@ -95,12 +89,11 @@ func TestOlderRowsAreMovedOverAsTheyAreWritten(t *testing.T) {
 // A table that takes no parts keeps the steps in the row, as ever.
 func TestStepsStayInTheRowWhereThereAreNoParts(t *testing.T) {
 	s := &State{Version: rowVersion}
-	var a apart
-	require.NoError(t, a.load(s, true, table{}, nil))
+	l := loadAll(t, s, table{}, nil)
 	for n := range maxSteps {
 		closeStep(s, n)
 	}
-	write, _, _ := a.store(s, 0)
+	write, _, _ := l.divide(s, 0)
 	require.Empty(t, write)
 	require.Len(t, s.Steps, maxSteps*stepSize)
 	require.Equal(t, uint32(rowVersion), s.Version)
@@ -111,7 +104,7 @@ func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
 	p := newPlay(t)
 	p.closeSteps(30)
 	e, _ := p.event("message-input", []byte(message("one")))
-	_, err := (&binding{p.topics, p.rules, newRecent()}).attempt(table{p.row, nil}, e, p.now)
+	_, err := p.newBinding().decide(table{p.row, nil}, e, p.now)
 	require.ErrorIs(t, err, ErrRowVersion)
 }
 

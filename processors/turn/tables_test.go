@@ -29,42 +29,30 @@ func newTwin(t tb, change ...func(*Rules)) *twin {
 	return w
 }
 
-// unloaded holds an event against the state as Apply gets it of a user: decoded, and nothing late loaded.
+// unloaded holds an event that loads what it needs against one whose state is loaded.
 func (w *twin) unloaded(e Event) {
 	if w.small() {
 		return
 	}
-	load := func(late bool) (*State, apart) {
-		s, err := StateOf(w.found().Value())
-		require.NoError(w.tb, err)
-		var a apart
-		if s == nil {
-			require.NoError(w.tb, a.load(&State{}, true, w.found(), nil))
-			return nil, a
-		}
-		require.NoError(w.tb, a.load(s, late, w.found(), nil))
-		return s, a
-	}
-	s, a := load(false)
-	out := Apply(s, e, w.now, w.rules)
-	if out.Starved {
-		return
-	}
-	s, b := load(true)
-	want := Apply(s, e, w.now, w.rules)
+	s, err := StateOf(w.table().Value())
+	require.NoError(w.tb, err)
+	out, err := Apply(s, e, w.table(), w.now, w.rules)
+	require.NoError(w.tb, err)
+	want, err := Apply(w.state(), e, nil, w.now, w.rules)
+	require.NoError(w.tb, err)
 	require.Equal(w.tb, want.Effects, out.Effects, "%T", e)
 	require.Equal(w.tb, want.Changed, out.Changed)
 	if out.State == nil {
+		require.Nil(w.tb, want.State)
 		return
 	}
-	whole := func(out Outcome, a apart) (all [bigs]string) {
+	whole := func(out Outcome) (all [largeFields]string) {
 		parts := maps.Clone(w.parts)
-		write, _, _ := a.store(out.State, w.now.UnixMilli())
-		for _, p := range write {
-			parts[p.number] = p.value
+		for _, p := range out.NewParts {
+			parts[p.Number] = p.Value
 		}
-		for i, f := range out.State.bigFields() {
-			if f.none() || f.entry != 0 {
+		for i, f := range out.State.largeFields() {
+			if f.absent() || f.entry != 0 {
 				continue
 			}
 			for _, p := range *f.parts {
@@ -74,7 +62,7 @@ func (w *twin) unloaded(e Event) {
 		}
 		return all
 	}
-	require.Equal(w.tb, whole(want, b), whole(out, a), "%T says nothing of what it was not given", e)
+	require.Equal(w.tb, whole(want), whole(out), "%T", e)
 }
 
 func (w *twin) both(e Event) {
@@ -177,11 +165,11 @@ func (w *twin) moves(sizes []int) map[string]func(*rapid.T) {
 			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 6 * time.Minute, 11 * time.Minute, 25 * time.Hour}).Draw(t, "d"))
 			w.both(DeadlineCame{w.key})
 		},
-		"lose states": func(*rapid.T) { w.bind = &binding{w.topics, w.rules, newRecent()} },
+		"lose states": func(*rapid.T) { w.restart() },
 		"forget late": func(*rapid.T) {
-			r := w.bind.recent
+			r := w.bind.cache
 			if _, kept, ok := r.histories.RemoveOldest(); ok {
-				r.forgetHistory(kept)
+				r.dropHistory(kept)
 			}
 		},
 		"again": func(t *rapid.T) {
@@ -195,19 +183,19 @@ func (w *twin) moves(sizes []int) map[string]func(*rapid.T) {
 
 // accounted: what is kept is counted.
 func (w *twin) accounted() {
-	r := w.bind.recent
+	r := w.bind.cache
 	kept, ok := r.states.Peek(w.key)
 	if !ok || kept.state == nil {
 		return
 	}
 	held := 0
-	for i, f := range kept.state.bigFields() {
-		if f.none() {
+	for i, f := range kept.state.largeFields() {
+		if f.absent() {
 			continue
 		}
-		held += max(cap(kept.whole[i]), cap(*f.inline))
+		held += max(cap(kept.full[i]), cap(*f.inline))
 	}
-	require.LessOrEqual(w.tb, held, kept.size+kept.apart+8<<10, "memory that is kept is counted")
+	require.LessOrEqual(w.tb, held, kept.size+kept.lazySize+8<<10, "memory that is kept is counted")
 }
 
 func TestEveryTableSaysTheSame(t *testing.T) {

@@ -17,13 +17,13 @@ func (e ThinkResponded) apply(s *session) {
 	same, previous := digests.Of(ofResponse, e.Value), messages(r.PreviousMessages)
 	switch {
 	case r.Known == 0:
-		s.refuse(reasonNoFields)
+		s.deadLetter(reasonNoFields)
 		return
 	case isErrorReport(r):
-		s.refuse(reasonErrorReport)
+		s.deadLetter(reasonErrorReport)
 		return
 	case s.knowsCause(same):
-		s.refuse(reasonSameResponse)
+		s.deadLetter(reasonSameResponse)
 		return
 	}
 	own := workerReply{kind: Held_RESPONSE, digest: same}
@@ -53,7 +53,7 @@ func (e ThinkResponded) apply(s *session) {
 // conversation.
 func (s *session) forgetConversation() {
 	turn := s.row.Turn
-	s.stored() // requires the history to be loaded, so that its parts are deleted
+	s.storedHistory() // requires the history to be loaded, so that its parts are deleted
 	if turn != nil && turn.Responded {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
@@ -67,8 +67,8 @@ func (s *session) forgetConversation() {
 func (s *session) keepOwn(r topics.ThinkResponse, previous uint32) {
 	turn := s.row.Turn
 	whole, length := conversation(r, previous)
-	s.tail() // requires the tail to be loaded, so that its parts are deleted
-	shared := sharedLength(whole, s.stored())
+	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
+	shared := sharedLength(whole, s.storedHistory())
 	tail := whole
 	if shared > 0 {
 		tail = bytes.Clone(whole[shared:]) // copied, because a slice would keep the whole conversation in memory
@@ -100,12 +100,12 @@ func (e ThinkFailed) apply(s *session) {
 		reason = *e.Failure.Reason
 	}
 	if e.tombstone() {
-		s.refuse(reasonTombstone)
+		s.deadLetter(reasonTombstone)
 		return
 	}
 	same := digests.Of(ofFailure, e.Value)
 	if s.knowsCause(same) {
-		s.refuse(reasonSameFailure)
+		s.deadLetter(reasonSameFailure)
 		return
 	}
 	own := workerReply{kind: Held_THINK_FAILURE, digest: same, anyLength: true}
@@ -144,9 +144,9 @@ func (s *session) answersOpenStep(from *Record, r workerReply, p place) bool {
 	case p == stepToCome:
 		s.hold(from, r)
 	case s.thinking():
-		s.refuse(reasonOtherStep)
+		s.deadLetter(reasonOtherStep)
 	default:
-		s.refuse(reasonNoStep)
+		s.deadLetter(reasonNoStep)
 	}
 	return false
 }

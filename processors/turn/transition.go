@@ -9,87 +9,111 @@ import (
 
 // Outcome is the result of applying an event.
 type Outcome struct {
-	// Starved reports that the event needs a field of the row whose parts are not loaded. No other field is set: load all
-	// parts and apply the event again.
-	Starved bool
 	// Changed reports that the row must be written, or deleted if State is nil. If it is false the row stays unchanged.
 	Changed bool
 	// State is the new row if Changed is true.
 	State *State
 	// Effects are the outputs and dead letters, to be sent in this order before the row is written.
 	Effects []Effect
+	// NewParts are the parts of the row to write before the row.
+	NewParts []NewPart
+	// UnusedParts are the numbers of the parts that the row no longer names, to delete after the row is written.
+	UnusedParts []uint32
 
-	asked asked // to be cached with State for the next event
+	row   []byte    // State as it is written; nil until it is encoded
+	input stepInput // to be cached with State for the next event
+	full  fullValues
 }
 
 // Apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
 // row. Apply takes ownership of state, which the caller must not use afterwards, and does not change event. It is a pure
 // function: equal arguments give equal outcomes.
 //
+// Apply reads from parts only the parts of the row that the event needs; nil means that the table has no parts: the row is then written
+// as a whole. If a part that is needed cannot be read, Apply returns an error and no outcome.
+//
 // An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
 // row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
-func Apply(state *State, event Event, now time.Time, rules Rules) Outcome {
-	return apply(state, asked{}, event, now, rules)
+func Apply(state *State, event Event, parts Parts, now time.Time, rules Rules) (Outcome, error) {
+	return apply(snapshot{state: state, parts: parts}, event, now, rules)
 }
 
-// apply is Apply with the cached input of the open step.
-func apply(state *State, kept asked, event Event, now time.Time, rules Rules) Outcome {
-	s := &session{row: state, asked: kept, key: event.session(), now: now, rules: rules}
+// apply is Apply with the cached values of a snapshot.
+func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, error) {
+	if event.writtenByTurn() {
+		return Outcome{}, nil
+	}
+	s := &session{row: from.state, input: from.input, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
 		s.row = &State{Version: rowVersion}
 	}
-	if !s.row.within(rules.RowLimit) {
-		s.found = s.row.size()
+	if err := s.layout.open(s.row, from.parts, &from.full, rules.RowLimit); err != nil {
+		return Outcome{}, err
+	}
+	s.rowLimit = rules.RowLimit - s.layout.reserve()
+	if !s.row.within(s.rowLimit) {
+		s.oversize = s.row.size()
 	}
 	record := event.record()
 	var cause digest
 	if record != nil {
 		cause = digests.Of(ofCause, record.Topic, record.Cause)
 		if s.knowsCause(cause) {
-			return Outcome{}
+			return Outcome{}, nil
 		}
 	}
 	event.apply(s)
 	s.applyEarly()
-	switch {
-	case s.starved:
-		return Outcome{Starved: true}
-	case !s.changed:
-		return Outcome{Effects: s.effects}
-	case s.erased:
-		return Outcome{Changed: state != nil, Effects: s.effects}
-	}
-	if record != nil {
-		s.rememberCause(cause)
-		s.row.TouchedMs = s.nowMS()
-	}
-	fits := s.trim()
-	for !s.starved && s.applyEarly() { // trim may have given the next message its turn
+	fits := true
+	if s.changed && !s.erased {
+		if record != nil {
+			s.rememberCause(cause)
+			s.row.TouchedMs = s.nowMS()
+		}
 		fits = s.trim()
+		for s.applyEarly() { // trim may have given the next message its turn
+			fits = s.trim()
+		}
 	}
-	if s.starved {
-		return Outcome{Starved: true}
-	} else if !fits && record != nil {
-		return Outcome{Effects: s.refuseForSize(event)}
+	switch {
+	case s.err != nil:
+		return Outcome{}, s.err
+	case !s.changed:
+		return Outcome{Effects: s.effects}, nil
+	case s.erased && from.state == nil:
+		return Outcome{Effects: s.effects}, nil
+	case s.erased:
+		return s.outcome(nil), nil
+	case !fits && record != nil:
+		return Outcome{Effects: s.deadLetterForSize(event)}, nil
 	}
 	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format()
-	return Outcome{State: s.row, Changed: true, Effects: s.effects, asked: s.asked}
+	return s.outcome(s.row), nil
+}
+
+// outcome returns the outcome of a changed session; a nil row is deleted.
+func (s *session) outcome(row *State) Outcome {
+	out := Outcome{Changed: true, State: row, Effects: s.effects, input: s.input}
+	out.NewParts, out.UnusedParts, out.full = s.layout.divide(row, s.nowMS())
+	return out
 }
 
 // session is a row while an event is applied to it.
 type session struct {
-	row     *State
-	asked   asked
-	key     string
-	now     time.Time
-	rules   Rules
-	effects []Effect
-	changed bool    // the row must be written
-	erased  bool    // the row must be deleted
-	purging bool    // the session ends: no turn begins
-	starved bool    // a field was needed whose parts are not loaded
-	found   int     // the size of the stored row if it exceeded its limit, else 0
-	instant *string // now as text; nil until it is needed
+	row      *State
+	layout   rowLayout
+	rowLimit int // maximum size of the row before divide, in bytes
+	oversize int // the size of the stored row if it exceeded its limit, else 0
+	input    stepInput
+	key      string
+	now      time.Time
+	rules    Rules
+	effects  []Effect
+	changed  bool    // the row must be written
+	erased   bool    // the row must be deleted
+	purging  bool    // the session ends: no turn begins
+	err      error   // a part could not be read: the outcome is discarded
+	instant  *string // now as text; nil until it is needed
 
 	replaying *Held // the held record that is being applied, nil for the event itself
 }
@@ -102,15 +126,14 @@ func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli()
 // thinking reports whether a think step is open.
 func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
 
-// stored returns the session's history. It sets starved if the history is not loaded.
-func (s *session) stored() topics.Raw {
-	s.starved = s.starved || len(s.row.HistoryParts) > 0
+// storedHistory returns the session's history.
+func (s *session) storedHistory() topics.Raw {
+	s.load(history)
 	return s.row.History
 }
 
-// tail returns the open turn's conversation after the prefix that it shares with the history. It sets starved if the tail
-// is not loaded.
-func (s *session) tail() topics.Raw {
-	s.starved = s.starved || len(s.row.Turn.TailParts) > 0
+// turnTail returns the open turn's conversation after the prefix that it shares with the history.
+func (s *session) turnTail() topics.Raw {
+	s.load(tail)
 	return s.row.Turn.Tail
 }

@@ -44,10 +44,10 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 		}
 		read = &message
 	}
-	s.asked = asked{input, inputDigest(*read)}
+	s.input = stepInput{input, inputDigest(*read)}
 	turn.Step++
 	turn.Calls = nil
-	turn.Input = bytes.Clone(s.asked.digest[:])
+	turn.Input = bytes.Clone(s.input.digest[:])
 	turn.InputHistoryLength, turn.Prompt = length, input
 	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
@@ -58,10 +58,10 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 func (s *session) history() (topics.Raw, uint32) {
 	turn := s.row.Turn
 	if turn == nil || !turn.Responded {
-		return s.stored(), s.row.HistoryLength
+		return s.storedHistory(), s.row.HistoryLength
 	}
-	stored, tail := s.stored(), s.tail()
-	if s.starved {
+	stored, tail := s.storedHistory(), s.turnTail()
+	if s.err != nil {
 		return nil, turn.HistoryLength
 	}
 	whole := make(topics.Raw, 0, int(turn.Shared)+len(tail))
@@ -71,9 +71,9 @@ func (s *session) history() (topics.Raw, uint32) {
 
 // historySize returns the length of history in bytes.
 func (s *session) historySize() int {
-	stored := len(s.stored())
+	stored := len(s.storedHistory())
 	if turn := s.row.Turn; turn != nil && turn.Responded {
-		return int(turn.Shared) + len(s.tail())
+		return int(turn.Shared) + len(s.turnTail())
 	}
 	return stored
 }

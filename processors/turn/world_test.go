@@ -123,11 +123,12 @@ func (w *world) handle(e Event) {
 		w.react(w.apply(e))
 		return
 	}
-	out := Apply(w.live, e, w.now, w.rules)
+	out, err := Apply(w.live, e, nil, w.now, w.rules)
+	require.NoError(w.tb, err)
 	if out.Changed {
 		w.live = out.State
 	}
-	w.keep(out, apart{})
+	w.keep(out)
 	w.react(out.Effects)
 }
 

@@ -194,7 +194,8 @@ func TestTurnThatLostItsRowGetsTheFirstResponse(t *testing.T) {
 			var outputs int
 			read := 0 // number of the worker's records that were read
 			apply := func(e turn.Event) {
-				out := turn.Apply(row, e, noon, turn.DefaultRules())
+				out, err := turn.Apply(row, e, nil, noon, turn.DefaultRules())
+				require.NoError(t, err)
 				if out.Changed {
 					row = out.State
 				}

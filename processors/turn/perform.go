@@ -1,0 +1,112 @@
+package turn
+
+import (
+	"fmt"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// encoded is an Emit whose value is encoded for its topic.
+type encoded struct {
+	stream  goka.Stream
+	key, id string
+	raw     codec.Encoded
+}
+
+func (*encoded) effect() {}
+
+// encode encodes the records among an outcome's effects, in place, and its row.
+func (b *binding) encode(out *Outcome) (err error) {
+	records := make([]encoded, len(out.Effects))
+	for i, effect := range out.Effects {
+		if e, ok := effect.(Emit); ok {
+			if records[i], err = b.encodeEmit(e); err != nil {
+				return err
+			}
+			out.Effects[i] = &records[i]
+		}
+	}
+	if out.State != nil {
+		out.row, err = EncodeState(out.State)
+	}
+	return err
+}
+
+func (b *binding) encodeEmit(e Emit) (encoded, error) {
+	switch v := e.Value.(type) {
+	case Enriched:
+		return encodeFor(e, b.topics.EnrichedMessageInput, topics.EnrichedMessage(v))
+	case Called:
+		return encodeFor(e, b.topics.ToolUse, topics.ToolUseItem(v))
+	case Refused:
+		return encodeFor(e, b.topics.ToolUseDLQ, topics.ToolUseItem(v))
+	case Completed:
+		return encodeFor(e, b.topics.ToolUseAllComplete, topics.ToolResults(v))
+	case ToolMessage:
+		return encodeFor(e, b.topics.MessageInput, topics.Message(v))
+	case Answered:
+		return encodeFor(e, b.topics.MessageOutput, topics.Output(v))
+	default:
+		return encoded{}, fmt.Errorf("%w: %T has no topic", errBroken, v)
+	}
+}
+
+func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
+	raw, err := t.Codec().Marshal(v)
+	if err != nil {
+		return encoded{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
+	}
+	return encoded{t.Stream(), e.Key, e.ID, raw}, nil
+}
+
+// perform passes an encoded outcome to Goka.
+func perform(c *processors.Context, out Outcome) (err error) {
+	for _, effect := range out.Effects {
+		switch e := effect.(type) {
+		case *encoded:
+			err = c.EmitWithID(e.stream, e.key, e.raw, e.id)
+		case DeadLetter:
+			err = emitDeadLetter(c, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range out.NewParts {
+		if err := c.SetPart(p.Number, p.Value); err != nil {
+			return err
+		}
+	}
+	for _, n := range out.UnusedParts {
+		if err := c.DeletePart(n); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !out.Changed:
+		return nil
+	case out.State == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.row)
+	}
+}
+
+func emitDeadLetter(c *processors.Context, l DeadLetter) error {
+	h := l.Held
+	if h == nil {
+		return c.DeadLetter(l.Reason)
+	}
+	headers := make(goka.Headers, len(h.Headers))
+	for _, header := range h.Headers {
+		headers[string(header.Name)] = header.Value
+	}
+	return c.DeadLetterOther(processors.Letter{
+		Topic: h.Topic, Partition: h.Partition, Offset: h.Offset,
+		Key: c.Key(), Value: h.Value, Headers: headers, Reason: l.Reason,
+	})
+}

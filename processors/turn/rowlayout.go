@@ -1,0 +1,236 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A row is written with every event of its session. Its large fields change rarely, and mostly by appending: an answer
+// extends the history, a response the tail of the open turn, a tool's result the results, a new record the memories and
+// the steps. To keep the changelog small, the older bytes of these fields are stored separately, in parts of the row that
+// are written once. The row lists its parts in order and contains the bytes that were appended since. A part is never
+// changed: its replacement has a new number.
+//
+// A row is read in two steps, so that an event reads only the parts that it needs. The lists are loaded before an event is
+// applied. The conversation and the results are loaded when the transition asks for them (session.load); bytes can be
+// appended to them without loading them. After the event, divide makes parts of what was appended.
+
+// Parts reads the parts of a session's row. *processors.Context implements it.
+type Parts interface {
+	// Part returns a part by its number, or nil if there is none. The same table gives the same bytes. Apply does not
+	// change them.
+	Part(number uint32) ([]byte, error)
+}
+
+// NewPart is a part of a row to be written before the row.
+type NewPart struct {
+	Number uint32
+	Value  []byte
+}
+
+var (
+	// errBroken marks an event that cannot be applied because of a bug in this package or a damaged row.
+	errBroken = errors.New("turn: the event cannot be applied")
+	// errNoParts is returned for a row that was written under processors.New and is read under plain goka.NewProcessor.
+	errNoParts = fmt.Errorf("%w: the row has parts, which only processors.New reads", ErrRowVersion)
+)
+
+// The large fields of a row.
+const (
+	history = iota
+	tail
+	results
+	causes
+	requests
+	calls
+	steps
+	largeFields // the number of fields
+)
+
+// fullValues are the full values of the large fields. The value of a field that was not loaded may be nil.
+type fullValues [largeFields][]byte
+
+// largeField is a field of a row that may have parts. The zero value is a field of the turn if no turn is open.
+type largeField struct {
+	parts  *[]*Part
+	inline *[]byte
+	// lazy marks a field that is loaded when the transition needs it. The others are loaded before the event.
+	lazy bool
+	// entry is the size of an entry, for a list whose oldest entries are dropped from the front; else 0.
+	entry int
+	// limit is the maximum number of bytes in the row itself. If there are more, a part is written and rest bytes stay.
+	limit, rest int
+}
+
+const (
+	// historyInline is small compared with a history, and large enough that most turns write no part.
+	historyInline = 2 << 10
+	resultsInline = 2 << 10
+	memoryInline  = 32 * memorySize
+	stepsInline   = 12 * stepSize
+	// bracket is the length of an array's closing bracket, the only byte that an appended message replaces.
+	bracket = 1
+)
+
+func (s *State) largeFields() [largeFields]largeField {
+	fields := [largeFields]largeField{
+		history:  {&s.HistoryParts, &s.History, true, 0, historyInline, bracket},
+		causes:   {&s.CausesParts, &s.Causes, false, memorySize, memoryInline, 0},
+		requests: {&s.RequestsParts, &s.Requests, false, memorySize, memoryInline, 0},
+		calls:    {&s.CallsParts, &s.Calls, false, memorySize, memoryInline, 0},
+		steps:    {&s.StepsParts, &s.Steps, false, stepSize, stepsInline, 0},
+	}
+	if t := s.Turn; t != nil {
+		fields[tail] = largeField{&t.TailParts, &t.Tail, true, 0, historyInline, bracket}
+		fields[results] = largeField{&t.ResultsParts, &t.Results, true, 0, resultsInline, 0}
+	}
+	return fields
+}
+
+// absent reports whether this is a field of a turn and no turn is open.
+func (f largeField) absent() bool { return f.parts == nil }
+
+// hasParts reports whether the field names parts, which are not loaded then.
+func (f largeField) hasParts() bool { return !f.absent() && len(*f.parts) > 0 }
+
+// buffer allocates a buffer for the full field: with spare capacity for a list, which is appended to in place, and with
+// exactly length bytes for any other field.
+func (f largeField) buffer(length int) []byte {
+	if f.entry == 0 {
+		return make([]byte, 0, length)
+	}
+	return roomFor(length, f.entry)
+}
+
+// partsSize returns how many bytes of a row are in parts that are not loaded.
+func (s *State) partsSize() (size int) {
+	for _, f := range s.largeFields() {
+		if f.hasParts() {
+			size += lengthOf(*f.parts)
+		}
+	}
+	return size
+}
+
+func lengthOf(parts []*Part) (length int) {
+	for _, p := range parts {
+		length += int(p.Length)
+	}
+	return length
+}
+
+// numbersOf returns the numbers of the parts.
+func numbersOf(parts []*Part) []uint32 {
+	all := make([]uint32, len(parts))
+	for i, p := range parts {
+		all[i] = p.Number
+	}
+	return all
+}
+
+// rowLayout is the layout of a row's large fields as the row was read.
+type rowLayout struct {
+	fields [largeFields]fieldLayout
+	next   uint32 // the number of the next part
+	parts  Parts
+	limit  int // maximum size of the row with its parts, in bytes
+}
+
+// fieldLayout is the layout of a field as the row was read: the parts that it begins with, and its full value if it was
+// loaded.
+type fieldLayout struct {
+	parts  []*Part
+	inline int    // how many bytes the row itself contains
+	full   []byte // set also for a field that is cached but was not needed
+	loaded bool
+}
+
+// open takes the layout of a row and loads the fields that every event needs. cached are the full fields of a cached
+// state.
+func (l *rowLayout) open(s *State, parts Parts, cached *fullValues, limit int) error {
+	l.next, l.parts, l.limit = s.NextPart, parts, limit
+	for i, f := range s.largeFields() {
+		if f.absent() {
+			continue
+		}
+		l.fields[i] = fieldLayout{parts: *f.parts, inline: len(*f.inline), full: cached[i]}
+		if !f.lazy || !f.hasParts() {
+			if err := l.load(s, i); err != nil {
+				return err
+			}
+		}
+	}
+	s.Steps = lastSteps(s.Steps) // the first part may contain entries that were dropped since
+	return nil
+}
+
+// load replaces the parts of a field by its full value. It returns an error if a part is missing or too short. A lazy
+// field that is not needed is not loaded even if it is cached, so that outcomes do not depend on the cache.
+func (l *rowLayout) load(s *State, i int) error {
+	f, at := s.largeFields()[i], &l.fields[i]
+	switch appended := (*f.inline)[min(at.inline, len(*f.inline)):]; {
+	case at.full == nil:
+		full, err := l.read(f)
+		if err != nil {
+			return err
+		}
+		at.full = full
+	case len(appended) > 0:
+		at.full = append(at.full, appended...)
+	}
+	at.loaded = true
+	*f.inline, *f.parts = at.full, nil
+	return nil
+}
+
+// read returns the full value of a field from its parts and the row.
+func (l *rowLayout) read(f largeField) ([]byte, error) {
+	if !f.hasParts() {
+		return *f.inline, nil
+	}
+	if l.parts == nil {
+		return nil, errNoParts
+	}
+	full := f.buffer(lengthOf(*f.parts) + len(*f.inline))
+	for _, p := range *f.parts {
+		value, err := l.parts.Part(p.Number)
+		if err != nil {
+			return nil, fmt.Errorf("turn: part %d of the row cannot be read: %w", p.Number, err)
+		}
+		if len(value) < int(p.Length) {
+			return nil, fmt.Errorf("%w: part %d has %d bytes, the row says %d", errBroken, p.Number, len(value), p.Length)
+		}
+		full = append(full, value[:p.Length]...)
+	}
+	return append(full, *f.inline...), nil
+}
+
+// partName bounds the bytes of a reference to a part.
+const partName = 16
+
+// reserve returns an upper bound of the bytes that divide adds to a row, besides the references to lazy fields that were
+// loaded: references to two new parts per field, the next part number, the version, and longer length prefixes.
+func (l *rowLayout) reserve() int {
+	const rest = 24
+	if l.parts == nil {
+		return 0
+	}
+	return 2*largeFields*partName + rest
+}
+
+// load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
+// s.err, and the outcome of the event is discarded.
+func (s *session) load(i int) {
+	f := s.row.largeFields()[i]
+	if s.err != nil || !f.hasParts() {
+		return
+	}
+	before := 0
+	if s.oversize > 0 {
+		before = s.row.size()
+	}
+	s.rowLimit -= partName * len(*f.parts) // they are named again when the row is written
+	if s.err = s.layout.load(s.row, i); s.err == nil && s.oversize > 0 {
+		s.oversize -= before - s.row.size()
+	}
+}
