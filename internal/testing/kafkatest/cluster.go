@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ type Options struct {
 	Dir string
 	// Port is the port of the first node; the others have the ports after it. 0 chooses free ports.
 	Port int
+	// Version is the version of Apache Kafka, such as BeforeShareGroups. If empty, it is that of the environment variable
+	// EnvVersion or, without one, Version.
+	Version string
 	// Properties are added to each node's server.properties and override those of this package.
 	Properties map[string]string
 }
@@ -49,7 +53,7 @@ func start(ctx context.Context, o Options, detached bool) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	jars, err := Fetch(ctx)
+	jars, err := Fetch(ctx, cmp.Or(o.Version, os.Getenv(EnvVersion)))
 	if err != nil {
 		return nil, err
 	}

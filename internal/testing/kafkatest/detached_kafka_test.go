@@ -15,7 +15,7 @@ import (
 )
 
 func TestDetachedBrokerRunsUntilItIsStopped(t *testing.T) {
-	jars, err := Fetch(t.Context())
+	jars, err := Fetch(t.Context(), "")
 	require.NoError(t, err)
 	command := filepath.Join(t.TempDir(), "kafka")
 	require.NoError(t, exec.Command("go", "build", "-o", command, "./kafka").Run())

@@ -17,16 +17,19 @@ var ErrJars = errors.New("kafkatest: no Apache Kafka to start")
 
 const lockPoll = 100 * time.Millisecond
 
-// Fetch fetches the jars into the cache directory, unless they are there, and returns their directory. Processes may call
+// Fetch fetches the jars of a version, or of the default one if it is empty, into the cache directory, unless they are there, and returns their directory. Processes may call
 // it concurrently: one runs Maven, the others wait for it until their context ends. An interrupted fetch leaves no
 // incomplete set of jars.
-func Fetch(ctx context.Context) (string, error) {
+func Fetch(ctx context.Context, version string) (string, error) {
+	if version == "" {
+		version = Version()
+	}
 	root, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
-	jars := filepath.Join(root, jarsKey())
-	if complete(jars) {
+	jars := filepath.Join(root, jarsKey(version))
+	if complete(jars, version) {
 		return jars, nil
 	}
 	lock := flock.New(jars + ".lock")
@@ -34,10 +37,10 @@ func Fetch(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: another process is fetching it: %w", ErrJars, err)
 	}
 	defer lock.Close()
-	if complete(jars) {
+	if complete(jars, version) {
 		return jars, nil
 	}
-	if err = fetchTo(ctx, root, jars); err != nil {
+	if err = fetchTo(ctx, root, jars, version); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrJars, err)
 	}
 	return jars, nil
@@ -56,13 +59,13 @@ func cacheDir() (string, error) {
 	return root, nil
 }
 
-func complete(jars string) bool {
-	_, err := os.Stat(filepath.Join(jars, "kafka_2.13-"+Version()+".jar"))
+func complete(jars, version string) bool {
+	_, err := os.Stat(filepath.Join(jars, "kafka_2.13-"+version+".jar"))
 	return err == nil
 }
 
 // fetchTo lets Maven copy the jars to a temporary directory and then renames it to jars.
-func fetchTo(ctx context.Context, root, jars string) error {
+func fetchTo(ctx context.Context, root, jars, version string) error {
 	maven, err := exec.LookPath("mvn")
 	if err != nil {
 		return fmt.Errorf("Maven is needed to fetch them the first time: %w", err)
@@ -78,13 +81,13 @@ func fetchTo(ctx context.Context, root, jars string) error {
 	}
 	lib := filepath.Join(temporary, "lib")
 	cmd := exec.CommandContext(ctx, maven, "--quiet", "--batch-mode", "--no-transfer-progress", "--file", project,
-		"dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+lib)
+		"dependency:copy-dependencies", "-Dkafka.version="+version, "-DincludeScope=runtime", "-DoutputDirectory="+lib)
 	cmd.WaitDelay = time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn dependency:copy-dependencies: %w: %s", errors.Join(err, ctx.Err()), lastLines(out, 12))
 	}
-	if !complete(lib) {
-		return fmt.Errorf("mvn dependency:copy-dependencies did not copy kafka_2.13-%s.jar", Version())
+	if !complete(lib, version) {
+		return fmt.Errorf("mvn dependency:copy-dependencies did not copy kafka_2.13-%s.jar", version)
 	}
 	// A directory without the broker's jar is incomplete.
 	if err = os.RemoveAll(jars); err != nil {

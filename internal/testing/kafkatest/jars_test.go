@@ -23,7 +23,7 @@ mkdir -p "$lib" && touch "$lib/kafka_2.13-$KAFKA_JAR.jar"`
 func TestVersionIsReadFromThePom(t *testing.T) {
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, Version())
 	require.Equal(t, 1, strings.Count(string(pom), Version()), "the version stands in one place")
-	require.True(t, strings.HasPrefix(jarsKey(), Version()+"-"))
+	require.True(t, strings.HasPrefix(jarsKey(Version()), Version()+"-"))
 }
 
 func TestComposeFileHasTheSameKafkaVersion(t *testing.T) {
@@ -37,8 +37,8 @@ func TestConcurrentFetchesDownloadOnce(t *testing.T) {
 	var group errgroup.Group
 	for range 8 {
 		group.Go(func() error {
-			jars, err := Fetch(t.Context())
-			if err == nil && !complete(jars) {
+			jars, err := Fetch(t.Context(), "")
+			if err == nil && !complete(jars, Version()) {
 				err = errors.New("no jar")
 			}
 			return err
@@ -51,36 +51,47 @@ func TestConcurrentFetchesDownloadOnce(t *testing.T) {
 
 func TestFetchedJarsNeedNoMaven(t *testing.T) {
 	maven(t, copies)
-	want, err := Fetch(t.Context())
+	want, err := Fetch(t.Context(), "")
 	require.NoError(t, err)
 	t.Setenv("PATH", "")
-	got, err := Fetch(t.Context())
+	got, err := Fetch(t.Context(), "")
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
 
+func TestEachVersionHasItsOwnJars(t *testing.T) {
+	runs := maven(t, copies)
+	_, err := Fetch(t.Context(), "")
+	require.NoError(t, err)
+	t.Setenv("KAFKA_JAR", BeforeShareGroups)
+	jars, err := Fetch(t.Context(), BeforeShareGroups)
+	require.NoError(t, err)
+	require.True(t, complete(jars, BeforeShareGroups))
+	require.Equal(t, 2, runs())
+}
+
 func TestFetchWithoutMavenNamesMaven(t *testing.T) {
 	bare(t)
-	_, err := Fetch(t.Context())
+	_, err := Fetch(t.Context(), "")
 	require.ErrorIs(t, err, ErrJars)
 	require.ErrorContains(t, err, "mvn")
 }
 
 func TestInterruptedFetchLeavesNoJars(t *testing.T) {
 	runs := maven(t, copies+"\necho registry says no; exit 1")
-	_, err := Fetch(t.Context())
+	_, err := Fetch(t.Context(), "")
 	require.ErrorIs(t, err, ErrJars)
 	require.ErrorContains(t, err, "registry says no")
 	require.Empty(t, drafts(t))
 
-	_, err = Fetch(t.Context())
+	_, err = Fetch(t.Context(), "")
 	require.ErrorIs(t, err, ErrJars)
 	require.Equal(t, 2, runs(), "a later fetch begins anew")
 }
 
 func TestFetchWithoutTheBrokersJarFails(t *testing.T) {
 	maven(t, "exit 0")
-	_, err := Fetch(t.Context())
+	_, err := Fetch(t.Context(), "")
 	require.ErrorIs(t, err, ErrJars)
 	require.ErrorContains(t, err, "kafka_2.13-"+Version()+".jar")
 }
@@ -98,7 +109,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 			}
 		}
 	}()
-	_, err := Fetch(ctx)
+	_, err := Fetch(ctx, "")
 	require.ErrorIs(t, err, ErrJars)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, drafts(t))

@@ -44,6 +44,9 @@ func properties(n *node, voters []*node, more map[string]string) string {
 		"share.coordinator.state.topic.replication.factor": strconv.Itoa(replicas),
 		"share.coordinator.state.topic.min.isr":            strconv.Itoa(inSync),
 
+		// Tests of workers that hang wait for locks shorter than the default minimum of 15 s.
+		"group.share.min.record.lock.duration.ms": "1000",
+
 		"auto.create.topics.enable":        "false",
 		"group.initial.rebalance.delay.ms": "0",
 		"group.min.session.timeout.ms":     "1000",

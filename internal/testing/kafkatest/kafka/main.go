@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out, note io.Writer) error {
 	case "stop":
 		return kafkatest.EndDetached(ctx)
 	case "fetch":
-		jars, err := kafkatest.Fetch(ctx)
+		jars, err := kafkatest.Fetch(ctx, "")
 		if err != nil {
 			return err
 		}
