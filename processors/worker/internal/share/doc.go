@@ -6,7 +6,7 @@
 // and a share group has at most 200 members by default. Here a process is one member with one fetch connection per broker,
 // whatever its concurrency:
 //
-//	member    heartbeats; learns which partitions it may fetch, and from which broker
+//	member    heartbeats; learns which broker leads each partition
 //	session   one per broker: fetches as many records as there are free slots, renews locks, sends verdicts
 //	held      a record of this process, from its acquisition to the acknowledgement of its verdict
 package share

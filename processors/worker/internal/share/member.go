@@ -15,8 +15,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
-// member is this process in the share group. Its heartbeats tell it which partitions it may fetch; a session per broker
-// fetches them.
+// member is this process in the share group. Its heartbeats keep the membership; a session per broker fetches the partitions
+// that the broker leads.
 type member struct {
 	*Source
 	client *kgo.Client
@@ -70,7 +70,7 @@ func (m *member) serve(ctx context.Context) error {
 func (m *member) heartbeats(ctx context.Context) error {
 	var (
 		epoch    int32
-		assigned map[[16]byte][]int32
+		assigned bool   // the coordinator has initialized the group's partitions
 		full     = true // send the subscription, because the coordinator may not know it
 		wait     = newBackoff()
 	)
@@ -93,15 +93,10 @@ func (m *member) heartbeats(ctx context.Context) error {
 		}
 		wait.reset()
 		epoch, full = resp.MemberEpoch, false
-		if resp.Assignment != nil {
-			assigned = map[[16]byte][]int32{}
-			for _, t := range resp.Assignment.TopicPartitions {
-				assigned[t.TopicID] = t.Partitions
-			}
-		}
+		assigned = assigned || resp.Assignment != nil && len(resp.Assignment.TopicPartitions) > 0
 		interval := time.Duration(resp.HeartbeatIntervalMillis) * time.Millisecond
-		if assigned == nil || len(assigned) == 0 {
-			interval = min(interval, eagerInterval) // the coordinator is still computing the assignment
+		if !assigned {
+			interval = min(interval, eagerInterval)
 		}
 		m.follow(ctx, assigned, interval)
 	}
@@ -114,14 +109,14 @@ const (
 	refreshEvery = 100 * time.Millisecond
 )
 
-// follow routes the assigned partitions to the sessions of their brokers, now and whenever a session reports that leaders
-// have changed, until the next heartbeat is due.
-func (m *member) follow(ctx context.Context, assigned map[[16]byte][]int32, interval time.Duration) {
+// follow routes the partitions to the sessions of their brokers, now and whenever a session reports that leaders have
+// changed, until the next heartbeat is due.
+func (m *member) follow(ctx context.Context, assigned bool, interval time.Duration) {
 	next := time.NewTimer(interval)
 	defer next.Stop()
 	for {
-		if len(assigned) > 0 {
-			if err := m.route(ctx, assigned); err != nil && ctx.Err() == nil {
+		if assigned {
+			if err := m.route(ctx); err != nil && ctx.Err() == nil {
 				m.report("metadata", err)
 				m.lookAgain()
 			}
@@ -178,25 +173,27 @@ func (m *member) leave(ctx context.Context) {
 	}
 }
 
-// route tells each broker's session which of the assigned partitions the broker leads.
-func (m *member) route(ctx context.Context, assigned map[[16]byte][]int32) error {
+// route tells each broker's session which partitions the broker leads. A member fetches all partitions, not only those that
+// the coordinator assigned to it: assignments of a share group are advice that spreads members over partitions, and are not
+// enforced. With them, the records of a killed process would wait for the end of its membership, 45 s by default, if no
+// other member had its partitions, and free slots would not help with the backlog of another member.
+func (m *member) route(ctx context.Context) error {
 	topics, err := topicsOf(ctx, m.client, m.config.Topics)
 	if err != nil {
 		return err
 	}
 	wants := map[int32]map[partition]string{}
 	missing := false
-	for id, partitions := range assigned {
-		for _, p := range partitions {
-			leader, ok := topics[id].leaders[p]
-			if !ok {
+	for id, t := range topics {
+		for p, leader := range t.leaders {
+			if leader < 0 {
 				missing = true
 				continue
 			}
 			if wants[leader] == nil {
 				wants[leader] = map[partition]string{}
 			}
-			wants[leader][partition{id, p}] = topics[id].name
+			wants[leader][partition{id, p}] = t.name
 		}
 	}
 	m.mu.Lock()
@@ -213,7 +210,7 @@ func (m *member) route(ctx context.Context, assigned map[[16]byte][]int32) error
 	}
 	m.wakeAll()
 	if missing {
-		return errors.New("worker: an assigned partition has no leader")
+		return errors.New("worker: a partition has no leader")
 	}
 	m.joined(!m.stopping)
 	return nil

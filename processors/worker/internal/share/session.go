@@ -27,8 +27,9 @@ type session struct {
 }
 
 const (
-	// busyWait is how long a fetch waits for records while records of this process are running: their verdicts wait too.
-	busyWait = 100 * time.Millisecond
+	// busyWait is how long a fetch waits for records while calls of this process are running. Their verdicts wait too, and a
+	// crash before a verdict is sent repeats the call.
+	busyWait = 25 * time.Millisecond
 	idleWait = 500 * time.Millisecond
 	// maxBytes bounds the response of a fetch. At least one record is returned, however large.
 	maxBytes = 16 << 20

@@ -114,7 +114,7 @@ var errMissing = errors.New("the topic does not exist")
 // topic is what a member needs to know of a topic.
 type topic struct {
 	name    string
-	leaders map[int32]int32 // broker by partition
+	leaders map[int32]int32 // broker by partition; negative if there is none
 }
 
 // topicsOf returns the topics by ID. It returns an error if one is missing.
@@ -143,9 +143,7 @@ func topicsOf(ctx context.Context, client *kgo.Client, names []string) (map[[16]
 		}
 		leaders := map[int32]int32{}
 		for _, p := range t.Partitions {
-			if p.Leader >= 0 {
-				leaders[p.Partition] = p.Leader
-			}
+			leaders[p.Partition] = p.Leader
 		}
 		topics[t.TopicID] = topic{name, leaders}
 	}

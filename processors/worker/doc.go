@@ -1,0 +1,44 @@
+// Package worker runs a handler for the records of some topics: the runtime of model workers, tool workers and the delivery
+// sink, and of a program's own workers. It is for work that takes long, costs money, or has effects outside Kafka, and would
+// block a group graph.
+//
+//	             share group: a lock per record           +- slot: handler -- nil: settled ------------+
+//	topics ----> consumer group: partitions, offsets ---> +- slot: handler -- error: retry, then bury -+--> broker
+//	             (Mode)                                   +- slot: handler -- stop, lost: released ----+
+//
+// A record is settled when its handler returns nil, or when its dead letter is written; then it is not delivered again. Until
+// then it is delivered at least once: a crash between an effect and the acknowledgement repeats the handler, with
+// Record.Repeated set. A handler whose calls cost money looks for its published result then, and makes an interrupted call
+// again with the same idempotency key.
+//
+// A handler that fails, panics or hangs affects its own record only. The worker retries it in its slot by the RetryPolicy,
+// then passes it to WithDeadLetter. It never leaves its group because of a handler.
+//
+//	                                  share group                          consumer group
+//	brokers                           Kafka 4.2 or newer                   Kafka 3.6 or newer
+//	busy workers per partition        any number                           one
+//	a worker joins or leaves          no call is interrupted, none waits   partitions pause for the rebalance; running calls
+//	                                                                       continue for WithHandover
+//	a worker stops                    running calls get WithGrace; a call that is interrupted is made again, nothing else is
+//	a worker is killed                its running calls are made again     the same, after the session timeout (10 s)
+//	                                  within a second
+//	a worker hangs (SIGSTOP)          the same, after WithLock             the same, after the session timeout
+//	order per key                     no                                   WithOrdered
+//	deliveries of a record            the broker's limit, 5 by default;    unlimited
+//	                                  on the last the worker writes the
+//	                                  dead letter without a call
+//	a slow record                     delays nothing                       holds back the committed offset; WithReadAhead bounds
+//	                                                                       how far others run ahead
+//
+// A share group has at most 200 members by default (group.share.max.size). A process is one member, whatever its concurrency,
+// with one fetch connection per broker. If a process is killed in the moment in which it writes the dead letter of a last
+// delivery, the record is lost; raise share.delivery.count.limit of the group if processes of yours are killed often.
+//
+// A share group needs configuration: the worker sets share.auto.offset.reset, share.isolation.level and
+// share.record.lock.duration.ms of its group at each start. Without the permission (AlterConfigs on the group) it logs the
+// command that an operator runs once.
+//
+// A group with committed offsets stays a consumer group under Auto, because a share group would not continue from them. To
+// move it: stop all workers, choose a new group name, and set the share group's start offsets with
+// kafka-share-groups.sh --reset-offsets before the first worker starts.
+package worker

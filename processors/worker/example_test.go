@@ -1,0 +1,64 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/worker"
+)
+
+// A worker that sends each record to a service, at most 32 at a time. A record that the service rejects, or fails for five
+// times, goes to the topic webhooks-dlq.
+func Example() {
+	brokers := []string{"localhost:9092"}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	publisher, err := processors.NewPublisher(brokers)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer publisher.Close()
+
+	errRejected := errors.New("the service rejects the record")
+	send := func(ctx context.Context, r worker.Record) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://example.com/hook", strings.NewReader(string(r.Value)))
+		if err != nil {
+			return err
+		}
+		// The service deduplicates by this key: after a crash the record is sent again.
+		req.Header.Set("Idempotency-Key", fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		switch {
+		case resp.StatusCode < 300:
+			return nil
+		case resp.StatusCode < 500:
+			return errRejected
+		default:
+			return fmt.Errorf("the service answers %s", resp.Status)
+		}
+	}
+	w, err := worker.New("webhook-senders", []string{"webhooks"}, send,
+		worker.WithConcurrency(32),
+		worker.WithTimeout(time.Minute),
+		worker.WithRetry(worker.RetryPolicy{Retryable: func(err error) bool { return !errors.Is(err, errRejected) }}),
+		worker.WithDeadLetter(worker.DeadLetters(publisher, "webhooks-dlq", "webhook-senders")),
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Run(ctx, brokers); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,18 @@
+package integration
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childBrokers) != "" {
+		os.Exit(child())
+	}
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}

@@ -1,0 +1,117 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/worker/internal/consumer"
+	"github.com/turntable-streams/turntable/processors/worker/internal/share"
+	"github.com/turntable-streams/turntable/processors/worker/internal/source"
+)
+
+// Mode is how a worker gets its records from Kafka. All workers of a group use the same one; brokers reject the others.
+type Mode int
+
+const (
+	// Auto uses a share group if the broker offers them (Kafka 4.2 and later), the group has no committed offsets of a
+	// consumer group, and no option needs a consumer group; else a consumer group. The worker logs which one, and what it
+	// cannot do.
+	Auto Mode = iota
+	// ShareGroup locks each record for one worker, for any number of workers per partition. Nothing stops while workers join
+	// or leave, and a crash repeats only the calls that were running.
+	ShareGroup
+	// ConsumerGroup assigns partitions to workers. A partition pauses during a rebalance, and a group has at most as many
+	// busy workers as partitions.
+	ConsumerGroup
+)
+
+// String returns the name of the mode.
+func (m Mode) String() string {
+	switch m {
+	case Auto:
+		return "auto"
+	case ShareGroup:
+		return "share group"
+	case ConsumerGroup:
+		return "consumer group"
+	default:
+		return fmt.Sprintf("Mode(%d)", int(m))
+	}
+}
+
+// What a mode cannot do, for the log.
+const (
+	shareLimits    = "records are not ordered; the broker delivers a record a limited number of times, then the worker dead-letters it"
+	consumerLimits = "a group has at most as many busy workers as partitions, and a partition pauses during a rebalance"
+)
+
+// choose returns the mode, after asking the brokers if it is Auto. It waits for brokers that are unavailable.
+func (w *Worker) choose(ctx context.Context, c source.Config) (Mode, error) {
+	mode, reason := w.rules.mode, "WithMode"
+	switch {
+	case mode != Auto:
+	case w.rules.ordered || w.rules.instance != "":
+		mode, reason = ConsumerGroup, "WithOrdered or WithInstanceID"
+	default:
+		found, err := w.probe(ctx, c)
+		if err != nil || ctx.Err() != nil {
+			return Auto, err
+		}
+		mode, reason = ConsumerGroup, found.Reason
+		if found.Usable {
+			mode = ShareGroup
+		}
+	}
+	w.mu.Lock()
+	w.mode = mode
+	w.mu.Unlock()
+	limits := consumerLimits
+	if mode == ShareGroup {
+		limits = shareLimits
+	}
+	c.Logger.Info("worker starts", zap.String("group", c.Group), zap.Stringer("mode", mode), zap.String("because", reason),
+		zap.String("limits", limits))
+	return mode, nil
+}
+
+// probe asks the brokers whether a share group can be used, with backoff until they answer.
+func (w *Worker) probe(ctx context.Context, c source.Config) (share.Support, error) {
+	client, err := share.Dial(c.Brokers, c.Client())
+	if err != nil {
+		return share.Support{}, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	defer client.Close()
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	for {
+		found, err := share.Probe(ctx, client, c.Group)
+		if err == nil || ctx.Err() != nil {
+			return found, nil
+		}
+		pause := wait.NextBackOff()
+		w.note(err)
+		c.Logger.Warn("worker cannot ask the brokers for share groups, retrying", zap.String("group", c.Group),
+			zap.Duration("wait", pause), zap.Error(err))
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// sourceOf returns the source of a mode.
+func (w *Worker) sourceOf(mode Mode, c source.Config) source.Source {
+	if mode == ShareGroup {
+		return share.New(share.Config{Config: c, Lock: w.rules.lock})
+	}
+	return consumer.New(consumer.Config{
+		Config: c, Handover: w.rules.handover, ReadAhead: w.rules.readAhead, Ordered: w.rules.ordered,
+		InstanceID: w.rules.instance,
+	})
+}

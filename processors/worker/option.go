@@ -1,0 +1,212 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// ErrConfig is wrapped by the errors of New and Run about an invalid configuration.
+var ErrConfig = errors.New("worker: bad configuration")
+
+// Option configures New, which returns an error for every invalid value.
+type Option func(*rules)
+
+type rules struct {
+	group       string
+	topics      []string
+	concurrency int
+	mode        Mode
+	lock        time.Duration
+	handover    time.Duration
+	readAhead   int
+	ordered     bool
+	instance    string
+	grace       time.Duration
+	timeout     time.Duration
+	retry       RetryPolicy
+	deadLetter  func(ctx context.Context, r Record, reason error) error
+	admit       func(ctx context.Context, r Record) (done func(), err error)
+	clock       processors.Clock
+	logger      *zap.Logger
+	errs        []error
+}
+
+const (
+	defaultConcurrency = 16
+	defaultLock        = 30 * time.Second
+	defaultHandover    = time.Minute
+	defaultReadAhead   = 1000
+	defaultGrace       = 10 * time.Second
+)
+
+func newRules(group string, topics []string, handle Handler, opts []Option) rules {
+	r := rules{
+		group: group, topics: slices.Clone(topics), concurrency: defaultConcurrency, lock: defaultLock,
+		handover: defaultHandover, readAhead: defaultReadAhead, grace: defaultGrace, clock: clock.System(), logger: zap.NewNop(),
+	}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	r.retry = r.retry.withDefaults()
+	if err := r.retry.invalid(); err != nil {
+		r.invalid("WithRetry: %w", err)
+	}
+	if group == "" {
+		r.invalid("the group is empty")
+	}
+	if len(topics) == 0 || slices.Contains(topics, "") {
+		r.invalid("no topics, or an empty topic name")
+	}
+	if handle == nil {
+		r.invalid("no handler")
+	}
+	if r.mode == ShareGroup && (r.ordered || r.instance != "") {
+		r.invalid("WithOrdered and WithInstanceID need consumer groups: share groups have neither order nor static members")
+	}
+	return r
+}
+
+func (r *rules) invalid(format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+}
+
+// positive returns an option that sets a duration, which must be positive.
+func positive(name string, d time.Duration, set func(*rules)) Option {
+	return func(r *rules) {
+		if d <= 0 {
+			r.invalid("%s: %s, want a positive time", name, d)
+			return
+		}
+		set(r)
+	}
+}
+
+// atLeastOne returns an option that sets a number, which must be at least 1.
+func atLeastOne(name string, n int, set func(*rules)) Option {
+	return func(r *rules) {
+		if n < 1 {
+			r.invalid("%s: %d, want at least 1", name, n)
+			return
+		}
+		set(r)
+	}
+}
+
+// WithConcurrency sets how many records are handled at the same time (default 16, at least 1).
+func WithConcurrency(n int) Option {
+	return atLeastOne("WithConcurrency", n, func(r *rules) { r.concurrency = n })
+}
+
+// WithMode sets how the worker gets its records (default Auto). See Mode.
+func WithMode(m Mode) Option {
+	return func(r *rules) {
+		if !slices.Contains([]Mode{Auto, ShareGroup, ConsumerGroup}, m) {
+			r.invalid("WithMode: %d is not a mode", int(m))
+		}
+		r.mode = m
+	}
+}
+
+// WithLock sets how long the broker of a share group waits for a worker that hangs or is cut off before it delivers its
+// records to others (default 30 s). The worker renews the lock while a call runs, so calls may take longer. Brokers allow 15
+// to 60 s by default. No effect on consumer groups.
+func WithLock(d time.Duration) Option { return positive("WithLock", d, func(r *rules) { r.lock = d }) }
+
+// WithHandover sets how long a running call of a consumer group may continue after its partition has moved to another
+// worker (default 1 minute). Then its context ends with ErrLost. No effect on share groups, where no partition moves.
+func WithHandover(d time.Duration) Option {
+	return positive("WithHandover", d, func(r *rules) { r.handover = d })
+}
+
+// WithReadAhead sets how many records of a partition a consumer group may read from the first one that is not settled
+// (default 1000, at least 1). No effect on share groups.
+func WithReadAhead(records int) Option {
+	return atLeastOne("WithReadAhead", records, func(r *rules) { r.readAhead = records })
+}
+
+// WithOrdered handles records of a partition with the same key one after another, in the order of their offsets. Records
+// without a key are not ordered. It needs a consumer group: with Auto, the worker uses one.
+func WithOrdered() Option { return func(r *rules) { r.ordered = true } }
+
+// WithInstanceID makes the worker a static member (group.instance.id): a restart within the session timeout causes no
+// rebalance. The ID must be unique in the group. It needs a consumer group: with Auto, the worker uses one.
+func WithInstanceID(id string) Option {
+	return func(r *rules) {
+		if id == "" {
+			r.invalid("WithInstanceID: empty ID")
+		}
+		r.instance = id
+	}
+}
+
+// WithGrace sets how long running calls may continue when the worker stops (default 10 s). Then their contexts end with
+// ErrStopping and their records are delivered to others.
+func WithGrace(d time.Duration) Option {
+	return positive("WithGrace", d, func(r *rules) { r.grace = d })
+}
+
+// WithTimeout sets how long a call of the handler may take (default: no limit). Then its context ends with
+// context.DeadlineExceeded, which counts as a failure.
+func WithTimeout(d time.Duration) Option {
+	return positive("WithTimeout", d, func(r *rules) { r.timeout = d })
+}
+
+// WithRetry sets the retry policy. Zero fields have the defaults that are documented with them.
+func WithRetry(p RetryPolicy) Option { return func(r *rules) { r.retry = p } }
+
+// WithDeadLetter sets what is done with a record that ends without success: its attempts failed, or the broker delivers it
+// for the last time. reason is the last failure or wraps ErrDeliveries. If write returns an error, it is called again with
+// backoff until it succeeds; then the record is settled. By default the record is logged without its value and dropped.
+func WithDeadLetter(write func(ctx context.Context, r Record, reason error) error) Option {
+	return func(r *rules) {
+		if write == nil {
+			r.invalid("WithDeadLetter: nil")
+			return
+		}
+		r.deadLetter = write
+	}
+}
+
+// WithLimiter sets a function that is called before each call of the handler and blocks until the call may begin, for
+// example until a token bucket has a token. It must return when ctx ends, with an error. done, if not nil, is called when the
+// call has ended. The record is held while admit blocks, and occupies a slot.
+func WithLimiter(admit func(ctx context.Context, r Record) (done func(), err error)) Option {
+	return func(r *rules) {
+		if admit == nil {
+			r.invalid("WithLimiter: nil")
+			return
+		}
+		r.admit = admit
+	}
+}
+
+// WithClock sets the clock of retries, timeouts and ages (default: the system clock). Locks and sessions of Kafka are
+// measured by the system clock.
+func WithClock(c processors.Clock) Option {
+	return func(r *rules) {
+		if c == nil {
+			r.invalid("WithClock: nil")
+			return
+		}
+		r.clock = c
+	}
+}
+
+// WithLogger sets the logger (default: none). Values of records are not logged.
+func WithLogger(l *zap.Logger) Option {
+	return func(r *rules) {
+		if l == nil {
+			r.invalid("WithLogger: nil")
+			return
+		}
+		r.logger = l
+	}
+}

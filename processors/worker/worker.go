@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/worker/internal/source"
+)
+
+// Worker calls a handler for the records of some topics. Its methods are safe for concurrent use.
+type Worker struct {
+	rules  rules
+	handle Handler
+
+	mu      sync.Mutex
+	mode    Mode // Auto until it is chosen
+	source  source.Source
+	lastErr error
+	calls   map[*running]struct{}
+}
+
+// New returns a worker that handles the records of topics as a member of a group. It does not connect. A new group starts at
+// the oldest record of each topic.
+func New(group string, topics []string, handle Handler, opts ...Option) (*Worker, error) {
+	r := newRules(group, topics, handle, opts)
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return &Worker{rules: r, handle: handle, calls: map[*running]struct{}{}}, nil
+}
+
+// Run handles records until ctx ends. Then it takes no more records, waits for running calls (WithGrace), tells the broker
+// what became of their records and returns nil. opts are the connection options of processors.New; those for tables, topics
+// and instances have no effect. Run waits for brokers and topics that are not available. It returns an error that wraps
+// ErrConfig if the options are invalid, and another error if no waiting can help, such as a static member that was fenced.
+// Call it once at a time.
+func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
+	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
+	conf, logger, err := processors.ClientConfig(brokers, opts...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	common := source.Config{
+		Brokers: brokers, Group: w.rules.group, Topics: w.rules.topics,
+		Client:      func() *sarama.Config { return kafka.Copy(conf) },
+		Concurrency: w.rules.concurrency, Clock: w.rules.clock, Logger: logger,
+	}
+	mode, err := w.choose(ctx, common)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return w.serve(ctx, w.sourceOf(mode, common), logger)
+}
+
+// serve runs a source until ctx ends.
+func (w *Worker) serve(ctx context.Context, from source.Source, logger *zap.Logger) error {
+	w.mu.Lock()
+	w.source = from
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.source = nil
+	}()
+	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ended := make(chan struct{})
+	var grace sync.WaitGroup
+	defer grace.Wait()
+	defer close(ended)
+	grace.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			return
+		}
+		timer := w.rules.clock.NewTicker(w.rules.grace)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			stop(ErrStopping)
+		case <-ended:
+		}
+	})
+	c := &core{Worker: w, work: work, logger: logger.With(zap.String("group", w.rules.group))}
+	if err := from.Run(ctx, c.deliver); err != nil {
+		return fmt.Errorf("worker: group %s: %w", w.rules.group, err)
+	}
+	return nil
+}
