@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	// ErrType is returned by Encode for a value that is no T, Decoded[T] or Encoded, and for a nil message.
+	// ErrType is returned by Encode for a value that is not a T, a Decoded[T] or an Encoded, and for a nil message.
 	ErrType = errors.New("codec: wrong type")
 	// ErrPanic is the cause of a poison value if Unmarshal of the format panicked. Encode returns it if Marshal panicked.
 	ErrPanic = errors.New("codec: format panicked")

@@ -72,9 +72,9 @@ func NewPublisher(brokers []string, opts ...Option) (*KafkaPublisher, error) {
 }
 
 // Publish writes records in order: each is sent after the one before it is acknowledged. It blocks until all are
-// acknowledged and returns nil then. It fails when ctx ends, or after some seconds if the brokers are unavailable. After
-// an error, the failed record may or may not be written; the ones after it are not. If the error wraps ErrTooLarge, no
-// record was written.
+// acknowledged and returns nil then. It fails when ctx ends, or after some seconds if the brokers are unavailable; give ctx
+// a deadline to bound the wait. After an error, the failed record may or may not be written; the ones after it are not. If
+// the error wraps ErrTooLarge, no record was written.
 func (p *KafkaPublisher) Publish(ctx context.Context, records ...Outbound) error {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {

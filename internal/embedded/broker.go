@@ -56,9 +56,6 @@ func (s settings) cluster() []kfake.Opt {
 	if s.dir != "" {
 		opts = append(opts, kfake.DataDir(s.dir))
 	}
-	if s.sync {
-		opts = append(opts, kfake.SyncWrites())
-	}
 	return opts
 }
 

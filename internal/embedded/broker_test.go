@@ -35,33 +35,28 @@ func TestTopicsHaveTheDefaultPartitions(t *testing.T) {
 }
 
 func TestBrokerReopensItsDirectoryWithRecordsAndOffsets(t *testing.T) {
-	for name, opts := range map[string][]embedded.Option{"cached": nil, "synced": {embedded.WithSyncWrites()}} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			opts := append(opts, embedded.WithDirectory(dir))
-			const session = 2 * time.Minute
-			group := []kgo.Opt{
-				kgo.ConsumerGroup("readers"), kgo.SessionTimeout(session), kgo.InstanceID("reader-1"),
-				kgo.ConsumeTopics("letters"), resetToStart, kgo.DisableAutoCommit(),
-			}
-
-			broker, ctx := start(t, opts...)
-			client := dial(t, broker, group...)
-			create(ctx, t, client, "letters", nil)
-			produce(ctx, t, client, "letters", "a", "b")
-			require.Equal(t, []string{"a", "b"}, values(ctx, t, client, 2))
-			require.NoError(t, client.CommitUncommittedOffsets(ctx))
-			produce(ctx, t, client, "letters", "c")
-			client.Close()
-			require.NoError(t, broker.Close())
-
-			broker, ctx = start(t, opts...)
-			client = dial(t, broker, group...)
-			begin := time.Now()
-			require.Equal(t, []string{"c"}, values(ctx, t, client, 1), "a static member goes on behind its commit")
-			require.Less(t, time.Since(begin), session/4, "nor waits for its session to end")
-		})
+	directory := embedded.WithDirectory(t.TempDir())
+	const session = 2 * time.Minute
+	group := []kgo.Opt{
+		kgo.ConsumerGroup("readers"), kgo.SessionTimeout(session), kgo.InstanceID("reader-1"),
+		kgo.ConsumeTopics("letters"), resetToStart, kgo.DisableAutoCommit(),
 	}
+
+	broker, ctx := start(t, directory)
+	client := dial(t, broker, group...)
+	create(ctx, t, client, "letters", nil)
+	produce(ctx, t, client, "letters", "a", "b")
+	require.Equal(t, []string{"a", "b"}, values(ctx, t, client, 2))
+	require.NoError(t, client.CommitUncommittedOffsets(ctx))
+	produce(ctx, t, client, "letters", "c")
+	client.Close()
+	require.NoError(t, broker.Close())
+
+	broker, ctx = start(t, directory)
+	client = dial(t, broker, group...)
+	begin := time.Now()
+	require.Equal(t, []string{"c"}, values(ctx, t, client, 1), "a static member goes on behind its commit")
+	require.Less(t, time.Since(begin), session/4, "nor waits for its session to end")
 }
 
 func TestCompactedTopicKeepsTheLastOfAKey(t *testing.T) {

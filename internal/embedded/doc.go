@@ -3,5 +3,5 @@
 // any limits; it is not for production.
 //
 // A broker with a directory keeps acknowledged records when its process ends, even if it is killed: they are in the
-// operating system's page cache. Only WithSyncWrites also keeps them when the machine crashes.
+// operating system's page cache. A crash of the machine can lose them.
 package embedded

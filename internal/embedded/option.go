@@ -4,7 +4,6 @@ import "go.uber.org/zap"
 
 type settings struct {
 	dir        string
-	sync       bool
 	partitions int
 	logger     *zap.Logger
 }
@@ -15,9 +14,6 @@ type Option func(*settings)
 // WithDirectory keeps topics, records, committed offsets and static group members in a directory, which is created if
 // it is missing. One broker at a time can use it: see ErrLocked. The default, and the empty name, keeps them in memory.
 func WithDirectory(dir string) Option { return func(s *settings) { s.dir = dir } }
-
-// WithSyncWrites syncs every batch of records to disk before it is acknowledged. It has no effect without a directory.
-func WithSyncWrites() Option { return func(s *settings) { s.sync = true } }
 
 // WithPartitions sets the partition count of topics that are created with the broker's default. n must be positive.
 // Default: 1.
