@@ -39,7 +39,11 @@ type field struct {
 func newField(t *testing.T, partitions int32) *field {
 	t.Helper()
 	t.Parallel()
-	addrs := testbroker.Start(t)
+	return newFieldAt(t, testbroker.Start(t), partitions)
+}
+
+func newFieldAt(t *testing.T, addrs []string, partitions int32) *field {
+	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -68,6 +72,13 @@ func (f *field) committed(partition int32) int64 {
 		return o.At
 	}
 	return -1
+}
+
+// commit commits an offset for the group, which must have no members.
+func (f *field) commit(partition int32, offset int64, metadata string) error {
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: f.topic, Partition: partition, At: offset, LeaderEpoch: -1, Metadata: metadata})
+	return f.admin.CommitAllOffsets(f.t.Context(), f.group, offsets)
 }
 
 // checkpoint returns the group's commit of a partition.
@@ -153,7 +164,7 @@ func (w *worker) owned() int {
 // wires are a client's connections. A test cuts them to make its process dead for the broker.
 type wires struct {
 	mu    sync.Mutex
-	cutUp bool
+	down  bool
 	conns []net.Conn
 }
 
@@ -162,7 +173,7 @@ var errCut = errors.New("the wire is cut")
 func (w *wires) Dial(network, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cutUp {
+	if w.down {
 		return nil, errCut
 	}
 	c, err := net.Dial(network, addr)
@@ -176,10 +187,17 @@ func (w *wires) Dial(network, addr string) (net.Conn, error) {
 func (w *wires) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cutUp = true
+	w.down = true
 	for _, c := range w.conns {
 		_ = c.Close()
 	}
+}
+
+// mend allows connections again.
+func (w *wires) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down, w.conns = false, nil
 }
 
 // book records which records were handled.
