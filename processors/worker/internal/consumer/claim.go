@@ -51,11 +51,11 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 }
 
 // end ends the claim. Waiting records are not started; running calls continue.
-func (c *claim) end() {
+func (c *claim) end(memberID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.claim, c.ending = nil, true
-	c.state.End(c.member.config.Clock.Now())
+	c.state.End(progress.RunnerOf(memberID), c.member.config.Clock.Now())
 	c.state.Retry(progress.Now)
 }
 

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -145,6 +146,34 @@ func (m *member) commit() error {
 	return err
 }
 
+// watchEvery is how often a member with deferred records looks for members that have left the group.
+const watchEvery = 2 * time.Second
+
+// watch ends the deferral of records whose runner has left the group, until ctx ends.
+func (m *member) watch(ctx context.Context) {
+	ticker := m.config.Clock.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return
+		}
+		waiting := slices.DeleteFunc(m.all(), func(p *partition) bool { return !p.deferred() })
+		if len(waiting) == 0 {
+			continue
+		}
+		members, err := m.offsets.members()
+		if err != nil {
+			m.status.fail(err) // the deferral ends with the handover
+			continue
+		}
+		for _, p := range waiting {
+			p.depart(members)
+		}
+	}
+}
+
 // session is the member in one generation. It implements sarama.ConsumerGroupHandler.
 type session struct {
 	*member
@@ -195,7 +224,7 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 	c := s.partition(where).begin(ctx, messages, commit)
 	s.wakeCommit()
 	c.read()
-	c.end()
+	c.end(of.MemberID())
 	for try := 1; try <= lastTries; try++ {
 		err = s.commit()
 		if err == nil || lostMembership(err) || try == lastTries {

@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
 )
 
-// offsets reads and commits the offsets of a group. It has a client of its own: on the client that reads records, a commit
+// offsets reads and commits the offsets of a group, and lists its members. It has a client of its own: on the client that reads records, a commit
 // would wait behind the fetch in flight.
 type offsets struct {
 	client   sarama.Client
@@ -81,6 +81,31 @@ func (o *offsets) fetch(partitions map[string][]int32) (map[at]progress.Commit, 
 		}
 	}
 	return commits, nil
+}
+
+// members returns the members of the group.
+func (o *offsets) members() (map[progress.Runner]bool, error) {
+	coordinator, err := o.client.Coordinator(o.group)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := coordinator.DescribeGroups(&sarama.DescribeGroupsRequest{Version: 3, Groups: []string{o.group}})
+	if err != nil {
+		_ = coordinator.Close()
+		return nil, err
+	}
+	if len(resp.Groups) != 1 {
+		return nil, sarama.ErrIncompleteResponse
+	}
+	if err := resp.Groups[0].Err; err != sarama.ErrNoError {
+		_ = o.client.RefreshCoordinator(o.group)
+		return nil, err
+	}
+	members := map[progress.Runner]bool{}
+	for id := range resp.Groups[0].Members {
+		members[progress.RunnerOf(id)] = true
+	}
+	return members, nil
 }
 
 // commit commits checkpoints as a member. It returns those that the broker has stored, and the first error of the others.

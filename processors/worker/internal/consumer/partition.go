@@ -137,6 +137,20 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 	return c, due, commit
 }
 
+// deferred reports whether the partition is claimed and a record waits for a call of another member.
+func (p *partition) deferred() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.claim != nil && p.state.Deferred()
+}
+
+// depart ends the deferral of records of members that have left the group.
+func (p *partition) depart(members map[progress.Runner]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Depart(func(r progress.Runner) bool { return members[r] }, p.member.config.Clock.Now())
+}
+
 // moved ends the calls of a partition that another member owns without knowing of them.
 func (p *partition) moved(now time.Time) {
 	p.mu.Lock()

@@ -141,6 +141,45 @@ func TestCallEndsWhenTheHandoverHasPassed(t *testing.T) {
 	require.Equal(t, 3, b.calls())
 }
 
+func TestDeferralEndsWhenThePreviousOwnerHasLeftTheGroup(t *testing.T) {
+	f := newField(t, 2)
+	f.put(0, 1, keyless)
+	f.put(1, 1, keyless)
+	for name, leave := range map[string]func(one *worker, stop func()){
+		"stop": func(_ *worker, stop func()) { stop() },
+		"kill": func(one *worker, _ func()) { one.wires.cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &field{t: t, addrs: f.addrs, topic: f.topic, group: f.group + name, client: f.client, admin: f.admin}
+			var b book
+			grace := make(chan struct{}) // ends the calls of the first member
+			end := sync.OnceFunc(func() { close(grace) })
+			worker := func(handle handler) *worker {
+				w := f.worker(handle)
+				w.Handover = time.Hour
+				return w
+			}
+			one := worker(func(_ context.Context, d source.Delivery) error {
+				b.add(d)
+				<-grace
+				return context.Canceled
+			})
+			stop := f.run(one)
+			defer end()
+			f.eventually(func() bool { return b.calls() == 2 })
+			two := worker(func(_ context.Context, d source.Delivery) error { b.add(d); return nil })
+			f.run(two)
+			f.eventually(func() bool { return two.owned() == 1 })
+			if name == "stop" {
+				end()
+			}
+			leave(one, stop)
+			f.eventually(func() bool { return f.committed(0) == 1 && f.committed(1) == 1 })
+			require.Equal(t, 4, b.calls())
+		})
+	}
+}
+
 func TestStopRepeatsOnlyWhatWasRunning(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 21, keyless)

@@ -124,6 +124,7 @@ func (m *member) serve(ctx context.Context, wait *backoff.ExponentialBackOff) er
 	})
 	loops.Go(func() { m.tick(inner) })
 	loops.Go(func() { m.commits(inner) })
+	loops.Go(func() { m.watch(inner) })
 	defer loops.Wait()
 	defer stop()
 	defer func() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,15 @@ type Open struct {
 	// Until is the time until which the last call may run elsewhere, with milliseconds. Zero: it runs nowhere, or its
 	// process decides when it ends.
 	Until time.Time
+	// Runner identifies the member that makes the last call, if Until is not zero.
+	Runner Runner
 }
+
+// Runner identifies a member of the group by a digest of its member ID, which is too long for a commit.
+type Runner uint32
+
+// RunnerOf returns the Runner with a member ID.
+func RunnerOf(memberID string) Runner { return Runner(crc32.ChecksumIEEE([]byte(memberID))) }
 
 // MaxMetadata is the size of the largest metadata that a broker accepts by default (offset.metadata.max.bytes), in bytes.
 const MaxMetadata = 4096
@@ -83,11 +92,12 @@ func (c Checkpoint) encodeOpen(size int) (raw []byte, n int) {
 	for _, o := range c.Open {
 		next := binary.AppendUvarint(raw, uint64(o.Offset-at))
 		next = binary.AppendUvarint(next, uint64(o.Attempts))
-		until := uint64(0)
-		if !o.Until.IsZero() {
-			until = uint64(o.Until.UnixMilli()-base) + 1
+		if o.Until.IsZero() {
+			next = binary.AppendUvarint(next, 0)
+		} else {
+			next = binary.AppendUvarint(next, uint64(o.Until.UnixMilli()-base)+1)
+			next = binary.AppendUvarint(next, uint64(o.Runner))
 		}
-		next = binary.AppendUvarint(next, until)
 		if len(next) > size {
 			break
 		}
@@ -125,7 +135,7 @@ func Decode(offset int64, metadata string) (Checkpoint, bool) {
 	for n := r.number(); n > 0 && !r.failed; n-- {
 		o := Open{Offset: at + r.number(), Attempts: int(r.number())}
 		if until := r.number(); until > 0 {
-			o.Until = time.UnixMilli(base + until - 1)
+			o.Until, o.Runner = time.UnixMilli(base+until-1), Runner(r.number())
 		}
 		c.Open, at = append(c.Open, o), o.Offset
 	}

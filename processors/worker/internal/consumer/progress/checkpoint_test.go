@@ -17,7 +17,7 @@ func TestCheckpointIsReadBack(t *testing.T) {
 		Next: 1000,
 		Done: []progress.Span{{First: 1001, Last: 1001}, {First: 1003, Last: 1400}},
 		Open: []progress.Open{
-			{Offset: 1000, Attempts: 3, Until: until.Add(time.Minute)}, {Offset: 1002, Attempts: 1}, {Offset: 1500, Until: until},
+			{Offset: 1000, Attempts: 3, Until: until.Add(time.Minute), Runner: progress.RunnerOf("a")}, {Offset: 1002, Attempts: 1}, {Offset: 1500, Until: until, Runner: progress.RunnerOf("b")},
 		},
 		Reserved: 2400,
 	}

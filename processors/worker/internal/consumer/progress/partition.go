@@ -13,6 +13,7 @@ type Partition struct {
 	handover time.Duration // how long a call runs on after its partition was revoked
 
 	claimed   bool
+	runner    Runner            // this member when the last claim ended
 	next      int64             // the offset to commit; unknown (-1) before the first record of a group without a commit
 	read      int64             // the offset after the last record that this claim has read
 	window    []*record         // the records that this claim has read, beginning with the first that is not settled
@@ -54,6 +55,7 @@ type record struct {
 	attempts int  // finished calls of the handler, or begun ones of other processes
 	repeated bool // a handler was called for it
 	until    time.Time
+	runner   Runner // of a record that runs elsewhere
 	// told is the Until that this process's last handover committed. It recognizes this process's own entry in a commit:
 	// a partition cannot change its owner twice within a millisecond.
 	told time.Time
@@ -155,7 +157,7 @@ func (p *Partition) inherit(o Open, now time.Time) {
 		r.state = waiting
 	}
 	if !own && o.Until.After(now) {
-		r.state, r.until = elsewhere, o.Until
+		r.state, r.until, r.runner = elsewhere, o.Until, o.Runner
 	}
 }
 
@@ -286,9 +288,24 @@ func (p *Partition) Due(now time.Time) []int64 {
 	return due
 }
 
-// End ends the claim. Running calls may continue until the handover has passed.
-func (p *Partition) End(now time.Time) {
-	p.claimed = false
+// Deferred reports whether a record waits for a call that may run elsewhere.
+func (p *Partition) Deferred() bool {
+	return slices.ContainsFunc(p.window, func(r *record) bool { return r.state == elsewhere })
+}
+
+// Depart ends the deferral of records whose runner is no longer a member of the group: a member stays until its calls have
+// ended, unless it crashes. Due returns them next.
+func (p *Partition) Depart(member func(Runner) bool, now time.Time) {
+	for _, r := range p.known {
+		if r.state == elsewhere && !member(r.runner) {
+			r.until = now
+		}
+	}
+}
+
+// End ends the claim of a member. Running calls may continue until the handover has passed.
+func (p *Partition) End(as Runner, now time.Time) {
+	p.claimed, p.runner = false, as
 	for offset, r := range p.known {
 		switch {
 		case r.state == running:
@@ -347,9 +364,9 @@ func (p *Partition) Checkpoint() (Checkpoint, bool) {
 		case r.state == running && p.claimed:
 			c.Open = append(c.Open, Open{Offset: offset, Attempts: r.attempts + 1})
 		case r.state == running:
-			c.Open = append(c.Open, Open{offset, r.attempts + 1, r.told})
+			c.Open = append(c.Open, Open{offset, r.attempts + 1, r.told, p.runner})
 		case r.state == elsewhere:
-			c.Open = append(c.Open, Open{offset, r.attempts, r.until})
+			c.Open = append(c.Open, Open{offset, r.attempts, r.until, r.runner})
 		case r.repeated:
 			c.Open = append(c.Open, Open{Offset: offset, Attempts: r.attempts})
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
 )
 
+var me = progress.RunnerOf("me")
+
 var noon = time.UnixMilli(1_763_812_800_000)
 
 // owner is a partition that was claimed without a commit and has read records, which it has started.
@@ -70,7 +72,7 @@ func TestSettledRecordsBeyondASlowOneAreSkippedByTheNextOwner(t *testing.T) {
 func TestRecordIsDeferredForTheHandover(t *testing.T) {
 	p := owner(t, 5)
 	p.Fail(5, 2)
-	p.End(noon)
+	p.End(me, noon)
 	commit := acknowledge(t, p)
 
 	next := progress.New(100, handover)
@@ -84,12 +86,26 @@ func TestRecordIsDeferredForTheHandover(t *testing.T) {
 	require.Equal(t, []any{3, true}, []any{attempts, repeated})
 }
 
+func TestRecordIsNotDeferredOnceItsRunnerHasLeftTheGroup(t *testing.T) {
+	p := owner(t, 5)
+	p.End(me, noon)
+	next := progress.New(100, handover)
+	next.Claim(acknowledge(t, p), noon)
+	next.Read(5)
+	require.True(t, next.Deferred())
+	next.Depart(func(r progress.Runner) bool { return r == me }, noon)
+	require.Empty(t, next.Due(noon))
+	next.Depart(func(progress.Runner) bool { return false }, noon)
+	require.Equal(t, []int64{5}, next.Due(noon))
+	require.False(t, next.Deferred())
+}
+
 func TestDeferralIsPassedOnToAThirdOwner(t *testing.T) {
 	p := owner(t, 5)
-	p.End(noon)
+	p.End(me, noon)
 	second := progress.New(100, handover)
 	second.Claim(acknowledge(t, p), noon)
-	second.End(noon)
+	second.End(me, noon)
 	third := progress.New(100, handover)
 	third.Claim(acknowledge(t, second), noon)
 	third.Read(5)
@@ -120,7 +136,7 @@ func TestNothingIsRepeatedAfterAnOrderlyEnd(t *testing.T) {
 	p.Read(2)
 	p.Settle(0)
 	p.Settle(1)
-	p.End(noon)
+	p.End(me, noon)
 	next := progress.New(100, handover)
 	next.Claim(acknowledge(t, p), noon)
 	next.Read(2)
@@ -143,7 +159,7 @@ func TestOffsetsThatMovedBackAreHandledAgain(t *testing.T) {
 	p.Settle(0)
 	p.Settle(1)
 	acknowledge(t, p)
-	p.End(noon)
+	p.End(me, noon)
 	require.Equal(t, []int64{2}, p.Claim(progress.Commit{Offset: 0, End: 3}, noon), "its record may be another one now")
 	for offset := range int64(3) {
 		p.Read(offset)
@@ -153,14 +169,14 @@ func TestOffsetsThatMovedBackAreHandledAgain(t *testing.T) {
 
 func TestCallWhoseRecordWasSettledElsewhereIsLost(t *testing.T) {
 	p := owner(t, 0)
-	p.End(noon)
+	p.End(me, noon)
 	require.Equal(t, []int64{0}, p.Claim(progress.Commit{Offset: 1, Metadata: progress.Checkpoint{Next: 1}.Encode(4096)}, noon))
 }
 
 func TestHandoverThatWasNotCommittedEndsWhenThePartitionHasMoved(t *testing.T) {
 	p := owner(t, 0)
 	require.Empty(t, p.Expire(noon, true), "the partition is claimed")
-	p.End(noon)
+	p.End(me, noon)
 	require.Empty(t, p.Expire(noon, false))
 	require.Equal(t, []int64{0}, p.Expire(noon, true))
 }

@@ -20,12 +20,13 @@ type world struct {
 	members []*member
 	owner   *member
 
-	started map[int64]bool
-	settled map[int64]bool
+	restarts int
+	started  map[int64]bool
+	settled  map[int64]bool
 }
 
 type member struct {
-	name    string
+	id      progress.Runner // changes when the member restarts
 	p       *progress.Partition
 	next    int // the next record to read
 	pending []int64
@@ -48,7 +49,7 @@ func newWorld(t *rapid.T) *world {
 		offset += rapid.Int64Range(1, 3).Draw(t, "gap")
 	}
 	for i := range 3 {
-		w.members = append(w.members, &member{name: fmt.Sprint(i)})
+		w.members = append(w.members, &member{})
 		w.restart(w.members[i])
 	}
 	w.claim(w.members[0])
@@ -56,6 +57,8 @@ func newWorld(t *rapid.T) *world {
 }
 
 func (w *world) restart(m *member) {
+	w.restarts++
+	m.id = progress.RunnerOf(fmt.Sprint(w.restarts))
 	m.p = progress.New(4, handover)
 	m.running, m.settled, m.told, m.pending = map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, nil
 }
@@ -75,7 +78,7 @@ func (w *world) claim(m *member) {
 func (w *world) move(to *member, commit bool) {
 	from := w.owner
 	w.now = w.now.Add(time.Millisecond) // a rebalance takes longer
-	from.p.End(w.now)
+	from.p.End(from.id, w.now)
 	if commit {
 		w.commit(true)
 		c, _ := progress.Decode(w.offset, w.meta)
@@ -135,11 +138,11 @@ func (w *world) start(offset int64) {
 
 func (w *world) begin(m *member, offset int64) {
 	if m.running[offset] {
-		w.t.Fatalf("record %d is started twice by member %s", offset, m.name)
+		w.t.Fatalf("record %d is started twice by member %d", offset, m.id)
 	}
 	for _, other := range w.members {
 		if other.running[offset] && other.told[offset] && w.limit == progress.MaxMetadata {
-			w.t.Fatalf("record %d is started by member %s during the handover of member %s", offset, m.name, other.name)
+			w.t.Fatalf("record %d is started by member %d during the handover of member %d", offset, m.id, other.id)
 		}
 	}
 	c, _ := progress.Decode(w.offset, w.meta)
@@ -205,6 +208,9 @@ func (w *world) tick(d time.Duration) {
 	for _, m := range w.members {
 		w.expire(m, false)
 	}
+	w.owner.p.Depart(func(r progress.Runner) bool {
+		return slices.ContainsFunc(w.members, func(m *member) bool { return m.id == r })
+	}, w.now)
 	for _, offset := range w.owner.p.Due(w.now) {
 		w.owner.pending = append(w.owner.pending, offset)
 	}
