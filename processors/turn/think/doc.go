@@ -33,6 +33,28 @@
 // A slow model does not delay other sessions within the limits of WithConcurrency and WithWindow, and never causes a
 // rebalance.
 //
+// # Streaming
+//
+// Stream makes a Model of a Streamer, which yields its reply in pieces. The pieces are published to {agent}-agent-events,
+// which processors/fold folds into a batch message, and joined to the reply.
+//
+//	Streamer --> Stream --> Model --> Worker --> {agent}-think-request-response
+//	                |
+//	                +--> {agent}-agent-events
+//
+// # Providers
+//
+// The packages anthropic, openai and gemini below this one are models on the SDKs of these providers. A program links only
+// those that it imports. They have the same Settings, errors and rules:
+//
+//   - Every tool call in a prompt has its result. If the history has none, the prompt has an error result instead, because
+//     providers reject such a prompt.
+//   - A rate limit, an overload and a failure of the provider are an Unavailable, which says how long to wait. A request is
+//     repeated after that time, within Settings.Attempts and the deadline of the step.
+//   - Where the provider supports an idempotency key, every request of a step has the same one.
+//   - Settings.Prices gives the cost of a reply, with cached tokens at their own price. A model without a price has no cost.
+//   - Errors name status, error type and request ID. They quote neither the conversation nor a secret.
+//
 // # Output records
 //
 // History and input are copied byte for byte, so that the next step reads the same history. A reply without calls becomes

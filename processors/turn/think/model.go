@@ -41,6 +41,9 @@ type Step struct {
 	Key string
 	// Deadline is when the step fails, as set by WithTimeout.
 	Deadline time.Time
+	// Retried reports whether the worker calls the model again for this step if the call fails with err. Nil means that it
+	// does not: every error ends the turn. Stream keeps its events open for the next call.
+	Retried func(err error) bool
 }
 
 // Input returns the message to answer: the user's, or the results of tools (role tool).

@@ -1,0 +1,266 @@
+package think
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// eventStream publishes the events of one call of a model. Its methods are called from one goroutine; another one
+// publishes.
+type eventStream struct {
+	topic   topics.Topic[topics.AgentEvent]
+	to      turn.Publisher
+	logger  *zap.Logger
+	step    Step
+	attempt int64
+
+	open   *blockKind
+	id     string
+	blocks int
+
+	mu      sync.Mutex
+	pending []event
+	closed  bool
+	wake    chan struct{} // capacity 1
+	done    chan struct{} // closed when the publishing goroutine has returned
+	cancel  context.CancelFunc
+	seq     int64 // of the last record; used by the publishing goroutine only
+}
+
+// event is an event that is not published yet: a piece of a block's text, a complete event, or the terminal record.
+type event struct {
+	block  *blockKind
+	id     string
+	text   []byte
+	raw    topics.Raw
+	result *topics.AgentResult
+}
+
+// blockKind is a kind of block and its events.
+type blockKind struct{ prefix, start, delta, end string }
+
+var (
+	textBlock    = blockKind{"msg-", "message_start", "message_delta", "message_end"}
+	thoughtBlock = blockKind{"reason-", "thought_start", "thought_delta", "thought_end"}
+)
+
+const (
+	// maxPiece is the largest text of an event, in bytes. A longer one becomes several events.
+	maxPiece = 16 << 10
+	// endGrace is how long the terminal record may take after the step's context has ended.
+	endGrace = 5 * time.Second
+)
+
+// open starts the event stream of a call. The caller must call end.
+func (s *streamed) open(ctx context.Context, step Step) *eventStream {
+	// The step's context does not interrupt a record: the terminal record follows also if the deadline has passed.
+	publishing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	e := &eventStream{
+		topic: s.topic, to: s.to, logger: s.logger, step: step, attempt: max(s.clock.Now().UnixMilli(), 1),
+		wake: make(chan struct{}, 1), done: make(chan struct{}), cancel: cancel,
+	}
+	go func() {
+		defer close(e.done)
+		e.run(publishing)
+	}()
+	return e
+}
+
+// add adds the events of a piece.
+func (e *eventStream) add(d Delta) {
+	e.piece(&thoughtBlock, d.Thought)
+	e.piece(&textBlock, d.Text)
+	if d.EndBlock || d.Call != nil {
+		e.closeBlock()
+	}
+	if d.Call != nil {
+		input := d.Call.Input
+		if input == nil {
+			input = topics.Raw("{}")
+		}
+		data := quoted([]byte(`{"type":"tool_call","id":`), d.Call.ID)
+		data = append(append(quoted(append(data, `,"name":`...), d.Call.Name), `,"input":`...), input...)
+		e.push(event{raw: wrapped("tool_call", append(data, '}'))})
+	}
+}
+
+func (e *eventStream) piece(k *blockKind, text string) {
+	if text == "" {
+		return
+	}
+	if e.open != k {
+		e.closeBlock()
+		e.open, e.id = k, k.prefix+strconv.Itoa(e.blocks)
+		e.blocks++
+		e.push(event{raw: blockEvent(k.start, e.id, nil)})
+	}
+	e.push(event{block: k, id: e.id, text: []byte(text)})
+}
+
+func (e *eventStream) closeBlock() {
+	if e.open != nil {
+		e.push(event{raw: blockEvent(e.open.end, e.id, nil)})
+		e.open = nil
+	}
+}
+
+// end ends the stream with its terminal record, and waits until it is acknowledged or the step's context has ended and a
+// grace period is over. Without a result, end drops the events that are not published yet.
+func (e *eventStream) end(ctx context.Context, result *topics.AgentResult) {
+	defer e.cancel()
+	if result == nil {
+		e.cancel()
+		<-e.done
+		return
+	}
+	e.closeBlock()
+	e.push(event{result: result})
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.signal()
+	select {
+	case <-e.done:
+	case <-ctx.Done():
+		grace := time.AfterFunc(endGrace, e.cancel)
+		defer grace.Stop()
+		<-e.done
+	}
+}
+
+// push adds an event. A piece of text is joined to the one before it.
+func (e *eventStream) push(v event) {
+	e.mu.Lock()
+	if last := len(e.pending) - 1; v.block != nil && last >= 0 && e.pending[last].block != nil && e.pending[last].id == v.id {
+		e.pending[last].text = append(e.pending[last].text, v.text...)
+	} else {
+		e.pending = append(e.pending, v)
+	}
+	e.mu.Unlock()
+	e.signal()
+}
+
+func (e *eventStream) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run publishes events until the terminal record is acknowledged or ctx ends.
+func (e *eventStream) run(ctx context.Context) {
+	for {
+		e.mu.Lock()
+		batch, closed := e.pending, e.closed
+		e.pending = nil
+		e.mu.Unlock()
+		if err := e.publish(ctx, batch); err != nil {
+			e.logger.Warn("event stream ends early", zap.String("step", e.step.Key), zap.Error(err))
+			return
+		}
+		if closed {
+			return
+		}
+		select {
+		case <-e.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// errEventTooLarge is the error of a stream with an event that does not fit into a record.
+var errEventTooLarge = errors.New("think: an event does not fit into a record")
+
+// publish writes events in order. If one of them is too large, it ends the stream as failed.
+func (e *eventStream) publish(ctx context.Context, batch []event) error {
+	seq := e.seq
+	err := e.write(ctx, e.records(batch))
+	if !errors.Is(err, processors.ErrTooLarge) {
+		return err
+	}
+	// Records of the batch may have been written. Their numbers follow the last acknowledged one, so the terminal record
+	// must not reuse them: the events are written one by one up to the one that is too large.
+	e.seq = seq
+	for _, v := range batch {
+		if err := e.write(ctx, e.records([]event{v})); errors.Is(err, processors.ErrTooLarge) {
+			e.seq--
+			text := errEventTooLarge.Error()
+			return errors.Join(errEventTooLarge, e.write(ctx, e.records([]event{{result: &topics.AgentResult{Error: &text}}})))
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *eventStream) write(ctx context.Context, records []processors.Outbound) error {
+	if len(records) == 0 {
+		return nil
+	}
+	return retry.Until(ctx, func() error { return e.to.Publish(ctx, records...) }, func(err error) {
+		e.logger.Warn("events are not written yet", zap.String("topic", e.topic.Name()), zap.Error(err))
+	}, processors.ErrTooLarge, processors.ErrPublisherClosed)
+}
+
+// records numbers events and returns their records.
+func (e *eventStream) records(batch []event) []processors.Outbound {
+	var all []processors.Outbound
+	for _, v := range batch {
+		for _, record := range v.split() {
+			e.seq++
+			record.SessionID, record.TurnID, record.Attempt, record.Seq = e.step.SessionID, e.step.Key, e.attempt, e.seq
+			id := e.step.Key + "/event/" + strconv.FormatInt(e.attempt, 10) + "/" + strconv.FormatInt(e.seq, 10)
+			out, err := processors.OutboundOf(e.topic, e.step.SessionID, record, id)
+			if err != nil {
+				e.seq-- // the codec encodes every event that wrapped returns
+				continue
+			}
+			all = append(all, out)
+		}
+	}
+	return all
+}
+
+// split returns the records of an event, without their numbers.
+func (v event) split() []topics.AgentEvent {
+	if v.block == nil {
+		return []topics.AgentEvent{{Event: v.raw, Result: v.result}}
+	}
+	var all []topics.AgentEvent
+	for text := v.text; len(text) > 0; {
+		n := min(len(text), maxPiece)
+		for n < len(text) && n > maxPiece-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+			n-- // a character is not divided
+		}
+		all = append(all, topics.AgentEvent{Event: blockEvent(v.block.delta, v.id, text[:n])})
+		text = text[n:]
+	}
+	return all
+}
+
+// blockEvent returns an event of a block. text is the text of a delta, nil for other events.
+func blockEvent(kind, id string, text []byte) topics.Raw {
+	data := quoted(append(quoted([]byte(`{"type":`), kind), `,"id":`...), id)
+	if text != nil {
+		data = quoted(append(data, `,"delta":`...), string(text))
+	}
+	return wrapped(kind, append(data, '}'))
+}
+
+// wrapped returns an event with its data.
+func wrapped(kind string, data []byte) topics.Raw {
+	raw := append(quoted([]byte(`{"type":`), kind), `,"data":`...)
+	return append(append(raw, data...), '}')
+}

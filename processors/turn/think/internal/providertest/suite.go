@@ -1,0 +1,304 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/turn/think"
+)
+
+// Model is what every adapter implements.
+type Model interface {
+	think.Model
+	think.Streamer
+	Close()
+}
+
+// Provider is what the suite needs to know of a provider.
+type Provider struct {
+	Name string
+	New  func(s think.Settings) (Model, error)
+	// Text is a whole response with these pieces of text.
+	Text func(pieces ...string) Answer
+	// Begun is the beginning of such a response, without its end.
+	Begun func(pieces ...string) Answer
+	// Error is an error response. Its message quotes the request.
+	Error func(status int, headers ...string) Answer
+	// After asks to wait for 7 seconds.
+	After func() Answer
+	// Overloaded is a response that begins and then reports that the provider is overloaded.
+	Overloaded func() Answer
+	// Idempotent reports that requests have an idempotency key.
+	Idempotent bool
+}
+
+// NewModel returns a model of the API that the test closes.
+func (p Provider) NewModel(t *testing.T, a *API, s think.Settings) Model {
+	t.Helper()
+	s.BaseURL = a.URL
+	if s.Key == "" {
+		s.Key = Key
+	}
+	if s.Model == "" {
+		s.Model = "some-model"
+	}
+	m, err := p.New(s)
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// ask calls a model of an API that gives these answers.
+func (p Provider) ask(t *testing.T, s think.Settings, answers ...Answer) (think.Reply, error, *API) {
+	t.Helper()
+	a := Start(t, answers...)
+	reply, err := p.NewModel(t, a, s).Think(t.Context(), Question())
+	if err != nil {
+		RequireQuotesNothing(t, err)
+	}
+	return reply, err, a
+}
+
+// RequireQuotesNothing fails the test if an error quotes the conversation, the key or an address.
+func RequireQuotesNothing(t *testing.T, err error) {
+	t.Helper()
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		for _, secret := range []string{Secret, "berth", Key, "127.0.0.1", "some-model"} {
+			require.NotContains(t, e.Error(), secret)
+		}
+	}
+}
+
+// Run runs the tests that every adapter has to pass.
+func (p Provider) Run(t *testing.T) {
+	t.Run("TransientErrorsAreRetried", p.transientErrorsAreRetried)
+	t.Run("AttemptsAreBounded", p.attemptsAreBounded)
+	t.Run("RateLimitSaysHowLongToWait", p.rateLimitSaysHowLongToWait)
+	t.Run("WaitBeyondTheDeadlineIsNotMade", p.waitBeyondTheDeadlineIsNotMade)
+	t.Run("OverloadInAStreamIsUnavailable", p.overloadInAStreamIsUnavailable)
+	t.Run("PermanentErrorsAreNotRetried", p.permanentErrorsAreNotRetried)
+	t.Run("BrokenConnectionIsUnavailable", p.brokenConnectionIsUnavailable)
+	t.Run("SilentAPITimesOut", p.silentAPITimesOut)
+	t.Run("DeadlineEndsTheRequest", p.deadlineEndsTheRequest)
+	t.Run("CallerCanStopAStream", p.callerCanStopAStream)
+	t.Run("PiecesAreYieldedAsTheyArrive", p.piecesAreYieldedAsTheyArrive)
+	t.Run("IdempotencyKeyIsThatOfTheStep", p.idempotencyKeyIsThatOfTheStep)
+	t.Run("InvalidSettingsAreRejected", p.invalidSettingsAreRejected)
+	t.Run("EmptyConversationIsNotSent", p.emptyConversationIsNotSent)
+}
+
+func (p Provider) transientErrorsAreRetried(t *testing.T) {
+	for _, status := range []int{408, 409, 429, 500, 503, 529} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			failed := p.Error(status, "retry-after-ms", "1")
+			reply, err, a := p.ask(t, think.Settings{}, failed, failed, p.Text("N4."))
+			require.NoError(t, err)
+			require.Equal(t, "N4.", reply.Blocks[0].Text)
+			require.Len(t, a.Requests(), 3)
+		})
+	}
+}
+
+func (p Provider) attemptsAreBounded(t *testing.T) {
+	_, err, a := p.ask(t, think.Settings{Attempts: 2}, p.Error(529, "retry-after-ms", "1"))
+	var status *think.ProviderError
+	require.ErrorAs(t, err, &status)
+	require.Equal(t, 529, status.Status)
+	require.True(t, strings.HasPrefix(err.Error(), p.Name+": status 529 ("), err.Error())
+	require.Len(t, a.Requests(), 2)
+}
+
+func (p Provider) rateLimitSaysHowLongToWait(t *testing.T) {
+	for name, answer := range map[string]Answer{
+		"as documented": p.After(),
+		"in seconds":    p.Error(429, "retry-after", "7"),
+		"in ms":         p.Error(429, "retry-after-ms", "7000"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err, _ := p.ask(t, think.Settings{Attempts: 1}, answer)
+			var u *think.Unavailable
+			require.ErrorAs(t, err, &u)
+			require.True(t, u.RateLimit)
+			require.Equal(t, 7*time.Second, u.After)
+		})
+	}
+	_, err, _ := p.ask(t, think.Settings{Attempts: 1},
+		p.Error(503, "retry-after", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)))
+	var u *think.Unavailable
+	require.ErrorAs(t, err, &u)
+	require.False(t, u.RateLimit)
+	require.InDelta(t, time.Minute, u.After, float64(10*time.Second))
+}
+
+func (p Provider) waitBeyondTheDeadlineIsNotMade(t *testing.T) {
+	a := Start(t, p.Error(429, "retry-after", "3600"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := p.NewModel(t, a, think.Settings{}).Think(ctx, Question())
+	var u *think.Unavailable
+	require.ErrorAs(t, err, &u)
+	require.Equal(t, time.Hour, u.After)
+	require.NoError(t, ctx.Err())
+	require.Len(t, a.Requests(), 1)
+}
+
+func (p Provider) overloadInAStreamIsUnavailable(t *testing.T) {
+	_, err, a := p.ask(t, think.Settings{}, p.Overloaded())
+	var u *think.Unavailable
+	require.ErrorAs(t, err, &u)
+	require.Len(t, a.Requests(), 1, "a reply that has begun is not asked for again")
+}
+
+func (p Provider) permanentErrorsAreNotRetried(t *testing.T) {
+	for name, answer := range map[string]Answer{
+		"key":        p.Error(401),
+		"body":       p.Error(400),
+		"no JSON":    {Status: 403, Body: Secret},
+		"half JSON":  Events(`{"Which berth?`),
+		"other JSON": Events(`{"hello":"Which berth?"}`),
+		"empty":      {Status: 200},
+		"page":       {Status: 200, Body: "<html>Which berth?", Headers: map[string]string{"Content-Type": "text/html"}},
+		"redirect":   {Status: 302, Headers: map[string]string{"Location": "http://x.invalid/"}},
+		"ends early": p.Begun("N4."),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err, a := p.ask(t, think.Settings{}, answer)
+			require.Error(t, err)
+			var u *think.Unavailable
+			require.False(t, errors.As(err, &u), err.Error())
+			require.Len(t, a.Requests(), 1)
+		})
+	}
+}
+
+func (p Provider) brokenConnectionIsUnavailable(t *testing.T) {
+	for name, answer := range map[string]Answer{"before the response": {Break: true}, "in it": {
+		Status: 200, Body: p.Begun("N4.").Body, Headers: p.Begun().Headers, Break: true,
+	}} {
+		t.Run(name, func(t *testing.T) {
+			_, err, _ := p.ask(t, think.Settings{Attempts: 1}, answer)
+			var u *think.Unavailable
+			require.ErrorAs(t, err, &u)
+			require.ErrorIs(t, err, think.ErrUnreachable)
+		})
+	}
+	a := Start(t, Answer{Status: 200})
+	m := p.NewModel(t, a, think.Settings{Attempts: 1})
+	a.Close()
+	_, err := m.Think(t.Context(), Question())
+	require.ErrorIs(t, err, think.ErrUnreachable)
+	RequireQuotesNothing(t, err)
+}
+
+func (p Provider) silentAPITimesOut(t *testing.T) {
+	for name, answer := range map[string]Answer{"at once": {Hang: true}, "later": {
+		Status: 200, Body: p.Begun("N4.").Body, Headers: p.Begun().Headers, Hang: true,
+	}} {
+		t.Run(name, func(t *testing.T) {
+			_, err, a := p.ask(t, think.Settings{Silence: 100 * time.Millisecond}, answer)
+			require.ErrorIs(t, err, think.ErrTimeout)
+			require.Len(t, a.Requests(), 1)
+		})
+	}
+}
+
+func (p Provider) deadlineEndsTheRequest(t *testing.T) {
+	a := Start(t, Answer{Hang: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := p.NewModel(t, a, think.Settings{}).Think(ctx, Question())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	ctx, stop := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	m := p.NewModel(t, a, think.Settings{})
+	go func() {
+		_, err := m.Think(ctx, Question())
+		asked <- err
+	}()
+	require.Eventually(t, func() bool { return len(a.Requests()) == 2 }, time.Minute, time.Millisecond)
+	stop()
+	require.ErrorIs(t, <-asked, context.Canceled)
+}
+
+func (p Provider) callerCanStopAStream(t *testing.T) {
+	begun := p.Begun("N4.")
+	begun.Hang = true
+	a := Start(t, begun)
+	for d, err := range p.NewModel(t, a, think.Settings{}).Stream(t.Context(), Question()) {
+		require.NoError(t, err)
+		if d.Text != "" {
+			break
+		}
+	}
+}
+
+func (p Provider) piecesAreYieldedAsTheyArrive(t *testing.T) {
+	a := Start(t, p.Text("Berth ", "N", "4."))
+	var pieces []string
+	for d, err := range p.NewModel(t, a, think.Settings{}).Stream(t.Context(), Question()) {
+		require.NoError(t, err)
+		if d.Text != "" {
+			pieces = append(pieces, d.Text)
+		}
+	}
+	require.Equal(t, []string{"Berth ", "N", "4."}, pieces)
+}
+
+func (p Provider) idempotencyKeyIsThatOfTheStep(t *testing.T) {
+	a := Start(t, p.Error(500, "retry-after-ms", "1"), p.Text("N4."))
+	m := p.NewModel(t, a, think.Settings{})
+	other := Question()
+	other.Key = "t/0/enriched/1"
+	for _, s := range []think.Step{Question(), Question(), other} {
+		_, err := m.Think(t.Context(), s)
+		require.NoError(t, err)
+	}
+	var keys []string
+	for _, r := range a.Requests() {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+	}
+	if !p.Idempotent {
+		require.Equal(t, []string{"", "", "", ""}, keys)
+		return
+	}
+	require.Len(t, keys[0], 40)
+	require.Equal(t, []string{keys[0], keys[0], keys[0]}, keys[:3])
+	require.NotEqual(t, keys[0], keys[3])
+	bodies := a.Requests()
+	require.Equal(t, bodies[0].Body, bodies[1].Body, "providers reject a key with another body")
+}
+
+func (p Provider) invalidSettingsAreRejected(t *testing.T) {
+	valid := think.Settings{Key: Key, Model: "m"}
+	for name, change := range map[string]func(*think.Settings){
+		"no key":   func(s *think.Settings) { s.Key = " " },
+		"no model": func(s *think.Settings) { s.Model = "" },
+		"tokens":   func(s *think.Settings) { s.MaxTokens = -1 },
+		"attempts": func(s *think.Settings) { s.Attempts = -1 },
+		"silence":  func(s *think.Settings) { s.Silence = -1 },
+		"schema":   func(s *think.Settings) { s.Tools = []think.Tool{{Name: "x", InputSchema: []byte("[]")}} },
+		"tool":     func(s *think.Settings) { s.Tools = []think.Tool{{InputSchema: []byte("{}")}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := valid
+			change(&s)
+			_, err := p.New(s)
+			require.ErrorIs(t, err, think.ErrSettings)
+			require.NotContains(t, err.Error(), Key)
+		})
+	}
+}
+
+func (p Provider) emptyConversationIsNotSent(t *testing.T) {
+	a := Start(t, p.Text("N4."))
+	_, err := p.NewModel(t, a, think.Settings{}).Think(t.Context(), Step(Message("user", `" "`)))
+	require.ErrorIs(t, err, think.ErrConversation)
+	require.Empty(t, a.Requests())
+}

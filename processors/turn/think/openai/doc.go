@@ -1,0 +1,28 @@
+// Package openai is a model for think.Worker on the Chat Completions API and OpenAI's official SDK. With
+// think.Settings.BaseURL it uses any server with a compatible API, such as vLLM, Ollama or a gateway.
+//
+//	think.Step --> Model --> POST /chat/completions, streamed --> think.Delta, ... --> think.Reply
+//
+// Think returns the whole reply; think.Stream also publishes it piece by piece. Requests are always streamed, with
+// stream_options.include_usage.
+//
+// # Conversation
+//
+// The result of every tool call becomes a message with the role tool; the text of a failed one begins with "Error: ". A tool
+// call without a result gets an error result. Images become image_url parts. Blocks that only Anthropic's API knows, such as
+// documents, become a note that they are omitted.
+//
+// # Prompt caching
+//
+// OpenAI caches prompts by itself. Requests to OpenAI have a prompt_cache_key per session, so that they reach the same
+// cache. Requests to a BaseURL do not have it, because other servers can reject it.
+//
+// # Errors
+//
+// See think.Unavailable, think.ProviderError and the errors beside them. A refusal and the finish reason content_filter are
+// think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call is think.ErrTruncated. The error
+// insufficient_quota is not retried, although its status is 429.
+//
+// The idempotency key of the step is sent in the header Idempotency-Key. The SDK's environment variables apply where the
+// settings say nothing: OPENAI_BASE_URL, OPENAI_ORG_ID, OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS.
+package openai

@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"context"
+	_ "embed"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
+
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
+	"github.com/turntable-streams/turntable/processors/turn/think/internal/provider"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+//go:embed prices.json
+var priceTable []byte
+
+// Prices returns the list prices of OpenAI's API in its standard tier, as of October 2026. Long prompts of models that are
+// priced by length have none. The caller owns the table.
+func Prices() think.Prices {
+	p, err := think.ReadPrices(priceTable)
+	if err != nil {
+		panic(err) // the table is part of the package
+	}
+	return p
+}
+
+// Model implements think.Model and think.Streamer. It is safe for concurrent use.
+type Model struct {
+	provider *provider.Client
+	client   sdk.Client
+	tools    []sdk.ChatCompletionToolUnionParam
+	official bool // the API is OpenAI's own
+}
+
+// New returns a model. It opens no connection. The error wraps think.ErrSettings. opts are options of the SDK; they
+// override the settings.
+func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
+	c, err := provider.New("openai", s, Prices(), classify)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{provider: c, official: s.BaseURL == ""}
+	for _, t := range s.Tools {
+		m.tools = append(m.tools, toolOf(t))
+	}
+	all := []option.RequestOption{option.WithAPIKey(s.Key), option.WithHTTPClient(c.HTTP), option.WithMaxRetries(0)}
+	if s.BaseURL != "" {
+		all = append(all, option.WithBaseURL(s.BaseURL))
+	}
+	m.client = sdk.NewClient(append(all, opts...)...)
+	return m, nil
+}
+
+// toolOf returns a tool. Its schema is passed on byte for byte: the SDK's map would be written in another order.
+func toolOf(t think.Tool) sdk.ChatCompletionToolUnionParam {
+	raw, _ := jsontext.AppendQuote([]byte(`{"type":"function","function":{"name":`), t.Name)
+	if t.Description != "" {
+		raw, _ = jsontext.AppendQuote(append(raw, `,"description":`...), t.Description)
+	}
+	raw = append(append(append(raw, `,"parameters":`...), t.InputSchema...), "}}"...)
+	return param.Override[sdk.ChatCompletionToolUnionParam](jsontext.Value(raw))
+}
+
+// Close closes idle connections.
+func (m *Model) Close() { m.provider.Close() }
+
+// Think implements think.Model.
+func (m *Model) Think(ctx context.Context, s think.Step) (think.Reply, error) {
+	reply, _, err := think.Collect(m.Stream(ctx, s))
+	return reply, err
+}
+
+// Stream implements think.Streamer.
+func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta, error] {
+	return m.provider.Stream(ctx, func(ctx context.Context, yield func(think.Delta) bool) error {
+		messages, err := prompt.Of(s.Messages)
+		if err != nil {
+			return err
+		}
+		params := sdk.ChatCompletionNewParams{
+			Model: shared.ChatModel(m.provider.Settings.Model), Tools: m.tools,
+			Messages:      append(m.system(s), messageParams(messages)...),
+			StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
+		}
+		if m.provider.Settings.MaxTokens > 0 {
+			params.MaxCompletionTokens = sdk.Int(m.provider.Settings.MaxTokens)
+		}
+		if m.official { // other servers can reject a parameter that they do not know
+			params.PromptCacheKey = sdk.String(provider.SessionKey(s))
+		}
+		stream := m.client.Chat.Completions.NewStreaming(ctx, params,
+			option.WithHeader("Idempotency-Key", provider.IdempotencyKey(s)))
+		defer stream.Close()
+		r := reader{usage: m.provider.Usage, id: func(i int) string { return provider.CallID(s, i) }}
+		for stream.Next() {
+			if more, err := r.chunk(stream.Current(), yield); err != nil || !more {
+				return err
+			}
+		}
+		if err := stream.Err(); err != nil {
+			return err
+		}
+		return r.end(yield)
+	})
+}
+
+// system returns the system prompt and the user's memoir as messages.
+func (m *Model) system(s think.Step) []sdk.ChatCompletionMessageParamUnion {
+	system, memoir := m.provider.System(s)
+	switch {
+	case system == "" && memoir == "":
+		return nil
+	case system == "" || memoir == "":
+		return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(system + memoir)}
+	default: // one message, because some servers accept no second one; the fixed part is first, so that it is cached
+		return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(system + "\n\n" + memoir)}
+	}
+}
+
+// objectOf returns the arguments of a call as an object; false if they are not one.
+func objectOf(arguments string) (topics.Raw, bool) {
+	v := jsontext.Value(arguments)
+	if len(v) == 0 {
+		return topics.Raw("{}"), true
+	}
+	return topics.Raw(v), v.Kind() == '{' && v.IsValid(jsontext.AllowDuplicateNames(true))
+}

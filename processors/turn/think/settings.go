@@ -1,0 +1,29 @@
+package think
+
+import "time"
+
+// Settings configure a model adapter, such as those in the packages below this one. Zero fields have the defaults that are
+// named here.
+type Settings struct {
+	// Key is the provider's API key, a secret. Required.
+	Key string
+	// Model is the provider's name of the model. Required.
+	Model string
+	// BaseURL is the address of the API (default: the one of the provider's SDK, which an environment variable can set).
+	BaseURL string
+	// System is the system prompt (default none). Step.Memoir is added to it.
+	System string
+	// Tools are the tools that the model may call (default none). Their order and their bytes are part of the prompt that
+	// the provider caches.
+	Tools []Tool
+	// MaxTokens is the largest number of output tokens of a step (default: 4096 for Anthropic, otherwise the provider's).
+	MaxTokens int64
+	// Prices are the token prices (default: the adapter's Prices). A model without a price has replies without a cost.
+	Prices Prices
+	// Attempts is the largest number of requests per step (default 3). Only an Unavailable is retried, and only before the
+	// first piece of the reply; see Unavailable. The SDK's own retries are off.
+	Attempts int
+	// Silence is how long the provider may send nothing while it works on a request (default 5 minutes). Then the step
+	// fails with ErrTimeout. The step's deadline applies as well.
+	Silence time.Duration
+}
