@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -134,19 +135,28 @@ func TestAPIKeyReplacesTheScriptedModel(t *testing.T) {
 		if err != nil {
 			return
 		}
-		content, stop := `[{"type":"text","text":"It is 42."}]`, "end_turn"
+		block, delta, stop := `{"type":"text","text":""}`, `{"type":"text_delta","text":"It is 42."}`, "end_turn"
 		switch body := string(raw); {
 		case strings.Contains(body, `"tool_result"`):
-			content = `[{"type":"text","text":"The colleague says: it is 42."}]`
+			delta = `{"type":"text_delta","text":"The colleague says: it is 42."}`
 			if !strings.Contains(body, `It is 42.`) || !strings.Contains(body, `"is_error":false`) {
-				content = `[{"type":"text","text":"No one called me."}]`
+				delta = `{"type":"text_delta","text":"No one called me."}`
 			}
 		case strings.Contains(body, `"tools"`):
-			content, stop = `[{"type":"tool_use","id":"toolu_1","name":"delegate_task","input":{"task":"6 * 7"}}]`, "tool_use"
+			block, stop = `{"type":"tool_use","id":"toolu_1","name":"delegate_task","input":{}}`, "tool_use"
+			delta = `{"type":"input_json_delta","partial_json":"{\"task\":\"6 * 7\"}"}`
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":`+content+
-			`,"stop_reason":"`+stop+`","usage":{"input_tokens":10,"output_tokens":5}}`)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, e := range []string{
+			`{"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1}}}`,
+			`{"type":"content_block_start","index":0,"content_block":` + block + `}`,
+			`{"type":"content_block_delta","index":0,"delta":` + delta + `}`, `{"type":"content_block_stop","index":0}`,
+			`{"type":"message_delta","delta":{"stop_reason":"` + stop + `"},"usage":{"output_tokens":5}}`,
+			`{"type":"message_stop"}`,
+		} {
+			kind, _, _ := strings.Cut(e[len(`{"type":"`):], `"`)
+			fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, e)
+		}
 	}))
 	defer api.Close()
 	const key = "sk-test-0123456789"

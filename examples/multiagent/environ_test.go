@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/examples/multiagent/claude"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/turn/think/anthropic"
+	"github.com/turntable-streams/turntable/processors/turn/think/gemini"
+	"github.com/turntable-streams/turntable/processors/turn/think/openai"
 )
 
 // setenv sets these variables and unsets all others that the example reads.
@@ -21,6 +24,7 @@ func setenv(t *testing.T, variables ...string) {
 	t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0") // otherwise children wait one second at exit
 	for _, name := range []string{
 		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "ANTHROPIC_API_KEY",
+		"OPENAI_API_KEY", "GEMINI_API_KEY", "MODEL_PROVIDER",
 		"ALLOWED_HOST_MAPPING", "BIND_HOST", "PORT", "KAFKA_STATE_DIR",
 	} {
 		t.Setenv(name, "")
@@ -85,33 +89,53 @@ func TestAPIKeySelectsARealModel(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "1 + 1 is 2", r.Blocks[0].Text)
 
-	m, done, err = chosenModel(orchestrator, of(map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "m"}))
-	require.NoError(t, err)
-	done()
-	require.IsType(t, &claude.Model{}, m)
+	for _, c := range []struct {
+		variables map[string]string
+		want      any
+	}{
+		{map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_MODEL": "m", "OPENAI_API_KEY": "k"}, &anthropic.Model{}},
+		{map[string]string{"OPENAI_API_KEY": "k"}, &openai.Model{}},
+		{map[string]string{"GEMINI_API_KEY": "k"}, &gemini.Model{}},
+		{map[string]string{"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "MODEL_PROVIDER": "gemini"}, &gemini.Model{}},
+		{map[string]string{"ANTHROPIC_API_KEY": "k", "MODEL_PROVIDER": "script"}, think.Func(nil)},
+	} {
+		m, done, err = chosenModel(orchestrator, of(c.variables))
+		require.NoError(t, err)
+		done()
+		require.IsType(t, c.want, m)
+	}
 
 	_, _, err = chosenModel("pilot", of(nil))
 	require.ErrorContains(t, err, "pilot")
 	_, _, err = chosenModel(worker, of(map[string]string{"ANTHROPIC_API_KEY": "k", "INPUT_TOKEN_PRICE": "much"}))
 	require.ErrorContains(t, err, "INPUT_TOKEN_PRICE")
+	_, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "openai"}))
+	require.ErrorIs(t, err, think.ErrSettings, "without a key")
+	_, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "eliza"}))
+	require.ErrorIs(t, err, errProvider)
 }
 
-func TestPricesDefaultToTheDefaultModels(t *testing.T) {
+func TestPricesOfTheEnvironmentReplaceTheProviders(t *testing.T) {
 	for name, c := range map[string]struct {
-		model, input, output string
-		want                 *claude.Prices
+		input, output string
+		want          think.Prices
 	}{
-		"default model": {"", "", "", &claude.Prices{Input: 1, Output: 5}},
-		"by its name":   {claude.DefaultName, "", "", &claude.Prices{Input: 1, Output: 5}},
-		"another":       {"m", "", "", nil},
-		"half":          {"m", "1", "", nil},
-		"both":          {"m", "3", "15", &claude.Prices{Input: 3, Output: 15}},
+		"none": {"", "", nil},
+		"half": {"1", "", nil},
+		"both": {"3", "15", think.Prices{"m": {{Input: 3, CacheRead: 3, CacheWrite: 3, Output: 15}}}},
 	} {
-		got, err := pricesOf(c.model, func(n string) string {
+		got, err := pricesOf("m", func(n string) string {
 			return map[string]string{"INPUT_TOKEN_PRICE": c.input, "OUTPUT_TOKEN_PRICE": c.output}[n]
 		})
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestDefaultModelsHaveAPrice(t *testing.T) {
+	prices := map[string]think.Prices{"anthropic": anthropic.Prices(), "openai": openai.Prices(), "gemini": gemini.Prices()}
+	for _, p := range providers {
+		require.Contains(t, prices[p.name], p.model)
 	}
 }
 

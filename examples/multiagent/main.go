@@ -10,6 +10,10 @@
 //
 // runs one of those processes. The last three are configured by environment variables, as FlightDeck's components are, and
 // can run anywhere: see compose.yaml.
+//
+// The models are scripts, unless ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY is set. MODEL_PROVIDER chooses between
+// anthropic, openai, gemini and script; ANTHROPIC_MODEL and ANTHROPIC_BASE_URL (and those of the others) choose the model
+// and the address of its API.
 package main
 
 import (
@@ -90,7 +94,12 @@ const (
 func parse(args []string, errs io.Writer) (settings, error) {
 	var s settings
 	expect, timeout := scriptedAnswer, scriptTimeout
-	if realModel(os.Getenv) {
+	p, err := chosenProvider(os.Getenv)
+	if err != nil {
+		fmt.Fprintln(errs, "multiagent:", err)
+		return s, err
+	}
+	if p != nil {
 		expect, timeout = anyAnswer, modelTimeout
 	}
 	flags := flag.NewFlagSet("multiagent", flag.ContinueOnError)
@@ -119,7 +128,6 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		// A new name, because Kafka may hold sessions of earlier runs.
 		s.session = "demo-" + time.Now().UTC().Format("150405")
 	}
-	var err error
 	s.expect, err = regexp.Compile(*pattern)
 	switch {
 	case flags.NArg() > 0:

@@ -19,6 +19,7 @@ const module = "github.com/turntable-streams/turntable"
 type pkg struct {
 	ImportPath   string
 	Imports      []string
+	Deps         []string
 	TestImports  []string
 	XTestImports []string
 	Incomplete   bool
@@ -155,7 +156,10 @@ var confined = []struct {
 		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/", "examples/topology",
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
-	{"github.com/stretchr/testify", []string{"processors/processortest", "codec/codectest"}},
+	{"github.com/stretchr/testify", []string{
+		"processors/processortest", "codec/codectest", "processors/turn/think/internal/providertest",
+	}},
+	{module + "/processors/turn/think/internal/providertest", nil},
 	{"github.com/twmb/franz-go/pkg/kfake", []string{"internal/embedded"}},
 	{"github.com/twmb/franz-go", []string{
 		"internal/embedded", "internal/testing/wiretest", "internal/testing/kafkatest", "internal/testing/kafkatest/", "examples/",

@@ -28,12 +28,41 @@ func requireUnlinked(t *testing.T, listing []byte) {
 // linked are the packages that users import.
 var linked = []string{
 	"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/turn/tools",
+	"processors/turn/think",
 	"processors/delivery", "processors/delivery/sink", "processors/delivery/websocket",
 }
 
 func TestCapabilityLinksNothingForTests(t *testing.T) {
 	for _, name := range linked {
 		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
+	}
+}
+
+// sdks are the SDKs of model providers and the package that links each.
+var sdks = map[string]string{
+	"github.com/anthropics/anthropic-sdk-go": "processors/turn/think/anthropic",
+	"github.com/openai/openai-go":            "processors/turn/think/openai",
+	"google.golang.org/genai":                "processors/turn/think/gemini",
+	"google.golang.org/grpc":                 "processors/turn/think/gemini",
+	"go.opencensus.io":                       "processors/turn/think/gemini",
+}
+
+// A program that runs turns, or a model of its own, does not link the SDKs of providers.
+func TestSDKsOfProvidersAreLinkedByTheirAdapterOnly(t *testing.T) {
+	var by []string
+	for _, p := range packages(t) {
+		for _, dep := range p.Deps {
+			for sdk, adapter := range sdks {
+				if dep != sdk && !strings.HasPrefix(dep, sdk+"/") {
+					continue
+				}
+				require.True(t, p.name() == adapter || p.name() == "examples/multiagent", "%s links %s", p.name(), dep)
+				by = append(by, p.name())
+			}
+		}
+	}
+	for _, adapter := range sdks {
+		require.Contains(t, by, adapter)
 	}
 }
 

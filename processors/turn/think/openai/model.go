@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"iter"
+	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/openai/openai-go/v3"
@@ -45,7 +46,7 @@ func New(s think.Settings, opts ...option.RequestOption) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{provider: c, official: s.BaseURL == ""}
+	m := &Model{provider: c, official: s.BaseURL == "" && os.Getenv("OPENAI_BASE_URL") == ""}
 	for _, t := range s.Tools {
 		m.tools = append(m.tools, toolOf(t))
 	}
