@@ -25,7 +25,7 @@ import (
 type streams struct {
 	t      *testing.T
 	topics topics.Catalog
-	to     *processors.Publisher
+	to     processors.Publisher
 	acked  atomic.Int64 // events
 	clock  *clock.Fake
 	addrs  []string
@@ -50,9 +50,10 @@ func newStreams(t *testing.T) *streams {
 	require.NoError(t, err)
 	s.run(p.Run)
 	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond)
-	s.to, err = processors.NewPublisher(s.addrs)
+	to, err := processors.NewPublisher(s.addrs)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.to.Close()) })
+	t.Cleanup(func() { require.NoError(t, to.Close()) })
+	s.to = to
 	s.run(func(ctx context.Context) error {
 		return processors.Consume(ctx, s.addrs, processors.Consumption{
 			Group: "watchers", Concurrency: 1, Handle: s.see, Topics: []string{
@@ -188,7 +189,7 @@ func TestEveryEndOfAStepIsABatch(t *testing.T) {
 		[]string{b.TurnID, b.State, *b.Reason, *b.Error})
 
 	ctx, end := context.WithCancelCause(t.Context())
-	end(model.ErrCancelled)
+	end(model.ErrTurnEnded)
 	_, err = half(ctx.Err()).Think(ctx, model.Step{SessionID: "s", Key: "cancelled"})
 	require.ErrorIs(t, err, context.Canceled)
 	b = s.batch(2)

@@ -169,6 +169,7 @@ var confined = []struct {
 	{"net/http", []string{
 		"processors", "processors/auth", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "internal/testing/", "examples/",
+		"processors/turn/think/", // the models of providers
 	}},
 	{"pgregory.net/rapid", nil},
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},

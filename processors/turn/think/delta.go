@@ -47,12 +47,15 @@ type Usage struct {
 	Cost *float64
 }
 
-// Collect returns the reply whose pieces a model yields, and the reason why the model stopped.
+// Collect returns the reply whose pieces a model yields, and the reason why the model stopped. With an error it returns what
+// the model used so far.
 func Collect(deltas iter.Seq2[Delta, error]) (r Reply, stop string, err error) {
 	var c collector
 	for d, err := range deltas {
 		if err != nil {
-			return Reply{}, "", err
+			used := c.reply()
+			used.Blocks = nil
+			return used, "", err
 		}
 		c.add(d)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +19,7 @@ import (
 // publishes.
 type eventStream struct {
 	topic   topics.Topic[topics.AgentEvent]
-	to      turn.Publisher
+	to      processors.Publisher
 	logger  *zap.Logger
 	step    Step
 	attempt int64

@@ -22,9 +22,6 @@ var (
 	ErrRefused = errors.New("think: the model refused to answer")
 	// ErrTruncated: the response was cut off at the token limit and has a tool call or no text.
 	ErrTruncated = errors.New("think: the model's response was cut off at the token limit")
-	// ErrCancelled is the cause of a step's context if the step has ended, for example by session control. The step is not
-	// called again. Stream then ends its events as cancelled.
-	ErrCancelled = errors.New("think: the step was cancelled")
 )
 
 // ProviderError is an error response of a provider's API.

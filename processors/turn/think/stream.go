@@ -11,7 +11,6 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -20,7 +19,7 @@ import (
 //
 // Every step is a stream of its own: its turn_id is Step.Key. The terminal record ends it exactly once: complete, with the
 // model's stop reason and usage; failed, with the model's error; or cancelled, if the cause of the step's context is
-// ErrCancelled. Think returns after the brokers have acknowledged the terminal record, so a reader has the whole stream
+// ErrTurnEnded. Think returns after the brokers have acknowledged the terminal record, so a reader has the whole stream
 // before the think-response.
 //
 // A step that is called again has a greater attempt, the time of the call in milliseconds, so its events replace those of
@@ -35,7 +34,7 @@ import (
 //
 // Create the topic with topics.WithEvents. Do not combine Stream with group.WithThinkResponses, which answers the step, too.
 // The caller owns the publisher and keeps it open until the worker's Run has returned.
-func Stream(agent string, to turn.Publisher, m Streamer, opts ...StreamOption) (Model, error) {
+func Stream(agent string, to processors.Publisher, m Streamer, opts ...StreamOption) (Model, error) {
 	catalog, err := topics.For(agent)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -65,13 +64,13 @@ func WithStreamLogger(l *zap.Logger) StreamOption { return func(s *streamed) { s
 // streamed is a Model that publishes what a Streamer yields.
 type streamed struct {
 	topic  topics.Topic[topics.AgentEvent]
-	to     turn.Publisher
+	to     processors.Publisher
 	model  Streamer
 	clock  processors.Clock
 	logger *zap.Logger
 }
 
-// Think implements Model.
+// Think implements Model. With an error it returns what the model used so far.
 func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
 	events := s.open(ctx, step)
 	var c collector
@@ -79,9 +78,9 @@ func (s *streamed) Think(ctx context.Context, step Step) (Reply, error) {
 	reply, stop := c.reply(), c.stop()
 	events.end(ctx, resultOf(ctx, step, reply, stop, err))
 	if err != nil {
-		return Reply{}, err
+		reply.Blocks = nil
 	}
-	return reply, nil
+	return reply, err
 }
 
 // consume reads the model's pieces to their end. A panic of the model is an error: the events must end all the same.
@@ -120,7 +119,7 @@ func resultOf(ctx context.Context, step Step, r Reply, stop string, err error) *
 	switch {
 	case err == nil:
 		return &result
-	case errors.Is(context.Cause(ctx), ErrCancelled):
+	case errors.Is(context.Cause(ctx), ErrTurnEnded):
 		stop = "cancelled"
 		return &result
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -115,7 +115,7 @@ func TestCallEndsItsStreamOnce(t *testing.T) {
 	late, cancelLate := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancelLate()
 	ended, end := context.WithCancelCause(t.Context())
-	end(think.ErrCancelled)
+	end(think.ErrTurnEnded)
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	failed := errors.New("anthropic: status 529 (overloaded_error)")
@@ -286,6 +286,8 @@ func TestCollectJoinsPieces(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "end_turn", stop)
 	require.Equal(t, []think.Block{{Text: "a"}, {Text: "b"}}, reply.Blocks)
-	_, _, err = think.Collect(deltas(think.ErrRefused, think.Delta{Text: "a"}).Stream(t.Context(), step))
+	reply, _, err = think.Collect(deltas(think.ErrRefused, think.Delta{Text: "a", Usage: &think.Usage{InputTokens: 7}}).
+		Stream(t.Context(), step))
 	require.ErrorIs(t, err, think.ErrRefused)
+	require.Equal(t, think.Reply{InputTokens: 7}, reply, "what a failed call used")
 }
