@@ -3,7 +3,6 @@ package think_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -44,34 +43,4 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output: pilot-think-request-response s turn/1/enriched/0/think
-}
-
-// A model that yields its reply word by word. The words that wait for the brokers become one event, so the number of events
-// varies; here only their topic is printed.
-func ExampleStream() {
-	words := think.StreamFunc(func(context.Context, think.Step) iter.Seq2[think.Delta, error] {
-		return func(yield func(think.Delta, error) bool) {
-			for _, word := range []string{"Berth ", "N4 ", "is ", "free."} {
-				if !yield(think.Delta{Text: word}, nil) {
-					return
-				}
-			}
-		}
-	})
-	to := new(paper)
-	model, err := think.Stream("pilot", to, words)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	reply, err := model.Think(context.Background(), think.Step{SessionID: "s", Key: "turn/1/enriched/0"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(to.all()[0].Topic)
-	fmt.Println(reply.Blocks[0].Text)
-	// Output:
-	// pilot-agent-events
-	// Berth N4 is free.
 }
