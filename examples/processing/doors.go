@@ -69,11 +69,11 @@ func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin fu
 
 // runs blocks until the turn and the WebSocket run, or until ctx ends.
 func (p *pipeline) runs(ctx context.Context) {
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
 	for p.groups[0].Health().State != processors.Running {
 		select {
-		case <-again.C:
+		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}

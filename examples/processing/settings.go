@@ -57,7 +57,7 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	check(err)
 	catalog, err := processors.CatalogOptionsFromEnv(os.LookupEnv)
 	check(err)
-	check(refuseMemoir(logger))
+	check(rejectMemoir(logger))
 	check(s.readChat())
 
 	if s.deliveries {
@@ -152,8 +152,8 @@ func chosenGuarantee() (processors.Guarantee, error) {
 
 var errMemoir = errors.New("MEMOIR_ENABLED=true is not supported; set MEMOIR_ENABLED=false")
 
-// refuseMemoir reads MEMOIR_ENABLED as FlightDeck does, where only "true" enables; its default was true.
-func refuseMemoir(logger *zap.Logger) error {
+// rejectMemoir reads MEMOIR_ENABLED as FlightDeck does, where only "true" enables; its default was true.
+func rejectMemoir(logger *zap.Logger) error {
 	value, set := os.LookupEnv("MEMOIR_ENABLED")
 	if strings.EqualFold(value, "true") {
 		return errMemoir

@@ -14,23 +14,23 @@ import (
 
 // asker is the user of the session: it asks a question, waits for the answer, and asks the next one.
 type asker struct {
-	tape   *tape
-	screen *screen
-	now    func() time.Time
-	before []exchange // of earlier runs
-	open   map[string]waiter
-	asked  int // the number of the last question
-	failed error
+	recorder *recorder
+	screen   *screen
+	now      func() time.Time
+	before   []exchange // of earlier runs
+	open     map[string]waiter
+	asked    int // the number of the last question
+	failed   error
 }
 
-// newAsker registers waits for the questions that earlier runs left open. The tape must not run yet, because the answers
+// newAsker registers waits for the questions that earlier runs left open. The recorder must not run yet, because the answers
 // can arrive as soon as the pipeline starts.
-func newAsker(tape *tape, screen *screen, now func() time.Time, before []exchange) *asker {
-	a := &asker{tape: tape, screen: screen, now: now, before: before, open: make(map[string]waiter)}
+func newAsker(recorder *recorder, screen *screen, now func() time.Time, before []exchange) *asker {
+	a := &asker{recorder: recorder, screen: screen, now: now, before: before, open: make(map[string]waiter)}
 	for _, e := range before {
 		a.asked = max(a.asked, requestNumber(e.request))
 		if e.output == nil {
-			a.open[e.request] = tape.expect(e.request)
+			a.open[e.request] = recorder.expect(e.request)
 		}
 	}
 	return a
@@ -94,13 +94,13 @@ func (a *asker) ask(ctx context.Context, question string) error {
 	a.asked++
 	request := requestID(a.asked)
 	a.screen.note(bold, "asked", "%s", oneLine(question))
-	answer, before := a.tape.expect(request), a.tape.tally()
+	answer, before := a.recorder.expect(request), a.recorder.tally()
 	m := message{
-		SessionID: &a.tape.session, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
+		SessionID: &a.recorder.session, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
 		Metadata: encode(metadata{RequestID: request}),
 	}
-	record := &kgo.Record{Topic: topicOf(orchestrator, messageInput), Key: []byte(a.tape.session), Value: encode(m)}
-	if err := a.tape.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+	record := &kgo.Record{Topic: topicOf(orchestrator, messageInput), Key: []byte(a.recorder.session), Value: encode(m)}
+	if err := a.recorder.client.ProduceSync(ctx, record).FirstErr(); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
 	return a.await(ctx, answer, before)
@@ -111,9 +111,9 @@ func (a *asker) await(ctx context.Context, answer waiter, before tally) error {
 	select {
 	case out := <-answer:
 		took := a.now().Sub(begin)
-		a.tape.settle(ctx)
+		a.recorder.settle(ctx)
 		a.answer(out)
-		passed := a.tape.tally().since(before)
+		passed := a.recorder.tally().since(before)
 		a.screen.note(grey, "summary", "%d turns, %d hops, %d ms", passed.turns, passed.hops, took.Milliseconds())
 		return nil
 	case <-ctx.Done():

@@ -32,7 +32,7 @@ func requestNumber(id string) int {
 const backlogDepth = 10_000
 
 // readBacklog returns the exchanges of a session so far, and the end offsets of the flow's topics at that moment. Records
-// before them are in the backlog; the tape reads from them on.
+// before them are in the backlog; the recorder starts there.
 func readBacklog(ctx context.Context, brokers []string, session string) ([]exchange, kadm.Offsets, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {

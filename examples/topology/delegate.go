@@ -60,7 +60,7 @@ func deliver(from string, now func() time.Time) role {
 		answer: func(r *kgo.Record) ([]*kgo.Record, error) {
 			var out output
 			if err := json.Unmarshal(r.Value, &out); err != nil {
-				return nil, fmt.Errorf("no output: %w", err)
+				return nil, fmt.Errorf("not an output: %w", err)
 			}
 			var back route
 			if json.Unmarshal(out.ReplyTo, &back) != nil || back.ToolUseID == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// flow is the suffixes of the topics the tape shows, in the order in which a turn passes them.
+// flow is the suffixes of the topics the recorder shows, in the order in which a turn passes them.
 var flow = []string{
 	sessionControl, replyTo, messageInput, enrichedInput, thinkResponses, thinkDLQ, toolUses, toolUseDLQ, toolUseResults,
 	toolUseComplete, messageOutput, groupDLQ,
@@ -17,7 +17,7 @@ var flow = []string{
 // groupDLQ is the dead-letter topic of the turn processor.
 const groupDLQ = "streams-dlq"
 
-// flowTopics names the topics the tape shows.
+// flowTopics names the topics the recorder shows.
 func flowTopics() []string {
 	var names []string
 	for _, agent := range []string{orchestrator, worker} {

@@ -60,7 +60,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	var s settings
 	flags := flag.NewFlagSet("topology", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: a broker inside)")
+	brokers := flags.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: an embedded broker)")
 	flags.StringVar(&s.data, "data", "", "store the broker's log and the tables in this `directory`; the next run continues there")
 	flags.StringVar(&s.session, "session", "demo", "`name` of the session the questions belong to")
 	flags.StringVar(&s.instance, "instance", "topology", "`name` of this process in its consumer groups; one at a time has it")

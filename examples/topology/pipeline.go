@@ -18,7 +18,7 @@ type pipeline struct {
 	logger *zap.Logger
 }
 
-// open creates missing topics, because the tape and the roles read them before the processors start.
+// open creates missing topics, because the recorder and the roles read them before the processors start.
 func (p pipeline) open(ctx context.Context) error {
 	for _, agent := range []string{orchestrator, worker} {
 		catalog, err := topics.For(agent)

@@ -38,13 +38,13 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 		return err
 	}
 	screen := newScreen(out)
-	tape, err := newTape(s.brokers, from, s.session, screen.record)
+	recorder, err := newRecorder(s.brokers, from, s.session, screen.record)
 	if err != nil {
 		return err
 	}
-	user := newAsker(tape, screen, time.Now, before)
+	user := newAsker(recorder, screen, time.Now, before)
 	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
-	if err := p.run(ctx, tape, func(ctx context.Context) error {
+	if err := p.run(ctx, recorder, func(ctx context.Context) error {
 		err := user.resume(ctx)
 		if err == nil && !s.once {
 			err = user.readOn(ctx, in)
@@ -98,12 +98,12 @@ func roles(now func() time.Time) []role {
 }
 
 // run runs all parts until use returns or one of them fails, and then stops them.
-func (p pipeline) run(ctx context.Context, tape *tape, use func(ctx context.Context) error) error {
+func (p pipeline) run(ctx context.Context, recorder *recorder, use func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	var starting sync.WaitGroup
-	group.Go(func() error { return tape.run(ctx) })
+	group.Go(func() error { return recorder.run(ctx) })
 	for _, r := range roles(time.Now) {
 		starting.Add(1)
 		ready := sync.OnceFunc(starting.Done)

@@ -102,7 +102,7 @@ func explain(c conversation) []string {
 			sum := field[expressionInput](c.asked(o.ToolUseID)).Expression
 			parts = append(parts, sum+" is "+field[computed](o.Result).Value.String())
 		case o.Name == clockTool:
-			clock := field[told](o.Result)
+			clock := field[clockReading](o.Result)
 			parts = append(parts, fmt.Sprintf("it is %s (%s)", clock.Time, clock.Zone))
 		case o.Name == delegateTask:
 			task := strings.TrimSuffix(field[taskInput](c.asked(o.ToolUseID)).Task, ".")

@@ -27,7 +27,7 @@ type (
 	zoneInput struct {
 		Zone string `json:"zone,omitzero"`
 	}
-	told struct {
+	clockReading struct {
 		Time string `json:"time"`
 		Zone string `json:"zone"`
 	}
@@ -55,7 +55,7 @@ func tools(agent string, now func() time.Time) role {
 		answer: func(r *kgo.Record) ([]*kgo.Record, error) {
 			var use toolUse
 			if err := json.Unmarshal(r.Value, &use); err != nil {
-				return nil, fmt.Errorf("no tool use: %w", err)
+				return nil, fmt.Errorf("not a tool use: %w", err)
 			}
 			begin := now()
 			var result any
@@ -108,5 +108,5 @@ func tellTime(input jsontext.Value, now time.Time) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unknown time zone %q", in.Zone)
 	}
-	return told{Time: now.In(zone).Format("15:04:05"), Zone: in.Zone}, nil
+	return clockReading{Time: now.In(zone).Format("15:04:05"), Zone: in.Zone}, nil
 }

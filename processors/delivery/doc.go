@@ -12,7 +12,7 @@
 // All topics are named "{agent}-..." and keyed by session. There are two groups. Graph has the deliveries, keyed by
 // session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
 // Graph looks up the table of RoutesGraph, which may be stale by some milliseconds. A stale row can cause an unnecessary
-// attempt, but loses no delivery. Package sink performs the attempts; it owns no state.
+// attempt, but loses no delivery. Package sink makes the attempts; it owns no state.
 //
 // # Guarantees
 //

@@ -64,7 +64,7 @@ func (f *Folder) AddJSON(events topics.Raw) error {
 // addRaw decodes and folds an event that is valid JSON.
 func (f *Folder) addRaw(raw topics.Raw) error {
 	if !isObject(trimSpace(raw)) {
-		return f.apply(bad("not an object"))
+		return f.apply(malformedOp("not an object"))
 	}
 	e, err := decodeEvent(raw, true)
 	if err != nil {
@@ -110,9 +110,9 @@ func (f *Folder) apply(o op) error {
 	case opDone:
 		f.done = true
 		f.keep(&f.stopReason, o.f[0])
-	case opBad:
+	case opMalformed:
 		return f.countMalformed(string(o.f[0]))
-	case opBadCount:
+	case opMalformedCount:
 		n, _ := strconv.Atoi(string(o.f[0]))
 		f.malformed += max(n, 0)
 	}

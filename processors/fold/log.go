@@ -46,7 +46,7 @@ func Compact(events ...Event) Log {
 func (f *Folder) AddLog(l Log) error {
 	for len(l) > 0 {
 		o, rest, ok := l.next()
-		if !ok || !o.sound() {
+		if !ok || !o.isValid() {
 			return ErrLog
 		}
 		l = rest

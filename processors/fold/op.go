@@ -12,26 +12,26 @@ type op struct {
 
 // The kinds of ops and their fields. The letters are stored in logs: never reuse a letter for another kind.
 const (
-	opNone     = 0
-	opMessage  = 'm' // text
-	opStart    = 's' // id
-	opDelta    = 'd' // id, delta without its quotes
-	opNoDelta  = 'b' // id: a delta that is not a string
-	opEnd      = 'x' // id
-	opCall     = 'c' // id, name, input
-	opResult   = 'r' // id, output, isError, data, render, denied (true or absent)
-	opRequest  = 'q' // data, answered (true or absent; in snapshots only)
-	opResponse = 'p' // id
-	opUsage    = 'u' // data
-	opError    = 'e' // message
-	opDone     = 'D' // stopReason
-	opBad      = '!' // what is wrong with it, as text
-	opBadCount = '#' // how many malformed events, in snapshots only
+	opNone           = 0
+	opMessage        = 'm' // text
+	opStart          = 's' // id
+	opDelta          = 'd' // id, delta without its quotes
+	opNoDelta        = 'b' // id: a delta that is not a string
+	opEnd            = 'x' // id
+	opCall           = 'c' // id, name, input
+	opResult         = 'r' // id, output, isError, data, render, denied (true or absent)
+	opRequest        = 'q' // data, answered (true or absent; in snapshots only)
+	opResponse       = 'p' // id
+	opUsage          = 'u' // data
+	opError          = 'e' // message
+	opDone           = 'D' // stopReason
+	opMalformed      = '!' // what is wrong with it, as text
+	opMalformedCount = '#' // how many malformed events, in snapshots only
 )
 
 func arity(kind byte) int {
 	switch kind {
-	case opMessage, opStart, opNoDelta, opEnd, opResponse, opUsage, opError, opDone, opBad, opBadCount:
+	case opMessage, opStart, opNoDelta, opEnd, opResponse, opUsage, opError, opDone, opMalformed, opMalformedCount:
 		return 1
 	case opDelta, opRequest:
 		return 2
@@ -63,7 +63,7 @@ func opOf(e Event) op {
 		case opError:
 			return op{kind: opError}
 		}
-		return bad("data is not an object")
+		return malformedOp("data is not an object")
 	}
 	o := op{kind: kind}
 	switch kind {
@@ -92,7 +92,7 @@ func opOf(e Event) op {
 		o.read(e.data, "stopReason")
 	}
 	if (kind == opStart || kind == opCall) && !hashable(o.f[0]) {
-		return bad("id is an array or object")
+		return malformedOp("id is an array or object")
 	}
 	return o
 }
@@ -100,9 +100,9 @@ func opOf(e Event) op {
 func deltaOp(e Event) op {
 	switch {
 	case e.data != nil && !isObject(e.data):
-		return bad("data is not an object")
+		return malformedOp("data is not an object")
 	case !hashable(e.id):
-		return bad("id is an array or object")
+		return malformedOp("id is an array or object")
 	case e.delta == nil:
 		return op{kind: opDelta, f: [6]topics.Raw{e.id, {}}}
 	case !isString(e.delta):
@@ -138,7 +138,7 @@ func folded(kind string) byte {
 	return opNone
 }
 
-func bad(what string) op { return op{kind: opBad, f: [6]topics.Raw{topics.Raw(what)}} }
+func malformedOp(what string) op { return op{kind: opMalformed, f: [6]topics.Raw{topics.Raw(what)}} }
 
 func (o *op) read(object topics.Raw, names ...string) {
 	if object == nil {

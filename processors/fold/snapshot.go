@@ -29,7 +29,7 @@ func (f *Folder) Snapshot() Log {
 		w.put(op{kind: opDone, f: [6]topics.Raw{f.stopReason}})
 	}
 	if f.malformed > 0 {
-		w.put(op{kind: opBadCount, f: [6]topics.Raw{topics.Raw(strconv.Itoa(f.malformed))}})
+		w.put(op{kind: opMalformedCount, f: [6]topics.Raw{topics.Raw(strconv.Itoa(f.malformed))}})
 	}
 	return w.log
 }
@@ -72,10 +72,10 @@ func flag(set bool) topics.Raw {
 	return nil
 }
 
-// sound reports whether the values of an op are JSON. A damaged or foreign log can contain other bytes.
-func (o *op) sound() bool {
+// isValid reports whether the values of an op are JSON. A damaged or foreign log can contain other bytes.
+func (o *op) isValid() bool {
 	switch o.kind {
-	case opBad:
+	case opMalformed:
 		return true
 	case opDelta:
 		return soundValue(o.f[0]) && soundText(o.f[1])

@@ -19,13 +19,13 @@ type ending struct {
 
 // The endings without details of their own.
 var (
-	byEvents     = ending{}
-	gap          = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonGap}
-	tooLarge     = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonTooLarge}
-	broken       = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonInternal}
-	silence      = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonSilence}
-	tooManyTurns = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonTooManyTurns}
-	cancelled    = ending{end: fold.End{State: fold.Cancelled}, reason: topics.ReasonCancelled}
+	byEvents      = ending{}
+	gap           = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonGap}
+	tooLarge      = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonTooLarge}
+	internalError = ending{end: fold.End{State: fold.Failed}, reason: topics.ReasonInternal}
+	silence       = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonSilence}
+	tooManyTurns  = ending{end: fold.End{State: fold.Expired}, reason: topics.ReasonTooManyTurns}
+	cancelled     = ending{end: fold.End{State: fold.Cancelled}, reason: topics.ReasonCancelled}
 )
 
 // byResult returns the ending of a terminal record.
@@ -35,7 +35,7 @@ func byResult(r topics.AgentResult) ending { return ending{end: fold.EndOf(r), u
 func (s *transition) close(t *Turn, e ending) {
 	logs, whole := s.logs(t)
 	if !whole {
-		e = broken
+		e = internalError
 	}
 	b := s.fit(t, logs, e)
 	s.effects = append(s.effects, Emit{Key: s.key, ID: recordID(s.key, t.Id, "batch"), Value: BatchMessage(b)})
@@ -89,7 +89,7 @@ func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMes
 	f := fold.NewFolder()
 	for _, l := range logs {
 		if err := f.AddLog(l); err != nil { // a damaged log: the batch has the events before the damage
-			e = broken
+			e = internalError
 			break
 		}
 	}
@@ -100,7 +100,7 @@ func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMes
 	}
 	batch, err := f.Batch(e.end)
 	if err != nil { // a terminal stop reason that is not a string, which the codec does not produce
-		e = broken
+		e = internalError
 		batch, _ = f.Batch(e.end)
 	}
 	b := topics.BatchMessage{

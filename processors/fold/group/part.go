@@ -111,8 +111,8 @@ func (s *transition) dropEvents(t *Turn) {
 	}
 }
 
-// all returns all effects, with those on parts last.
-func (s *transition) all() []Effect {
+// allEffects returns all effects, with those on parts last.
+func (s *transition) allEffects() []Effect {
 	for _, p := range s.written {
 		s.effects = append(s.effects, p)
 	}

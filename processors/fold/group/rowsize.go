@@ -35,12 +35,12 @@ func (s *transition) shrink(more int) {
 		if len(widest.Held) > 0 {
 			s.close(widest, gap)
 		} else {
-			s.close(s.quietest(), tooManyTurns)
+			s.close(s.leastRecentlyActive(), tooManyTurns)
 		}
 	}
 }
 
-// quietest returns the open turn whose last record is the oldest.
-func (s *transition) quietest() *Turn {
+// leastRecentlyActive returns the open turn whose last record is the oldest.
+func (s *transition) leastRecentlyActive() *Turn {
 	return slices.MinFunc(s.row.Open, func(a, b *Turn) int { return int(a.TouchedMs - b.TouchedMs) })
 }

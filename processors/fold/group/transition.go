@@ -34,10 +34,10 @@ func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome
 	case !s.changed:
 		return Outcome{Effects: s.effects}, nil
 	case s.erased:
-		return Outcome{Changed: row != nil, Effects: s.all()}, nil
+		return Outcome{Changed: row != nil, Effects: s.allEffects()}, nil
 	}
 	s.row.DeadlineMs = s.deadline()
-	return Outcome{Row: s.row, Changed: true, Effects: s.all()}, nil
+	return Outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
 }
 
 // transition is a row to which an input is being applied.
@@ -70,7 +70,7 @@ func (s *transition) find(id string) *Turn {
 // begin opens a turn.
 func (s *transition) begin(id string, attempt int64) *Turn {
 	if len(s.row.Open) >= s.rules.OpenLimit {
-		s.close(s.quietest(), tooManyTurns)
+		s.close(s.leastRecentlyActive(), tooManyTurns)
 	}
 	s.shrink(turnCost)
 	t := &Turn{Id: id, Attempt: uint64(attempt)}

@@ -13,7 +13,7 @@ import (
 const bodyVersion = "2025.07.14"
 
 // The response headers that a script in a browser may read.
-var exposed = strings.Join([]string{
+var exposedHeaders = strings.Join([]string{
 	headerVersion, HeaderTrace, HeaderSpan, headerParent, HeaderSession, HeaderTurn, headerBaggage, HeaderFormat,
 	headerFormatVersion, headerVercelStream,
 }, ", ")
@@ -30,8 +30,8 @@ const (
 
 // envelope returns the members that successes and errors have in common.
 func (c *exchange) envelope() object {
-	return newObject().text("version", bodyVersion).some("trace_id", c.trace.TraceID).some("span_id", c.trace.SpanID).
-		some("session_id", c.session)
+	return newObject().text("version", bodyVersion).nonEmpty("trace_id", c.trace.TraceID).nonEmpty("span_id", c.trace.SpanID).
+		nonEmpty("session_id", c.session)
 }
 
 // head sets the headers of all responses but a 406 for the media type.
@@ -101,7 +101,7 @@ func (c *exchange) notAcceptable(supported []MediaType) {
 	c.json(http.StatusNotAcceptable, newObject().
 		text("detail", "The agent does not answer with "+string(requested)+" to this request.").
 		text("requested", string(requested)).with("supported", topics.Raw(append(list, ']'))).
-		some("trace_id", c.trace.TraceID).some("span_id", c.trace.SpanID))
+		nonEmpty("trace_id", c.trace.TraceID).nonEmpty("span_id", c.trace.SpanID))
 }
 
 // detail answers a request that the door rejects itself.

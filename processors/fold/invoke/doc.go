@@ -6,7 +6,7 @@
 //	                                             +--> frames             text/event-stream
 //	                                             +--> Vercel parts       text/event-stream
 //
-// An Agent is anything that yields events. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
+// An Agent yields the events of turns. NewPipeline returns one on Kafka: messages go to {agent}-message-input, events
 // come back on {agent}-agent-events. NewBuffered keeps the turns of any other agent for clients that lost their connection.
 //
 // # Requests
@@ -37,7 +37,7 @@
 //
 // The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door
 // omits parts that would make that reader fail: deltas of blocks that are not open, and results of calls that were not made.
-// A gate without a call is sent as a call. A stop reason that the package does not know becomes "other".
+// An approval request without a call is sent as a call. A stop reason that the package does not know becomes "other".
 //
 // # Resume
 //

@@ -55,7 +55,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{door: d, w: w, r: r, wire: http.NewResponseController(w)}
 	if d.rules.origin != "" {
 		w.Header().Set("Access-Control-Allow-Origin", d.rules.origin)
-		w.Header().Set("Access-Control-Expose-Headers", exposed)
+		w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 	}
 	select {
 	case d.slots <- struct{}{}:

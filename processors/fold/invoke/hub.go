@@ -19,8 +19,8 @@ type hub struct {
 	sessions map[string]map[*inbox]struct{}
 }
 
-// letter is a record for the requests of a session. Either event or failed is set.
-type letter struct {
+// sessionRecord is a record for the requests of a session. Either event or failed is set.
+type sessionRecord struct {
 	offset int64
 	at     time.Time // the record's timestamp
 	past   bool      // read by a replay
@@ -48,19 +48,19 @@ func (h *hub) handle(r processors.Inbound) {
 }
 
 // read decodes a record. Records that cannot be decoded are skipped; the fold group dead-letters them.
-func (h *hub) read(r processors.Inbound) (letter, bool) {
+func (h *hub) read(r processors.Inbound) (sessionRecord, bool) {
 	switch {
 	case r.Value == nil:
 	case r.Topic == h.events.Name():
 		d := h.events.Codec().Unmarshal(r.Value)
 		e := d.Value
-		return letter{offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
+		return sessionRecord{offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
 	case r.Topic == h.outputs.Name():
 		d := h.outputs.Codec().Unmarshal(r.Value)
 		o := d.Value
-		return letter{offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
+		return sessionRecord{offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
 	}
-	return letter{}, false
+	return sessionRecord{}, false
 }
 
 // open starts to collect a session's records. The caller must call close.
@@ -89,24 +89,24 @@ type inbox struct {
 	arrived chan struct{} // has an element after a put
 
 	mu       sync.Mutex
-	letters  []sized
+	records  []sized
 	bytes    int
 	overflow bool
 }
 
 type sized struct {
-	letter
+	sessionRecord
 	size int
 }
 
 // errSlow ends a stream whose inbox is full. The client can resume.
-var errSlow = &Error{Code: "slow", Text: "events came faster than they were taken; read on from the last one"}
+var errSlow = &Error{Code: "slow", Text: "the client reads too slowly; resume after the last event"}
 
-func (b *inbox) put(l letter, size, limit int) {
+func (b *inbox) put(l sessionRecord, size, limit int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.overflow = b.overflow || b.bytes+size > limit; !b.overflow {
-		b.letters = append(b.letters, sized{l, size})
+		b.records = append(b.records, sized{l, size})
 		b.bytes += size
 	}
 	select {
@@ -115,36 +115,36 @@ func (b *inbox) put(l letter, size, limit int) {
 	}
 }
 
-// take returns the next letter; ok is false if there is none.
-func (b *inbox) take() (l letter, ok bool, err error) {
+// take returns the next record; ok is false if there is none.
+func (b *inbox) take() (l sessionRecord, ok bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.letters) == 0 {
+	if len(b.records) == 0 {
 		if b.overflow {
-			return letter{}, false, errSlow
+			return sessionRecord{}, false, errSlow
 		}
-		return letter{}, false, nil
+		return sessionRecord{}, false, nil
 	}
-	first := b.letters[0]
-	b.letters[0] = sized{}
-	b.letters = b.letters[1:]
+	first := b.records[0]
+	b.records[0] = sized{}
+	b.records = b.records[1:]
 	b.bytes -= first.size
-	return first.letter, true, nil
+	return first.sessionRecord, true, nil
 }
 
 // replay reads the earlier records of a session again. Then next is the offset at which the live events continue.
 type replay struct {
-	letters chan letter
-	next    int64 // set when letters is closed
-	err     error // set when letters is closed
+	records chan sessionRecord
+	next    int64 // set when records is closed
+	err     error // set when records is closed
 }
 
 func (h *hub) replay(
 	ctx context.Context, f *processors.Follower, session string, since time.Time, slots chan struct{},
 ) *replay {
-	r := &replay{letters: make(chan letter, 16)}
+	r := &replay{records: make(chan sessionRecord, 16)}
 	go func() {
-		defer close(r.letters)
+		defer close(r.records)
 		select {
 		case slots <- struct{}{}:
 			defer func() { <-slots }()
@@ -159,7 +159,7 @@ func (h *hub) replay(
 			}
 			l.past = true
 			select {
-			case r.letters <- l:
+			case r.records <- l:
 				return true
 			case <-ctx.Done():
 				return false

@@ -75,8 +75,8 @@ func (o object) with(name string, value topics.Raw) object {
 
 func (o object) text(name, value string) object { return o.with(name, quote(value)) }
 
-// some adds a text, unless it is empty.
-func (o object) some(name, value string) object {
+// nonEmpty adds a text, unless it is empty.
+func (o object) nonEmpty(name, value string) object {
 	if value == "" {
 		return o
 	}

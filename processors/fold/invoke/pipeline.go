@@ -157,26 +157,6 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	return s, nil
 }
 
-// Resume implements Resumer.
-func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream, error) {
-	select {
-	case <-p.follower.Ready():
-	default:
-		return nil, errStarting
-	}
-	if last.Attempt < 1 {
-		return nil, ErrGone // attempts begin at 1
-	}
-	s := p.open(r.SessionID, last.Turn)
-	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
-	s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback))
-	if err := s.prime(ctx, last); err != nil {
-		_ = s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
 func (p *Pipeline) open(session, turn string) *pipelineStream {
 	return &pipelineStream{
 		pipeline: p, session: session, request: turn, box: p.hub.open(session), touched: p.rules.clock.Now(),

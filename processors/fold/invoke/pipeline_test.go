@@ -182,8 +182,8 @@ func TestPipelineAnswers503WithoutRun(t *testing.T) {
 func TestSlowRequestFailsWithoutAffectingOthers(t *testing.T) {
 	h := &hub{limit: 10, sessions: map[string]map[*inbox]struct{}{}}
 	box := h.open("s")
-	box.put(letter{offset: 1}, 6, h.limit)
-	box.put(letter{offset: 2}, 6, h.limit)
+	box.put(sessionRecord{offset: 1}, 6, h.limit)
+	box.put(sessionRecord{offset: 2}, 6, h.limit)
 	l, ok, err := box.take()
 	require.True(t, ok)
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func newLiveTurn(t *testing.T) *liveTurn {
 
 func (l *liveTurn) comes(seq int64, event string) {
 	e := topics.AgentEvent{SessionID: "s", TurnID: "t", Attempt: 1, Seq: seq, Event: topics.Raw(event)}
-	l.box.put(letter{event: &e}, len(event), l.pipeline.hub.limit)
+	l.box.put(sessionRecord{event: &e}, len(event), l.pipeline.hub.limit)
 }
 
 // tells checks that the next events have these numbers.

@@ -52,17 +52,17 @@ func TestUnmatchedRecordsAreBounded(t *testing.T) {
 	s := &pipelineStream{request: "mine"}
 	big := make(topics.Raw, 1<<20)
 	for range 10 {
-		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
+		s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
 	}
 	require.LessOrEqual(t, s.unmatchedBytes, heldBytes)
 	for range 2 * heldRecords {
-		s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
+		s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
 	}
 	require.Len(t, s.unmatched, heldRecords)
-	s.name(letter{event: &topics.AgentEvent{TurnID: "t"}})
+	s.name(sessionRecord{event: &topics.AgentEvent{TurnID: "t"}})
 	require.Empty(t, s.unmatched)
 	require.Len(t, s.matched, 1)
-	s.keepUnmatched(letter{event: &topics.AgentEvent{TurnID: "x"}})
+	s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x"}})
 	require.Empty(t, s.unmatched, "the turn is known")
 
 	var q sequence // the size of a held record includes its request

@@ -13,29 +13,29 @@ import (
 
 // pipelineStream is one turn, read from the topic.
 type pipelineStream struct {
-	pipeline *Pipeline
-	session  string
-	request  string // the request's id
-	turn     string // the turn's id, empty until a record of it names the request
-	box      *inbox
-	past     *replay            // nil if there is no replay or it has ended
-	forget   context.CancelFunc // cancels past
-	from     int64              // live events with a lower offset were in the replay
+	pipeline     *Pipeline
+	session      string
+	request      string // the request's id
+	turn         string // the turn's id, empty until a record of it names the request
+	box          *inbox
+	replay       *replay            // nil if there is no replay or it has ended
+	cancelReplay context.CancelFunc // cancels replay
+	from         int64              // live events with a lower offset were in the replay
 
-	unmatched      []letter // the last records of turns that may be this one
+	unmatched      []sessionRecord // the last records of turns that may be this one
 	unmatchedBytes int
-	matched        []letter // unmatched records that belong to the turn, to be taken next
+	matched        []sessionRecord // unmatched records that belong to the turn, to be taken next
 
-	sequence sequence
-	has      int64 // seq of the last record of the attempt that the client has received
-	ready    []topics.AgentEvent
-	held     *letter   // the first record of a newer attempt
-	touched  time.Time // when the turn's last record was received
-	missing  time.Time // since when a record is missing, if the sequence is open
-	cut      bool      // the record after the missing one was found in the replay
-	done     bool      // a done event was received
-	closed   bool      // a second done event with a stop reason was received: it is the last event
-	end      fold.End
+	sequence     sequence
+	received     int64 // seq of the last record of the attempt that the client has received
+	ready        []topics.AgentEvent
+	newer        *sessionRecord // the first record of a newer attempt
+	touched      time.Time      // when the turn's last record was received
+	missingSince time.Time      // since when a record is missing, if the sequence is open
+	gapInReplay  bool           // the record after the missing one was found in the replay
+	done         bool           // a done event was received
+	closed       bool           // a second done event with a stop reason was received: it is the last event
+	end          fold.End
 }
 
 // TurnID implements Named. It returns the request's id, by which a turn with another id is found, too.
@@ -58,9 +58,9 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 				return item, nil
 			}
 		}
-		if s.held != nil {
-			l := *s.held
-			s.held, s.done, s.has = nil, false, 0
+		if s.newer != nil {
+			l := *s.newer
+			s.newer, s.done, s.received = nil, false, 0
 			s.sequence.restart(l.event.Attempt)
 			if err := s.take(l); err != nil {
 				return Item{}, err
@@ -107,7 +107,7 @@ func (s *pipelineStream) step(ctx context.Context) error {
 		s.matched = s.matched[1:]
 		return s.take(l)
 	}
-	if s.past != nil {
+	if s.replay != nil {
 		return s.stepReplay(ctx)
 	}
 	l, ok, err := s.box.take()
@@ -135,7 +135,7 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 }
 
 // take adds a record of the session to the sequence if it belongs to the turn.
-func (s *pipelineStream) take(l letter) error {
+func (s *pipelineStream) take(l sessionRecord) error {
 	switch owned := s.owns(*l.event); {
 	case !owned:
 		s.keepUnmatched(l)
@@ -148,13 +148,13 @@ func (s *pipelineStream) take(l letter) error {
 	seq, open := s.sequence.seq, s.sequence.open()
 	ready, err := s.sequence.add(*l.event)
 	if errors.Is(err, errAttempt) {
-		s.held = &l
+		s.newer = &l
 		return nil
 	}
 	if s.sequence.open() && (!open || s.sequence.seq > seq) {
-		s.missing, s.cut = s.touched, l.past
+		s.missingSince, s.gapInReplay = s.touched, l.past
 		if l.past && l.at.Before(s.touched) {
-			s.missing = l.at
+			s.missingSince = l.at
 		}
 	}
 	s.ready = append(s.ready, ready...)
@@ -165,7 +165,7 @@ func (s *pipelineStream) take(l letter) error {
 }
 
 // keepUnmatched keeps a record of a turn with an unknown id: a later record of that turn may name this request.
-func (s *pipelineStream) keepUnmatched(l letter) {
+func (s *pipelineStream) keepUnmatched(l sessionRecord) {
 	if s.turn != "" {
 		return
 	}
@@ -177,7 +177,7 @@ func (s *pipelineStream) keepUnmatched(l letter) {
 }
 
 // name sets the turn's id from a record that names the request. The turn's earlier records are taken before it.
-func (s *pipelineStream) name(l letter) {
+func (s *pipelineStream) name(l sessionRecord) {
 	s.turn = l.event.TurnID
 	for _, before := range s.unmatched {
 		if before.event.TurnID == s.turn {
@@ -207,7 +207,7 @@ func (s *pipelineStream) wait(ctx context.Context) error {
 	until, late := s.touched.Add(rules.silence), error(errSilent)
 	switch {
 	case s.sequence.open():
-		until, late = s.missing.Add(rules.gap), s.gapError()
+		until, late = s.missingSince.Add(rules.gap), s.gapError()
 	case s.done:
 		until, late = s.touched.Add(rules.grace), io.EOF
 	}
@@ -237,11 +237,11 @@ func (s *pipelineStream) End() fold.End { return s.end }
 
 // Close implements Stream.
 func (s *pipelineStream) Close() error {
-	if s.forget != nil {
-		s.forget()
+	if s.cancelReplay != nil {
+		s.cancelReplay()
 	}
-	if s.past != nil {
-		for range s.past.letters { // wait until the replay has ended
+	if s.replay != nil {
+		for range s.replay.records { // wait until the replay has ended
 			continue
 		}
 	}

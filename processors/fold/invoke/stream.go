@@ -22,8 +22,8 @@ type framing interface {
 }
 
 const (
-	// ahead is how many events are read ahead of the writer.
-	ahead = 64
+	// readAhead is how many events are read ahead of the writer.
+	readAhead = 64
 	// fullBuffer is the size in bytes at which the buffer is written although more events are available.
 	fullBuffer = 32 << 10
 )
@@ -40,7 +40,7 @@ func (c *exchange) stream(ctx context.Context, cancel context.CancelFunc, t *tur
 	f := c.framing()
 	c.streamHead(t)
 	c.begun = true
-	steps := make(chan step, ahead)
+	steps := make(chan step, readAhead)
 	go c.pump(ctx, t, steps) // from here on, only pump uses the turn
 	defer func() {
 		cancel()

@@ -82,9 +82,9 @@ func (t *turn) push(id EventID, events []fold.Event, more bool) {
 func (t *turn) finish() {
 	t.ended = true
 	t.end = t.stream.End()
-	behind := t.at
-	behind.Seq++
-	t.push(behind, t.joiner.Flush(nil), true)
+	next := t.at
+	next.Seq++
+	t.push(next, t.joiner.Flush(nil), true)
 	if t.corrects() {
 		t.take(Item{Event: fold.Done(t.end.StopReason)})
 	}

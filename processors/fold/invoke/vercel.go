@@ -207,7 +207,7 @@ func (p *projection) end(o outcome, traceID string) []topics.Raw {
 	if p.usage != nil {
 		metadata = metadata.with("usage", p.usage.value())
 	}
-	metadata = metadata.some("traceId", traceID)
+	metadata = metadata.nonEmpty("traceId", traceID)
 	if len(metadata) > 1 {
 		finish = finish.with("messageMetadata", metadata.value())
 	}

@@ -28,7 +28,7 @@ func uiMessages(messages []topics.Raw, scope, continuation string) []topics.Raw 
 				at = len(list)
 				list = append(list, uiMessage{role: "assistant", tool: &toolPart{name: unknownTool, id: id.text, input: null}})
 			}
-			list[at].tool.settle(m)
+			list[at].tool.setResult(m)
 		default:
 			list = append(list, textMessage(m))
 		}
@@ -58,10 +58,10 @@ type uiMessage struct {
 }
 
 type toolPart struct {
-	name, id      string
-	input         topics.Raw
-	state         string
-	output, wrong topics.Raw
+	name, id          string
+	input             topics.Raw
+	state             string
+	output, errorText topics.Raw
 }
 
 func textMessage(m topics.Raw) uiMessage {
@@ -85,15 +85,15 @@ func callMessage(m topics.Raw, id string) uiMessage {
 	return uiMessage{role: "assistant", tool: &toolPart{name: name, id: id, input: input, state: "input-available"}}
 }
 
-// settle sets a call's result. The last of several results is used.
-func (t *toolPart) settle(m topics.Raw) {
+// setResult sets a call's result. The last of several results is used.
+func (t *toolPart) setResult(m topics.Raw) {
 	content, ok := field(m, "content")
 	if !ok {
 		content = null
 	}
-	t.output, t.wrong, t.state = content, nil, "output-available"
+	t.output, t.errorText, t.state = content, nil, "output-available"
 	if truthy(member(m, "is_error")) {
-		t.output, t.wrong, t.state = nil, asText(content), "output-error"
+		t.output, t.errorText, t.state = nil, asText(content), "output-error"
 	}
 }
 
@@ -103,7 +103,7 @@ func (m uiMessage) value(id string) topics.Raw {
 	case m.tool != nil:
 		t := *m.tool
 		o := newObject().text("type", "dynamic-tool").text("toolName", t.name).text("toolCallId", t.id).
-			text("state", t.state).with("input", t.input).with("output", t.output).with("errorText", t.wrong)
+			text("state", t.state).with("input", t.input).with("output", t.output).with("errorText", t.errorText)
 		parts = topics.Raw("[" + string(o.value()) + "]")
 	case m.text != nil:
 		parts = topics.Raw("[" + string(newObject().text("type", "text").with("text", m.text).value()) + "]")

@@ -165,7 +165,7 @@ func isResultMarker(kind string) bool {
 }
 
 func callBlock(p topics.Raw, name string) topics.Raw {
-	return newObject().text("type", "tool_call").with("toolCallId", member(p, "toolCallId")).some("toolName", name).
+	return newObject().text("type", "tool_call").with("toolCallId", member(p, "toolCallId")).nonEmpty("toolName", name).
 		with("input", member(p, "input")).value()
 }
 
@@ -207,7 +207,7 @@ func resultBlock(p topics.Raw, marker string) topics.Raw {
 }
 
 func result(p topics.Raw, name string) object {
-	return newObject().text("type", "tool_result").with("toolCallId", member(p, "toolCallId")).some("toolName", name)
+	return newObject().text("type", "tool_result").with("toolCallId", member(p, "toolCallId")).nonEmpty("toolName", name)
 }
 
 // approval returns the decision on a call that needs approval; ok is false if there is none.

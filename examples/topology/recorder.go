@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// tape reads every topic of the pipeline, prints and counts the records, and passes each output to the code that waits
+// recorder reads every topic of the pipeline, prints and counts the records, and passes each output to the code that waits
 // for it.
-type tape struct {
+type recorder struct {
 	client  *kgo.Client
 	session string
 	print   func(r *kgo.Record)
@@ -35,8 +35,8 @@ func (t tally) since(before tally) tally { return tally{t.turns - before.turns, 
 
 type waiter chan output // of one element
 
-// newTape reads from the given offsets on. The tape also writes the questions.
-func newTape(brokers []string, from kadm.Offsets, session string, print func(*kgo.Record)) (*tape, error) {
+// newRecorder reads from the given offsets. The recorder also writes the questions.
+func newRecorder(brokers []string, from kadm.Offsets, session string, print func(*kgo.Record)) (*recorder, error) {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(brokers...),
 		kgo.ConsumePartitions(from.KOffsets()),
@@ -44,16 +44,16 @@ func newTape(brokers []string, from kadm.Offsets, session string, print func(*kg
 		kgo.ProducerLinger(0),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("tape: %w", err)
+		return nil, fmt.Errorf("recorder: %w", err)
 	}
-	return &tape{
+	return &recorder{
 		client: client, session: session, print: print,
 		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter),
 	}, nil
 }
 
-// run ends with ctx, and closes the tape.
-func (t *tape) run(ctx context.Context) error {
+// run ends with ctx, and closes the recorder.
+func (t *recorder) run(ctx context.Context) error {
 	defer t.client.Close()
 	for {
 		fetches := t.client.PollFetches(ctx)
@@ -75,7 +75,7 @@ func (t *tape) run(ctx context.Context) error {
 	}
 }
 
-func (t *tape) take(r *kgo.Record) {
+func (t *recorder) take(r *kgo.Record) {
 	key := string(r.Key)
 	if key != t.session && !strings.HasPrefix(key, t.session+subSession) {
 		return
@@ -97,7 +97,7 @@ func (t *tape) take(r *kgo.Record) {
 	}
 }
 
-func (t *tape) advance(records []*kgo.Record) {
+func (t *recorder) advance(records []*kgo.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range records {
@@ -108,7 +108,7 @@ func (t *tape) advance(records []*kgo.Record) {
 }
 
 // expect registers a wait for an output. It is called before the question is written.
-func (t *tape) expect(request string) waiter {
+func (t *recorder) expect(request string) waiter {
 	w := make(waiter, 1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +116,7 @@ func (t *tape) expect(request string) waiter {
 	return w
 }
 
-func (t *tape) tally() tally {
+func (t *recorder) tally() tally {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count
@@ -125,8 +125,8 @@ func (t *tape) tally() tally {
 // settleLimit bounds the wait for other records of a turn after its answer.
 const settleLimit = 2 * time.Second
 
-// settle waits until the tape has read all topics to their current end.
-func (t *tape) settle(ctx context.Context) {
+// settle waits until the recorder has read all topics to their current end.
+func (t *recorder) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	t.mu.Lock()

@@ -1,0 +1,83 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The window of a turn: the records that arrived before a missing one, in Turn.Held.
+
+// hold stores a record that arrived before a missing one.
+func (s *transition) hold(t *Turn, e topics.AgentEvent) {
+	event, ok, invalid := s.eventOf(e)
+	h := &Held{Seq: uint64(e.Seq), Refused: invalid}
+	if ok {
+		raw := event.Wrapped()
+		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
+			h.Part, h.Size = s.number(), uint64(len(raw))
+			s.write(h.Part, raw)
+		}
+	}
+	if ok && h.Part == 0 || len(t.Held) >= s.rules.WindowCount {
+		s.close(t, gap)
+		return
+	}
+	if len(t.Held) == 0 {
+		t.GapMs = s.nowMS()
+	}
+	at, _ := t.heldIndex(h.Seq)
+	t.Held = slices.Insert(t.Held, at, h)
+	t.HeldSize += h.Size
+	s.shrink(0)
+}
+
+// release applies the held records that follow the last applied record.
+func (s *transition) release(t *Turn) {
+	if len(t.Held) == 0 || t.Held[0].Seq != t.Seq+1 {
+		return
+	}
+	for len(t.Held) > 0 && t.Held[0].Seq == t.Seq+1 {
+		h := t.Held[0]
+		if h.Part != 0 {
+			raw, ok := s.read(h.Part)
+			if !ok {
+				s.close(t, internalError)
+				return
+			}
+			event, err := fold.DecodeEvent(raw)
+			if err != nil {
+				s.close(t, internalError)
+				return
+			}
+			if !s.fold(t, event) {
+				return
+			}
+			s.drop(h.Part)
+		}
+		if h.Refused {
+			t.Refused++
+		}
+		t.Held, t.HeldSize = t.Held[1:], t.HeldSize-h.Size
+		t.Seq++
+	}
+	t.GapMs = 0
+	if len(t.Held) > 0 {
+		t.GapMs = s.nowMS()
+	}
+}
+
+// heldIndex returns the index of the held record with that seq, or the index at which to insert it.
+func (t *Turn) heldIndex(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(t.Held, seq, func(h *Held, seq uint64) int {
+		switch {
+		case h.Seq < seq:
+			return -1
+		case h.Seq > seq:
+			return 1
+		default:
+			return 0
+		}
+	})
+}
