@@ -12,17 +12,12 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Publisher writes records and returns when they are acknowledged. *processors.Publisher is one.
-type Publisher interface {
-	Publish(ctx context.Context, records ...processors.Outbound) error
-}
-
 // maxReason bounds the reason in the headers of a dead letter, in bytes.
 const maxReason = 1024
 
 // DeadLetters returns a function for WithDeadLetter that writes records unchanged to a topic, with the reason and the
 // record's origin in error.* headers. The topic must exist.
-func DeadLetters(to Publisher, topic, group string) func(ctx context.Context, r Record, reason error) error {
+func DeadLetters(to processors.Publisher, topic, group string) func(ctx context.Context, r Record, reason error) error {
 	return func(ctx context.Context, r Record, reason error) error {
 		headers := goka.Headers{
 			topics.HeaderErrorReason:          []byte(truncate.Text(reason.Error(), maxReason)),
