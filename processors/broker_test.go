@@ -150,7 +150,7 @@ func TestHandlerErrorStartsTheProcessorAgainAndTheRecordComesAgain(t *testing.T)
 	require.Eventually(t, func() bool {
 		h := p.Health()
 		return h.State == processors.Running && h.Restarts == 2
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	want := 3
 	for len(seen) < 3 { // the first may be repeated
 		for _, r := range f.take("answers", want) {
@@ -184,7 +184,7 @@ func TestDeadlineFiresUnderTheOptionsOfNew(t *testing.T) {
 	require.Eventually(t, func() bool {
 		row, err := p.Get("s-1")
 		return err == nil && row != nil
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 
 	now.Advance(time.Hour)
 	letter := f.take("lost", 1)[0]
@@ -194,7 +194,7 @@ func TestDeadlineFiresUnderTheOptionsOfNew(t *testing.T) {
 	require.Eventually(t, func() bool {
 		row, err := p.Get("s-1")
 		return err == nil && row == nil
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 }
 
 func TestGraphCanBeRunTwiceAtOnce(t *testing.T) {
@@ -214,7 +214,7 @@ func TestKillEndsRunWithoutAStop(t *testing.T) {
 	require.NoError(t, err)
 	ran := make(chan error, 1)
 	go func() { ran <- p.Run(context.Background()) }()
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	p.Kill()
 	require.ErrorIs(t, <-ran, processors.ErrKilled)
 	require.ErrorIs(t, p.Run(context.Background()), processors.ErrRan)
@@ -236,7 +236,7 @@ func TestHealthIsServedAsJSON(t *testing.T) {
 	require.Contains(t, w.Body.String(), `"state":"not started"`)
 
 	p := f.start(graphOf(nil, codec.String()))
-	require.Eventually(t, func() bool { return len(p.Health().Lag[askName]) > 0 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(p.Health().Lag[askName]) > 0 }, waitLimit, 5*time.Millisecond)
 	w = get(p, http.MethodGet)
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
@@ -260,7 +260,7 @@ func TestRunCreatesTheTopicsOfACatalog(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- p.Run(ctx) }()
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	cancel()
 	require.NoError(t, <-ran)
 
@@ -293,7 +293,7 @@ func TestRunWaitsForABrokerThatIsNotThereYet(t *testing.T) {
 		defer cancel()
 		ran := make(chan error, 1)
 		go func() { ran <- p.Run(ctx) }()
-		require.Eventually(t, func() bool { return p.Health().State == processors.Recovering }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return p.Health().State == processors.Recovering }, waitLimit, time.Millisecond)
 		end(cancel, p)
 		return <-ran
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 )
 
-const patience = time.Minute
+const waitLimit = time.Minute
 
 // field is a broker with the group's topics, and a client of another make.
 type field struct {
@@ -50,7 +50,7 @@ func (f *field) take(topic string, want int) []*kgo.Record {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50*time.Millisecond))
 	require.NoError(f.t, err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(f.t.Context(), waitLimit)
 	defer cancel()
 	var got []*kgo.Record
 	for len(got) < want && ctx.Err() == nil {
@@ -83,7 +83,7 @@ func (f *field) start(graph *goka.GroupGraph, opts ...processors.Option) *proces
 		require.NoError(f.t, <-ran)
 		require.Equal(f.t, processors.Stopped, p.Health().State)
 	})
-	require.Eventually(f.t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond)
+	require.Eventually(f.t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	return p
 }
 

@@ -28,7 +28,7 @@ func follow(t *testing.T, f *field) (*processors.Follower, <-chan processors.Inb
 	})
 	select {
 	case <-follower.Ready():
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("the follower does not get ready")
 	}
 	return follower, handled
@@ -73,7 +73,7 @@ func TestFollowerReadsATopicThatIsMadeAnewFromItsBeginning(t *testing.T) {
 	select {
 	case r := <-handled:
 		require.Equal(t, "anew", string(r.Value))
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		t.Fatal("nothing is read any more")
 	}
 }

@@ -221,7 +221,7 @@ func (s *fixture) passTime(session string, answers int) {
 	require.Eventually(s.t, func() bool {
 		s.clock.Advance(10 * time.Millisecond) // a tick
 		return len(s.records(s.orchestrator.MessageOutput.Name(), session)) >= answers
-	}, patience, 10*time.Millisecond)
+	}, waitLimit, 10*time.Millisecond)
 }
 
 func (s *fixture) nextBegun() string {
@@ -229,7 +229,7 @@ func (s *fixture) nextBegun() string {
 	select {
 	case task := <-s.begun:
 		return task
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		require.Fail(s.t, "the worker was not asked")
 		return ""
 	}
@@ -277,6 +277,6 @@ func (s *fixture) finals(session string, outcome topics.Outcome) int {
 		}
 		return n
 	}
-	require.Eventually(s.t, func() bool { return count() > 0 }, patience, 5*time.Millisecond)
+	require.Eventually(s.t, func() bool { return count() > 0 }, waitLimit, 5*time.Millisecond)
 	return count()
 }

@@ -87,7 +87,7 @@ func (f *callbackProxy) restart() {
 		var err error
 		listener, err = net.Listen("tcp", f.address)
 		return err == nil
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	f.serve(listener)
 }
 
@@ -134,7 +134,7 @@ func (f *callbackProxy) callbacks() []callback {
 // await waits for n callbacks and returns all.
 func (f *callbackProxy) await(n int) []callback {
 	f.t.Helper()
-	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, patience, time.Millisecond)
+	require.Eventually(f.t, func() bool { return len(f.callbacks()) >= n }, waitLimit, time.Millisecond)
 	require.Len(f.t, f.callbacks(), n)
 	return f.callbacks()
 }

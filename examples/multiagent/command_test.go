@@ -100,7 +100,7 @@ func TestInterruptStopsAllProcesses(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, errs, done := new(buffer), new(buffer), make(chan int, 1)
 	go func() { done <- command(ctx, []string{"-timeout", "3m"}, out, errs) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "worker  ") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "worker  ") }, waitLimit, time.Millisecond)
 	interrupt()
 	require.Equal(t, 1, <-done, "which waits for every child")
 	require.Contains(t, errs.String(), "canceled")

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	patience    = 60 * time.Second
+	waitLimit   = 60 * time.Second
 	toolTimeout = 5 * time.Minute
 	secret      = "a secret"
 )
@@ -122,7 +122,7 @@ func (s *fixture) play(a agent) string {
 	s.start(func(ctx context.Context) error { return a.run(ctx, listener, func() { close(ready) }) })
 	select {
 	case <-ready:
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		require.Fail(s.t, "the agent is not ready")
 	}
 	return "http://" + listener.Addr().String()
@@ -173,7 +173,7 @@ func (s *fixture) records(topic, session string) []processors.Inbound {
 // await waits for n records and returns all.
 func (s *fixture) await(topic, session string, n int) []processors.Inbound {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return len(s.records(topic, session)) >= n }, patience, 5*time.Millisecond,
+	require.Eventually(s.t, func() bool { return len(s.records(topic, session)) >= n }, waitLimit, 5*time.Millisecond,
 		"%s of %s", topic, session)
 	return s.records(topic, session)
 }

@@ -49,7 +49,7 @@ func newStreams(t *testing.T) *streams {
 	p, err := processors.New(s.addrs, graph, processors.WithTopics(s.topics), processors.WithInstance("fold"))
 	require.NoError(t, err)
 	s.run(p.Run)
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	to, err := processors.NewPublisher(s.addrs)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
@@ -105,7 +105,7 @@ func (s *streams) batch(n int) topics.BatchMessage {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.batches) >= n
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Len(s.t, s.batches, n)
@@ -161,7 +161,7 @@ func TestStreamedStepIsABatchThatEqualsItsResponse(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.responses) == 1
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	// The bridge of think-responses makes the same batch of the response as the fold made of the events.
 	var bridge think.Bridge
 	events, err := bridge.Response(s.responses[0])
@@ -204,7 +204,7 @@ func TestRepeatedStepReplacesTheEventsOfTheInterruptedCall(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	_, err := s.streaming(func(ctx context.Context, yield func(model.Delta) bool) error {
 		words(yield, nil, "The ", "first ", "answer ", "is ", "longer.")
-		require.Eventually(t, func() bool { return s.acked.Load() >= 2 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return s.acked.Load() >= 2 }, waitLimit, time.Millisecond)
 		stop() // as a worker does that stops
 		return ctx.Err()
 	}).Think(ctx, step)

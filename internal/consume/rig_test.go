@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	patience = time.Minute
-	group    = "workers"
+	waitLimit = time.Minute
+	group     = "workers"
 )
 
 // field is a broker with a topic, and a client of another library.
@@ -119,7 +119,7 @@ func (b *book) times(name string) int {
 
 func (f *field) eventually(condition func() bool, what ...any) {
 	f.t.Helper()
-	require.Eventually(f.t, condition, patience, 5*time.Millisecond, what...)
+	require.Eventually(f.t, condition, waitLimit, 5*time.Millisecond, what...)
 }
 
 var errTool = errors.New("the tool is broken")

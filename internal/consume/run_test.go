@@ -293,7 +293,7 @@ func TestRecordsAreHandedOutUnchanged(t *testing.T) {
 	f.run(f.config(func(_ context.Context, r *sarama.ConsumerMessage) error { got <- r; return nil }))
 	r := <-got
 	require.Equal(t, "in/0/0 s-1=0", fmt.Sprintf("%s/%d/%d %s=%s", r.Topic, r.Partition, r.Offset, r.Key, r.Value))
-	require.WithinDuration(t, time.Now(), r.Timestamp, patience)
+	require.WithinDuration(t, time.Now(), r.Timestamp, waitLimit)
 	require.Empty(t, r.Headers)
 }
 

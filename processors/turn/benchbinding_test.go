@@ -15,7 +15,7 @@ import (
 
 const (
 	benchSessions = 1000
-	// benchPast is how many turns a session has had: what it remembers stands apart by then.
+	// benchPast is how many turns a session has had: what it remembers is in parts by then.
 	benchPast = 20
 	// benchAtOnce is how many sessions are in a turn at the same time.
 	benchAtOnce = 100
@@ -142,7 +142,7 @@ func (d *dock) toolMessage(results ...string) string {
 		value := d.topics.ToolUseResult.Codec().Unmarshal([]byte(r)).Value
 		turn.Calls = append(turn.Calls, &Call{ToolUseId: value.ToolUseID, Name: value.Name, Result: resultOf(value)})
 	}
-	s := &session{key: d.key, now: d.now, row: &State{Turn: turn}}
+	s := &transition{key: d.key, now: d.now, row: &State{Turn: turn}}
 	return string(topics.EncodeMessage(topics.Message(s.buildToolMessage(false))))
 }
 

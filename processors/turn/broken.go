@@ -30,7 +30,7 @@ func abandon(state *State, key string, now time.Time) Outcome {
 	if state == nil {
 		return Outcome{}
 	}
-	s := &session{row: state, key: key, now: now}
+	s := &transition{row: state, key: key, now: now}
 	for a := range s.unfinished() {
 		if a == nil {
 			continue

@@ -8,9 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// call applies a response that asks for tools. Every item becomes a call; an item that no tool can serve gets an error
+// callTools applies a response that asks for tools. Every item becomes a call; an item that no tool can serve gets an error
 // result immediately. previous is the number of PreviousMessages in the response.
-func (s *session) call(r topics.ThinkResponse, previous uint32) {
+func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 	total := int64(len(r.ToolUses) + len(r.NullToolUses))
 	if total > maxCalls {
 		s.fail(tooLarge(fmt.Sprintf("the model asked for %d tools at once, the limit is %d", total, maxCalls)))
@@ -57,7 +57,7 @@ func itemsOf(r topics.ThinkResponse) []topics.ToolUseItem {
 
 // unusable returns the error result of an item that cannot be called, or nil if it can. The items before it must already
 // be in the turn's calls.
-func (s *session) unusable(item topics.ToolUseItem) *Result {
+func (s *transition) unusable(item topics.ToolUseItem) *Result {
 	text, reason := "", "invalid_tool_call"
 	switch {
 	case blank(item.ToolUseID):
@@ -77,7 +77,7 @@ func (s *session) unusable(item topics.ToolUseItem) *Result {
 }
 
 // synthesise returns an error result for a call that has no result from its tool.
-func (s *session) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
+func (s *transition) synthesise(id, name *string, total int, latency int64, text, reason string) *Result {
 	session, status := s.key, statusError
 	return &Result{
 		SessionId: &session,
@@ -99,7 +99,7 @@ func errorResult(text, reason string) []byte {
 }
 
 // openCall returns the open call with this tool_use_id, or nil if there is none.
-func (s *session) openCall(id string) *Call {
+func (s *transition) openCall(id string) *Call {
 	if s.row.Turn == nil {
 		return nil
 	}
@@ -111,33 +111,33 @@ func (s *session) openCall(id string) *Call {
 	return nil
 }
 
-// end ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
-func (s *session) end(c *Call, r *Result) {
+// endCall ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
+func (s *transition) endCall(c *Call, r *Result) {
 	s.changed = true
 	s.row.Turn.keepResult(c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
 // timeOutCalls ends the open calls with timeout errors.
-func (s *session) timeOutCalls() {
+func (s *transition) timeOutCalls() {
 	ms := s.rules.ToolTimeout.Milliseconds()
 	s.endOpenCalls(ms, fmt.Sprintf("async tool did not respond within %dms", ms), "timeout")
 	s.completeStep()
 }
 
-func (s *session) endOpenCalls(latency int64, text, reason string) {
+func (s *transition) endOpenCalls(latency int64, text, reason string) {
 	calls := s.row.Turn.Calls
 	for _, c := range calls {
 		if !c.ended() {
-			s.end(c, s.synthesise(c.ToolUseId, c.Name, len(calls), latency, text, reason))
+			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(calls), latency, text, reason))
 		}
 	}
 }
 
 // completeStep asks the model again once all calls have their results.
-func (s *session) completeStep() {
+func (s *transition) completeStep() {
 	turn := s.row.Turn
-	if openCalls(turn) > 0 || !s.collectResults() {
+	if countOpenCalls(turn) > 0 || !s.collectResults() {
 		return
 	}
 	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
@@ -154,7 +154,7 @@ func (s *session) completeStep() {
 
 // completeOpenCalls ends the open calls of a turn that is ending, so that every call has exactly one result. The model
 // is not asked again.
-func (s *session) completeOpenCalls(f failure) {
+func (s *transition) completeOpenCalls(f failure) {
 	turn := s.row.Turn
 	if len(turn.Calls) == 0 {
 		return
@@ -170,7 +170,7 @@ func (s *session) completeOpenCalls(f failure) {
 
 // emitResults emits the completed step and its tool message, unless they exceed the record limit even with shortened
 // results. It returns the tool message.
-func (s *session) emitResults(short bool) ToolMessage {
+func (s *transition) emitResults(short bool) ToolMessage {
 	turn := s.row.Turn
 	message := s.buildToolMessage(short)
 	if s.excess(s.rules.RecordLimit, short) <= 0 {
@@ -180,7 +180,7 @@ func (s *session) emitResults(short bool) ToolMessage {
 	return message
 }
 
-func (s *session) completed() Completed {
+func (s *transition) completed() Completed {
 	turn := s.row.Turn
 	c := Completed{
 		SessionID:     &s.key,

@@ -20,7 +20,7 @@ func isErrorReport(r topics.ThinkResponse) bool {
 //
 // The exception is the response of older images: a list of messages that begins with the step's own. It is the whole
 // conversation.
-func (s *session) complete(r topics.ThinkResponse, previous uint32) (topics.ThinkResponse, uint32) {
+func (s *transition) complete(r topics.ThinkResponse, previous uint32) (topics.ThinkResponse, uint32) {
 	if blank(r.UserID) {
 		r.UserID = s.user(s.row.Turn.Message)
 	}
@@ -36,7 +36,7 @@ func (s *session) complete(r topics.ThinkResponse, previous uint32) (topics.Thin
 
 // beginsWithPrompt reports whether the first of some messages is the one that the open step sent to the model: one of the
 // same role and content.
-func (s *session) beginsWithPrompt(messages topics.Raw) bool {
+func (s *transition) beginsWithPrompt(messages topics.Raw) bool {
 	elements, _ := topics.Elements(messages)
 	if len(elements) == 0 {
 		return false

@@ -15,7 +15,7 @@ import (
 var contract = []struct{ rule, test string }{
 	// Messages
 	{"memoirContextIsNull", "TestFirstMessageIsEnrichedWithAnEmptyHistory"},
-	{"sessionHistoryStillWorks", "TestHistoryIsWhatTheLastAnswerLeft"},
+	{"sessionHistoryStillWorks", "TestHistoryEndsWithTheLastAnswer"},
 	{"outputKeyPreserved", "TestTurnRunsThroughItsTopics"},
 
 	// Aggregation of results
@@ -23,7 +23,7 @@ var contract = []struct{ rule, test string }{
 	{"threeTools_emitsAfterAllThree (no completion by count)", "TestTotalToolsOfAResultIsNotTrusted"},
 	{"emittedAccumulator_containsAllToolNames", "TestLastResultCompletesTheStep"},
 	{"seeded_emitsWhenAllExpectedArrive", "TestLastResultCompletesTheStep"},
-	{"asyncTimeout_synthesisesErrorForMissing", "TestToolTimeoutSynthesisesWhatIsMissing"},
+	{"asyncTimeout_synthesisesErrorForMissing", "TestToolTimeoutGivesOpenCallsErrorResults"},
 	{"lateDuplicate_isIgnored (dead-lettered)", "TestLateAndForeignResultsAreDeadLettered"},
 	{"nextTurn_afterCompletion_proceeds", "TestALaterTurnMayUseAnIDAgain"},
 	{"sessionIsolation", "TestTurnRunsThroughItsTopics"},
@@ -31,12 +31,12 @@ var contract = []struct{ rule, test string }{
 	{"isComplete_countFallback_true (no completion by count)", "TestTotalToolsOfAResultIsNotTrusted"},
 	{"isComplete_countFallback_false", "TestTotalToolsOfAResultIsNotTrusted"},
 	{"isComplete_expectedSet", "TestLastResultCompletesTheStep"},
-	{"isComplete_false_alreadyEmitted", "TestFirstResultStays"},
+	{"isComplete_false_alreadyEmitted", "TestSecondResultOfACallChangesNothing"},
 
 	// End of a turn
 	{"endTurn_noTools_isForwarded", "TestAnswerEndsTheTurn"},
-	{"notEndTurn_isDropped (the step waits on)", "TestNeitherToolsNorAnEndIsNoAnswer"},
-	{"endTurn_withToolCalls_isDropped", "TestEndTurnWithToolsIsNoEnd"},
+	{"notEndTurn_isDropped (the step waits on)", "TestResponseWithoutToolsAndEndIsNotAnAnswer"},
+	{"endTurn_withToolCalls_isDropped", "TestEndTurnWithToolsDoesNotEndTheTurn"},
 	{"endTurn_nullToolUses_isForwarded", "TestLegacyAndCamelCaseResponsesAnswer"},
 	{"userResponse_fieldMapping", "TestAnswerEndsTheTurn"},
 	{"outputKey_isSessionId", "TestTurnRunsThroughItsTopics"},
@@ -58,8 +58,8 @@ var contract = []struct{ rule, test string }{
 
 	// Enrichment
 	{"firstMessage_noContext_emptyHistory", "TestFirstMessageIsEnrichedWithAnEmptyHistory"},
-	{"messageWithThinkResponse_includesHistory", "TestHistoryIsWhatTheLastAnswerLeft"},
-	{"latestInput_isNotInHistory", "TestHistoryIsWhatTheLastAnswerLeft"},
+	{"messageWithThinkResponse_includesHistory", "TestHistoryEndsWithTheLastAnswer"},
+	{"latestInput_isNotInHistory", "TestHistoryEndsWithTheLastAnswer"},
 	{"outputKey_isSessionId", "TestTurnRunsThroughItsTopics"},
 	{"userId_fromMessage", "TestUserIsTheMessagesElseTheLastResponses"},
 	{"userId_fallsBackToThinkResponse", "TestUserIsTheMessagesElseTheLastResponses"},
@@ -70,7 +70,7 @@ var contract = []struct{ rule, test string }{
 	{"enrich_historyReconstructed", "TestHistoryPassesThroughByteForByte"},
 	{"enrich_userIdFromMessage", "TestUserIsTheMessagesElseTheLastResponses"},
 	{"enrich_userIdFallback", "TestUserIsTheMessagesElseTheLastResponses"},
-	{"costFlowsFromThinkResponseTotalSessionCost", "TestHistoryIsWhatTheLastAnswerLeft"},
+	{"costFlowsFromThinkResponseTotalSessionCost", "TestHistoryEndsWithTheLastAnswer"},
 
 	// The tool message
 	{"completedAccumulator_producesOneMessage", "TestLastResultCompletesTheStep"},
@@ -82,11 +82,11 @@ var contract = []struct{ rule, test string }{
 	{"metadata_toolCount", "TestLastResultCompletesTheStep"},
 	{"metadata_source", "TestLastResultCompletesTheStep"},
 	{"metadata_toolResultsPresent", "TestLastResultCompletesTheStep"},
-	{"emptyResults_filtered (no step has none)", "TestNoGoodItemCompletesAtOnce"},
+	{"emptyResults_filtered (no step has none)", "TestStepWithoutUsableItemsCompletesImmediately"},
 	{"nullAccumulator_filtered (tool-use-all-complete is no input)", "TestTurnRunsThroughItsTopics"},
 	{"buildContentList_null (a null result is {})", "TestNullResultIsAnEmptyObject"},
-	{"buildContentList_empty", "TestNoGoodItemCompletesAtOnce"},
-	{"buildContentList_single", "TestToolErrorCompletesItsCallAtOnce"},
+	{"buildContentList_empty", "TestStepWithoutUsableItemsCompletesImmediately"},
+	{"buildContentList_single", "TestToolErrorEndsItsCallImmediately"},
 	{"buildContentList_multiple", "TestLastResultCompletesTheStep"},
 	{"buildMetadata_requiredKeys", "TestLastResultCompletesTheStep"},
 	{"buildMetadata_toolCount", "TestLastResultCompletesTheStep"},
@@ -95,15 +95,15 @@ var contract = []struct{ rule, test string }{
 	{"toMessageInput_contentNonEmpty", "TestLastResultCompletesTheStep"},
 
 	// Rules without such a case
-	{"bad items are answered", "TestBadItemsAreAnsweredAtOnce"},
-	{"a repeated id is one call", "TestBadItemsAreAnsweredAtOnce"},
+	{"bad items are answered", "TestUnusableItemsGetErrorResultsImmediately"},
+	{"a repeated id is one call", "TestUnusableItemsGetErrorResultsImmediately"},
 	{"replay against the row", "TestCrashesRepeatOutputsAndChangeNone"},
-	{"bad bytes stop nothing", "TestBadRecordsOnEveryInputStopNothing"},
+	{"bad bytes stop nothing", "TestBadRecordsOnEveryInputDoNotStopTheGroup"},
 	{"think deadline", "TestThinkDeadlineEndsTheTurn"},
 	{"state by turn", "TestAnyInterleavingWithRepeatsGivesTheSameOutputs"},
 	{"late callback", "TestLateAndForeignResultsAreDeadLettered"},
 	{"reused ids", "TestALaterTurnMayUseAnIDAgain"},
-	{"a tool's error completes its call", "TestToolErrorCompletesItsCallAtOnce"},
+	{"a tool's error completes its call", "TestToolErrorEndsItsCallImmediately"},
 	{"tombstone of a used route", "TestTombstoneBelongsToAUsedRouteFirst"},
 	{"route and message in any order", "TestOutputCarriesTheRouteVerbatim"},
 	{"routes expire", "TestRoutesExpireByTimer"},
@@ -115,11 +115,11 @@ var contract = []struct{ rule, test string }{
 	{"order of refusal", "TestHeldResultsGoFirstWhereTheRowIsFull"},
 	{"cause ids", "TestTheSameHeaderIDIsOneMessage"},
 	{"request ids", "TestTheSameRequestIDIsOneMessageForADay"},
-	{"echo", "TestEchoDecidesWhichStepIsMeant"},
-	{"equals both", "TestTheSameQuestionTwiceIsToldApartByTheHistory"},
+	{"echo", "TestEchoSelectsTheStepThatAResponseAnswers"},
+	{"equals both", "TestRepeatedQuestionIsDistinguishedByItsHistory"},
 	{"error leaves the history", "TestErrorAfterToolsKeepsTheCostAndNotTheHistory"},
 	{"tombstone", "TestTombstoneClearsTheConversation"},
-	{"queue", "TestQueueLimitAnswersAtOnce"},
+	{"queue", "TestMessageOverTheQueueLimitIsAnsweredImmediately"},
 	{"reject", "TestRejectPolicyAnswersBusy"},
 	{"foreign tool message", "TestForeignToolMessageIsDeadLettered"},
 	{"held results", "TestEarlyResultsAreHeldForTheirCall"},

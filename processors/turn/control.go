@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e Controlled) apply(s *session) {
+func (e Controlled) apply(s *transition) {
 	cancelled := failure{topics.CodeCancelled, "cancelled"}.withReason(e.Control.Reason)
 	switch {
 	case e.tombstone():
@@ -15,7 +15,7 @@ func (e Controlled) apply(s *session) {
 		s.purge(cancelled)
 	case e.Control.Action != topics.ActionCancel:
 		s.deadLetter(reasonAction)
-	case !s.cancel(named(e.Control.RequestID), cancelled):
+	case !s.cancel(notBlank(e.Control.RequestID), cancelled):
 		s.deadLetter(reasonNoRequest)
 		s.changed = true // remember the record: a repeat must not cancel a later message
 	}
@@ -23,7 +23,7 @@ func (e Controlled) apply(s *session) {
 
 // cancel ends the message with the request id, whether its turn is open or it waits; a nil request means the open turn.
 // It reports whether there was one.
-func (s *session) cancel(request *string, f failure) bool {
+func (s *transition) cancel(request *string, f failure) bool {
 	if turn := s.row.Turn; turn != nil && (request == nil || sameRequest(turn.Message.RequestId, request)) {
 		s.fail(f)
 		return true
@@ -41,7 +41,7 @@ func (s *session) cancel(request *string, f failure) bool {
 // purge ends the session. Accepted messages still get their output; then everything is deleted except the digests of
 // applied records. Workers or a crash can still repeat these records, and a repeat must not start the session again. The
 // row is deleted by timer when the digests expire.
-func (s *session) purge(f failure) {
+func (s *transition) purge(f failure) {
 	s.changed, s.purging = true, true
 	if s.row.Turn != nil {
 		s.fail(f)
@@ -56,8 +56,8 @@ func (s *session) purge(f failure) {
 	}
 }
 
-// gone reports whether only memories are left of a session.
-func (s *session) gone() bool {
+// onlyMemoriesLeft reports whether only memories are left of a session.
+func (s *transition) onlyMemoriesLeft() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
 		s.row.History == nil && s.row.HistoryParts == nil && s.row.Cost == nil && s.row.UserId == nil
 }

@@ -73,7 +73,7 @@ func TestPurgeEndsTheSession(t *testing.T) {
 		"a response that was applied before the purge is not applied again")
 }
 
-func TestWhatDidNothingDoesNothingLaterEither(t *testing.T) {
+func TestRepeatedControlWithoutEffectStaysWithoutEffect(t *testing.T) {
 	p := newPlay(t)
 	require.Empty(t, p.send("session-control", `{"action":"purge"}`))
 	require.Equal(t, []string{reasonNoRequest}, p.send("session-control", `{"action":"cancel"}`).letters())
@@ -91,7 +91,7 @@ func TestWhatDidNothingDoesNothingLaterEither(t *testing.T) {
 	require.Equal(t, uint32(4), p.state().HistoryLength)
 }
 
-func TestPurgedSessionIsForgottenInTheEnd(t *testing.T) {
+func TestPurgedSessionsRowIsDeletedWhenItsMemoriesExpire(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
 	p.send("session-control", `{"action":"purge"}`)
@@ -115,7 +115,7 @@ func TestIdleSessionsArePurged(t *testing.T) {
 	require.Nil(t, p.row, "a day after the last event")
 }
 
-func TestConversationsStayByDefault(t *testing.T) {
+func TestIdleSessionsAreKeptByDefault(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
 	require.Zero(t, p.state().DeadlineMs)
@@ -123,7 +123,7 @@ func TestConversationsStayByDefault(t *testing.T) {
 	require.Contains(t, string(p.ask("two").History), "first")
 }
 
-func TestRowWithoutAConversationGoesOnceForgotten(t *testing.T) {
+func TestRowWithoutAConversationIsDeletedWhenItsMemoriesExpire(t *testing.T) {
 	p := newPlay(t)
 	p.ask("one")
 	p.wait(p.rules.ThinkTimeout)

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestMessagesAreCountedAsTheyAreRead(t *testing.T) {
+func TestMessageCountEqualsTheNumberOfDecodedMessages(t *testing.T) {
 	for array, want := range map[string]uint32{
 		``: 0, `[]`: 0, `[ ]`: 0, `[null]`: 0, `[ null , null ]`: 0, `[{}]`: 1, `[1,"null",null,true]`: 3,
 		`[{"a":[1,2,{"b":","}]},{"c":"]\"],["}]`: 2, `["\\",["\\\"",","]]`: 2, " [\n{} ,\t{} ]": 2, `[[null],null]`: 1,

@@ -1,13 +1,13 @@
 package turn
 
-func (d DeadlineCame) apply(s *session) {
+func (d DeadlineCame) apply(s *transition) {
 	d.end(s)
 	// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is
 	// written.
 	s.changed = s.changed || s.row.DeadlineMs != 0
 }
 
-func (DeadlineCame) end(s *session) {
+func (DeadlineCame) end(s *transition) {
 	if turn := s.row.Turn; turn != nil && turn.DeadlineMs <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		if s.thinking() {
@@ -19,10 +19,10 @@ func (DeadlineCame) end(s *session) {
 	s.applyEarly() // before expiry: a record whose step opens now is not too late
 	s.expireEarly()
 	s.expireRoutes()
-	if at, ok := s.rest(); !ok || at > s.nowMS() {
+	if at, ok := s.idleAt(); !ok || at > s.nowMS() {
 		return
 	}
-	if s.gone() {
+	if s.onlyMemoriesLeft() {
 		s.changed, s.erased = true, true
 		return
 	}
@@ -33,7 +33,7 @@ func (DeadlineCame) end(s *session) {
 }
 
 // deadline returns the earliest open deadline in milliseconds since the epoch, or 0 if there is none.
-func (s *session) deadline() int64 {
+func (s *transition) deadline() int64 {
 	earliest := int64(0)
 	add := func(at int64) {
 		if earliest == 0 || at < earliest {
@@ -54,19 +54,19 @@ func (s *session) deadline() int64 {
 			add(a.Route.ExpiresMs)
 		}
 	}
-	if at, ok := s.rest(); ok {
+	if at, ok := s.idleAt(); ok {
 		add(at)
 	}
 	return earliest
 }
 
-// rest returns when a session that waits for nothing is removed: when its memories expire if only memories are left, else
+// idleAt returns when a session that waits for nothing is removed: when its memories expire if only memories are left, else
 // after Rules.IdleAfter if that is set. ok is false if the session waits for something or is never removed.
-func (s *session) rest() (at int64, ok bool) {
+func (s *transition) idleAt() (at int64, ok bool) {
 	switch {
 	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early) > 0:
 		return 0, false
-	case s.gone():
+	case s.onlyMemoriesLeft():
 		return s.forgottenAt(), true
 	case s.rules.IdleAfter > 0:
 		return s.row.TouchedMs + s.rules.IdleAfter.Milliseconds(), true
@@ -76,4 +76,4 @@ func (s *session) rest() (at int64, ok bool) {
 }
 
 // forgottenAt returns when the last memory expires, in milliseconds since the epoch.
-func (s *session) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }
+func (s *transition) forgottenAt() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

@@ -9,7 +9,7 @@ import (
 
 // A deadline that fires before its time, because the clock was set back in between, must come again: the index hands it
 // out once, and has it again when the row is written.
-func TestDeadlineThatCameTooEarlyIsWrittenAgain(t *testing.T) {
+func TestDeadlineThatFiresTooEarlyIsWrittenAgain(t *testing.T) {
 	p := newPlay(t)
 	p.send("message-input", message("one"))
 	p.now = p.now.Add(-time.Hour)

@@ -33,7 +33,8 @@
 //
 // Apply is the whole processor: a pure function of the row, without Kafka, clock or I/O. State is the row, one Protobuf
 // message per session; Event and Effect are inputs and outputs as data. Graph binds them to topics. Conversations pass
-// through byte for byte: they are spliced, never decoded and encoded again.
+// through byte for byte: they are spliced, never decoded and encoded again. The large fields of a row are stored in parts.
+// Apply reads those that the event needs, and returns those that the table must write and delete with the row.
 //
 // # Doors and tools
 //

@@ -40,8 +40,8 @@ func (r workerReply) held(from *Record) *Held {
 	return h
 }
 
-// hold stores a reply until its step opens. A reply that cannot be held is dead-lettered.
-func (s *session) hold(from *Record, r workerReply) {
+// holdForStep stores a reply until its step opens. A reply that cannot be held is dead-lettered.
+func (s *transition) holdForStep(from *Record, r workerReply) {
 	switch {
 	case s.replaying != nil: // it was held already, and the step that opened is not the one that it answers
 		s.deadLetterReply(r, reasonOtherStep)
@@ -66,7 +66,7 @@ func (s *session) hold(from *Record, r workerReply) {
 
 // deadLetterReply dead-letters a reply that is not used. A tool's failure is dropped instead, because it already is a record
 // of a dead-letter topic.
-func (s *session) deadLetterReply(r workerReply, reason string) {
+func (s *transition) deadLetterReply(r workerReply, reason string) {
 	if !r.failure {
 		s.deadLetter(reason)
 	}
@@ -86,7 +86,7 @@ func (h *Held) echoes(input []byte) bool {
 }
 
 // isDue reports whether a held record can be applied now: its step is open, or can no longer open.
-func (s *session) isDue(h *Held) bool {
+func (s *transition) isDue(h *Held) bool {
 	turn := s.row.Turn
 	if h.TurnId != "" { // a record that names a turn is given up when that turn ends
 		return turn != nil && turn.Message.GetTurnId() == h.TurnId && h.Step <= turn.Step
@@ -97,7 +97,7 @@ func (s *session) isDue(h *Held) bool {
 
 // applyEarly applies the held records whose steps have opened. This may open further steps. It reports whether it
 // applied any.
-func (s *session) applyEarly() (any bool) {
+func (s *transition) applyEarly() (any bool) {
 	for s.changed && s.err == nil && !s.purging {
 		i := slices.IndexFunc(s.row.Early, s.isDue)
 		if i < 0 {
@@ -147,7 +147,7 @@ func (h *Held) event(session string) (e Event, err error) {
 }
 
 // releaseEarly gives up the records that are held for a message that has its output.
-func (s *session) releaseEarly(a *Accepted) {
+func (s *transition) releaseEarly(a *Accepted) {
 	var input digest
 	named := false
 	if len(s.row.Early) > 0 && a.Input != nil { // the message ended without a turn
@@ -160,7 +160,7 @@ func (s *session) releaseEarly(a *Accepted) {
 
 // expireEarly gives up records that have waited too long for their step. A record whose turn is open, or whose message
 // waits, gets a new expiry time: the turn has a deadline, and its records are given up when it ends.
-func (s *session) expireEarly() {
+func (s *transition) expireEarly() {
 	for _, h := range s.row.Early {
 		if h.ExpiresMs <= s.nowMS() && s.expects(h) {
 			h.ExpiresMs, s.changed = s.after(s.rules.ThinkTimeout), true
@@ -170,7 +170,7 @@ func (s *session) expireEarly() {
 }
 
 // expects reports whether the turn that a held record answers is open, or its message waits.
-func (s *session) expects(h *Held) bool {
+func (s *transition) expects(h *Held) bool {
 	if h.TurnId == "" {
 		return len(h.Input) == digestSize && s.namesWaiting(digest(h.Input))
 	}
@@ -178,7 +178,7 @@ func (s *session) expects(h *Held) bool {
 		slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == h.TurnId })
 }
 
-func (s *session) giveUpEarly(reason string, which func(*Held) bool) {
+func (s *transition) giveUpEarly(reason string, which func(*Held) bool) {
 	if len(s.row.Early) == 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (s *session) giveUpEarly(reason string, which func(*Held) bool) {
 }
 
 // dropHeld gives up the newest held record, preferring those for later steps. It reports false if none is held.
-func (s *session) dropHeld() bool {
+func (s *transition) dropHeld() bool {
 	from := &s.row.Early
 	if len(*from) == 0 {
 		if s.row.Turn == nil || len(s.row.Turn.Held) == 0 {

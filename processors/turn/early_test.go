@@ -112,7 +112,7 @@ func threeTurns(t tb, named bool) *past {
 	return p
 }
 
-func TestAnAnswerThatOvertakesWhatItAnswersIsAppliedOnce(t *testing.T) {
+func TestAnswerThatArrivesBeforeItsStepIsAppliedOnce(t *testing.T) {
 	for name, named := range map[string]bool{"named by id": true, "named by echo": false} {
 		t.Run(name, func(t *testing.T) {
 			p := threeTurns(t, named)
@@ -151,7 +151,7 @@ func (p *past) writes(from int, id string) bool {
 	return !remembers(before.Causes, d, p.now, p.rules.RememberFor)
 }
 
-func TestAllAnswersMayOvertakeWhatTheyAnswer(t *testing.T) {
+func TestAllAnswersMayArriveBeforeTheirSteps(t *testing.T) {
 	p := threeTurns(t, true)
 	for from := range p.events {
 		t.Run(fmt.Sprint("from event ", from), func(t *testing.T) {
@@ -190,7 +190,7 @@ func lostTurn(t tb, change ...func(*Rules)) (p *play, asked Enriched, id string)
 	return p, asked, id
 }
 
-func TestAHeldResponseAnswersItsStepAlone(t *testing.T) {
+func TestHeldResponseAnswersOnlyItsStep(t *testing.T) {
 	p, asked, id := lostTurn(t)
 	early := response(asked, saying("to the lost one"))
 	require.Empty(t, p.send("think-request-response", early, header(topics.HeaderID, id+"/think")))
@@ -208,7 +208,7 @@ func TestAHeldResponseAnswersItsStepAlone(t *testing.T) {
 
 // Workers that set no id repeat their answers with other timestamps. A step takes one of them; the others must not stay in
 // the row.
-func TestAStepThatClosesReleasesOtherAnswersToIt(t *testing.T) {
+func TestClosedStepGivesUpOtherHeldAnswersToIt(t *testing.T) {
 	for name, first := range map[string]string{"answer": saying("first"), "calls": `"tool_uses":[{"tool_use_id":"t1","name":"look"}]`} {
 		t.Run(name, func(t *testing.T) {
 			p, asked, _ := lostTurn(t)

@@ -92,7 +92,7 @@ func TestHeldRecordsAreBounded(t *testing.T) {
 }
 
 // What is held is given up before anything that was accepted, or is remembered.
-func TestHeldRecordsGiveWay(t *testing.T) {
+func TestHeldRecordsAreDroppedWhenTheRowIsFull(t *testing.T) {
 	big := strings.Repeat("x", 600<<10)
 	t.Run("to a conversation", func(t *testing.T) {
 		p := newPlay(t)

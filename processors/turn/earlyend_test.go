@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func TestAHeldRecordIsGivenUpInTime(t *testing.T) {
+func TestHeldRecordExpires(t *testing.T) {
 	early := map[string]func(p *play, asked Enriched, id string) effects{
 		"response": func(p *play, asked Enriched, id string) effects {
 			return p.send("think-request-response", response(asked, saying("x")), header(topics.HeaderID, id+"/think"))
@@ -158,7 +158,7 @@ func TestAPurgedTurnsAnswerIsNotHeld(t *testing.T) {
 
 // A response without an id that echoes the input of a message that waits, or of one that was never seen with at least the
 // session's history, is for that message.
-func TestEchoesOfStepsToCome(t *testing.T) {
+func TestResponseThatEchoesAFutureStepIsHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		previous, input, more string
 		want                  string // the reason, or "held", or "counts"
@@ -198,7 +198,7 @@ func TestEchoesOfStepsToCome(t *testing.T) {
 
 // Without an id a held response counts for a step with that very input and that much history, not for one that asks the
 // same after another history.
-func TestAnEchoIsHeldForItsHistory(t *testing.T) {
+func TestHeldEchoAnswersOnlyAStepWithItsHistory(t *testing.T) {
 	p := newPlay(t)
 	p.ask("one")
 	early := response(Enriched{History: topics.Raw(`[{},{}]`), LatestInput: topics.Raw(message("yes"))}, saying("later"))

@@ -65,7 +65,7 @@ func outputID(turn string, step uint32, v Value, index int) string {
 // mostEffects is an initial capacity that suffices for nearly all events.
 const mostEffects = 3
 
-func (s *session) emit(turn string, step uint32, v Value, index int) {
+func (s *transition) emit(turn string, step uint32, v Value, index int) {
 	if s.effects == nil {
 		s.effects = make([]Effect, 0, mostEffects)
 	}
@@ -73,7 +73,7 @@ func (s *session) emit(turn string, step uint32, v Value, index int) {
 }
 
 // deadLetter dead-letters the record that is being applied.
-func (s *session) deadLetter(reason string) {
+func (s *transition) deadLetter(reason string) {
 	if s.replaying != nil {
 		s.giveUp(s.replaying, reason)
 		return

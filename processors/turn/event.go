@@ -17,7 +17,7 @@ type Event interface {
 	record() *Record
 	// writtenByTurn reports whether the turn wrote the record for other readers. It ignores such a record.
 	writtenByTurn() bool
-	apply(s *session)
+	apply(s *transition)
 }
 
 // Record is the record of an event; every event but a deadline has one. Apply does not change its bytes and keeps no
@@ -120,8 +120,8 @@ func (d DeadlineCame) record() *Record { return nil }
 // blank reports whether a text is nil, empty or white space.
 func blank(text *string) bool { return text == nil || strings.TrimSpace(*text) == "" }
 
-// named returns the text, or nil if it is blank.
-func named(text *string) *string {
+// notBlank returns the text, or nil if it is blank.
+func notBlank(text *string) *string {
 	if blank(text) {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (p *play) longTurn(steps, tools, size int) int {
 }
 
 // A turn writes what it adds to the conversation a few times, however many steps it has: not all of it with every event.
-func TestLongTurnWritesWhatIsNew(t *testing.T) {
+func TestLongTurnWritesEachByteAFewTimes(t *testing.T) {
 	for _, shape := range []struct{ steps, tools, size int }{{20, 3, 3000}, {40, 1, 3000}, {1, 40, 3000}, {40, 1, 100}} {
 		t.Run(fmt.Sprintf("%d steps with %d tools of %d bytes", shape.steps, shape.tools, shape.size), func(t *testing.T) {
 			p := newPlay(t)

@@ -86,28 +86,28 @@ func forgetHalf(memory []byte, keep int) []byte {
 	return memory[max(0, min((n+1)/2, n-keep))*memorySize:]
 }
 
-func (s *session) rememberCause(d digest) {
+func (s *transition) rememberCause(d digest) {
 	s.row.Causes = remember(s.row.Causes, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
-func (s *session) knowsCause(d digest) bool {
+func (s *transition) knowsCause(d digest) bool {
 	return remembers(s.row.Causes, d, s.now, s.rules.RememberFor)
 }
 
-func (s *session) rememberRequest(id string) {
+func (s *transition) rememberRequest(id string) {
 	d := digests.Of(ofRequest, id)
 	s.row.Requests = remember(s.row.Requests, d, s.now, s.rules.RememberFor, s.rules.RememberCount)
 }
 
-func (s *session) knowsRequest(id string) bool {
+func (s *transition) knowsRequest(id string) bool {
 	return remembers(s.row.Requests, digests.Of(ofRequest, id), s.now, s.rules.RememberFor)
 }
 
 // rememberCall remembers that a call ended. A call has up to two digests: of its id, and of its result's bytes.
-func (s *session) rememberCall(d digest) {
+func (s *transition) rememberCall(d digest) {
 	s.row.Calls = remember(s.row.Calls, d, s.now, s.rules.RememberFor, 2*s.rules.RememberCount)
 }
 
-func (s *session) knowsCall(d digest) bool {
+func (s *transition) knowsCall(d digest) bool {
 	return remembers(s.row.Calls, d, s.now, s.rules.RememberFor)
 }

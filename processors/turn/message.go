@@ -11,7 +11,7 @@ const (
 	roleUser = "user" // also of a message without a role
 )
 
-func (e MessageArrived) apply(s *session) {
+func (e MessageArrived) apply(s *transition) {
 	m := e.Message
 	if blank(m.Role) {
 		m.Role = new(roleUser)
@@ -90,7 +90,7 @@ func requestID(metadata topics.Raw) (id *string, bad bool) {
 	if v[0] == '{' || v[0] == '[' {
 		return nil, true
 	}
-	if id = named(topics.TextOf(v)); id != nil && len(*id) > maxID {
+	if id = notBlank(topics.TextOf(v)); id != nil && len(*id) > maxID {
 		return nil, true
 	}
 	return id, false

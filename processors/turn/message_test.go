@@ -22,7 +22,7 @@ func TestFirstMessageIsEnrichedWithAnEmptyHistory(t *testing.T) {
 	require.JSONEq(t, message("Which berth is free?"), string(asked.LatestInput))
 }
 
-func TestHistoryIsWhatTheLastAnswerLeft(t *testing.T) {
+func TestHistoryEndsWithTheLastAnswer(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
 	asked := p.ask("two")
@@ -106,7 +106,7 @@ func TestMessagesWaitForTheirTurnInOrder(t *testing.T) {
 	require.Contains(t, string(the[Enriched](t, p.respond(asked, saying("second"))).LatestInput), "three")
 }
 
-func TestQueueLimitAnswersAtOnce(t *testing.T) {
+func TestMessageOverTheQueueLimitIsAnsweredImmediately(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.QueueLimit = 1 })
 	p.ask("one")
 	p.send("message-input", message("two"))

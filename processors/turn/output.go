@@ -35,7 +35,7 @@ func (f failure) withReason(reason *string) failure {
 func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
 // output ends a message with its only output, addressed to the route of its request.
-func (s *session) output(a *Accepted, o topics.Output) {
+func (s *transition) output(a *Accepted, o topics.Output) {
 	o.SessionID = &s.key
 	o.RequestID = a.RequestId
 	o.ReplyTo = s.useRoute(a)
@@ -46,19 +46,19 @@ func (s *session) output(a *Accepted, o topics.Output) {
 }
 
 // reject ends a message that got no turn with an error output.
-func (s *session) reject(a *Accepted, f failure) {
+func (s *transition) reject(a *Accepted, f failure) {
 	s.changed = true
 	s.output(a, s.errorOutput(a, f))
 }
 
 // fail ends the open turn in an error output. The history stays as it was before the turn, because it has no answer. The
 // cost keeps its current value, because the turn's model requests were paid for.
-func (s *session) fail(f failure) {
+func (s *transition) fail(f failure) {
 	s.completeOpenCalls(f)
 	s.close(s.errorOutput(s.row.Turn.Message, f))
 }
 
-func (s *session) errorOutput(a *Accepted, f failure) topics.Output {
+func (s *transition) errorOutput(a *Accepted, f failure) topics.Output {
 	o := errorOutput(f)
 	o.UserID = s.user(a)
 	o.Cost = s.row.Cost
@@ -77,7 +77,7 @@ func errorOutput(f failure) topics.Output {
 
 // answer ends the open turn with the content of its last response, and stores the conversation as the history. previous is
 // the number of PreviousMessages in the response.
-func (s *session) answer(r topics.ThinkResponse, previous uint32) {
+func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 	o := topics.Output{
 		UserID:       boundedID(r.UserID),
 		InputTokens:  r.ThinkInputTokens,
@@ -147,7 +147,7 @@ func boundedID(id *string) *string {
 }
 
 // timestamp returns the current time in the format of the records: ISO-8601 in UTC, with milliseconds unless they are 0.
-func (s *session) timestamp() *string {
+func (s *transition) timestamp() *string {
 	if s.instant == nil {
 		t := topics.Timestamp(s.now)
 		s.instant = &t
@@ -175,7 +175,7 @@ func deadLetterUnapplied(event Event, reason string, f failure, now time.Time) [
 
 // deadLetterForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
 // goes to the route of its request; a route without a request id is kept for the next message.
-func (s *session) deadLetterForSize(event Event) []Effect {
+func (s *transition) deadLetterForSize(event Event) []Effect {
 	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
 	for i, refused := range effects {
 		for _, effect := range s.effects {

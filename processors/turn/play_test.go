@@ -256,7 +256,7 @@ func (p *play) keep(out Outcome) {
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
 	if kept := out.input; kept.json != nil {
-		d, ok := (&session{}).digestOf(kept.json)
+		d, ok := (&transition{}).digestOf(kept.json)
 		require.True(p.tb, ok)
 		require.Equal(p.tb, d, kept.digest, "an input is what it says when it is read")
 		require.Equal(p.tb, d[:], out.State.Turn.Input)

@@ -123,7 +123,7 @@ func TestDeadlinesFire(t *testing.T) {
 	require.False(t, ok, "nothing is left of a session without a conversation")
 }
 
-func TestHeldResultsAreDeadLetteredWithWhereTheyStood(t *testing.T) {
+func TestHeldResultsAreDeadLetteredWithTheirCoordinates(t *testing.T) {
 	b := start(t)
 	b.messages.Pipe("s1", say("s1", "hi"))
 	asked := b.enriched.Next()
@@ -143,7 +143,7 @@ func TestHeldResultsAreDeadLetteredWithWhereTheyStood(t *testing.T) {
 	require.Contains(t, string(l.Headers[topics.HeaderErrorReason]), "claimed")
 }
 
-func TestBadRecordsOnEveryInputStopNothing(t *testing.T) {
+func TestBadRecordsOnEveryInputDoNotStopTheGroup(t *testing.T) {
 	b := start(t)
 	inputs := []string{
 		"message-input", "think-request-response", "think-dlq", "tool-use-result", "tool-use-dlq", "reply-to",
@@ -183,7 +183,7 @@ func TestDefectIsAnsweredAndDoesNotStopTheGroup(t *testing.T) {
 	require.Equal(t, 1, len(b.enriched.Drain()), "others go on")
 }
 
-func TestDefectAtADeadlineGivesTheTurnUp(t *testing.T) {
+func TestDefectAtADeadlineEndsTheTurn(t *testing.T) {
 	b := start(t)
 	due := b.Now().Add(time.Second).UnixMilli()
 	b.rows.Put("s1", &turn.State{
@@ -201,7 +201,7 @@ func TestDefectAtADeadlineGivesTheTurnUp(t *testing.T) {
 }
 
 // A dead letter is kept longer than the token's route and is read by people, so it must not contain the token.
-func TestRefusedRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
+func TestUnusableRouteIsDeadLetteredWithoutItsToken(t *testing.T) {
 	b := start(t)
 	routes := processortest.In(b.Driver, b.topics.ReplyTo)
 	routes.PipeRaw("s1", []byte(`{"bearerToken":"s3cret","callbackService":"`+strings.Repeat("x", 80<<10)+`"}`))

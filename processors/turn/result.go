@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e ToolAnswered) apply(s *session) {
+func (e ToolAnswered) apply(s *transition) {
 	if e.tombstone() {
 		s.deadLetter(reasonTombstone)
 		return
@@ -24,11 +24,11 @@ func (e ToolAnswered) apply(s *session) {
 	if call == nil {
 		return
 	}
-	s.endWith(call, resultOf(e.Result), same)
+	s.endCallWith(call, resultOf(e.Result), same)
 	s.completeStep()
 }
 
-func (e ToolFailed) apply(s *session) {
+func (e ToolFailed) apply(s *transition) {
 	id := e.Item.ToolUseID
 	switch {
 	case e.tombstone():
@@ -42,13 +42,13 @@ func (e ToolFailed) apply(s *session) {
 	if call == nil {
 		return
 	}
-	s.end(call, s.failedResult(call, e.Record))
+	s.endCall(call, s.failedResult(call, e.Record))
 	s.rememberCall(same)
 	s.completeStep()
 }
 
 // failedResult returns the error result of a call whose tool failed. The reason is read from the failure's headers.
-func (s *session) failedResult(c *Call, failure *Record) *Result {
+func (s *transition) failedResult(c *Call, failure *Record) *Result {
 	text := "the tool failed"
 	if reason := failure.headerText(topics.HeaderErrorReason); !blank(&reason) {
 		text = clipped(reason)
@@ -56,9 +56,9 @@ func (s *session) failedResult(c *Call, failure *Record) *Result {
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), 0, text, "tool_failed")
 }
 
-// endWith ends a call with a tool's own result, or with a too_large error if the row has no room for it.
-func (s *session) endWith(c *Call, r *Result, same digest) {
-	s.end(c, r)
+// endCallWith ends a call with a tool's own result, or with a too_large error if the row has no room for it.
+func (s *transition) endCallWith(c *Call, r *Result, same digest) {
+	s.endCall(c, r)
 	s.rememberCall(same)
 	if !s.makeRoom() {
 		s.row.Turn.dropLastResult(c)
@@ -68,12 +68,12 @@ func (s *session) endWith(c *Call, r *Result, same digest) {
 
 // claimant returns the open call that a tool's reply answers. If there is none, it holds or dead-letters the reply and
 // returns nil.
-func (s *session) claimant(from *Record, r workerReply) *Call {
+func (s *transition) claimant(from *Record, r workerReply) *Call {
 	if n, ok := namedStep(from, Called{}.kind()); ok {
 		r.name = n
 		switch s.placeOf(n) {
 		case stepToCome:
-			s.hold(from, r)
+			s.holdForStep(from, r)
 			return nil
 		case stepEnded:
 			s.deadLetterLate(r)
@@ -86,20 +86,20 @@ func (s *session) claimant(from *Record, r workerReply) *Call {
 	if call := s.openCall(r.toolUseID); call != nil && s.answers(r.name, call) {
 		return call
 	}
-	s.early(from, r)
+	s.holdForCall(from, r)
 	return nil
 }
 
 // answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
 // call.
-func (s *session) answers(n stepName, c *Call) bool {
+func (s *transition) answers(n stepName, c *Call) bool {
 	turn := s.row.Turn
 	return n.turn == "" || n.turn == turn.Message.TurnId && n.step == turn.Step && int64(n.call) < int64(len(turn.Calls)) &&
 		turn.Calls[n.call] == c
 }
 
-// deadLetterLate refuses a tool's reply that no open or later call will claim.
-func (s *session) deadLetterLate(r workerReply) {
+// deadLetterLate dead-letters a tool's reply that no open or later call will claim.
+func (s *transition) deadLetterLate(r workerReply) {
 	reason := reasonNoCall
 	if s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		reason = reasonCallEnded
@@ -107,10 +107,10 @@ func (s *session) deadLetterLate(r workerReply) {
 	s.deadLetterReply(r, reason)
 }
 
-// early holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
-// can arrive before the think-response. Any other reply is late or answers no call, and is refused. A reply whose
+// holdForCall holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
+// can arrive before the think-response. Any other reply is late or answers no call, and is dead-lettered. A reply whose
 // tool_use_id belonged to an earlier call is late too, unless it names the open step.
-func (s *session) early(from *Record, r workerReply) {
+func (s *transition) holdForCall(from *Record, r workerReply) {
 	if !s.thinking() || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		s.deadLetterLate(r)
 		return
@@ -139,7 +139,7 @@ func (r workerReply) answersAlike(h *Held) bool {
 }
 
 // claimHeld ends the calls whose results are held.
-func (s *session) claimHeld() {
+func (s *transition) claimHeld() {
 	turn := s.row.Turn
 	// One that named a step to come is held for the open step later than it came. The first one of its topic counts.
 	slices.SortStableFunc(turn.Held, func(a, b *Held) int {
@@ -155,7 +155,7 @@ func (s *session) claimHeld() {
 			s.giveUp(h, reasonUnreadable)
 			return true
 		}
-		s.end(call, r)
+		s.endCall(call, r)
 		if len(h.Digest) == digestSize {
 			s.rememberCall(digest(h.Digest))
 		}
@@ -164,7 +164,7 @@ func (s *session) claimHeld() {
 }
 
 // heldResult returns the result of a call from a held record. ok is false if the record cannot be decoded.
-func (s *session) heldResult(h *Held, c *Call) (r *Result, ok bool) {
+func (s *transition) heldResult(h *Held, c *Call) (r *Result, ok bool) {
 	if h.Result != nil { // written by an older build
 		if h.Failure {
 			h.Result.Name, h.Result.TotalTools = c.Name, int64(len(s.row.Turn.Calls))

@@ -21,7 +21,7 @@ func (t *OpenTurn) keepResult(c *Call, r *Result) {
 	for _, c := range t.Calls {
 		inline += c.Result.bound()
 	}
-	if openCalls(t) == 1 || inline <= callsInline {
+	if countOpenCalls(t) == 1 || inline <= callsInline {
 		c.Result = r
 		return
 	}
@@ -42,7 +42,7 @@ func (t *OpenTurn) dropLastResult(c *Call) {
 
 // collectResults decodes the results into their calls at the end of the step. It reports false if they cannot
 // be read.
-func (s *session) collectResults() bool {
+func (s *transition) collectResults() bool {
 	t := s.row.Turn
 	if s.load(results); s.err != nil {
 		return false
@@ -71,7 +71,7 @@ func (t *OpenTurn) result(c *Call) *Result {
 	return r
 }
 
-func openCalls(t *OpenTurn) (open int) {
+func countOpenCalls(t *OpenTurn) (open int) {
 	for _, c := range t.Calls {
 		if !c.ended() {
 			open++

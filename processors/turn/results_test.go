@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said is what a tool says in these tests: so much that it stands apart.
+// said is what a tool says in these tests: so much that it is stored in parts.
 var said = strings.Repeat("N4 ", 1000)
 
-// midway is a session in its second step, two of whose three calls have ended: the conversation and the results stand
-// apart.
+// midway is a session in its second step, two of whose three calls have ended: the conversation and the results are
+// in parts.
 func midway(t tb) *play {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1"))
@@ -27,7 +27,7 @@ func midway(t tb) *play {
 	return p
 }
 
-func TestResultsThatStandApartComeTogether(t *testing.T) {
+func TestResultsInPartsAreReadWhenTheStepEnds(t *testing.T) {
 	p := midway(t)
 	content := string(the[ToolMessage](t, p.result("t4", said+"fourth")).Content)
 	for _, text := range []string{"second", "third", "fourth"} {
@@ -42,7 +42,7 @@ func TestResultsThatStandApartComeTogether(t *testing.T) {
 }
 
 // The parts of a turn go with it, and its row is one that older builds read.
-func TestNothingOfATurnIsLeftBehindIt(t *testing.T) {
+func TestEndedTurnLeavesNoParts(t *testing.T) {
 	for end, f := range map[string]func(*play){
 		"answered": func(p *play) {
 			p.respond(the[Enriched](t, p.result("t4", "x")), saying("done"))
@@ -68,7 +68,7 @@ func TestNothingOfATurnIsLeftBehindIt(t *testing.T) {
 }
 
 // A turn that a defect ends takes its parts along.
-func TestAbandonedTurnTakesItsPartsAlong(t *testing.T) {
+func TestAbandonedTurnDeletesItsParts(t *testing.T) {
 	p := midway(t)
 	s, err := DecodeState(p.row)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestAbandonedTurnTakesItsPartsAlong(t *testing.T) {
 }
 
 // A result needs neither the conversation nor the results before it, but for the last.
-func TestResultReadsNothingOfItsTurn(t *testing.T) {
+func TestResultThatDoesNotEndItsStepReadsNoParts(t *testing.T) {
 	p := midway(t)
 	p.send("message-input", message("another"))
 	b := p.newBinding()
@@ -132,7 +132,7 @@ func TestResultThatCannotBeReadIsADefect(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 }
 
-func TestDescribeTellsResultsThatStandApart(t *testing.T) {
+func TestDescribeShowsTheSizeOfResultsInParts(t *testing.T) {
 	p := midway(t)
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7"))
 	p.result("t5", said)

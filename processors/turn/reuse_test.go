@@ -23,7 +23,7 @@ func secondUse(t *testing.T) (*play, Enriched) {
 	return p, p.ask("two")
 }
 
-func TestAnIDUsedAgainIsAnsweredAfterItsCallAlone(t *testing.T) {
+func TestReusedToolUseIDIsAnsweredOnlyAfterItsCall(t *testing.T) {
 	t.Run("after its call", func(t *testing.T) {
 		p, asked := secondUse(t)
 		p.respond(asked, calling("t1"))
@@ -37,7 +37,7 @@ func TestAnIDUsedAgainIsAnsweredAfterItsCallAlone(t *testing.T) {
 	})
 }
 
-func TestAnotherAnswerToAnEndedCallIsNotThatOfTheNext(t *testing.T) {
+func TestSecondAnswerToAnEndedCallDoesNotEndTheNextCall(t *testing.T) {
 	p, asked := secondUse(t)
 	require.Equal(t, []string{reasonCallEnded}, p.result("t1", "first, once more").letters())
 	p.respond(asked, calling("t1"))
@@ -88,7 +88,7 @@ func TestAResultThatNamesTheOpenStepsCallIsHeld(t *testing.T) {
 }
 
 // A crash that loses both uses brings both results ahead of both calls, and the first call takes whichever is held.
-func TestTwoLostUsesOfAnIDCannotBeToldApart(t *testing.T) {
+func TestTwoLostUsesOfAnIDCannotBeDistinguished(t *testing.T) {
 	p := newPlay(t)
 	require.Equal(t, []string{reasonNoCall}, p.result("t1", "first").letters(), "ahead of its turn")
 	asked := p.ask("one")

@@ -57,14 +57,14 @@ func (s *State) within(limit int) bool {
 
 // makeRoom gives up memories, held records and waiting messages until the row fits. If that would not be enough, it gives
 // up only expired memories and reports false.
-func (s *session) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
+func (s *transition) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
-func (s *session) makeRoomUpTo(most loss) bool {
+func (s *transition) makeRoomUpTo(most loss) bool {
 	return s.shrink(s.rowLimit-rowReserve, most)
 }
 
 // trim makes the row fit after an event was applied. It reports false if the row must not be written.
-func (s *session) trim() bool {
+func (s *transition) trim() bool {
 	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they count towards the row's size
 	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
 		s.fail(tooLarge("no room in the session's row"))
@@ -78,7 +78,7 @@ func (s *session) trim() bool {
 }
 
 // shrink gives up what most permits until the row has at most limit bytes. It reports whether the row fits.
-func (s *session) shrink(limit int, most loss) bool {
+func (s *transition) shrink(limit int, most loss) bool {
 	if s.row.within(limit) {
 		return true
 	}
@@ -101,13 +101,13 @@ func (s *session) shrink(limit int, most loss) bool {
 }
 
 // stopWaiting ends a waiting message with a queue_full error.
-func (s *session) stopWaiting(a *Accepted) {
+func (s *transition) stopWaiting(a *Accepted) {
 	s.row.Waiting = slices.DeleteFunc(s.row.Waiting, func(w *Accepted) bool { return w == a })
 	s.reject(a, queueFull("no room for a waiting message"))
 }
 
 // givable returns how many bytes shrink can give up.
-func (s *session) givable(most loss) (bytes int) {
+func (s *transition) givable(most loss) (bytes int) {
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}
@@ -137,7 +137,7 @@ func sizeInList(m proto.Message) int { return 1 + protowire.SizeBytes(proto.Size
 const promptField = 16
 
 // forgetPrompt drops the message of the open step. It reports whether there was one.
-func (s *session) forgetPrompt() bool {
+func (s *transition) forgetPrompt() bool {
 	if len(s.row.Turn.GetPrompt()) == 0 {
 		return false
 	}
@@ -146,7 +146,7 @@ func (s *session) forgetPrompt() bool {
 }
 
 // forgetExpired drops the memories that have expired.
-func (s *session) forgetExpired() {
+func (s *transition) forgetExpired() {
 	for _, memory := range []*[]byte{&s.row.Causes, &s.row.Requests, &s.row.Calls} {
 		for len(*memory) >= memorySize && forgotten(*memory, s.now, s.rules.RememberFor) {
 			*memory = (*memory)[memorySize:]
@@ -155,7 +155,7 @@ func (s *session) forgetExpired() {
 }
 
 // forgetOlder drops the older half of the memories that may be given up. It reports whether there were any.
-func (s *session) forgetOlder() bool {
+func (s *transition) forgetOlder() bool {
 	before := len(s.row.Causes) + len(s.row.Calls)
 	s.row.Causes = forgetHalf(s.row.Causes, recentMemories)
 	s.row.Calls = forgetHalf(s.row.Calls, recentMemories)

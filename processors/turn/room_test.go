@@ -60,7 +60,7 @@ func (p *play) recordOf(topic, value string) Event {
 }
 
 func (p *play) knowsRequest(id string) bool {
-	s := &session{row: p.state(), now: p.now, rules: p.rules}
+	s := &transition{row: p.state(), now: p.now, rules: p.rules}
 	return s.knowsRequest(id)
 }
 
@@ -129,7 +129,7 @@ func TestMessageThatWouldWaitDisplacesNoOther(t *testing.T) {
 }
 
 // An answer that fits in no way costs nobody else anything.
-func TestNothingIsGivenUpInVain(t *testing.T) {
+func TestNothingIsGivenUpIfTheRowStillWouldNotFit(t *testing.T) {
 	p := newPlay(t, smallRow)
 	asked := p.ask("open")
 	p.send("message-input", message("waits"))
@@ -199,7 +199,7 @@ func TestPartsOfForgottenMemoriesMakeRoom(t *testing.T) {
 }
 
 // A deadline of a row that is over a lowered limit is done once.
-func TestDeadlineOfARowOverALoweredLimitDoesNotComeAgain(t *testing.T) {
+func TestDeadlineOfARowOverALoweredLimitFiresOnce(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying(strings.Repeat("x", 500<<10)))
 	p.send("message-input", requestMessage("two", "r2"))

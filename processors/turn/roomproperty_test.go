@@ -59,7 +59,7 @@ func (f *full) handle(e Event) effects {
 	}
 	unfinished := map[string]bool{}
 	if s := f.state(); s != nil {
-		for a := range (&session{row: s}).unfinished() {
+		for a := range (&transition{row: s}).unfinished() {
 			unfinished[a.TurnId] = true
 		}
 	}
@@ -230,7 +230,7 @@ func TestRowOverALoweredLimitKeepsItsPromises(t *testing.T) {
 
 // Whatever is in a row: more is given up only once all that costs less is gone, nothing is given up in vain, and no request
 // ID at all.
-func TestTheLeastLossComesFirst(t *testing.T) {
+func TestLeastLossIsGivenUpFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPlay(t, smallRow)
 		count := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }

@@ -12,7 +12,7 @@ import (
 // latest is the timestamp of a message whose record has none.
 const latest = math.MaxInt64
 
-func (e RouteGiven) apply(s *session) {
+func (e RouteGiven) apply(s *transition) {
 	switch {
 	case e.tombstone() && e.Own: // written by processors/delivery for a route that was used
 	case e.tombstone():
@@ -21,7 +21,7 @@ func (e RouteGiven) apply(s *session) {
 		s.deadLetter(reasonRouteSize)
 	default:
 		s.addRoute(&ReplyRoute{
-			RequestId:   named(e.Route.RequestID),
+			RequestId:   notBlank(e.Route.RequestID),
 			ReplyTo:     bytes.Clone(e.descriptor(s)), // copied, because the row outlives the record
 			TimestampMs: max(e.At.UnixMilli(), 0),
 			ExpiresMs:   s.after(s.rules.RouteTTL),
@@ -31,7 +31,7 @@ func (e RouteGiven) apply(s *session) {
 
 // descriptor returns the route's descriptor for the output. With Rules.Delivery a route_id replaces the bearer token, so
 // that the token stays in the reply-to record.
-func (e RouteGiven) descriptor(s *session) topics.Raw {
+func (e RouteGiven) descriptor(s *transition) topics.Raw {
 	if !s.rules.Delivery {
 		return e.Route.Raw
 	}
@@ -39,7 +39,7 @@ func (e RouteGiven) descriptor(s *session) topics.Raw {
 }
 
 // addRoute stores a route: with the message that it serves if that has arrived, else until that arrives.
-func (s *session) addRoute(r *ReplyRoute) {
+func (s *transition) addRoute(r *ReplyRoute) {
 	if r.RequestId == nil {
 		for a := range s.unfinished() {
 			if a.RequestId == nil && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
@@ -69,7 +69,7 @@ func (s *session) addRoute(r *ReplyRoute) {
 
 // unclaimed reports whether no unfinished message can use an open route. The oldest such route is evicted for a new one:
 // its message has not arrived, or ended before the route arrived. If the message arrives later, its output has no route.
-func (s *session) unclaimed(r *ReplyRoute) bool {
+func (s *transition) unclaimed(r *ReplyRoute) bool {
 	for a := range s.unfinished() {
 		if sameRequest(a.RequestId, r.RequestId) {
 			return false
@@ -78,8 +78,8 @@ func (s *session) unclaimed(r *ReplyRoute) bool {
 	return true
 }
 
-// keepRoute refuses the route and calls undo if the row has no room for it. Routes displace only memories.
-func (s *session) keepRoute(undo func()) {
+// keepRoute dead-letters the route and calls undo if the row has no room for it. Routes displace only memories.
+func (s *transition) keepRoute(undo func()) {
 	if !s.makeRoomUpTo(memories) {
 		undo()
 		s.deadLetter(reasonNoRoom)
@@ -89,7 +89,7 @@ func (s *session) keepRoute(undo func()) {
 }
 
 // takeRoute gives a message without request id the oldest open unnamed route that is not newer than itself.
-func (s *session) takeRoute(a *Accepted) {
+func (s *transition) takeRoute(a *Accepted) {
 	if a.RequestId != nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (s *session) takeRoute(a *Accepted) {
 
 // useRoute removes the route of a message that ends and returns its descriptor, nil if it has none. Each route is used
 // once.
-func (s *session) useRoute(a *Accepted) topics.Raw {
+func (s *transition) useRoute(a *Accepted) topics.Raw {
 	if a.RequestId == nil {
 		r := s.live(a.Route)
 		if r == nil {
@@ -128,7 +128,7 @@ func (s *session) useRoute(a *Accepted) topics.Raw {
 // expectTombstone records that an unnamed route was used: FlightDeck's consumer of message-output will write a tombstone
 // for it. With Rules.Delivery that consumer serves no route, because outputs have no token for it. processors/delivery
 // does, and its tombstones are known by their turntable.id: every other tombstone withdraws a route.
-func (s *session) expectTombstone() {
+func (s *transition) expectTombstone() {
 	if s.rules.Delivery {
 		return
 	}
@@ -142,7 +142,7 @@ func (s *session) expectTombstone() {
 // served a route. That tombstone belongs to the used route and must not withdraw a route that was opened since. Used
 // routes are counted in both modes: those that were used before Rules.Delivery was switched on may still get their
 // tombstones.
-func (s *session) withdrawRoute() {
+func (s *transition) withdrawRoute() {
 	used := s.row.UsedRoutesMs
 	for len(used) > 0 && used[0] <= s.now.Add(-s.rules.RouteTTL).UnixMilli() {
 		used = used[1:]
@@ -171,7 +171,7 @@ func (s *session) withdrawRoute() {
 }
 
 // live returns the route, or nil if it has expired.
-func (s *session) live(r *ReplyRoute) *ReplyRoute {
+func (s *transition) live(r *ReplyRoute) *ReplyRoute {
 	if r == nil || r.ExpiresMs <= s.nowMS() {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (s *session) live(r *ReplyRoute) *ReplyRoute {
 }
 
 // unfinished returns the messages that have no output yet, in order of arrival.
-func (s *session) unfinished() iter.Seq[*Accepted] {
+func (s *transition) unfinished() iter.Seq[*Accepted] {
 	return func(yield func(*Accepted) bool) {
 		if s.row.Turn != nil && !yield(s.row.Turn.Message) {
 			return
@@ -193,7 +193,7 @@ func (s *session) unfinished() iter.Seq[*Accepted] {
 }
 
 // expireRoutes drops the routes that have expired.
-func (s *session) expireRoutes() {
+func (s *transition) expireRoutes() {
 	n := len(s.row.Routes)
 	s.row.Routes = slices.DeleteFunc(s.row.Routes, func(r *ReplyRoute) bool { return s.live(r) == nil })
 	s.changed = s.changed || len(s.row.Routes) != n

@@ -158,7 +158,7 @@ func TestTombstoneRemovesTheOpenUnnamedRoute(t *testing.T) {
 	}
 }
 
-func TestOurOwnTombstonesAreIgnored(t *testing.T) {
+func TestTombstonesOfDeliveryAreIgnored(t *testing.T) {
 	p := newPlay(t)
 	p.send("reply-to", route)
 	require.Empty(t, p.tombstone("reply-to", header(topics.HeaderID, "ours")))
@@ -181,7 +181,7 @@ func TestRoutesExpireByTimer(t *testing.T) {
 	require.Empty(t, reply(t, p, asked))
 }
 
-func TestRefusedMessageTakesItsRouteAlong(t *testing.T) {
+func TestRejectedMessageUsesItsRoute(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.Policy = Reject })
 	p.ask("one")
 	p.send("reply-to", namedRoute("r2"))
@@ -218,7 +218,7 @@ func TestNewRouteEvictsTheOldestThatNoMessageWaitsFor(t *testing.T) {
 	}
 }
 
-func TestRouteIsRefusedWhereMessagesWaitForAllOthers(t *testing.T) {
+func TestRouteIsDeadLetteredIfMessagesWaitForAllOthers(t *testing.T) {
 	p := newPlay(t, func(r *Rules) { r.QueueLimit = maxRoutes })
 	for i := range maxRoutes {
 		p.send("message-input", requestMessage("x", fmt.Sprint("r", i)))

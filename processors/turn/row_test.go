@@ -106,7 +106,7 @@ func TestRowOverALoweredBudgetIsLeftAlone(t *testing.T) {
 	require.Equal(t, before, p.row)
 }
 
-func TestMemoryGivesWayBeforeTheRowIsRefused(t *testing.T) {
+func TestMemoriesAreDroppedBeforeAMessageIsRejected(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("x"))
 	s := p.state()

@@ -220,7 +220,7 @@ func (l *rowLayout) reserve() int {
 
 // load loads a large field of the row if it is stored in parts that are not loaded. If a part cannot be read, it sets
 // s.err, and the outcome of the event is discarded.
-func (s *session) load(i int) {
+func (s *transition) load(i int) {
 	f := s.row.largeFields()[i]
 	if s.err != nil || !f.hasParts() {
 		return

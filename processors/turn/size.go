@@ -12,11 +12,11 @@ const envelope = 1024
 
 // The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
-func (s *session) sizeOfEnriched(m Enriched) int {
+func (s *transition) sizeOfEnriched(m Enriched) int {
 	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID)
 }
 
-func (s *session) sizeOfOutput(o topics.Output, a *Accepted) int {
+func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
 	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
 		quoted(a.RequestId)
 	if r := a.Route; r != nil {
@@ -30,12 +30,12 @@ func (s *session) sizeOfOutput(o topics.Output, a *Accepted) int {
 	return size
 }
 
-func (s *session) sizeOfItem(t topics.ToolUseItem) int {
+func (s *transition) sizeOfItem(t topics.ToolUseItem) int {
 	return envelope + s.keySize() + quoted(t.ToolUseID) + quoted(t.ToolID) + quoted(t.Name) + quoted(t.SessionID) +
 		quoted(t.Timestamp) + len(t.Input)
 }
 
-func (s *session) keySize() int { return quoted(&s.key) }
+func (s *transition) keySize() int { return quoted(&s.key) }
 
 // quoted returns the size of a text in JSON, at most.
 func quoted(text *string) int {

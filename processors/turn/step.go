@@ -29,7 +29,7 @@ type stepInput struct {
 }
 
 // digestOf returns the digest of an input. ok is false if the input cannot be decoded.
-func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
+func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
 	if s.input.json != nil && bytes.Equal(input, s.input.json) {
 		return s.input.digest, true
 	}
@@ -42,7 +42,7 @@ func (s *session) digestOf(input topics.Raw) (d digest, ok bool) {
 
 // rememberStep remembers the open step, if there is one, as closed. Held replies that name the step by their echo are
 // dead-lettered: it takes no second reply.
-func (s *session) rememberStep() {
+func (s *transition) rememberStep() {
 	turn := s.row.Turn
 	if len(turn.Input) != digestSize {
 		return
@@ -69,7 +69,7 @@ func lastSteps(steps []byte) []byte { return steps[max(0, len(steps)-maxSteps*st
 // After a crash the row may be older than the responses on the topic, so a response may name a step that has not opened:
 // its input is a waiting message or one that was not read yet, and its history is at least as long as the session's. Such
 // a response is applied only to a step with that input and that history.
-func (s *session) echoPlace(r *workerReply, echo topics.Raw) place {
+func (s *transition) echoPlace(r *workerReply, echo topics.Raw) place {
 	d, ok := s.digestOf(echo)
 	turn, thinking := s.row.Turn, s.thinking()
 	if !ok {
@@ -103,7 +103,7 @@ func (s *session) echoPlace(r *workerReply, echo topics.Raw) place {
 
 // failurePlace is echoPlace for a failure. The worker returns the unchanged record that it failed on, so a different input
 // means a different step. A failure without an input counts for the open step.
-func (s *session) failurePlace(r *workerReply, input topics.Raw) place {
+func (s *transition) failurePlace(r *workerReply, input topics.Raw) place {
 	d, ok := s.digestOf(input)
 	if !ok {
 		return s.openPlace()
@@ -119,7 +119,7 @@ func (s *session) failurePlace(r *workerReply, input topics.Raw) place {
 }
 
 // openPlace returns the place of a record that names no step: it answers the open step, if there is one.
-func (s *session) openPlace() place {
+func (s *transition) openPlace() place {
 	if s.thinking() {
 		return stepOpen
 	}
@@ -127,7 +127,7 @@ func (s *session) openPlace() place {
 }
 
 // closedStep reports whether a remembered closed step had that input, and whether one also had a history of that length.
-func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) {
+func (s *transition) closedStep(d digest, length uint32) (closed, sameLength bool) {
 	for steps := s.row.Steps; len(steps) >= stepSize; steps = steps[stepSize:] {
 		if digest(steps[:digestSize]) == d {
 			closed = true
@@ -138,7 +138,7 @@ func (s *session) closedStep(d digest, length uint32) (closed, sameLength bool) 
 }
 
 // namesWaiting reports whether d is the digest of a message that waits for its turn.
-func (s *session) namesWaiting(d digest) bool {
+func (s *transition) namesWaiting(d digest) bool {
 	for _, a := range s.row.Waiting {
 		if m, err := topics.DecodeMessage(a.Input); err == nil && inputDigest(m) == d {
 			return true

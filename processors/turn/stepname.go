@@ -66,7 +66,7 @@ const (
 
 // placeOf returns the place of a named step. A turn that is neither open nor remembered as ended has not opened yet: its
 // message waits or was not read yet.
-func (s *session) placeOf(n stepName) place {
+func (s *transition) placeOf(n stepName) place {
 	turn := s.row.Turn
 	if turn == nil || turn.Message.GetTurnId() != n.turn {
 		if d, ok := turnDigest(n.turn); ok && s.knowsCause(d) {
@@ -85,7 +85,7 @@ func (s *session) placeOf(n stepName) place {
 }
 
 // rememberEnded remembers that a message has its output, so that later answers to its turn are recognised as late.
-func (s *session) rememberEnded(a *Accepted) {
+func (s *transition) rememberEnded(a *Accepted) {
 	if d, ok := turnDigest(a.TurnId); ok {
 		s.rememberCause(d)
 	}

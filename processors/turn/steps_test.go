@@ -9,7 +9,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/digests"
 )
 
-// closeSteps gives the session a past of closed steps, two a row, which stand apart where they are many.
+// closeSteps gives the session a past of closed steps, two a row, which are in parts where they are many.
 func (p *play) closeSteps(count int) {
 	p.tb.Helper()
 	for n := 0; n < count; n += 2 {
@@ -28,13 +28,13 @@ func (p *play) closeSteps(count int) {
 func closeStep(s *State, n int) {
 	d := digests.Of(ofTurn, fmt.Sprint("step ", n))
 	s.Turn = &OpenTurn{Input: d[:], InputHistoryLength: uint32(n)}
-	(&session{row: s}).rememberStep()
+	(&transition{row: s}).rememberStep()
 	s.Turn = nil
 }
 
-// A late response is known by its step, whether that stands in the row or apart, and whether the state was kept or
+// A late response is known by its step, whether that is in the row or in a part, and whether the state was kept or
 // read. Of more steps than are remembered the first are forgotten, though their part may still be there.
-func TestLateResponseIsKnownByAStepThatStandsApart(t *testing.T) {
+func TestLateResponseIsRecognizedByAStepInAPart(t *testing.T) {
 	p := newPlay(t)
 	var past []Enriched
 	for n := range maxSteps + 5 {
@@ -57,9 +57,9 @@ func TestLateResponseIsKnownByAStepThatStandsApart(t *testing.T) {
 	require.Equal(t, []string{reasonNoStep}, p.respond(open, saying("too late")).letters())
 }
 
-// Rows of older builds have all their steps in themselves. They are read, and their steps stand apart once they are
+// Rows of older builds have all their steps in themselves. They are read, and their steps are in parts once they are
 // written again; a row without parts keeps its version.
-func TestOlderRowsAreMovedOverAsTheyAreWritten(t *testing.T) {
+func TestOlderRowsGetPartsWhenTheyAreWritten(t *testing.T) {
 	for version := uint32(1); version <= rowVersion; version++ {
 		for _, count := range []int{3, 12, 13, maxSteps} {
 			p := newPlay(t)
@@ -87,7 +87,7 @@ func TestOlderRowsAreMovedOverAsTheyAreWritten(t *testing.T) {
 }
 
 // A table that takes no parts keeps the steps in the row, as ever.
-func TestStepsStayInTheRowWhereThereAreNoParts(t *testing.T) {
+func TestStepsStayInTheRowOfATableWithoutParts(t *testing.T) {
 	s := &State{Version: rowVersion}
 	l := loadAll(t, s, table{}, nil)
 	for n := range maxSteps {
@@ -99,8 +99,8 @@ func TestStepsStayInTheRowWhereThereAreNoParts(t *testing.T) {
 	require.Equal(t, uint32(rowVersion), s.Version)
 }
 
-// A row whose steps stand apart is not read where there are no parts: its late responses would be taken for answers.
-func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
+// A row whose steps are in parts is not read where there are no parts: its late responses would be taken for answers.
+func TestStepsInPartsAreNotReadByATableWithoutParts(t *testing.T) {
 	p := newPlay(t)
 	p.closeSteps(30)
 	e, _ := p.event("message-input", []byte(message("one")))
@@ -108,8 +108,8 @@ func TestStepsThatStandApartAreRefusedWithoutParts(t *testing.T) {
 	require.ErrorIs(t, err, ErrRowVersion)
 }
 
-// A session that was purged knows the steps that stand apart, and its row says so.
-func TestPurgeKeepsTheStepsThatStandApart(t *testing.T) {
+// A session that was purged knows the steps that are in parts, and its row says so.
+func TestPurgeKeepsTheStepsInParts(t *testing.T) {
 	p := newPlay(t)
 	p.closeSteps(30)
 	before := string(p.state().Steps)

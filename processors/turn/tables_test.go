@@ -198,7 +198,7 @@ func (w *twin) accounted() {
 	require.LessOrEqual(w.tb, held, kept.size+kept.lazySize+8<<10, "memory that is kept is counted")
 }
 
-func TestEveryTableSaysTheSame(t *testing.T) {
+func TestTablesWithAndWithoutPartsHaveTheSameOutcomes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwin(t)
 		t.Repeat(w.moves([]int{3, 400, 1500, 2500, 12_000}))

@@ -8,7 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-func (e ThinkResponded) apply(s *session) {
+func (e ThinkResponded) apply(s *transition) {
 	r := e.Response
 	if e.tombstone() {
 		s.forgetConversation()
@@ -42,7 +42,7 @@ func (e ThinkResponded) apply(s *session) {
 	s.row.UserId = boundedID(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
-		s.call(r, previous)
+		s.callTools(r, previous)
 	case r.EndTurn:
 		s.answer(r, previous)
 	}
@@ -51,7 +51,7 @@ func (e ThinkResponded) apply(s *session) {
 
 // forgetConversation clears a session's history, cost and user. An open turn that has a response continues with its own
 // conversation.
-func (s *session) forgetConversation() {
+func (s *transition) forgetConversation() {
 	turn := s.row.Turn
 	s.storedHistory() // requires the history to be loaded, so that its parts are deleted
 	if turn != nil && turn.Responded {
@@ -64,7 +64,7 @@ func (s *session) forgetConversation() {
 
 // keepOwn stores the conversation after a response that did not end the turn, as the number of bytes that it shares with
 // the session's history and the tail after them.
-func (s *session) keepOwn(r topics.ThinkResponse, previous uint32) {
+func (s *transition) keepOwn(r topics.ThinkResponse, previous uint32) {
 	turn := s.row.Turn
 	whole, length := conversation(r, previous)
 	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
@@ -94,7 +94,7 @@ func sharedLength(a, b []byte) int {
 	return n
 }
 
-func (e ThinkFailed) apply(s *session) {
+func (e ThinkFailed) apply(s *transition) {
 	reason := e.headerText(topics.HeaderErrorReason)
 	if e.Failure.Reason != nil {
 		reason = *e.Failure.Reason
@@ -123,7 +123,7 @@ func (e ThinkFailed) apply(s *session) {
 }
 
 // thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.
-func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
+func (s *transition) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
 	n, ok := namedStep(from, Enriched{}.kind())
 	if !ok {
 		return stepEnded, false
@@ -136,13 +136,13 @@ func (s *session) thinkPlace(from *Record, r *workerReply) (p place, ok bool) {
 }
 
 // answersOpenStep reports whether a model's reply is for the open step, given the place of the step that it answers. A
-// reply for a later step is held; any other is refused.
-func (s *session) answersOpenStep(from *Record, r workerReply, p place) bool {
+// reply for a later step is held; any other is dead-lettered.
+func (s *transition) answersOpenStep(from *Record, r workerReply, p place) bool {
 	switch {
 	case p == stepOpen:
 		return true
 	case p == stepToCome:
-		s.hold(from, r)
+		s.holdForStep(from, r)
 	case s.thinking():
 		s.deadLetter(reasonOtherStep)
 	default:
@@ -151,7 +151,7 @@ func (s *session) answersOpenStep(from *Record, r workerReply, p place) bool {
 	return false
 }
 
-func thinkTimeout(s *session) failure {
+func thinkTimeout(s *transition) failure {
 	return failure{
 		topics.CodeThinkTimeout,
 		fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds()),

@@ -90,7 +90,7 @@ func TestNullCostFlowsThrough(t *testing.T) {
 	require.Nil(t, p.ask("again").Cost)
 }
 
-func TestNeitherToolsNorAnEndIsNoAnswer(t *testing.T) {
+func TestResponseWithoutToolsAndEndIsNotAnAnswer(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("hi")
 	require.Empty(t, p.respond(asked, `"end_turn":false,"tool_uses":[]`))
@@ -98,7 +98,7 @@ func TestNeitherToolsNorAnEndIsNoAnswer(t *testing.T) {
 	require.Equal(t, "done", the[Answered](t, p.respond(asked, saying("done"))).Content, "the step waits on")
 }
 
-func TestNoAnswerEndsAtItsDeadline(t *testing.T) {
+func TestStepWithoutAnAnswerEndsAtItsDeadline(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("hi")
 	require.Empty(t, p.respond(asked, `"end_turn":false`))
@@ -130,7 +130,7 @@ func TestResponseWhileToolsRunIsDeadLettered(t *testing.T) {
 	require.Len(t, emitted[Enriched](p.result("t1", "x")), 1)
 }
 
-func TestEchoDecidesWhichStepIsMeant(t *testing.T) {
+func TestEchoSelectsTheStepThatAResponseAnswers(t *testing.T) {
 	// The session asked "one" (answered), now it asks "two".
 	one, two := message("one"), message("two")
 	rewritten := `{ "timestamp":"2026-06-20T08:15:03.120Z","content":"\u006fne","role":"user" }`
@@ -172,7 +172,7 @@ func TestAMissingEchoNamesTheOpenStep(t *testing.T) {
 		`{"previous_messages":[{},{}],"last_input_message":null,"end_turn":true}`)), 1)
 }
 
-func TestTheSameQuestionTwiceIsToldApartByTheHistory(t *testing.T) {
+func TestRepeatedQuestionIsDistinguishedByItsHistory(t *testing.T) {
 	for name, c := range map[string]struct {
 		previous, more string
 		counts         bool
@@ -283,7 +283,7 @@ func TestTombstoneClearsTheConversation(t *testing.T) {
 	require.Nil(t, asked.Cost)
 }
 
-func TestTombstoneLeavesTheOpenTurn(t *testing.T) {
+func TestTombstoneDoesNotChangeTheOpenTurn(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying("first"))
 	p.respond(p.ask("two"), calling("t1"))

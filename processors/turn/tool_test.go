@@ -28,7 +28,7 @@ func TestEveryItemBecomesACall(t *testing.T) {
 	require.Equal(t, p.now.Add(p.rules.ToolTimeout).UnixMilli(), turn.DeadlineMs)
 }
 
-func TestEndTurnWithToolsIsNoEnd(t *testing.T) {
+func TestEndTurnWithToolsDoesNotEndTheTurn(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), strings.Replace(calling("t1"), `"end_turn":false`, `"end_turn":true`, 1))
 	require.Empty(t, emitted[Answered](out))
@@ -75,7 +75,7 @@ func TestLastResultCompletesTheStep(t *testing.T) {
 	require.Equal(t, []string{turn + "/1/all-complete/0", turn + "/1/message/0", turn + "/2/enriched/0"}, out.ids())
 }
 
-func TestBadItemsAreAnsweredAtOnce(t *testing.T) {
+func TestUnusableItemsGetErrorResultsImmediately(t *testing.T) {
 	p := newPlay(t)
 	out := p.respond(p.ask("hi"), `"tool_uses":[{"tool_use_id":null,"name":"look"},{"tool_use_id":"t1","name":" "},`+
 		`null,{"tool_use_id":"t2","name":"look"},{"tool_use_id":"t2","name":"other"}],"end_turn":false`)
@@ -100,7 +100,7 @@ func TestBadItemsAreAnsweredAtOnce(t *testing.T) {
 }
 
 // The model finds the answer to its n-th item in the n-th place, so a null must not move the items behind it.
-func TestItemsKeepTheirPlacesBesideNulls(t *testing.T) {
+func TestItemsKeepTheirOrderAmongNulls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var items, want []string
 		for i, null := range rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(t, "nulls") {
@@ -133,7 +133,7 @@ func textOrNone(s *string) string {
 	return *s
 }
 
-func TestNoGoodItemCompletesAtOnce(t *testing.T) {
+func TestStepWithoutUsableItemsCompletesImmediately(t *testing.T) {
 	for name, items := range map[string]string{"null id": `{"tool_use_id":null,"name":"x"}`, "null element": `null`} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay(t)
@@ -154,7 +154,7 @@ func TestTooManyCallsEndTheTurn(t *testing.T) {
 	require.Len(t, out, 1)
 }
 
-func TestToolTimeoutSynthesisesWhatIsMissing(t *testing.T) {
+func TestToolTimeoutGivesOpenCallsErrorResults(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("hi"), calling("t1", "t2"))
 	p.result("t1", "came")
@@ -171,7 +171,7 @@ func TestToolTimeoutSynthesisesWhatIsMissing(t *testing.T) {
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
 }
 
-func TestToolErrorCompletesItsCallAtOnce(t *testing.T) {
+func TestToolErrorEndsItsCallImmediately(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("hi"), calling("t1"))
 	item := `{"tool_use_id":"t1","name":"look","total_tools":1}`
@@ -183,7 +183,7 @@ func TestToolErrorCompletesItsCallAtOnce(t *testing.T) {
 		`"status":"error"}]`, string(the[ToolMessage](t, out).Content))
 }
 
-func TestFirstResultStays(t *testing.T) {
+func TestSecondResultOfACallChangesNothing(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("hi")
 	p.respond(asked, calling("t1", "t2"))
@@ -240,7 +240,7 @@ func TestALaterTurnMayUseAnIDAgain(t *testing.T) {
 	require.Contains(t, string(the[ToolMessage](t, p.result("t1", "second")).Content), "second")
 }
 
-func TestAHeldResultIsRememberedToo(t *testing.T) {
+func TestRepeatOfAHeldResultIsRecognized(t *testing.T) {
 	p := newPlay(t)
 	asked := p.ask("one")
 	p.result("t1", "early")

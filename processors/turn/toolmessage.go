@@ -12,7 +12,7 @@ import (
 //
 // The tool message contains every result twice, in the content and in the metadata. If that is too large, short is true and
 // the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large errors.
-func (s *session) fitResults(room int) (short, fits bool) {
+func (s *transition) fitResults(room int) (short, fits bool) {
 	if s.excess(room, false) <= 0 {
 		return false, true
 	}
@@ -23,7 +23,7 @@ func (s *session) fitResults(room int) (short, fits bool) {
 }
 
 // excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
-func (s *session) excess(room int, short bool) int {
+func (s *transition) excess(room int, short bool) int {
 	turn := s.row.Turn
 	content, results := sizesOf(turn.Calls)
 	if short {
@@ -35,14 +35,14 @@ func (s *session) excess(room int, short bool) int {
 	return max(message-room, s.sizeOfCompleted()-s.rules.RecordLimit)
 }
 
-func (s *session) sizeOfCompleted() int {
+func (s *transition) sizeOfCompleted() int {
 	turn := s.row.Turn
 	_, results := sizesOf(turn.Calls)
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
 }
 
 // shortenResults replaces the largest results by errors until that many bytes are saved, or no more can be.
-func (s *session) shortenResults(over int) {
+func (s *transition) shortenResults(over int) {
 	calls := slices.Clone(s.row.Turn.Calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int {
 		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
@@ -60,12 +60,12 @@ func (s *session) shortenResults(over int) {
 }
 
 // tooLargeResult returns the error that replaces a result that does not fit.
-func (s *session) tooLargeResult(c *Call, r *Result) *Result {
+func (s *transition) tooLargeResult(c *Call, r *Result) *Result {
 	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
 	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
 }
 
-func (s *session) buildToolMessage(short bool) ToolMessage {
+func (s *transition) buildToolMessage(short bool) ToolMessage {
 	turn := s.row.Turn
 	role := roleTool
 	contentSize, metadataSize := sizesOf(turn.Calls)

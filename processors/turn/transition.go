@@ -43,7 +43,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	if event.writtenByTurn() {
 		return Outcome{}, nil
 	}
-	s := &session{row: from.state, input: from.input, key: event.session(), now: now, rules: rules}
+	s := &transition{row: from.state, input: from.input, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
 		s.row = &State{Version: rowVersion}
 	}
@@ -92,14 +92,14 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 }
 
 // outcome returns the outcome of a changed session; a nil row is deleted.
-func (s *session) outcome(row *State) Outcome {
+func (s *transition) outcome(row *State) Outcome {
 	out := Outcome{Changed: true, State: row, Effects: s.effects, input: s.input}
 	out.NewParts, out.UnusedParts, out.full = s.layout.divide(row, s.nowMS())
 	return out
 }
 
-// session is a row while an event is applied to it.
-type session struct {
+// transition is a row while an event is applied to it.
+type transition struct {
 	row      *State
 	layout   rowLayout
 	rowLimit int // maximum size of the row before divide, in bytes
@@ -118,22 +118,22 @@ type session struct {
 	replaying *Held // the held record that is being applied, nil for the event itself
 }
 
-func (s *session) nowMS() int64 { return s.now.UnixMilli() }
+func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
 
 // after returns now plus d, in milliseconds since the epoch.
-func (s *session) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
+func (s *transition) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
 
 // thinking reports whether a think step is open.
-func (s *session) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
+func (s *transition) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
 
 // storedHistory returns the session's history.
-func (s *session) storedHistory() topics.Raw {
+func (s *transition) storedHistory() topics.Raw {
 	s.load(history)
 	return s.row.History
 }
 
 // turnTail returns the open turn's conversation after the prefix that it shares with the history.
-func (s *session) turnTail() topics.Raw {
+func (s *transition) turnTail() topics.Raw {
 	s.load(tail)
 	return s.row.Turn.Tail
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // open starts the turn of an accepted message. read is the decoded message, or nil to decode it from a.
-func (s *session) open(a *Accepted, read *topics.Message) {
+func (s *transition) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
 	s.row.Turn = &OpenTurn{Message: a}
@@ -23,7 +23,7 @@ func (s *session) open(a *Accepted, read *topics.Message) {
 
 // think opens the next think step of the open turn. It does nothing and reports false if the record for the model would be
 // too large. read is the decoded input, or nil to decode it.
-func (s *session) think(input topics.Raw, read *topics.Message) bool {
+func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 	turn := s.row.Turn
 	history, length := s.history()
 	record := Enriched{
@@ -55,7 +55,7 @@ func (s *session) think(input topics.Raw, read *topics.Message) bool {
 }
 
 // history returns the conversation that the open turn builds on, and its number of messages.
-func (s *session) history() (topics.Raw, uint32) {
+func (s *transition) history() (topics.Raw, uint32) {
 	turn := s.row.Turn
 	if turn == nil || !turn.Responded {
 		return s.storedHistory(), s.row.HistoryLength
@@ -70,7 +70,7 @@ func (s *session) history() (topics.Raw, uint32) {
 }
 
 // historySize returns the length of history in bytes.
-func (s *session) historySize() int {
+func (s *transition) historySize() int {
 	stored := len(s.storedHistory())
 	if turn := s.row.Turn; turn != nil && turn.Responded {
 		return int(turn.Shared) + len(s.turnTail())
@@ -79,7 +79,7 @@ func (s *session) historySize() int {
 }
 
 // user returns the user id for a turn's records: the message's, else that of the last think-response.
-func (s *session) user(a *Accepted) *string {
+func (s *transition) user(a *Accepted) *string {
 	if !blank(a.UserId) {
 		return a.UserId
 	}
@@ -87,7 +87,7 @@ func (s *session) user(a *Accepted) *string {
 }
 
 // close ends the open turn with its output, gives up its held records, and opens the turn of the next waiting message.
-func (s *session) close(o topics.Output) {
+func (s *transition) close(o topics.Output) {
 	turn := s.row.Turn
 	s.rememberStep()
 	s.row.Turn = nil
@@ -100,7 +100,7 @@ func (s *session) close(o topics.Output) {
 }
 
 // next opens the turn of the first waiting message, unless a turn is open or the session is being purged.
-func (s *session) next() {
+func (s *transition) next() {
 	if s.row.Turn != nil || len(s.row.Waiting) == 0 || s.purging {
 		return
 	}
@@ -111,7 +111,7 @@ func (s *session) next() {
 
 // giveUp dead-letters a held record. A tool's failure that no call claims is dropped instead, because it already is a
 // record of a dead-letter topic.
-func (s *session) giveUp(h *Held, reason string) {
+func (s *transition) giveUp(h *Held, reason string) {
 	s.changed = true
 	if !h.Failure {
 		s.effects = append(s.effects, DeadLetter{Held: proto.CloneOf(h), Reason: reason})

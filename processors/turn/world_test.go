@@ -291,7 +291,7 @@ func (w *world) calls(k, step int, s stepScript, ids string) string {
 }
 
 func (w *world) result(id string, k int, said, call string) {
-	if (len(id)+k)%3 == 0 { // so much that it stands apart, and the conversation with it
+	if (len(id)+k)%3 == 0 { // so much that it is stored in parts, and the conversation with it
 		said = strings.Repeat(said+" ", 3000/len(said))
 	}
 	w.write("tool-use-result", k, false, toolResult(id, fmt.Sprint(said, k)), w.naming(call, "/"+said[:2])...)

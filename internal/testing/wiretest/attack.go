@@ -29,8 +29,8 @@ type Options struct {
 	Parallel int
 	// Themes are the kinds of sessions. Default: Themes().
 	Themes []Theme
-	// Patience, if not 0, ends the attack with an error when no record was read for this long. See the option Patience.
-	Patience time.Duration
+	// WaitLimit, if not 0, ends the attack with an error when no record was read for this long. See the option WaitLimit.
+	WaitLimit time.Duration
 	// Oracle holds further options of the oracle. The ledger is set by Attack.
 	Oracle []OracleOption
 }
@@ -58,7 +58,7 @@ func attack(ctx context.Context, bootstrap []string, agent string, opts Options)
 		}
 	}
 	ledger := NewLedger()
-	oracle, err := NewOracle(ctx, bootstrap, agent, append(opts.Oracle, JudgeBy(ledger), Patience(opts.Patience))...)
+	oracle, err := NewOracle(ctx, bootstrap, agent, append(opts.Oracle, JudgeBy(ledger), WaitLimit(opts.WaitLimit))...)
 	if err != nil {
 		return Report{}, err
 	}

@@ -42,7 +42,7 @@ func TestCorrectPipelineHasNoViolationsUnderAttack(t *testing.T) {
 				codes, reasons = codes[:2], reasons[:2]
 			}
 			r := Attack(deadline(t, 5*time.Minute), t, bootstrap, "agent", Options{
-				Seed: uint64(partitions), Sessions: len(themes), Turns: 3, Themes: themes, Patience: time.Minute,
+				Seed: uint64(partitions), Sessions: len(themes), Turns: 3, Themes: themes, WaitLimit: time.Minute,
 			})
 			require.True(t, r.Kept())
 			require.Zero(t, r.Counts.Repeats)
@@ -63,7 +63,7 @@ func TestSilentWorkersAreEndedByDeadlines(t *testing.T) {
 	bootstrap := broker(t, "agent", 2)
 	startReference(t, bootstrap, "agent", reference{thinkTimeout: 2 * time.Second, toolTimeout: time.Second})
 	r := Attack(deadline(t, 5*time.Minute), t, bootstrap, "agent", Options{
-		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence}, Patience: time.Minute,
+		Seed: 1, Sessions: 2, Themes: []Theme{ThemeSilence}, WaitLimit: time.Minute,
 	})
 	require.True(t, r.Kept())
 	require.Equal(t, map[string]int{"think_timeout": 4}, r.Counts.Codes)
@@ -145,7 +145,7 @@ func TestEveryFlawOfAPipelineIsReported(t *testing.T) {
 		})
 		ctx := deadline(t, 5*time.Minute)
 		all.Go(func() {
-			opts := Options{Seed: 3, Sessions: 2, Turns: 5, Themes: []Theme{c.theme}, Patience: 8 * time.Second}
+			opts := Options{Seed: 3, Sessions: 2, Turns: 5, Themes: []Theme{c.theme}, WaitLimit: 8 * time.Second}
 			if c.once {
 				opts.Oracle = []OracleOption{ExactlyOnce()}
 			}

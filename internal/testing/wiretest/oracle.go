@@ -19,7 +19,7 @@ type Oracle struct {
 	ledger      *Ledger
 	exactlyOnce bool
 	uncommitted bool
-	patience    time.Duration
+	waitLimit   time.Duration
 
 	client *kgo.Client
 	stop   context.CancelFunc
@@ -45,9 +45,9 @@ func ReadUncommitted() OracleOption { return func(o *Oracle) { o.uncommitted = t
 // bytes (but for times) are counted.
 func ExactlyOnce() OracleOption { return func(o *Oracle) { o.exactlyOnce = true } }
 
-// Patience makes every wait end with an error when no record was read for d. Default 0: waits end with their context
+// WaitLimit makes every wait end with an error when no record was read for d. Default 0: waits end with their context
 // only.
-func Patience(d time.Duration) OracleOption { return func(o *Oracle) { o.patience = d } }
+func WaitLimit(d time.Duration) OracleOption { return func(o *Oracle) { o.waitLimit = d } }
 
 // NewOracle starts reading. A topic that is created later is read from the next report on. The caller closes the oracle.
 func NewOracle(ctx context.Context, bootstrap []string, agent string, opts ...OracleOption) (*Oracle, error) {
@@ -150,8 +150,8 @@ var errQuiet = errors.New("wiretest: no record was read")
 // waitForRecords waits for the next batch of records.
 func (o *Oracle) waitForRecords(ctx context.Context, changed <-chan struct{}) error {
 	var quiet <-chan time.Time
-	if o.patience > 0 {
-		timer := time.NewTimer(o.patience)
+	if o.waitLimit > 0 {
+		timer := time.NewTimer(o.waitLimit)
 		defer timer.Stop()
 		quiet = timer.C
 	}

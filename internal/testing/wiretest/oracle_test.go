@@ -90,7 +90,7 @@ func TestReportHasALimitedNumberOfViolations(t *testing.T) {
 
 func TestWaitsEndWithTheirContextOrAfterPatience(t *testing.T) {
 	bootstrap := broker(t, "agent", 1)
-	oracle, err := NewOracle(t.Context(), bootstrap, "agent", Patience(10*time.Millisecond))
+	oracle, err := NewOracle(t.Context(), bootstrap, "agent", WaitLimit(10*time.Millisecond))
 	require.NoError(t, err)
 	defer oracle.Close()
 	require.ErrorIs(t, oracle.WaitOutputs(t.Context(), "s", 1), errQuiet)

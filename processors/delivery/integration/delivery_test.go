@@ -39,10 +39,10 @@ func closedPort(t *testing.T) string {
 func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 	both(t, func(t *testing.T, guarantee processors.Guarantee) {
 		// Only deliveries to receivers that are down have a short budget, so that a slow machine fails no healthy receiver.
-		r := newFixture(t, guarantee, quick(patience), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
-			delivery.WithLease(patience), delivery.WithRoutes(time.Hour, patience),
+		r := newFixture(t, guarantee, quick(waitLimit), delivery.WithService("down", delivery.Service{Budget: 2 * time.Second}),
+			delivery.WithLease(waitLimit), delivery.WithRoutes(time.Hour, waitLimit),
 			delivery.WithBreaker(delivery.Breaker{Failures: 5, Open: 200 * time.Millisecond, Longest: 400 * time.Millisecond}))
-		r.timeout = patience
+		r.timeout = waitLimit
 		r.run(delivery.Graph, "deliveries")
 		healthy, busy := newReceiver(t), newReceiver(t)
 		var busyRequests atomic.Int64
@@ -70,8 +70,8 @@ func TestHealthyReceiversAreServedWhileOthersAreDown(t *testing.T) {
 }
 
 func TestDeadDeliveryIsRequeued(t *testing.T) {
-	r := newFixture(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(patience))
-	r.timeout = patience
+	r := newFixture(t, processors.AtLeastOnce, quick(100*time.Millisecond), delivery.WithLease(waitLimit))
+	r.timeout = waitLimit
 	r.run(delivery.Graph, "deliveries")
 	receiver := newReceiver(t)
 	receiver.kill()

@@ -23,7 +23,7 @@ import (
 
 const (
 	partitions = 4
-	patience   = 3 * time.Minute
+	waitLimit  = 3 * time.Minute
 	lease      = 1500 * time.Millisecond
 	timeout    = 500 * time.Millisecond
 )
@@ -84,7 +84,7 @@ func (r *fixture) run(graph func(string, ...delivery.Option) (*goka.GroupGraph, 
 	p, err := processors.New(r.brokers, g, options(r.topics, name, r.guarantee)...)
 	require.NoError(r.t, err)
 	stop := r.start(p.Run)
-	require.Eventually(r.t, func() bool { return p.Health().State == processors.Running }, patience, 5*time.Millisecond,
+	require.Eventually(r.t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond,
 		"%v", p.Health())
 	return &group{p, stop}
 }
@@ -204,7 +204,7 @@ func (r *fixture) await(n int) map[topics.Outcome]int {
 			total += n
 		}
 		return total == n
-	}, patience, 10*time.Millisecond) {
+	}, waitLimit, 10*time.Millisecond) {
 		r.t.Fatal(r.progress(n))
 	}
 	return r.ended()

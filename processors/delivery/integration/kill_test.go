@@ -76,7 +76,7 @@ func TestEveryDeliveryEndsOnceWhileProcessesAreKilled(t *testing.T) {
 				last, next, killed = next[0], next[1:], ended
 			}
 			<-pace.C
-			if time.Since(begun) > patience {
+			if time.Since(begun) > waitLimit {
 				t.Fatal(r.progress(written))
 			}
 		}

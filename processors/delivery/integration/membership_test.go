@@ -28,6 +28,6 @@ func (r *fixture) awaitNewMember(group, before string) (member string) {
 		}
 		member = g.Members[0].MemberID
 		return true
-	}, patience, 10*time.Millisecond)
+	}, waitLimit, 10*time.Millisecond)
 	return member
 }

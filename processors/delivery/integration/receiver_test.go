@@ -56,7 +56,7 @@ func (r *receiver) restart() {
 		var err error
 		l, err = net.Listen("tcp", r.address)
 		return err == nil
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	r.serve(l)
 }
 

@@ -58,7 +58,7 @@ func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.took) == deliveries
-	}, patience, 5*time.Millisecond)
+	}, waitLimit, 5*time.Millisecond)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.Sort(r.took)

@@ -89,7 +89,7 @@ func TestDisconnectingClientsDoNotAffectOthers(t *testing.T) {
 	for i := range 1000 {
 		require.Contains(t, stays.next().data, `"offset":`+strconv.Itoa(i)+`,`)
 	}
-	require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, waitLimit, time.Millisecond)
 }
 
 // In FlightDeck, a client that subscribed while the session's last client left could receive nothing.
@@ -133,7 +133,7 @@ func TestSlowClientIsDisconnectedWithAReason(t *testing.T) {
 		quick.next()
 	}
 	require.Equal(t, ws.CloseError{Code: ws.StatusTryAgainLater, Reason: reasonSlow}, slow.ending())
-	require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.subscribers("s") == 1 }, waitLimit, time.Millisecond)
 	quick.none("s")
 }
 
@@ -150,7 +150,7 @@ func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 func TestClientThatAnswersNoPingIsDisconnected(t *testing.T) {
 	s := newFixture(t, WithKeepalive(20*time.Millisecond, 50*time.Millisecond, time.Second))
 	b := s.open().subscribe("s") // it does not read, so it does not answer pings
-	require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.subscribers("s") == 0 }, waitLimit, time.Millisecond)
 	_, err := b.read()
 	require.Error(t, err)
 

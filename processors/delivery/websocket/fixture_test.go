@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const patience = time.Minute
+const waitLimit = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
@@ -80,7 +80,7 @@ func (b *browser) subscribe(session string) *browser {
 	b.t.Helper()
 	before := b.from.subscribers(session)
 	b.send(`{"type":"subscribe","session_id":"` + session + `"}`)
-	require.Eventually(b.t, func() bool { return b.from.subscribers(session) > before }, patience, time.Millisecond)
+	require.Eventually(b.t, func() bool { return b.from.subscribers(session) > before }, waitLimit, time.Millisecond)
 	return b
 }
 
@@ -110,7 +110,7 @@ func (b *browser) next() got {
 }
 
 func (b *browser) read() (got, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	_, text, err := b.Read(ctx)
 	if err != nil {

@@ -109,7 +109,7 @@ func awaitReady(t *testing.T, s *Server) {
 	t.Helper()
 	select {
 	case <-s.Ready():
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		require.FailNow(t, "the server is not ready")
 	}
 }

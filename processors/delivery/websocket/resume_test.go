@@ -96,7 +96,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.NoError(t, b.CloseNow())
 	s.open().resume("s", ids[1]).require(`"value":2`, `"value":3`, `"value":4`, `"replayed":3`)
 	s.open().resume("s", ids[0]).require(`"complete":false`)
-	require.Eventually(t, func() bool { return s.subscribers("s") == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.subscribers("s") == 2 }, waitLimit, time.Millisecond)
 	s.open().subscribe("t")
 	for i := range 20 {
 		s.take("message-input", "t", int64(i), `"long enough to push the others out"`)
@@ -107,7 +107,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	s.hub.mu.Unlock()
 	for i := range 5 {
 		require.NoError(t, s.open().subscribe("u"+strconv.Itoa(i)).CloseNow())
-		require.Eventually(t, func() bool { return s.subscribers("u"+strconv.Itoa(i)) == 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return s.subscribers("u"+strconv.Itoa(i)) == 0 }, waitLimit, time.Millisecond)
 	}
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -202,7 +202,7 @@ func TestNewSubscriptionCancelsAResume(t *testing.T) {
 	again := s.open().resume("s", b.next().id)
 	<-entered
 	again.send(`{"type":"subscribe","session_id":"t"}`)
-	require.Eventually(t, func() bool { return s.subscribers("t") == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.subscribers("t") == 1 }, waitLimit, time.Millisecond)
 	s.take("message-input", "s", 2, `"of s"`)
 	again.none("t")
 }

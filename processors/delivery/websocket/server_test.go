@@ -37,7 +37,7 @@ func TestFramesAndClientsAreLimited(t *testing.T) {
 		s.hub.mu.Lock()
 		defer s.hub.mu.Unlock()
 		return len(s.hub.clients) == 0
-	}, patience, time.Millisecond)
+	}, waitLimit, time.Millisecond)
 	s.open()
 	s.open()
 	_, response, err := s.dial("/")
@@ -148,5 +148,5 @@ func TestFailedHandshakeLeavesNoClient(t *testing.T) {
 		s.hub.mu.Lock()
 		defer s.hub.mu.Unlock()
 		return len(s.hub.clients) == 0
-	}, patience, time.Millisecond)
+	}, waitLimit, time.Millisecond)
 }

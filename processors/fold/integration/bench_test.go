@@ -41,7 +41,7 @@ func (r *rig) changelog() (records, bytes int) {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	require.NoError(r.tb, err)
 	defer reader.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	ends, err := kadm.NewClient(reader).ListCommittedOffsets(ctx, name)
 	require.NoError(r.tb, err)

@@ -65,7 +65,7 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 			row, err := group.RowOf(value)
 			require.NoError(t, err)
 			return row != nil && len(row.Open) == 1 && row.Open[0].Seq == 99
-		}, patience, time.Millisecond)
+		}, waitLimit, time.Millisecond)
 		r.send(good[99])
 
 		gap := turnOf("session-2", "gap", 50)
@@ -89,7 +89,7 @@ func TestTurnsEndDespiteInvalidRecords(t *testing.T) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.letters == 4
-		}, patience, 5*time.Millisecond)
+		}, waitLimit, 5*time.Millisecond)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, list := range r.batches {

@@ -52,7 +52,7 @@ func TestEveryTurnYieldsOneBatchWhileTheProcessorIsKilled(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		began := time.Now()
 		for i := range kills {
-			require.Eventually(t, func() bool { return r.closed() >= turns*i/(kills+1) }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return r.closed() >= turns*i/(kills+1) }, waitLimit, time.Millisecond)
 			// Kill at a random time within the next turns, whose duration depends on the machine.
 			pause := time.NewTimer(time.Duration(random.Float64() * float64(min(time.Since(began), 300*time.Millisecond))))
 			<-pause.C

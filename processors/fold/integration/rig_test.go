@@ -19,7 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const patience = 90 * time.Second
+const waitLimit = 90 * time.Second
 
 // both runs a test under each guarantee.
 func both(t *testing.T, test func(t *testing.T, guarantee processors.Guarantee)) {
@@ -71,7 +71,7 @@ type instance struct {
 func (r *rig) run() *instance {
 	r.tb.Helper()
 	g := r.start()
-	require.Eventually(r.tb, func() bool { return g.Health().State == processors.Running }, patience, 5*time.Millisecond)
+	require.Eventually(r.tb, func() bool { return g.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	return g
 }
 
@@ -163,7 +163,7 @@ func (r *rig) closed() int {
 
 func (r *rig) await(turns int) {
 	r.tb.Helper()
-	require.Eventually(r.tb, func() bool { return r.closed() >= turns }, patience, 5*time.Millisecond)
+	require.Eventually(r.tb, func() bool { return r.closed() >= turns }, waitLimit, 5*time.Millisecond)
 }
 
 // turnOf returns a turn of n records: text, calls and results, and its terminal record.

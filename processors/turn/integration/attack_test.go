@@ -29,7 +29,7 @@ func TestPromisesAreKeptUnderAttack(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
-					Seed: uint64(partitions), Patience: time.Minute,
+					Seed: uint64(partitions), WaitLimit: time.Minute,
 					Sessions: fromEnv(t, sessionsVariable, len(wiretest.Themes())),
 				})
 			})
@@ -50,7 +50,7 @@ func TestSilenceIsEndedByDeadlines(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			wiretest.Attack(ctx, t, c.brokers, c.agent, wiretest.Options{
-				Seed: 7, Patience: time.Minute, Sessions: 4, Themes: []wiretest.Theme{wiretest.ThemeSilence},
+				Seed: 7, WaitLimit: time.Minute, Sessions: 4, Themes: []wiretest.Theme{wiretest.ThemeSilence},
 			})
 		})
 	}

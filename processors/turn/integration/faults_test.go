@@ -180,9 +180,9 @@ func (f *field) settle() string {
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
 
 // judge reads all topics and judges their records.
-func (f *field) judge(patience time.Duration) (wiretest.Report, error) {
+func (f *field) judge(limit time.Duration) (wiretest.Report, error) {
 	f.Helper()
-	options := []wiretest.OracleOption{wiretest.Patience(patience)}
+	options := []wiretest.OracleOption{wiretest.WaitLimit(limit)}
 	if f.ledger != nil {
 		options = append(options, wiretest.JudgeBy(f.ledger))
 	}

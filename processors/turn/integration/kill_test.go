@@ -106,7 +106,7 @@ func surviveKills(t *testing.T, guarantee processors.Guarantee, dropRepeats bool
 	}
 	starts.watched.Wait()
 
-	options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.Patience(time.Minute)}
+	options := []wiretest.OracleOption{wiretest.JudgeBy(ledger), wiretest.WaitLimit(time.Minute)}
 	if guarantee == processors.ExactlyOnce {
 		options = append(options, wiretest.ExactlyOnce())
 	}

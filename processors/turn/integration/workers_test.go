@@ -46,7 +46,7 @@ func TestWorkersAnswerTurnsThatLostTheirRows(t *testing.T) {
 			user, err := wiretest.NewDriver(ctx, c.brokers, c.agent)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, user.Close()) }()
-			options := []wiretest.OracleOption{wiretest.Patience(time.Minute)}
+			options := []wiretest.OracleOption{wiretest.WaitLimit(time.Minute)}
 			if guarantee == processors.ExactlyOnce {
 				options = append(options, wiretest.ExactlyOnce())
 			}

@@ -55,7 +55,7 @@ func newPilot(t *testing.T, guarantee processors.Guarantee) *pilot {
 		processors.WithGuarantee(guarantee), processors.WithTick(20*time.Millisecond))
 	require.NoError(t, err)
 	p.start(processor.Run)
-	require.Eventually(t, func() bool { return processor.Health().State == processors.Running }, patience,
+	require.Eventually(t, func() bool { return processor.Health().State == processors.Running }, waitLimit,
 		5*time.Millisecond)
 
 	p.read("model", p.topics.EnrichedMessageInput.Name(), p.think)
@@ -164,7 +164,7 @@ func take[T any](t *testing.T, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		require.Fail(t, "nothing came")
 		panic("unreachable")
 	}

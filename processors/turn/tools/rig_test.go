@@ -15,7 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
-const patience = time.Minute
+const waitLimit = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 

@@ -182,7 +182,7 @@ func TestConcurrencyIsBoundedPerTool(t *testing.T) {
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		go func() { ended <- b.worker.Handle(t.Context(), call(id, "slow", "{}")) }()
 	}
-	require.Eventually(t, func() bool { return now.Load() == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return now.Load() == 2 }, waitLimit, time.Millisecond)
 	b.handle(call("q", "quick", "{}"))
 	require.Len(t, b.paper.lines(), 1)
 	close(release)

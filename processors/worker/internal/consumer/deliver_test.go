@@ -286,7 +286,7 @@ func TestRecordsAreHandedOutUnchanged(t *testing.T) {
 	d := <-got
 	r := d.Record
 	require.Equal(t, f.topic+"/0/0 s-1=v", fmt.Sprintf("%s/%d/%d %s=%s", r.Topic, r.Partition, r.Offset, r.Key, r.Value))
-	require.WithinDuration(t, time.Now(), r.Timestamp, patience)
+	require.WithinDuration(t, time.Now(), r.Timestamp, waitLimit)
 	require.Equal(t, "x", string(r.Header("h")))
 	require.Nil(t, r.Header("g"))
 	require.Equal(t, []any{1, 0, false, -1}, []any{d.Count, d.Attempts, d.Repeated, d.Remaining})

@@ -24,7 +24,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
-const patience = time.Minute
+const waitLimit = time.Minute
 
 // field is a broker with a topic, and a client of another library.
 type field struct {
@@ -239,7 +239,7 @@ func (b *book) times(name string) int {
 
 func (f *field) eventually(condition func() bool, what ...any) {
 	f.t.Helper()
-	require.Eventually(f.t, condition, patience, 5*time.Millisecond, what...)
+	require.Eventually(f.t, condition, waitLimit, 5*time.Millisecond, what...)
 }
 
 var errTool = errors.New("the tool is broken")

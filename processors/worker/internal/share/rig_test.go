@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	patience = time.Minute
+	waitLimit = time.Minute
 	// lock is short, so that a call can last for many of them.
 	lock = time.Second
 )
@@ -104,7 +104,7 @@ func (f *field) start(slots int, handle source.Handle) (s *share.Source, stop fu
 
 func (f *field) eventually(condition func() bool, what ...any) {
 	f.t.Helper()
-	require.Eventually(f.t, condition, patience, 5*time.Millisecond, what...)
+	require.Eventually(f.t, condition, waitLimit, 5*time.Millisecond, what...)
 }
 
 // book counts the calls for each record.

@@ -9,7 +9,7 @@ import (
 )
 
 // What the turn knows by its bytes is its own tool message and nothing else, as long as the step is open.
-func TestOwnToolMessageIsKnownByItsBytes(t *testing.T) {
+func TestOwnToolMessageIsRecognizedByItsBytes(t *testing.T) {
 	p := newPlay(t)
 	own := header(topics.HeaderID, "chat-1")
 	known := func(value string) bool { return p.bind.cache.isToolMessage(p.key, []byte(value)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The table was written under processors.New, with its history apart, and is read under a plain goka.NewProcessor.
-func TestHistoryThatStandsApartIsRefusedWithoutParts(t *testing.T) {
+// The table was written under processors.New, with its history in parts, and is read under a plain goka.NewProcessor.
+func TestHistoryInPartsIsNotReadByATableWithoutParts(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying(strings.Repeat("x", 5000)))
 	s, err := DecodeState(p.row)
@@ -33,7 +33,7 @@ func TestHistoryThatStandsApartIsRefusedWithoutParts(t *testing.T) {
 }
 
 // What is left of an array of nulls is small.
-func TestWhatIsKeptHasNoRoomForWhatWasLeftOut(t *testing.T) {
+func TestCachedConversationHasNoCapacityForDroppedNulls(t *testing.T) {
 	nulls := "[" + strings.Repeat("null,", 200_000) + `{"role":"user","content":"a"}]`
 	for said, kept := range map[string]func(*State) []byte{
 		saying("hi"):  func(s *State) []byte { return s.History },
@@ -51,7 +51,7 @@ func TestWhatIsKeptHasNoRoomForWhatWasLeftOut(t *testing.T) {
 }
 
 // A message that found no room must not stay behind the end of the kept state's Waiting.
-func TestMessageThatFoundNoRoomIsNotKept(t *testing.T) {
+func TestRejectedWaitingMessageIsNotKeptInMemory(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), saying(strings.Repeat("x", 400_000)))
 	p.ask("two")

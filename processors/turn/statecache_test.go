@@ -10,7 +10,7 @@ import (
 
 // A state that is kept is as good as its row, when the memory of what its events came in is used for something else, and
 // when what a session remembers is more than it may: play compares the two at each event.
-func TestKeptStatesAreTheirRowsAndShareNothingWithEvents(t *testing.T) {
+func TestCachedStatesEqualTheirRowsAndShareNoMemoryWithEvents(t *testing.T) {
 	deeds := []string{"ok", "early", "again", "fail", "same", "missing"}
 	rapid.Check(t, func(t *rapid.T) {
 		list := make([]script, rapid.IntRange(10, 40).Draw(t, "turns"))
@@ -39,8 +39,8 @@ func TestKeptStatesAreTheirRowsAndShareNothingWithEvents(t *testing.T) {
 	})
 }
 
-// What is late and stands apart has a bound of its own: where there is more, the states stay without it.
-func TestKeptHistoriesAreBounded(t *testing.T) {
+// What is late and is in parts has a bound of its own: where there is more, the states stay without it.
+func TestCachedHistoriesAreBounded(t *testing.T) {
 	parts := func(n int) []*Part { return []*Part{{Number: 1, Length: uint32(n)}} }
 	for name, c := range map[string]struct {
 		field int
@@ -91,7 +91,7 @@ func TestKeptHistoriesAreBounded(t *testing.T) {
 	}
 }
 
-func TestKeptStatesAreBounded(t *testing.T) {
+func TestCachedStatesAreBounded(t *testing.T) {
 	r := newStateCache()
 	for n := range 10_000 {
 		r.put(fmt.Sprint(n), cachedState{row: make([]byte, cacheRow), state: &State{}})
@@ -105,7 +105,7 @@ func TestKeptStatesAreBounded(t *testing.T) {
 }
 
 // The input of an open step is kept beside the state where it is small, and counts.
-func TestKeptInputsAreBounded(t *testing.T) {
+func TestCachedInputsAreBounded(t *testing.T) {
 	r := newStateCache()
 	keep := func(size int) cachedState {
 		r.put("s", cachedState{row: []byte("row"), state: &State{}, input: stepInput{json: make([]byte, size)}})

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A result that is put apart by a session whose results are not at hand leaves nothing of itself in memory: what is kept
+// A result that is written to a part by a session whose results are not at hand leaves nothing of itself in memory: what is kept
 // is counted.
-func TestResultThatWasPutApartIsNotKept(t *testing.T) {
-	p := midway(t) // t4 is open; t2 and t3 stand apart
+func TestResultWrittenToAPartIsNotKeptInMemory(t *testing.T) {
+	p := midway(t) // t4 is open; t2 and t3 are in parts
 	p.respond(the[Enriched](t, p.result("t4", "x")), calling("t5", "t6", "t7", "t8"))
 	p.result("t5", said)
 	b := p.newBinding()

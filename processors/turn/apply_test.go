@@ -8,7 +8,7 @@ import (
 )
 
 // Who applies events by Apply and writes the row by EncodeState, both of them public, writes one that says what it is.
-func TestAppliedStateSaysItsVersion(t *testing.T) {
+func TestAppliedStateHasTheVersionThatItsFieldsNeed(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("one"), calling("t1", "t2", "t3"))
 	s, err := DecodeState(p.row)

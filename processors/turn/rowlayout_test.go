@@ -80,7 +80,7 @@ func (p *parted) joined(t require.TestingT, i int) (whole []byte) {
 
 // Whatever becomes of the big fields of a row, they come together again: the history as it was, a memory with what it
 // remembers, and at most what it had dropped before.
-func TestPartsComeTogetherAgain(t *testing.T) {
+func TestFieldsDividedIntoPartsAreReadBackUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &parted{parts: map[uint32][]byte{}}
 		want := &State{History: []byte("[]")}
@@ -120,12 +120,12 @@ func TestPartsComeTogetherAgain(t *testing.T) {
 					n++
 					d := digests.Of(ofTurn, string(rune('a'+n%rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "kinds"))))
 					asked := func() *OpenTurn { return &OpenTurn{Input: bytes.Clone(d[:]), InputHistoryLength: uint32(n % 2)} }
-					last := &session{row: &State{Steps: want.Steps, Turn: asked()}}
+					last := &transition{row: &State{Steps: want.Steps, Turn: asked()}}
 					last.rememberStep()
 					want.Steps = last.row.Steps
 					p.change(t, withHistory, now, func(s *State) {
 						s.Turn = asked()
-						(&session{row: s}).rememberStep()
+						(&transition{row: s}).rememberStep()
 						s.Turn = nil
 					})
 				}
@@ -175,7 +175,7 @@ func TestHistoryIsNotWrittenWithEveryAnswer(t *testing.T) {
 }
 
 // A model that forgets what its last turn added does not cost the history before it.
-func TestHistoryWhoseEndChangesIsNotWrittenAnew(t *testing.T) {
+func TestHistoryWhoseEndChangesKeepsItsParts(t *testing.T) {
 	p := &parted{parts: map[uint32][]byte{}}
 	now := time.UnixMilli(1_790_000_000_000)
 	past := "[" + strings.Repeat("x", 100<<10)
