@@ -6,7 +6,9 @@
 //     settled beyond the committed offset is stored in the commit's metadata (package progress).
 //   - A call of the handler outlives the generation in which it began. A rebalance does not wait for it. If its partition
 //     returns to this member, the call continues; if the partition moves, the call continues for the handover, and the new
-//     owner defers its record until then.
+//     owner defers its record. The deferral ends when the previous owner has noted in a commit of its own that the record
+//     is settled, when it has left the group, or when the handover has passed. Only in the first case the record is not
+//     delivered again; otherwise it is delivered as repeated.
 //   - The member leaves the group only when Run ends. A failed, cancelled or slow handler never makes it leave.
 //   - Commits follow within 50 ms of the record that was settled: a kill repeats at most the records of that time.
 //

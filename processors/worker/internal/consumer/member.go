@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +39,8 @@ type member struct {
 
 	mu         sync.Mutex
 	partitions map[at]*partition
+	notes      []progress.Note             // about calls that were settled after their partition had moved
+	noted      bool                        // a note is in no commit
 	generation sarama.ConsumerGroupSession // nil between generations
 }
 
@@ -126,9 +127,11 @@ func (m *member) commit() error {
 	if generation == nil {
 		return nil
 	}
+	notes := m.currentNotes()
 	points, partitions := map[at]progress.Checkpoint{}, map[at]*partition{}
 	for _, p := range m.all() {
 		if c, ok := p.checkpoint(); ok {
+			c.Notes = notes
 			points[p.at], partitions[p.at] = c, p
 		}
 	}
@@ -146,34 +149,6 @@ func (m *member) commit() error {
 	return err
 }
 
-// watchEvery is how often a member with deferred records looks for members that have left the group.
-const watchEvery = 2 * time.Second
-
-// watch ends the deferral of records whose runner has left the group, until ctx ends.
-func (m *member) watch(ctx context.Context) {
-	ticker := m.config.Clock.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C():
-		case <-ctx.Done():
-			return
-		}
-		waiting := slices.DeleteFunc(m.all(), func(p *partition) bool { return !p.deferred() })
-		if len(waiting) == 0 {
-			continue
-		}
-		members, err := m.offsets.members()
-		if err != nil {
-			m.status.fail(err) // the deferral ends with the handover
-			continue
-		}
-		for _, p := range waiting {
-			p.depart(members)
-		}
-	}
-}
-
 // session is the member in one generation. It implements sarama.ConsumerGroupHandler.
 type session struct {
 	*member
@@ -185,6 +160,7 @@ type session struct {
 func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 	s.mu.Lock()
 	s.generation = of
+	s.noted = len(s.notes) > 0 // the commits that had them may be replaced by another owner's
 	s.mu.Unlock()
 	assigned := map[at]bool{}
 	for topic, ids := range of.Claims() {
@@ -220,6 +196,9 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 	if start := messages.InitialOffset(); start != commit.Offset {
 		// The commit is out of range or has changed since: Sarama reads from elsewhere, and the metadata does not apply.
 		commit = progress.Commit{Offset: start, End: commit.End}
+	}
+	if saved, ours := progress.Decode(commit.Offset, commit.Metadata); ours {
+		s.adopt(saved)
 	}
 	c := s.partition(where).begin(ctx, messages, commit)
 	s.wakeCommit()

@@ -108,6 +108,35 @@ func (o *offsets) members() (map[progress.Runner]bool, error) {
 	return members, nil
 }
 
+// notes returns the notes in all commits of the group.
+func (o *offsets) notes() ([]progress.Note, error) {
+	coordinator, err := o.client.Coordinator(o.group)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(o.client.Config().Version, o.group, nil))
+	if err != nil {
+		_ = coordinator.Close()
+		return nil, err
+	}
+	if err := resp.GroupError(); err != sarama.ErrNoError {
+		_ = o.client.RefreshCoordinator(o.group)
+		return nil, err
+	}
+	topics := resp.Blocks
+	if group := resp.GetGroup(o.group); group != nil {
+		topics = group.Blocks
+	}
+	var notes []progress.Note
+	for _, blocks := range topics {
+		for _, b := range blocks {
+			c, _ := progress.Decode(b.Offset, b.Metadata)
+			notes = append(notes, c.Notes...)
+		}
+	}
+	return notes, nil
+}
+
 // commit commits checkpoints as a member. It returns those that the broker has stored, and the first error of the others.
 func (o *offsets) commit(m membership, points map[at]progress.Checkpoint) (map[at]progress.Checkpoint, error) {
 	stored, err := o.send(m, points)

@@ -102,11 +102,14 @@ func (p *partition) finish(offset int64, k *call, verdict source.Verdict) (*clai
 		p.state.Release(offset, p.member.config.Clock.Now().Add(wait))
 		return nil, nil
 	}
+	if until, handed := p.state.Told(offset); handed {
+		p.member.note(progress.Note{Place: progress.PlaceOf(p.topic, p.id), Offset: offset, Until: until})
+	}
 	left := p.state.Settle(offset)
+	p.member.wakeCommit()
 	if c == nil {
 		return nil, nil
 	}
-	p.member.wakeCommit()
 	c.free(left)
 	return c, c.settled(offset)
 }
@@ -135,20 +138,6 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 		commit = true
 	}
 	return c, due, commit
-}
-
-// deferred reports whether the partition is claimed and a record waits for a call of another member.
-func (p *partition) deferred() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.claim != nil && p.state.Deferred()
-}
-
-// depart ends the deferral of records of members that have left the group.
-func (p *partition) depart(members map[progress.Runner]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.Depart(func(r progress.Runner) bool { return members[r] }, p.member.config.Clock.Now())
 }
 
 // moved ends the calls of a partition that another member owns without knowing of them.

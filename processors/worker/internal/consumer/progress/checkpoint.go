@@ -20,6 +20,8 @@ type Checkpoint struct {
 	Open []Open
 	// Reserved is the offset below which records may have been started that Open does not list. If zero, Open is complete.
 	Reserved int64
+	// Notes are about records of other partitions.
+	Notes []Note
 
 	// read is the offset after the last record that was read or is listed. It is not encoded.
 	read int64
@@ -50,18 +52,20 @@ const MaxMetadata = 4096
 // ignored like metadata of another program.
 const magic = "turntable.worker.1:"
 
-// Encode returns the metadata in at most limit bytes. Of Open at most half of the limit is used, and Done gets the rest.
-// What does not fit is dropped from the end; the reservation then includes it, so that the records are delivered as repeated.
+// Encode returns the metadata in at most limit bytes. Of Open at most half of the limit is used, of Notes a quarter,
+// and Done gets the rest. What does not fit is dropped from the end; the reservation then includes these records, so that
+// they are delivered as repeated.
 // If limit is too small for any content, Encode returns "".
 func (c Checkpoint) Encode(limit int) string {
 	size := base64.RawStdEncoding.DecodedLen(limit - len(magic))
-	const header = 6 * binary.MaxVarintLen64
+	const header = 7 * binary.MaxVarintLen64
 	if size < header {
 		return ""
 	}
 	size -= header
 	open, listed := c.encodeOpen(size / 2)
-	done, spans := c.encodeDone(size - len(open))
+	notes, noted := c.encodeNotes(size / 4)
+	done, spans := c.encodeDone(size - len(open) - len(notes))
 	if listed < len(c.Open) || spans < len(c.Done) {
 		c.Reserved = max(c.Reserved, c.read)
 	}
@@ -73,6 +77,8 @@ func (c Checkpoint) Encode(limit int) string {
 	raw = append(raw, open...)
 	raw = binary.AppendUvarint(raw, uint64(spans))
 	raw = append(raw, done...)
+	raw = binary.AppendUvarint(raw, uint64(noted))
+	raw = append(raw, notes...)
 	return magic + base64.RawStdEncoding.EncodeToString(raw)
 }
 
@@ -145,6 +151,7 @@ func Decode(offset int64, metadata string) (Checkpoint, bool) {
 		s := Span{first, first + r.number()}
 		c.Done, at = append(c.Done, s), s.Last
 	}
+	c.Notes = r.notes()
 	if r.failed || len(r.raw) > 0 || c.Next != offset || !c.ascending() {
 		return Checkpoint{}, false
 	}

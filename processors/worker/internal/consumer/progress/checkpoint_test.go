@@ -20,6 +20,7 @@ func TestCheckpointIsReadBack(t *testing.T) {
 			{Offset: 1000, Attempts: 3, Until: until.Add(time.Minute), Runner: progress.RunnerOf("a")}, {Offset: 1002, Attempts: 1}, {Offset: 1500, Until: until, Runner: progress.RunnerOf("b")},
 		},
 		Reserved: 2400,
+		Notes:    []progress.Note{{Place: progress.PlaceOf("in", 7), Offset: 12, Until: until}},
 	}
 	got, ok := progress.Decode(1000, c.Encode(progress.MaxMetadata))
 	require.True(t, ok)
@@ -65,5 +66,5 @@ func TestLargeCheckpointIsCutFromTheEnd(t *testing.T) {
 	require.True(t, ok)
 	require.Greater(t, len(got.Done), 1000, "every second record of the default window fits twice")
 	require.Equal(t, c.Done[:len(got.Done)], got.Done)
-	require.Empty(t, c.Encode(30))
+	require.Empty(t, c.Encode(40))
 }

@@ -9,7 +9,8 @@
 //     repeated.
 //   - The handover: a record that was still running when its partition moved has a time until which its call may run
 //     elsewhere. The next owner defers the record until then; by then the previous owner has ended the call. It waits no
-//     longer once the previous owner has left the group, because a member stays until its calls have ended. Should the
+//     longer once the previous owner has left the group, because a member stays until its calls have ended, and
+//     skips the record once the previous owner has noted that it is settled (Note). Should the
 //     partition return first, the previous owner joins its own call and does not start another.
 //   - The reservation: an offset below which records may have been started since the commit. A member starts a record
 //     only when a commit that reserves its offset was acknowledged. After a crash the next owner therefore knows every

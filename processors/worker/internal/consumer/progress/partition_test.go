@@ -24,6 +24,7 @@ func TestNothingIsLostAndNothingCommittedIsRepeated(t *testing.T) {
 			"tick":           func(t *rapid.T) { w.tick(time.Duration(rapid.IntRange(1, 90).Draw(t, "s")) * time.Second) },
 			"rebalance":      func(*rapid.T) { w.move(w.pick("owner"), true) },
 			"evict":          func(*rapid.T) { w.move(w.pick("owner"), false) },
+			"confirm":        func(*rapid.T) { w.confirm() },
 			"crash":          func(*rapid.T) { w.crash(w.pick("crashed")) },
 		})
 		w.finish()

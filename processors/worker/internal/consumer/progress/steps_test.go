@@ -100,6 +100,25 @@ func TestRecordIsNotDeferredOnceItsRunnerHasLeftTheGroup(t *testing.T) {
 	require.False(t, next.Deferred())
 }
 
+func TestNoteSettlesTheRecordOfItsHandoverOnly(t *testing.T) {
+	p := owner(t, 5)
+	p.End(me, noon)
+	next := progress.New(100, handover)
+	next.Claim(acknowledge(t, p), noon)
+	next.Read(5)
+	until, ok := p.Told(5)
+	require.True(t, ok)
+	_, ok = next.Confirm(progress.Note{Offset: 5, Until: until.Add(time.Millisecond)})
+	require.False(t, ok)
+	left, ok := next.Confirm(progress.Note{Offset: 5, Until: until})
+	require.True(t, ok)
+	require.Equal(t, 1, left)
+	require.Equal(t, progress.Skip, next.Decide(5, noon))
+	require.EqualValues(t, 6, acknowledge(t, next).Offset)
+	_, ok = next.Told(5)
+	require.False(t, ok)
+}
+
 func TestDeferralIsPassedOnToAThirdOwner(t *testing.T) {
 	p := owner(t, 5)
 	p.End(me, noon)

@@ -20,6 +20,8 @@ type world struct {
 	members []*member
 	owner   *member
 
+	notes []progress.Note
+
 	restarts int
 	started  map[int64]bool
 	settled  map[int64]bool
@@ -169,6 +171,9 @@ func (w *world) end(settle bool) {
 	delete(m.running, offset)
 	if settle {
 		w.settled[offset], m.settled[offset] = true, true
+		if until, ok := m.p.Told(offset); ok {
+			w.notes = append(w.notes, progress.Note{Offset: offset, Until: until})
+		}
 		m.p.Settle(offset)
 		return
 	}
@@ -203,6 +208,13 @@ func (w *world) commit(acknowledge bool) {
 	}
 }
 
+// confirm passes the notes of all members to the owner.
+func (w *world) confirm() {
+	for _, n := range w.notes {
+		w.owner.p.Confirm(n)
+	}
+}
+
 func (w *world) tick(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, m := range w.members {
@@ -211,9 +223,7 @@ func (w *world) tick(d time.Duration) {
 	w.owner.p.Depart(func(r progress.Runner) bool {
 		return slices.ContainsFunc(w.members, func(m *member) bool { return m.id == r })
 	}, w.now)
-	for _, offset := range w.owner.p.Due(w.now) {
-		w.owner.pending = append(w.owner.pending, offset)
-	}
+	w.owner.pending = append(w.owner.pending, w.owner.p.Due(w.now)...)
 }
 
 func (w *world) expire(m *member, all bool) {
