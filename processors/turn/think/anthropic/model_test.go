@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -199,4 +200,26 @@ func TestPricesAreComplete(t *testing.T) {
 	}
 	long := think.Tokens{Input: 50_000, CacheRead: 60_000}
 	require.InDelta(t, 0.5*0.05+0.05*0.06, *anthropic.Prices().Cost("claude-haiku-5-5", long), 1e-12)
+}
+
+func TestFailedCallReportsWhatItUsed(t *testing.T) {
+	a := providertest.Start(t, said("refusal", text(0, "I")))
+	reply, err := ask(t, think.Settings{Model: "claude-haiku-4-5"}, providertest.Question(), a)
+	require.ErrorIs(t, err, think.ErrRefused)
+	require.Equal(t, []int64{100, 20}, []int64{reply.InputTokens, reply.OutputTokens})
+	require.Empty(t, reply.Blocks)
+	begun := provider.Begun("N4.")
+	begun.Hang = true
+	reply, err = ask(t, think.Settings{Silence: 100 * time.Millisecond}, providertest.Question(), providertest.Start(t, begun))
+	require.ErrorIs(t, err, think.ErrTimeout)
+	require.Equal(t, int64(100), reply.InputTokens, "of the part that arrived")
+}
+
+func TestOverloadBeforeTheReplyIsRetried(t *testing.T) {
+	a := providertest.Start(t, providertest.Events(start, `error {"type":"error","error":{"type":"overloaded_error"}}`),
+		said("end_turn", text(0, "N4.")))
+	reply, err := ask(t, think.Settings{}, providertest.Question(), a)
+	require.NoError(t, err)
+	require.Equal(t, "N4.", reply.Blocks[0].Text)
+	require.Len(t, a.Requests(), 2)
 }

@@ -36,6 +36,7 @@ func (r *reader) event(e sdk.MessageStreamEventUnion, yield func(think.Delta) bo
 			Input: u.InputTokens, CacheRead: u.CacheReadInputTokens, CacheWrite: u.CacheCreationInputTokens,
 			Output: u.OutputTokens,
 		}
+		return yield(think.Delta{Usage: r.usage(r.tokens)}), nil // what a call costs that is cancelled later
 	case "content_block_start":
 		return r.start(e.Index, e.ContentBlock, yield), nil
 	case "content_block_delta":

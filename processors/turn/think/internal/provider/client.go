@@ -92,14 +92,14 @@ func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 // false.
 type Attempt func(ctx context.Context, yield func(think.Delta) bool) error
 
-// Stream yields the pieces of the first successful attempt. An attempt that has yielded nothing and fails with a
+// Stream yields the pieces of the first successful attempt. An attempt that has yielded nothing of the reply and fails with a
 // think.Unavailable is made again, up to Settings.Attempts, unless the wait would exceed the deadline of ctx.
 func (c *Client) Stream(ctx context.Context, attempt Attempt) iter.Seq2[think.Delta, error] {
 	return func(yield func(think.Delta, error) bool) {
 		for n := 1; ; n++ {
 			yielded, stopped := false, false
 			err := c.try(ctx, attempt, func(d think.Delta) bool {
-				yielded = true
+				yielded = yielded || d.Text != "" || d.Thought != "" || d.Call != nil
 				stopped = !yield(d, nil)
 				return !stopped
 			})
