@@ -246,6 +246,23 @@ func TestEventsAreRetriedUntilTheBrokersAreBack(t *testing.T) {
 	require.True(t, result.OK)
 }
 
+func TestTerminalRecordIsRetriedAfterTheDeadline(t *testing.T) {
+	to, tries := new(paper), 0
+	to.refuse = func(r processors.Outbound) error {
+		if tries++; tries == 1 {
+			return errors.New("brokers are away")
+		}
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	_, err := streaming(t, to, deltas(context.DeadlineExceeded)).Think(ctx, step)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, result := eventsOf(t, to.all())
+	require.NotNil(t, result)
+	require.False(t, result.OK)
+}
+
 func TestReplyIsKeptIfItsEventsCannotBePublished(t *testing.T) {
 	to := new(paper)
 	to.refuse = func(processors.Outbound) error { return processors.ErrPublisherClosed }

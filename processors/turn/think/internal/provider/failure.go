@@ -25,8 +25,9 @@ func (c *Client) failure(ctx, inner context.Context, o *observed, err error) err
 	case errors.Is(context.Cause(inner), think.ErrTimeout):
 		return think.ErrTimeout
 	}
-	for _, e := range own {
-		if errors.Is(err, e) && !o.broken {
+	success := o.status >= 200 && o.status <= 299
+	for _, e := range own { // an adapter reads a redirect, which the SDKs accept, as a response that ends early
+		if errors.Is(err, e) && !o.broken && (success || o.status == 0) {
 			return e
 		}
 	}
@@ -34,7 +35,7 @@ func (c *Client) failure(ctx, inner context.Context, o *observed, err error) err
 	if !ok {
 		e = Response{}
 	}
-	if e.Status == 0 && (o.status < 200 || o.status > 299) {
+	if e.Status == 0 && !success {
 		e.Status = o.status
 	}
 	if e.After == 0 {

@@ -80,6 +80,7 @@ func RequireQuotesNothing(t *testing.T, err error) {
 func (p Provider) Run(t *testing.T) {
 	t.Run("TransientErrorsAreRetried", p.transientErrorsAreRetried)
 	t.Run("AttemptsAreBounded", p.attemptsAreBounded)
+	t.Run("RedirectIsNotFollowed", p.redirectIsNotFollowed)
 	t.Run("RateLimitSaysHowLongToWait", p.rateLimitSaysHowLongToWait)
 	t.Run("WaitBeyondTheDeadlineIsNotMade", p.waitBeyondTheDeadlineIsNotMade)
 	t.Run("OverloadInAStreamIsUnavailable", p.overloadInAStreamIsUnavailable)
@@ -103,6 +104,22 @@ func (p Provider) transientErrorsAreRetried(t *testing.T) {
 			require.Equal(t, "N4.", reply.Blocks[0].Text)
 			require.Len(t, a.Requests(), 3)
 		})
+	}
+	_, err, a := p.ask(t, think.Settings{}, p.Error(500), p.Text("N4."))
+	require.NoError(t, err, "also if the provider does not say how long to wait")
+	require.Len(t, a.Requests(), 2)
+}
+
+// A redirect would send the key and the conversation to another address.
+func (p Provider) redirectIsNotFollowed(t *testing.T) {
+	for _, status := range []int{302, 307} {
+		other := Start(t, p.Text("N4."))
+		_, err, a := p.ask(t, think.Settings{}, Answer{Status: status, Headers: map[string]string{"Location": other.URL}})
+		var failed *think.ProviderError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, status, failed.Status)
+		require.Empty(t, other.Requests())
+		require.Len(t, a.Requests(), 1)
 	}
 }
 
@@ -165,7 +182,6 @@ func (p Provider) permanentErrorsAreNotRetried(t *testing.T) {
 		"other JSON": Events(`{"hello":"Which berth?"}`),
 		"empty":      {Status: 200},
 		"page":       {Status: 200, Body: "<html>Which berth?", Headers: map[string]string{"Content-Type": "text/html"}},
-		"redirect":   {Status: 302, Headers: map[string]string{"Location": "http://x.invalid/"}},
 		"ends early": p.Begun("N4."),
 	} {
 		t.Run(name, func(t *testing.T) {
