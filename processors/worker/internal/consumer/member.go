@@ -104,8 +104,8 @@ func (m *member) commits(ctx context.Context) {
 		}
 		wait := commitPause
 		if err := m.commit(); err != nil {
-			m.status.fail(err)
-			if !lostMembership(err) {
+			if !lostMembership(err) { // otherwise the generation ends
+				m.status.fail(err)
 				wait = retryPause
 				m.wakeCommit()
 			}
@@ -222,23 +222,35 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 func (s *session) committed(ctx context.Context, where at, claims map[string][]int32) (progress.Commit, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
-	for s.fetched == nil {
-		fetched, err := s.offsets.fetch(claims)
-		if err == nil {
-			s.fetched = fetched
-			break
+	if s.fetched == nil {
+		fetched, err := retry(ctx, s.status, func() (map[at]progress.Commit, error) { return s.offsets.fetch(claims) })
+		if err != nil {
+			return progress.Commit{}, err
 		}
-		s.status.fail(err)
-		if !pause(ctx, retryPause) {
-			return progress.Commit{}, errors.Join(context.Cause(ctx), err)
-		}
+		s.fetched = fetched
 	}
 	commit := s.fetched[where]
 	if _, ours := progress.Decode(commit.Offset, commit.Metadata); ours || commit.Offset < 0 {
 		return commit, nil
 	}
 	// Another program wrote the commit.
-	var err error
-	commit.End, err = s.offsets.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
+	end, err := retry(ctx, s.status, func() (int64, error) {
+		return s.offsets.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
+	})
+	commit.End = end
 	return commit, err
+}
+
+// retry repeats a request until it succeeds or ctx ends.
+func retry[T any](ctx context.Context, s *status, request func() (T, error)) (T, error) {
+	for {
+		got, err := request()
+		if err == nil {
+			return got, nil
+		}
+		s.fail(err)
+		if !pause(ctx, retryPause) {
+			return got, errors.Join(context.Cause(ctx), err)
+		}
+	}
 }
