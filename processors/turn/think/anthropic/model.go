@@ -20,8 +20,9 @@ const defaultMaxTokens = 4096
 //go:embed prices.json
 var priceTable []byte
 
-// Prices returns the list prices of the Claude API, without batch, priority and regional surcharges, as of October 2026.
-// The caller owns the table.
+// Prices returns list prices of the Claude API, without batch discounts and regional surcharges. It is a snapshot of 2026 and can be outdated:
+// where the cost matters, check it against the provider's price list, or set think.Settings.Prices. The caller owns the
+// table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)
 	if err != nil {

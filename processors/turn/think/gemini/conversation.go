@@ -15,8 +15,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think/internal/prompt"
 )
 
-// noSignature is the value that the API documents for calls whose thought signature is not known. The history of a turn
-// has no signatures, and models since Gemini 3 reject a call without one.
+// noSignature is the value that the API accepts for calls whose thought signature is not known. The history of a turn has
+// no signatures, and models since Gemini 3 reject a call without one.
 var noSignature = []byte("skip_thought_signature_validator")
 
 var generation = regexp.MustCompile(`(?:^|/)gemini-([0-9]+)`)

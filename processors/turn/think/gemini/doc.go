@@ -14,7 +14,7 @@
 // The API gives some calls no ID. Their ID is derived from the step, so a repeat of the step has the same IDs.
 //
 // The history of a turn has no thought signatures. Models since Gemini 3 reject calls without one, so the requests have the
-// value that the API documents for signatures that are not known. The model does not see its earlier reasoning then.
+// value that the API accepts for signatures that are not known. The model does not see its earlier reasoning then.
 //
 // # Prompt caching
 //

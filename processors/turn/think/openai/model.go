@@ -21,8 +21,10 @@ import (
 //go:embed prices.json
 var priceTable []byte
 
-// Prices returns the list prices of OpenAI's API in its standard tier, as of October 2026. Long prompts of models that are
-// priced by length have none. The caller owns the table.
+// Prices returns list prices of OpenAI's API in its standard tier. Long prompts of models that are priced by length have
+// none. It is a snapshot of 2026 and can be outdated:
+// where the cost matters, check it against the provider's price list, or set think.Settings.Prices. The caller owns the
+// table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)
 	if err != nil {
