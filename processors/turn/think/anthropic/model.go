@@ -20,8 +20,8 @@ const defaultMaxTokens = 4096
 //go:embed prices.json
 var priceTable []byte
 
-// Prices returns list prices of the Claude API, without batch discounts and regional surcharges. It is a snapshot of 2026 and can be outdated:
-// where the cost matters, check it against the provider's price list, or set think.Settings.Prices. The caller owns the
+// Prices returns list prices of the Claude API, without batch discounts and regional surcharges. The table is a
+// snapshot of 2026 and can be outdated. Where the cost matters, check it, or set think.Settings.Prices. The caller owns the
 // table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)

@@ -19,10 +19,9 @@ import (
 //go:embed prices.json
 var priceTable []byte
 
-// Prices returns list prices of the Gemini API for text and images in its standard tier. The storage of explicit caches is
-// not included. It is a snapshot of 2026 and can be outdated:
-// where the cost matters, check it against the provider's price list, or set think.Settings.Prices. The caller owns the
-// table.
+// Prices returns list prices of the Gemini API for text and images in its standard tier, without the storage of explicit
+// caches. The table is a snapshot of 2026 and can be outdated. Where the cost matters, check it, or set
+// think.Settings.Prices. The caller owns the table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)
 	if err != nil {

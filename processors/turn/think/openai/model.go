@@ -22,9 +22,8 @@ import (
 var priceTable []byte
 
 // Prices returns list prices of OpenAI's API in its standard tier. Long prompts of models that are priced by length have
-// none. It is a snapshot of 2026 and can be outdated:
-// where the cost matters, check it against the provider's price list, or set think.Settings.Prices. The caller owns the
-// table.
+// none. The table is a snapshot of 2026 and can be outdated. Where the cost matters, check it, or set
+// think.Settings.Prices. The caller owns the table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)
 	if err != nil {
