@@ -1,6 +1,10 @@
 package processors
 
 import (
+	"errors"
+	"slices"
+	"strings"
+
 	"github.com/IBM/sarama"
 	"go.uber.org/zap"
 )
@@ -9,5 +13,10 @@ import (
 // is not part of a group graph: a worker, or a client of the caller's own. Options for tables and topics have no effect. The
 // caller owns the configuration. Every error wraps ErrConfig.
 func ClientConfig(brokers []string, opts ...Option) (*sarama.Config, *zap.Logger, error) {
-	return client(brokers, opts)
+	o := newOptions(opts)
+	if len(brokers) == 0 || slices.ContainsFunc(brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
+		o.refuse("brokers: the list is empty or contains a blank address")
+	}
+	conf := o.sarama()
+	return conf, o.instance.Logger, errors.Join(o.errs...)
 }

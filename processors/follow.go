@@ -44,7 +44,7 @@ type Follower struct {
 // handle is called for each record: in order for the records of a partition, concurrently for different partitions. While
 // it blocks, its partition waits.
 func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option) (*Follower, error) {
-	conf, logger, err := client(brokers, opts)
+	conf, logger, err := ClientConfig(brokers, opts...)
 	if err != nil {
 		return nil, err
 	}

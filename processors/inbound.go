@@ -6,7 +6,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Inbound is a record that Consume or a Follower read. The handler that receives it owns its bytes.
+// Inbound is a record that a worker or a Follower read. The handler that receives it owns its bytes.
 type Inbound struct {
 	Topic     string
 	Partition int32

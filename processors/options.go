@@ -38,7 +38,7 @@ type Ticker = interface {
 	Stop()
 }
 
-// Option configures a Processor. Consume, NewFollower and NewPublisher accept the same options. New returns an error that
+// Option configures a Processor. Workers, NewFollower and NewPublisher accept the same options. New returns an error that
 // wraps ErrConfig for an option with an invalid value.
 type Option func(*options)
 

@@ -64,7 +64,7 @@ type KafkaPublisher struct {
 // NewPublisher returns a publisher. It validates the options; the first Publish connects. It accepts the options of New;
 // those for groups, tables and topics have no effect. An error wraps ErrConfig. Call Close when it is no longer needed.
 func NewPublisher(brokers []string, opts ...Option) (*KafkaPublisher, error) {
-	conf, _, err := client(brokers, opts)
+	conf, _, err := ClientConfig(brokers, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
@@ -105,44 +104,9 @@ func TestPublisherContactsNobodyBeforeItPublishes(t *testing.T) {
 	for _, brokers := range [][]string{nil, {" "}} {
 		_, err := processors.NewPublisher(brokers)
 		require.ErrorIs(t, err, processors.ErrConfig)
-		require.ErrorIs(t, processors.Consume(t.Context(), brokers, processors.Consumption{}), processors.ErrConfig)
+		_, _, err = processors.ClientConfig(brokers)
+		require.ErrorIs(t, err, processors.ErrConfig)
 	}
 	_, err := processors.NewPublisher([]string{"b:1"}, processors.WithProperties(map[string]string{"acks": "1"}))
 	require.ErrorIs(t, err, processors.ErrConfig)
-	err = processors.Consume(t.Context(), []string{"b:1"}, processors.Consumption{Group: "readers", Topics: []string{"answers"}})
-	require.ErrorIs(t, err, processors.ErrConfig)
-	require.ErrorContains(t, err, "no handler")
-}
-
-func TestConsumeHandsOutWhatWasPublished(t *testing.T) {
-	f := newField(t, 2)
-	p := newPublisher(t, f.addrs)
-	for i := range 10 {
-		require.NoError(t, p.Publish(t.Context(), processors.Outbound{
-			Topic: "answers", Key: fmt.Sprint(i), Value: []byte("v"), Headers: goka.Headers{"n": fmt.Append(nil, i)},
-		}))
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	got := make(chan processors.Inbound, 20)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- processors.Consume(ctx, f.addrs, processors.Consumption{
-			Group: "readers", Topics: []string{"answers"}, Ordered: true,
-			Handle: func(_ context.Context, r processors.Inbound) error { got <- r; return nil },
-		}, processors.WithInstance("one"))
-	}()
-	for range 10 {
-		r := <-got
-		require.Equal(t, string(r.Key), string(r.Header("n")))
-	}
-	cancel()
-	require.NoError(t, <-ended)
-	offsets, err := kadm.NewClient(f.client).FetchOffsets(t.Context(), "readers")
-	require.NoError(t, err)
-	sum := int64(0)
-	for _, o := range offsets.Sorted() {
-		sum += o.At
-	}
-	require.EqualValues(t, 10, sum)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	workers "github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -141,19 +142,20 @@ func (s *fixture) start(run func(context.Context) error) {
 
 func (s *fixture) watch() {
 	s.start(func(ctx context.Context) error {
-		return processors.Consume(ctx, s.brokers, processors.Consumption{
-			Group: "watchers", Concurrency: 1, Topics: []string{
-				s.orchestrator.MessageOutput.Name(), s.orchestrator.ToolUseResult.Name(), s.orchestrator.DeadLetters(),
-				s.worker.MessageInput.Name(), s.worker.MessageOutput.Name(), s.worker.DeliveryReceipts.Name(),
-				s.worker.DeliveryDLQ.Name(),
-			},
-			Handle: func(_ context.Context, r processors.Inbound) error {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.seen[r.Topic] = append(s.seen[r.Topic], r)
-				return nil
-			},
-		})
+		w, err := workers.New("watchers", []string{
+			s.orchestrator.MessageOutput.Name(), s.orchestrator.ToolUseResult.Name(), s.orchestrator.DeadLetters(),
+			s.worker.MessageInput.Name(), s.worker.MessageOutput.Name(), s.worker.DeliveryReceipts.Name(),
+			s.worker.DeliveryDLQ.Name(),
+		}, func(_ context.Context, r workers.Record) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.seen[r.Topic] = append(s.seen[r.Topic], r.Inbound)
+			return nil
+		}, workers.WithConcurrency(1), workers.WithOrdered())
+		if err != nil {
+			return err
+		}
+		return w.Run(ctx, s.brokers)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/fold/bridge/think"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	model "github.com/turntable-streams/turntable/processors/turn/think"
+	workers "github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -55,11 +56,13 @@ func newStreams(t *testing.T) *streams {
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	s.to = to
 	s.run(func(ctx context.Context) error {
-		return processors.Consume(ctx, s.addrs, processors.Consumption{
-			Group: "watchers", Concurrency: 1, Handle: s.see, Topics: []string{
-				s.topics.BatchMessages.Name(), s.topics.ThinkRequestResponse.Name(), string(s.topics.FoldGroup()) + "-dlq",
-			},
-		})
+		w, err := workers.New("watchers", []string{
+			s.topics.BatchMessages.Name(), s.topics.ThinkRequestResponse.Name(), string(s.topics.FoldGroup()) + "-dlq",
+		}, s.see, workers.WithConcurrency(1), workers.WithOrdered())
+		if err != nil {
+			return err
+		}
+		return w.Run(ctx, s.addrs)
 	})
 	return s
 }
@@ -75,7 +78,7 @@ func (s *streams) run(f func(context.Context) error) {
 	})
 }
 
-func (s *streams) see(_ context.Context, r processors.Inbound) error {
+func (s *streams) see(_ context.Context, r workers.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch r.Topic {

@@ -14,26 +14,36 @@ import (
 )
 
 // unlinked are packages that a program which imports a capability must not link.
-var unlinked = []string{"stretchr/testify", "goka/tester", "processortest", "kfake", "franz-go", "goleak", "rapid"}
+var unlinked = []string{"stretchr/testify", "goka/tester", "processortest", "kfake", "goleak", "rapid"}
 
-func requireUnlinked(t *testing.T, listing []byte) {
+// shareGroups is the client of share groups, which only programs with a worker link.
+const shareGroups = "franz-go"
+
+func requireUnlinked(t *testing.T, listing []byte, more ...string) {
 	t.Helper()
 	for line := range strings.Lines(string(listing)) {
-		for _, name := range unlinked {
+		for _, name := range slices.Concat(unlinked, more) {
 			require.NotContains(t, line, name)
 		}
 	}
 }
 
-// linked are the packages that users import.
-var linked = []string{
-	"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/turn/tools",
-	"processors/turn/think",
-	"processors/delivery", "processors/delivery/sink", "processors/delivery/websocket",
-}
+// linked are the packages that users import; workers are those that run a worker.
+var (
+	linked = []string{
+		"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/delivery",
+	}
+	workers = []string{
+		"processors/worker", "processors/turn/think", "processors/turn/tools",
+		"processors/delivery/sink", "processors/delivery/websocket", // the WebSocket is a transport of the sink
+	}
+)
 
 func TestCapabilityLinksNothingForTests(t *testing.T) {
 	for _, name := range linked {
+		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name), shareGroups)
+	}
+	for _, name := range workers {
 		requireUnlinked(t, run(t, root(t), "go", "list", "-deps", "./"+name))
 	}
 }
@@ -141,8 +151,8 @@ func programModule(t *testing.T) string {
 func TestProgramInAnotherModuleLinksNothingForTests(t *testing.T) {
 	dir := programModule(t)
 	runIn(t, offline, dir, "go", "build", "-o", "pilot", ".")
-	requireUnlinked(t, runIn(t, offline, dir, "go", "list", "-deps", "."))
-	requireUnlinked(t, run(t, dir, "go", "version", "-m", "pilot"))
+	requireUnlinked(t, runIn(t, offline, dir, "go", "list", "-deps", "."), shareGroups)
+	requireUnlinked(t, run(t, dir, "go", "version", "-m", "pilot"), shareGroups)
 	symbols := run(t, dir, "go", "tool", "nm", "pilot")
 	for _, name := range []string{"github.com/stretchr/testify", "github.com/twmb/franz-go", "goka/tester."} {
 		require.NotContains(t, string(symbols), name)

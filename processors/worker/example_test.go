@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/worker"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // A worker that sends each record to a service, at most 32 at a time. A record that the service rejects, or fails for five
@@ -60,5 +61,22 @@ func Example() {
 	}
 	if err := w.Run(ctx, brokers); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// A worker that prints records, up to 32 at a time.
+func ExampleNew() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	w, err := worker.New("line-readers", []string{"lines"}, func(_ context.Context, r worker.Record) error {
+		// An error would call the handler again. After a crash a record is handled again: recognize repeats by the ID.
+		fmt.Println(string(r.Key), string(r.Value), string(r.Header(topics.HeaderID)))
+		return nil
+	}, worker.WithConcurrency(32))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Run(ctx, []string{"localhost:9092"}); err != nil {
+		log.Print(err)
 	}
 }

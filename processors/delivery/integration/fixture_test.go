@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -129,9 +130,8 @@ func (r *fixture) sink(mapping, name string, opts ...sink.Option) (kill func()) 
 // watch reads the final receipts.
 func (r *fixture) watch() {
 	r.start(func(ctx context.Context) error {
-		return processors.Consume(ctx, r.brokers, processors.Consumption{
-			Group: r.agent + "-watchers", Topics: []string{r.topics.DeliveryReceipts.Name()}, Concurrency: 1,
-			Handle: func(_ context.Context, in processors.Inbound) error {
+		w, err := worker.New(r.agent+"-watchers", []string{r.topics.DeliveryReceipts.Name()},
+			func(_ context.Context, in worker.Record) error {
 				d := r.topics.DeliveryReceipts.Codec().Unmarshal(in.Value)
 				if d.Err != nil || !d.Value.Final {
 					return d.Err
@@ -146,8 +146,11 @@ func (r *fixture) watch() {
 				}
 				r.finals[d.Value.DeliveryID][string(in.Header(topics.HeaderID))] = d.Value
 				return nil
-			},
-		})
+			}, worker.WithConcurrency(1))
+		if err != nil {
+			return err
+		}
+		return w.Run(ctx, r.brokers)
 	})
 }
 

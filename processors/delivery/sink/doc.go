@@ -7,11 +7,10 @@
 //
 // # Consuming
 //
-// A sink is a member of a consumer group (processors.Consume) and not a Goka processor, because an attempt takes as long
-// as its receiver does and a Goka callback must not wait. Attempts run concurrently and end in any order. An offset is
-// committed when the receipts of all records up to it are acknowledged. A receiver that does not answer blocks only its own
-// attempt: the sink reads on, up to WithWindow records ahead. After a crash, the records after the committed offset are
-// attempted again. A record whose lease has ended is skipped, because the delivery group has already retried it.
+// A sink runs on package worker and is not a Goka processor, because an attempt takes as long as its receiver does and a
+// Goka callback must not wait. Attempts run concurrently and end in any order. A record is settled when its receipt is
+// acknowledged. A receiver that does not answer blocks only its own attempt. After a crash, the attempts that were running
+// are made again. A record whose lease has ended is skipped, because the delivery group has already retried it.
 //
 // # Limits
 //

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // Option sets a property of the sink that New returns. New returns an error for every invalid value.
@@ -20,6 +21,7 @@ type rules struct {
 	perRoute    int
 	readAhead   int
 	drain       time.Duration
+	runtime     []worker.Option
 	clock       processors.Clock
 	logger      *zap.Logger
 	errs        []error
@@ -71,8 +73,8 @@ func WithRouteLimit(attempts int) Option {
 	}
 }
 
-// WithWindow sets how many records of a partition the sink may read ahead of the first one without a receipt (default
-// 10,000, at least 1). After a crash, at most these are attempted again.
+// WithWindow sets how many records of a partition a consumer group may read ahead of the first one without a receipt
+// (default 10,000, at least 1). It has no effect on share groups.
 func WithWindow(records int) Option {
 	return func(r *rules) {
 		if records < 1 {
@@ -82,8 +84,8 @@ func WithWindow(records int) Option {
 	}
 }
 
-// WithDrain sets how long attempts may continue after the sink stops or loses a partition (default 10 s, at least 1 ms, at
-// most 18 s). Attempts that take longer are interrupted and retried.
+// WithDrain sets how long attempts may continue after the sink stops (default 10 s, at least 1 ms). Attempts that take longer
+// are interrupted and retried.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
@@ -133,4 +135,10 @@ func WithLogger(l *zap.Logger) Option {
 		}
 		r.logger = l
 	}
+}
+
+// WithWorker passes options to the worker that reads the topic, such as worker.WithMode or worker.WithInstanceID. They take
+// precedence over the options of this package.
+func WithWorker(opts ...worker.Option) Option {
+	return func(r *rules) { r.runtime = append(r.runtime, opts...) }
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -69,14 +70,28 @@ func processName() string {
 // nil. It waits for brokers that are unavailable. opts are the connection options of processors.New; invalid ones return an
 // error.
 func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	err := processors.Consume(ctx, brokers, processors.Consumption{
-		Group: s.rules.group, Topics: []string{s.topics.Deliveries.Name()}, Handle: s.Handle,
-		Concurrency: s.rules.concurrency + deferring, Window: s.rules.readAhead, Drain: s.rules.drain,
-	}, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
-	if err != nil {
+	w, err := worker.New(s.rules.group, []string{s.topics.Deliveries.Name()},
+		func(ctx context.Context, r worker.Record) error { return s.Handle(ctx, r.Inbound) },
+		append([]worker.Option{
+			worker.WithConcurrency(s.rules.concurrency + deferring), worker.WithReadAhead(s.rules.readAhead),
+			worker.WithGrace(s.rules.drain), worker.WithDeadLetter(s.giveUp),
+		}, s.rules.runtime...)...)
+	if err == nil {
+		err = w.Run(ctx, brokers, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
+	}
+	if errors.Is(err, worker.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return nil
+	return err
+}
+
+// giveUp ends an attempt that was interrupted as often as the broker delivers its record. The delivery group retries it.
+func (s *Sink) giveUp(ctx context.Context, r worker.Record, _ error) error {
+	in := s.topics.Deliveries.Codec().Unmarshal(r.Value)
+	if in.Err != nil {
+		return nil
+	}
+	return s.report(ctx, r.Inbound, in.Value, topics.Receipt{Outcome: topics.OutcomeFailed, Reason: text(delivery.ReasonInterrupted)})
 }
 
 // receiptTimeout bounds how long the receipt of an interrupted attempt may take. It is shorter than the time for which the

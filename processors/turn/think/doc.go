@@ -30,8 +30,9 @@
 // If the model answers while the brokers are unavailable, it is not called again either: the response is kept until they
 // are back, even if the partition is revoked and assigned again meanwhile.
 //
-// A slow model does not delay other sessions within the limits of WithConcurrency and WithWindow, and never causes a
-// rebalance.
+// Steps are read by package worker, from a share group where the brokers offer them. A slow model does not delay other
+// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. A step
+// that was interrupted as often as the broker delivers it ends in think-dlq.
 //
 // # Streaming
 //

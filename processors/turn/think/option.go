@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // Option configures New.
@@ -18,7 +19,8 @@ type rules struct {
 	concurrency int
 	window      int
 	timeout     time.Duration
-	drain       time.Duration // 0: the default of processors.Consume
+	drain       time.Duration
+	runtime     []worker.Option
 	remembered  settled.Bounds
 	clock       processors.Clock
 	logger      *zap.Logger
@@ -29,6 +31,7 @@ const (
 	defaultConcurrency = 16
 	defaultWindow      = 1000
 	defaultTimeout     = 10 * time.Minute
+	defaultDrain       = 10 * time.Second
 )
 
 func (r *rules) invalid(format string, args ...any) {
@@ -56,8 +59,8 @@ func WithConcurrency(steps int) Option {
 	}
 }
 
-// WithWindow sets how many steps of a partition may be read from the first one that is not settled (default 1000, at
-// least 1). After a crash as many can be redelivered.
+// WithWindow sets how many steps of a partition a consumer group may read from the first one that is not settled (default
+// 1000, at least 1). It has no effect on share groups.
 func WithWindow(steps int) Option {
 	return func(r *rules) {
 		if steps < 1 {
@@ -78,8 +81,8 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithDrain sets how long calls of the model may keep running after the worker stops or loses a partition (default 10
-// seconds, at most 18). It must be positive.
+// WithDrain sets how long calls of the model may keep running after the worker stops (default 10 seconds). It must be
+// positive. Calls that are interrupted then are made again.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d <= 0 {
@@ -121,4 +124,10 @@ func WithLogger(l *zap.Logger) Option {
 		}
 		r.logger = l
 	}
+}
+
+// WithWorker passes options to the worker that reads the topic, such as worker.WithMode or worker.WithInstanceID. They take
+// precedence over the options of this package.
+func WithWorker(opts ...worker.Option) Option {
+	return func(r *rules) { r.runtime = append(r.runtime, opts...) }
 }

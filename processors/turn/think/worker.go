@@ -11,6 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -37,7 +38,7 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	}
 	r := rules{
 		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
+		timeout: defaultTimeout, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -67,14 +68,25 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	defer stop()
-	err = processors.Consume(ctx, brokers, processors.Consumption{
-		Group: w.rules.group, Topics: []string{w.topics.EnrichedMessageInput.Name()}, Handle: w.Handle,
-		Concurrency: w.rules.concurrency, Window: w.rules.window, Drain: w.rules.drain,
-	}, opts...)
-	if err != nil {
+	steps, err := worker.New(w.rules.group, []string{w.topics.EnrichedMessageInput.Name()},
+		func(ctx context.Context, r worker.Record) error { return w.Handle(ctx, r.Inbound) },
+		append([]worker.Option{
+			worker.WithConcurrency(w.rules.concurrency), worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
+			worker.WithDeadLetter(w.giveUp),
+		}, w.rules.runtime...)...)
+	if err == nil {
+		err = steps.Run(ctx, brokers, opts...)
+	}
+	if errors.Is(err, worker.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return nil
+	return err
+}
+
+// giveUp ends a step that was interrupted as often as the broker delivers it.
+func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
+	_, in, _ := w.readStep(r.Inbound)
+	return w.steps.Publish(ctx, w.failure(r.Inbound, reason), w.shorten(r.Inbound, in))
 }
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the

@@ -30,8 +30,9 @@
 // Without a turntable.id, calls of one session with the same tool_use_id, tool and input are repeats of each other.
 //
 // A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that
-// run at a time (WithConcurrency), and the calls that are read from the first unanswered one (WithWindow). It never causes
-// a rebalance.
+// run at a time (WithConcurrency), and the calls that are processed at a time (WithWindow). It never causes a rebalance.
+// Calls are read by package worker, from a share group where the brokers offer them. A call that was interrupted as often as
+// the broker delivers it is answered with an error.
 //
 // The call of a function that ignores its context is still answered at the deadline, but the function counts toward
 // WithConcurrency until it returns.

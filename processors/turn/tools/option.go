@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // Option configures New.
@@ -19,7 +20,8 @@ type rules struct {
 	concurrency int
 	window      int
 	timeout     time.Duration
-	drain       time.Duration // 0: the default of processors.Consume
+	drain       time.Duration
+	runtime     []worker.Option
 	tokens      tokens
 	leaveOthers bool
 	remembered  settled.Bounds
@@ -32,6 +34,7 @@ const (
 	defaultConcurrency = 16
 	defaultWindow      = 1000
 	defaultTimeout     = 5 * time.Minute
+	defaultDrain       = 10 * time.Second
 )
 
 func (r *rules) invalid(format string, args ...any) {
@@ -65,8 +68,8 @@ func WithConcurrency(calls int) Option {
 }
 
 // WithWindow sets how many calls are processed at a time, running or waiting for their tool, and how many calls of a
-// partition may be read from the first one that is not settled (default 1000, at least 1). After a crash as many can be
-// redelivered.
+// partition a consumer group may read from the first one that is not settled (default 1000, at least 1). A worker takes at
+// most four times as many calls as its tools can run, so that other workers get the rest.
 func WithWindow(calls int) Option {
 	return func(r *rules) {
 		if calls < 1 {
@@ -88,8 +91,8 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithDrain sets how long tools may keep running after the worker stops or loses a partition (default 10 seconds, at most
-// 18). It must be positive.
+// WithDrain sets how long tools may keep running after the worker stops (default 10 seconds). It must be positive. Calls
+// that are interrupted then are made again.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d <= 0 {
@@ -143,4 +146,10 @@ func WithLogger(l *zap.Logger) Option {
 		}
 		r.logger = l
 	}
+}
+
+// WithWorker passes options to the worker that reads the topic, such as worker.WithMode or worker.WithInstanceID. They take
+// precedence over the options of this package.
+func WithWorker(opts ...worker.Option) Option {
+	return func(r *rules) { r.runtime = append(r.runtime, opts...) }
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -91,9 +92,12 @@ func (p *pilot) start(run func(context.Context) error) (stop func()) {
 func (p *pilot) read(group, topic string, handle func(context.Context, processors.Inbound) error) {
 	p.t.Helper()
 	p.start(func(ctx context.Context) error {
-		return processors.Consume(ctx, p.brokers, processors.Consumption{
-			Group: group, Topics: []string{topic}, Handle: handle,
-		})
+		w, err := worker.New(group, []string{topic},
+			func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) })
+		if err != nil {
+			return err
+		}
+		return w.Run(ctx, p.brokers)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -64,7 +65,7 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 	}
 	r := rules{
 		group: agent + "-tool-execution", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
+		timeout: defaultTimeout, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -100,15 +101,37 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	defer stop()
-	err = processors.Consume(ctx, brokers, processors.Consumption{
-		Group: w.rules.group, Topics: []string{w.topics.ToolUse.Name()}, Handle: w.Handle,
-		// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
-		Concurrency: w.rules.window, Window: w.rules.window, Drain: w.rules.drain,
-	}, opts...)
-	if err != nil {
+	calls, err := worker.New(w.rules.group, []string{w.topics.ToolUse.Name()},
+		func(ctx context.Context, r worker.Record) error { return w.Handle(ctx, r.Inbound) },
+		append([]worker.Option{
+			// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
+			worker.WithConcurrency(min(w.rules.window, waiting*w.rules.concurrency*len(w.tools))),
+			worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
+			worker.WithDeadLetter(w.giveUp),
+		}, w.rules.runtime...)...)
+	if err == nil {
+		err = calls.Run(ctx, brokers, opts...)
+	}
+	if errors.Is(err, worker.ErrConfig) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return nil
+	return err
+}
+
+// waiting is how many calls a worker takes for each that its tools can run.
+const waiting = 4
+
+// giveUp ends a call that was interrupted as often as the broker delivers it.
+func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
+	call, err := w.readCall(r.Inbound)
+	if err != nil {
+		return w.deadLetter(ctx, r.Inbound, reason)
+	}
+	out, err := w.answer(call, failed(reason.Error(), reasonFailed), 0)
+	if err != nil {
+		return err
+	}
+	return w.calls.Publish(ctx, out, w.shorten(call))
 }
 
 // Handle handles one record of tool-use, for callers with a consumer of their own. It returns nil when the call is

@@ -14,6 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
+	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -260,6 +261,6 @@ func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	require.ErrorIs(t, err, tools.ErrConfig)
 	_, err = tools.New("no agent", &paper{}, nil)
 	require.ErrorIs(t, err, tools.ErrConfig)
-	b := newBench(t, map[string]tools.Func{"x": returning(nil, nil)}, tools.WithDrain(time.Hour))
+	b := newBench(t, map[string]tools.Func{"x": returning(nil, nil)}, tools.WithWorker(worker.WithLock(-1)))
 	require.ErrorIs(t, b.worker.Run(t.Context(), []string{"b:1"}), tools.ErrConfig)
 }
