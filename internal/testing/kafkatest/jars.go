@@ -17,9 +17,9 @@ var ErrJars = errors.New("kafkatest: no Apache Kafka to start")
 
 const lockPoll = 100 * time.Millisecond
 
-// Fetch fetches the jars of a version, or of the default one if it is empty, into the cache directory, unless they are there, and returns their directory. Processes may call
-// it concurrently: one runs Maven, the others wait for it until their context ends. An interrupted fetch leaves no
-// incomplete set of jars.
+// Fetch fetches the jars of a version, or of the default one if it is empty, into the cache directory, unless they are there,
+// and returns their directory. Processes may call it concurrently: one runs Maven, the others wait for it until their context
+// ends. An interrupted fetch leaves no incomplete set of jars.
 func Fetch(ctx context.Context, version string) (string, error) {
 	if version == "" {
 		version = Version()

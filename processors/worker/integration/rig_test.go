@@ -34,7 +34,12 @@ type rig struct {
 
 func newRig(t *testing.T, mode worker.Mode) *rig {
 	t.Helper()
-	r := &rig{t: t, brokers: testbroker.Start(t), group: testbroker.Agent(), mode: mode}
+	return newRigAt(t, mode, testbroker.Start(t))
+}
+
+func newRigAt(t *testing.T, mode worker.Mode, brokers []string) *rig {
+	t.Helper()
+	r := &rig{t: t, brokers: brokers, group: testbroker.Agent(), mode: mode}
 	setup, err := kgo.NewClient(kgo.SeedBrokers(r.brokers...))
 	require.NoError(t, err)
 	defer setup.Close()

@@ -81,22 +81,9 @@ func (s *session) serve(ctx context.Context) {
 	}
 }
 
-// reacquireWait is how long records stay unasked for after their session has ended. A broker that has restarted or lost the
-// connection releases them, and a fetch in that time can acquire them again for the calls that are running.
-const reacquireWait = 200 * time.Millisecond
-
-// reset forgets the broker's session. Its records stay held: renewals tell soon whether they still belong to this member.
-func (s *session) reset() {
-	s.epoch, s.sent = 0, map[partition]bool{}
-	soon := time.Now().Add(reacquireWait)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.held {
-		if h.session == s && h.renew.After(soon) {
-			h.renew = soon
-		}
-	}
-}
+// reset forgets the broker's session. Its records stay held: in the next session the broker tells whether they still belong
+// to this member.
+func (s *session) reset() { s.epoch, s.sent = 0, map[partition]bool{} }
 
 // next blocks until there is something to send.
 func (s *session) next(ctx context.Context) step {
@@ -193,11 +180,26 @@ func (s *session) giveBack(n step) {
 
 func (s *session) giveBackSlots(slots int) { s.giveBack(step{slots: slots}) }
 
+// reacquireWait is how long a new session waits before it renews the records of the one before. A broker that has restarted
+// or lost the connection has released them and rejects renewals, but the first fetches can acquire them again for the calls
+// that are running.
+const reacquireWait = time.Second
+
 // open begins a session without partitions. The request that begins a session cannot have acknowledgements, and one with
-// partitions would acquire records before the held ones are renewed.
+// partitions would acquire records at a time when no slots are reserved.
 func (s *session) open(ctx context.Context) error {
-	_, _, err := s.ask(ctx, kmsg.NewPtrShareFetchRequest(), 0)
-	return err
+	if _, _, err := s.ask(ctx, kmsg.NewPtrShareFetchRequest(), 0); err != nil {
+		return err
+	}
+	renew := time.Now().Add(min(reacquireWait, s.config.Lock/3))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		if h.session == s && !h.done {
+			h.renew = renew
+		}
+	}
+	return nil
 }
 
 // close ends the broker's session, which releases what the broker believes this member to hold.
