@@ -46,7 +46,7 @@ func (p *partition) begin(ctx context.Context, messages sarama.ConsumerGroupClai
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lose(p.state.Claim(commit, p.member.config.Clock.Now()), "it was settled by another member")
-	p.claim, p.ending = c, false
+	p.claim, p.ending, p.untold = c, false, false
 	return c
 }
 

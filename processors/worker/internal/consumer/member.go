@@ -179,9 +179,14 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 
 // Cleanup implements sarama.ConsumerGroupHandler.
 func (s *session) Cleanup(sarama.ConsumerGroupSession) error {
+	s.offsets.mu.Lock() // no commit is in flight
+	defer s.offsets.mu.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.generation = nil
+	s.mu.Unlock()
+	for _, p := range s.all() {
+		p.endGeneration()
+	}
 	return nil
 }
 
@@ -189,13 +194,9 @@ func (s *session) Cleanup(sarama.ConsumerGroupSession) error {
 func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.ConsumerGroupClaim) error {
 	ctx := of.Context()
 	where := at{messages.Topic(), messages.Partition()}
-	commit, err := s.committed(ctx, where, of.Claims())
+	commit, err := s.committed(ctx, where, of.Claims(), messages.InitialOffset())
 	if err != nil {
 		return err
-	}
-	if start := messages.InitialOffset(); start != commit.Offset {
-		// The commit is out of range or has changed since: Sarama reads from elsewhere, and the metadata does not apply.
-		commit = progress.Commit{Offset: start, End: commit.End}
 	}
 	if saved, ours := progress.Decode(commit.Offset, commit.Metadata); ours {
 		s.adopt(saved)
@@ -218,8 +219,8 @@ func (s *session) ConsumeClaim(of sarama.ConsumerGroupSession, messages sarama.C
 	return nil
 }
 
-// committed returns the commit of a partition. The claims of a generation share one request.
-func (s *session) committed(ctx context.Context, where at, claims map[string][]int32) (progress.Commit, error) {
+// committed returns the commit of a partition that is read from start on. The claims of a generation share one request.
+func (s *session) committed(ctx context.Context, where at, claims map[string][]int32, start int64) (progress.Commit, error) {
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
 	if s.fetched == nil {
@@ -230,10 +231,14 @@ func (s *session) committed(ctx context.Context, where at, claims map[string][]i
 		s.fetched = fetched
 	}
 	commit := s.fetched[where]
+	if start != commit.Offset {
+		// The commit is out of range, or an operator has just changed it: its metadata does not apply.
+		commit = progress.Commit{Offset: start}
+	}
 	if _, ours := progress.Decode(commit.Offset, commit.Metadata); ours || commit.Offset < 0 {
 		return commit, nil
 	}
-	// Another program wrote the commit.
+	// Nothing says which records were started.
 	end, err := retry(ctx, s.status, func() (int64, error) {
 		return s.offsets.client.GetOffset(where.topic, where.id, sarama.OffsetNewest)
 	})

@@ -21,6 +21,7 @@ type partition struct {
 	claim  *claim          // nil if the partition is not assigned to this member
 	ending bool            // the claim has ended and its last commit is not stored
 	final  bool            // the commit in flight is the last of a claim
+	untold bool            // the generation of the last claim has ended without its last commit
 	stored chan struct{}   // closed and replaced when a commit is stored
 	behind time.Time       // since when a commit of attempts is due
 }
@@ -140,12 +141,21 @@ func (p *partition) tick(now time.Time) (c *claim, due []*task, commit bool) {
 	return c, due, commit
 }
 
+// endGeneration gives up the last commit of a claim: in a later generation it would overwrite another owner's.
+func (p *partition) endGeneration() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending {
+		p.ending, p.untold = false, true
+	}
+}
+
 // moved ends the calls of a partition that another member owns without knowing of them.
 func (p *partition) moved(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ending {
-		p.ending = false
+	if p.untold {
+		p.untold = false
 		p.lose(p.state.Expire(now, true), "its partition moved and the handover could not be committed")
 	}
 }
