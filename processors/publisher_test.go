@@ -97,7 +97,8 @@ func TestPublishSaysWhatWasNotWritten(t *testing.T) {
 }
 
 func TestPublisherContactsNobodyBeforeItPublishes(t *testing.T) {
-	p := newPublisher(t, []string{"127.0.0.1:1"})
+	// Close does not wait for an attempt to connect; with this setting the attempt has ended before the tests have.
+	p := newPublisher(t, []string{"127.0.0.1:1"}, processors.WithProperties(map[string]string{"retry.backoff.ms": "1"}))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.Error(t, p.Publish(ctx, processors.Outbound{Topic: "answers"}))

@@ -58,7 +58,8 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 		return source.Settled
 	}
 	if a.remaining == 0 {
-		c.log(zap.ErrorLevel, "record is lost: the worker stopped before its dead letter was written, and the broker does not deliver it again", d.Record)
+		c.log(zap.ErrorLevel, "record is lost: the worker stopped before its dead letter was written, and the broker does not "+
+			"deliver it again", d.Record)
 	}
 	return source.Released
 }
@@ -79,7 +80,8 @@ func (c *core) failed(d source.Delivery, attempts int, err error, next action, w
 // bury writes the dead letter of a record, with retries until ctx ends.
 func (c *core) bury(ctx context.Context, r Record, reason error) action {
 	if c.rules.deadLetter == nil {
-		c.log(zap.ErrorLevel, "record is dropped: it ended without success and the worker has no WithDeadLetter", r.Inbound, zap.Error(reason))
+		c.log(zap.ErrorLevel, "record is dropped: it ended without success and the worker has no WithDeadLetter", r.Inbound,
+			zap.Error(reason))
 		return settle
 	}
 	for n := 1; ; n++ {
@@ -157,7 +159,8 @@ func (c *core) call(ctx context.Context, r Record, now *running) error {
 	case <-limit.C:
 		cause := context.Cause(inner)
 		c.abandon(now)
-		c.log(zap.ErrorLevel, "handler ignores the end of its context; its slot is free, its result has no effect", r.Inbound, zap.NamedError("cause", cause))
+		c.log(zap.ErrorLevel, "handler ignores the end of its context; its slot is free, its result has no effect", r.Inbound,
+			zap.NamedError("cause", cause))
 		return fmt.Errorf("%w: %w", errAbandoned, cause)
 	}
 }
