@@ -1,8 +1,30 @@
 package topics
 
+import (
+	"strconv"
+	"time"
+)
+
 // HeaderID is the header with the ID that Turntable derives for a record that it writes. When a record is written again
 // after a restart, it has the same ID, so consumers can use it to drop duplicates.
 const HeaderID = "turntable.id"
+
+// HeaderDeadline is the header of enriched-message-input and tool-use with the time at which the turn stops waiting for the
+// response or the result: milliseconds since the epoch as decimal text. A worker can stop by then. Readers of FlightDeck
+// ignore headers.
+const HeaderDeadline = "turntable.deadline"
+
+// Deadline reads the value of HeaderDeadline. ok is false if it is absent or not a time.
+func Deadline(header []byte) (at time.Time, ok bool) {
+	ms, err := strconv.ParseInt(string(header), 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
+}
+
+// AppendDeadline appends the value of HeaderDeadline for a time in milliseconds since the epoch.
+func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms, 10) }
 
 // The headers of a dead-lettered record, as UTF-8 text. FlightDeck's Python workers also write the first four.
 const (

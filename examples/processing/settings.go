@@ -41,6 +41,10 @@ type settings struct {
 }
 
 // readSettings reads the environment. Its error names every invalid variable.
+// thinkTimeout is half of the library's default. FlightDeck's Java think consumer drops a step when the model fails, and
+// the session is blocked until this time has passed. Its model calls end after 2 minutes.
+const thinkTimeout = 5 * time.Minute
+
 func readSettings(logger *zap.Logger) (settings, error) {
 	var s settings
 	var errs []error
@@ -49,8 +53,9 @@ func readSettings(logger *zap.Logger) (settings, error) {
 
 	s.kafka, err = processors.FromEnviron(os.Environ())
 	check(err)
-	s.turn, err = turn.OptionsFromEnv(os.LookupEnv)
+	fromEnv, err := turn.OptionsFromEnv(os.LookupEnv)
 	check(err)
+	s.turn = append([]turn.Option{turn.WithThinkTimeout(thinkTimeout)}, fromEnv...)
 	s.tick, err = milliseconds("TOOL_AGG_PUNCTUATE_INTERVAL_MS", 250*time.Millisecond)
 	check(err)
 	s.guarantee, err = chosenGuarantee()

@@ -8,7 +8,7 @@ func (d DeadlineCame) apply(s *transition) {
 }
 
 func (DeadlineCame) end(s *transition) {
-	if turn := s.row.Turn; turn != nil && turn.DeadlineMs <= s.nowMS() {
+	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		if s.thinking() {
 			s.fail(thinkTimeout(s))
@@ -41,7 +41,7 @@ func (s *transition) deadline() int64 {
 		}
 	}
 	if s.row.Turn != nil {
-		add(s.row.Turn.DeadlineMs)
+		add(s.turnDeadline())
 	}
 	for _, h := range s.row.Early {
 		add(h.ExpiresMs)
@@ -58,6 +58,16 @@ func (s *transition) deadline() int64 {
 		add(at)
 	}
 	return earliest
+}
+
+// turnDeadline returns when the open step or the open calls time out, in milliseconds since the epoch. With Supersede, a
+// waiting message makes a step time out earlier.
+func (s *transition) turnDeadline() int64 {
+	at := s.row.Turn.DeadlineMs
+	if s.rules.Policy != Supersede || !s.thinking() || len(s.row.Waiting) == 0 {
+		return at
+	}
+	return min(at, at-(s.rules.ThinkTimeout-s.rules.SupersedeAfter).Milliseconds())
 }
 
 // idleAt returns when a session that waits for nothing is removed: when its memories expire if only memories are left, else

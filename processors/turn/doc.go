@@ -63,6 +63,7 @@
 //	WithRouteTTL                   24 h              how long a reply route can be used
 //	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
 //	WithQueue                      Queue, 16         messages that arrive during a turn wait (so many) or are rejected
+//	WithSupersede                  off               how long a step may be silent while a message waits
 //	WithRecordLimit, WithRowLimit  1 MiB, less 64 K  largest record that is written; largest row of a session
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token
 //	WithIdlePurge                  off               sessions that are idle for so long are removed

@@ -17,6 +17,9 @@ type Emit struct {
 	ID string
 	// Value is the record's value. Its type determines the topic.
 	Value Value
+	// DeadlineMS is the record's turntable.deadline header, in milliseconds since the epoch: when the turn stops waiting
+	// for what the record asks for. It is 0 for records that ask for nothing.
+	DeadlineMS int64
 }
 
 // DeadLetter writes a record to the group's dead-letter topic.
@@ -69,7 +72,12 @@ func (s *transition) emit(turn string, step uint32, v Value, index int) {
 	if s.effects == nil {
 		s.effects = make([]Effect, 0, mostEffects)
 	}
-	s.effects = append(s.effects, Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v})
+	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
+	switch v.(type) {
+	case Enriched, Called:
+		e.DeadlineMS = s.row.Turn.DeadlineMs
+	}
+	s.effects = append(s.effects, e)
 }
 
 // deadLetter dead-letters the record that is being applied.

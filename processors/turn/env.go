@@ -15,6 +15,7 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 // exist:
 //
 //	THINK_TIMEOUT_MS           think timeout
+//	THINK_SUPERSEDE_AFTER_MS   how long a step may be silent while a message waits; unset: as long as the think timeout
 //	ASYNC_TOOL_TIMEOUT_MS      tool timeout
 //	TOOL_AGG_TOMBSTONE_TTL_MS  how long finished ids are remembered
 //	REPLY_TO_STATE_TTL_MS      route TTL
@@ -27,6 +28,7 @@ func duration(with func(time.Duration) Option) func(int64) Option {
 
 var variables = []envoption.Variable[Option]{
 	{Name: "THINK_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithThinkTimeout)},
+	{Name: "THINK_SUPERSEDE_AFTER_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithSupersede)},
 	{Name: "ASYNC_TOOL_TIMEOUT_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithToolTimeout)},
 	{Name: "TOOL_AGG_TOMBSTONE_TTL_MS", Min: 1, Max: envoption.MaxMS, Option: duration(func(d time.Duration) Option {
 		return func(o *options) { o.rules.RememberFor = d }

@@ -50,6 +50,9 @@ func (e MessageArrived) apply(s *transition) {
 		if !s.makeRoomUpTo(heldRecords) {
 			s.stopWaiting(a)
 		}
+		if s.rules.Policy == Supersede && s.thinking() && s.turnDeadline() <= s.nowMS() {
+			s.fail(thinkTimeout(s))
+		}
 	}
 }
 

@@ -41,6 +41,15 @@ func WithQueue(policy Policy, limit int) Option {
 	return func(o *options) { o.rules.Policy, o.rules.QueueLimit = policy, limit }
 }
 
+// WithSupersede lets a waiting message end a think step that has been silent for so long (default: off; at least 1 ms): the
+// step's turn ends in an error output, code think_timeout, and the waiting message gets its turn. Use it with model workers
+// that drop a step when the model fails, without writing to think-dlq: the session is then blocked for this time only, not
+// for the whole think timeout. Steps without a waiting message keep the think timeout. It sets the policy to Supersede; the
+// limit of WithQueue applies.
+func WithSupersede(after time.Duration) Option {
+	return func(o *options) { o.rules.Policy, o.rules.SupersedeAfter = Supersede, after }
+}
+
 // WithRecordLimit sets the maximum size in bytes of a record that is written, including key and headers (default 1 MiB, at
 // least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes.
 func WithRecordLimit(bytes int) Option {

@@ -42,6 +42,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	env := map[string]string{
 		"THINK_TIMEOUT_MS": "1000", "ASYNC_TOOL_TIMEOUT_MS": " 2000 ", "TOOL_AGG_TOMBSTONE_TTL_MS": "3000",
 		"REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",
+		"THINK_SUPERSEDE_AFTER_MS": "5000",
 	}
 	opts, err := OptionsFromEnv(lookup(env))
 	require.NoError(t, err)
@@ -49,6 +50,8 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.Second, r.ThinkTimeout)
 	require.Equal(t, 2*time.Second, r.ToolTimeout)
+	require.Equal(t, Supersede, r.Policy)
+	require.Equal(t, 5*time.Second, r.SupersedeAfter)
 	require.Equal(t, 3*time.Second, r.RememberFor)
 	require.Equal(t, 4*time.Second, r.RouteTTL)
 	require.Equal(t, 2<<20, r.RecordLimit)

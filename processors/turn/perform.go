@@ -15,6 +15,8 @@ type encoded struct {
 	stream  goka.Stream
 	key, id string
 	raw     codec.Encoded
+	// deadlineMS is 0 for a record without a deadline.
+	deadlineMS int64
 }
 
 func (*encoded) effect() {}
@@ -60,7 +62,7 @@ func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
 	if err != nil {
 		return encoded{}, fmt.Errorf("turn: encode %s: %w", t.Name(), err)
 	}
-	return encoded{t.Stream(), e.Key, e.ID, raw}, nil
+	return encoded{t.Stream(), e.Key, e.ID, raw, e.DeadlineMS}, nil
 }
 
 // perform passes an encoded outcome to Goka.
@@ -68,7 +70,7 @@ func perform(c *processors.Context, out Outcome) (err error) {
 	for _, effect := range out.Effects {
 		switch e := effect.(type) {
 		case *encoded:
-			err = c.EmitWithID(e.stream, e.key, e.raw, e.id)
+			err = e.emit(c)
 		case DeadLetter:
 			err = emitDeadLetter(c, e)
 		}
@@ -94,6 +96,15 @@ func perform(c *processors.Context, out Outcome) (err error) {
 	default:
 		return c.SetValue(out.row)
 	}
+}
+
+func (e *encoded) emit(c *processors.Context) error {
+	if e.deadlineMS == 0 {
+		return c.EmitWithID(e.stream, e.key, e.raw, e.id)
+	}
+	return c.Emit(e.stream, e.key, e.raw, goka.Headers{
+		topics.HeaderID: []byte(e.id), topics.HeaderDeadline: topics.AppendDeadline(nil, e.deadlineMS),
+	})
 }
 
 func emitDeadLetter(c *processors.Context, l DeadLetter) error {

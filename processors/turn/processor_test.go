@@ -106,6 +106,21 @@ func TestTurnRunsThroughItsTopics(t *testing.T) {
 	require.Equal(t, uint32(4), state.HistoryLength)
 }
 
+func TestStepsAndCallsCarryTheirDeadline(t *testing.T) {
+	b := start(t, turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(time.Second))
+	b.messages.Pipe("s1", say("s1", "hi"))
+	asked := b.enriched.Next()
+	require.Equal(t, "1790000060000", string(asked.Headers["turntable.deadline"]))
+	require.NotEmpty(t, asked.ID())
+	b.responses.Pipe("s1", calling(asked.Value, "t1"))
+	call := b.calls.Next()
+	require.Equal(t, "1790000001000", string(call.Headers["turntable.deadline"]))
+	b.Advance(time.Second)
+	require.NotContains(t, b.looped.Next().Headers, "turntable.deadline")
+	b.complete.Drain()
+	b.enriched.Drain()
+}
+
 func TestDeadlinesFire(t *testing.T) {
 	b := start(t, turn.WithThinkTimeout(time.Minute), turn.WithToolTimeout(time.Second))
 	b.messages.Pipe("s1", say("s1", "hi"))

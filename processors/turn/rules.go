@@ -21,6 +21,8 @@ const (
 	Queue Policy = "queue"
 	// Reject answers the message immediately with an error output, code busy.
 	Reject Policy = "reject"
+	// Supersede is Queue, but a think step that has been silent for Rules.SupersedeAfter while a message waits times out.
+	Supersede Policy = "supersede"
 )
 
 // Rules configure the transition. All durations are at least 1 ms, except that IdleAfter may be 0, and all counts are at
@@ -40,6 +42,9 @@ type Rules struct {
 	QueueLimit int
 	// Policy determines whether messages wait behind an open turn.
 	Policy Policy
+	// SupersedeAfter is how long a think step may be silent while another message waits, under the policy Supersede only. A
+	// value above ThinkTimeout has no effect.
+	SupersedeAfter time.Duration
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
 	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
@@ -104,8 +109,10 @@ func (r Rules) validate() error {
 		return fmt.Errorf("%w: remembered count is %d, want 1 or more", ErrOption, r.RememberCount)
 	case r.QueueLimit < 1:
 		return fmt.Errorf("%w: queue limit is %d, want 1 or more", ErrOption, r.QueueLimit)
-	case r.Policy != Queue && r.Policy != Reject:
-		return fmt.Errorf("%w: queue policy is %q, want %q or %q", ErrOption, r.Policy, Queue, Reject)
+	case r.Policy != Queue && r.Policy != Reject && r.Policy != Supersede:
+		return fmt.Errorf("%w: queue policy is %q, want %q, %q or %q", ErrOption, r.Policy, Queue, Reject, Supersede)
+	case r.Policy == Supersede && r.SupersedeAfter < time.Millisecond:
+		return fmt.Errorf("%w: supersede limit is %v, want 1ms or more", ErrOption, r.SupersedeAfter)
 	case r.RecordLimit < minRecord:
 		return fmt.Errorf("%w: record limit is %d bytes, want %d or more", ErrOption, r.RecordLimit, minRecord)
 	case r.RowLimit < minRecord-rowMargin || r.RowLimit > r.RecordLimit:

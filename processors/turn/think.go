@@ -152,8 +152,10 @@ func (s *transition) answersOpenStep(from *Record, r workerReply, p place) bool 
 }
 
 func thinkTimeout(s *transition) failure {
-	return failure{
-		topics.CodeThinkTimeout,
-		fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds()),
+	text := fmt.Sprintf("the model did not respond within %dms", s.rules.ThinkTimeout.Milliseconds())
+	if s.row.Turn.DeadlineMs > s.nowMS() {
+		text = fmt.Sprintf("the model did not respond within %dms, and another message waits",
+			s.rules.SupersedeAfter.Milliseconds())
 	}
+	return failure{topics.CodeThinkTimeout, text}
 }

@@ -39,7 +39,7 @@ type Step struct {
 	Cost *float64
 	// Key identifies the step. It is the same when the step is repeated.
 	Key string
-	// Deadline is when the step fails, as set by WithTimeout.
+	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
 	// Retried reports whether the worker calls the model again for this step if the call fails with err. Nil means that it
 	// does not: every error ends the turn. Stream keeps its events open for the next call.

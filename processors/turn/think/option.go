@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -18,7 +19,7 @@ type rules struct {
 	group       string
 	concurrency int
 	window      int
-	timeout     time.Duration
+	timeout     limits.Timeout
 	drain       time.Duration
 	runtime     []worker.Option
 	remembered  settled.Bounds
@@ -70,14 +71,16 @@ func WithWindow(steps int) Option {
 	}
 }
 
-// WithTimeout sets how long after the timestamp of its record a step may be answered (default 10 minutes, at least a
-// millisecond). Use at most the turn's think timeout. A step that is already older fails without a call of the model.
+// WithTimeout sets how long after the timestamp of its record a step may be answered, at least a millisecond. It is not
+// needed: a step has the deadline of its turn, which the turn sends in the header turntable.deadline. A step without that
+// header, from another pipeline, has 10 minutes by default. A step that is already too old fails without a call of the
+// model.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
 			r.invalid("WithTimeout: %s, want at least a millisecond", d)
 		}
-		r.timeout = d
+		r.timeout = limits.Timeout{After: d, Chosen: true}
 	}
 }
 

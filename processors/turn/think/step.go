@@ -32,7 +32,7 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 	}
 	s := Step{
 		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: m.UserID, Cost: m.Cost, Key: keyOf(r),
-		Deadline: at.Add(w.rules.timeout),
+		Deadline: w.rules.timeout.Deadline(r, at),
 	}
 	if m.MemoirContext != nil {
 		s.Memoir = *m.MemoirContext

@@ -10,6 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -38,7 +39,7 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	}
 	r := rules{
 		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: defaultTimeout, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
+		timeout: limits.Timeout{After: defaultTimeout}, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)

@@ -37,7 +37,7 @@ type Call struct {
 	Name      string
 	// Input is the JSON object that the model wrote; nil if there is none. It is not validated against a schema.
 	Input topics.Raw
-	// Deadline is when the call is answered with a timeout error, as set by WithTimeout.
+	// Deadline is when the call is answered with a timeout error: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
 
 	id     string // turntable.id of the record; empty if it has none
@@ -118,7 +118,7 @@ func (w *Worker) readCall(r processors.Inbound) (Call, error) {
 	}
 	return Call{
 		Agent: w.topics.Agent, SessionID: string(r.Key), ToolUseID: *item.ToolUseID, Name: *item.Name, Input: item.Input,
-		Deadline: at.Add(w.rules.timeout), id: string(r.Header(topics.HeaderID)), toolID: item.ToolID,
+		Deadline: w.rules.timeout.Deadline(r, at), id: string(r.Header(topics.HeaderID)), toolID: item.ToolID,
 		total: max(item.TotalTools, 0), at: at, tokens: w.rules.tokens,
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -19,7 +20,7 @@ type rules struct {
 	group       string
 	concurrency int
 	window      int
-	timeout     time.Duration
+	timeout     limits.Timeout
 	drain       time.Duration
 	runtime     []worker.Option
 	tokens      tokens
@@ -79,15 +80,16 @@ func WithWindow(calls int) Option {
 	}
 }
 
-// WithTimeout sets how long after the timestamp of its record a call may run (default 5 minutes, at least a millisecond).
-// Use at most the turn's tool timeout. A call that exceeds it, before or after its tool starts, is answered with an error,
-// reason timeout.
+// WithTimeout sets how long after the timestamp of its record a call may run, at least a millisecond. It is not needed: a
+// call has the deadline of its turn, which the turn sends in the header turntable.deadline. A call without that header,
+// from another pipeline, has 5 minutes by default. A call that exceeds its deadline, before or after its tool starts, is
+// answered with an error, reason timeout.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
 			r.invalid("WithTimeout: %s, want at least a millisecond", d)
 		}
-		r.timeout = d
+		r.timeout = limits.Timeout{After: d, Chosen: true}
 	}
 }
 

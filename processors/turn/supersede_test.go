@@ -1,0 +1,90 @@
+package turn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func superseding(after time.Duration) func(*Rules) {
+	return func(r *Rules) { r.Policy, r.SupersedeAfter = Supersede, after }
+}
+
+func TestSilentStepIsSupersededByAMessageThatArrives(t *testing.T) {
+	p := newPlay(t, superseding(time.Minute))
+	p.ask("one")
+	require.Empty(t, p.wait(2*time.Minute), "no message waits")
+	out := p.send("message-input", message("two"))
+	o := the[Answered](t, out)
+	require.Equal(t, topics.CodeThinkTimeout, o.Error.Code)
+	require.Equal(t, "the model did not respond within 60000ms, and another message waits", o.Error.Message)
+	require.Contains(t, string(the[Enriched](t, out).LatestInput), "two")
+}
+
+func TestSilentStepIsSupersededByAMessageThatWaits(t *testing.T) {
+	p := newPlay(t, superseding(time.Minute))
+	p.ask("one")
+	require.Empty(t, p.wait(30*time.Second))
+	require.Empty(t, p.send("message-input", message("two")))
+	require.Empty(t, p.wait(30*time.Second-time.Millisecond))
+	out := p.wait(time.Millisecond)
+	require.Equal(t, topics.CodeThinkTimeout, the[Answered](t, out).Error.Code)
+	next := the[Enriched](t, out)
+	require.Empty(t, p.wait(9*time.Minute), "no message waits for the next turn")
+	require.Equal(t, "done", the[Answered](t, p.respond(next, saying("done"))).Content)
+}
+
+func TestSupersedeLeavesRunningToolsAndOtherPoliciesAlone(t *testing.T) {
+	t.Run("tools", func(t *testing.T) {
+		p := newPlay(t, superseding(time.Minute))
+		p.respond(p.ask("one"), calling("t1"))
+		p.send("message-input", message("two"))
+		require.Empty(t, p.wait(4*time.Minute))
+		require.Len(t, emitted[Enriched](p.result("t1", "x")), 1)
+	})
+	t.Run("queue", func(t *testing.T) {
+		p := newPlay(t, func(r *Rules) { r.SupersedeAfter = time.Minute })
+		p.ask("one")
+		p.send("message-input", message("two"))
+		require.Empty(t, p.wait(9*time.Minute))
+	})
+	t.Run("a limit above the think timeout", func(t *testing.T) {
+		p := newPlay(t, superseding(time.Hour))
+		p.ask("one")
+		p.send("message-input", message("two"))
+		o := the[Answered](t, p.wait(p.rules.ThinkTimeout))
+		require.Equal(t, "the model did not respond within 600000ms", o.Error.Message)
+	})
+}
+
+func TestSupersedeNeedsALimit(t *testing.T) {
+	_, err := Graph(agent, WithSupersede(0))
+	require.ErrorIs(t, err, ErrOption)
+}
+
+func TestDeadlineOfATurnTravelsWithItsRecords(t *testing.T) {
+	p := newPlay(t)
+	step := emits[Enriched](p.send("message-input", message("hi")))[0]
+	require.Equal(t, p.now.Add(p.rules.ThinkTimeout).UnixMilli(), step.DeadlineMS)
+	out := p.respond(step.Value.(Enriched), `"tool_uses":[{"tool_use_id":"t1","name":"look"},{"tool_use_id":"t2"}]`)
+	require.Equal(t, p.now.Add(p.rules.ToolTimeout).UnixMilli(), emits[Called](out)[0].DeadlineMS)
+	require.Zero(t, emits[Refused](out)[0].DeadlineMS)
+	out = p.result("t1", "x")
+	require.Zero(t, emits[ToolMessage](out)[0].DeadlineMS)
+	require.Zero(t, emits[Answered](p.respond(the[Enriched](t, out), saying("hello")))[0].DeadlineMS)
+}
+
+// emits returns the records with values of a type.
+func emits[V Value](es effects) (list []Emit) {
+	for _, effect := range es {
+		if e, ok := effect.(Emit); ok {
+			if _, ok := e.Value.(V); ok {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
