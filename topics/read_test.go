@@ -132,7 +132,7 @@ func TestLegacyNamesAreReadAndTheLaterOneCounts(t *testing.T) {
 	v := good(t, c, `{"cost":1,"prev_session_cost":2,"input_tokens":3,"output_tokens":4,"messages":[{"role":"user"}]}`)
 	require.Equal(t, ThinkResponse{
 		TotalSessionCost: ptr(1.0), PreviousSessionCost: ptr(2.0), ThinkInputTokens: 3, ThinkOutputTokens: 4,
-		LastInputResponse: Raw(`[{"role":"user"}]`), Known: 5,
+		LastInputResponse: Raw(`[{"role":"user"}]`), OldMessages: true, Known: 5,
 	}, v)
 	require.Equal(t, 2.0, *good(t, c, `{"cost":1,"total_session_cost":2}`).TotalSessionCost)
 	require.Equal(t, 1.0, *good(t, c, `{"total_session_cost":2,"cost":1}`).TotalSessionCost)

@@ -49,6 +49,9 @@ type ThinkResponse struct {
 	CompactionOutputTokens int64
 	CompactionCost         float64
 	Timestamp              *string
+	// OldMessages says that LastInputResponse was read from the field messages: of an older image, whose list begins with the
+	// step's message, or of a report by FlightDeck's SDKs that the model failed. It is not written.
+	OldMessages bool
 	// Known is the number of fields above, under any of their names, that the record had. A record with none is poison,
 	// because an empty response would end the turn and clear the session's history.
 	Known int

@@ -53,6 +53,7 @@ func (t *ThinkResponse) member(c *cursor, name string) (err error) {
 	case "last_input_message", "lastInputMessage":
 		t.LastInputMessage, err = c.document()
 	case "last_input_response", "messages", "lastInputResponse":
+		t.OldMessages = name == "messages"
 		t.LastInputResponse, err = c.list()
 	case "tool_uses", "toolUses":
 		t.ToolUses, t.NullToolUses, err = readList(c, readCalledTool)

@@ -7,11 +7,11 @@ import (
 )
 
 // isErrorReport reports whether a response only says that the model's worker failed. FlightDeck's SDK workers write such a
-// record to think-request-response before they write the step to think-dlq: the end of the turn, without a cost, and
-// without anything that says which step it answers. It must not end a step: the text would become the answer, and the
-// history would be lost. The record of think-dlq ends the turn.
+// record to think-request-response before they write the step to think-dlq: the end of the turn, with a text in the field
+// messages, without a cost, and without anything that says which step it answers. It must not end a step: the text would
+// become the answer, and the history would be lost. The record of think-dlq ends the turn.
 func isErrorReport(r topics.ThinkResponse) bool {
-	return r.EndTurn && r.TotalSessionCost == nil && r.PreviousMessages == nil && echoOf(r) == nil &&
+	return r.OldMessages && r.EndTurn && r.TotalSessionCost == nil && r.PreviousMessages == nil && echoOf(r) == nil &&
 		len(r.ToolUses)+len(r.NullToolUses) == 0
 }
 

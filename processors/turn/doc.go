@@ -82,8 +82,9 @@
 //     are appended to the stored history, unless its messages begin with the step's own message, as those of older images
 //     do; then they are the whole history. A blank user_id is that of the message. In a response with prevSessionCost, cost
 //     is that of the step alone. A message without a role is the user's.
-//   - A response that ends the turn without a cost, a history and a message to answer is a report that the model failed, as
-//     the SDKs of FlightDeck write it. It is dead-lettered; their record on think-dlq ends the turn.
+//   - A response that ends the turn with a text in messages, without a cost, a history and a message to answer, is a report
+//     that the model failed, as the SDKs of FlightDeck write it. It is dead-lettered; their record on think-dlq ends the
+//     turn.
 //   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
 //     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats
