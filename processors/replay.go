@@ -35,11 +35,10 @@ func (f *Follower) Replay(
 		return 0, err
 	}
 	defer done()
-	partitions, err := client.Partitions(topic)
+	partition, err := partitionOf(client, topic, key)
 	if err != nil {
-		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
+		return 0, err
 	}
-	partition := codec.PartitionOf(key, int32(len(partitions)))
 	end, err := stableEnd(ctx, client, topic, partition)
 	if err != nil {
 		return 0, err
@@ -72,6 +71,25 @@ func (f *Follower) ReplayFrom(
 		return 0, fmt.Errorf("processors: replay %s/%d: oldest offset: %w", topic, partition, err)
 	}
 	return f.replay(ctx, client, section{topic, partition, max(begin, oldest), end}, take)
+}
+
+// Partition returns the partition of a topic to which this library, like Java's default partitioner, writes a key. It returns
+// ErrNotFollowing if Run is not connected.
+func (f *Follower) Partition(topic, key string) (int32, error) {
+	client, _, done, err := f.use(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	return partitionOf(client, topic, key)
+}
+
+func partitionOf(client sarama.Client, topic, key string) (int32, error) {
+	partitions, err := client.Partitions(topic)
+	if err != nil {
+		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
+	}
+	return codec.PartitionOf(key, int32(len(partitions))), nil
 }
 
 // OffsetAt returns the offset of the first record of a partition with a timestamp of since or later, or the end of the

@@ -18,14 +18,17 @@
 //   - A settled step does not call the model again. Its record, a response or a failure, is published again with the
 //     same bytes and headers.
 //   - While the model is still working on the step, the repeat waits. The record is then published for it too.
-//   - If the record is no longer in memory, the model is called again. This happens after a restart, in another worker
-//     that the partition has moved to, and beyond the bounds of WithRemembered (24 hours, 10,000 records, 64 MiB). The
-//     new response has the same turntable.id but may differ in content; the turn takes one of the two and dead-letters
-//     the other.
+//   - If the worker that settled the step ended before it acknowledged the step's record, that record is delivered again.
+//     The next worker looks for the response or the failure on its topic, and for the turn's output, before it calls the
+//     model. If one is there, nothing is written.
+//   - The model is called again for a call that was interrupted, and if the turn repeats a step whose record is in no
+//     worker's memory: after a restart of the worker, in another worker, and beyond the bounds of WithRemembered (24
+//     hours, 10,000 records, 64 MiB). The new response has the same turntable.id but may differ in content; the turn takes
+//     one of the two and dead-letters the other.
 //
 // The context of a model call ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
-// (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. Run follows message-output for this;
-// it knows of the turns that have ended since it started.
+// (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. Run follows message-output for this: it
+// knows of the turns that have ended since it started, and looks for the output of a step that is delivered again.
 //
 // If the model answers while the brokers are unavailable, it is not called again either: the response is kept until they
 // are back, even if the partition is revoked and assigned again meanwhile.

@@ -23,7 +23,7 @@ func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound 
 		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key),
 		Value: bytes.Clone(r.Value), // the record is remembered; a reference would keep the consumer's whole batch in memory
 		Headers: goka.Headers{
-			topics.HeaderID:                   []byte(keyOf(r) + "/failure"),
+			topics.HeaderID:                   []byte(keyOf(r) + failureSuffix),
 			topics.HeaderErrorReason:          []byte(reason),
 			topics.HeaderErrorSourceTopic:     []byte(r.Topic),
 			topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),

@@ -11,6 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -64,13 +65,19 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 // cancelled or timed out, ends the running call of its model. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
-	stop, err := w.ended.Follow(brokers, w.topics.MessageOutput.Name(), opts)
+	earlier, stop, err := published.Start(
+		brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	defer stop()
 	steps, err := worker.New(w.rules.group, []string{w.topics.EnrichedMessageInput.Name()},
-		func(ctx context.Context, r worker.Record) error { return w.Handle(ctx, r.Inbound) },
+		func(ctx context.Context, r worker.Record) error {
+			if !r.Repeated {
+				return w.Handle(ctx, r.Inbound)
+			}
+			return w.handle(ctx, r.Inbound, earlier)
+		},
 		append([]worker.Option{
 			worker.WithConcurrency(w.rules.concurrency), worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
 			worker.WithDeadLetter(w.giveUp),
@@ -95,6 +102,11 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 // again; a repeat waits while the model is still working on the step. Handle returns an error only if ctx ended or the
 // publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
+	return w.handle(ctx, r, nil)
+}
+
+// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
+func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
 	if r.Value == nil {
 		return nil // a tombstone is no step
 	}
@@ -104,9 +116,36 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 	}
 	key := stepKey{step.SessionID, step.Key}
 	return w.steps.Settle(ctx, key, w.shorten(r, in), func() (processors.Outbound, error) {
+		if settled, err := w.settledBefore(ctx, r, step, earlier); settled || err != nil {
+			return processors.Outbound{}, err
+		}
 		return w.settle(ctx, r, step, in)
 	})
 }
+
+// settledBefore reports whether a delivery that ended with its process has published the step's response or failure. The
+// turn has that record, or will read it.
+func (w *Worker) settledBefore(
+	ctx context.Context, r processors.Inbound, s Step, earlier *published.Lookup,
+) (bool, error) {
+	if earlier == nil {
+		return false, nil
+	}
+	settled, err := earlier.Settled(ctx, r,
+		published.Result{Topic: w.topics.ThinkRequestResponse.Name(), ID: s.Key + responseSuffix},
+		published.Result{Topic: w.topics.ThinkDLQ.Name(), ID: s.Key + failureSuffix})
+	if settled {
+		w.rules.logger.Info("step was settled before: the model is not called again", zap.String("agent", w.topics.Agent),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	}
+	return settled, err
+}
+
+// What the turntable.id of a response and of a failure has after the key of the step.
+const (
+	responseSuffix = "/think"
+	failureSuffix  = "/failure"
+)
 
 // ErrTurnEnded is the context.Cause of a model call whose turn ended before it did.
 var ErrTurnEnded = ended.ErrTurn
@@ -154,7 +193,7 @@ func (w *Worker) settle(
 		return w.failure(r, err), nil
 	}
 	t := w.topics.ThinkRequestResponse
-	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+"/think")
+	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+responseSuffix)
 	if err == nil {
 		err = t.Codec().Unmarshal(out.Value).Err // the input of a call may be invalid JSON
 	}

@@ -19,9 +19,12 @@
 //   - A settled call does not run the tool again. Its result is published again with the same bytes and headers. A Pending
 //     call has no result here, so its repeat writes nothing.
 //   - While the tool is still running, the repeat waits. The result is then published for it too.
-//   - If the result is no longer in memory, the tool is called again with the same Call.Key. This happens after a restart,
-//     in another worker that the partition has moved to, and beyond the bounds of WithRemembered (24 hours, 10,000
-//     results, 64 MiB). The turn takes one of the two results and dead-letters the other.
+//   - If the worker that settled the call ended before it acknowledged the call's record, that record is delivered again.
+//     The next worker looks for the result on its topic, and for the turn's output, before it calls the tool. If one is
+//     there, nothing is written. A call without a turntable.id has no result that could be found.
+//   - The tool is called again, with the same Call.Key, for a call that was interrupted, and if the turn repeats a call
+//     whose result is in no worker's memory: after a restart of the worker, in another worker, and beyond the bounds of
+//     WithRemembered (24 hours, 10,000 results, 64 MiB). The turn takes one of the two results and dead-letters the other.
 //
 // The context of a tool ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
 // (ErrTurnEnded). A call of such a turn is skipped, and nothing is written for it. Run follows message-output for this;

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
@@ -132,5 +136,47 @@ func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 			require.Fail(t, "a second turn", *out.SessionID)
 		case <-time.After(100 * time.Millisecond):
 		}
+	})
+}
+
+// interrupted is a publisher whose process ends between the write of a result and the acknowledgement of its call.
+type interrupted struct {
+	processors.Publisher
+	written chan struct{}
+}
+
+func (p interrupted) Publish(ctx context.Context, records ...processors.Outbound) error {
+	if err := p.Publisher.Publish(ctx, records...); err != nil {
+		return err
+	}
+	close(p.written)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
+	both(t, func(t *testing.T, p *pilot) {
+		var runs atomic.Int64
+		functions := map[string]tools.Func{"berth": func(context.Context, tools.Call) (any, error) {
+			runs.Add(1)
+			return "N4", nil
+		}}
+		core, logs := observer.New(zap.InfoLevel)
+		run := func(to processors.Publisher) (stop func()) {
+			w, err := tools.New("pilot", to, functions, tools.WithDrain(time.Millisecond), tools.WithLogger(zap.New(core)))
+			require.NoError(t, err)
+			return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
+		}
+		broken := interrupted{p.to, make(chan struct{})}
+		stop := run(broken)
+		p.chat("s", "berth")
+		<-broken.written
+		stop()
+		run(p.to)
+		require.Eventually(t, func() bool {
+			return logs.FilterMessage("call was settled before: the tool is not called again").Len() == 1
+		}, waitLimit, 10*time.Millisecond)
+		require.EqualValues(t, 1, runs.Load())
+		require.Nil(t, take(t, p.outputs).Status)
 	})
 }

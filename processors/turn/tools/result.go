@@ -73,7 +73,7 @@ func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outb
 	at := topics.Timestamp(w.rules.clock.Now())
 	id := ""
 	if c.id != "" {
-		id = c.id + "/result"
+		id = c.id + resultSuffix
 	}
 	t := w.topics.ToolUseResult
 	out, err := processors.OutboundOf(t, c.SessionID, topics.ToolUseResult{

@@ -18,6 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -97,13 +98,19 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 // timed out, ends its running tools. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
-	stop, err := w.ended.Follow(brokers, w.topics.MessageOutput.Name(), opts)
+	earlier, stop, err := published.Start(
+		brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	defer stop()
 	calls, err := worker.New(w.rules.group, []string{w.topics.ToolUse.Name()},
-		func(ctx context.Context, r worker.Record) error { return w.Handle(ctx, r.Inbound) },
+		func(ctx context.Context, r worker.Record) error {
+			if !r.Repeated {
+				return w.Handle(ctx, r.Inbound)
+			}
+			return w.handle(ctx, r.Inbound, earlier)
+		},
 		append([]worker.Option{
 			// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
 			worker.WithConcurrency(min(w.rules.window, waiting*w.rules.concurrency*len(w.tools))),
@@ -140,6 +147,11 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 // the same result again; a repeat waits while the call is still running. Handle returns an error only if ctx ended or the
 // publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
+	return w.handle(ctx, r, nil)
+}
+
+// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
+func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
 	if r.Value == nil {
 		return nil
 	}
@@ -155,9 +167,31 @@ func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
 		if !known {
 			return w.answer(call, failed("there is no tool of this name", reasonUnknown), 0)
 		}
+		if settled, err := w.settledBefore(ctx, r, call, earlier); settled || err != nil {
+			return processors.Outbound{}, err
+		}
 		return w.settle(ctx, t, call)
 	})
 }
+
+// settledBefore reports whether a delivery that ended with its process has published the call's result. The turn has that
+// record, or will read it. The result of a call without a turntable.id has none either and cannot be found.
+func (w *Worker) settledBefore(
+	ctx context.Context, r processors.Inbound, c Call, earlier *published.Lookup,
+) (bool, error) {
+	if earlier == nil || c.id == "" {
+		return false, nil
+	}
+	settled, err := earlier.Settled(ctx, r, published.Result{Topic: w.topics.ToolUseResult.Name(), ID: c.id + resultSuffix})
+	if settled {
+		w.rules.logger.Info("call was settled before: the tool is not called again", zap.String("agent", w.topics.Agent),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	}
+	return settled, err
+}
+
+// resultSuffix is what the turntable.id of a result has after that of its call.
+const resultSuffix = "/result"
 
 // ErrTurnEnded is the context.Cause of a tool whose turn ended before it did.
 var ErrTurnEnded = ended.ErrTurn

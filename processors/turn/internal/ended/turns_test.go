@@ -3,13 +3,9 @@ package ended_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 )
@@ -59,36 +55,4 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	defer stop()
 	cancel()
 	require.ErrorIs(t, context.Cause(step), context.Canceled)
-}
-
-func TestFollowObservesTheOutputsOfABroker(t *testing.T) {
-	b, err := embedded.Start()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = kadm.NewClient(client).CreateTopics(t.Context(), 3, 1, nil, "pilot-message-output")
-	require.NoError(t, err)
-
-	turns := ended.New()
-	stopFollow, err := turns.Follow(b.Addrs(), "pilot-message-output", nil)
-	require.NoError(t, err)
-	defer stopFollow()
-	step, stop := turns.Watch(t.Context(), "turn-a/1/enriched/0")
-	defer stop()
-	require.Eventually(t, func() bool { // Follow does not say when it has reached the end of the topic
-		r := &kgo.Record{
-			Topic: "pilot-message-output", Key: []byte("s"), Value: []byte("{}"),
-			Headers: []kgo.RecordHeader{{Key: "turntable.id", Value: []byte("turn-a/1/answer/0")}},
-		}
-		require.NoError(t, client.ProduceSync(t.Context(), r).FirstErr())
-		return step.Err() != nil
-	}, time.Minute, 20*time.Millisecond)
-	require.ErrorIs(t, context.Cause(step), ended.ErrTurn)
-}
-
-func TestFollowReturnsAnErrorForBadOptions(t *testing.T) {
-	_, err := ended.New().Follow(nil, "pilot-message-output", nil)
-	require.ErrorIs(t, err, processors.ErrConfig)
 }

@@ -1,0 +1,102 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Lookup finds what an earlier delivery of a step or a call has published, and whether its turn has ended. It is safe for
+// concurrent use.
+type Lookup struct {
+	follower       *processors.Follower
+	results, turns *Index
+	output         string
+	logger         *zap.Logger
+}
+
+// Result is a record that settles a step or a call.
+type Result struct {
+	Topic string
+	ID    string // its turntable.id
+}
+
+// Start follows output, an agent's message-output, and passes its new records to observe. It does not block. The caller must
+// call stop, which waits until observe is no longer called. An error concerns the options.
+func Start(
+	brokers []string, output string, observe func(processors.Inbound), logger *zap.Logger, opts ...processors.Option,
+) (l *Lookup, stop func(), err error) {
+	f, err := processors.NewFollower(brokers, []string{output}, observe, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
+	l = &Lookup{
+		follower: f, output: output, logger: logger,
+		results: New(f, func(id string) string { return id }), turns: New(f, turnOf),
+	}
+	return l, func() {
+		cancel()
+		running.Wait()
+	}, nil
+}
+
+// Settled reports whether one of some results of a record is on its topic, or the record's turn has its output. It reads the
+// partitions of the record's key from the time of the record on, and waits for brokers that are unavailable: a paid call is
+// made again only if it is certain that nothing was published. Topics that do not exist have nothing. It returns an error
+// only if ctx ends.
+func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Result) (settled bool, err error) {
+	for _, result := range results {
+		if settled, err = l.find(ctx, l.results, r, result.Topic, result.ID); settled || err != nil {
+			return settled, err
+		}
+	}
+	turn := turnOf(string(r.Header(topics.HeaderID)))
+	if turn == "" {
+		return false, nil
+	}
+	return l.find(ctx, l.turns, r, l.output, turn)
+}
+
+func (l *Lookup) find(
+	ctx context.Context, in *Index, r processors.Inbound, topic, name string,
+) (found bool, err error) {
+	err = retry.Until(ctx, func() error {
+		partition, err := l.follower.Partition(topic, string(r.Key))
+		if err == nil {
+			found, err = in.Contains(ctx, topic, partition, name, r.Timestamp)
+		}
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return nil
+		}
+		return err
+	}, func(err error) {
+		if !errors.Is(err, processors.ErrNotFollowing) { // not yet connected
+			l.logger.Warn("cannot look for an earlier result, trying again", zap.String("topic", topic), zap.Error(err))
+		}
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for an earlier result on %s: %w", topic, err)
+	}
+	return found, nil
+}
+
+// turnOf returns the turn's part of the id of one of its records, or "" if the id is foreign.
+func turnOf(id string) string {
+	turn, _, ok := strings.Cut(id, "/")
+	if !ok {
+		return ""
+	}
+	return turn
+}

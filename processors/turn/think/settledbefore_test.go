@@ -1,0 +1,144 @@
+package think_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lovoo/goka"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/think"
+	"github.com/turntable-streams/turntable/processors/worker"
+)
+
+// interrupted is a publisher whose process ends between the write of a record and the acknowledgement of its step.
+type interrupted struct {
+	processors.Publisher
+	written chan struct{}
+}
+
+func (p interrupted) Publish(ctx context.Context, records ...processors.Outbound) error {
+	if err := p.Publisher.Publish(ctx, records...); err != nil {
+		return err
+	}
+	close(p.written)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// runWorker runs a worker until the test or stop ends it.
+func runWorker(t *testing.T, brokers []string, to processors.Publisher, model think.Func, opts ...think.Option) (stop func()) {
+	t.Helper()
+	w, err := think.New("pilot", to, model, opts...)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx, brokers) }()
+	var stopped atomic.Bool
+	stop = func() {
+		if stopped.CompareAndSwap(false, true) {
+			cancel()
+			require.NoError(t, <-ran)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode  worker.Mode
+		model think.Func
+		topic string
+	}{
+		"response, share group":    {worker.ShareGroup, saying("N4."), "pilot-think-request-response"},
+		"response, consumer group": {worker.ConsumerGroup, saying("N4."), "pilot-think-request-response"},
+		"failure, share group": {worker.ShareGroup, func(context.Context, think.Step) (think.Reply, error) {
+			return think.Reply{}, context.DeadlineExceeded
+		}, "pilot-think-dlq"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := embedded.Start()
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, b.Close()) })
+			client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.ConsumeTopics(c.topic))
+			require.NoError(t, err)
+			t.Cleanup(client.Close)
+			_, err = kadm.NewClient(client).CreateTopics(t.Context(), 3, 1, nil, "pilot-enriched-message-input",
+				"pilot-think-request-response", "pilot-think-dlq", "pilot-message-output")
+			require.NoError(t, err)
+			to, err := processors.NewPublisher(b.Addrs())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, to.Close()) })
+			require.NoError(t, to.Publish(t.Context(), processors.Outbound{
+				Topic: "pilot-enriched-message-input", Key: "s", Value: []byte(question),
+				Headers: goka.Headers{"turntable.id": []byte("turn/1/enriched/0")},
+			}))
+
+			var asked atomic.Int64
+			broken := interrupted{to, make(chan struct{})}
+			opts := []think.Option{think.WithWorker(worker.WithMode(c.mode)), think.WithDrain(time.Millisecond)}
+			stop := runWorker(t, b.Addrs(), broken, counted(&asked, c.model), opts...)
+			<-broken.written
+			stop()
+			require.EqualValues(t, 1, asked.Load())
+
+			core, logs := observer.New(zap.InfoLevel)
+			runWorker(t, b.Addrs(), to, counted(&asked, c.model), append(opts, think.WithLogger(zap.New(core)))...)
+			require.Eventually(t, func() bool {
+				return logs.FilterMessage("step was settled before: the model is not called again").Len() == 1
+			}, time.Minute, 10*time.Millisecond)
+			require.EqualValues(t, 1, asked.Load())
+			require.Equal(t, 1, len(client.PollFetches(t.Context()).Records()), "the record is written once")
+		})
+	}
+}
+
+func TestRedeliveredStepOfAnEndedTurnIsSkipped(t *testing.T) {
+	b, err := embedded.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	_, err = kadm.NewClient(client).CreateTopics(t.Context(), 3, 1, nil, "pilot-enriched-message-input",
+		"pilot-think-request-response", "pilot-think-dlq", "pilot-message-output")
+	require.NoError(t, err)
+	to, err := processors.NewPublisher(b.Addrs())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, to.Close()) })
+	publish := func(topic, value, id string) {
+		require.NoError(t, to.Publish(t.Context(), processors.Outbound{
+			Topic: topic, Key: "s", Value: []byte(value), Headers: goka.Headers{"turntable.id": []byte(id)},
+		}))
+	}
+	publish("pilot-enriched-message-input", question, "turn/1/enriched/0")
+
+	var asked atomic.Int64
+	started := make(chan struct{}, 2)
+	hung := counted(&asked, func(ctx context.Context, _ think.Step) (think.Reply, error) {
+		started <- struct{}{}
+		<-ctx.Done()
+		return think.Reply{}, ctx.Err()
+	})
+	stop := runWorker(t, b.Addrs(), to, hung, think.WithDrain(time.Millisecond))
+	<-started
+	stop() // the call is interrupted, and the turn ends while no worker runs
+	publish("pilot-message-output", "{}", "turn/0/output/0")
+
+	core, logs := observer.New(zap.InfoLevel)
+	runWorker(t, b.Addrs(), to, hung, think.WithDrain(time.Millisecond), think.WithLogger(zap.New(core)))
+	require.Eventually(t, func() bool {
+		return logs.FilterMessage("step was settled before: the model is not called again").Len() == 1
+	}, time.Minute, 10*time.Millisecond)
+	require.EqualValues(t, 1, asked.Load())
+}
