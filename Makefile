@@ -69,6 +69,10 @@ kafka-stop: ## stop the Kafka that make kafka started, and delete its data
 test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven)
 	$(GO) test -race -p 1 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
 
+.PHONY: test-kafka-4.1
+test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups
+	KAFKA_TEST_VERSION=4.1.1 $(GO) test -race -p 1 -count 1 -timeout 30m -tags kafka ./processors/worker/...
+
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## run the fault tests on a Kafka of three brokers
 	$(GO) test -race -count 1 -timeout 30m -tags kafka -v -run '^$(CLUSTER)$$' ./processors/turn/integration

@@ -47,7 +47,7 @@
 //	stalled instance   stops sending when its lease is over;     fenced by the brokers
 //	                   a request on the wire may still land
 //	latency            one produce request per hop               two or three more requests per hop
-//	brokers            Kafka 3.6 or newer; tested with 4.1       the same; brokers that cannot fence are rejected at start
+//	brokers            Kafka 3.6 or newer; tested with 4.3, 4.1  the same; brokers that cannot fence are rejected at start
 //	ACLs               read, write and the group                 also Write and Describe on the transactional IDs
 //	                                                             {group}/*, and Describe on the cluster to abort a dead
 //	                                                             owner's transaction (otherwise it waits for its timeout)
