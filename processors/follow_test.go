@@ -175,6 +175,11 @@ func TestReplayFromPassesTheRecordsOfAllKeysFromAnOffset(t *testing.T) {
 		require.Equal(t, want, got)
 		require.EqualValues(t, 3, next)
 	}
+	n, err := follower.Partition("answers", "s")
+	require.NoError(t, err)
+	require.Zero(t, n)
+	_, err = follower.Partition("nothing", "s")
+	require.ErrorIs(t, err, processors.ErrNoTopic)
 	first, err := follower.OffsetAt("answers", 0, time.UnixMilli(0))
 	require.NoError(t, err)
 	require.Zero(t, first)

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +12,9 @@ import (
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/recovery"
 )
+
+// ErrNoTopic is wrapped by the errors of Follower about a topic that the brokers do not have.
+var ErrNoTopic = errors.New("processors: the topic does not exist")
 
 // openTransaction is how long a replay waits for a transaction that is open at the end of the range that it reads.
 const openTransaction = 10 * time.Second
@@ -74,7 +78,7 @@ func (f *Follower) ReplayFrom(
 }
 
 // Partition returns the partition of a topic to which this library, like Java's default partitioner, writes a key. It returns
-// ErrNotFollowing if Run is not connected.
+// ErrNotFollowing if Run is not connected, and ErrNoTopic if the brokers do not have the topic.
 func (f *Follower) Partition(topic, key string) (int32, error) {
 	client, _, done, err := f.use(context.Background())
 	if err != nil {
@@ -86,7 +90,10 @@ func (f *Follower) Partition(topic, key string) (int32, error) {
 
 func partitionOf(client sarama.Client, topic, key string) (int32, error) {
 	partitions, err := client.Partitions(topic)
-	if err != nil {
+	switch {
+	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
+		return 0, fmt.Errorf("%w: %s", ErrNoTopic, topic)
+	case err != nil:
 		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
 	}
 	return codec.PartitionOf(key, int32(len(partitions))), nil

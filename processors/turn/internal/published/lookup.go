@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/IBM/sarama"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/retry"
@@ -77,7 +76,7 @@ func (l *Lookup) find(
 		if err == nil {
 			found, err = in.Contains(ctx, topic, partition, name, r.Timestamp)
 		}
-		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+		if errors.Is(err, processors.ErrNoTopic) {
 			return nil
 		}
 		return err
