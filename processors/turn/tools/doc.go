@@ -37,6 +37,7 @@
 // Calls are read by package worker, from a share group where the brokers offer them. A call that was interrupted as often as
 // the broker delivers it is answered with an error.
 //
-// The call of a function that ignores its context is still answered at the deadline, but the function counts toward
-// WithConcurrency until it returns.
+// The call of a function that ignores its context is still answered at the deadline. A second later the function is logged
+// by name and no longer counts toward WithConcurrency, so that other calls can run. At most ten times WithConcurrency such
+// functions are left running; then the tool has no place until one of them returns.
 package tools

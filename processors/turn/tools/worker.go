@@ -30,16 +30,10 @@ var ErrConfig = errors.New("tools: bad configuration")
 // Worker runs the tools of an agent. Its methods are safe for concurrent use.
 type Worker struct {
 	topics topics.Catalog
-	tools  map[string]tool
+	tools  map[string]*tool
 	rules  rules
 	calls  *settled.Results[callKey]
 	ended  *ended.Turns
-}
-
-// tool is a function and the semaphore of its running calls: a send acquires, a receive releases.
-type tool struct {
-	run    Func
-	places chan struct{}
 }
 
 // callKey identifies a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id.
@@ -78,12 +72,12 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 	if len(functions) == 0 {
 		r.invalid("no tools")
 	}
-	w := &Worker{topics: catalog, tools: map[string]tool{}, ended: ended.New()}
+	w := &Worker{topics: catalog, tools: map[string]*tool{}, ended: ended.New()}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
 			r.invalid("tool %q: no name or no function", name)
 		}
-		w.tools[name] = tool{functions[name], make(chan struct{}, max(r.concurrency, 1))}
+		w.tools[name] = newTool(functions[name], max(r.concurrency, 1))
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
@@ -200,85 +194,6 @@ var ErrTurnEnded = ended.ErrTurn
 // record's turn, and calls of that turn that are handled later are skipped. Each process of a worker needs every record of
 // message-output, so its consumer must not share a group with other processes. Run does this by itself.
 func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
-
-// settle runs the tool and returns the record of its result, or an empty record if the call is pending or its turn has
-// ended. It returns an error if ctx ended.
-func (w *Worker) settle(ctx context.Context, t tool, c Call) (none processors.Outbound, err error) {
-	watched, stop := w.ended.Watch(ctx, c.id)
-	defer stop()
-	if watched.Err() != nil {
-		return none, ctx.Err() // nil if the turn has ended: nobody waits for the result
-	}
-	select {
-	case t.places <- struct{}{}:
-	case <-watched.Done():
-		return none, ctx.Err()
-	}
-	begun := w.rules.clock.Now()
-	left := c.Deadline.Sub(begun)
-	if left <= 0 {
-		<-t.places
-		return w.answer(c, failed("the call was too old when its tool could begin", reasonTimeout), 0)
-	}
-	inner, cancel := context.WithTimeout(watched, left)
-	defer cancel()
-	outcomes := make(chan outcome, 1)
-	go func() {
-		// The tool keeps its place until it returns, even after settle has stopped waiting for it.
-		defer func() { <-t.places }()
-		outcomes <- run(inner, t.run, c)
-	}()
-	var o outcome
-	select {
-	case o = <-outcomes:
-	case <-inner.Done():
-		select {
-		case o = <-outcomes: // both were ready: the tool returned in time
-		default:
-			o.err = inner.Err()
-		}
-	}
-	if watched.Err() != nil && o.err != nil {
-		return none, ctx.Err() // the tool's error may only reflect the end of ctx or of its turn
-	}
-	if _, ok := o.value.(Pending); ok && o.err == nil {
-		return none, nil
-	}
-	return w.answer(c, o.result(inner), w.rules.clock.Now().Sub(begun))
-}
-
-// outcome is what a tool returned.
-type outcome struct {
-	value any
-	err   error
-}
-
-// errPanic is the error of a tool that panicked. The panic value is not shown to the model.
-var errPanic = errors.New("the tool panicked")
-
-func run(ctx context.Context, f Func, c Call) (o outcome) {
-	defer func() {
-		if recover() != nil {
-			o = outcome{nil, errPanic}
-		}
-	}()
-	value, err := f(ctx, c)
-	return outcome{value, err}
-}
-
-func (o outcome) result(ctx context.Context) result {
-	switch {
-	case o.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed("the tool did not end before the call's deadline", reasonTimeout)
-	case o.err != nil:
-		return failed(o.err.Error(), reasonFailed)
-	}
-	res, err := resultOf(o.value)
-	if err != nil {
-		return failed("what the tool returned is no JSON", reasonInvalid)
-	}
-	return res
-}
 
 // answer returns the record of a result. A result that the turn could not decode is replaced by an error.
 func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outbound, error) {
