@@ -36,7 +36,8 @@ func TestExportedAPIUsesNoInternalType(t *testing.T) {
 func exportedAPI(t *testing.T) map[string][]string {
 	t.Helper()
 	files := map[string]string{} // export data by import path
-	listing := run(t, root(t), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
+	args := append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, buildFlags...)
+	listing := run(t, root(t), "go", append(args, "./...")...)
 	for line := range strings.Lines(string(listing)) {
 		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		files[name] = file

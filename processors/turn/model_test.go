@@ -58,12 +58,12 @@ func (c modelCase) String() string {
 
 func TestTurnKeepsItsPromises(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, false, 200)
+	tryHistories(t, false, 100)
 }
 
 func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, true, 100)
+	tryHistories(t, true, 40)
 }
 
 func tryHistories(t *testing.T, small bool, count uint64) {

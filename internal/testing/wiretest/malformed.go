@@ -111,7 +111,7 @@ func (m *malformer) messages() {
 	swap("session_id is empty", id, `"session_id":""`, FateDeadLetter)
 	swap("session_id with NUL", id, `"session_id":"a\u0000b"`, FateDeadLetter)
 	swap("metadata is a string", `{"locale":"en-US","client":"web"}`, `"web"`, either)
-	swap("role is null", `"role":"user"`, `"role":null`, either)
+	swap("role is null", `"role":"user"`, `"role":null`, FateTurn)
 	swap("role is an array", `"role":"user"`, `"role":["user"]`, either)
 	swap("content is null", `"content":"malformed`, `"content":null,"text":"malformed`, either)
 	swap("content is deep", `"content":"`, `"content":`+strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000)+`,"text":"`,

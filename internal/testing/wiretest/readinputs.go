@@ -42,7 +42,7 @@ func readCoord(r *kgo.Record) (Coord, bool) {
 // contentOf returns a digest of a message without its time. Both spellings of the field names give the same digest.
 func contentOf(o object) digest {
 	return digestOf(
-		compact(o.raw("session_id", "sessionId")), compact(o.raw("user_id", "userId")), compact(o.raw("role")),
+		compact(o.raw("session_id", "sessionId")), compact(o.raw("user_id", "userId")), roleOf(o),
 		compact(o.raw("content")), withoutTimes(compact(o.raw("metadata"))))
 }
 
@@ -82,8 +82,8 @@ func readMessage(r *kgo.Record, partitions int32) message {
 		return m
 	}
 	m.session, m.content, m.user = *session, contentOf(o), o.text("user_id")
-	if role := o.text("role"); role != nil {
-		m.role = *role
+	if json.Unmarshal(roleOf(o), &m.role) != nil {
+		m.role = "" // not a text
 	}
 	meta, err := objectIn(o.raw("metadata"))
 	if id := meta.text("request_id"); id != nil {
@@ -173,7 +173,16 @@ func echoOf(echo, said []json.RawMessage) *digest {
 }
 
 // inputOf digests role and content, by which an echoed input is recognized; workers drop the other fields.
-func inputOf(o object) digest { return digestOf(compact(o.raw("role")), compact(o.raw("content"))) }
+func inputOf(o object) digest { return digestOf(roleOf(o), compact(o.raw("content"))) }
+
+// roleOf returns the role of a message as JSON. A message without a role is the user's.
+func roleOf(o object) json.RawMessage {
+	role := compact(o.raw("role"))
+	if text := o.text("role"); len(role) == 0 || text != nil && strings.TrimSpace(*text) == "" {
+		return json.RawMessage(`"user"`)
+	}
+	return role
+}
 
 // assembled returns the text of an answer, which joins the assistant's messages, and the agent that they name.
 func assembled(said []json.RawMessage) (digest, string) {
