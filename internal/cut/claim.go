@@ -24,7 +24,7 @@ func (s *session) Commit() {}
 // MarkOffset is called when a record's outputs are acknowledged; the cut waits for its table row.
 func (s *session) MarkOffset(string, int32, int64, string) { s.series.Release() }
 
-// MarkMessage implements sarama.ConsumerGroupSession.
+// MarkMessage implements sarama.ConsumerGroupSession. Goka calls MarkOffset instead.
 func (s *session) MarkMessage(*sarama.ConsumerMessage, string) { s.series.Release() }
 
 // claim hands Goka the records of a partition that have passed the gate.

@@ -23,7 +23,7 @@
 //	     |  callbackContext.Emit     outputs are sent at once
 //	     |  callbackContext.SetValue the row goes to the open layer of the local store and is queued for the changelog
 //	     v
-//	session.MarkMessage              Goka calls it when the outputs are acknowledged: Series.Release
+//	session.MarkOffset               Goka calls it when the outputs are acknowledged: Series.Release
 //	     |                           other records may be in flight still; the record waits for the cut
 //	     v
 //	Series.cutLocked                 nothing is in flight and the cut is due, or the gate was shut for it
