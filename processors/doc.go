@@ -1,15 +1,20 @@
-// Package processors runs Goka group graphs under a runtime that loses no record, stops on no poison record, and lets no
-// partition wait for another.
+// Package processors runs Goka group graphs under a runtime that loses no record, does not stop on poison records (those
+// that cannot be decoded), and lets no partition wait for another.
 //
-// A capability is a graph. Input binds a typed topic to a Handler; Edges builds the Goka edges of all inputs of a group,
-// with its loop topic and its dead-letter topic:
+// A capability, such as package turn, is a graph. Its table has one row per session; the session ID is the key of the row
+// and of the records. Input binds a typed topic to a Handler; Edges builds the Goka edges of all inputs of a group, with its
+// loop topic and its dead-letter topic:
 //
 //	record -> cannot be decoded?      -> {group}-dlq
 //	       -> has no session ID?      -> {group}-dlq
-//	       -> is under a foreign key? -> {group}-loop -> the same handler, once, with the record's own coordinates
+//	       -> is under another key    -> {group}-loop, under its session ID -> handler, with the topic, partition and offset
+//	          or in a wrong partition?                                         at which the record was first written
 //	       -> handler                 -> effects: outputs first, then the table row
 //	          panics                  -> {group}-dlq, no effects
 //	          returns an error        -> no effects; the processor restarts and the record is redelivered
+//
+// A callback is one run of a handler, for a record or for a deadline. The coordinates of a record are its topic, partition
+// and offset. A row can have parts: large values that are stored separately and written less often (Context.HasParts).
 //
 // New and Run add the runtime: offsets, table and outputs that advance together, deadlines, supervision and health.
 //
@@ -20,7 +25,8 @@
 // # The cut
 //
 // Offsets, the local store and outputs advance only at a cut: a moment at which everything that was handed to Goka is
-// marked done. If no such moment comes by itself, a gate closes for the few milliseconds of a drain.
+// marked done. If no such moment comes by itself, a gate closes: nothing more is handed to Goka until what it has is done,
+// which takes a few milliseconds (a drain).
 //
 //	          records, deadlines                     everything is marked done
 //	                 |                                          |
@@ -54,13 +60,15 @@
 //	identity           optional; for quick restarts              required (WithInstance), unique in the group
 //	choose it if       readers deduplicate by ID                 answers are counted or paid for
 //
+// A hop is the processing of one record by one group, from the input to its outputs.
+//
 // An instance that was cut off from its brokers, stopped, or suspended with its machine stops sending before its group
-// session can have expired. At least once, a request that was already on the wire may still land after another instance has
-// taken over, because Kafka cannot fence a producer without transactions. A late output is a repeat with the same ID. A
-// late table row is a rollback: it replaces the newer row of its key in the changelog until the key's next row, and an
-// instance that recovers the table meanwhile continues from the older state although the inputs of the newer one are
-// committed. Exactly-once excludes this. An instance that stops or fails in the ordinary way waits for the answers to its
-// requests before it leaves the group.
+// session can have expired: it sends only under a lease, which the brokers' answers to its heartbeats renew. At least once,
+// a request that was already on the wire may still land after another instance has taken over, because Kafka cannot fence a
+// producer without transactions. A late output is a repeat with the same ID. A late table row is a rollback: it replaces
+// the newer row of its key in the changelog until the key's next row, and an instance that recovers the table meanwhile
+// continues from the older state although the inputs of the newer one are committed. Exactly-once excludes this. An
+// instance that stops or fails in the ordinary way waits for the answers to its requests before it leaves the group.
 //
 // Transactions that a dead owner left open are aborted by the next owner of its partitions, whether they block the table
 // or the group's offsets. There is no hot standby: an instance keeps only the tables of its own partitions. All readers

@@ -13,10 +13,11 @@
 //
 // # Guarantees
 //
-// Every accepted message ends in exactly one record on message-output: an answer, or an error that states the reason.
-// Every tool call ends in exactly one result: the tool's, or a synthesized error. Late, duplicate and foreign records
-// change nothing; they are dead-lettered with the reason. A waiting turn always has a deadline. A worker's record
-// that is read before the step that it answers, which is possible after a crash, is held until that step opens.
+// Every accepted message ends in exactly one record on message-output: an answer, or an error that states the reason. Every
+// tool call ends in exactly one result: the tool's, or a synthesized error. Late and duplicate records, and those that
+// answer no step or call of the session, change nothing; they are dead-lettered with the reason. A waiting turn always has
+// a deadline. A worker's record that is read before the step that it answers, which is possible after a crash, is held
+// until that step opens.
 //
 // Every output has a turntable.id header, "{turn}/{step}/{kind}/{index}", which is derived from what caused it: a repeat
 // after a crash has the same ID. The output of a turn has the same ID however the turn ends.
@@ -24,9 +25,10 @@
 // # A turn
 //
 // A session has one open turn at a time; further messages wait in order. A turn is a series of think steps. A step asks
-// the model and waits for its think-response (Rules.ThinkTimeout). A response that asks for tools opens one call for each
-// and waits for their results (Rules.ToolTimeout); with the last result the next step begins. A response that ends the
-// turn is the answer, and what it echoes becomes the session's history. A turn that ends in an error leaves the history as
+// the model and waits for its think-response (WithThinkTimeout), which repeats ("echoes") the conversation and the message
+// that it answers. A response that asks for tools opens one call for each, and the turn waits for their results
+// (WithToolTimeout); with the last result the next step begins. A response that ends the turn is the answer, and the
+// conversation in it becomes the session's history. A turn that ends in an error leaves the history as
 // it was before the turn.
 //
 // # Structure
@@ -62,11 +64,12 @@
 //	WithToolTimeout                5 min             how long tools may take before their calls get error results
 //	WithRouteTTL                   24 h              how long a reply route can be used
 //	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
-//	WithQueue                      Queue, 16         messages that arrive during a turn wait (so many) or are rejected
+//	WithQueue                      Queue, 16         whether messages that arrive during a turn wait, and how many, or are rejected
 //	WithSupersede                  off               how long a step may be silent while a message waits
-//	WithRecordLimit, WithRowLimit  1 MiB, less 64 K  largest record that is written; largest row of a session
+//	WithRecordLimit                1 MiB             largest record that is written
+//	WithRowLimit                   960 KiB           largest row of a session: the record limit less 64 KiB
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token
-//	WithIdlePurge                  off               sessions that are idle for so long are removed
+//	WithIdlePurge                  off               how long a session may be idle before it is removed
 //
 // # Decisions beyond the wire format
 //
@@ -79,14 +82,15 @@
 //     ended are dead-lettered at once. A record on tool-use-dlq is held or applied in the same way if its turntable.id is
 //     that of the call, or begins with it and a slash.
 //   - What a response leaves out is taken from the session: without previous_messages, the step's message and the response
-//     are appended to the stored history, unless its messages begin with the step's own message, as those of older images
-//     do; then they are the whole history. A blank user_id is that of the message. In a response with prevSessionCost, cost
-//     is that of the step alone. A message without a role is the user's.
+//     are appended to the stored history, unless its messages begin with the step's own message, as those of FlightDeck's
+//     older model workers do; then they are the whole history. A blank user_id is that of the message. In a response with
+//     prevSessionCost, cost is that of the step alone. A message without a role is the user's.
 //   - A response that ends the turn with a text in messages, without a cost, a history and a message to answer, is a report
 //     that the model failed, as the SDKs of FlightDeck write it. It is dead-lettered; their record on think-dlq ends the
 //     turn.
-//   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it. A
-//     folded turn without a request cannot name its input and writes no such record: its step ends by the think timeout.
+//   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it.
+//     Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot name
+//     the input: the step ends by the think timeout.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats
 //     would start the session again.
 //   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with
@@ -99,8 +103,8 @@
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What a row has no room for is given up in this order: older memories, held records, waiting messages, the
-// result that has just arrived (the model is told), and last the turn, in an error output; see room.go. History, routes
-// and request IDs are not given up. What a tool message has no room for is given up in this order: the copies of results
-// in its metadata, the largest results themselves, and last the turn.
+// written. What a row has no room for is given up in this order: the older of the remembered calls and records, held
+// records, waiting messages, the result that has just arrived (the model is told), and last the turn, in an error output;
+// see room.go. History, routes and request IDs are not given up. What a tool message has no room for is given up in this
+// order: the copies of results in its metadata, the largest results themselves, and last the turn.
 package turn

@@ -38,17 +38,17 @@ type Value interface{ kind() string }
 
 // The output topics' values.
 type (
-	// Enriched goes to enriched-message-input.
+	// Enriched is a step for the model, a record of enriched-message-input.
 	Enriched topics.EnrichedMessage
-	// Called goes to tool-use.
+	// Called is a tool call, a record of tool-use.
 	Called topics.ToolUseItem
-	// Refused goes to tool-use-dlq.
+	// Refused is an invalid tool call, which the turn answers with an error itself, a record of tool-use-dlq.
 	Refused topics.ToolUseItem
-	// Completed goes to tool-use-all-complete.
+	// Completed holds the results of all calls of a step, a record of tool-use-all-complete.
 	Completed topics.ToolResults
-	// ToolMessage goes to message-input.
+	// ToolMessage is the message with the results of a step's calls, a record of message-input for other readers.
 	ToolMessage topics.Message
-	// Answered goes to message-output.
+	// Answered is the output of a turn, an answer or an error, a record of message-output.
 	Answered topics.Output
 )
 

@@ -3,8 +3,11 @@
 // block a group graph.
 //
 //	             share group: a lock per record           +- slot: handler -- nil: settled ------------+
-//	topics ----> consumer group: partitions, offsets ---> +- slot: handler -- error: retry, then bury -+--> broker
+//	topics ----> consumer group: partitions, offsets ---> +- slot: handler -- error: retry, then DLQ --+--> broker
 //	             (Mode)                                   +- slot: handler -- stop, lost: released ----+
+//
+// A slot is one of the WithConcurrency places in which a record is held and its handler is called. A call is one call of the
+// handler. A released record is delivered again, to this worker or another.
 //
 // A record is settled when its handler returns nil, or when its dead letter is written; then it is not delivered again. Until
 // then it is delivered at least once: a crash between an effect and the acknowledgement repeats the handler, with
@@ -12,27 +15,29 @@
 // again with the same idempotency key.
 //
 // A handler that fails, panics or hangs affects its own record only. The worker retries it in its slot by the RetryPolicy,
-// then passes it to WithDeadLetter. It never leaves its group because of a handler.
+// then passes it to WithDeadLetter. The worker never leaves its group because of a handler.
 //
 //	                                  share group                          consumer group
 //	brokers                           Kafka 4.2 or newer                   Kafka 3.6 or newer
 //	busy workers per partition        any number                           one
 //	a worker joins or leaves          no call is interrupted, none waits   partitions pause for the rebalance; running calls
 //	                                                                       continue for WithHandover
-//	a worker stops                    running calls get WithGrace; a call that is interrupted is made again, nothing else is
+//	a worker stops                    running calls continue for WithGrace; only those that are then interrupted are made again
 //	a worker is killed                its running calls are made again     the same, after the session timeout (10 s)
 //	                                  within a second
-//	a worker hangs (SIGSTOP)          the same, after WithLock             the same, after the session timeout
+//	a worker hangs (SIGSTOP)          its running calls are made again     the same, after the session timeout
+//	                                  after WithLock
 //	order per key                     no                                   WithOrdered
 //	deliveries of a record            the broker's limit, 5 by default;    unlimited
-//	                                  on the last the worker writes the
-//	                                  dead letter without a call
+//	                                  on the last delivery the worker
+//	                                  writes the dead letter and does not
+//	                                  call the handler
 //	a slow record                     delays nothing                       holds back the committed offset; WithReadAhead bounds
 //	                                                                       how far others run ahead
 //
 // A share group has at most 200 members by default (group.share.max.size). A process is one member, whatever its concurrency,
-// with one fetch connection per broker. If a process is killed in the moment in which it writes the dead letter of a last
-// delivery, the record is lost; raise share.delivery.count.limit of the group if processes of yours are killed often.
+// with one fetch connection per broker. If a process is killed while it writes the dead letter of a last delivery, the record
+// is lost. If your processes are killed often, raise share.delivery.count.limit of the group.
 //
 // A share group needs configuration: the worker sets share.auto.offset.reset, share.isolation.level and
 // share.record.lock.duration.ms of its group at each start. Without the permission (AlterConfigs on the group) it logs the

@@ -37,7 +37,7 @@ type Call struct {
 	Attempt int
 	// Age is how long the worker has held the record.
 	Age time.Duration
-	// Abandoned says that the handler ignores the end of its context. Its slot is free; its goroutine continues.
+	// Abandoned reports that the handler ignores the end of its context. Its slot is free; its goroutine continues.
 	Abandoned bool
 }
 

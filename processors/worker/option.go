@@ -121,7 +121,8 @@ func WithMode(m Mode) Option {
 func WithLock(d time.Duration) Option { return positive("WithLock", d, func(r *rules) { r.lock = d }) }
 
 // WithHandover sets how long a running call of a consumer group may continue after its partition has moved to another
-// worker (default 1 minute). Then its context ends with ErrLost. No effect on share groups, where no partition moves.
+// worker (default 1 minute, more than 0). Then its context ends with ErrLost. No effect on share groups, where no partition
+// moves.
 func WithHandover(d time.Duration) Option {
 	return positive("WithHandover", d, func(r *rules) { r.handover = d })
 }
@@ -147,13 +148,13 @@ func WithInstanceID(id string) Option {
 	}
 }
 
-// WithGrace sets how long running calls may continue when the worker stops (default 10 s). Then their contexts end with
-// ErrStopping and their records are delivered to others.
+// WithGrace sets how long running calls may continue when the worker stops (default 10 s, more than 0). Then their contexts
+// end with ErrStopping and their records are delivered to others.
 func WithGrace(d time.Duration) Option {
 	return positive("WithGrace", d, func(r *rules) { r.grace = d })
 }
 
-// WithTimeout sets how long a call of the handler may take (default: no limit). Then its context ends with
+// WithTimeout sets how long a call of the handler may take (default: no limit; more than 0). Then its context ends with
 // context.DeadlineExceeded, which counts as a failure.
 func WithTimeout(d time.Duration) Option {
 	return positive("WithTimeout", d, func(r *rules) { r.timeout = d })

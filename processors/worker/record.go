@@ -27,15 +27,15 @@ type Record struct {
 	// Repeated says that the handler may have been called for the record before. Look for the published result before making
 	// a call that costs money.
 	Repeated bool
-	// Last says that a failure of this call ends the record as a dead letter.
+	// Last reports that this call is the last attempt: if it fails, the record is dead-lettered.
 	Last bool
 }
 
 // The causes with which the context of a handler ends. See Handler.
 var (
-	// ErrStopping: the worker stops and its grace period has passed.
+	// ErrStopping is the cause when the worker stops and its grace period (WithGrace) has passed.
 	ErrStopping = fmt.Errorf("worker: the worker stops")
-	// ErrLost: the record belongs to another worker, because its lock expired or its partition moved.
+	// ErrLost is the cause when the worker no longer holds the record, because its lock expired or its partition moved.
 	ErrLost = source.ErrLost
 )
 

@@ -1,5 +1,5 @@
 // Package token mints and verifies callback tokens. A client with the token of a tool call may answer that call through the
-// tool callback door of package turn, any number of times until the token expires.
+// callback door (door.Handler.ToolResponse), any number of times until the token expires.
 //
 //	token = base64url(payload) "." base64url(HMAC-SHA256(secret, payload))
 //
