@@ -1,11 +1,11 @@
 // Package topics is the catalog of the pipeline's topics. It has the name, record type, codec, key, cleanup policy and
 // retention of each topic, and [Ensure] creates the topics that a cluster lacks.
 //
-// Values are JSON in FlightDeck's format: compact, all declared fields in their declared order, absent fields as null (an
-// [Output] omits them), doubles as Java prints them. Decoding is as tolerant as FlightDeck's: unknown fields are skipped,
-// scalars are converted, legacy and camelCase names are accepted in some records, and text after the first value is
-// ignored. A record with a field of a wrong type is poison as a whole. A JSON null in place of a record is poison too:
-// only a Kafka null is a tombstone.
+// FlightDeck is the agent pipeline that this module is compatible with. Values are JSON in its format: compact, all
+// declared fields in their declared order, absent fields as null (an [Output] omits them), doubles as Java prints them.
+// Decoding is as tolerant as FlightDeck's: unknown fields are skipped, scalars are converted, legacy and camelCase names
+// are accepted in some records, and text after the first value is ignored. A record with a field of a wrong type is poison
+// (it cannot be decoded) as a whole. A JSON null in place of a record is poison too: only a Kafka null is a tombstone.
 //
 // Conversations and free-form values are [Raw]: they are passed on byte for byte and never decoded. Decoded values alias
 // the bytes of the record; treat both as read-only.

@@ -49,8 +49,9 @@ type ThinkResponse struct {
 	CompactionOutputTokens int64
 	CompactionCost         float64
 	Timestamp              *string
-	// OldMessages says that LastInputResponse was read from the field messages: of an older image, whose list begins with the
-	// step's message, or of a report by FlightDeck's SDKs that the model failed. It is not written.
+	// OldMessages reports that LastInputResponse was read from the field messages. Older model workers of FlightDeck write
+	// it, with the step's own message first, and FlightDeck's SDKs write it to report that the model failed. OldMessages is
+	// not written.
 	OldMessages bool
 	// Known is the number of fields above, under any of their names, that the record had. A record with none is poison,
 	// because an empty response would end the turn and clear the session's history.
@@ -91,13 +92,13 @@ type ExpectedTool struct {
 type ToolResults struct {
 	SessionID     *string
 	UserID        *string
-	ExpectedCount int64
+	ExpectedCount int64 // number of calls of the step
 	Results       []ToolUseResult
-	Expected      []ExpectedTool
-	DeadlineMS    int64
-	Emitted       bool
+	Expected      []ExpectedTool // the calls, in the order of Results
+	DeadlineMS    int64          // when the turn would have stopped waiting for results, in Unix milliseconds
+	Emitted       bool           // always true in records of package turn
 	Timestamp     *string
-	Complete      bool
+	Complete      bool // a field of FlightDeck; false in records of package turn
 }
 
 // Code is the error code of an error Output: one of the constants below.
@@ -105,14 +106,14 @@ type Code string
 
 // The codes of an error output.
 const (
-	CodeThinkTimeout   Code = "think_timeout"
-	CodeThinkFailed    Code = "think_failed"
-	CodeQueueFull      Code = "queue_full"
-	CodeBusy           Code = "busy"
-	CodeTooLarge       Code = "too_large"
-	CodeInvalidMessage Code = "invalid_message"
-	CodeCancelled      Code = "cancelled"
-	CodeInternal       Code = "internal"
+	CodeThinkTimeout   Code = "think_timeout"   // the model did not respond in time
+	CodeThinkFailed    Code = "think_failed"    // the model's worker reported a failure
+	CodeQueueFull      Code = "queue_full"      // too many messages of the session wait already
+	CodeBusy           Code = "busy"            // another turn of the session is open, and messages do not wait
+	CodeTooLarge       Code = "too_large"       // the conversation, the answer or the results do not fit into a record or the row
+	CodeInvalidMessage Code = "invalid_message" // the message cannot be used
+	CodeCancelled      Code = "cancelled"       // a session control ended the turn
+	CodeInternal       Code = "internal"        // a defect of the processor
 )
 
 // OutputError is the error field of an error output.

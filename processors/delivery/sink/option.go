@@ -95,7 +95,7 @@ func WithDrain(d time.Duration) Option {
 	}
 }
 
-// WithGroup sets the name of the consumer group (default "{agent}-delivery-sink").
+// WithGroup sets the name of the share group or consumer group (default "{agent}-delivery-sink"). It must not be empty.
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {

@@ -25,25 +25,27 @@
 // without records expires after WithSilence, and session control cancels it.
 //
 // Every turn ends in one batch with the events before its end: complete, failed (gap, too_large, run_failed, internal),
-// expired (silence, too_many_turns) or cancelled. The batch's turntable.id is derived from session and turn: at least
-// once, a crash can repeat the batch with the same id. Later records of a closed turn change nothing while it is
-// remembered; records of a newer attempt are dead-lettered.
+// expired (silence, too_many_turns) or cancelled. The batch's turntable.id is derived from session and turn: under
+// processors.AtLeastOnce, a crash can repeat the batch with the same ID. Later records of a closed turn change nothing
+// while it is remembered; records of a newer attempt are dead-lettered.
 //
 // # Options
 //
 //	option                         default                  meaning
-//	WithWindow                     256 records, 256 KiB,    what waits for a missing record, and for how long
+//	WithWindow                     256 records, 256 KiB,    records that wait for a missing one, their bytes, and for how long
 //	                               30 s
 //	WithGrace                      5 s                      wait for the terminal record after a done event
 //	WithSilence                    30 min                   wait after the last record
-//	WithOpenTurns, WithTurnLimit   16, 960 KiB              open turns of a session; bytes of a turn
+//	WithOpenTurns                  16                       open turns of a session
+//	WithTurnLimit                  960 KiB                  bytes of a turn: the record limit less 64 KiB
 //	WithRecordLimit                1 MiB                    largest record that is written
-//	WithRemembered                 24 h, 512                memory of closed turns
+//	WithRemembered                 24 h, 512                how long, and at least how many, closed turns are remembered
 //	WithThinkResponses             off                      closed turns feed the turn pipeline
 //
 // # Cost
 //
-// Text is written to the table once, in parts. 10,000 deltas of 32 bytes in a burst write 1.2 times their text at least
-// once and 1.4 times exactly once. For sparse deltas under exactly once, set
+// Text is written to the table once, in parts. For a burst of 10,000 deltas of 32 bytes, the table's changelog gets 1.2 times
+// the bytes of their text under processors.AtLeastOnce, and 1.4 times under processors.ExactlyOnce. For sparse deltas under
+// ExactlyOnce, set
 // processors.WithCommitInterval(100 * time.Millisecond).
 package group

@@ -52,9 +52,9 @@ func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }
 
-// WithRemembered sets for how long a session remembers closed turns (default 24 hours) and how many of the last ones at
-// least for that time (default 512, at most 1024). If records of a forgotten turn are redelivered, the turn is opened
-// again.
+// WithRemembered sets for how long a session remembers closed turns (default 24 hours). A session remembers at least its
+// last count closed turns for that time (default 512, at most 1024); it may forget older ones earlier. If records of a
+// forgotten turn are redelivered, the turn is opened again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }

@@ -1,5 +1,6 @@
 // Package think runs the model of an agent. It reads the steps of turns from enriched-message-input, calls a model for
-// each, and writes the response to think-request-response.
+// each, and writes the response to think-request-response. A step is one question to the model: the conversation with a new
+// message, or with the results of tools.
 //
 //	{agent}-enriched-message-input --> Worker --> Model --> {agent}-think-request-response
 //	                                     |
@@ -30,12 +31,13 @@
 // (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. Run follows message-output for this: it
 // knows of the turns that have ended since it started, and looks for the output of a step that is delivered again.
 //
-// If the model answers while the brokers are unavailable, it is not called again either: the response is kept until they
-// are back, even if the partition is revoked and assigned again meanwhile.
+// If the model answers while the brokers are unavailable, it is not called again either: the worker keeps the response until
+// they are back, even if its partition is revoked and assigned again meanwhile.
 //
 // Steps are read by package worker, from a share group where the brokers offer them. A slow model does not delay other
-// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. A step
-// that was interrupted as often as the broker delivers it ends in think-dlq.
+// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. The broker
+// delivers a step of a share group a limited number of times. If every delivery was interrupted, the worker writes a failure
+// to think-dlq.
 //
 // # Streaming
 //
@@ -48,13 +50,13 @@
 //
 // # Providers
 //
-// The packages anthropic, openai and gemini below this one are models on the SDKs of these providers. A program links only
-// those that it imports. They have the same Settings, errors and rules:
+// The packages anthropic, openai and gemini below this one are model adapters: models on the SDKs of these providers. A
+// program links only those that it imports. They have the same Settings, errors and rules:
 //
 //   - Every tool call in a prompt has its result. If the history has none, the prompt has an error result instead, because
 //     providers reject such a prompt.
-//   - A rate limit, an overload and a failure of the provider are an Unavailable, which says how long to wait. A request is
-//     repeated after that time, within Settings.Attempts and the deadline of the step.
+//   - If the provider limits the rate of requests, is overloaded or fails, the error is an Unavailable, which says how long
+//     to wait. The request is repeated after that time, within Settings.Attempts and the deadline of the step.
 //   - Where the provider supports an idempotency key, every request of a step has the same one.
 //   - Settings.Prices gives the cost of a reply, with cached tokens at their own price. A model without a price has no cost.
 //   - Errors name status, error type and request ID. They quote neither the conversation nor a secret.

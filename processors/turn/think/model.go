@@ -9,11 +9,12 @@ import (
 
 // Model produces the next reply of a conversation.
 type Model interface {
-	// Think answers a step. It is called from several goroutines. It must return soon after ctx ends. That is at the
-	// step's deadline, when the step fails; when its turn ends otherwise, for example because the user cancelled it, with
-	// ErrTurnEnded as context.Cause; or when the worker stops or loses the partition, and the step is then redelivered to
-	// the partition's next owner. A Think whose turn has ended may return the tokens and the cost of the part that was
-	// used, with an error: they are logged.
+	// Think answers a step. It is called from several goroutines. It must return soon after ctx ends:
+	//
+	//   - at the step's deadline; the step then fails.
+	//   - when its turn ends, for example because the user cancelled it; context.Cause is then ErrTurnEnded. Think may
+	//     return the tokens and the cost that it has used, together with an error: they are logged.
+	//   - when the worker stops or loses the record; the step is then delivered again.
 	//
 	// An error ends the turn. Its text is written to think-dlq and to the log, and sent to the user, so it must quote
 	// neither the conversation nor a secret. The worker does not retry: Think does, within ctx.

@@ -39,8 +39,8 @@ func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithGroup sets the consumer group (default "{agent}-think-consumer", the group of FlightDeck's model workers). It must
-// not be empty.
+// WithGroup sets the name of the share group or consumer group (default "{agent}-think-consumer", the group of FlightDeck's
+// model workers). It must not be empty.
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {

@@ -18,8 +18,10 @@ import (
 //
 // Its return value is encoded as JSON and becomes the result: an object (a struct, a map, topics.Raw) unchanged, any other
 // value as {"result":value}, nil as {}. An error becomes a result with status error; its text is sent to the model. After
-// Pending, the result must come through the callback door. ctx ends at the call's deadline, or when the worker stops or
-// loses the partition; the call is then redelivered to the partition's next owner.
+// Pending, the result must come through the callback door.
+//
+// ctx ends at the call's deadline; when the turn ends, with ErrTurnEnded as context.Cause; or when the worker stops or loses
+// the record, and the call is then delivered again.
 type Func func(ctx context.Context, call Call) (any, error)
 
 // Pending is returned by a tool whose result is sent later, through the callback door, by a holder of the call's token

@@ -42,9 +42,9 @@ func (r *rules) invalid(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
 }
 
-// WithGroup sets the consumer group (default "{agent}-tool-execution", the group of FlightDeck's workers). It must not be
-// empty. Workers of one group share the calls, so each of them must have all tools. Workers with different tools need
-// different groups and WithOthersLeft.
+// WithGroup sets the name of the share group or consumer group (default "{agent}-tool-execution", the group of FlightDeck's
+// workers). It must not be empty. Workers of one group share the calls, so each of them must have all tools. Workers with
+// different tools need different groups and WithOthersLeft.
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {

@@ -18,8 +18,9 @@
 //
 // # Errors
 //
-// See think.Unavailable, think.ProviderError and the errors beside them. The stop reason refusal is think.ErrRefused. A
-// text that was cut off at the token limit is a reply; a tool call is think.ErrTruncated.
+// The errors are those of package think: think.Unavailable, think.ProviderError and the Err variables. The stop reason
+// "refusal" becomes think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call that was cut off
+// is the error think.ErrTruncated.
 //
 // The idempotency key of the step is sent in the header Idempotency-Key. The SDK's environment variables apply where the
 // settings say nothing: ANTHROPIC_BASE_URL, ANTHROPIC_CUSTOM_HEADERS.

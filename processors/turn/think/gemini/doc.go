@@ -6,15 +6,17 @@
 //
 // # Conversation
 //
-// Tool calls and results become functionCall and functionResponse parts; a result is the member output, of a failed tool
-// error. A tool call without a result gets an error result. Images become inlineData or, if they have an address, fileData;
-// the API reads only some addresses. Blocks that only Anthropic's API knows, such as documents, become a note that they are
-// omitted. Numbers in the input of a call are read as 64-bit floating-point numbers, as the SDK does.
+// Tool calls and results become functionCall and functionResponse parts; a result is in the member output, the error of a
+// failed tool in the member error. A tool call without a result gets an error result. Images become inlineData or, if the
+// block has a URL, fileData; the API can read only some URLs. Blocks that only Anthropic's API knows, such as documents,
+// become a note that they are omitted. Numbers in the input of a call are read as 64-bit floating-point numbers, as the SDK
+// does.
 //
-// The API gives some calls no ID. Their ID is derived from the step, so a repeat of the step has the same IDs.
+// The API gives some tool calls no ID. Model derives their IDs from the step, so a repeat of the step has the same IDs.
 //
-// The history of a turn has no thought signatures. Models since Gemini 3 reject calls without one, so the requests have the
-// value that the API accepts for signatures that are not known. The model does not see its earlier reasoning then.
+// The API signs the model's reasoning with thought signatures, which the history of a turn does not keep. Models since
+// Gemini 3 reject tool calls without a signature, so requests contain the value that the API accepts in place of an unknown
+// one. The model then does not see its earlier reasoning.
 //
 // # Prompt caching
 //
@@ -23,10 +25,11 @@
 //
 // # Errors
 //
-// See think.Unavailable, think.ProviderError and the errors beside them. A blocked prompt and the finish reasons of filters,
-// such as SAFETY, are think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call is
-// think.ErrTruncated. How long to wait after status 429 is read from the error's RetryInfo.
+// The errors are those of package think: think.Unavailable, think.ProviderError and the Err variables. A blocked prompt and
+// the finish reasons of filters, such as SAFETY, become think.ErrRefused. A text that was cut off at the token limit is a
+// reply; a tool call that was cut off is the error think.ErrTruncated. After status 429 the wait is read from the error's
+// RetryInfo.
 //
-// The API has no idempotency key: a step that is repeated after a crash is paid twice. The SDK's environment variable
-// GOOGLE_GEMINI_BASE_URL applies where the settings have no BaseURL.
+// The API has no idempotency key: if a step is repeated after a crash, the provider charges for both calls. The SDK's
+// environment variable GOOGLE_GEMINI_BASE_URL applies where the settings have no BaseURL.
 package gemini

@@ -19,9 +19,10 @@
 //
 // # Errors
 //
-// See think.Unavailable, think.ProviderError and the errors beside them. A refusal and the finish reason content_filter are
-// think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call is think.ErrTruncated. The error
-// insufficient_quota is not retried, although its status is 429.
+// The errors are those of package think: think.Unavailable, think.ProviderError and the Err variables. A refusal and the
+// finish reason content_filter become think.ErrRefused. A text that was cut off at the token limit is a reply; a tool call
+// that was cut off is the error think.ErrTruncated. The error insufficient_quota is not retried, although its status is
+// 429.
 //
 // The idempotency key of the step is sent in the header Idempotency-Key. The SDK's environment variables apply where the
 // settings say nothing: OPENAI_BASE_URL, OPENAI_ORG_ID, OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS.
