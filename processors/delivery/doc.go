@@ -35,21 +35,22 @@
 //
 // After a failed attempt the next one waits for a pseudo-random time, derived from the delivery's ID, between zero and a
 // bound. The bound is Service.Initial at first and doubles with each attempt up to Service.Longest. If the receiver's
-// Retry-After is longer, the attempt waits for that time. Attempts end when Service.Budget is spent. An attempt without a
-// receipt is retried after its lease. Deferred and lost attempts do not count against the budget; the time of an open
-// circuit does.
+// Retry-After is longer, the attempt waits for that time. Attempts end when Service.Budget is spent. A lease is the time
+// that an attempt may take until its receipt (WithLease); an attempt without a receipt (a lost attempt) is retried after
+// it. The time of lost attempts, and of those that a sink deferred because it had too many in flight, does not count
+// against the budget; the time during which the circuit is open does.
 //
 // # Routes and tokens
 //
 // With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which
 // this package reads itself and keeps in its own row until the delivery ends. From there the token is written to the
 // records of attempts and nowhere else: not to receipts, dead letters or logs. An output whose route has not arrived waits
-// for it for a limited time. A reply descriptor names a service, never an address; see sink.Services.
+// for it (WithRoutes: 30 s). A reply descriptor names a service, never an address; see sink.Services.
 //
-// A route is kept until an output names it, for Rules.RouteTTL at most. An output drops the route that it names even if it
+// A route is kept until an output names it, for 24 h at most (WithRoutes). An output drops the route that it names even if it
 // is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, and no more than
-// its row has room for; a new route evicts the oldest. An output whose route was evicted waits Rules.RouteWait, as for any
-// missing route, and ends in a final receipt, dead.
+// its row has room for; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
+// its delivery ends dead.
 //
 // # Agents that call agents
 //

@@ -10,24 +10,26 @@
 //
 // # Input
 //
-// A producer numbers the records of an attempt from 1 without holes and ends it with a terminal record:
+// An attempt is one run of the agent for a turn; a run that is started again has the next number. A producer numbers the
+// records (seq) of an attempt from 1 without gaps and ends it with a terminal record:
 //
 //	{"session_id","turn_id","attempt","seq","result":{"ok":true,"stopReason":"end_turn"}}
 //
 // Repeated records are dropped, records after a missing one wait for it, and a newer attempt replaces the older one. A
 // user's records are counted but not folded. An event that is not an object or is too large is dead-lettered and counts
-// as received. A record that cannot be decoded is dead-lettered and counts as missing.
+// as received: no record waits for it. A record that cannot be decoded is dead-lettered and counts as missing.
 //
 // # How a turn ends
 //
-// A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without one, a second
-// done event that names a stop reason ends the turn immediately, and any done event ends it after WithGrace. A turn
-// without records expires after WithSilence, and session control cancels it.
+// A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without a terminal
+// record, a second done event that names a stop reason ends the turn immediately, and any done event ends it after
+// WithGrace. A turn that gets no more records expires after WithSilence. A record of session-control can cancel it.
 //
-// Every turn ends in one batch with the events before its end: complete, failed (gap, too_large, run_failed, internal),
-// expired (silence, too_many_turns) or cancelled. The batch's turntable.id is derived from session and turn: under
-// processors.AtLeastOnce, a crash can repeat the batch with the same ID. Later records of a closed turn change nothing
-// while it is remembered; records of a newer attempt are dead-lettered.
+// Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
+// the constants beside it), is complete, failed (gap, too_large, run_failed, internal), expired (silence, too_many_turns) or
+// cancelled. The batch's turntable.id is derived from session and turn: under processors.AtLeastOnce, a crash can repeat the
+// batch with the same ID. Later records of a closed turn change nothing while it is remembered; records of a newer attempt
+// are dead-lettered.
 //
 // # Options
 //

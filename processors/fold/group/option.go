@@ -11,29 +11,29 @@ type options struct {
 	turnLimit int // 0: derived from the record limit
 }
 
-// WithWindow sets how many records a turn holds while an earlier record is missing (default 256, at most 10,000), how many
-// bytes of them (default 256 KiB), and for how long it waits for the missing record (default 30 s). When one of these is
-// exceeded, the turn is closed as failed.
+// WithWindow sets how many records a turn holds while an earlier record is missing (default 256, 1 to 10,000), how many
+// bytes of them (default 256 KiB), and for how long it waits for the missing record (default 30 s, at least 1 ms). When one
+// of these is exceeded, the turn is closed as failed.
 func WithWindow(records, bytes int, wait time.Duration) Option {
 	return func(o *options) {
 		o.rules.WindowCount, o.rules.WindowBytes, o.rules.GapAfter = records, bytes, wait
 	}
 }
 
-// WithGrace sets how long a turn waits for the terminal record after its last record, once it has a done event (default
-// 5 s). Then the turn is closed with the outcome of its events. While an earlier record is missing, the turn waits for
-// that record instead (see WithWindow).
+// WithGrace sets how long a turn waits for the terminal record after its last record, once it has a done event (default 5
+// s, at least 1 ms). Then the turn is closed with the outcome of its events. While an earlier record is missing, the turn
+// waits for that record instead (see WithWindow).
 func WithGrace(d time.Duration) Option {
 	return func(o *options) { o.rules.Grace = d }
 }
 
-// WithSilence sets after how long without a record a turn expires (default 30 minutes). Use more than the longest tool
-// call takes.
+// WithSilence sets after how long without a record a turn expires (default 30 minutes, at least 1 ms). Use more than the
+// longest tool call takes.
 func WithSilence(d time.Duration) Option {
 	return func(o *options) { o.rules.Silence = d }
 }
 
-// WithOpenTurns sets how many turns of a session can be open (default 16, at most 256). One more expires the open turn
+// WithOpenTurns sets how many turns of a session can be open (default 16, 1 to 256). One more expires the open turn
 // whose last record is the oldest.
 func WithOpenTurns(n int) Option {
 	return func(o *options) { o.rules.OpenLimit = n }
@@ -52,9 +52,9 @@ func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }
 
-// WithRemembered sets for how long a session remembers closed turns (default 24 hours). A session remembers at least its
-// last count closed turns for that time (default 512, at most 1024); it may forget older ones earlier. If records of a
-// forgotten turn are redelivered, the turn is opened again.
+// WithRemembered sets for how long a session remembers closed turns (default 24 hours, at least 1 ms). A session remembers
+// at least its last count closed turns for that time (default 512, 1 to 1024); it may forget older ones earlier. If records
+// of a forgotten turn are redelivered, the turn is opened again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }

@@ -31,21 +31,21 @@
 //
 // Lines and frames carry the canonical events in their own bytes, except for blanks between tokens. Two more objects can
 // occur, of types that fold ignores: keepalive (a comment in frames) after silence, and stream_end after the last event
-// with the turn's state and the last event's ID. A stream without stream_end is incomplete; its transfer then also ends with
-// an error. A failure is an error event, unless the run reported one itself, and the reason in stream_end. Characters that
-// a producer split are joined.
+// with the turn's state and the last event's ID. A stream without stream_end is incomplete; the HTTP response then also
+// ends with a transfer error. If the turn fails, the stream contains an error event (that of the run, or else one that the
+// door adds), and stream_end has the reason. A character that a producer split over two events is joined.
 //
-// The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door
-// omits parts that would make that reader fail: deltas of blocks that are not open, and results of calls that were not made.
+// The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door omits parts that
+// would make the package's stream reader fail: deltas of blocks that are not open, and results of calls that were not made.
 // An approval request without a call is sent as a call. A stop reason that the package does not know becomes "other".
 //
 // # Resume
 //
 // Each frame has the ID {turn}.{attempt}.{seq}. A POST or GET with that ID as Last-Event-ID, and the same session (session_id
-// in the body or the query, or the header), continues behind it and never runs anything. Any process can serve it. A request
-// for JSON gets the batch of the whole turn. The header x-ag-turn-id names the turn, so {turn}.1.0 reads it from the
-// beginning. A turn that can no longer be read is 410, also if only its first events are older than WithLookback or were
-// removed from the topic. Clients that reconnect by themselves stop at 410.
+// in the body or the query, or the header), continues after that event and never runs the agent. With a pipeline, any process
+// can serve it. A request for JSON gets the batch of the whole turn. The response header x-ag-turn-id names the turn, so
+// {turn}.1.0 reads it from the beginning. A turn that can no longer be read is answered with 410, even if only its first
+// events are older than WithLookback or were removed from the topic. Clients that reconnect automatically stop at 410.
 //
 //	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
 //	last=$(sed -n 's/^id: //p' cut.txt | tail -1)
@@ -54,9 +54,9 @@
 //
 // # Client disconnects
 //
-// When the client disconnects, the door stops writing and cancels the agent's context. An agent of your own ends its run.
-// Under NewBuffered the run continues. The turn of a pipeline continues in any case; session control cancels it. A request
-// to a pipeline that is repeated with its Idempotency-Key is the same turn.
+// When the client disconnects, the door stops writing and cancels the agent's context. An agent of your own should then
+// end its run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control
+// cancels it. If a request to a pipeline is repeated with its Idempotency-Key, it gets the same turn.
 //
 // # Options
 //
