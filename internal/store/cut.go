@@ -2,8 +2,6 @@ package store
 
 import (
 	"errors"
-
-	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
 // Seal ends the running cut: what was written since the last Seal becomes part of the cuts that Flush writes, and reads
@@ -163,20 +161,4 @@ func (s *Store) flush() error {
 		s.spare = l
 	}
 	return nil
-}
-
-// below returns a key's row without the open layer.
-func (s *Store) below(key string) (row, error) {
-	if s.sealed != nil {
-		if r, ok := s.sealed.rows[key]; ok {
-			return r, nil
-		}
-	}
-	v, ok, err := s.base.get(key)
-	if err != nil || !ok || runtimeapi.IsPart(key) {
-		return row{}, err
-	}
-	r := row{value: v}
-	r.due, r.timed, err = dueOf(s.deadline, v)
-	return r, err
 }

@@ -68,7 +68,7 @@ func complete(jars, version string) bool {
 func fetchTo(ctx context.Context, root, jars, version string) error {
 	maven, err := exec.LookPath("mvn")
 	if err != nil {
-		return fmt.Errorf("Maven is needed to fetch them the first time: %w", err)
+		return fmt.Errorf("mvn is needed to fetch them the first time: %w", err)
 	}
 	temporary, err := os.MkdirTemp(root, "fetch-")
 	if err != nil {

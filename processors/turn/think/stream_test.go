@@ -83,7 +83,9 @@ func TestPiecesBecomeEventsAndAReply(t *testing.T) {
 		Blocks: []think.Block{
 			{Text: `Let me "look".`},
 			{Call: &think.Call{ID: "c1", Name: "berth_lookup", Input: topics.Raw(`{"at":"18:00"}`)}},
-			{Call: &think.Call{ID: "c2", Name: "clock"}}, {Text: "And"}, {Text: "so on."},
+			{Call: &think.Call{ID: "c2", Name: "clock"}},
+			{Text: "And"},
+			{Text: "so on."},
 		},
 		InputTokens: 10, OutputTokens: 3, Cost: &cost,
 	}, reply)

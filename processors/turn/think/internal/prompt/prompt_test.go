@@ -34,7 +34,8 @@ func TestMessagesOfOneRoleAreJoined(t *testing.T) {
 
 func TestBlankContentIsLeftOut(t *testing.T) {
 	all, err := Of([]topics.Message{
-		{}, message("user", `" "`), message("assistant", `[]`), message("user", `[{"type":"text","text":" "}]`),
+		{},
+		message("user", `" "`), message("assistant", `[]`), message("user", `[{"type":"text","text":" "}]`),
 		message("user", `"a"`),
 	})
 	require.NoError(t, err)

@@ -56,14 +56,14 @@ func (p Provider) NewModel(t *testing.T, a *API, s think.Settings) Model {
 }
 
 // ask calls a model of an API that gives these answers.
-func (p Provider) ask(t *testing.T, s think.Settings, answers ...Answer) (think.Reply, error, *API) {
+func (p Provider) ask(t *testing.T, s think.Settings, answers ...Answer) (think.Reply, *API, error) {
 	t.Helper()
 	a := Start(t, answers...)
 	reply, err := p.NewModel(t, a, s).Think(t.Context(), Question())
 	if err != nil {
 		RequireQuotesNothing(t, err)
 	}
-	return reply, err, a
+	return reply, a, err
 }
 
 // RequireQuotesNothing fails the test if an error quotes the conversation, the key or an address.
@@ -99,13 +99,13 @@ func (p Provider) transientErrorsAreRetried(t *testing.T) {
 	for _, status := range []int{408, 409, 429, 500, 503, 529} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			failed := p.Error(status, "retry-after-ms", "1")
-			reply, err, a := p.ask(t, think.Settings{}, failed, failed, p.Text("N4."))
+			reply, a, err := p.ask(t, think.Settings{}, failed, failed, p.Text("N4."))
 			require.NoError(t, err)
 			require.Equal(t, "N4.", reply.Blocks[0].Text)
 			require.Len(t, a.Requests(), 3)
 		})
 	}
-	_, err, a := p.ask(t, think.Settings{}, p.Error(500), p.Text("N4."))
+	_, a, err := p.ask(t, think.Settings{}, p.Error(500), p.Text("N4."))
 	require.NoError(t, err, "also if the provider does not say how long to wait")
 	require.Len(t, a.Requests(), 2)
 }
@@ -114,7 +114,7 @@ func (p Provider) transientErrorsAreRetried(t *testing.T) {
 func (p Provider) redirectIsNotFollowed(t *testing.T) {
 	for _, status := range []int{302, 307} {
 		other := Start(t, p.Text("N4."))
-		_, err, a := p.ask(t, think.Settings{}, Answer{Status: status, Headers: map[string]string{"Location": other.URL}})
+		_, a, err := p.ask(t, think.Settings{}, Answer{Status: status, Headers: map[string]string{"Location": other.URL}})
 		var failed *think.ProviderError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, status, failed.Status)
@@ -124,7 +124,7 @@ func (p Provider) redirectIsNotFollowed(t *testing.T) {
 }
 
 func (p Provider) attemptsAreBounded(t *testing.T) {
-	_, err, a := p.ask(t, think.Settings{Attempts: 2}, p.Error(529, "retry-after-ms", "1"))
+	_, a, err := p.ask(t, think.Settings{Attempts: 2}, p.Error(529, "retry-after-ms", "1"))
 	var status *think.ProviderError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, 529, status.Status)
@@ -139,14 +139,14 @@ func (p Provider) rateLimitSaysHowLongToWait(t *testing.T) {
 		"in ms":         p.Error(429, "retry-after-ms", "7000"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err, _ := p.ask(t, think.Settings{Attempts: 1}, answer)
+			_, _, err := p.ask(t, think.Settings{Attempts: 1}, answer)
 			var u *think.Unavailable
 			require.ErrorAs(t, err, &u)
 			require.True(t, u.RateLimit)
 			require.Equal(t, 7*time.Second, u.After)
 		})
 	}
-	_, err, _ := p.ask(t, think.Settings{Attempts: 1},
+	_, _, err := p.ask(t, think.Settings{Attempts: 1},
 		p.Error(503, "retry-after", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)))
 	var u *think.Unavailable
 	require.ErrorAs(t, err, &u)
@@ -167,7 +167,7 @@ func (p Provider) waitBeyondTheDeadlineIsNotMade(t *testing.T) {
 }
 
 func (p Provider) overloadInAStreamIsUnavailable(t *testing.T) {
-	_, err, a := p.ask(t, think.Settings{}, p.Overloaded())
+	_, a, err := p.ask(t, think.Settings{}, p.Overloaded())
 	var u *think.Unavailable
 	require.ErrorAs(t, err, &u)
 	require.Len(t, a.Requests(), 1, "a reply that has begun is not asked for again")
@@ -185,7 +185,7 @@ func (p Provider) permanentErrorsAreNotRetried(t *testing.T) {
 		"ends early": p.Begun("N4."),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err, a := p.ask(t, think.Settings{}, answer)
+			_, a, err := p.ask(t, think.Settings{}, answer)
 			require.Error(t, err)
 			var u *think.Unavailable
 			require.False(t, errors.As(err, &u), err.Error())
@@ -199,7 +199,7 @@ func (p Provider) brokenConnectionIsUnavailable(t *testing.T) {
 		Status: 200, Body: p.Begun("N4.").Body, Headers: p.Begun().Headers, Break: true,
 	}} {
 		t.Run(name, func(t *testing.T) {
-			_, err, _ := p.ask(t, think.Settings{Attempts: 1}, answer)
+			_, _, err := p.ask(t, think.Settings{Attempts: 1}, answer)
 			var u *think.Unavailable
 			require.ErrorAs(t, err, &u)
 			require.ErrorIs(t, err, think.ErrUnreachable)
@@ -218,7 +218,7 @@ func (p Provider) silentAPITimesOut(t *testing.T) {
 		Status: 200, Body: p.Begun("N4.").Body, Headers: p.Begun().Headers, Hang: true,
 	}} {
 		t.Run(name, func(t *testing.T) {
-			_, err, a := p.ask(t, think.Settings{Silence: 100 * time.Millisecond}, answer)
+			_, a, err := p.ask(t, think.Settings{Silence: 100 * time.Millisecond}, answer)
 			require.ErrorIs(t, err, think.ErrTimeout)
 			require.Len(t, a.Requests(), 1)
 		})
