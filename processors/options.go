@@ -228,9 +228,9 @@ func WithMaxRecordBytes(n int) Option {
 const minRecordBytes = 4 << 10
 
 // WithInstance makes the processor a static member of its group (group.instance.id). A member that restarts within the
-// session timeout gets its partitions back without a rebalance. The ID must be unique in the group: a second process
-// with the same ID fences the first, whose Run returns ErrFenced. The default is a dynamic member. ExactlyOnce requires
-// an ID.
+// session timeout (10 s, or the property session.timeout.ms) gets its partitions back without a rebalance. The ID must be
+// unique in the group: a second process with the same ID fences the first, whose Run returns ErrFenced. The default is a
+// dynamic member. ExactlyOnce requires an ID.
 func WithInstance(id string) Option {
 	return func(o *options) {
 		if id == "" {
@@ -241,7 +241,8 @@ func WithInstance(id string) Option {
 }
 
 // WithKeepMembership makes a static member stay in its group when it stops, for a quick restart. No instance handles its
-// partitions until it restarts or its session times out. By default it leaves, and other members take over immediately.
+// partitions until it restarts or its session times out (see WithInstance). By default it leaves, and other members take
+// over immediately.
 func WithKeepMembership() Option { return func(o *options) { o.instance.KeepMembership = true } }
 
 // WithRestartLimit sets how many consecutive restarts may fail before Run returns ErrGaveUp. The default is 20. A

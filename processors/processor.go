@@ -117,7 +117,7 @@ func (o *options) sarama() *sarama.Config {
 
 // Run joins the group, handles records and blocks until ctx ends. Then it finishes the records in flight, commits the
 // last offsets, leaves the group (also as a static member, unless WithKeepMembership is set) and returns nil. Stopping
-// takes a few milliseconds if handlers do not block, and at most some seconds.
+// takes a few milliseconds if handlers do not block, and otherwise some seconds: records in flight get 5 s.
 //
 // A failure stops the processor as a whole; Run restarts it with backoff. Run returns an error when the restart limit is
 // reached (ErrGaveUp), when another process has the same instance ID (ErrFenced), after Kill (ErrKilled), or when topics

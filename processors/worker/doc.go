@@ -35,6 +35,8 @@
 //	a slow record                     delays nothing                       holds back the committed offset; WithReadAhead bounds
 //	                                                                       how far others run ahead
 //
+// # Share groups
+//
 // A share group has at most 200 members by default (group.share.max.size). A process is one member, whatever its concurrency,
 // with one fetch connection per broker. If a process is killed while it writes the dead letter of a last delivery, the record
 // is lost. If your processes are killed often, raise share.delivery.count.limit of the group.
@@ -46,4 +48,22 @@
 // A group with committed offsets stays a consumer group under Auto, because a share group would not continue from them. To
 // move it: stop all workers, choose a new group name, and set the share group's start offsets with
 // kafka-share-groups.sh --reset-offsets before the first worker starts.
+//
+// # Options
+//
+//	option                 default              meaning
+//	WithMode               Auto                 share group or consumer group
+//	WithConcurrency        16                   slots: records that are handled at the same time
+//	WithRetry              5 attempts,          when a failed record is handled again, and how often
+//	                       500 ms to 30 s
+//	WithDeadLetter         logs and drops       what is done with a record that ends without success
+//	WithTimeout            none                 longest call of the handler
+//	WithLimiter            none                 a function that each call waits for, such as a token bucket
+//	WithGrace              10 s                 how long running calls continue when the worker stops
+//	WithLock               30 s                 share groups: when the records of a worker that hangs go to others
+//	WithHandover           1 min                consumer groups: how long a call continues after its partition has moved
+//	WithReadAhead          1000                 consumer groups: records of a partition from the first that is not settled
+//	WithOrdered            off                  consumer groups: records with the same key one after another
+//	WithInstanceID         dynamic member       consumer groups: static membership; unique in the group
+//	WithClock, WithLogger  the system's, none
 package worker

@@ -43,7 +43,8 @@ type Step struct {
 	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
 	// Retried reports whether the worker calls the model again for this step if the call fails with err. Nil means that it
-	// does not: every error ends the turn. Stream keeps its events open for the next call.
+	// does not: every error ends the turn. Worker leaves it nil. If it returns true, Stream keeps its events open for the
+	// next call.
 	Retried func(err error) bool
 }
 
