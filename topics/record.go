@@ -21,9 +21,9 @@ type Message struct {
 type EnrichedMessage struct {
 	SessionID     *string
 	UserID        *string
-	Cost          *float64
-	History       Raw // an array of messages; nil is written as []
-	LatestInput   Raw // a message, encoded
+	Cost          *float64 // of the session so far, in dollars; nil at its first step
+	History       Raw      // an array of messages; nil is written as []
+	LatestInput   Raw      // a message, encoded
 	MemoirContext *string
 	Timestamp     *string
 }
@@ -32,9 +32,9 @@ type EnrichedMessage struct {
 type ThinkResponse struct {
 	SessionID           *string
 	UserID              *string
-	TotalSessionCost    *float64
-	PreviousSessionCost *float64
-	ThinkCost           *float64
+	TotalSessionCost    *float64 // of the session with this step, in dollars; nil if unknown
+	PreviousSessionCost *float64 // of the session before this step, in dollars
+	ThinkCost           *float64 // of this step, in dollars
 	ThinkInputTokens    int64
 	ThinkOutputTokens   int64
 	PreviousMessages    Raw // an array of messages, or nil
@@ -127,9 +127,9 @@ type Output struct {
 	SessionID    *string
 	UserID       *string
 	Content      string
-	InputTokens  int64
-	OutputTokens int64
-	Cost         *float64
+	InputTokens  int64    // of the turn's last step
+	OutputTokens int64    // of the turn's last step
+	Cost         *float64 // of the session so far, in dollars
 	SourceAgent  string
 	ReplyTo      Raw // the reply descriptor, unchanged, or nil
 	Timestamp    string

@@ -67,8 +67,8 @@ func WithKeepDead(d time.Duration) Option {
 	return func(o *options) { o.rules.KeepDead = d }
 }
 
-// WithRemembered sets how long a session remembers what it has handled, and how many entries (default 24 hours, 1000):
-// deliveries that ended, routes that were used, requeues. After that, a repeated output is delivered again.
+// WithRemembered sets how long a session remembers what it has handled, and how many entries (default 24 hours, 1000; at
+// least 1 ms, 1): deliveries that ended, routes that were used, requeues. After that, a repeated output is delivered again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }

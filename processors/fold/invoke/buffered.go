@@ -41,9 +41,9 @@ type bufferRules struct {
 // BufferOption configures NewBuffered.
 type BufferOption func(*bufferRules)
 
-// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one turn can have (default
-// 16 MiB), and how many all turns together (default 256 MiB). A larger turn fails. When the buffer is full, the oldest
-// ended turn is evicted; if all turns are running, new requests get 503.
+// WithBufferLimits sets how many turns are kept (default 1000), how many bytes of events one turn can have (default 16
+// MiB), and how many all turns together (default 256 MiB, at least turnBytes). All are at least 1. A larger turn fails.
+// When the buffer is full, the oldest ended turn is evicted; if all turns are running, new requests get 503.
 func WithBufferLimits(turns, turnBytes, bytes int) BufferOption {
 	return func(r *bufferRules) { r.turns, r.turnBytes, r.bytes = turns, turnBytes, bytes }
 }
