@@ -2,6 +2,7 @@ package instance_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -43,14 +45,22 @@ func underBoth(t *testing.T, test func(t *testing.T, guarantee instance.Guarante
 	}
 }
 
-// put writes records one by one.
+// put writes records one by one. A broker may not know the ID of a topic that was recreated yet; nothing is written then.
 func put(t testing.TB, brokers []string, records ...*kgo.Record) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	require.NoError(t, err)
 	defer c.Close()
 	for _, r := range records {
-		require.NoError(t, c.ProduceSync(t.Context(), r).FirstErr())
+		var err error
+		eventually(t, func() bool {
+			if err = c.ProduceSync(t.Context(), r).FirstErr(); errors.Is(err, kerr.UnknownTopicID) {
+				c.PurgeTopicsFromClient(r.Topic)
+				return false
+			}
+			return true
+		})
+		require.NoError(t, err)
 	}
 }
 
