@@ -10,6 +10,8 @@ CLUSTER     := TestClusterFaults
 # The packages whose tests depend on the tag kafka: by a build constraint, or because they use internal/testing/testbroker.
 ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
 	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
+# The packages whose tests take longest start first, so that none of them runs alone at the end.
+SLOWEST     := ./processors/turn/integration ./processors/turn ./internal/layering ./internal/instance
 CHAOS       := TURNTABLE_KILLS=$(KILLS) TURNTABLE_TURNS=$(TURNS) TURNTABLE_INSTANCES=$(INSTANCES)
 
 # The race detector ignores the known races inside Sarama. Any other race fails a test.
@@ -35,7 +37,7 @@ build: ## build the examples' binaries into bin/
 
 .PHONY: test
 test: ## run all tests under the race detector (about six minutes on two cores)
-	$(GO) test -race -p 4 -timeout 30m ./...
+	$(GO) test -race -p 4 -timeout 30m $(SLOWEST) ./...
 
 .PHONY: test-long
 test-long: ## run the kill tests and the model test of the turn at full size

@@ -58,12 +58,12 @@ func (c modelCase) String() string {
 
 func TestTurnKeepsItsPromises(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, false, 100)
+	tryHistories(t, false, 60)
 }
 
 func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, true, 40)
+	tryHistories(t, true, 25)
 }
 
 func tryHistories(t *testing.T, small bool, count uint64) {
