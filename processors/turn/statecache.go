@@ -9,7 +9,7 @@ import (
 
 // stateCache caches the states of the sessions with the most recent events, as they were cachedState, so that the next event
 // need not decode the row and read its parts. A cached state is used only if the table's row is byte for byte the row that
-// it was cachedState as, because another instance, a crash or an operator may have changed the row since.
+// it was written as, because another instance, a crash or an operator may have changed the row since.
 //
 // Histories and other lazy fields that have parts are bounded separately, so that the history of a session in a turn does
 // not evict the states of sessions that are between turns. A stateCache is safe for concurrent use.
@@ -21,7 +21,7 @@ type stateCache struct {
 	lazySize  int // bytes of those lazy fields
 }
 
-// cachedState is a state and the row that it was cachedState as. The zero value is an entry whose state was taken.
+// cachedState is a state and the row that it was written as. The zero value is an entry whose state was taken.
 type cachedState struct {
 	row      []byte
 	state    *State

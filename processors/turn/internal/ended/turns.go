@@ -44,7 +44,7 @@ func New() *Turns {
 // Observe takes a record of message-output. It cancels the running work of the record's turn. Records without a
 // turntable.id, such as those of other pipelines, are ignored.
 func (t *Turns) Observe(r processors.Inbound) {
-	turn := turnOf(string(r.Header(topics.HeaderID)))
+	turn := TurnOf(string(r.Header(topics.HeaderID)))
 	if turn == "" {
 		return
 	}
@@ -61,7 +61,7 @@ func (t *Turns) Observe(r processors.Inbound) {
 // caller must call stop when the work has ended.
 func (t *Turns) Watch(ctx context.Context, id string) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	turn := turnOf(id)
+	turn := TurnOf(id)
 	if turn == "" {
 		return watched, func() { cancel(nil) }
 	}
@@ -86,8 +86,8 @@ func (t *Turns) Watch(ctx context.Context, id string) (watched context.Context, 
 	}
 }
 
-// turnOf returns the turn's part of an id, or "" if it has no other part: the id of a foreign record names no turn.
-func turnOf(id string) string {
+// TurnOf returns the turn's part of an id, or "" if it has no other part: the id of a foreign record names no turn.
+func TurnOf(id string) string {
 	turn, _, ok := strings.Cut(id, "/")
 	if !ok {
 		return ""

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -43,7 +43,7 @@ func Start(
 	running.Go(func() { _ = f.Run(ctx) }) // it returns an error only for a second call
 	l = &Lookup{
 		follower: f, output: output, logger: logger,
-		results: New(f, func(id string) string { return id }), turns: New(f, turnOf),
+		results: New(f, func(id string) string { return id }), turns: New(f, ended.TurnOf),
 	}
 	return l, func() {
 		cancel()
@@ -61,7 +61,7 @@ func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...R
 			return settled, err
 		}
 	}
-	turn := turnOf(string(r.Header(topics.HeaderID)))
+	turn := ended.TurnOf(string(r.Header(topics.HeaderID)))
 	if turn == "" {
 		return false, nil
 	}
@@ -89,13 +89,4 @@ func (l *Lookup) find(
 		return false, fmt.Errorf("look for an earlier result on %s: %w", topic, err)
 	}
 	return found, nil
-}
-
-// turnOf returns the turn's part of the id of one of its records, or "" if the id is foreign.
-func turnOf(id string) string {
-	turn, _, ok := strings.Cut(id, "/")
-	if !ok {
-		return ""
-	}
-	return turn
 }
