@@ -113,6 +113,8 @@ const (
 	CodeTooLarge       Code = "too_large"       // the conversation, the answer or the results do not fit into a record or the row
 	CodeInvalidMessage Code = "invalid_message" // the message cannot be used
 	CodeCancelled      Code = "cancelled"       // a session control ended the turn
+	CodeTooManySteps   Code = "too_many_steps"  // the model asked for tools in the last step that a turn may have
+	CodeOverBudget     Code = "over_budget"     // the session has cost as much as it may
 	CodeInternal       Code = "internal"        // a defect of the processor
 )
 

@@ -1,4 +1,4 @@
-// Package envoption reads options of a capability from environment variables that are whole numbers.
+// Package envoption reads options of a capability from environment variables that are numbers.
 package envoption
 
 import (
@@ -13,11 +13,13 @@ import (
 // MaxMS is the longest duration in milliseconds: half of the largest time.Duration, because it is added to a time.
 const MaxMS = math.MaxInt64 / int64(time.Millisecond) / 2
 
-// Variable is an environment variable and the option of type O that it sets. Min and Max are inclusive.
+// Variable is an environment variable and the option of type O that it sets: a whole number from Min to Max or, if Decimal
+// is set, a positive decimal number.
 type Variable[O any] struct {
 	Name     string
 	Min, Max int64
 	Option   func(int64) O
+	Decimal  func(float64) O
 }
 
 // RouteTTL is the variable of the lifetime of a reply route in milliseconds, which several packages read.
@@ -47,12 +49,27 @@ func Options[O any](variables []Variable[O], lookup func(string) (string, bool),
 		if text == "" {
 			continue
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < v.Min || n > v.Max {
-			errs = append(errs, fmt.Errorf("%w: %s=%q, want a whole number from %d to %d", bad, v.Name, text, v.Min, v.Max))
+		option, err := v.parse(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: %s=%q, %w", bad, v.Name, text, err))
 			continue
 		}
-		opts = append(opts, v.Option(n))
+		opts = append(opts, option)
 	}
 	return opts, errors.Join(errs...)
+}
+
+func (v Variable[O]) parse(text string) (option O, err error) {
+	if v.Decimal != nil {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return option, errors.New("want a positive number")
+		}
+		return v.Decimal(x), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < v.Min || n > v.Max {
+		return option, fmt.Errorf("want a whole number from %d to %d", v.Min, v.Max)
+	}
+	return v.Option(n), nil
 }

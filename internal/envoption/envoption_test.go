@@ -30,3 +30,18 @@ func TestInvalidValuesAreReportedTogether(t *testing.T) {
 	require.ErrorContains(t, err, `A="0"`)
 	require.ErrorContains(t, err, `B="x"`)
 }
+
+func TestADecimalIsAPositiveNumber(t *testing.T) {
+	bad := errors.New("bad variable")
+	variables := []envoption.Variable[float64]{{Name: "A", Decimal: func(x float64) float64 { return x }}}
+	read := func(value string) ([]float64, error) {
+		return envoption.Options(variables, func(string) (string, bool) { return value, true }, bad)
+	}
+	got, err := read(" 2.50 ")
+	require.NoError(t, err)
+	require.Equal(t, []float64{2.5}, got)
+	for _, value := range []string{"0", "-1", "NaN", "Inf", "1,5", "x"} {
+		_, err := read(value)
+		require.ErrorIs(t, err, bad, value)
+	}
+}

@@ -137,7 +137,14 @@ func (s *transition) endOpenCalls(latency int64, text, reason string) {
 // completeStep asks the model again once all calls have their results.
 func (s *transition) completeStep() {
 	turn := s.row.Turn
-	if countOpenCalls(turn) > 0 || !s.collectResults() {
+	if countOpenCalls(turn) > 0 {
+		return
+	}
+	if f, ok := s.mayAsk(); !ok { // the limits were lowered
+		s.fail(f)
+		return
+	}
+	if !s.collectResults() {
 		return
 	}
 	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()

@@ -66,6 +66,8 @@
 //	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
 //	WithQueue                      Queue, 16         whether messages that arrive during a turn wait, and how many, or are rejected
 //	WithSupersede                  off               how long a step may be silent while a message waits
+//	WithMaxSteps                   100               how often a turn may ask the model
+//	WithMaxCost                    off               cost of a session from which on the model is not asked
 //	WithRecordLimit                1 MiB             largest record that is written
 //	WithRowLimit                   960 KiB           largest row of a session: the record limit less 64 KiB
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token

@@ -19,6 +19,8 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	ASYNC_TOOL_TIMEOUT_MS      tool timeout
 //	TOOL_AGG_TOMBSTONE_TTL_MS  how long finished ids are remembered
 //	REPLY_TO_STATE_TTL_MS      route TTL
+//	THINK_MAX_STEPS            step limit of a turn
+//	BUDGET_PRICE_PER_SESSION   cost limit of a session, in dollars
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
 func EnvironmentNames() []string { return envoption.Names(variables) }
 
@@ -34,6 +36,8 @@ var variables = []envoption.Variable[Option]{
 		return func(o *options) { o.rules.RememberFor = d }
 	})},
 	envoption.RouteTTL(WithRouteTTL),
+	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
+	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 

@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -113,7 +114,17 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 // begin opens the turn of the first message.
 func (o *oracle) begin() {
 	o.step, o.said = 0, nil
+	if o.overBudget() {
+		o.end("error:over_budget")
+		return
+	}
 	o.think(o.unfinished[0].input)
+}
+
+// overBudget reports whether the session has cost what it may.
+func (o *oracle) overBudget() bool {
+	cost, err := strconv.ParseFloat(o.cost, 64)
+	return err == nil && o.rules.MaxCost > 0 && cost >= o.rules.MaxCost
 }
 
 // think asks the model. What came early counts at once.
@@ -215,6 +226,10 @@ func (o *oracle) counts(r *modelRecord, m meantResponse) {
 	turn := o.unfinished[0].turn
 	code, told := o.tooLarge(turn)
 	switch {
+	case m.items != nil && o.step >= o.rules.MaxSteps:
+		o.end("error:too_many_steps")
+	case m.items != nil && o.overBudget():
+		o.end("error:over_budget")
 	case m.items != nil:
 		if told && !slices.ContainsFunc(keys(o.got), func(id string) bool {
 			return strings.HasPrefix(id, fmt.Sprintf("%s/%d/", turn, o.step)) && !strings.Contains(id, "/enriched/")

@@ -52,6 +52,12 @@ func newModel(t tb, c modelCase) *model {
 		published: map[string]publication{}, raced: map[string]bool{}, refused: map[string]bool{},
 		play: newPlay(t, func(r *Rules) {
 			r.RouteTTL, r.QueueLimit, r.Delivery = 2*time.Hour, 4, c.Delivery
+			switch c.Seed % 7 {
+			case 3:
+				r.MaxSteps = 2
+			case 5:
+				r.MaxCost = 3
+			}
 			if c.Reject {
 				r.Policy = Reject
 			}

@@ -50,6 +50,21 @@ func WithSupersede(after time.Duration) Option {
 	return func(o *options) { o.rules.Policy, o.rules.SupersedeAfter = Supersede, after }
 }
 
+// WithMaxSteps sets how often a turn may ask the model (default 100, at least 1). If the response to the last step asks for
+// tools, they are not called: the turn ends in an error output, code too_many_steps.
+func WithMaxSteps(steps int) Option {
+	return func(o *options) { o.rules.MaxSteps = steps }
+}
+
+// WithMaxCost sets the cost of a session, in dollars, from which on the model is not asked (default 0: no limit). It is
+// checked before each step and before tools are called: the turn ends in an error output, code over_budget, and so do later
+// messages of the session until it is purged or a tombstone on think-request-response clears its cost. The step that
+// reaches the limit is paid in full, so a session can cost more than the limit by the cost of one step. It counts the costs
+// that workers report: a model without a price costs nothing.
+func WithMaxCost(dollars float64) Option {
+	return func(o *options) { o.rules.MaxCost = dollars }
+}
+
 // WithRecordLimit sets the maximum size in bytes of a record that is written, including key and headers (default 1 MiB, at
 // least 128 KiB). It must not exceed the producer's max.request.size and the topics' max.message.bytes.
 func WithRecordLimit(bytes int) Option {

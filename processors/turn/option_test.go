@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 		"record limit":     WithRecordLimit(1000),
 		"row limit":        WithRowLimit(2 << 20),
 		"idle purge":       WithIdlePurge(-1),
+		"step limit":       WithMaxSteps(0),
+		"cost limit":       WithMaxCost(math.NaN()),
 	} {
 		_, err := Graph("quay", opt)
 		require.ErrorIs(t, err, ErrOption, want)
@@ -33,7 +36,7 @@ func TestDefaultsAreFlightDecksButForTheMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Rules{
 		ThinkTimeout: 600 * time.Second, ToolTimeout: 300 * time.Second, RouteTTL: 24 * time.Hour,
-		RememberFor: 24 * time.Hour, RememberCount: 1000, QueueLimit: 16, Policy: Queue,
+		RememberFor: 24 * time.Hour, RememberCount: 1000, QueueLimit: 16, Policy: Queue, MaxSteps: 100,
 		RecordLimit: 1 << 20, RowLimit: 1<<20 - 64<<10,
 	}, r)
 }
@@ -42,7 +45,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	env := map[string]string{
 		"THINK_TIMEOUT_MS": "1000", "ASYNC_TOOL_TIMEOUT_MS": " 2000 ", "TOOL_AGG_TOMBSTONE_TTL_MS": "3000",
 		"REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",
-		"THINK_SUPERSEDE_AFTER_MS": "5000",
+		"THINK_SUPERSEDE_AFTER_MS": "5000", "THINK_MAX_STEPS": "7", "BUDGET_PRICE_PER_SESSION": "1.5",
 	}
 	opts, err := OptionsFromEnv(lookup(env))
 	require.NoError(t, err)
@@ -52,6 +55,8 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	require.Equal(t, 2*time.Second, r.ToolTimeout)
 	require.Equal(t, Supersede, r.Policy)
 	require.Equal(t, 5*time.Second, r.SupersedeAfter)
+	require.Equal(t, 7, r.MaxSteps)
+	require.Equal(t, 1.5, r.MaxCost)
 	require.Equal(t, 3*time.Second, r.RememberFor)
 	require.Equal(t, 4*time.Second, r.RouteTTL)
 	require.Equal(t, 2<<20, r.RecordLimit)
@@ -69,6 +74,7 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"THINK_TIMEOUT_MS": "0", "ASYNC_TOOL_TIMEOUT_MS": "-1", "TOOL_AGG_TOMBSTONE_TTL_MS": "soon",
 		"REPLY_TO_STATE_TTL_MS": "99999999999999999999", "KAFKA_MAX_REQUEST_SIZE": "12",
+		"THINK_MAX_STEPS": "0", "BUDGET_PRICE_PER_SESSION": "much",
 	} {
 		_, err := OptionsFromEnv(lookup(map[string]string{name: value}))
 		require.ErrorIs(t, err, ErrEnvironment)

@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
@@ -45,6 +46,11 @@ type Rules struct {
 	// SupersedeAfter is how long a think step may be silent while another message waits, under the policy Supersede only. A
 	// value above ThinkTimeout has no effect.
 	SupersedeAfter time.Duration
+	// MaxSteps is how often a turn may ask the model.
+	MaxSteps int
+	// MaxCost is the cost of a session, in the unit of its think-responses (dollars), from which on the model is not asked;
+	// 0 means no limit.
+	MaxCost float64
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
 	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
@@ -71,6 +77,7 @@ func DefaultRules() Rules {
 		RememberCount: 1000,
 		QueueLimit:    16,
 		Policy:        Queue,
+		MaxSteps:      100,
 		RecordLimit:   recordLimit,
 		RowLimit:      recordLimit - rowMargin,
 	}
@@ -113,6 +120,10 @@ func (r Rules) validate() error {
 		return fmt.Errorf("%w: queue policy is %q, want %q, %q or %q", ErrOption, r.Policy, Queue, Reject, Supersede)
 	case r.Policy == Supersede && r.SupersedeAfter < time.Millisecond:
 		return fmt.Errorf("%w: supersede limit is %v, want 1ms or more", ErrOption, r.SupersedeAfter)
+	case r.MaxSteps < 1:
+		return fmt.Errorf("%w: step limit is %d, want 1 or more", ErrOption, r.MaxSteps)
+	case !(r.MaxCost >= 0 && r.MaxCost <= math.MaxFloat64): // NaN too
+		return fmt.Errorf("%w: cost limit is %v, want 0 (none) or more", ErrOption, r.MaxCost)
 	case r.RecordLimit < minRecord:
 		return fmt.Errorf("%w: record limit is %d bytes, want %d or more", ErrOption, r.RecordLimit, minRecord)
 	case r.RowLimit < minRecord-rowMargin || r.RowLimit > r.RecordLimit:

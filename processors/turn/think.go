@@ -42,6 +42,10 @@ func (e ThinkResponded) apply(s *transition) {
 	s.row.UserId = boundedID(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
+		if f, ok := s.mayAsk(); !ok {
+			s.fail(f)
+			return
+		}
 		s.callTools(r, previous)
 	case r.EndTurn:
 		s.answer(r, previous)

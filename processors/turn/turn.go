@@ -13,7 +13,10 @@ func (s *transition) open(a *Accepted, read *topics.Message) {
 	input := topics.Raw(a.Input)
 	a.Input = nil
 	s.row.Turn = &OpenTurn{Message: a}
+	f, ok := s.mayAsk()
 	switch {
+	case !ok:
+		s.fail(f)
 	case !s.makeRoom(): // before the model is asked, which costs money
 		s.fail(tooLarge("no room for a turn in the session's row"))
 	case !s.think(input, read):

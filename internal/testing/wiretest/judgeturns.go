@@ -5,6 +5,7 @@ import "slices"
 // errorCodes is the closed list of error codes that an output may have.
 var errorCodes = []string{
 	"think_timeout", "think_failed", "queue_full", "busy", "too_large", "invalid_message", "cancelled", "internal",
+	"too_many_steps", "over_budget",
 }
 
 // earlyCodes are the codes of outputs that may be written before the outputs of earlier messages.
