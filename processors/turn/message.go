@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -25,6 +26,9 @@ func (e MessageArrived) apply(s *transition) {
 		return
 	}
 	a, wrong := accept(e)
+	if s.hasTurn(a.TurnId) {
+		return
+	}
 	if a.RequestId != nil {
 		if s.knowsRequest(*a.RequestId) {
 			s.deadLetter(reasonSameRequest)
@@ -54,6 +58,19 @@ func (e MessageArrived) apply(s *transition) {
 			s.fail(thinkTimeout(s))
 		}
 	}
+}
+
+// hasTurn reports whether the turn of a message is open, waits or is remembered as ended: the message is a repeat. Its
+// own record may be forgotten, because other records arrived while it waited.
+func (s *transition) hasTurn(id string) bool {
+	if s.row.Turn != nil && s.row.Turn.Message.GetTurnId() == id {
+		return true
+	}
+	if slices.ContainsFunc(s.row.Waiting, func(a *Accepted) bool { return a.TurnId == id }) {
+		return true
+	}
+	ended, ok := turnDigest(id)
+	return ok && s.knowsCause(ended)
 }
 
 // hasToolRole reports whether a message has the role tool, which only the turn may write.

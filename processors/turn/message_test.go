@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -204,3 +205,24 @@ func TestMessageTooLargeForItsHistoryIsAnswered(t *testing.T) {
 }
 
 func ptr(s string) *string { return &s }
+
+// Records that arrive while a message waits can displace the memory of its own record. Its turn still tells a repeat.
+func TestMessageThatIsReadAgainHasOneTurnThoughItsRecordIsForgotten(t *testing.T) {
+	crowd := func(p *play) {
+		for range 5 {
+			p.send("reply-to", `{"to":"x"}`)
+		}
+	}
+	p := newPlay(t, func(r *Rules) { r.RememberCount = 4 })
+	first := p.recordOf("message-input", message("one"))
+	asked := the[Enriched](t, p.apply(first))
+	second := p.recordOf("message-input", message("two"))
+	require.Empty(t, p.apply(second))
+	crowd(p)
+	require.False(t, remembers(p.state().Causes, digests.Of(ofCause, "message-input", first.record().Cause), p.now, time.Hour))
+	require.Empty(t, p.apply(first), "its turn is open")
+	require.Empty(t, p.apply(second), "it waits")
+	require.Len(t, p.state().Waiting, 1)
+	p.respond(asked, saying("first"))
+	require.Empty(t, p.apply(first), "its turn has ended")
+}

@@ -180,7 +180,10 @@ func (f *full) moves() map[string]func(*rapid.T) {
 			if len(f.repeats) == 0 {
 				return
 			}
-			last := f.repeats[max(0, len(f.repeats)-recentMemories/2):]
+			// An event adds a memory of its record and one of each turn that it ends: of its own message, or of those that
+			// were open or waited before.
+			sure := (recentMemories - f.rules.QueueLimit - 1) / 2
+			last := f.repeats[max(0, len(f.repeats)-sure):]
 			require.Empty(t, f.handle(rapid.SampledFrom(last).Draw(t, "repeat")).ids(), "a repeat changes nothing")
 		},
 	}
