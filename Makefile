@@ -39,6 +39,16 @@ build: ## build the examples' binaries into bin/
 test: ## run all tests under the race detector (about six minutes on two cores)
 	$(GO) test -race -p 4 -timeout 30m $(SLOWEST) ./...
 
+# Property tests of make test draw from one seed, so that a run fails only for a change. make property tries new cases.
+RAPID_SEED ?= 1
+test test-kafka: export TURNTABLE_RAPID_SEED = $(RAPID_SEED)
+
+CHECKS ?= 1000
+
+.PHONY: property
+property: ## run the property tests on random cases (CHECKS=1000), which make test runs on the same 100
+	TURNTABLE_RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 60m $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
+
 .PHONY: test-long
 test-long: ## run the kill tests and the model test of the turn at full size
 	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration

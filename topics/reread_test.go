@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/codec"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 // unmarshalLeniently decodes a record without trying the strict decoder first.

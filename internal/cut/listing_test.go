@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"pgregory.net/rapid"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 func listing(inputs []string, ids map[string]string) *Listing {

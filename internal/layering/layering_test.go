@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 const module = "github.com/turntable-streams/turntable"
@@ -173,7 +175,8 @@ var confined = []struct {
 		"processors/fold/invoke", "internal/testing/", "examples/",
 		"processors/turn/think/", // the models of providers
 	}},
-	{"pgregory.net/rapid", nil},
+	{"pgregory.net/rapid", []string{"internal/testing/rapidseed"}},
+	{module + "/internal/testing/rapidseed", nil},
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
 	// encoding/json folds case and accepts invalid UTF-8. Packages that judge this module from outside share no code with it.
 	// The ACP SDK's types have its methods.
@@ -203,6 +206,20 @@ func TestConfinedPackagesAreImportedNowhereElse(t *testing.T) {
 		}
 	}
 	require.Empty(t, strays)
+}
+
+// A package whose property tests drew from a seed of their own would fail a run for no change.
+func TestPropertyTestsDrawFromTheSeedOfTheRun(t *testing.T) {
+	const seed = "internal/testing/rapidseed"
+	some := false
+	for _, p := range packages(t) {
+		if p.name() == seed || !slices.Contains(p.tests(), "pgregory.net/rapid") {
+			continue
+		}
+		some = true
+		require.Contains(t, ours(p.tests()), seed, "%s: import it in a test file", p.name())
+	}
+	require.True(t, some)
 }
 
 func ours(imports []string) []string {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 func TestDivergenceIsTheFirstRecordOfALaterEpoch(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/turntable-streams/turntable/internal/store"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 var noon = time.UnixMilli(1_700_000_000_000)

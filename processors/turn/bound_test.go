@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 func TestBoundIsAtLeastTheSizeOfARow(t *testing.T) {
