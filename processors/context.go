@@ -214,7 +214,7 @@ func (c *Context) DeadLetter(reason string) error {
 	return c.locked(func(ctx goka.Context) error {
 		if !c.effects.rejected {
 			c.effects.rejected = true
-			c.effects.emit(c.record.letter(reason).output(ctx, c.settings))
+			c.effects.emit(c.letterOutput(ctx, c.record.letter(reason)))
 		}
 		return nil
 	})
@@ -224,7 +224,7 @@ func (c *Context) DeadLetter(reason string) error {
 // Letter, and gives up now.
 func (c *Context) DeadLetterOther(l Letter) error {
 	return c.locked(func(ctx goka.Context) error {
-		c.effects.emit(l.output(ctx, c.settings))
+		c.effects.emit(c.letterOutput(ctx, l))
 		return nil
 	})
 }

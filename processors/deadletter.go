@@ -55,13 +55,20 @@ func (r *record) letter(reason string) Letter {
 
 // deadLetter dead-letters a record without its handler's effects: one that reached no handler, or whose handler failed.
 func deadLetter(ctx goka.Context, c *Context, stage Stage, cause error) {
-	out := c.record.letter(cause.Error()).output(ctx, c.settings)
+	out := c.letterOutput(ctx, c.record.letter(cause.Error()))
 	out.rejected = c.record.fail(stage, cause)
 	out.perform(ctx, c.settings)
 }
 
-// output returns the letter as a record of the dead-letter topic, truncated to the size limit of a record.
-func (l Letter) output(ctx goka.Context, s *settings) output {
+// letterOutput returns a letter as an output of the callback.
+func (c *Context) letterOutput(ctx goka.Context, l Letter) output {
+	_, ours := ctx.(runtimeapi.Runtime)
+	return l.output(c.settings, ours)
+}
+
+// output returns the letter as a record of the dead-letter topic, truncated to the size limit of a record. ours says that
+// our producer sends it, which can send a null key.
+func (l Letter) output(s *settings, ours bool) output {
 	headers := make(goka.Headers, len(l.Headers)+len(errorHeaders)+1)
 	if !l.Confidential {
 		maps.Copy(headers, withoutPrivate(l.Headers))
@@ -77,14 +84,14 @@ func (l Letter) output(ctx goka.Context, s *settings) output {
 	headers[topics.HeaderErrorSourceTopic] = []byte(l.Topic)
 	headers[topics.HeaderErrorSourcePartition] = strconv.AppendInt(nil, int64(l.Partition), 10)
 	headers[topics.HeaderErrorSourceOffset] = strconv.AppendInt(nil, l.Offset, 10)
-	headers[topics.HeaderErrorGroup] = []byte(ctx.Group())
+	headers[topics.HeaderErrorGroup] = []byte(s.group)
 
 	key, value := shrink(l.Key, l.Value, headers, s.recordBytes)
-	if _, ok := ctx.(runtimeapi.Runtime); ok && l.NullKey {
+	if ours && l.NullKey {
 		headers[runtimeapi.HeaderNullKey] = []byte{} // our producer removes it; a plain Goka producer would send it
 	}
 	out := output{stream: s.deadLetters, key: key, headers: headers, rejected: &RecordError{
-		Group: ctx.Group(), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Key: l.Key,
+		Group: s.group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Key: l.Key,
 		Stage: StageHandle, Err: errors.New(l.Reason),
 	}}
 	if value != nil {

@@ -8,10 +8,14 @@
 //	record -> cannot be decoded?      -> {group}-dlq
 //	       -> has no session ID?      -> {group}-dlq
 //	       -> is under another key    -> {group}-loop, under its session ID -> handler, with the topic, partition and offset
-//	          or in a wrong partition?                                         at which the record was first written
+//	          or in a wrong partition,                                         at which the record was first written
+//	          or of a topic that is
+//	          Repartitioned?
 //	       -> handler                 -> effects: outputs first, then the table row
 //	          panics                  -> {group}-dlq, no effects
 //	          returns an error        -> no effects; the processor restarts and the record is redelivered
+//
+// The inputs and the table of a group have the same number of partitions, except inputs with the option Repartitioned.
 //
 // A callback is one run of a handler, for a record or for a deadline. The coordinates of a record are its topic, partition
 // and offset. A row can have parts: large values that are stored separately and written less often (Context.HasParts).

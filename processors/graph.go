@@ -34,6 +34,9 @@ func (o *options) checkGraph(graph *goka.GroupGraph) {
 		}
 		codecs[e.Topic()] = kind
 	}
+	if n := len(repartitioned(sourcesOf(graph), nil)); n > 0 && n == len(graph.InputStreams()) {
+		o.refuse("graph: all inputs are Repartitioned, want one that is not: it has the number of partitions of the table")
+	}
 	o.checkNames(graph)
 	if o.catalog != nil && !slices.Contains(o.catalog.Groups(), graph.Group()) {
 		o.refuse("WithTopics: catalog of group %s, graph of group %s", o.catalog.Group(), graph.Group())
@@ -67,13 +70,9 @@ func (o *options) checkNames(graph *goka.GroupGraph) {
 
 // bindGraph returns a copy of the graph whose edges use the settings: inputs and loop as Edges makes them, the dead-letter
 // topic under its configured name, and a timer if the table has deadlines. Edges that Edges did not make are unchanged.
+// Inputs that are repartitioned are not in the copy, because Goka does not read them.
 func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
-	var inputs []Source
-	if loop := graph.LoopStream(); loop != nil {
-		if c, ok := loop.Codec().(loopCodec); ok {
-			inputs = c.inputs
-		}
-	}
+	inputs := sourcesOf(graph)
 	timed, hasDeadlines := timedOf(graph)
 	if len(inputs) == 0 && !hasDeadlines {
 		return graph
@@ -92,7 +91,10 @@ func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 	}
 	switch loop := graph.LoopStream(); {
 	case len(inputs) > 0:
-		edges = append(edges, bindEdges(inputs, s, late)...)
+		moved := repartitioned(inputs, s)
+		edges = append(edges, slices.DeleteFunc(bindEdges(inputs, s, late), func(e goka.Edge) bool {
+			return moved[e.Topic()] != nil
+		})...)
 	case loop != nil:
 		edges = append(edges, loop)
 	}
@@ -100,6 +102,16 @@ func bindGraph(graph *goka.GroupGraph, s *settings) *goka.GroupGraph {
 		edges = append(edges, timerEdge(graph.Group(), timed, s))
 	}
 	return goka.DefineGroup(graph.Group(), append(edges, otherEdges(graph, s, late)...)...)
+}
+
+// sourcesOf returns the inputs of a graph that Input made.
+func sourcesOf(graph *goka.GroupGraph) []Source {
+	if loop := graph.LoopStream(); loop != nil {
+		if c, ok := loop.Codec().(loopCodec); ok {
+			return c.inputs
+		}
+	}
+	return nil
 }
 
 // otherEdges returns the edges without callbacks of this package: outputs, tables, visitors.

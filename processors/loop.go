@@ -81,6 +81,16 @@ func receiveLoop(ctx goka.Context, set *settings, msg any, sources map[string]so
 // reroute sends a record to the group's loop topic under the right key.
 func reroute(ctx goka.Context, c *Context, session string) {
 	r := &c.record
+	headers := r.loopHeaders()
+	if recordBytes(session, r.raw, headers) > c.settings.recordBytes {
+		deadLetter(ctx, c, StageRoute, errLoopBytes)
+		return
+	}
+	ctx.Loopback(session, codec.Encoded(r.raw), goka.WithCtxEmitHeaders(headers))
+}
+
+// loopHeaders returns the headers of the record on the loop topic: its own, and where it was first written.
+func (r *record) loopHeaders() goka.Headers {
 	headers := make(goka.Headers, len(r.headers)+5)
 	maps.Copy(headers, r.headers)
 	headers[loopTopic] = []byte(r.topic)
@@ -91,11 +101,7 @@ func reroute(ctx goka.Context, c *Context, session string) {
 	if !r.nullKey {
 		headers[loopKey] = []byte(r.key)
 	}
-	if recordBytes(session, r.raw, headers) > c.settings.recordBytes {
-		deadLetter(ctx, c, StageRoute, errLoopBytes)
-		return
-	}
-	ctx.Loopback(session, codec.Encoded(r.raw), goka.WithCtxEmitHeaders(headers))
+	return headers
 }
 
 // origin returns a record of the loop topic as it was first written.

@@ -65,13 +65,18 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 	}
 
 	s := &settings{
+		group:        graph.Group(),
 		deadLetters:  goka.Stream(o.deadLetters),
 		recordBytes:  conf.Producer.MaxMessageBytes,
 		onDeadLetter: o.metrics.onDeadLetter(o.instance.Logger),
 	}
 	c := o.instance
 	c.Brokers = slices.Clone(brokers)
+	if loop := graph.LoopStream(); loop != nil {
+		s.loop = loop.Topic()
+	}
 	c.Graph = bindGraph(graph, s)
+	c.Repartitioned = repartitioned(sourcesOf(graph), s)
 	c.DeadLetters = o.deadLetters
 	c.Sarama = func() *sarama.Config { return kafka.Copy(conf) }
 	c.Hooks = o.metrics.hooks()

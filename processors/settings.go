@@ -8,6 +8,8 @@ import (
 
 // settings are the options of New that callbacks use.
 type settings struct {
+	group        goka.Group
+	loop         string // the loop topic
 	deadLetters  goka.Stream
 	recordBytes  int
 	onDeadLetter func(*RecordError)
@@ -16,6 +18,7 @@ type settings struct {
 // defaults are the settings of a group under a plain goka.NewProcessor.
 func defaults(group goka.Group) *settings {
 	return &settings{
+		group:        group,
 		deadLetters:  deadLetterStream(group),
 		recordBytes:  defaultRecordBytes,
 		onDeadLetter: func(*RecordError) {},

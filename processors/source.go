@@ -7,6 +7,7 @@ import (
 	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -32,6 +33,8 @@ type source interface {
 	name() string
 	confidential() bool
 	screened() bool
+	// repartition returns the function for the records of an input that may have any number of partitions, or nil.
+	repartition(s *settings) cut.Repartition
 	// edge is the input edge. If late, Goka does not decode the values.
 	edge(s *settings, late bool) goka.Edge
 	// rerouted handles a record that was sent through the loop topic.
@@ -56,8 +59,8 @@ func Confidential[T any]() EdgeOption[T] {
 }
 
 // Input binds a topic to its handler. The handler gets values and tombstones under a valid session ID (see CheckSession),
-// in the partition that the session belongs to. Records under another key or in another partition are sent through the
-// loop topic first. All other records are dead-lettered.
+// in the partition that the session belongs to. Records under another key or in another partition, and those of a topic
+// that is Repartitioned, are sent through the loop topic first. All other records are dead-lettered.
 func Input[T any](t topics.Topic[T], h Handler[T], opts ...EdgeOption[T]) Source {
 	in := &input[T]{topic: t, handler: h}
 	for _, opt := range opts {
@@ -88,6 +91,7 @@ type input[T any] struct {
 	handler Handler[T]
 	session func(T) *string // nil: the key
 	secret  bool
+	loose   bool                        // may have any number of partitions
 	known   func(*Context, []byte) bool // nil: none is
 }
 

@@ -131,8 +131,10 @@ func catalog(agent string, o catalogOptions) Catalog {
 	reader := func(suffix, record string, key Key) Spec {
 		return Spec{Name: agent + "-" + suffix, Record: record, Key: key, Cleanup: CleanupDelete}
 	}
-	// FlightDeck does not create think-dlq. Here it is an input of the turn, and Goka requires its inputs to exist.
+	// FlightDeck does not create think-dlq. Here it is an input of the turn, which must exist. The SDKs of FlightDeck let the
+	// broker create it, with another number of partitions than the other topics have.
 	thinkDLQ := session("think-dlq", "ThinkFailure")
+	thinkDLQ.CoPartitioned = false
 	replyTo := session("reply-to", "Route")
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
 	latency := reader("tool-use-latency", "ToolLatency", KeyTool)

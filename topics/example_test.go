@@ -72,7 +72,7 @@ func ExampleDescribe() {
 	// harbor-message-input               Message          session_id  delete          broker default  yes, co-partitioned
 	// harbor-enriched-message-input      EnrichedMessage  session_id  delete          broker default  yes, co-partitioned
 	// harbor-think-request-response      ThinkResponse    session_id  delete          broker default  yes, co-partitioned
-	// harbor-think-dlq                   ThinkFailure     session_id  delete          broker default  yes, co-partitioned
+	// harbor-think-dlq                   ThinkFailure     session_id  delete          broker default  yes
 	// harbor-tool-use                    ToolUseItem      session_id  delete          broker default  yes, co-partitioned
 	// harbor-tool-use-dlq                ToolUseItem      session_id  delete          broker default  yes, co-partitioned
 	// harbor-tool-use-result             ToolUseResult    session_id  delete          broker default  yes, co-partitioned

@@ -2,6 +2,7 @@ package cut
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 
 	"github.com/IBM/sarama"
@@ -9,11 +10,19 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// session is the session that Goka gets for a generation: a mark releases a record from the Series, a commit does nothing,
-// and the context ends after the drain.
+// session is the session that Goka gets for a generation: it has only the claims that Goka reads, a mark releases a record
+// from the Series, a commit does nothing, and the context ends after the drain.
 type session struct {
 	sarama.ConsumerGroupSession
-	series *Series
+	series        *Series
+	repartitioned Repartitioned
+}
+
+// Claims implements sarama.ConsumerGroupSession.
+func (s *session) Claims() map[string][]int32 {
+	claims := maps.Clone(s.ConsumerGroupSession.Claims())
+	maps.DeleteFunc(claims, func(topic string, _ []int32) bool { return s.repartitioned.has(topic) })
+	return claims
 }
 
 func (s *session) Context() context.Context { return s.series.Context() }

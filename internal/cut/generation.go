@@ -33,7 +33,7 @@ type generation struct {
 func (g *generation) Setup(s sarama.ConsumerGroupSession) error {
 	o := g.group.opts
 	g.begin(s)
-	partitions := g.partitions(s)
+	partitions := g.partitions()
 	if o.Events.Recovering != nil {
 		o.Events.Recovering(s.GenerationID(), len(partitions))
 	}
@@ -71,7 +71,7 @@ func (g *generation) begin(s sarama.ConsumerGroupSession) {
 	if o.Table != nil {
 		g.series.table = o.Table()
 	}
-	g.sess = &session{ConsumerGroupSession: s, series: g.series}
+	g.sess = &session{ConsumerGroupSession: s, series: g.series, repartitioned: o.Repartitioned}
 	g.group.cur.Store(g)
 	if fatal := g.group.fatal.Load(); fatal != nil { // failed between two generations
 		g.series.Fail(*fatal)
@@ -115,9 +115,9 @@ func (g *generation) startTimers(partitions []int32) {
 	}
 }
 
-// partitions returns the numbers of the partitions that the member was assigned; they are the same for every topic.
-func (g *generation) partitions(s sarama.ConsumerGroupSession) []int32 {
-	for _, partitions := range s.Claims() {
+// partitions returns the numbers of the partitions that Goka was assigned; they are the same for every topic.
+func (g *generation) partitions() []int32 {
+	for _, partitions := range g.sess.Claims() {
 		return partitions // the topics are copartitioned
 	}
 	return nil
@@ -140,6 +140,10 @@ func (g *generation) ConsumeClaim(_ sarama.ConsumerGroupSession, inner sarama.Co
 		// read any more. Joining again restarts the claim.
 		g.leave()
 	})
+	if outgoing := g.group.opts.Repartitioned[p.Topic]; outgoing != nil {
+		g.repartition(c, outgoing)
+		return nil
+	}
 	g.consume(c)
 	return nil
 }

@@ -46,6 +46,7 @@ func (g *Group) Consume(ctx context.Context, topics []string, h sarama.ConsumerG
 	if t := g.opts.Timers; t != nil {
 		topics = slices.DeleteFunc(slices.Clone(topics), func(topic string) bool { return topic == t.Topic })
 	}
+	topics = append(slices.Clone(topics), g.opts.Repartitioned.Topics()...)
 	defer close(g.left)
 	serving, end := context.WithCancel(ctx)
 	defer end()

@@ -17,6 +17,9 @@ type Options struct {
 	Layers func() []Layer
 	// Table returns the writer of the group table's rows; it is called in each generation. nil: no rows are written.
 	Table func() Table
+	// Repartitioned are inputs that Goka does not read; Send sends what is sent for their records (see Producer.Send).
+	Repartitioned Repartitioned
+	Send          func(out Outgoing, done func(error))
 	// Timers is nil for a group without deadlines.
 	Timers *Timers
 	// Client sends commits, heartbeats and offset requests, which do not wait for a long poll on it. The Group does not own

@@ -21,6 +21,9 @@ type Config struct {
 	Brokers []string
 	// Graph is the group. The virtual timer topic is added to it if the codec of its table implements timer.Timed.
 	Graph *goka.GroupGraph
+	// Repartitioned are inputs outside of Graph, which may have any number of partitions: what is sent for their records
+	// goes to topics that the graph reads, or to its outputs.
+	Repartitioned cut.Repartitioned
 	// InstanceID is the static member ID (group.instance.id), unique in the group; empty for a dynamic member.
 	InstanceID string
 	// Predecessor is a group at whose committed offsets this group starts if it has none of its own; empty for none.

@@ -15,6 +15,7 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	inst := r.instance
 	conf := inst.sarama()
 	conf.Consumer.Group.InstanceId = inst.cfg.InstanceID
+	conf.Consumer.Group.Rebalance.Strategy = inst.cfg.Repartitioned.Assignor(conf.Consumer.Group.Rebalance.Strategy)
 	var joins *cut.Joins
 	if s := conf.Consumer.Group.Rebalance.Strategy; s != nil && inst.cfg.InstanceID != "" {
 		joins = cut.NewJoins(s)
@@ -27,8 +28,10 @@ func (r *run) buildGroup(brokers []string, group, _ string) (sarama.ConsumerGrou
 	options := cut.Options{
 		Name: group, InstanceID: inst.cfg.InstanceID,
 		Closer: r.closer(), Policy: inst.cfg.Policy, Layers: r.tables.layers,
-		Table:  func() cut.Table { return r.producer },
-		Relist: inst.relist, Epochs: r.epochs, Truncated: r.truncated, Listing: r.listing,
+		Repartitioned: inst.cfg.Repartitioned,
+		Send:          func(out cut.Outgoing, done func(error)) { r.producer.Send(out, done) },
+		Table:         func() cut.Table { return r.producer },
+		Relist:        inst.relist, Epochs: r.epochs, Truncated: r.truncated, Listing: r.listing,
 		Client: r.client, Leaving: r.endProducer, Joins: joins, Lease: r.lease, Heartbeat: conf.Consumer.Group.Heartbeat.Interval,
 		Events: r.groupEvents(), Log: inst.cfg.Logger,
 	}

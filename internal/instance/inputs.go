@@ -37,7 +37,7 @@ func (in inputs) ids() map[string]string {
 
 // inputTopics returns the inputs that are on the broker, without the group's loop topic.
 func (inst *Instance) inputTopics() []string {
-	var topics []string
+	topics := inst.cfg.Repartitioned.Topics()
 	for _, in := range inst.cfg.Graph.InputStreams() {
 		if in.Topic() != timer.Topic(inst.group) {
 			topics = append(topics, in.Topic())
@@ -46,7 +46,10 @@ func (inst *Instance) inputTopics() []string {
 	return topics
 }
 
-// firstInput returns the first input that is on the broker, or "".
+// repartitions reports whether an input may have any number of partitions.
+func (inst *Instance) repartitions(topic string) bool { return inst.cfg.Repartitioned[topic] != nil }
+
+// firstInput returns the first input that is on the broker and that Goka reads, or "".
 func (inst *Instance) firstInput() string {
 	for _, in := range inst.cfg.Graph.InputStreams() {
 		if in.Topic() != timer.Topic(inst.group) {
@@ -56,9 +59,9 @@ func (inst *Instance) firstInput() string {
 	return ""
 }
 
-// together returns the topics that must have the same number of partitions: the inputs, the joined tables, the group's
-// table and its loop topic. Topics that the group creates may not exist yet.
-func (r *run) together() []string {
+// described returns the topics of the group that watchInputs describes: the inputs, the joined tables, the group's table
+// and its loop topic. Topics that the group creates may not exist yet.
+func (r *run) described() []string {
 	inst := r.instance
 	topics := inst.inputTopics()
 	for _, join := range inst.cfg.Graph.JointTables() {
@@ -78,7 +81,7 @@ func (r *run) together() []string {
 func (r *run) describeInputs() error {
 	inst := r.instance
 	names := inst.inputTopics()
-	found, err := r.topics.Describe(r.together()...)
+	found, err := r.topics.Describe(r.described()...)
 	if err != nil {
 		return err
 	}
@@ -94,13 +97,17 @@ func (r *run) describeInputs() error {
 		partitions = found[inst.firstInput()].Partitions
 	}
 	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &inst.unlisted, inst.cfg.Logger)
-	return copartitioned(found)
+	return r.copartitioned(found)
 }
 
-// copartitioned returns an error that wraps recovery.ErrPartitions unless all topics have the same number of partitions.
-func copartitioned(found inputs) error {
+// copartitioned returns an error that wraps recovery.ErrPartitions unless all topics that Goka reads have the same number of
+// partitions.
+func (r *run) copartitioned(found inputs) error {
 	byCount := map[int][]string{}
 	for topic, d := range found {
+		if r.instance.repartitions(topic) {
+			continue
+		}
 		byCount[d.Partitions] = append(byCount[d.Partitions], topic)
 	}
 	if len(byCount) < 2 {

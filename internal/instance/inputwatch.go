@@ -25,11 +25,11 @@ func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		found, err := r.topics.Describe(r.together()...)
+		found, err := r.topics.Describe(r.described()...)
 		if err != nil {
 			continue // no broker answers: retry at the next tick
 		}
-		if err = copartitioned(found); err == nil {
+		if err = r.copartitioned(found); err == nil {
 			err = r.changed(found)
 		}
 		if err != nil {
@@ -40,7 +40,8 @@ func (r *run) watchInputs(ctx context.Context, every time.Duration) {
 }
 
 // changed returns an error if an input was recreated, or has another number of partitions than the rows of the group. It
-// ignores an input that is missing now. A group without a table has no rows: Sarama rebalances it over the new partitions.
+// ignores an input that is missing now. Sarama rebalances a group over the new partitions of an input that is repartitioned,
+// or that belongs to a group without a table and thus without rows.
 func (r *run) changed(found inputs) error {
 	if topic := found.recreated(r.inputs); topic != "" {
 		return fmt.Errorf("%w: topic %s was deleted and recreated", errRecreated, topic)
@@ -48,7 +49,7 @@ func (r *run) changed(found inputs) error {
 	for topic, was := range r.inputs {
 		now, ok := found[topic]
 		switch {
-		case !ok || now.Partitions == was.Partitions:
+		case !ok || now.Partitions == was.Partitions || r.instance.repartitions(topic):
 		case r.instance.cfg.Graph.GroupTable() != nil:
 			return partedFrom(was.Partitions, topic, now.Partitions)
 		default:

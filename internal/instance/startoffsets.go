@@ -79,7 +79,7 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) 
 			case b.Offset < 0:
 			case known && ours && l.OfAnother(input.ID):
 				h.stale[cut.Partition{Topic: topic, ID: p}] = true
-			case known && r.instance.cfg.Graph.GroupTable() != nil && l.Partitions() > 0 && l.Partitions() != input.Partitions:
+			case known && r.rowsBy(topic) && l.Partitions() > 0 && l.Partitions() != input.Partitions:
 				return h, partedFrom(l.Partitions(), topic, input.Partitions)
 			default:
 				h.read[topic] = true
@@ -88,6 +88,11 @@ func (r *run) historyOf(committed *sarama.OffsetFetchResponse) (history, error) 
 		}
 	}
 	return h, nil
+}
+
+// rowsBy reports whether the rows of the group are divided among partitions like the records of an input.
+func (r *run) rowsBy(topic string) bool {
+	return r.instance.cfg.Graph.GroupTable() != nil && !r.instance.repartitions(topic)
 }
 
 // lists reports whether the group has read a topic before.

@@ -93,6 +93,8 @@
 //   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it.
 //     Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot name
 //     the input: the step ends by the think timeout.
+//   - think-dlq may have any number of partitions, because the SDKs of FlightDeck let the broker create it. Its records take
+//     the way over the loop topic, also if their partition is the right one.
 //   - A purged session leaves digests of what it has seen, without text or IDs, until they expire. Otherwise late repeats
 //     would start the session again.
 //   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with

@@ -30,7 +30,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
 			processors.Known[topics.Message](b.isOwnToolMessage)),
 		processors.Input(catalog.ThinkRequestResponse, b.onThinkResponse),
-		processors.Input(catalog.ThinkDLQ, b.onThinkFailure),
+		processors.Input(catalog.ThinkDLQ, b.onThinkFailure, processors.Repartitioned[topics.ThinkFailure]()),
 		processors.Input(catalog.ToolUseResult, b.onToolResult),
 		processors.Input(catalog.ToolUseDLQ, b.onToolFailure),
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),

@@ -38,6 +38,8 @@ type settings struct {
 	FileLimit uint64
 	// GiveUp ends the process at its second consecutive failure.
 	GiveUp bool
+	// MetadataMS, if not 0, is how often the process asks for the partitions of its topics.
+	MetadataMS int64
 	// Verbose logs warnings too.
 	Verbose bool
 }
@@ -102,6 +104,9 @@ func (s settings) options() []processors.Option {
 			"session.timeout.ms":    fmt.Sprint(s.SessionMS),
 			"heartbeat.interval.ms": fmt.Sprint(s.SessionMS / 10),
 		}))
+	}
+	if s.MetadataMS > 0 {
+		o = append(o, processors.WithProperties(map[string]string{"metadata.max.age.ms": fmt.Sprint(s.MetadataMS)}))
 	}
 	if s.GiveUp {
 		o = append(o, processors.WithRestartLimit(1))
