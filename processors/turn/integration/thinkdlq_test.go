@@ -36,7 +36,9 @@ func TestThinkFailuresCountOnceWithAnyNumberOfPartitions(t *testing.T) {
 				defer cancel()
 				names := wiretest.NamesOf(c.agent)
 				admin := createThinkDLQ(t, c, failures)
-				require.NoError(t, wiretest.CreateTopics(ctx, c.brokers, c.agent, partitions))
+				require.Eventually(t, func() bool { // a broker may not know yet that think-dlq exists
+					return wiretest.CreateTopics(ctx, c.brokers, c.agent, partitions) == nil
+				}, wait, 10*time.Millisecond)
 				(&field{T: t, config: c, ctx: ctx}).visible(names)
 				options := []wiretest.OracleOption{wiretest.WaitLimit(time.Minute)}
 				if guarantee == processors.ExactlyOnce {
