@@ -17,6 +17,7 @@ import (
 type core struct {
 	*Worker
 	work   context.Context // ends with ErrStopping when the grace period of a stop has passed
+	stop   context.Context // ends when the worker stops
 	logger *zap.Logger
 }
 
@@ -27,6 +28,14 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 	defer context.AfterFunc(c.work, func() { end(ErrStopping) })()
 	now := c.begin(d)
 	defer c.end(now)
+	s := &slot{end: func() { end(ErrStopping) }, mark: func(waiting bool) {
+		c.waiting(now, waiting)
+		if d.Wait != nil {
+			d.Wait(waiting)
+		}
+	}}
+	ctx = context.WithValue(ctx, slotKey{}, s)
+	defer context.AfterFunc(c.stop, s.stop)()
 
 	a := attemptOf(d)
 	r := Record{Inbound: d.Record, Deliveries: d.Count, Attempts: a.number, Repeated: d.Repeated}
@@ -46,7 +55,7 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 			break
 		}
 		c.failed(d, a.number, reason, next, wait)
-		if next == call && !c.sleep(ctx, wait) {
+		if next == call && !c.backOff(ctx, wait) {
 			next = release
 		}
 	}
@@ -116,14 +125,12 @@ var errAbandoned = errors.New("worker: the handler ignored the end of its contex
 // call calls the handler and returns its error. It returns within a second after ctx or the timeout has ended, with or
 // without the handler.
 func (c *core) call(ctx context.Context, r Record, now *running) error {
-	if c.rules.admit != nil {
-		done, err := c.admit(ctx, r)
+	if len(c.rules.limits) > 0 {
+		leave, err := Enter(ctx, c.rules.limiter, string(r.Key), r, c.rules.limits...)
 		if err != nil {
 			return err
 		}
-		if done != nil {
-			defer done()
-		}
+		defer leave()
 	}
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -165,15 +172,6 @@ func (c *core) call(ctx context.Context, r Record, now *running) error {
 	}
 }
 
-func (c *core) admit(ctx context.Context, r Record) (done func(), err error) {
-	defer func() {
-		if thrown := recover(); thrown != nil {
-			err = processors.Recovered(thrown)
-		}
-	}()
-	return c.rules.admit(ctx, r)
-}
-
 func (c *core) invoke(ctx context.Context, r Record) (err error) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
@@ -181,6 +179,14 @@ func (c *core) invoke(ctx context.Context, r Record) (err error) {
 		}
 	}()
 	return c.handle(ctx, r)
+}
+
+// backOff is sleep, outside of the slot if the limits decide when the next call begins.
+func (c *core) backOff(ctx context.Context, d time.Duration) bool {
+	if len(c.rules.limits) > 0 {
+		defer waitOutsideSlot(ctx)()
+	}
+	return c.sleep(ctx, d)
 }
 
 // sleep waits and reports whether ctx is still open then.

@@ -35,6 +35,32 @@
 //	a slow record                     delays nothing                       holds back the committed offset; WithReadAhead bounds
 //	                                                                       how far others run ahead
 //
+// # Limits
+//
+// A Limit bounds the calls with the same key: how many run at a time, and how many begin, or how many units such as tokens
+// they take, in a minute. A worker can have several; a call begins when all of them admit it.
+//
+//	worker.WithLimits(
+//		worker.Limit[worker.Record]{Name: "tenant", Key: tenant, Concurrency: 4},
+//		worker.Limit[worker.Record]{Name: "service", PerMinute: 600},
+//	)
+//
+// A record that waits occupies no slot, takes nothing from other limits and keeps its lock or its partition's window, so
+// records with other keys are handled meanwhile. Sessions, the records with one Kafka key, take turns: a session with hundreds
+// of waiting records delays the next call of another one until a slot is free, or by one turn. In a share group the worker
+// sees the records that it holds; while one session occupies more than half of the slots, it acquires further ones, which
+// other workers did not take, to find those of other sessions (WithWaiting).
+//
+// A handler that learns only after decoding which limits apply calls Enter itself. Limiter.Pause lets no call of a key begin
+// for a time, for example after a Retry-After. Limits count the calls of a process; processes do not share them.
+//
+// # Health
+//
+// Worker.Health lists the records that the worker holds, with their age, whether they wait, and the handlers that ignore the
+// end of their context. Its Lag is the number of records that are not settled: of this worker's partitions in a consumer group,
+// of all partitions in a share group. A share group's lag is asked of the brokers every 10 s and needs the permission to
+// describe the group. Ready means that the worker is a member of its group and takes records.
+//
 // # Share groups
 //
 // A share group has at most 200 members by default (group.share.max.size). A process is one member, whatever its concurrency,
@@ -58,7 +84,9 @@
 //	                       500 ms to 30 s
 //	WithDeadLetter         logs and drops       what is done with a record that ends without success
 //	WithTimeout            none                 longest call of the handler
-//	WithLimiter            none                 a function that each call waits for, such as a token bucket
+//	WithLimits             none                 calls at a time and per minute, by tenant, tool or another key of the record
+//	WithWaiting            4 x WithConcurrency  with WithLimits: records that wait for a limit, outside of the slots
+//	WithLimiter            one of its own       limits that workers of one process share
 //	WithGrace              10 s                 how long running calls continue when the worker stops
 //	WithLock               30 s                 share groups: when the records of a worker that hangs go to others
 //	WithHandover           1 min                consumer groups: how long a call continues after its partition has moved

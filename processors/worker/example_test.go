@@ -80,3 +80,20 @@ func ExampleNew() {
 		log.Print(err)
 	}
 }
+
+// A worker that makes at most 600 requests per minute to a service, at most 4 at a time for one tenant. Records of a tenant
+// that has reached its limit do not hold up the records of others.
+func ExampleWithLimits() {
+	tenant := func(r worker.Record) string { return string(r.Header("tenant")) }
+	w, err := worker.New("webhooks", []string{"orders"}, func(context.Context, worker.Record) error { return nil },
+		worker.WithConcurrency(64),
+		worker.WithLimits(
+			worker.Limit[worker.Record]{Name: "tenant", Key: tenant, Concurrency: 4},
+			worker.Limit[worker.Record]{Name: "service", PerMinute: 600},
+		))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(w.Health().Mode)
+	// Output: auto
+}

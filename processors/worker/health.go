@@ -20,8 +20,9 @@ type Health struct {
 	Ready bool
 	// Calls are the records that the worker holds, the oldest first, and the handlers that it has abandoned.
 	Calls []Call
-	// Lag is the number of records that wait, by topic and partition, of the partitions that this worker owns. Nil if the
-	// worker does not know it, as with share groups.
+	// Lag is the number of records that are not settled, by topic and partition. In a consumer group it is that of the
+	// partitions that this worker owns, now. In a share group it is that of the whole group, as the brokers told it in the
+	// last 15 s. Nil if the worker does not know it: it has just started, or may not describe the group.
 	Lag map[string]map[int32]int64
 	// Err is the last error of a handler, a dead letter or the group. It is kept after a recovery.
 	Err error
@@ -37,6 +38,8 @@ type Call struct {
 	Attempt int
 	// Age is how long the worker has held the record.
 	Age time.Duration
+	// Waiting reports that the record waits for a limit and occupies no slot.
+	Waiting bool
 	// Abandoned reports that the handler ignores the end of its context. Its slot is free; its goroutine continues.
 	Abandoned bool
 }
@@ -46,6 +49,7 @@ type running struct {
 	record    processors.Inbound
 	since     time.Time
 	attempt   int
+	waiting   bool
 	handlers  int // goroutines of handlers that have not returned
 	over      bool
 	abandoned bool
@@ -70,7 +74,7 @@ func (w *Worker) Health() Health {
 	for c := range w.calls {
 		h.Calls = append(h.Calls, Call{
 			Topic: c.record.Topic, Partition: c.record.Partition, Offset: c.record.Offset, Key: c.record.Key,
-			Attempt: c.attempt, Age: now.Sub(c.since), Abandoned: c.abandoned,
+			Attempt: c.attempt, Age: now.Sub(c.since), Waiting: c.waiting, Abandoned: c.abandoned,
 		})
 	}
 	slices.SortFunc(h.Calls, func(a, b Call) int {
@@ -96,6 +100,28 @@ func (w *Worker) end(c *running) {
 	if c.handlers == 0 {
 		delete(w.calls, c)
 	}
+}
+
+func (w *Worker) waiting(c *running, yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.waiting = yes
+}
+
+// crowded reports whether the records of one session occupy more than half of the slots, and at least two.
+func (w *Worker) crowded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slots := map[string]int{}
+	for c := range w.calls {
+		if !c.waiting && !c.over {
+			key := string(c.record.Key)
+			if slots[key]++; key != "" && slots[key] > max(w.rules.concurrency/2, 1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (w *Worker) calling(c *running, attempt int) {

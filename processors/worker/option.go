@@ -33,7 +33,9 @@ type rules struct {
 	timeout     time.Duration
 	retry       RetryPolicy
 	deadLetter  func(ctx context.Context, r Record, reason error) error
-	admit       func(ctx context.Context, r Record) (done func(), err error)
+	limits      []Limit[Record]
+	limiter     *Limiter
+	waiting     int // negative: not set
 	clock       processors.Clock
 	logger      *zap.Logger
 	errs        []error
@@ -45,12 +47,14 @@ const (
 	defaultHandover    = time.Minute
 	defaultReadAhead   = 1000
 	defaultGrace       = 10 * time.Second
+	// defaultWaiting is how many records may wait for each slot of a worker with limits.
+	defaultWaiting = 4
 )
 
 func newRules(group string, topics []string, handle Handler, opts []Option) rules {
 	r := rules{
 		group: group, topics: slices.Clone(topics), concurrency: defaultConcurrency, lock: defaultLock,
-		handover: defaultHandover, readAhead: defaultReadAhead, grace: defaultGrace, clock: clock.System(), logger: zap.NewNop(),
+		handover: defaultHandover, readAhead: defaultReadAhead, grace: defaultGrace, waiting: -1, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -58,6 +62,19 @@ func newRules(group string, topics []string, handle Handler, opts []Option) rule
 	r.retry = r.retry.withDefaults()
 	if err := r.retry.invalid(); err != nil {
 		r.invalid("WithRetry: %w", err)
+	}
+	if r.waiting < 0 {
+		r.waiting = 0
+		if len(r.limits) > 0 {
+			r.waiting = defaultWaiting * r.concurrency
+		}
+	}
+	if len(r.limits) > 0 {
+		all := Limit[Record]{Name: "worker " + group, Concurrency: r.concurrency}
+		r.limits = append([]Limit[Record]{all}, r.limits...)
+		if r.limiter == nil {
+			r.limiter = NewLimiterAt(r.clock)
+		}
 	}
 	if group == "" {
 		r.invalid("the group is empty")
@@ -176,16 +193,43 @@ func WithDeadLetter(write func(ctx context.Context, r Record, reason error) erro
 	}
 }
 
-// WithLimiter sets a function that is called before each call of the handler and blocks until the call may begin, for
-// example until a token bucket has a token. It must return when ctx ends, with an error. done, if not nil, is called when the
-// call has ended. The record is held while admit blocks, and occupies a slot.
-func WithLimiter(admit func(ctx context.Context, r Record) (done func(), err error)) Option {
+// WithLimits bounds the calls of the handler by keys of their records, for example by tenant (default: WithConcurrency is the
+// only bound). A record whose limits do not admit it waits outside of the slots (WithWaiting), so that records with other keys
+// can be handled. Records with the same Kafka key are a session; sessions take turns, see Limiter. A retry needs the limits
+// again, and its record occupies no slot during the backoff. Further limits are added to those of earlier options.
+func WithLimits(limits ...Limit[Record]) Option {
 	return func(r *rules) {
-		if admit == nil {
+		for _, l := range limits {
+			if err := l.Invalid(); err != nil {
+				r.errs = append(r.errs, fmt.Errorf("WithLimits: %w", err))
+			}
+		}
+		r.limits = append(r.limits, limits...)
+	}
+}
+
+// WithLimiter sets the Limiter of WithLimits, which workers of one process can share (default: one of its own).
+func WithLimiter(l *Limiter) Option {
+	return func(r *rules) {
+		if l == nil {
 			r.invalid("WithLimiter: nil")
 			return
 		}
-		r.admit = admit
+		r.limiter = l
+	}
+}
+
+// WithWaiting sets how many records may wait for a limit, in addition to those in slots (default 0; with WithLimits four
+// times WithConcurrency; not negative). The worker holds them in memory. A share group acquires one only while a slot is free,
+// or while one session occupies more than half of the slots; a consumer group reads them up to WithReadAhead. If that many
+// records wait, for example for one tool that hangs, records behind them wait too.
+func WithWaiting(records int) Option {
+	return func(r *rules) {
+		if records < 0 {
+			r.invalid("WithWaiting: %d, want at least 0", records)
+			return
+		}
+		r.waiting = records
 	}
 }
 

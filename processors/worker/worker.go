@@ -50,7 +50,7 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	common := source.Config{
 		Brokers: brokers, Group: w.rules.group, Topics: w.rules.topics,
 		Client:      func() *sarama.Config { return kafka.Copy(conf) },
-		Concurrency: w.rules.concurrency, Clock: w.rules.clock, Logger: logger,
+		Concurrency: w.rules.concurrency, Waiting: w.rules.waiting, Crowded: w.crowded, Clock: w.rules.clock, Logger: logger,
 	}
 	mode, err := w.choose(ctx, common)
 	if err != nil || ctx.Err() != nil {
@@ -89,7 +89,7 @@ func (w *Worker) serve(ctx context.Context, from source.Source, logger *zap.Logg
 		case <-ended:
 		}
 	})
-	c := &core{Worker: w, work: work, logger: logger.With(zap.String("group", w.rules.group))}
+	c := &core{Worker: w, work: work, stop: ctx, logger: logger.With(zap.String("group", w.rules.group))}
 	if err := from.Run(ctx, c.deliver); err != nil {
 		return fmt.Errorf("worker: group %s: %w", w.rules.group, err)
 	}

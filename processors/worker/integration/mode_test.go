@@ -64,14 +64,14 @@ func TestBothModesHandleEachRecordOnce(t *testing.T) {
 			all := func(n int) func() bool {
 				return func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == n }
 			}
-			require.Eventually(t, all(30), patience, 10*time.Millisecond)
+			require.Eventually(t, all(30), waitLimit, 10*time.Millisecond)
 			require.Equal(t, c.want, w.Health().Mode)
 			require.True(t, w.Ready())
 			stop()
 			require.False(t, w.Ready())
 			r.put(names("b", 0, 10)...)
 			r.run(handle, c.opts...)
-			require.Eventually(t, all(40), patience, 10*time.Millisecond)
+			require.Eventually(t, all(40), waitLimit, 10*time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
 			for name, calls := range got {
@@ -93,7 +93,7 @@ func TestGroupWithCommittedOffsetsStaysAConsumerGroup(t *testing.T) {
 		got <- string(rec.Value)
 		return nil
 	})
-	require.Eventually(t, w.Ready, patience, 10*time.Millisecond)
+	require.Eventually(t, w.Ready, waitLimit, 10*time.Millisecond)
 	r.put("later")
 	require.Equal(t, "later", <-got, "the group continues after its committed offsets")
 	require.Equal(t, worker.ConsumerGroup, w.Health().Mode)

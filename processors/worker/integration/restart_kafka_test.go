@@ -32,7 +32,7 @@ func TestRestartOfTheBrokerLosesAndRepeatsNothing(t *testing.T) {
 	r.run(handle, worker.WithLock(30*time.Second))
 	r.put("slow")
 	require.Equal(t, "slow", string((<-began).Value))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	require.NoError(t, cluster.Kill(1))
 	require.NoError(t, cluster.Restart(ctx, 1))

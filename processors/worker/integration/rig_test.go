@@ -18,7 +18,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-const patience = 2 * time.Minute
+const waitLimit = 2 * time.Minute
 
 // rig is a broker with the topics of a group, and a reader of what its workers say.
 type rig struct {
@@ -95,7 +95,7 @@ func (r *rig) count(prefix string) (n int) {
 
 func (r *rig) until(prefix string, n int) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.count(prefix) >= n }, patience, 10*time.Millisecond, "%d of %s", n, prefix)
+	require.Eventually(r.t, func() bool { return r.count(prefix) >= n }, waitLimit, 10*time.Millisecond, "%d of %s", n, prefix)
 }
 
 // fastOnce waits for the results of n fast calls, none of which was made twice.

@@ -31,7 +31,7 @@ type member struct {
 	config   Config
 	handle   source.Handle
 	stopping <-chan struct{} // closed when the worker stops: no record is started any more
-	slots    chan struct{}   // bounds the running calls: a send acquires, a receive releases
+	slots    chan struct{}   // bounds the calls of the handler, running and waiting: a send acquires, a receive releases
 	work     sync.WaitGroup  // goroutines that call the handler
 	wake     chan struct{}   // asks for a commit
 	offsets  *offsets
@@ -55,7 +55,7 @@ func (m *member) stopped() bool {
 
 // drain waits until no call runs. None starts after that, because drain keeps all slots.
 func (m *member) drain() {
-	for range m.config.Concurrency {
+	for range cap(m.slots) {
 		m.slots <- struct{}{}
 	}
 }

@@ -46,7 +46,7 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 	}
 	m := &member{
 		config: s.config, handle: handle, status: &s.status, stopping: ctx.Done(),
-		slots: make(chan struct{}, s.config.Concurrency), wake: make(chan struct{}, 1), partitions: map[at]*partition{},
+		slots: make(chan struct{}, s.config.Concurrency+s.config.Waiting), wake: make(chan struct{}, 1), partitions: map[at]*partition{},
 	}
 	s.member.Store(m)
 	// The membership lasts until the running calls have returned.

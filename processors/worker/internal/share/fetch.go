@@ -130,6 +130,7 @@ func (s *session) start(at place, r acquired, slot bool, sent time.Time, lock ti
 	}
 	d := source.Delivery{
 		Record: r.record, Count: r.count, Remaining: max(s.limit-r.count, 0), Attempts: r.count - 1, Repeated: r.count > 1,
+		Wait: func(waiting bool) { s.wait(h, waiting) },
 	}
 	s.handlers.Go(func() { s.finish(h, s.handle(ctx, d)) })
 	return true
@@ -141,6 +142,25 @@ func (m *member) finish(h *held, v source.Verdict) {
 	defer m.mu.Unlock()
 	h.cancel(nil)
 	h.done, h.verdict = true, v
+	m.space++
+	if !h.waiting {
+		m.free++
+	}
+	m.wakeAll()
+}
+
+// wait frees the slot of a record that waits, or takes a slot for it again.
+func (m *member) wait(h *held, waiting bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h.done || h.waiting == waiting {
+		return
+	}
+	h.waiting = waiting
+	if !waiting {
+		m.free--
+		return
+	}
 	m.free++
 	m.wakeAll()
 }

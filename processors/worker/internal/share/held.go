@@ -33,6 +33,7 @@ type held struct {
 	expiry          *time.Timer
 	cancel          context.CancelCauseFunc // ends the context of the record's handler
 
+	waiting bool // for a limit, without a slot
 	done    bool // the handler has returned verdict
 	verdict source.Verdict
 

@@ -26,11 +26,12 @@ type member struct {
 
 	refresh  chan struct{} // leaders have changed
 	handlers sync.WaitGroup
-	serving  sync.WaitGroup // sessions
+	serving  sync.WaitGroup // sessions, and the measurement of the lag
 
 	mu       sync.Mutex
 	held     map[place]*held
-	free     int  // slots without a record
+	free     int  // slots without a record; a record that waits has none. Negative if records were acquired without a slot
+	space    int  // records that may be acquired, slot or not
 	stopping bool // no record is fetched any more
 	sessions map[int32]*session
 }
@@ -41,6 +42,9 @@ func (m *member) serve(ctx context.Context) error {
 	defer end()
 	over := make(chan error, 1)
 	go func() { over <- m.heartbeats(alive) }()
+	measuring, stopMeasuring := context.WithCancel(ctx)
+	defer stopMeasuring()
+	m.serving.Go(func() { m.measure(measuring) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -51,6 +55,7 @@ func (m *member) serve(ctx context.Context) error {
 	m.wakeAll()
 	m.mu.Unlock()
 	m.joined(false)
+	stopMeasuring()
 	m.handlers.Wait() // membership and locks are kept meanwhile
 	m.mu.Lock()
 	m.wakeAll()

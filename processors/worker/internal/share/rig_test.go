@@ -83,11 +83,19 @@ func names(prefix string, n int) (all []string) {
 // start runs a worker of the group; stop stops it and waits for it.
 func (f *field) start(slots int, handle source.Handle) (s *share.Source, stop func()) {
 	f.t.Helper()
+	return f.startWaiting(slots, 0, func() bool { return false }, handle)
+}
+
+// startWaiting runs a worker with places for records that wait.
+func (f *field) startWaiting(
+	slots, places int, crowded func() bool, handle source.Handle,
+) (s *share.Source, stop func()) {
+	f.t.Helper()
 	s = share.New(share.Config{
 		Config: source.Config{
 			Brokers: f.addrs, Group: "workers", Topics: []string{"in"},
 			Client:      func() *sarama.Config { return kafka.Config() },
-			Concurrency: slots, Clock: clock.System(), Logger: zaptest.NewLogger(f.t),
+			Concurrency: slots, Waiting: places, Crowded: crowded, Clock: clock.System(), Logger: zaptest.NewLogger(f.t),
 		},
 		Lock: lock,
 	})

@@ -24,6 +24,7 @@ type session struct {
 	epoch int32              // number of the next request; 0: there is no session
 	sent  map[partition]bool // partitions of the broker's session
 	empty []place            // acquired offsets that have no record
+	ahead time.Time          // of the last fetch without a free slot
 }
 
 const (
@@ -31,6 +32,8 @@ const (
 	// crash before a verdict is sent repeats the call.
 	busyWait = 25 * time.Millisecond
 	idleWait = 500 * time.Millisecond
+	// aheadEvery is how often records are fetched that have to wait. Members with free slots get them first.
+	aheadEvery = 200 * time.Millisecond
 	// maxBytes bounds the response of a fetch. At least one record is returned, however large.
 	maxBytes = 16 << 20
 )
@@ -41,7 +44,7 @@ var errSession = errors.New("the share session has ended")
 // step is what a session does next.
 type step struct {
 	acks  []*held
-	slots int // to fetch records for
+	slots int // how many records to fetch; reserved
 	wait  time.Duration
 	over  bool
 }
@@ -133,12 +136,26 @@ func (s *session) work(now time.Time) (n step, at time.Time) {
 	case len(n.acks) > 0:
 	case s.stopping:
 		n.over = mine == 0
-	case s.free > 0 && (len(s.want) > 0 || len(s.sent) > 0):
+	case s.space <= 0 || len(s.want) == 0 && len(s.sent) == 0:
+	case s.free > 0:
 		// Every broker's session gets a part of the free slots, so that none of them waits for the fetches of the others.
-		n.slots = max(1, s.free/len(s.sessions))
-		s.free -= n.slots
+		n.slots = max(1, min(s.free, s.space)/len(s.sessions))
+	case s.config.Crowded():
+		if next := s.ahead.Add(aheadEvery); next.After(now) {
+			at = earlier(at, next)
+		} else {
+			n.slots, n.wait, s.ahead = max(1, min(s.config.Concurrency, s.space)/len(s.sessions)), 0, now
+		}
 	}
+	s.free, s.space = s.free-n.slots, s.space-n.slots
 	return n, at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // separate leaves out records of a partition that must wait because another one is sent alone.
@@ -175,7 +192,7 @@ func (s *session) giveBack(n step) {
 	for _, h := range n.acks {
 		h.sending = false
 	}
-	s.free += n.slots
+	s.free, s.space = s.free+n.slots, s.space+n.slots
 }
 
 func (s *session) giveBackSlots(slots int) { s.giveBack(step{slots: slots}) }

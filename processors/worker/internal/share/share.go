@@ -69,7 +69,8 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 	}
 	m := &member{
 		Source: s, client: client, handle: handle, id: memberID(), limit: limit, refresh: make(chan struct{}, 1),
-		held: map[place]*held{}, free: s.config.Concurrency, sessions: map[int32]*session{},
+		held: map[place]*held{}, sessions: map[int32]*session{},
+		free: s.config.Concurrency, space: s.config.Concurrency + s.config.Waiting,
 	}
 	return m.serve(ctx)
 }

@@ -13,7 +13,7 @@ import (
 // continues; its result has no effect.
 const AbandonAfter = time.Second
 
-// Config has what both sources need. The core validates it and fills in the defaults: no field has its zero value.
+// Config has what both sources need. The core validates it and fills in the defaults: no field but Waiting has its zero value.
 type Config struct {
 	Brokers []string
 	Group   string
@@ -21,8 +21,13 @@ type Config struct {
 	// Client returns a new configuration at every call, which the source may change. It has TLS, SASL, client ID and
 	// timeouts as the user set them.
 	Client func() *sarama.Config
-	// Concurrency is how many calls of Handle run at a time, over all partitions.
+	// Concurrency is how many records are handled at a time, over all partitions, not counting those that wait.
 	Concurrency int
-	Clock       clock.Clock
-	Logger      *zap.Logger
+	// Waiting is how many records may wait. A source acquires no records for which it has no place.
+	Waiting int
+	// Crowded reports whether the records that are handled are so unevenly distributed that records of other sessions should
+	// be acquired, although there is no place for another call. It does not block.
+	Crowded func() bool
+	Clock   clock.Clock
+	Logger  *zap.Logger
 }

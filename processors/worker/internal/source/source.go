@@ -33,6 +33,9 @@ type Delivery struct {
 	// Failed is called after each call of the handler that failed, with the number of attempts so far, earlier deliveries
 	// included. A source that can store the number does; the next delivery has it in Attempts. Nil if the source cannot.
 	Failed func(attempts int)
+	// Wait is called when the record begins to wait for a limit, and when it ends. A record that waits does not count toward
+	// Config.Concurrency. Nil if the source does not need to know.
+	Wait func(waiting bool)
 }
 
 // Verdict is what becomes of a record after its delivery. The zero value is Released: it loses nothing.
@@ -64,7 +67,8 @@ type Handle func(ctx context.Context, d Delivery) Verdict
 
 // Source delivers records of some topics as a member of a group.
 type Source interface {
-	// Run joins the group and calls handle for each record that it acquires, for at most Config.Concurrency at a time, until
+	// Run joins the group and calls handle for each record that it acquires, for at most Config.Concurrency records at a time
+	// and Config.Waiting more that wait, until
 	// ctx ends. Then it acquires no more, waits until all calls of handle have returned (the core bounds this), tells the
 	// broker their verdicts, leaves the group and returns nil. It keeps its records and its membership while it waits.
 	//
@@ -81,7 +85,7 @@ type Status struct {
 	Joined bool
 	// Err is the last error of the source, nil if there was none. It is kept after the source has recovered.
 	Err error
-	// Lag is the number of records that wait, by topic and partition, for the partitions that this member owns. Nil if the
-	// source does not know it.
+	// Lag is the number of records that are not settled, by topic and partition: in a consumer group for the partitions that
+	// this member owns, in a share group for all. Nil if the source does not know it.
 	Lag map[string]map[int32]int64
 }

@@ -1,0 +1,3 @@
+package admission
+
+import _ "github.com/turntable-streams/turntable/internal/testing/rapidseed"

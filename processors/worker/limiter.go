@@ -1,0 +1,156 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/worker/internal/admission"
+)
+
+// Limiter decides when calls may begin, by their limits. Sessions take turns: however many calls a session has waiting, at
+// most two of them begin before the next call of another session. A call that waits for one limit takes nothing from another.
+//
+// Each worker has a Limiter of its own. Workers of one process can share one (WithLimiter), for example if they call the same
+// model. Processes do not share limits: divide what a provider allows by their number.
+//
+// Its methods are safe for concurrent use. It keeps memory only for calls that wait or run, and for keys whose rate was used
+// or that were paused recently.
+type Limiter struct {
+	clock clock.Clock
+
+	mu       sync.Mutex
+	state    *admission.State
+	ready    map[admission.ID]chan struct{} // of the calls that wait; closed when the call may begin
+	watching bool
+	changed  chan struct{} // tells watch that there is another call or pause
+}
+
+// NewLimiter returns a limiter that measures time by the system clock.
+func NewLimiter() *Limiter { return NewLimiterAt(clock.System()) }
+
+// NewLimiterAt returns a limiter with a clock of the caller.
+func NewLimiterAt(c processors.Clock) *Limiter {
+	return &Limiter{
+		clock: c, state: admission.New(), ready: map[admission.ID]chan struct{}{}, changed: make(chan struct{}, 1),
+	}
+}
+
+// Enter waits until the limits allow a call and returns leave, which must be called when the call has ended. It returns an
+// error if ctx ends first, with the context's cause, or if a function of a limit panics.
+//
+// If ctx is that of a Handler, the record does not occupy a slot while it waits. When the worker stops, ctx ends for records
+// that wait; they are delivered again.
+func Enter[C any](ctx context.Context, l *Limiter, session string, call C, limits ...Limit[C]) (leave func(), err error) {
+	needs, err := needsOf(call, limits)
+	if err != nil {
+		return nil, err
+	}
+	return l.enter(ctx, session, needs)
+}
+
+func (l *Limiter) enter(ctx context.Context, session string, needs []admission.Need) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ready := make(chan struct{})
+	l.mu.Lock()
+	id := l.state.Ask(session, needs, l.clock.Now())
+	l.ready[id] = ready
+	l.admit()
+	_, waits := l.ready[id]
+	l.mu.Unlock()
+	leave = sync.OnceFunc(func() { l.leave(id) })
+	if !waits {
+		return leave, nil
+	}
+	resume := waitOutsideSlot(ctx)
+	defer resume()
+	select {
+	case <-ready:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		leave()
+		return nil, context.Cause(ctx)
+	}
+	return leave, nil
+}
+
+// leave ends a call, whether it runs or waits.
+func (l *Limiter) leave(id admission.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.ready, id)
+	l.state.Leave(id, l.clock.Now())
+	l.admit()
+}
+
+// Pause lets no call with this key of the limit begin until d has passed, for example because a provider answered with a
+// Retry-After. Running calls continue. A shorter pause than the present one has no effect.
+func (l *Limiter) Pause(limit, key string, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	l.state.Pause(bucketOf(limit, key), now.Add(d), now)
+	l.admit()
+}
+
+// Take takes units of a limit with PerMinute, in addition to the Cost of a call that is running; if units is negative, it
+// returns some. Use it when the real cost is known.
+func (l *Limiter) Take(limit, key string, units int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Take(bucketOf(limit, key), float64(units), l.clock.Now())
+	l.admit()
+}
+
+// admit lets calls begin that may. l.mu is held.
+func (l *Limiter) admit() {
+	now := l.clock.Now()
+	for _, id := range l.state.Admit(now) {
+		close(l.ready[id])
+		delete(l.ready, id)
+	}
+	if l.watching {
+		select {
+		case l.changed <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if _, timed := l.state.Next(now); timed {
+		l.watching = true
+		go l.watch()
+	}
+}
+
+// shortestWatch keeps watch from spinning if the clock is a little behind.
+const shortestWatch = time.Millisecond
+
+// watch lets calls begin when their time has come. It returns when no call waits for a time.
+func (l *Limiter) watch() {
+	for {
+		l.mu.Lock()
+		now := l.clock.Now()
+		for _, id := range l.state.Admit(now) {
+			close(l.ready[id])
+			delete(l.ready, id)
+		}
+		at, timed := l.state.Next(now)
+		if !timed {
+			l.watching = false
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+		timer := l.clock.NewTicker(max(at.Sub(now), shortestWatch))
+		select {
+		case <-timer.C():
+		case <-l.changed:
+		}
+		timer.Stop()
+	}
+}
