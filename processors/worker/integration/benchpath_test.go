@@ -123,7 +123,7 @@ func createTopic(b *testing.B, client *kgo.Client) string {
 func produce(b *testing.B, client *kgo.Client, topic string, value []byte) {
 	require.Eventually(b, func() bool { // a broker may not know a new topic yet
 		return client.ProduceSync(b.Context(), &kgo.Record{Topic: topic, Value: value}).FirstErr() == nil
-	}, patience, time.Millisecond)
+	}, waitLimit, time.Millisecond)
 }
 
 func startWorker(mode worker.Mode) consuming {
