@@ -33,11 +33,13 @@
 // Without a turntable.id, calls of one session with the same tool_use_id, tool and input are repeats of each other.
 //
 // A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that
-// run at a time (WithConcurrency), and the calls that are processed at a time (WithWindow). It never causes a rebalance.
+// run at a time (WithConcurrency, WithToolConcurrency), and the calls that wait (WithWindow). WithLimits adds limits by
+// tenant or other keys, also per minute. Sessions take turns: a session with hundreds of waiting calls delays the next call of
+// another session until a place is free, or by one turn. A slow tool never causes a rebalance.
 // Calls are read by package worker, from a share group where the brokers offer them. A call that was interrupted as often as
 // the broker delivers it is answered with an error.
 //
 // The call of a function that ignores its context is still answered at the deadline. A second later the function is logged
-// by name and no longer counts toward WithConcurrency, so that other calls can run. At most ten times WithConcurrency such
+// by name and no longer counts toward the limits, so that other calls can run. At most ten times WithConcurrency such
 // functions are left running; then the tool has no place until one of them returns.
 package tools

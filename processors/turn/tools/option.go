@@ -19,6 +19,9 @@ type Option func(*rules)
 type rules struct {
 	group       string
 	concurrency int
+	ofTool      map[string]int // concurrency of single tools
+	limits      []Limit
+	limiter     *worker.Limiter
 	window      int
 	timeout     limits.Timeout
 	drain       time.Duration
@@ -64,13 +67,57 @@ func WithConcurrency(calls int) Option {
 		if calls < 1 {
 			r.invalid("WithConcurrency: %d, want at least 1", calls)
 		}
-		r.concurrency = calls
+		r.concurrency = max(calls, 1)
 	}
 }
 
-// WithWindow sets how many calls are processed at a time, running or waiting for their tool, and how many calls of a
-// partition a consumer group may read from the first one that is not settled (default 1000, at least 1). A worker takes at
-// most four times as many calls as its tools can run, so that other workers get the rest.
+// WithToolConcurrency sets how many calls of one tool run at a time (default: WithConcurrency; at least 1). The tool must be
+// one of those that are passed to New.
+func WithToolConcurrency(name string, calls int) Option {
+	return func(r *rules) {
+		if calls < 1 {
+			r.invalid("WithToolConcurrency: %s: %d, want at least 1", name, calls)
+		}
+		if r.ofTool == nil {
+			r.ofTool = map[string]int{}
+		}
+		r.ofTool[name] = max(calls, 1)
+	}
+}
+
+// Limit bounds the calls that have the same key, see worker.Limit.
+type Limit = worker.Limit[Call]
+
+// WithLimits bounds the calls of all tools by further keys, for example by tenant, or by the service that some tools use
+// (default: none). A call that waits holds up no call with other keys, and sessions take turns. A call whose deadline passes
+// while it waits is answered with an error, reason timeout. Further limits are added to those of earlier options.
+func WithLimits(limits ...Limit) Option {
+	return func(r *rules) {
+		for _, l := range limits {
+			if err := l.Invalid(); err != nil {
+				r.invalid("WithLimits: %w", err)
+			}
+		}
+		r.limits = append(r.limits, limits...)
+	}
+}
+
+// WithLimiter sets the limiter, which workers of one process can share (default: one of its own). It must not be nil.
+func WithLimiter(l *worker.Limiter) Option {
+	return func(r *rules) {
+		if l == nil {
+			r.invalid("WithLimiter: nil")
+			return
+		}
+		r.limiter = l
+	}
+}
+
+// WithWindow sets how many calls may wait for their tool or for another limit, besides those that run (default 1000, at least
+// 1). They are held in memory. A consumer group reads that many calls of a partition beyond the first one that is not settled.
+// From a share group, a worker takes calls that have to wait only while another of its tools has a free place, or while the
+// calls of one session occupy more than half of its places; other workers get the rest. If so many calls wait for one tool
+// that hangs, the calls behind them wait too, until those are answered at their deadlines.
 func WithWindow(calls int) Option {
 	return func(r *rules) {
 		if calls < 1 {

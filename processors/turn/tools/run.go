@@ -3,57 +3,30 @@ package tools
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-// tool is a function and the semaphore of its running calls: a send acquires, a receive releases.
+// tool is a function and the limits of its calls.
 type tool struct {
 	run    Func
-	places chan struct{}
-	// hung is how many calls have lost their place because they ignored the end of their context.
-	hung atomic.Int64
+	limits []Limit
+	calls  overdue.Calls
 }
 
-func newTool(run Func, concurrency int) *tool {
-	return &tool{run: run, places: make(chan struct{}, concurrency)}
-}
+// maxHung is how many calls of a tool that ignore the end of their context may have lost their place for each that may run.
+const maxHung = 10
 
-const (
-	// ignoring is how long a tool may continue after the end of its context before its place is given to another call.
-	ignoring = time.Second
-	// maxHung is how many calls of a tool may have lost their place for each that may run. Beyond it, calls keep their places:
-	// a tool that always hangs must not start without limit.
-	maxHung = 10
-)
-
-// abandon waits for a call whose context has ended. If the tool ignores that, the call is reported and its place is given
-// to another call.
-func (w *Worker) abandon(t *tool, c Call, outcomes <-chan outcome, leave func()) {
-	timer := time.NewTimer(ignoring)
-	defer timer.Stop()
-	select {
-	case <-outcomes:
-		return
-	case <-timer.C:
+// newTool returns a tool of which so many calls may run at a time.
+func (w *Worker) newTool(name string, run Func, concurrency int) *tool {
+	return &tool{
+		run: run, calls: overdue.Calls{Limit: maxHung * int64(concurrency)},
+		limits: append([]Limit{{Name: "tool " + w.rules.group + " " + name, Concurrency: concurrency}}, w.rules.limits...),
 	}
-	fields := []zap.Field{
-		zap.String("agent", w.topics.Agent), zap.String("tool", c.Name), zap.String("tool_use_id", c.ToolUseID),
-		zap.Int64("hung", t.hung.Add(1)),
-	}
-	defer t.hung.Add(-1)
-	if t.hung.Load() <= maxHung*int64(cap(t.places)) {
-		leave()
-		w.rules.logger.Warn("tool ignores the end of its context: its place is free for another call", fields...)
-	} else {
-		w.rules.logger.Error("tool ignores the end of its context too often: its calls keep their places", fields...)
-	}
-	<-outcomes
 }
 
 // settle runs the tool and returns the record of its result, or an empty record if the call is pending or its turn has
@@ -68,11 +41,14 @@ func (w *Worker) settle(ctx context.Context, t *tool, c Call) (none processors.O
 	inner, cancel := context.WithTimeout(watched, c.Deadline.Sub(begun))
 	defer cancel()
 	var o outcome
-	if t.enter(inner) {
+	switch leave, err := worker.Enter(inner, w.rules.limiter, c.SessionID, c, t.limits...); {
+	case err == nil:
 		begun = w.rules.clock.Now()
-		o = w.call(inner, t, c)
-	} else {
+		o = w.call(inner, t, c, leave)
+	case inner.Err() != nil:
 		o.err = errWaited
+	default: // a function of a limit panicked
+		o.err = errPanic
 	}
 	switch _, pending := o.value.(Pending); {
 	case watched.Err() != nil && o.err != nil:
@@ -88,40 +64,24 @@ func (w *Worker) settle(ctx context.Context, t *tool, c Call) (none processors.O
 // errWaited is the error of a call that got no place before its deadline.
 var errWaited = errors.New("the call was too old when its tool could begin")
 
-// enter waits for a place. It reports false, without a place, if ctx ended first.
-func (t *tool) enter(ctx context.Context) bool {
-	select {
-	case t.places <- struct{}{}:
-	case <-ctx.Done():
-		return false
+// call runs the tool until it returns or ctx ends. leave gives up its place.
+func (w *Worker) call(ctx context.Context, t *tool, c Call, leave func()) outcome {
+	o, returned := overdue.Do(ctx, &t.calls, func(ctx context.Context) outcome { return run(ctx, t.run, c) }, leave,
+		func(hung int64, freed bool) {
+			fields := []zap.Field{
+				zap.String("agent", w.topics.Agent), zap.String("tool", c.Name), zap.String("tool_use_id", c.ToolUseID),
+				zap.Int64("hung", hung),
+			}
+			if freed {
+				w.rules.logger.Warn("tool ignores the end of its context: its place is free for another call", fields...)
+			} else {
+				w.rules.logger.Error("tool ignores the end of its context too often: its calls keep their places", fields...)
+			}
+		})
+	if !returned {
+		o.err = ctx.Err()
 	}
-	if ctx.Err() != nil {
-		<-t.places
-		return false
-	}
-	return true
-}
-
-// call runs the tool in the place that the caller has entered, until it returns or ctx ends.
-func (w *Worker) call(ctx context.Context, t *tool, c Call) (o outcome) {
-	leave := sync.OnceFunc(func() { <-t.places })
-	outcomes := make(chan outcome, 1)
-	go func() {
-		defer leave()
-		outcomes <- run(ctx, t.run, c)
-	}()
-	select {
-	case o = <-outcomes:
-		return o
-	case <-ctx.Done():
-	}
-	select {
-	case o = <-outcomes: // both were ready: the tool returned in time
-		return o
-	default:
-		go w.abandon(t, c, outcomes, leave)
-		return outcome{err: ctx.Err()}
-	}
+	return o
 }
 
 // outcome is what a tool returned.

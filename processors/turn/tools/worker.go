@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type Worker struct {
 	topics topics.Catalog
 	tools  map[string]*tool
 	rules  rules
+	total  int // calls that the tools can run at a time
 	calls  *settled.Results[callKey]
 	ended  *ended.Turns
 }
@@ -72,17 +74,26 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 	if len(functions) == 0 {
 		r.invalid("no tools")
 	}
-	w := &Worker{topics: catalog, tools: map[string]*tool{}, ended: ended.New()}
+	if r.limiter == nil {
+		r.limiter = worker.NewLimiterAt(r.clock)
+	}
+	w := &Worker{topics: catalog, tools: map[string]*tool{}, rules: r, ended: ended.New()}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
 			r.invalid("tool %q: no name or no function", name)
 		}
-		w.tools[name] = newTool(functions[name], max(r.concurrency, 1))
+		calls := cmp.Or(r.ofTool[name], r.concurrency)
+		w.tools[name] = w.newTool(name, functions[name], calls)
+		w.total += calls
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.ofTool)) {
+		if w.tools[name] == nil {
+			r.invalid("WithToolConcurrency: there is no tool %q", name)
+		}
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
-	w.rules = r
 	w.calls = settled.New[callKey](to, r.remembered, r.clock, r.logger)
 	return w, nil
 }
@@ -106,9 +117,9 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 			return w.handle(ctx, r.Inbound, earlier)
 		},
 		append([]worker.Option{
-			// Calls wait for their tool in the handler, so that a slow tool does not delay the others.
-			worker.WithConcurrency(min(w.rules.window, waiting*w.rules.concurrency*len(w.tools))),
-			worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
+			// Calls wait for their tool in the handler, outside of the slots: a slow tool does not delay the others.
+			worker.WithConcurrency(w.total), worker.WithWaiting(w.rules.window),
+			worker.WithReadAhead(w.total + w.rules.window), worker.WithGrace(w.rules.drain),
 			worker.WithDeadLetter(w.giveUp),
 		}, w.rules.runtime...)...)
 	if err == nil {
@@ -119,9 +130,6 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	}
 	return err
 }
-
-// waiting is how many calls a worker takes for each that its tools can run.
-const waiting = 4
 
 // giveUp ends a call that was interrupted as often as the broker delivers it.
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {

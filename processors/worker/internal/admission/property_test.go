@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 )
 
 // world drives a state at random and checks it against a count of its own.

@@ -1,0 +1,90 @@
+// Package overdue calls functions that may ignore the end of their context.
+package overdue
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Calls are calls of a function that have one limit in common. It is safe for concurrent use.
+type Calls struct {
+	// Grace is how long Do waits for a function after its context has ended.
+	Grace time.Duration
+	// Limit is how many functions may be left running. Beyond it, further ones keep their places: a function that always hangs
+	// must not start without limit.
+	Limit int64
+
+	left atomic.Int64
+}
+
+// ignoring is how long a function may continue after the end of its context before its place is given to another call.
+const ignoring = time.Second
+
+// Do calls f in a goroutine until it returns, or until ctx has ended and the grace has passed; then it reports false, and
+// f continues. leave gives up the place of the call: it is called when f has returned, or a second after the end of ctx (the
+// grace, if that is longer). In the second case report is called too, with the number of functions that are left running, and
+// whether the place was given up. f must not panic.
+func Do[T any](
+	ctx context.Context, c *Calls, f func(context.Context) T, leave func(), report func(left int64, freed bool),
+) (value T, ok bool) {
+	leave = sync.OnceFunc(leave)
+	returned := make(chan T, 1)
+	go func() {
+		defer leave()
+		returned <- f(ctx)
+	}()
+	select {
+	case value = <-returned:
+		return value, true
+	case <-ctx.Done():
+	}
+	select {
+	case value = <-returned: // both were ready: it returned in time
+		return value, true
+	default:
+	}
+	if c.Grace > 0 {
+		timer := time.NewTimer(c.Grace)
+		defer timer.Stop()
+		select {
+		case value = <-returned:
+			return value, true
+		case <-timer.C:
+		}
+	}
+	go c.abandon(func(d time.Duration) bool { return within(returned, d) }, leave, report)
+	return value, false
+}
+
+// within reports whether a value is received before d has passed; without a limit if d is negative.
+func within[T any](from <-chan T, d time.Duration) bool {
+	if d < 0 {
+		<-from
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-from:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// abandon waits for a function that Do no longer waits for.
+func (c *Calls) abandon(returns func(within time.Duration) bool, leave func(), report func(left int64, freed bool)) {
+	if returns(max(ignoring-c.Grace, 0)) {
+		return
+	}
+	left := c.left.Add(1)
+	defer c.left.Add(-1)
+	freed := left <= c.Limit
+	if freed {
+		leave()
+	}
+	report(left, freed)
+	returns(-1)
+}

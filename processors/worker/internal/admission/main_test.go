@@ -1,3 +1,0 @@
-package admission
-
-import _ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
