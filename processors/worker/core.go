@@ -181,9 +181,9 @@ func (c *core) invoke(ctx context.Context, r Record) (err error) {
 	return c.handle(ctx, r)
 }
 
-// backOff is sleep, outside of the slot if the limits decide when the next call begins.
+// backOff is sleep, outside of the slot if there are places for records that wait.
 func (c *core) backOff(ctx context.Context, d time.Duration) bool {
-	if len(c.rules.limits) > 0 {
+	if c.rules.waiting > 0 {
 		defer waitOutsideSlot(ctx)()
 	}
 	return c.sleep(ctx, d)

@@ -196,7 +196,7 @@ func WithDeadLetter(write func(ctx context.Context, r Record, reason error) erro
 // WithLimits bounds the calls of the handler by keys of their records, for example by tenant (default: WithConcurrency is the
 // only bound). A record whose limits do not admit it waits outside of the slots (WithWaiting), so that records with other keys
 // can be handled. Records with the same Kafka key are a session; sessions take turns, see Limiter. A retry needs the limits
-// again, and its record occupies no slot during the backoff. Further limits are added to those of earlier options.
+// again. Further limits are added to those of earlier options.
 func WithLimits(limits ...Limit[Record]) Option {
 	return func(r *rules) {
 		for _, l := range limits {
@@ -220,7 +220,8 @@ func WithLimiter(l *Limiter) Option {
 }
 
 // WithWaiting sets how many records may wait for a limit, in addition to those in slots (default 0; with WithLimits four
-// times WithConcurrency; not negative). The worker holds them in memory. A share group acquires one only while a slot is free,
+// times WithConcurrency; not negative), and for a retry. Without WithLimits it is for handlers that call Enter: they bound their
+// calls, because the handler is called for more than WithConcurrency records then. The worker holds the records in memory. A share group acquires one only while a slot is free,
 // or while one session occupies more than half of the slots; a consumer group reads them up to WithReadAhead. If that many
 // records wait, for example for one tool that hangs, records behind them wait too.
 func WithWaiting(records int) Option {

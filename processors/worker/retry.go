@@ -9,7 +9,7 @@ import (
 )
 
 // RetryPolicy says how often and how soon a record is handled again after its handler has failed. A worker waits while it
-// holds the record. The record's slot is not free meanwhile, unless the worker has limits (WithLimits).
+// holds the record. The record's slot is not free meanwhile, unless the worker has places for records that wait (WithWaiting).
 type RetryPolicy struct {
 	// Backoff is the wait before the second attempt. Each further wait is twice the one before. The default is 500 ms.
 	Backoff time.Duration

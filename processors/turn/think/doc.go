@@ -39,6 +39,17 @@
 // delivers a step of a share group a limited number of times. If every delivery was interrupted, the worker writes a failure
 // to think-dlq.
 //
+// # Limits
+//
+// WithConcurrency bounds the calls of this worker, WithModelLimit those of each model, at a time and per minute (requests and
+// tokens), and WithLimits those of other keys such as tenants. When a provider answers that it limits the rate (Unavailable),
+// its model is not called again before the time that it asks for; other models are. A step that waits keeps its record and
+// holds up no step of another model, and sessions take turns. If its deadline passes, the step fails. Workers of one process
+// share limits with WithLimiter; processes do not share them.
+//
+// A model that ignores the end of its context is logged by name, and its step fails, five seconds later. It no longer counts
+// toward the limits then. At most ten times WithConcurrency such calls are left running.
+//
 // # Streaming
 //
 // Stream makes a Model of a Streamer, which yields its reply in pieces. The pieces are published to {agent}-agent-events,

@@ -18,6 +18,9 @@ type Option func(*rules)
 type rules struct {
 	group       string
 	concurrency int
+	model       ModelLimit
+	limits      []Limit
+	limiter     *worker.Limiter
 	window      int
 	timeout     limits.Timeout
 	drain       time.Duration
@@ -61,7 +64,8 @@ func WithConcurrency(steps int) Option {
 }
 
 // WithWindow sets how many steps of a partition a consumer group may read from the first one that is not settled (default
-// 1000, at least 1). It has no effect on share groups.
+// 1000, at least 1). It also bounds how many steps wait for a limit (see WithModelLimit) in this worker, which are at most
+// four times WithConcurrency.
 func WithWindow(steps int) Option {
 	return func(r *rules) {
 		if steps < 1 {

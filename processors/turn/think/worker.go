@@ -11,6 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
 	"github.com/turntable-streams/turntable/processors/turn/internal/published"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
@@ -24,6 +25,8 @@ var ErrConfig = errors.New("think: bad configuration")
 type Worker struct {
 	topics topics.Catalog
 	model  Model
+	limits []Limit
+	calls  overdue.Calls
 	rules  rules
 	steps  *settled.Results[stepKey]
 	ended  *ended.Turns
@@ -54,8 +57,13 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
+	if r.limiter == nil {
+		r.limiter = worker.NewLimiterAt(r.clock)
+	}
+	all := r.limitsOf(agent)
 	return &Worker{
-		topics: catalog, model: model, rules: r, steps: settled.New[stepKey](to, r.remembered, r.clock, r.logger),
+		topics: catalog, model: model, limits: all, calls: r.calls(), rules: r,
+		steps: settled.New[stepKey](to, r.remembered, r.clock, r.logger),
 		ended: ended.New(),
 	}, nil
 }
@@ -79,7 +87,9 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 			return w.handle(ctx, r.Inbound, earlier)
 		},
 		append([]worker.Option{
-			worker.WithConcurrency(w.rules.concurrency), worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
+			// Steps wait for their limits in the handler, outside of the slots.
+			worker.WithConcurrency(w.rules.concurrency), worker.WithWaiting(min(w.rules.window, waiting*w.rules.concurrency)),
+			worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
 			worker.WithDeadLetter(w.giveUp),
 		}, w.rules.runtime...)...)
 	if err == nil {
@@ -90,6 +100,9 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	}
 	return err
 }
+
+// waiting is how many steps may wait for a limit for each call of the model that may run.
+const waiting = 4
 
 // giveUp ends a step that was interrupted as often as the broker delivers it.
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
@@ -152,10 +165,12 @@ var ErrTurnEnded = ended.ErrTurn
 
 // The reasons of failures that do not use the text of the model's error.
 var (
-	errLate     = errors.New("think: the model did not answer in time")
-	errPanic    = errors.New("think: the model panicked")
-	errTooLarge = errors.New("think: the response does not fit into a record")
-	errResponse = errors.New("think: the response cannot be encoded as a record")
+	errLate = errors.New("think: the model did not answer in time")
+	// errNotAdmitted is the error of a step that waited for its limits until its deadline.
+	errNotAdmitted = errors.New("think: the limits of the model did not admit the call in time")
+	errPanic       = errors.New("think: the model panicked")
+	errTooLarge    = errors.New("think: the response does not fit into a record")
+	errResponse    = errors.New("think: the response cannot be encoded as a record")
 )
 
 // HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running calls of the
@@ -179,7 +194,7 @@ func (w *Worker) settle(
 	}
 	inner, cancel := context.WithTimeout(watched, left)
 	defer cancel()
-	reply, err := ask(inner, w.model, s)
+	reply, err := w.call(inner, s)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -187,6 +202,8 @@ func (w *Worker) settle(
 	case watched.Err() != nil:
 		w.logEnded(r, reply)
 		return processors.Outbound{}, nil
+	case errors.Is(err, errNotAdmitted):
+		return w.failure(r, errNotAdmitted), nil
 	case inner.Err() != nil:
 		return w.failure(r, errLate), nil
 	default:
@@ -209,13 +226,4 @@ func (w *Worker) logEnded(r processors.Inbound, partial Reply) {
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset),
 		zap.Int64("input_tokens", partial.InputTokens), zap.Int64("output_tokens", partial.OutputTokens),
 		zap.Float64p("cost", partial.Cost))
-}
-
-func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errPanic // without the panic value, which may quote the conversation
-		}
-	}()
-	return m.Think(ctx, s)
 }

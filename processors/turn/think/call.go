@@ -1,0 +1,81 @@
+package think
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/worker"
+)
+
+// answer is what a model returned.
+type answer struct {
+	reply Reply
+	err   error
+}
+
+// call makes one call of the model when the limits admit it. It returns errNotAdmitted if ctx reached its deadline before.
+// It returns a few seconds after the end of ctx, with or without the model.
+func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
+	leave, err := worker.Enter(ctx, w.rules.limiter, s.SessionID, s, w.limits...)
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Reply{}, errNotAdmitted
+	default:
+		return Reply{}, err
+	}
+	a, returned := overdue.Do(ctx, &w.calls, func(ctx context.Context) answer {
+		reply, err := ask(ctx, w.model, s)
+		w.account(s, reply, err) // before another call is admitted
+		return answer{reply, err}
+	}, leave, func(hung int64, freed bool) {
+		fields := []zap.Field{
+			zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key),
+			zap.Int64("hung", hung),
+		}
+		if freed {
+			w.rules.logger.Warn("model ignores the end of its context: its place is free for another call", fields...)
+		} else {
+			w.rules.logger.Error("model ignores the end of its context too often: its calls keep their places", fields...)
+		}
+	})
+	if !returned {
+		return Reply{}, ctx.Err()
+	}
+	return a.reply, a.err
+}
+
+// unknownPause is how long a model is not called whose provider limits the rate and does not say for how long.
+const unknownPause = time.Second
+
+// account tells the limiter what a call has used and how long the provider asks to wait.
+func (w *Worker) account(s Step, r Reply, err error) {
+	l, m := w.rules.limiter, w.rules.model
+	var u *Unavailable
+	unavailable := errors.As(err, &u)
+	if unavailable && (u.RateLimit || u.After > 0) {
+		pause := u.After
+		if pause <= 0 {
+			pause = unknownPause
+		}
+		l.Pause(requestLimit, m.Model(s), pause)
+		w.rules.logger.Warn("the model's provider limits its calls: it is not called for a time",
+			zap.String("agent", w.topics.Agent), zap.String("model", m.Model(s)), zap.Duration("wait", pause))
+	}
+	if used := int(r.InputTokens + r.OutputTokens); m.TokensPerMinute > 0 && (used > 0 || unavailable) {
+		l.Take(tokenLimit, m.Model(s), used-max(m.Tokens(s), 1))
+	}
+}
+
+func ask(ctx context.Context, m Model, s Step) (reply Reply, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic // without the panic value, which may quote the conversation
+		}
+	}()
+	return m.Think(ctx, s)
+}

@@ -1,0 +1,116 @@
+package think
+
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/worker"
+)
+
+// Limit bounds the calls that have the same key, see worker.Limit.
+type Limit = worker.Limit[Step]
+
+// ModelLimit bounds the calls of each model. Zero fields have the defaults that are named here.
+type ModelLimit struct {
+	// Model returns the name of the model that a step is for. Steps of other models do not wait for it. By default all steps
+	// are for one model, which has the name of the agent. Workers that share a limiter (WithLimiter) and a name share its limits.
+	Model func(Step) string
+	// Concurrency is how many calls of a model run at a time (default: WithConcurrency is the only limit).
+	Concurrency int
+	// RequestsPerMinute is how many calls of a model begin in a minute (default: no limit).
+	RequestsPerMinute int
+	// TokensPerMinute is how many tokens calls of a model use in a minute (default: no limit). A call takes those that Tokens
+	// estimates when it begins, and when it ends the difference to those that the reply reports.
+	TokensPerMinute int
+	// Tokens estimates the tokens of a step (default: a quarter of the bytes of its messages).
+	Tokens func(Step) int
+}
+
+// The names of the limits of a model.
+const (
+	requestLimit = "model"
+	tokenLimit   = "model tokens"
+)
+
+// WithModelLimit bounds the calls of each model in this process (default: none). A step that waits holds up no step of another
+// model, and sessions take turns. A step whose deadline passes while it waits fails.
+//
+// With or without it, a model whose provider limits the rate (an Unavailable with RateLimit or After) is not called again until
+// the provider's time has passed, or for a second if it does not say; other models are.
+func WithModelLimit(l ModelLimit) Option {
+	return func(r *rules) {
+		if l.Concurrency < 0 || l.RequestsPerMinute < 0 || l.TokensPerMinute < 0 {
+			r.invalid("WithModelLimit: a number is negative")
+		}
+		if l.Tokens != nil && l.TokensPerMinute == 0 {
+			r.invalid("WithModelLimit: Tokens needs TokensPerMinute")
+		}
+		r.model = l
+	}
+}
+
+// WithLimits bounds the calls by further keys, for example by tenant (default: none). Further limits are added to those of
+// earlier options.
+func WithLimits(limits ...Limit) Option {
+	return func(r *rules) {
+		for _, l := range limits {
+			if err := l.Invalid(); err != nil {
+				r.invalid("WithLimits: %w", err)
+			}
+		}
+		r.limits = append(r.limits, limits...)
+	}
+}
+
+// WithLimiter sets the limiter, which workers of one process can share, for example those of agents that use the same model
+// (default: one of its own). It must not be nil.
+func WithLimiter(l *worker.Limiter) Option {
+	return func(r *rules) {
+		if l == nil {
+			r.invalid("WithLimiter: nil")
+			return
+		}
+		r.limiter = l
+	}
+}
+
+// limitsOf returns the limits of an agent's steps, and completes the model's.
+func (r *rules) limitsOf(agent string) []Limit {
+	m := &r.model
+	if m.Model == nil {
+		m.Model = func(Step) string { return agent }
+	}
+	if m.Tokens == nil {
+		m.Tokens = estimate
+	}
+	all := []Limit{
+		{Name: "think " + r.group, Concurrency: r.concurrency},
+		{Name: requestLimit, Key: m.Model, Concurrency: m.Concurrency, PerMinute: m.RequestsPerMinute},
+	}
+	if m.TokensPerMinute > 0 {
+		all = append(all, Limit{Name: tokenLimit, Key: m.Model, PerMinute: m.TokensPerMinute, Cost: m.Tokens})
+	}
+	return append(all, r.limits...)
+}
+
+// bytesPerToken is a rough average.
+const bytesPerToken = 4
+
+func estimate(s Step) int {
+	size := len(s.Memoir)
+	for _, m := range s.Messages {
+		size += len(m.Content)
+	}
+	return size / bytesPerToken
+}
+
+const (
+	// ignoring is how long the worker waits for a model whose context has ended. Models that publish events need some time.
+	ignoring = 5 * time.Second
+	// maxHung is how many calls that ignore the end of their context may have lost their place for each that may run.
+	maxHung = 10
+)
+
+func (r *rules) calls() overdue.Calls {
+	return overdue.Calls{Grace: ignoring, Limit: maxHung * int64(r.concurrency)}
+}
