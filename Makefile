@@ -50,8 +50,9 @@ property: ## run the property tests on random cases (CHECKS=1000), which make te
 	TURNTABLE_RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 60m $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
 
 .PHONY: test-long
-test-long: ## run the kill tests and the model test of the turn at full size
+test-long: ## run the kill tests, the model test and the long session of the turn at full size
 	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
+	TURNTABLE_TURNS=10000 $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
@@ -74,6 +75,10 @@ func (c *Context) Now() (now time.Time) {
 	})
 	return now
 }
+
+// Logger is the processor's logger (WithLogger). Under a plain goka.NewProcessor it logs nothing. Do not log values of
+// records. The logger stays usable after the handler has returned.
+func (c *Context) Logger() *zap.Logger { return c.settings.logger }
 
 // MaxRecordBytes is the size of the largest record that may be sent, in bytes: key, value and headers before compression.
 // See WithMaxRecordBytes.

@@ -69,6 +69,7 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 		deadLetters:  goka.Stream(o.deadLetters),
 		recordBytes:  conf.Producer.MaxMessageBytes,
 		onDeadLetter: o.metrics.onDeadLetter(o.instance.Logger),
+		logger:       o.instance.Logger,
 	}
 	c := o.instance
 	c.Brokers = slices.Clone(brokers)

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
@@ -13,6 +14,7 @@ type settings struct {
 	deadLetters  goka.Stream
 	recordBytes  int
 	onDeadLetter func(*RecordError)
+	logger       *zap.Logger
 }
 
 // defaults are the settings of a group under a plain goka.NewProcessor.
@@ -22,6 +24,7 @@ func defaults(group goka.Group) *settings {
 		deadLetters:  deadLetterStream(group),
 		recordBytes:  defaultRecordBytes,
 		onDeadLetter: func(*RecordError) {},
+		logger:       zap.NewNop(),
 	}
 }
 

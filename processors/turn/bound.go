@@ -13,7 +13,7 @@ func (s *State) bound() int {
 	if s == nil {
 		return 0
 	}
-	size := 21*most + len(s.History) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
+	size := 22*most + len(s.History) + len(s.Hidden) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
 	for _, f := range s.largeFields() {
 		if !f.hasParts() {
@@ -42,6 +42,9 @@ func (t *OpenTurn) bound() int {
 	}
 	size := 14*most + t.Message.bound() + len(t.Input) + len(t.Prompt) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
 		len(t.unknownFields)
+	if t.Compaction != nil {
+		size += 2*most + len(t.Compaction.unknownFields)
+	}
 	for _, c := range t.Calls {
 		size += 6*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + len(c.unknownFields)
 	}

@@ -26,7 +26,7 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 		turn.Calls = append(turn.Calls, &Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
 	}
 	turn.DeadlineMs = s.after(s.rules.ToolTimeout)
-	if !s.makeRoom() {
+	if !s.makeRoomInHistory(false) {
 		// No call was emitted, so none needs a result.
 		turn.Calls, turn.Responded, turn.Tail = nil, false, nil
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
@@ -148,6 +148,9 @@ func (s *transition) completeStep() {
 		return
 	}
 	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
+	if over := around + s.sizeOfToolMessage(true) - s.rules.RecordLimit; over > 0 && s.hideFor(over, false) {
+		around = envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
+	}
 	short, fits := s.fitResults(s.rules.RecordLimit - around)
 	message := topics.Message(s.emitResults(short))
 	input := topics.EncodeMessage(message)

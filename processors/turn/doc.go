@@ -31,6 +31,22 @@
 // conversation in it becomes the session's history. A turn that ends in an error leaves the history as
 // it was before the turn.
 //
+// # Long sessions
+//
+// A session has no last turn: the history is the only thing that grows with it, and WithHistoryLimit bounds what of it the
+// model is sent. A turn that begins over the limit first hides the oldest exchanges, down to half of the limit. An exchange
+// is a user's message and what follows it up to the next one, so the history always begins with a user's message, and every
+// tool call in it has its result. The beginning of the prompt changes only when the limit is reached, so that providers can
+// cache it. Exchanges are also hidden if the record for the model or the row would be too large otherwise, even during a
+// turn. A turn ends in too_large only if its own messages do not fit.
+//
+// Hidden exchanges stay in the row, in parts that no event reads. They are purged with the session, by a tombstone on
+// think-request-response, and, the oldest first, when the row needs their room: a session's row and parts never exceed
+// WithRowLimit. Each time exchanges are hidden, the processor logs a line and calls Metrics.HistoryHidden.
+//
+// WithMaxSteps and WithMaxCost bound what a turn and a session may cost: the turn ends in an error output, code
+// too_many_steps or over_budget.
+//
 // # Structure
 //
 // Apply is the whole processor: a pure function of the row, without Kafka, clock or I/O. State is the row, one Protobuf
@@ -66,11 +82,13 @@
 //	WithRemembered                 24 h, 1000        how long, and how many, calls, requests and records are remembered
 //	WithQueue                      Queue, 16         whether messages that arrive during a turn wait, and how many, or are rejected
 //	WithSupersede                  off               how long a step may be silent while a message waits
+//	WithHistoryLimit               half a row        longest history that the model is sent, in bytes and messages
 //	WithMaxSteps                   100               how often a turn may ask the model
 //	WithMaxCost                    off               cost of a session from which on the model is not asked
 //	WithRecordLimit                1 MiB             largest record that is written
 //	WithRowLimit                   960 KiB           largest row of a session: the record limit less 64 KiB
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token
+//	WithMetrics                    none              callbacks for hidden exchanges
 //	WithIdlePurge                  off               how long a session may be idle before it is removed
 //
 // # Decisions beyond the wire format
@@ -107,8 +125,9 @@
 // # Sizes
 //
 // Everything in a row is bounded, by count and in bytes (Rules.RowLimit), and nothing larger than Rules.RecordLimit is
-// written. What a row has no room for is given up in this order: the older of the remembered calls and records, held
-// records, waiting messages, the result that has just arrived (the model is told), and last the turn, in an error output;
-// see room.go. History, routes and request IDs are not given up. What a tool message has no room for is given up in this
-// order: the copies of results in its metadata, the largest results themselves, and last the turn.
+// written. What a row has no room for is given up in this order: hidden exchanges, the older of the remembered calls and
+// records, held records, waiting messages, exchanges of earlier turns, the result that has just arrived (the model is told),
+// and last the turn, in an error output; see room.go. Routes and request IDs are not given up. What a tool message has no
+// room for is given up in this order: the copies of results in its metadata, exchanges of earlier turns, the largest results
+// themselves, and last the turn.
 package turn

@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Effect describes an output of the transition: an Emit or a DeadLetter.
+// Effect describes an output of the transition: an Emit, a DeadLetter or a Hidden.
 type Effect interface{ effect() }
 
 // Emit writes a record of the session to an output topic.

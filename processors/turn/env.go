@@ -19,6 +19,8 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	ASYNC_TOOL_TIMEOUT_MS      tool timeout
 //	TOOL_AGG_TOMBSTONE_TTL_MS  how long finished ids are remembered
 //	REPLY_TO_STATE_TTL_MS      route TTL
+//	HISTORY_MAX_BYTES          history limit in bytes
+//	HISTORY_MAX_MESSAGES       history limit in messages
 //	THINK_MAX_STEPS            step limit of a turn
 //	BUDGET_PRICE_PER_SESSION   cost limit of a session, in dollars
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
@@ -36,6 +38,12 @@ var variables = []envoption.Variable[Option]{
 		return func(o *options) { o.rules.RememberFor = d }
 	})},
 	envoption.RouteTTL(WithRouteTTL),
+	{Name: "HISTORY_MAX_BYTES", Min: minHistory, Max: math.MaxInt32, Option: func(n int64) Option {
+		return func(o *options) { o.rules.History.Bytes = int(n) }
+	}},
+	{Name: "HISTORY_MAX_MESSAGES", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option {
+		return func(o *options) { o.rules.History.Messages = int(n) }
+	}},
 	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
 	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},

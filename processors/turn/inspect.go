@@ -15,6 +15,9 @@ func Describe(s *State) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("history: %d messages, %d bytes", s.HistoryLength, lengthOf(s.HistoryParts)+len(s.History))
+	if n := s.hiddenSize(); n > 0 {
+		line("hidden: %d bytes", n)
+	}
 	if s.Cost != nil {
 		line("cost: %v", *s.Cost)
 	}
@@ -45,8 +48,11 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	if message == nil {
 		message = &Accepted{} // this package writes no such row; describe a damaged one as far as possible
 	}
-	if len(t.Calls) > 0 {
+	switch {
+	case len(t.Calls) > 0:
 		waits = "tools"
+	case t.Compaction != nil:
+		waits = "the compactor"
 	}
 	line("turn %s%s: step %d waits for %s until %s", message.TurnId, request(message.RequestId), t.Step, waits,
 		at(t.DeadlineMs))

@@ -118,6 +118,9 @@ func (o *oracle) begin() {
 		o.end("error:over_budget")
 		return
 	}
+	if !o.Small { // a small row may have hidden more, so that nothing is over the limit
+		o.history = o.limited(o.history)
+	}
 	o.think(o.unfinished[0].input)
 }
 
@@ -142,6 +145,10 @@ func (o *oracle) think(input string) {
 	o.before = o.history
 	if o.said != nil {
 		o.before = *o.said
+	}
+	o.concedeHistory(enriched, input)
+	if o.step == 1 {
+		o.judgeLimit()
 	}
 	o.expect(a.turn, o.step, "enriched", 0, asking(input, o.before, o.cost))
 	for step := o.step; o.thinking && o.unfinished[0].turn == a.turn && o.step == step; {

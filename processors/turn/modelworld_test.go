@@ -58,6 +58,12 @@ func newModel(t tb, c modelCase) *model {
 			case 5:
 				r.MaxCost = 3
 			}
+			switch c.Seed % 8 {
+			case 2:
+				r.History.Messages = 6
+			case 6:
+				r.History.Bytes = 2 << 10
+			}
 			if c.Reject {
 				r.Policy = Reject
 			}

@@ -9,6 +9,7 @@ type Option func(*options)
 type options struct {
 	rules    Rules
 	rowLimit int // 0: derived from the record limit
+	metrics  Metrics
 }
 
 // WithThinkTimeout sets how long a step waits for its think-response before the turn ends in an error output, code
@@ -48,6 +49,17 @@ func WithQueue(policy Policy, limit int) Option {
 // limit of WithQueue applies.
 func WithSupersede(after time.Duration) Option {
 	return func(o *options) { o.rules.Policy, o.rules.SupersedeAfter = Supersede, after }
+}
+
+// WithHistoryLimit sets the longest history that the model is sent (default: half of the row limit in bytes, any number of
+// messages; a zero field is the default; at least 1 KiB and at most the row limit). A turn that begins with a longer history
+// hides the oldest exchanges, down to half of the limit: the model is no longer sent them. An exchange is a user's message and
+// all that follows it up to the next one; tool calls stay with their results, and the newest exchange always stays. Hidden
+// exchanges stay in the table until the session is purged or its row has no room for them. Each time, a line is logged and
+// the metric is called, see WithMetrics. The history of one turn can exceed the limit while it runs; workers write it back
+// in their response, so half of their largest record is a good limit.
+func WithHistoryLimit(limit HistoryLimit) Option {
+	return func(o *options) { o.rules.History = limit }
 }
 
 // WithMaxSteps sets how often a turn may ask the model (default 100, at least 1). If the response to the last step asks for
@@ -92,7 +104,7 @@ func WithIdlePurge(d time.Duration) Option {
 	return func(o *options) { o.rules.IdleAfter = d }
 }
 
-func rulesOf(opts []Option) (Rules, error) {
+func optionsOf(opts []Option) (options, error) {
 	o := options{rules: DefaultRules()}
 	for _, opt := range opts {
 		opt(&o)
@@ -101,5 +113,5 @@ func rulesOf(opts []Option) (Rules, error) {
 	if o.rowLimit != 0 {
 		o.rules.RowLimit = o.rowLimit
 	}
-	return o.rules, o.rules.validate()
+	return o, o.rules.validate()
 }

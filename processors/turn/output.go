@@ -112,7 +112,7 @@ func (s *transition) answer(r topics.ThinkResponse, previous uint32) {
 	kept, keptLength := s.storedHistory(), s.row.HistoryLength
 	s.row.History, s.row.HistoryLength = conversation(r, previous)
 	s.row.Turn.Responded, s.row.Turn.Shared, s.row.Turn.Tail = false, 0, nil
-	if !s.makeRoom() {
+	if !s.makeRoomInHistory(false) {
 		s.row.History, s.row.HistoryLength = kept, keptLength
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
 		return

@@ -66,13 +66,15 @@ func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
 }
 
 // perform passes an encoded outcome to Goka.
-func perform(c *processors.Context, out Outcome) (err error) {
+func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
 	for _, effect := range out.Effects {
 		switch e := effect.(type) {
 		case *encoded:
 			err = e.emit(c)
 		case DeadLetter:
 			err = emitDeadLetter(c, e)
+		case Hidden:
+			b.reportHidden(c, e)
 		}
 		if err != nil {
 			return err

@@ -20,11 +20,11 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("turn: %w", err)
 	}
-	rules, err := rulesOf(opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{catalog, rules, newStateCache()}
+	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics}
 	edges := processors.Edges(catalog.Group(),
 		processors.Input(catalog.MessageInput, b.onMessage,
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
@@ -47,9 +47,10 @@ func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(),
 
 // binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
 type binding struct {
-	topics topics.Catalog
-	rules  Rules
-	cache  *stateCache
+	topics  topics.Catalog
+	rules   Rules
+	cache   *stateCache
+	metrics Metrics
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
@@ -110,7 +111,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	return perform(c, out)
+	return b.perform(c, out)
 }
 
 // decide reads the state of an event's session, applies the event, and encodes the whole outcome before anything is

@@ -60,7 +60,7 @@ func (s *transition) failedResult(c *Call, failure *Record) *Result {
 func (s *transition) endCallWith(c *Call, r *Result, same digest) {
 	s.endCall(c, r)
 	s.rememberCall(same)
-	if !s.makeRoom() {
+	if !s.makeRoomInHistory(false) {
 		s.row.Turn.dropLastResult(c)
 		s.row.Turn.keepResult(c, s.tooLargeResult(c, r))
 	}

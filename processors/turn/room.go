@@ -11,20 +11,25 @@ import (
 // the next, and no more than needed. If a kind and those before it would not make enough room, they are left alone.
 //
 //  1. Memories that are older than Rules.RememberFor.
-//  2. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
+//  2. Hidden exchanges, the oldest first (historylimit.go).
+//  3. Older memories of applied records and of ended calls, down to the newest recentMemories of each. A redelivered
 //     record, or a late result of a call, is at most that old unless an operator resets offsets.
-//  3. The message that the open step sent to the model. The history of a worker that leaves it out of its response then
+//  4. The message that the open step sent to the model. The history of a worker that leaves it out of its response then
 //     lacks it.
-//  4. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
-//  5. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
-//  6. The result of a tool that has just arrived: the model is told that it is too large.
-//  7. The open turn: error output too_large, its open calls end with it. The history stays as it was before it.
-//  8. The remaining memories of ended calls. No turn is open that a late result could reach.
-//  9. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
+//  5. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
+//  6. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
+//  7. Exchanges of earlier turns, the oldest first: the model is no longer sent them.
+//  8. The result of a tool that has just arrived: the model is told that it is too large.
+//  9. The open turn: error output too_large, its open calls end with it. The history stays as it was before it, except for
+//     the exchanges that were hidden meanwhile.
+// 10. The remaining memories of ended calls. No turn is open that a late result could reach.
+// 11. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
 //
-// A reply route or a record that arrives early displaces only memories and that message (1 to 3).
+// A reply route or a record that arrives early displaces only hidden exchanges, memories and that message (1 to 4). The
+// history is shortened only when a turn begins, and when a response or a result arrives: a model that is at work repeats
+// the history that it was sent.
 //
-// History, cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
+// Cost, open routes, closed think steps, the newest applied records, and the request IDs of the last
 // Rules.RememberFor are never given up: a forgotten request ID could open a second turn for its request.
 //
 // A stored row can exceed its limit if the limit was lowered. The next event of the session then ends the open turn and
@@ -55,7 +60,7 @@ func (s *State) within(limit int) bool {
 	return s.bound()+s.partsSize() <= limit || s.size() <= limit
 }
 
-// makeRoom gives up memories, held records and waiting messages until the row fits. If that would not be enough, it gives
+// makeRoom gives up hidden exchanges, memories, held records and waiting messages until the row fits. If that would not be enough, it gives
 // up only expired memories and reports false.
 func (s *transition) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
@@ -88,6 +93,7 @@ func (s *transition) shrink(limit int, most loss) bool {
 	}
 	for !s.row.within(limit) {
 		switch waiting := s.row.Waiting; {
+		case s.purgeHidden():
 		case s.forgetOlder():
 		case s.forgetPrompt():
 		case most >= heldRecords && s.dropHeld():
@@ -108,6 +114,7 @@ func (s *transition) stopWaiting(a *Accepted) {
 
 // givable returns how many bytes shrink can give up.
 func (s *transition) givable(most loss) (bytes int) {
+	bytes = s.row.hiddenSize()
 	for _, memory := range [][]byte{s.row.Causes, s.row.Calls} {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}

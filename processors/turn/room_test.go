@@ -28,17 +28,34 @@ func (p *play) keepState(s *State) {
 // and of n applied records and ended calls.
 func (p *play) fill(n, left int) {
 	p.tb.Helper()
-	s := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli(), HistoryLength: 1}
+	p.fillWith(n, left, func(s *State, size int) {
+		s.HistoryLength, s.History = 1, []byte(`[{"role":"user","content":"`+strings.Repeat("h", size)+`"}]`)
+	})
+}
+
+// fillForGood is fill with a route instead of the history: nothing that can be given up.
+func (p *play) fillForGood(n, left int) {
+	p.tb.Helper()
+	p.fillWith(n, left, func(s *State, size int) {
+		s.Routes = []*ReplyRoute{{
+			RequestId: ptr("other"), ReplyTo: []byte(`{"to":"` + strings.Repeat("r", size) + `"}`),
+			ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
+		}}
+	})
+}
+
+func (p *play) fillWith(n, left int, filler func(s *State, size int)) {
+	p.tb.Helper()
+	s := &State{Version: rowVersion, TouchedMs: p.now.UnixMilli()}
 	for i := range n {
 		d := fmt.Sprint(i)
 		s.Requests = remember(s.Requests, digests.Of(ofRequest, "r"+d), p.now, time.Hour, n)
 		s.Causes = remember(s.Causes, digests.Of(ofCause, d), p.now, time.Hour, n)
 		s.Calls = remember(s.Calls, digests.Of(ofCall, d), p.now, time.Hour, n)
 	}
-	frame := `[{"role":"user","content":""}]`
-	s.History = []byte(frame)
-	size := p.rules.RowLimit - left - s.size() - 3 // the length of the history gets longer
-	s.History = []byte(strings.Replace(frame, `""`, `"`+strings.Repeat("h", size)+`"`, 1))
+	filler(s, 0)
+	size := p.rules.RowLimit - left - s.size() - 3 // the lengths get longer
+	filler(s, size)
 	require.InDelta(p.tb, p.rules.RowLimit-left, s.size(), 3)
 	p.keepState(s)
 }
@@ -82,7 +99,7 @@ func TestOpeningATurnForgetsOlderMemoriesButNoRequest(t *testing.T) {
 func TestTurnWithoutRoomIsNotOpened(t *testing.T) {
 	for _, left := range []int{0, 60, 120, 300, 500} {
 		p := newPlay(t, smallRow)
-		p.fill(recentMemories, left)
+		p.fillForGood(recentMemories, left)
 		p.rules.RememberFor = time.Hour
 		es := p.send("message-input", requestMessage("hi", strings.Repeat("n", 1000)))
 		require.Empty(t, emitted[Enriched](es))
@@ -96,10 +113,10 @@ func TestTurnWithoutRoomIsNotOpened(t *testing.T) {
 // Where there is no room even for the memory of a message it is answered all the same, on the route of its request.
 func TestMessageThatCannotBeRememberedIsAnsweredOnItsRoute(t *testing.T) {
 	p := newPlay(t, smallRow)
-	p.fill(recentMemories, 30)
+	p.fillForGood(recentMemories, 30)
 	s := p.state()
 	s.Requests, s.Calls = append(s.Requests, s.Calls...), nil // nothing is left to give up
-	s.Routes = []*ReplyRoute{{RequestId: ptr("n"), ReplyTo: []byte(`{}`), ExpiresMs: p.now.Add(time.Hour).UnixMilli()}}
+	s.Routes = append(s.Routes, &ReplyRoute{RequestId: ptr("n"), ReplyTo: []byte(`{}`), ExpiresMs: p.now.Add(time.Hour).UnixMilli()})
 	p.keepState(s)
 	before := p.row
 	es := p.send("message-input", requestMessage("hi", "n"))
@@ -207,11 +224,11 @@ func TestDeadlineOfARowOverALoweredLimitFiresOnce(t *testing.T) {
 	found := p.size()
 	p.rules.RowLimit = 200 << 10
 	ends := emitted[Answered](p.wait(p.rules.ThinkTimeout))
-	require.Len(t, ends, 2)
+	require.Len(t, ends, 1)
 	require.Equal(t, topics.CodeThinkTimeout, ends[0].Error.Code)
-	require.Equal(t, topics.CodeTooLarge, ends[1].Error.Code)
 	require.Less(t, p.size(), found)
-	require.Nil(t, p.state().Turn)
+	require.NotNil(t, p.state().Turn, "the next message has its turn, without the history")
+	require.Empty(t, p.state().History)
 	require.True(t, p.knowsRequest("r2"))
 	at, ok := rowformat.Deadline(p.row)
 	require.False(t, ok && at <= p.now.UnixMilli(), "nothing is due")

@@ -20,13 +20,16 @@ const (
 	// rowHeld is the format of a row that holds records for later steps, or records whose results are decoded from their
 	// values. An older build would never apply them, and would wait for answers that have arrived.
 	rowHeld = 5
+	// rowHidden is the format of a row that has hidden exchanges, or waits for the compactor. An older build would not
+	// delete the exchanges with the session, and would wait for a response to a step that was not sent.
+	rowHidden = 6
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = rowformat.Format{Name: "turn", Version: rowHeld, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowHidden, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -43,6 +46,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case s.hiddenSize() > 0 || t.GetCompaction() != nil:
+		return rowHidden
 	case len(s.Early) > 0 || t.holdsValues():
 		return rowHeld
 	case t != nil && len(t.TailParts)+len(t.ResultsParts)+len(t.Results) > 0:

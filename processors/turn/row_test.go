@@ -28,11 +28,11 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowHeld + 1})
+	raw, err := proto.Marshal(&State{Version: rowHidden + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "6")
+	require.ErrorContains(t, err, "7")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
@@ -97,7 +97,7 @@ func TestMemoryIsBoundedInTimeAndCount(t *testing.T) {
 
 func TestRowOverALoweredBudgetIsLeftAlone(t *testing.T) {
 	p := newPlay(t)
-	p.respond(p.ask("one"), saying(strings.Repeat("x", 500<<10)))
+	p.fillForGood(0, 0)
 	before := p.row
 	p.rules.RowLimit = 200 << 10
 	out := p.send("message-input", message("two"))

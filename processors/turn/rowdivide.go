@@ -77,8 +77,12 @@ func (l *rowLayout) divideFields(s *State, now int64, compact bool) (write []New
 			full[i], left = at.divide(f, newPart, compact)
 			unused = append(unused, left...)
 		default:
+			unused = append(unused, at.removed(f)...)
 			full[i] = at.extend(f, newPart)
 		}
+	}
+	if len(s.HiddenParts) > 0 {
+		full[hidden] = nil // no event reads it
 	}
 	s.Version = s.format()
 	return write, unused, full
@@ -107,6 +111,11 @@ func (l fieldLayout) divide(f largeField, newPart func([]byte) *Part, compact bo
 	full = l.withDropped(lengthOf(kept)-at, value, f.entry)
 	*f.parts, *f.inline = kept, full[len(full)-(len(value)-at):]
 	return full, unused
+}
+
+// removed returns the numbers of the parts that were removed from the front of a field that was not loaded.
+func (l fieldLayout) removed(f largeField) []uint32 {
+	return numbersOf(l.parts[:len(l.parts)-len(*f.parts)])
 }
 
 // extend moves the bytes that were appended to a field that was not loaded to a new part, if they are too many for the row.

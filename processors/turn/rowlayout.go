@@ -44,6 +44,7 @@ const (
 	requests
 	calls
 	steps
+	hidden
 	largeFields // the number of fields
 )
 
@@ -68,6 +69,7 @@ const (
 	resultsInline = 2 << 10
 	memoryInline  = 32 * memorySize
 	stepsInline   = 12 * stepSize
+	hiddenInline  = 2 << 10
 	// bracket is the length of an array's closing bracket, the only byte that an appended message replaces.
 	bracket = 1
 )
@@ -79,6 +81,7 @@ func (s *State) largeFields() [largeFields]largeField {
 		requests: {&s.RequestsParts, &s.Requests, false, memorySize, memoryInline, 0},
 		calls:    {&s.CallsParts, &s.Calls, false, memorySize, memoryInline, 0},
 		steps:    {&s.StepsParts, &s.Steps, false, stepSize, stepsInline, 0},
+		hidden:   {&s.HiddenParts, &s.Hidden, true, 0, hiddenInline, 0},
 	}
 	if t := s.Turn; t != nil {
 		fields[tail] = largeField{&t.TailParts, &t.Tail, true, 0, historyInline, bracket}

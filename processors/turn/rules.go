@@ -51,6 +51,8 @@ type Rules struct {
 	// MaxCost is the cost of a session, in the unit of its think-responses (dollars), from which on the model is not asked;
 	// 0 means no limit.
 	MaxCost float64
+	// History is the longest history that the model is sent; historylimit.go says what happens to longer ones.
+	History HistoryLimit
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
 	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
@@ -93,6 +95,7 @@ const (
 	maxDescriptor = limits.MaxDescriptor // bytes of a reply descriptor
 	maxSteps      = 64                   // closed think steps that are remembered, to recognise late responses
 	maxReason     = 512                  // bytes of foreign text in an error message
+	minHistory    = 1 << 10              // minimum of History.Bytes
 	minRecord     = 128 << 10            // minimum RecordLimit
 )
 
@@ -120,6 +123,11 @@ func (r Rules) validate() error {
 		return fmt.Errorf("%w: queue policy is %q, want %q, %q or %q", ErrOption, r.Policy, Queue, Reject, Supersede)
 	case r.Policy == Supersede && r.SupersedeAfter < time.Millisecond:
 		return fmt.Errorf("%w: supersede limit is %v, want 1ms or more", ErrOption, r.SupersedeAfter)
+	case r.History.Bytes != 0 && (r.History.Bytes < minHistory || r.History.Bytes > r.RowLimit):
+		return fmt.Errorf("%w: history limit is %d bytes, want %d to %d (the row limit), or 0 for the default",
+			ErrOption, r.History.Bytes, minHistory, r.RowLimit)
+	case r.History.Messages < 0:
+		return fmt.Errorf("%w: history limit is %d messages, want 1 or more, or 0 for any number", ErrOption, r.History.Messages)
 	case r.MaxSteps < 1:
 		return fmt.Errorf("%w: step limit is %d, want 1 or more", ErrOption, r.MaxSteps)
 	case !(r.MaxCost >= 0 && r.MaxCost <= math.MaxFloat64): // NaN too

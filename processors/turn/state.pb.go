@@ -72,7 +72,7 @@ func (x Held_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Held_Kind.Descriptor instead.
 func (Held_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{6, 0}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // State is the state of a session: one row of the group table.
@@ -117,7 +117,12 @@ type State struct {
 	StepsParts    []*Part `protobuf:"bytes,21,rep,name=steps_parts,json=stepsParts,proto3" json:"steps_parts,omitempty"`
 	// Records that answer a step which has not opened yet (see early.go), in order of arrival. A row that has any has
 	// version 5, as has one whose turn holds records without their results.
-	Early         []*Held `protobuf:"bytes,22,rep,name=early,proto3" json:"early,omitempty"`
+	Early []*Held `protobuf:"bytes,22,rep,name=early,proto3" json:"early,omitempty"`
+	// The messages before the history, which the model no longer sees: the elements of a JSON array, byte for byte, each
+	// followed by a comma. hidden_parts are the parts that come before the field hidden; the oldest are purged first. A row
+	// that has any has version 6.
+	Hidden        []byte  `protobuf:"bytes,23,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	HiddenParts   []*Part `protobuf:"bytes,24,rep,name=hidden_parts,json=hiddenParts,proto3" json:"hidden_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +311,20 @@ func (x *State) GetEarly() []*Held {
 	return nil
 }
 
+func (x *State) GetHidden() []byte {
+	if x != nil {
+		return x.Hidden
+	}
+	return nil
+}
+
+func (x *State) GetHiddenParts() []*Part {
+	if x != nil {
+		return x.HiddenParts
+	}
+	return nil
+}
+
 // Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -478,8 +497,10 @@ type OpenTurn struct {
 	// one whose tail has parts.
 	Results []byte `protobuf:"bytes,13,opt,name=results,proto3" json:"results,omitempty"`
 	// The parts that tail and results begin with.
-	TailParts     []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
-	ResultsParts  []*Part `protobuf:"bytes,15,rep,name=results_parts,json=resultsParts,proto3" json:"results_parts,omitempty"`
+	TailParts    []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
+	ResultsParts []*Part `protobuf:"bytes,15,rep,name=results_parts,json=resultsParts,proto3" json:"results_parts,omitempty"`
+	// What the turn waits for before its first step, if it asked the compactor. A row that has it has version 6.
+	Compaction    *Compaction `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -626,6 +647,59 @@ func (x *OpenTurn) GetResultsParts() []*Part {
 	return nil
 }
 
+func (x *OpenTurn) GetCompaction() *Compaction {
+	if x != nil {
+		return x.Compaction
+	}
+	return nil
+}
+
+// Compaction is a request to the compactor that waits for its result. The message of the turn has its input meanwhile.
+type Compaction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bytes at the front of the history whose messages are to be replaced by their summary.
+	Front         uint64 `protobuf:"varint,1,opt,name=front,proto3" json:"front,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compaction) Reset() {
+	*x = Compaction{}
+	mi := &file_processors_turn_state_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compaction) ProtoMessage() {}
+
+func (x *Compaction) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_turn_state_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
+func (*Compaction) Descriptor() ([]byte, []int) {
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Compaction) GetFront() uint64 {
+	if x != nil {
+		return x.Front
+	}
+	return 0
+}
+
 // Call is an item of a think-response's tool_uses.
 type Call struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -642,7 +716,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_processors_turn_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +728,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[4]
+	mi := &file_processors_turn_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +741,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Call) GetToolUseId() string {
@@ -724,7 +798,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_processors_turn_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +810,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[5]
+	mi := &file_processors_turn_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +823,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Result) GetSessionId() string {
@@ -848,7 +922,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +934,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +947,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Held) GetToolUseId() string {
@@ -1007,7 +1081,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1093,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1106,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Header) GetName() []byte {
@@ -1063,7 +1137,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1149,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1162,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReplyRoute) GetRequestId() string {
@@ -1123,7 +1197,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\x8d\a\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xe1\a\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1151,7 +1225,9 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\tnext_part\x18\x14 \x01(\rR\bnextPart\x128\n" +
 	"\vsteps_parts\x18\x15 \x03(\v2\x17.turntable.turn.v1.PartR\n" +
 	"stepsParts\x12-\n" +
-	"\x05early\x18\x16 \x03(\v2\x17.turntable.turn.v1.HeldR\x05earlyB\a\n" +
+	"\x05early\x18\x16 \x03(\v2\x17.turntable.turn.v1.HeldR\x05early\x12\x16\n" +
+	"\x06hidden\x18\x17 \x01(\fR\x06hidden\x12:\n" +
+	"\fhidden_parts\x18\x18 \x03(\v2\x17.turntable.turn.v1.PartR\vhiddenPartsB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_id\"6\n" +
@@ -1168,7 +1244,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\xdd\x04\n" +
+	"\b_user_id\"\x9c\x05\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
@@ -1188,9 +1264,15 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\aresults\x18\r \x01(\fR\aresults\x126\n" +
 	"\n" +
 	"tail_parts\x18\x0e \x03(\v2\x17.turntable.turn.v1.PartR\ttailParts\x12<\n" +
-	"\rresults_parts\x18\x0f \x03(\v2\x17.turntable.turn.v1.PartR\fresultsPartsB\n" +
+	"\rresults_parts\x18\x0f \x03(\v2\x17.turntable.turn.v1.PartR\fresultsParts\x12=\n" +
 	"\n" +
-	"\b_user_id\"\xd2\x01\n" +
+	"compaction\x18\x14 \x01(\v2\x1d.turntable.turn.v1.CompactionR\n" +
+	"compactionB\n" +
+	"\n" +
+	"\b_user_id\"\"\n" +
+	"\n" +
+	"Compaction\x12\x14\n" +
+	"\x05front\x18\x01 \x01(\x04R\x05front\"\xd2\x01\n" +
 	"\x04Call\x12#\n" +
 	"\vtool_use_id\x18\x01 \x01(\tH\x00R\ttoolUseId\x88\x01\x01\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x01R\x04name\x88\x01\x01\x121\n" +
@@ -1271,44 +1353,47 @@ func file_processors_turn_state_proto_rawDescGZIP() []byte {
 }
 
 var file_processors_turn_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_processors_turn_state_proto_goTypes = []any{
 	(Held_Kind)(0),     // 0: turntable.turn.v1.Held.Kind
 	(*State)(nil),      // 1: turntable.turn.v1.State
 	(*Part)(nil),       // 2: turntable.turn.v1.Part
 	(*Accepted)(nil),   // 3: turntable.turn.v1.Accepted
 	(*OpenTurn)(nil),   // 4: turntable.turn.v1.OpenTurn
-	(*Call)(nil),       // 5: turntable.turn.v1.Call
-	(*Result)(nil),     // 6: turntable.turn.v1.Result
-	(*Held)(nil),       // 7: turntable.turn.v1.Held
-	(*Header)(nil),     // 8: turntable.turn.v1.Header
-	(*ReplyRoute)(nil), // 9: turntable.turn.v1.ReplyRoute
+	(*Compaction)(nil), // 5: turntable.turn.v1.Compaction
+	(*Call)(nil),       // 6: turntable.turn.v1.Call
+	(*Result)(nil),     // 7: turntable.turn.v1.Result
+	(*Held)(nil),       // 8: turntable.turn.v1.Held
+	(*Header)(nil),     // 9: turntable.turn.v1.Header
+	(*ReplyRoute)(nil), // 10: turntable.turn.v1.ReplyRoute
 }
 var file_processors_turn_state_proto_depIdxs = []int32{
 	4,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
 	3,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
-	9,  // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
+	10, // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
 	2,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
 	2,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
 	2,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
 	2,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
 	2,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
-	7,  // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
-	9,  // 9: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
-	3,  // 10: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	5,  // 11: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	7,  // 12: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	2,  // 13: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
-	2,  // 14: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	6,  // 15: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	6,  // 16: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	8,  // 17: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	0,  // 18: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	8,  // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
+	2,  // 9: turntable.turn.v1.State.hidden_parts:type_name -> turntable.turn.v1.Part
+	10, // 10: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	3,  // 11: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
+	6,  // 12: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	8,  // 13: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	2,  // 14: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
+	2,  // 15: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
+	5,  // 16: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compaction
+	7,  // 17: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	7,  // 18: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	9,  // 19: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	0,  // 20: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }
@@ -1319,16 +1404,16 @@ func file_processors_turn_state_proto_init() {
 	file_processors_turn_state_proto_msgTypes[0].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[2].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[3].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[4].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[5].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[8].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[6].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -63,14 +63,21 @@ func (s *transition) forgetConversation() {
 		turn.Shared = 0
 	}
 	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
+	s.row.Hidden, s.row.HiddenParts = nil, nil
 	s.changed = true // even if there was nothing: a repeat must not clear a later conversation
 }
 
 // keepOwn stores the conversation after a response that did not end the turn, as the number of bytes that it shares with
 // the session's history and the tail after them.
 func (s *transition) keepOwn(r topics.ThinkResponse, previous uint32) {
-	turn := s.row.Turn
 	whole, length := conversation(r, previous)
+	s.row.Turn.UserId = s.row.UserId
+	s.shareConversation(whole, length)
+}
+
+// shareConversation stores the conversation that the open turn builds on. length is its number of messages.
+func (s *transition) shareConversation(whole topics.Raw, length uint32) {
+	turn := s.row.Turn
 	s.turnTail() // requires the tail to be loaded, so that its parts are deleted
 	shared := sharedLength(whole, s.storedHistory())
 	tail := whole
@@ -78,7 +85,6 @@ func (s *transition) keepOwn(r topics.ThinkResponse, previous uint32) {
 		tail = bytes.Clone(whole[shared:]) // copied, because a slice would keep the whole conversation in memory
 	}
 	turn.Responded, turn.Shared, turn.Tail, turn.HistoryLength = true, uint64(shared), tail, length
-	turn.UserId = s.row.UserId
 }
 
 // sharedLength returns the length of the common prefix of two texts.

@@ -24,6 +24,10 @@ func (s *transition) fitResults(room int) (short, fits bool) {
 
 // excess returns by how many bytes the tool message or the completed step is too large; 0 or less if both fit.
 func (s *transition) excess(room int, short bool) int {
+	return max(s.sizeOfToolMessage(short)-room, s.sizeOfCompleted()-s.rules.RecordLimit)
+}
+
+func (s *transition) sizeOfToolMessage(short bool) int {
 	turn := s.row.Turn
 	content, results := sizesOf(turn.Calls)
 	if short {
@@ -31,8 +35,7 @@ func (s *transition) excess(room int, short bool) int {
 			results -= max(len(c.Result.Result)-len(`null`), 0)
 		}
 	}
-	message := envelope + s.keySize() + quoted(turn.UserId) + content + results
-	return max(message-room, s.sizeOfCompleted()-s.rules.RecordLimit)
+	return envelope + s.keySize() + quoted(turn.UserId) + content + results
 }
 
 func (s *transition) sizeOfCompleted() int {

@@ -17,10 +17,18 @@ func (s *transition) open(a *Accepted, read *topics.Message) {
 	switch {
 	case !ok:
 		s.fail(f)
-	case !s.makeRoom(): // before the model is asked, which costs money
+	case !s.makeRoomInHistory(true): // before the model is asked, which costs money
 		s.fail(tooLarge("no room for a turn in the session's row"))
-	case !s.think(input, read):
-		s.fail(tooLarge("the session's history and the message do not fit into a record"))
+	default:
+		s.begin(input, read)
+	}
+}
+
+// begin opens the first think step of the open turn.
+func (s *transition) begin(input topics.Raw, read *topics.Message) {
+	s.limitHistory()
+	if !s.think(input, read) {
+		s.fail(tooLarge("the message does not fit into a record"))
 	}
 }
 
@@ -37,8 +45,11 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		LatestInput: input,
 		Timestamp:   s.timestamp(),
 	}
-	if s.sizeOfEnriched(record) > s.rules.RecordLimit {
-		return false
+	if over := s.sizeOfEnriched(record) - s.rules.RecordLimit; over > 0 {
+		if !s.hideFor(over, !turn.Responded) {
+			return false
+		}
+		record.History, length = s.history()
 	}
 	if read == nil {
 		message, err := topics.DecodeMessage(input)

@@ -1,0 +1,144 @@
+package turn
+
+import (
+	"bytes"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// HistoryLimit is the longest history that the model is sent. A zero field has its default.
+type HistoryLimit struct {
+	// Bytes is its size as JSON (default: half of the row limit). A token of a model is about four bytes of English text.
+	Bytes int
+	// Messages is its number of messages, those of the model and of tools included (default: any number).
+	Messages int
+}
+
+// A turn that begins with a history over Rules.History hides the oldest exchanges: the model is no longer sent them. They
+// are hidden down to half of the limit, because each time the prompt begins with other messages, a provider's cache of it
+// is lost. The newest exchange always stays. Nothing is hidden at the limit while a turn runs, because its conversation
+// must stay as the model knows it.
+//
+// Exchanges are also hidden, during a turn too, if the record for the model would exceed Rules.RecordLimit, or if the row
+// has no room for the turn. Only those of earlier turns are.
+//
+// Hidden exchanges stay in the row, in parts that no event reads, until the session is purged or its history is cleared.
+// They are the first that a row gives up for room (room.go), the oldest parts first. Without parts, under plain
+// goka.NewProcessor, they are dropped at once, because every event would write them again.
+
+// Hidden is the effect that a history became shorter. It says how often the limit is reached; it writes nothing.
+type Hidden struct {
+	// Bytes and Messages are the size and the number of the messages that the model is no longer sent.
+	Bytes, Messages int
+	// Summarized reports that a summary of them was sent in their place.
+	Summarized bool
+}
+
+func (Hidden) effect() {}
+
+// maxHiddenParts bounds the parts of hidden exchanges, because every event writes the references to them. Only a limit of
+// few messages reaches it.
+const maxHiddenParts = 64
+
+// historyLimit returns Rules.History with its defaults.
+func (r Rules) historyLimit() HistoryLimit {
+	if r.History.Bytes == 0 {
+		r.History.Bytes = r.RowLimit / 2
+	}
+	return r.History
+}
+
+// below returns half of the limit, as room for what stays when it is reached.
+func (l HistoryLimit) below() room {
+	return room{bytes: l.Bytes / 2, messages: (l.Messages + 1) / 2}
+}
+
+// overHistoryLimit reports whether the session's history exceeds its limit.
+func (s *transition) overHistoryLimit() bool {
+	limit := s.rules.historyLimit()
+	return len(s.storedHistory()) > limit.Bytes || limit.Messages > 0 && int64(s.row.HistoryLength) > int64(limit.Messages)
+}
+
+// limitHistory hides the oldest exchanges of a history that exceeds its limit.
+func (s *transition) limitHistory() {
+	if s.overHistoryLimit() {
+		s.hide(s.row.History, cutFront(s.row.History, s.rules.historyLimit().below(), false))
+	}
+}
+
+// hideFor makes the conversation that the open turn builds on shorter by at least some bytes. It reports whether it could;
+// if it could not, nothing is hidden. If entirely is true, no message has to stay.
+func (s *transition) hideFor(least int, entirely bool) bool {
+	whole, _ := s.history()
+	keep := s.rules.historyLimit().below()
+	keep.bytes = min(keep.bytes, len(whole)-least)
+	cut := cutFront(whole, keep, entirely)
+	if cut.bytes == 0 || len(whole)-cut.size < least || s.err != nil {
+		return false
+	}
+	s.hide(whole, cut)
+	return true
+}
+
+// hide cuts the front off the conversation that the open turn builds on, which is whole. The front of the session's
+// history is cut off too where both are the same.
+func (s *transition) hide(whole topics.Raw, cut front) {
+	if cut.bytes == 0 || s.err != nil {
+		return
+	}
+	turn, hidden := s.row.Turn, int(0)
+	if turn == nil || !turn.Responded {
+		hidden = int(s.row.HistoryLength) - cut.kept
+		s.row.History, s.row.HistoryLength = withoutFront(whole, cut.bytes), uint32(cut.kept)
+	} else {
+		hidden = int(turn.HistoryLength) - cut.kept
+		stored, rest := s.storedHistory(), withoutFront(whole, cut.bytes)
+		if cut.bytes <= int(turn.Shared) {
+			stored = withoutFront(stored, cut.bytes)
+			s.row.History, s.row.HistoryLength = stored, messages(stored)
+		}
+		s.shareConversation(rest, uint32(cut.kept))
+	}
+	s.keepHidden(whole[:cut.bytes])
+	s.effects = append(s.effects, Hidden{Bytes: len(whole) - cut.size, Messages: hidden})
+	s.changed = true
+}
+
+// keepHidden appends the messages in the front of an array to the hidden ones.
+func (s *transition) keepHidden(front topics.Raw) {
+	if s.layout.parts == nil {
+		return
+	}
+	front = bytes.TrimLeft(front[len("["):], ", \t\r\n")
+	more := make([]byte, 0, len(s.row.Hidden)+len(front)+1)
+	s.row.Hidden = append(append(append(more, s.row.Hidden...), front...), ',')
+	if n := len(s.row.HiddenParts) - maxHiddenParts + 1; n > 0 {
+		s.row.HiddenParts = s.row.HiddenParts[n:]
+	}
+}
+
+// purgeHidden removes the oldest part of the hidden exchanges, or those that are in no part. It reports whether there were
+// any.
+func (s *transition) purgeHidden() bool {
+	switch {
+	case len(s.row.HiddenParts) > 0:
+		s.row.HiddenParts = s.row.HiddenParts[1:]
+	case len(s.row.Hidden) > 0:
+		s.row.Hidden = nil
+	default:
+		return false
+	}
+	return true
+}
+
+// hiddenSize returns the size of the hidden exchanges in bytes.
+func (s *State) hiddenSize() int { return lengthOf(s.HiddenParts) + len(s.Hidden) }
+
+// makeRoomInHistory is makeRoom for a turn that would end otherwise: it hides exchanges, too.
+func (s *transition) makeRoomInHistory(entirely bool) bool {
+	if s.makeRoom() {
+		return true
+	}
+	over := s.row.size() - s.givable(waitingMessages) - (s.rowLimit - rowReserve)
+	return over > 0 && s.hideFor(over, entirely) && s.makeRoom()
+}
