@@ -21,14 +21,22 @@ const (
 	benchAtOnce = 100
 )
 
-// BenchmarkBinding measures a turn with two tools from its decoded events to the bytes of what comes of them, in
-// sessions that are in turn one after another, as under load: rows and their parts are found in a map.
+// benchShape is the size of the turns: their history in bytes, their tools, and how much each tool says.
+type benchShape struct{ history, tools, said int }
+
+// BenchmarkBinding measures a turn from its decoded events to the bytes of what comes of them, in sessions that are in turn
+// one after another, as under load: rows and their parts are found in a map.
 func BenchmarkBinding(b *testing.B) {
-	for _, size := range []int{0, 10 << 10} {
-		b.Run(fmt.Sprintf("history=%dKB", size>>10), func(b *testing.B) {
-			d := newDock(b, size)
+	for name, shape := range map[string]benchShape{
+		"history=0KB":  {0, 2, 0},
+		"history=10KB": {10 << 10, 2, 0},
+		"said=10KB":    {0, 2, 10 << 10},
+		"said=8x8KB":   {10 << 10, 8, 8 << 10},
+	} {
+		b.Run(name, func(b *testing.B) {
+			d := newDock(b, shape)
 			b.ReportAllocs()
-			d.at.reads = 0
+			d.at.reads, d.written = 0, 0
 			for n := 0; b.Loop(); n++ {
 				if n%benchAtOnce == 0 {
 					b.StopTimer()
@@ -38,6 +46,7 @@ func BenchmarkBinding(b *testing.B) {
 				d.turn()
 			}
 			b.ReportMetric(float64(d.at.reads)/float64(b.N), "parts-read/op")
+			b.ReportMetric(float64(d.written)/float64(b.N), "written-B/op")
 		})
 	}
 }
@@ -46,11 +55,13 @@ func BenchmarkBinding(b *testing.B) {
 type dock struct {
 	*play
 	b       *testing.B
+	shape   benchShape
 	history string
 	rows    map[string]table
 	events  []Event // one event of each turn, then the next of each
 	next    int
 	at      counted
+	written int // bytes of rows and parts
 }
 
 // counted is a table that counts the parts that are read.
@@ -64,9 +75,9 @@ func (c *counted) Part(n uint32) ([]byte, error) {
 	return c.table.Part(n)
 }
 
-func newDock(b *testing.B, size int) *dock {
-	d := &dock{play: newPlay(b), b: b, rows: map[string]table{}}
-	if size > 0 {
+func newDock(b *testing.B, shape benchShape) *dock {
+	d := &dock{play: newPlay(b), b: b, shape: shape, rows: map[string]table{}}
+	if size := shape.history; size > 0 {
 		one := `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`
 		d.history = one + strings.Repeat(","+one, size/len(one)-1)
 	}
@@ -116,21 +127,32 @@ func (d *dock) script(sessions ...string) {
 		return `{"session_id":"s1","user_id":"mira","total_session_cost":0.5,"think_cost":0.1,"previous_messages":[` +
 			d.history + `],"last_input_message":` + input + `,`
 	}
-	result := func(id string) string {
-		return toolResult(id, "Berth N4 is free from 17:30 until noon of the day after.")
+	text := "Berth N4 is free from 17:30 until noon of the day after." + strings.Repeat(" N4", d.shape.said/3)
+	result := func(id string) string { return toolResult(id, text) }
+	ids := func(turn string) []string {
+		all := make([]string, d.shape.tools)
+		for i := range all {
+			all[i] = turn + string(rune('a'+i))
+		}
+		return all
 	}
 	add("message-input", question)
 	add("think-request-response", func(turn string) string {
-		return asked(question(turn)) + calling(turn+"a", turn+"b") + `}`
+		return asked(question(turn)) + calling(ids(turn)...) + `}`
 	})
-	add("tool-use-result", func(turn string) string { return result(turn + "a") })
-	add("tool-use-result", func(turn string) string { return result(turn + "b") })
+	for i := range d.shape.tools {
+		add("tool-use-result", func(turn string) string { return result(ids(turn)[i]) })
+	}
 	add("message-input", func(turn string) string { return `{"session_id":"s1","role":"tool","content":[]}` })
 	for _, e := range d.events[len(d.events)-len(sessions):] {
 		e.record().Own = true // the turn's own tool message comes back
 	}
 	add("think-request-response", func(turn string) string {
-		return asked(d.toolMessage(result(turn+"a"), result(turn+"b"))) + saying("Berth N4 is free at 18:00. "+turn) + `}`
+		var results []string
+		for _, id := range ids(turn) {
+			results = append(results, result(id))
+		}
+		return asked(d.toolMessage(results...)) + saying("Berth N4 is free at 18:00. "+turn) + `}`
 	})
 }
 
@@ -148,7 +170,7 @@ func (d *dock) toolMessage(results ...string) string {
 
 // turn applies as many events as a turn has.
 func (d *dock) turn() {
-	for range 6 {
+	for range 4 + d.shape.tools {
 		d.apply()
 	}
 }
@@ -170,10 +192,12 @@ func (d *dock) apply() {
 	}
 	for _, p := range done.NewParts {
 		at.parts[p.Number] = p.Value
+		d.written += len(p.Value)
 	}
 	for _, n := range done.UnusedParts {
 		delete(at.parts, n)
 	}
 	at.row = done.row
+	d.written += len(at.row)
 	d.rows[e.session()] = at
 }

@@ -43,7 +43,8 @@ func abandon(state *State, key string, now time.Time) Outcome {
 	for _, h := range slices.Concat(state.Early, state.Turn.GetHeld()) {
 		s.giveUp(h, reasonTurnEnded)
 	}
-	unused := slices.Concat(numbersOf(state.Turn.GetTailParts()), numbersOf(state.Turn.GetResultsParts()))
+	unused := slices.Concat(numbersOf(state.Turn.GetTailParts()), numbersOf(state.Turn.GetResultsParts()),
+		numbersOf(state.Turn.GetPromptParts()))
 	state.Turn, state.Waiting, state.Routes, state.Early, state.DeadlineMs = nil, nil, nil, nil, 0
 	state.Version = state.format()
 	return Outcome{Changed: true, State: state, Effects: s.effects, UnusedParts: unused}

@@ -29,7 +29,7 @@ func (s *transition) complete(r topics.ThinkResponse, previous uint32) (topics.T
 	}
 	r.PreviousMessages, previous = s.history()
 	if r.LastInputMessage == nil {
-		r.LastInputMessage = s.row.Turn.Prompt
+		r.LastInputMessage = s.turnPrompt()
 	}
 	return r, previous
 }
@@ -48,8 +48,8 @@ func (s *transition) beginsWithPrompt(messages topics.Raw) bool {
 	if d := inputDigest(first); bytes.Equal(d[:], s.row.Turn.Input) {
 		return true
 	}
-	prompt, err := topics.DecodeMessage(s.row.Turn.Prompt)
-	return err == nil && roleAndContent(first) == roleAndContent(prompt)
+	sent, err := topics.DecodeMessage(s.turnPrompt())
+	return err == nil && roleAndContent(first) == roleAndContent(sent)
 }
 
 // roleAndContent returns the digest of a message's role and content.

@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"bytes"
-
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -41,5 +39,5 @@ func (c *stateCache) isToolMessage(session string, raw []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.states.Get(session)
-	return ok && s.state != nil && s.state.Turn.GetStep() > 1 && s.input.json != nil && bytes.Equal(s.input.json, raw)
+	return ok && s.state != nil && s.state.Turn.GetStep() > 1 && s.state.Turn.sent(s.full[prompt], raw)
 }

@@ -257,11 +257,10 @@ func (p *play) keep(out Outcome) {
 	require.LessOrEqual(p.tb, len(raw)+out.State.partsSize(), limit)
 	p.row, p.partsOf[string(raw)] = raw, maps.Clone(p.parts)
 	p.wrote += len(raw)
-	if kept := out.input; kept.json != nil {
-		d, ok := (&transition{}).digestOf(kept.json)
+	if t, full := out.State.Turn, out.full[prompt]; len(full) > 0 {
+		d, ok := (&transition{row: &State{}}).digestOf(full)
 		require.True(p.tb, ok)
-		require.Equal(p.tb, d, kept.digest, "an input is what it says when it is read")
-		require.Equal(p.tb, d[:], out.State.Turn.Input)
+		require.Equal(p.tb, d[:], t.Input, "the prompt has the digest that the row says")
 	}
 	out.row = raw
 	p.bind.cache.keep(p.key, out)

@@ -119,14 +119,17 @@ func (s *transition) givable(most loss) (bytes int) {
 		bytes += max(0, len(memory)-recentMemories*memorySize)
 	}
 	if n := len(s.row.Turn.GetPrompt()); n > 0 {
-		bytes += protowire.SizeTag(promptField) + protowire.SizeBytes(n)
+		bytes += longTag + protowire.SizeBytes(n)
+	}
+	for _, p := range s.row.Turn.GetPromptParts() {
+		bytes += longTag + protowire.SizeBytes(proto.Size(p)) + int(p.Length)
 	}
 	if most >= heldRecords {
 		for _, h := range s.row.Turn.GetHeld() {
 			bytes += sizeInList(h)
 		}
 		for _, h := range s.row.Early {
-			bytes += 1 + sizeInList(h) // its tag has two bytes
+			bytes += longTag + protowire.SizeBytes(proto.Size(h))
 		}
 	}
 	if most >= waitingMessages {
@@ -140,15 +143,16 @@ func (s *transition) givable(most loss) (bytes int) {
 // sizeInList returns the size of a message as a list element of a row, with tag and length prefix.
 func sizeInList(m proto.Message) int { return 1 + protowire.SizeBytes(proto.Size(m)) }
 
-// promptField is the number of the field OpenTurn.prompt.
-const promptField = 16
+// longTag is the size of the tag of a field whose number is above 15.
+const longTag = 2
 
 // forgetPrompt drops the message of the open step. It reports whether there was one.
 func (s *transition) forgetPrompt() bool {
-	if len(s.row.Turn.GetPrompt()) == 0 {
+	turn := s.row.Turn
+	if len(turn.GetPrompt())+len(turn.GetPromptParts()) == 0 {
 		return false
 	}
-	s.row.Turn.Prompt = nil
+	turn.Prompt, turn.PromptParts = nil, nil
 	return true
 }
 

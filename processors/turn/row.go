@@ -23,13 +23,16 @@ const (
 	// rowHidden is the format of a row that has hidden exchanges, or waits for the compactor. An older build would not
 	// delete the exchanges with the session, and would wait for a response to a step that was not sent.
 	rowHidden = 6
+	// rowPrompt is the format of a row whose prompt has parts. An older build would answer for a worker that omits its input
+	// without the prompt, and would never delete the parts.
+	rowPrompt = 7
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = errors.New("turn: row has a newer format")
 
-var layout = rowformat.Format{Name: "turn", Version: rowHidden, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowPrompt, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -46,6 +49,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case len(t.GetPromptParts()) > 0:
+		return rowPrompt
 	case s.hiddenSize() > 0 || t.GetCompaction() != nil:
 		return rowHidden
 	case len(s.Early) > 0 || t.holdsValues():

@@ -39,6 +39,7 @@ var (
 const (
 	history = iota
 	tail
+	prompt
 	results
 	causes
 	requests
@@ -67,9 +68,11 @@ const (
 	// historyInline is small compared with a history, and large enough that most turns write no part.
 	historyInline = 2 << 10
 	resultsInline = 2 << 10
-	memoryInline  = 32 * memorySize
-	stepsInline   = 12 * stepSize
-	hiddenInline  = 2 << 10
+	// promptInline is larger, because most rows are written once with the prompt: a part would be one more record.
+	promptInline = 6 << 10
+	memoryInline = 32 * memorySize
+	stepsInline  = 12 * stepSize
+	hiddenInline = 2 << 10
 	// bracket is the length of an array's closing bracket, the only byte that an appended message replaces.
 	bracket = 1
 )
@@ -85,6 +88,7 @@ func (s *State) largeFields() [largeFields]largeField {
 	}
 	if t := s.Turn; t != nil {
 		fields[tail] = largeField{&t.TailParts, &t.Tail, true, 0, historyInline, bracket}
+		fields[prompt] = largeField{&t.PromptParts, &t.Prompt, true, 0, promptInline, 0}
 		fields[results] = largeField{&t.ResultsParts, &t.Results, true, 0, resultsInline, 0}
 	}
 	return fields

@@ -7,7 +7,6 @@ import "github.com/turntable-streams/turntable/processors"
 type snapshot struct {
 	state *State // nil: the session has no row
 	parts Parts
-	input stepInput
 	full  fullValues
 }
 
@@ -29,7 +28,7 @@ func (c *stateCache) read(from tableRow, session string) (at snapshot, err error
 	row := from.Value()
 	if raw, ok := row.(storedRow); ok {
 		if cached, ok := c.take(session, raw); ok {
-			at.state, at.input, at.full = cached.state, cached.input, cached.full
+			at.state, at.full = cached.state, cached.full
 			return at, nil
 		}
 	}

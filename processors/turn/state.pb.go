@@ -479,8 +479,9 @@ type OpenTurn struct {
 	Input              []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	InputHistoryLength uint32 `protobuf:"varint,12,opt,name=input_history_length,json=inputHistoryLength,proto3" json:"input_history_length,omitempty"`
 	// The message that the open step sent to the model, as JSON, for workers that leave it out of their response. Empty if
-	// it did not fit into the row.
-	Prompt []byte `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// it did not fit into the row. It begins with its parts; a row whose prompt has parts has version 7.
+	Prompt      []byte  `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	PromptParts []*Part `protobuf:"bytes,17,rep,name=prompt_parts,json=promptParts,proto3" json:"prompt_parts,omitempty"`
 	// The conversation after the turn's last response, once it has one: the first `shared` bytes of the session's
 	// history, then the tail.
 	Responded     bool   `protobuf:"varint,5,opt,name=responded,proto3" json:"responded,omitempty"`
@@ -573,6 +574,13 @@ func (x *OpenTurn) GetInputHistoryLength() uint32 {
 func (x *OpenTurn) GetPrompt() []byte {
 	if x != nil {
 		return x.Prompt
+	}
+	return nil
+}
+
+func (x *OpenTurn) GetPromptParts() []*Part {
+	if x != nil {
+		return x.PromptParts
 	}
 	return nil
 }
@@ -1244,7 +1252,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\x9c\x05\n" +
+	"\b_user_id\"\xd8\x05\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
@@ -1252,7 +1260,8 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"deadlineMs\x12\x14\n" +
 	"\x05input\x18\x04 \x01(\fR\x05input\x120\n" +
 	"\x14input_history_length\x18\f \x01(\rR\x12inputHistoryLength\x12\x16\n" +
-	"\x06prompt\x18\x10 \x01(\fR\x06prompt\x12\x1c\n" +
+	"\x06prompt\x18\x10 \x01(\fR\x06prompt\x12:\n" +
+	"\fprompt_parts\x18\x11 \x03(\v2\x17.turntable.turn.v1.PartR\vpromptParts\x12\x1c\n" +
 	"\tresponded\x18\x05 \x01(\bR\tresponded\x12\x16\n" +
 	"\x06shared\x18\x06 \x01(\x04R\x06shared\x12\x12\n" +
 	"\x04tail\x18\a \x01(\fR\x04tail\x12%\n" +
@@ -1380,20 +1389,21 @@ var file_processors_turn_state_proto_depIdxs = []int32{
 	2,  // 9: turntable.turn.v1.State.hidden_parts:type_name -> turntable.turn.v1.Part
 	10, // 10: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
 	3,  // 11: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	6,  // 12: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	8,  // 13: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	2,  // 14: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
-	2,  // 15: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	5,  // 16: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compaction
-	7,  // 17: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	7,  // 18: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	9,  // 19: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	0,  // 20: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	2,  // 12: turntable.turn.v1.OpenTurn.prompt_parts:type_name -> turntable.turn.v1.Part
+	6,  // 13: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	8,  // 14: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	2,  // 15: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
+	2,  // 16: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
+	5,  // 17: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compaction
+	7,  // 18: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	7,  // 19: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	9,  // 20: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	0,  // 21: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// stateCache caches the states of the sessions with the most recent events, as they were cachedState, so that the next event
-// need not decode the row and read its parts. A cached state is used only if the table's row is byte for byte the row that
+// stateCache caches the states of the sessions with the most recent events, as cachedState, so that the next event need not
+// decode the row and read its parts. A cached state is used only if the table's row is byte for byte the row that
 // it was written as, because another instance, a crash or an operator may have changed the row since.
 //
 // Histories and other lazy fields that have parts are bounded separately, so that the history of a session in a turn does
@@ -25,14 +25,13 @@ type stateCache struct {
 type cachedState struct {
 	row      []byte
 	state    *State
-	input    stepInput
 	full     fullValues // the full values of its large fields; a lazy field that has parts may be missing
 	lazySize int        // bytes of the lazy fields in full that have parts
 	size     int        // bytes of the rest, without cacheEntry
 }
 
 const (
-	// cacheSize bounds the cached states of a group, in bytes. Larger rows and inputs than cacheRow are not cached.
+	// cacheSize bounds the cached states of a group, in bytes. Larger rows than cacheRow are not cached.
 	cacheSize = 16 << 20
 	cacheRow  = 16 << 10
 	// cacheEntry is the measured overhead of a state beside its bytes: structs, pointers, its cache entry. cachePart is
@@ -57,11 +56,11 @@ func newStateCache() *stateCache {
 	return c
 }
 
-// measure returns the memory of a state in bytes: the row, its decoded fields, the large fields with their spare capacity,
-// and the input. The inline end of a large field shares the field's memory and is counted once. Lazy fields that have
-// parts are not included.
+// measure returns the memory of a state in bytes: the row, its decoded fields, and the large fields with their spare
+// capacity. The inline end of a large field shares the field's memory and is counted once. Lazy fields that have parts are
+// not included.
 func (s *cachedState) measure() int {
-	size := 2*len(s.row) + cap(s.input.json)
+	size := 2 * len(s.row)
 	for i, f := range s.state.largeFields() {
 		if f.absent() {
 			continue
@@ -98,12 +97,12 @@ func (c *stateCache) take(session string, row []byte) (cachedState, bool) {
 	return taken, taken.isOf(row)
 }
 
-// keep caches the state of an encoded outcome and takes ownership of it. The state must not share memory with the event that changed it, because a
-// slice could keep a response of megabytes in memory. Only the inline end of a field that has parts may share the memory
-// of the full field.
+// keep caches the state of an encoded outcome and takes ownership of it. The state must not share memory with the event
+// that changed it, because a slice could keep a response of megabytes in memory. Only the inline end of a field that has
+// parts may share the memory of the full field.
 func (c *stateCache) keep(session string, out Outcome) {
 	if out.State != nil {
-		c.put(session, cachedState{row: out.row, state: out.State, input: out.input, full: out.full})
+		c.put(session, cachedState{row: out.row, state: out.State, full: out.full})
 	}
 }
 
@@ -113,9 +112,6 @@ func (c *stateCache) put(session string, s cachedState) {
 	if len(s.row) > cacheRow {
 		c.states.Remove(session)
 		return
-	}
-	if cap(s.input.json) > cacheRow {
-		s.input = stepInput{}
 	}
 	at, ok := c.states.Get(session)
 	if !ok {

@@ -103,18 +103,3 @@ func TestCachedStatesAreBounded(t *testing.T) {
 	}
 	require.Zero(t, r.size)
 }
-
-// The input of an open step is kept beside the state where it is small, and counts.
-func TestCachedInputsAreBounded(t *testing.T) {
-	r := newStateCache()
-	keep := func(size int) cachedState {
-		r.put("s", cachedState{row: []byte("row"), state: &State{}, input: stepInput{json: make([]byte, size)}})
-		full := r.size
-		w, ok := r.take("s", []byte("row"))
-		require.True(t, ok)
-		require.Equal(t, 2*len(w.row)+len(w.input.json), full-r.size)
-		return w
-	}
-	require.Len(t, keep(cacheRow).input.json, cacheRow)
-	require.Nil(t, keep(cacheRow+1).input.json)
-}

@@ -21,23 +21,26 @@ func inputDigest(m topics.Message) digest {
 	return digest(d[:digestSize])
 }
 
-// stepInput is the input of the open step as it was sent, and its digest. It is cached with the state and is not in the
-// row. An echo of the same bytes is recognised without decoding it. Outcomes do not depend on it.
-type stepInput struct {
-	json   topics.Raw // nil if it is not cached
-	digest digest
-}
-
 // digestOf returns the digest of an input. ok is false if the input cannot be decoded.
 func (s *transition) digestOf(input topics.Raw) (d digest, ok bool) {
-	if s.input.json != nil && bytes.Equal(input, s.input.json) {
-		return s.input.digest, true
+	if turn := s.row.Turn; len(turn.GetInput()) == digestSize && turn.sent(s.layout.fields[prompt].full, input) {
+		return digest(turn.Input), true
 	}
 	m, err := topics.DecodeMessage(input)
 	if err != nil {
 		return digest{}, false
 	}
 	return inputDigest(m), true
+}
+
+// sent reports whether message is byte for byte what the open step sent to the model. cached is the cached prompt; it
+// reports false if the prompt is in parts and is not cached. Outcomes do not depend on it: it saves decoding the message.
+func (t *OpenTurn) sent(cached, message []byte) bool {
+	asked := t.GetPrompt()
+	if len(t.GetPromptParts()) > 0 {
+		asked = cached
+	}
+	return len(asked) > 0 && bytes.Equal(asked, message)
 }
 
 // rememberStep remembers the open step, if there is one, as closed. Held replies that name the step by their echo are
@@ -53,8 +56,7 @@ func (s *transition) rememberStep() {
 	s.giveUpEarly(reasonOtherStep, func(h *Held) bool {
 		return h.echoes(turn.Input) && (h.AnyLength || h.InputHistoryLength == turn.InputHistoryLength)
 	})
-	turn.Input, turn.Prompt = nil, nil
-	s.input = stepInput{}
+	turn.Input, turn.Prompt, turn.PromptParts = nil, nil, nil
 }
 
 // lastSteps returns the newest maxSteps entries of steps.

@@ -20,17 +20,16 @@ type Outcome struct {
 	// UnusedParts are the numbers of the parts that the row no longer names, to delete after the row is written.
 	UnusedParts []uint32
 
-	row   []byte    // State as it is written; nil until it is encoded
-	input stepInput // to be cached with State for the next event
-	full  fullValues
+	row  []byte     // State as it is written; nil until it is encoded
+	full fullValues // to be cached with State for the next event
 }
 
 // Apply is the transition of the turn: it applies an event to the row of its session. A nil state is a session without a
 // row. Apply takes ownership of state, which the caller must not use afterwards, and does not change event. It is a pure
 // function: equal arguments give equal outcomes.
 //
-// Apply reads from parts only the parts of the row that the event needs; nil means that the table has no parts: the row is then written
-// as a whole. If a part that is needed cannot be read, Apply returns an error and no outcome.
+// Apply reads from parts only the parts of the row that the event needs; nil means that the table has no parts: the row is
+// then written as a whole. If a part that is needed cannot be read, Apply returns an error and no outcome.
 //
 // An event that was applied before changes nothing and has no effects. This holds after a crash too: the runtime writes a
 // row only after the outputs of its event are acknowledged, so a row that remembers an event proves its outputs.
@@ -43,7 +42,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	if event.writtenByTurn() {
 		return Outcome{}, nil
 	}
-	s := &transition{row: from.state, input: from.input, key: event.session(), now: now, rules: rules}
+	s := &transition{row: from.state, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
 		s.row = &State{Version: rowVersion}
 	}
@@ -93,7 +92,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 
 // outcome returns the outcome of a changed session; a nil row is deleted.
 func (s *transition) outcome(row *State) Outcome {
-	out := Outcome{Changed: true, State: row, Effects: s.effects, input: s.input}
+	out := Outcome{Changed: true, State: row, Effects: s.effects}
 	out.NewParts, out.UnusedParts, out.full = s.layout.divide(row, s.nowMS())
 	return out
 }
@@ -104,7 +103,6 @@ type transition struct {
 	layout   rowLayout
 	rowLimit int // maximum size of the row before divide, in bytes
 	oversize int // the size of the stored row if it exceeded its limit, else 0
-	input    stepInput
 	key      string
 	now      time.Time
 	rules    Rules
@@ -136,4 +134,10 @@ func (s *transition) storedHistory() topics.Raw {
 func (s *transition) turnTail() topics.Raw {
 	s.load(tail)
 	return s.row.Turn.Tail
+}
+
+// turnPrompt returns the message that the open step sent to the model, nil if the row had no room for it.
+func (s *transition) turnPrompt() topics.Raw {
+	s.load(prompt)
+	return s.row.Turn.Prompt
 }

@@ -1,8 +1,6 @@
 package turn
 
 import (
-	"bytes"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/topics"
@@ -58,11 +56,11 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		}
 		read = &message
 	}
-	s.input = stepInput{input, inputDigest(*read)}
+	asked := inputDigest(*read)
 	turn.Step++
 	turn.Calls = nil
-	turn.Input = bytes.Clone(s.input.digest[:])
-	turn.InputHistoryLength, turn.Prompt = length, input
+	turn.Input, turn.InputHistoryLength = asked[:], length
+	turn.Prompt, turn.PromptParts = input, nil
 	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
 	return true

@@ -141,7 +141,7 @@ func (f *field) names(s *store.Store, part string) bool {
 	require.NoError(f, err)
 	for _, parts := range [][]*turn.Part{
 		row.HistoryParts, row.CausesParts, row.RequestsParts, row.CallsParts, row.StepsParts,
-		row.GetTurn().GetTailParts(), row.GetTurn().GetResultsParts(),
+		row.GetTurn().GetTailParts(), row.GetTurn().GetPromptParts(), row.GetTurn().GetResultsParts(),
 	} {
 		for _, p := range parts {
 			if strconv.FormatUint(uint64(p.Number), 10) == number {
