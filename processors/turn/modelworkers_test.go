@@ -10,10 +10,14 @@ import (
 
 // What the generator's workers say: models answer steps, tools answer calls.
 
-// padding makes records of different sizes; those of small rows are large.
+// padding makes records of different sizes; those of small rows are large, and so are those of some other cases, whose
+// prompts are in parts.
 func (g generator) padding(size int) string {
-	if g.Small {
+	switch {
+	case g.Small:
 		size += []int{20000, 20000, 3000, 12000}[g.Seed%4]
+	case g.Seed%5 == 0:
+		size += promptInline / 2
 	}
 	return strings.Repeat("x", g.IntN(3)*size)
 }

@@ -32,7 +32,7 @@ func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "7")
+	require.ErrorContains(t, err, "8")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

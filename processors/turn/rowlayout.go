@@ -12,7 +12,7 @@ import (
 // changed: its replacement has a new number.
 //
 // A row is read in two steps, so that an event reads only the parts that it needs. The lists are loaded before an event is
-// applied. The conversation and the results are loaded when the transition asks for them (session.load); bytes can be
+// applied. The conversation, prompt and results are loaded when the transition asks for them (transition.load); bytes can be
 // appended to them without loading them. After the event, divide makes parts of what was appended.
 
 // Parts reads the parts of a session's row. *processors.Context implements it.
@@ -68,7 +68,8 @@ const (
 	// historyInline is small compared with a history, and large enough that most turns write no part.
 	historyInline = 2 << 10
 	resultsInline = 2 << 10
-	// promptInline is larger, because most rows are written once with the prompt: a part would be one more record.
+	// promptInline is larger, because a prompt is usually written once: a part costs two more records, itself and its
+	// deletion.
 	promptInline = 6 << 10
 	memoryInline = 32 * memorySize
 	stepsInline  = 12 * stepSize

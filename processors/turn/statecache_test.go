@@ -53,6 +53,9 @@ func TestCachedHistoriesAreBounded(t *testing.T) {
 		"tail": {tail, func(n int, end []byte) *State {
 			return &State{Turn: &OpenTurn{TailParts: parts(n), Tail: end}}
 		}, func(s *State) []byte { return s.Turn.Tail }},
+		"prompt": {prompt, func(n int, end []byte) *State {
+			return &State{Turn: &OpenTurn{PromptParts: parts(n), Prompt: end}}
+		}, func(s *State) []byte { return s.Turn.Prompt }},
 		"results": {results, func(n int, end []byte) *State {
 			return &State{Turn: &OpenTurn{ResultsParts: parts(n), Results: end}}
 		}, func(s *State) []byte { return s.Turn.Results }},

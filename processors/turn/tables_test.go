@@ -112,6 +112,14 @@ func (w *twin) moves(sizes []int) map[string]func(*rapid.T) {
 			}
 			w.say("think-request-response", response(*w.asked, saying("a"+size(t))))
 		},
+		"answer without the prompt": func(t *rapid.T) {
+			if w.asked == nil {
+				return
+			}
+			w.made++
+			w.say("think-request-response", fmt.Sprintf(`{"cost":%d,%s}`, w.made,
+				rapid.SampledFrom([]string{saying("a"), calling(fmt.Sprint("c", w.made))}).Draw(t, "said")))
+		},
 		"compact": func(t *rapid.T) {
 			if w.asked == nil {
 				return
