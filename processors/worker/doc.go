@@ -51,6 +51,9 @@
 // sees the records that it holds; while one session occupies more than half of the slots, it acquires further ones, which
 // other workers did not take, to find those of other sessions (WithWaiting).
 //
+// The broker of a share group counts a delivery for a record that waits when its worker stops. Raise
+// share.delivery.count.limit of the group if records can wait through several deployments.
+//
 // A handler that learns only after decoding which limits apply calls Enter itself. Limiter.Pause lets no call of a key begin
 // for a time, for example after a Retry-After. Limits count the calls of a process; processes do not share them.
 //

@@ -79,6 +79,18 @@ func TestAdmission(t *testing.T) {
 			s.ask("b", 1, slots("all", 2))
 			s.leave("a0", "a1")
 		}, []string{"a0", "a1", "b5", "a2"}},
+		"of sessions whose turn it is, the one that runs fewer calls is next": {func(s *steps) {
+			s.ask("a", 1, slots("all", 3))
+			s.ask("a", 1, slots("all", 3))
+			s.ask("b", 2, slots("all", 3))
+			s.ask("a", 1, slots("all", 3))
+			s.leave("b2")
+		}, []string{"a0", "a1", "b2", "b3"}},
+		"units that are returned do not exceed the burst": {func(s *steps) {
+			s.ask("a", 1, perMinute("tokens", 60, 2, 1))
+			s.state.Take("tokens", -100, s.now)
+			s.ask("a", 3, perMinute("tokens", 60, 2, 1))
+		}, []string{"a0", "a1", "a2"}},
 		"sessions take turns at a rate": {func(s *steps) {
 			s.ask("a", 5, perMinute("model", 60, 1, 1))
 			s.leave("a0")

@@ -190,6 +190,7 @@ func (c *claim) start(t *task) {
 	d := source.Delivery{
 		Record: t.record, Count: t.delivered, Remaining: -1, Attempts: attempts, Repeated: repeated,
 		Failed: func(attempts int) { c.failed(offset, attempts) },
+		Wait:   func(waiting bool) { c.wait(offset, waiting) },
 	}
 	if repeated && t.delivered == 1 {
 		d.Count = 2
@@ -227,6 +228,13 @@ func (c *claim) reserved(offset int64) bool {
 			return false
 		}
 	}
+}
+
+// wait records whether a running record waits for its call.
+func (p *partition) wait(offset int64, waiting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Wait(offset, waiting)
 }
 
 // failed stores the number of attempts of a running record.

@@ -34,6 +34,8 @@ const (
 	idleWait = 500 * time.Millisecond
 	// aheadEvery is how often records are fetched that have to wait. Members with free slots get them first.
 	aheadEvery = 200 * time.Millisecond
+	// aheadRecords is how many at least.
+	aheadRecords = 32
 	// maxBytes bounds the response of a fetch. At least one record is returned, however large.
 	maxBytes = 16 << 20
 )
@@ -144,7 +146,7 @@ func (s *session) work(now time.Time) (n step, at time.Time) {
 		if next := s.ahead.Add(aheadEvery); next.After(now) {
 			at = earlier(at, next)
 		} else {
-			n.slots, n.wait, s.ahead = max(1, min(s.config.Concurrency, s.space)/len(s.sessions)), 0, now
+			n.slots, n.wait, s.ahead = max(1, min(max(s.config.Concurrency, aheadRecords), s.space)/len(s.sessions)), 0, now
 		}
 	}
 	s.free, s.space = s.free-n.slots, s.space-n.slots

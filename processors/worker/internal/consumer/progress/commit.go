@@ -47,9 +47,9 @@ func (p *Partition) Checkpoint() (Checkpoint, bool) {
 		case offset < p.next || p.claimed && !r.read && offset < p.read:
 			// The record no longer exists: the claim has read past it.
 		case r.state == running && p.claimed:
-			c.Open = append(c.Open, Open{Offset: offset, Attempts: r.attempts + 1})
+			c.Open = append(c.Open, Open{Offset: offset, Attempts: r.begun()})
 		case r.state == running:
-			c.Open = append(c.Open, Open{offset, r.attempts + 1, r.told, p.runner})
+			c.Open = append(c.Open, Open{offset, r.begun(), r.told, p.runner})
 		case r.state == elsewhere:
 			c.Open = append(c.Open, Open{offset, r.attempts, r.until, r.runner})
 		case r.repeated:
@@ -69,6 +69,14 @@ func (p *Partition) Checkpoint() (Checkpoint, bool) {
 		c.Reserved = p.inherited
 	}
 	return c, true
+}
+
+// begun returns the number of attempts of a running record, the present one included.
+func (r *record) begun() int {
+	if r.idle {
+		return r.attempts
+	}
+	return r.attempts + 1
 }
 
 // Acknowledge records that the broker has stored a commit.

@@ -39,6 +39,7 @@ type record struct {
 	read     bool // in the window
 	attempts int  // finished calls of the handler, or begun ones of other processes
 	repeated bool // a handler was called for it
+	idle     bool // it runs, but its handler has yet to be called or waits: no attempt has begun
 	until    time.Time
 	runner   Runner // of a record that runs elsewhere
 	// told is the Until that this process's last handover committed. It recognizes this process's own entry in a commit:

@@ -69,7 +69,7 @@ func (p *Partition) MayStart(offset int64) bool {
 func (p *Partition) Start(offset int64) (attempts int, repeated bool) {
 	r := p.at(offset)
 	attempts, repeated = r.attempts, r.repeated || offset < p.inherited
-	r.state, r.repeated, r.until, r.told = running, true, time.Time{}, time.Time{}
+	r.state, r.repeated, r.idle, r.until, r.told = running, true, false, time.Time{}, time.Time{}
 	p.raise(Later)
 	return attempts, repeated
 }
@@ -78,6 +78,15 @@ func (p *Partition) Start(offset int64) (attempts int, repeated bool) {
 func (p *Partition) Fail(offset int64, attempts int) {
 	if r, ok := p.known[offset]; ok {
 		r.attempts = max(r.attempts, attempts)
+		p.raise(Later)
+	}
+}
+
+// Wait records that a running record begins to wait for its call, or that its call begins. A process that ends while the
+// record waits has made no attempt.
+func (p *Partition) Wait(offset int64, waiting bool) {
+	if r, ok := p.known[offset]; ok && r.state == running {
+		r.idle = waiting
 		p.raise(Later)
 	}
 }

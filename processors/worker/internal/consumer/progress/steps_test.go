@@ -206,3 +206,20 @@ func TestLagCountsRecordsThatAreNotSettled(t *testing.T) {
 	p.Settle(2)
 	require.EqualValues(t, 8, p.Lag(10))
 }
+
+func TestRecordThatWaitsForItsCallHasNoAttempt(t *testing.T) {
+	p := owner(t, 5, 6, 7)
+	p.Wait(5, true)
+	p.Wait(6, true)
+	p.Wait(6, false)
+	commit := acknowledge(t, p)
+
+	next := progress.New(100, handover)
+	next.Claim(commit, noon)
+	for offset, want := range map[int64]int{5: 0, 6: 1, 7: 1} {
+		next.Read(offset)
+		attempts, repeated := next.Start(offset)
+		require.Equal(t, want, attempts, offset)
+		require.True(t, repeated, "its handler was called")
+	}
+}
