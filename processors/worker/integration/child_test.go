@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -31,32 +29,24 @@ const (
 	slowCall = 6 * lock
 )
 
-// child is the main function of a worker process. It writes a record for the begin and the end of each call.
-func child() int {
+// child is the main function of a worker process: a model worker, or one that writes a record for the begin and the end of
+// each call.
+func child() error {
+	if os.Getenv(childModel) != "" {
+		return modelChild()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	brokers, group, name := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childGroup), os.Getenv(childName)
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	to, err := processors.NewPublisher(brokers)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer to.Close()
 	say := func(ctx context.Context, r worker.Record, what string) error {
 		return to.Publish(ctx, processors.Outbound{
 			Topic: group + "-calls", Key: string(r.Key), Value: fmt.Appendf(nil, "%s %s %s %d", what, r.Value, name, r.Deliveries),
 		})
-	}
-	mode := worker.ShareGroup
-	if os.Getenv(childMode) == worker.ConsumerGroup.String() {
-		mode = worker.ConsumerGroup
-	}
-	logger := zap.NewNop()
-	if os.Getenv(childLog) != "" {
-		logger = zap.Must(zap.NewDevelopment())
 	}
 	handle := func(ctx context.Context, r worker.Record) error {
 		if err := say(ctx, r, "began"); err != nil {
@@ -77,12 +67,9 @@ func child() int {
 		return say(ctx, r, "ended")
 	}
 	w, err := worker.New(group, []string{group + "-in"}, handle, worker.WithConcurrency(4), worker.WithLock(lock),
-		worker.WithMode(mode), worker.WithLogger(logger))
+		worker.WithMode(modeOfChild()), worker.WithLogger(childLogger()))
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	if err := w.Run(ctx, brokers); err != nil {
-		return fail(err)
-	}
-	return 0
+	return w.Run(ctx, brokers)
 }

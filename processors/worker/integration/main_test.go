@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -12,7 +13,11 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childBrokers) != "" {
-		os.Exit(child())
+		if err := child(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -23,6 +23,14 @@ func best() worker.Mode {
 	return worker.ShareGroup
 }
 
+// needShareGroups skips the test on a broker without share groups.
+func needShareGroups(t *testing.T) {
+	t.Helper()
+	if best() != worker.ShareGroup {
+		t.Skip("the broker offers no share groups")
+	}
+}
+
 // run runs a worker in this process until stop or the end of the test.
 func (r *rig) run(handle worker.Handler, opts ...worker.Option) (w *worker.Worker, stop func()) {
 	r.t.Helper()

@@ -14,7 +14,7 @@ import (
 func (r *rig) slowCalls() (began, ended int) { return r.count("began slow "), r.count("ended slow ") }
 
 func TestLongCallIsMadeOnceWhileWorkersJoin(t *testing.T) {
-	r := newRig(t, worker.ShareGroup)
+	r := newRig(t, best())
 	r.put("slow")
 	r.spawn("a")
 	r.until("began slow", 1)
@@ -28,6 +28,7 @@ func TestLongCallIsMadeOnceWhileWorkersJoin(t *testing.T) {
 }
 
 func TestKillRepeatsOnlyTheRunningCallAndSoon(t *testing.T) {
+	needShareGroups(t)
 	r := newRig(t, worker.ShareGroup)
 	a := r.spawn("a")
 	r.put("slow")
@@ -50,6 +51,7 @@ func TestKillRepeatsOnlyTheRunningCallAndSoon(t *testing.T) {
 }
 
 func TestHungProcessLosesItsRecord(t *testing.T) {
+	needShareGroups(t)
 	r := newRig(t, worker.ShareGroup)
 	a := r.spawn("a")
 	r.put("slow")
@@ -69,7 +71,7 @@ func TestHungProcessLosesItsRecord(t *testing.T) {
 }
 
 func TestDeploymentRepeatsNothing(t *testing.T) {
-	r := newRig(t, worker.ShareGroup)
+	r := newRig(t, best())
 	a := r.spawn("a")
 	r.put(names("fast", 0, 30)...)
 	r.until("ended fast", 5)

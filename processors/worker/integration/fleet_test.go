@@ -1,0 +1,222 @@
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/worker"
+)
+
+// fleet is the model workers of an agent, each a process.
+type fleet struct {
+	*agent
+	mode    worker.Mode
+	model   *provider
+	running []*modelWorker
+	all     map[string]*modelWorker // by name
+}
+
+type modelWorker struct {
+	*process
+	name string
+	// failed and resumed are when the test has begun to kill or to pause the process, and when it continues.
+	failed, resumed time.Time
+}
+
+// paused returns for how long the process was paused.
+func (w *modelWorker) paused() time.Duration { return w.resumed.Sub(w.failed) }
+
+func (f *fleet) start() *modelWorker {
+	f.Helper()
+	w := &modelWorker{name: fmt.Sprintf("w-%d", len(f.all))}
+	w.process = spawn(f, f.brokers, f.name, f.mode, w.name, childModel+"="+f.model.server.URL)
+	f.all[w.name] = w
+	return w
+}
+
+// joined waits until a worker has called the model.
+func (f *fleet) joined(w *modelWorker) {
+	f.Helper()
+	f.eventually(func() bool {
+		return f.model.count(func(c modelCall) bool { return c.worker == w.name }) > 0
+	}, "a new worker gets no call")
+}
+
+// deploy replaces each worker: the new one joins, then the old one stops.
+func (f *fleet) deploy() {
+	f.Helper()
+	for i, old := range f.running {
+		f.running[i] = f.start()
+		f.joined(f.running[i])
+		f.stop(old)
+	}
+}
+
+func (f *fleet) stop(w *modelWorker) {
+	f.Helper()
+	require.NoError(f, w.Process.Signal(syscall.SIGTERM))
+	<-w.ended
+	require.NoError(f, w.err)
+}
+
+// kill kills a random worker and starts another one.
+func (f *fleet) kill(random *rand.Rand) {
+	f.Helper()
+	i := random.IntN(len(f.running))
+	w := f.running[i]
+	w.failed = time.Now()
+	require.NoError(f, w.Process.Signal(syscall.SIGKILL))
+	<-w.ended
+	f.running[i] = f.start()
+}
+
+// hang pauses a worker until others have made its running calls again, and continues it.
+func (f *fleet) hang() {
+	f.Helper()
+	w := f.running[0]
+	var held []string
+	f.eventually(func() bool {
+		held = f.heldBy(w)
+		return len(held) > 0
+	}, "the worker gets no call")
+	w.failed = time.Now()
+	require.NoError(f, w.Process.Signal(syscall.SIGSTOP))
+	held = f.heldBy(w)
+	f.eventually(func() bool {
+		for _, step := range held {
+			calls := f.model.all()[step]
+			f.mu.Lock()
+			_, responded := f.responses[calls[0].session]
+			f.mu.Unlock()
+			if !responded {
+				return false
+			}
+		}
+		return time.Since(w.failed) > max(lock, sessionTimeout)*3/2
+	}, "a call of the hung worker is not made again")
+	w.resumed = time.Now()
+	require.NoError(f, w.Process.Signal(syscall.SIGCONT))
+	f.eventually(func() bool {
+		return f.model.count(func(c modelCall) bool { return c.worker == w.name && c.began.After(w.resumed) && c.answered }) > 0
+	}, "the worker that was paused gets no call")
+}
+
+// heldBy returns the steps whose last call is the worker's and runs.
+func (f *fleet) heldBy(w *modelWorker) (steps []string) {
+	for step, calls := range f.model.all() {
+		if last := calls[len(calls)-1]; last.worker == w.name && last.ended.IsZero() {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// excused reports whether a call may be made again: its worker was killed or paused before the response was on its topic.
+func (f *fleet) excused(c modelCall) bool {
+	w := f.all[c.worker]
+	if w.failed.IsZero() || !w.resumed.IsZero() && c.began.After(w.resumed) {
+		return false
+	}
+	responded, ok := f.responses[c.session]
+	return !ok || responded.After(w.failed)
+}
+
+// verdict is what the provider and the users have seen.
+type verdict struct {
+	steps, calls, excused int
+	failed                int           // steps that ended without a response
+	longest               time.Duration // that a session waited while no call of its step was running
+	slow                  int           // sessions that waited longer than besideCalls
+}
+
+func (v verdict) String() string {
+	return fmt.Sprintf("%d steps, %d running calls hit, %d calls repeated, %.2f calls per step, %d steps failed, longest wait %s",
+		v.steps, v.excused, v.calls-v.steps, float64(v.calls)/float64(v.steps), v.failed, round(v.longest))
+}
+
+const (
+	// besideCalls is how long a session may wait beside its calls.
+	besideCalls = 2 * time.Second
+	// deliveries is how often brokers deliver a record of a share group by default, and how many attempts a record has in
+	// a consumer group. If all of them were interrupted, the step fails.
+	deliveries = 5
+)
+
+// judgeCalls checks that no call was made again without an excuse, in the sessions that were sent in a period.
+func (f *fleet) judgeCalls(from, to time.Time) (v verdict) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	bySession := map[string]string{}
+	for step, calls := range f.model.all() {
+		session := calls[0].session
+		require.NotContains(f, bySession, session, "two steps in a session")
+		bySession[session] = step
+		if f.sent[session].Before(from) || !f.sent[session].Before(to) {
+			continue
+		}
+		excused := 0
+		for _, c := range calls {
+			if f.excused(c) {
+				excused++
+			}
+		}
+		if len(calls) > 1+excused {
+			require.Fail(f, "a call was made again without a reason", f.story(session, calls))
+		}
+		if _, responded := f.responses[session]; !responded {
+			v.failed++
+			if excused < deliveries-1 {
+				require.Fail(f, "a step failed although the broker would have delivered it again", f.story(session, calls))
+			}
+		}
+		v.steps, v.calls, v.excused = v.steps+1, v.calls+len(calls), v.excused+excused
+		waited := f.outputs[session].Sub(f.sent[session]) - busy(calls, f.outputs[session])
+		v.longest = max(v.longest, waited)
+		if waited > besideCalls {
+			v.slow++
+			f.Logf("%s waited %s: %s", session, round(waited), f.story(session, calls))
+		}
+	}
+	return v
+}
+
+// busy returns for how long at least one call ran until the given time.
+func busy(calls []modelCall, until time.Time) (sum time.Duration) {
+	var covered time.Time
+	for _, c := range calls { // in the order of their begins
+		begin, end := c.began, c.ended
+		if end.IsZero() || end.After(until) {
+			end = until
+		}
+		if begin.Before(covered) {
+			begin = covered
+		}
+		if end.After(begin) {
+			sum, covered = sum+end.Sub(begin), end
+		}
+	}
+	return sum
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
+
+// story is what happened to a session, for messages of failed tests.
+func (f *fleet) story(session string, calls []modelCall) string {
+	sent := f.sent[session]
+	text := fmt.Sprintf("sent at %s", sent.Format("15:04:05.000"))
+	for _, c := range calls {
+		text += fmt.Sprintf("\n%s: began %s, ended %s, answered %t", c.worker, c.began.Sub(sent), c.ended.Sub(sent), c.answered)
+		if w := f.all[c.worker]; !w.failed.IsZero() {
+			text += fmt.Sprintf("; killed or paused %s", w.failed.Sub(sent))
+			if !w.resumed.IsZero() {
+				text += fmt.Sprintf(" to %s", w.resumed.Sub(sent))
+			}
+		}
+	}
+	return text + fmt.Sprintf("\nresponse %s, output %s", f.responses[session].Sub(sent), f.outputs[session].Sub(sent))
+}
