@@ -7,6 +7,7 @@ KILLS       ?= 100
 TURNS       ?= 500
 INSTANCES   ?= 1
 CLUSTER     := TestClusterFaults
+WORKERS     := ModelCallsAreRepeatedOnlyAfterCrashes
 # The packages whose tests depend on the tag kafka: by a build constraint, or because they use internal/testing/testbroker.
 ON_KAFKA     = $(sort $(dir $(shell grep -rlE --include='*_test.go' \
 	'^//go:build kafka|"github.com/turntable-streams/turntable/internal/testing/testbroker"' .)))
@@ -55,6 +56,7 @@ test-long: ## run the kill tests, the model test and the long session of the tur
 	TURNTABLE_TURNS=10000 $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
+	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/worker/integration
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
@@ -63,6 +65,10 @@ chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=10
 .PHONY: chaos-kafka
 chaos-kafka: ## run the long kill test on a real Kafka (needs Java 17, the first time Maven)
 	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
+
+.PHONY: chaos-workers-kafka
+chaos-workers-kafka: ## deploy, kill and pause model workers on a real Kafka (KILLS=50; KAFKA_TEST_VERSION=4.1.1: no share groups)
+	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) ./processors/worker/integration
 
 SEEDS ?= 5000
 

@@ -40,6 +40,9 @@ func scaleOf(t *testing.T) scale {
 	return scale{kills, 200 * time.Millisecond, 4 * time.Second, 125 * time.Millisecond, 32, true}
 }
 
+// guarantees are those of the turn.
+var guarantees = []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce}
+
 // length returns how long a call of a session takes. Most are short: the median is 1.8 times the shortest, and one in ten
 // takes longer than a quarter of the longest.
 func (s scale) length(session string) time.Duration {
@@ -57,7 +60,7 @@ func TestModelCallsAreRepeatedOnlyAfterCrashes(t *testing.T) {
 		modes = []worker.Mode{worker.ShareGroup, worker.ConsumerGroup}
 	}
 	for _, mode := range modes {
-		for _, guarantee := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
+		for _, guarantee := range guarantees {
 			t.Run(fmt.Sprintf("%s/%s", mode, guarantee), func(t *testing.T) {
 				s := scaleOf(t)
 				if testbroker.Embedded && !s.judgeWaits {
@@ -96,10 +99,10 @@ func deployKillAndHang(t *testing.T, mode worker.Mode, guarantee processors.Guar
 	}
 
 	report := f.judge(guarantee)
-	whole := f.judgeCalls(time.Time{}, hung)
-	require.Equal(t, report.Counts.Messages, whole.steps, "messages without a call")
-	require.Equal(t, report.Counts.Errors, whole.failed)
-	deployment, kills, hang := f.judgeCalls(started, deployed), f.judgeCalls(deployed, killed), f.judgeCalls(killed, hung)
+	start, deployment := f.judgeCalls(time.Time{}, started), f.judgeCalls(started, deployed)
+	kills, hang := f.judgeCalls(deployed, killed), f.judgeCalls(killed, hung)
+	require.Equal(t, report.Counts.Messages, start.steps+deployment.steps+kills.steps+hang.steps, "messages without a call")
+	require.Equal(t, report.Counts.Errors, kills.failed+hang.failed)
 	require.Equal(t, deployment.steps, deployment.calls, "calls over the deployment")
 	t.Logf("deployment: %s", deployment)
 	t.Logf("%d kills: %s", s.kills, kills)
