@@ -67,7 +67,7 @@ chaos-kafka: ## run the long kill test on a real Kafka (needs Java 17, the first
 	$(CHAOS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run TurnsSurviveKills ./processors/turn/integration
 
 .PHONY: chaos-workers-kafka
-chaos-workers-kafka: ## deploy, kill and pause model workers on a real Kafka (KILLS=50; KAFKA_TEST_VERSION=4.1.1: no share groups)
+chaos-workers-kafka: ## deploy, kill and pause model workers on a real Kafka (KILLS=100; KAFKA_TEST_VERSION=4.1.1: no share groups)
 	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) ./processors/worker/integration
 
 SEEDS ?= 5000

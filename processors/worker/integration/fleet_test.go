@@ -129,17 +129,20 @@ func (f *fleet) excused(c modelCall) bool {
 type verdict struct {
 	steps, calls, excused int
 	failed                int           // steps that ended without a response
-	longest               time.Duration // that a session waited while no call of its step was running
-	slow                  int           // sessions that waited longer than besideCalls
+	// Of the time in which a session waited and no call of its step was running: the most of a session, in all and without
+	// a break. A session whose calls were interrupted has several such times.
+	longest, longestGap time.Duration
+	slow                int // sessions that waited without a break for longer than besideCalls
 }
 
 func (v verdict) String() string {
-	return fmt.Sprintf("%d steps, %d running calls hit, %d calls repeated, %.2f calls per step, %d steps failed, longest wait %s",
-		v.steps, v.excused, v.calls-v.steps, float64(v.calls)/float64(v.steps), v.failed, round(v.longest))
+	return fmt.Sprintf("%d steps, %d running calls hit, %d calls repeated, %.2f calls per step, %d steps failed, longest wait %s, "+
+		"of a session with several %s", v.steps, v.excused, v.calls-v.steps, float64(v.calls)/float64(v.steps), v.failed,
+		round(v.longestGap), round(v.longest))
 }
 
 const (
-	// besideCalls is how long a session may wait beside its calls.
+	// besideCalls is how long a session may wait for a call, or after it, without a break.
 	besideCalls = 2 * time.Second
 	// deliveries is how often brokers deliver a record of a share group by default, and how many attempts a record has in
 	// a consumer group. If all of them were interrupted, the step fails.
@@ -175,32 +178,34 @@ func (f *fleet) judgeCalls(from, to time.Time) (v verdict) {
 			}
 		}
 		v.steps, v.calls, v.excused = v.steps+1, v.calls+len(calls), v.excused+excused
-		waited := f.outputs[session].Sub(f.sent[session]) - busy(calls, f.outputs[session])
-		v.longest = max(v.longest, waited)
-		if waited > besideCalls {
+		waited, gap := waits(f.sent[session], f.outputs[session], calls)
+		v.longest, v.longestGap = max(v.longest, waited), max(v.longestGap, gap)
+		if gap > besideCalls {
 			v.slow++
-			f.Logf("%s waited %s: %s", session, round(waited), f.story(session, calls))
+			f.Logf("%s waited %s: %s", session, round(gap), f.story(session, calls))
 		}
 	}
 	return v
 }
 
-// busy returns for how long at least one call ran until the given time.
-func busy(calls []modelCall, until time.Time) (sum time.Duration) {
-	var covered time.Time
-	for _, c := range calls { // in the order of their begins
-		begin, end := c.began, c.ended
-		if end.IsZero() || end.After(until) {
-			end = until
-		}
-		if begin.Before(covered) {
-			begin = covered
-		}
-		if end.After(begin) {
-			sum, covered = sum+end.Sub(begin), end
+// waits returns for how long no call ran between two times: in all, and the longest time without a break.
+func waits(from, to time.Time, calls []modelCall) (sum, longest time.Duration) {
+	idle := func(until time.Time) {
+		if gap := until.Sub(from); gap > 0 {
+			sum, longest = sum+gap, max(longest, gap)
 		}
 	}
-	return sum
+	for _, c := range calls { // in the order of their begins
+		if c.began.After(to) {
+			break
+		}
+		idle(c.began)
+		if c.ended.After(from) {
+			from = c.ended
+		}
+	}
+	idle(to)
+	return sum, longest
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
