@@ -59,7 +59,7 @@ func newAgent(t testing.TB, guarantee processors.Guarantee, opts ...turn.Option)
 		processors.WithLogger(zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))))
 	require.NoError(t, err)
 	a.background(p.Run)
-	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Health().State == processors.Running }, waitLimit, 10*time.Millisecond)
 
 	a.user, err = wiretest.NewDriver(t.Context(), a.brokers, a.name)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func (a *agent) createTopics() {
 	require.Eventually(a, func() bool {
 		have, err := admin.ListTopics(a.Context())
 		return err == nil && !slices.ContainsFunc(names.All(), func(name string) bool { return name != names.Loop && !have.Has(name) })
-	}, patience, 10*time.Millisecond)
+	}, waitLimit, 10*time.Millisecond)
 }
 
 // background runs a function until the test ends or the returned function is called.
@@ -176,7 +176,7 @@ func (a *agent) settle() time.Time {
 
 func (a *agent) eventually(reached func() bool, what string) {
 	a.Helper()
-	require.Eventually(a, reached, patience, 10*time.Millisecond, what)
+	require.Eventually(a, reached, waitLimit, 10*time.Millisecond, what)
 }
 
 // progress waits until n more sessions have their output.
@@ -193,7 +193,7 @@ func (a *agent) judge(guarantee processors.Guarantee) wiretest.Report {
 	if guarantee == processors.ExactlyOnce {
 		opts = append(opts, wiretest.ExactlyOnce())
 	}
-	ctx, cancel := context.WithTimeout(a.Context(), patience)
+	ctx, cancel := context.WithTimeout(a.Context(), waitLimit)
 	defer cancel()
 	oracle, err := wiretest.NewOracle(ctx, a.brokers, a.name, opts...)
 	require.NoError(a, err)

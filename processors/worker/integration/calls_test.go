@@ -87,8 +87,11 @@ func deployKillAndHang(t *testing.T, mode worker.Mode, guarantee processors.Guar
 	f.progress(20)
 	deployed := f.settle()
 	for range s.kills {
-		f.kill(random)
+		next := f.kill(random)
 		f.progress(1 + random.IntN(s.between))
+		if random.IntN(4) > 0 { // otherwise the next kill may meet a group that has not recovered from this one
+			f.joined(next)
+		}
 	}
 	killed := f.settle()
 	f.hang()

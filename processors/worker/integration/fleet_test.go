@@ -63,8 +63,8 @@ func (f *fleet) stop(w *modelWorker) {
 	require.NoError(f, w.err)
 }
 
-// kill kills a random worker and starts another one.
-func (f *fleet) kill(random *rand.Rand) {
+// kill kills a random worker and starts another one, which it returns.
+func (f *fleet) kill(random *rand.Rand) *modelWorker {
 	f.Helper()
 	i := random.IntN(len(f.running))
 	w := f.running[i]
@@ -72,6 +72,7 @@ func (f *fleet) kill(random *rand.Rand) {
 	require.NoError(f, w.Process.Signal(syscall.SIGKILL))
 	<-w.ended
 	f.running[i] = f.start()
+	return f.running[i]
 }
 
 // hang pauses a worker until others have made its running calls again, and continues it.
@@ -128,7 +129,7 @@ func (f *fleet) excused(c modelCall) bool {
 // verdict is what the provider and the users have seen.
 type verdict struct {
 	steps, calls, excused int
-	failed                int           // steps that ended without a response
+	failed                int // steps that ended without a response
 	// Of the time in which a session waited and no call of its step was running: the most of a session, in all and without
 	// a break. A session whose calls were interrupted has several such times.
 	longest, longestGap time.Duration

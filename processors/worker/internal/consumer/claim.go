@@ -171,12 +171,20 @@ func (c *claim) start(t *task) {
 		return
 	}
 	m := c.member
-	select {
-	case m.slots <- struct{}{}:
-	case <-m.stopping:
-		return
-	case <-c.ctx.Done():
-		return
+	for held := false; !held; {
+		if !m.confirm(c.ctx) {
+			return
+		}
+		select {
+		case m.slots <- struct{}{}:
+		case <-m.stopping:
+			return
+		case <-c.ctx.Done():
+			return
+		}
+		if held = m.lease.Held(); !held { // it has expired in the wait for a slot
+			<-m.slots
+		}
 	}
 	c.mu.Lock()
 	if c.partition.claim != c || m.stopped() {

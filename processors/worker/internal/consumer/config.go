@@ -60,6 +60,13 @@ func (c Config) membership() *sarama.Config {
 	return conf
 }
 
+// leaseLimit is how long a member starts calls after its group has answered it last. The group removes a member that is
+// silent for longer than the session timeout, or that does not join again within the rebalance timeout.
+func (c Config) leaseLimit() time.Duration {
+	group := c.membership().Consumer.Group
+	return min(group.Session.Timeout, group.Rebalance.Timeout) * 3 / 4
+}
+
 // requestTimeout bounds requests for offsets. A rebalance waits for the last commit of a claim.
 const requestTimeout = 5 * time.Second
 

@@ -11,7 +11,7 @@ import (
 )
 
 // watchEvery is how often a member with deferred records asks what has become of them.
-const watchEvery = 2 * time.Second
+const watchEvery = 500 * time.Millisecond
 
 // watch ends the deferral of records that their previous owner has settled, or whose previous owner has left the group, until
 // ctx ends.

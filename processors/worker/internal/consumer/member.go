@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/processors/worker/internal/consumer/progress"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -35,6 +36,7 @@ type member struct {
 	work     sync.WaitGroup  // goroutines that call the handler
 	wake     chan struct{}   // asks for a commit
 	offsets  *offsets
+	lease    *cut.Lease // renewed by commits, and by heartbeats before a call
 	status   *status
 
 	mu         sync.Mutex
@@ -138,7 +140,11 @@ func (m *member) commit() error {
 	if len(points) == 0 {
 		return nil
 	}
+	sent := cut.Now()
 	stored, err := o.commit(membership{generation.MemberID(), generation.GenerationID()}, points)
+	if len(stored) > 0 {
+		m.lease.Renew(sent)
+	}
 	for where, p := range partitions {
 		if c, ok := stored[where]; ok {
 			p.acknowledge(c)
@@ -147,6 +153,29 @@ func (m *member) commit() error {
 		}
 	}
 	return err
+}
+
+// confirm makes sure that the member has heard from its group recently, and reports false if ctx ends first. A process that was
+// suspended does not know that its partitions have moved, and may have records that it has fetched before.
+func (m *member) confirm(ctx context.Context) bool {
+	for !m.lease.Held() {
+		m.mu.Lock()
+		generation := m.generation
+		m.mu.Unlock()
+		if generation != nil {
+			err := m.lease.Confirm(ctx, m.offsets.client, cut.Member{
+				Group: m.config.Group, ID: generation.MemberID(), Generation: generation.GenerationID(), InstanceID: m.config.InstanceID,
+			})
+			if err == nil {
+				return true
+			}
+			m.status.fail(err)
+		}
+		if !pause(ctx, retryPause) { // a member that was removed ends its generation by the next heartbeat
+			return false
+		}
+	}
+	return true
 }
 
 // session is the member in one generation. It implements sarama.ConsumerGroupHandler.

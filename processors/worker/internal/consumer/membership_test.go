@@ -101,6 +101,30 @@ func TestMemberThatWasCutOffEndsTheCallsOfPartitionsThatMoved(t *testing.T) {
 	require.Equal(t, 4, b.calls())
 }
 
+// A process that was suspended has records that it fetched before it learns that its partition has moved.
+func TestSuspendedMemberStartsNothingBeforeItsGroupHasAnswered(t *testing.T) {
+	f := newField(t, 1)
+	var b book
+	handle := func(_ context.Context, d source.Delivery) error {
+		b.add(d)
+		return nil
+	}
+	one := f.worker(handle)
+	f.run(one)
+	f.put(0, 1, keyless)
+	f.eventually(func() bool { return f.committed(0) == 1 })
+	thaw := one.wires.freeze()
+	defer thaw()
+	f.put(0, 20, keyless) // answers the fetch that is in flight
+	f.run(f.worker(handle))
+	f.eventually(func() bool { return f.committed(0) == 21 }, "the other member has the partition")
+	thaw()
+	f.eventually(func() bool { return one.owned() == 0 })
+	f.put(0, 10, keyless)
+	f.eventually(func() bool { return f.committed(0) == 31 })
+	require.Equal(t, 31, b.calls())
+}
+
 func TestSettledRecordsAreKeptWhileCommitsFail(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 20, keyless)

@@ -163,9 +163,10 @@ func (w *worker) owned() int {
 
 // wires are a client's connections. A test cuts them to make its process dead for the broker.
 type wires struct {
-	mu    sync.Mutex
-	down  bool
-	conns []net.Conn
+	mu     sync.Mutex
+	down   bool
+	conns  []net.Conn
+	frozen chan struct{} // closed by thaw; nil if the connections work
 }
 
 var errCut = errors.New("the wire is cut")
@@ -177,10 +178,50 @@ func (w *wires) Dial(network, addr string) (net.Conn, error) {
 		return nil, errCut
 	}
 	c, err := net.Dial(network, addr)
-	if err == nil {
-		w.conns = append(w.conns, c)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	w.conns = append(w.conns, c)
+	return &wire{c, w}, nil
+}
+
+// wire is a connection. While it is frozen, it neither sends nor receives, as that of a suspended process.
+type wire struct {
+	net.Conn
+	wires *wires
+}
+
+func (c *wire) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wires.wait()
+	return n, err
+}
+
+func (c *wire) Write(p []byte) (int, error) {
+	c.wires.wait()
+	return c.Conn.Write(p)
+}
+
+func (w *wires) wait() {
+	w.mu.Lock()
+	frozen := w.frozen
+	w.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+}
+
+// freeze keeps what the brokers send from the client, and the reverse, until thaw.
+func (w *wires) freeze() (thaw func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.frozen = make(chan struct{})
+	return sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		close(w.frozen)
+		w.frozen = nil
+	})
 }
 
 // cut closes the connections and refuses new ones.

@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/cut"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
@@ -47,6 +48,7 @@ func (s *Source) Run(ctx context.Context, handle source.Handle) error {
 	m := &member{
 		config: s.config, handle: handle, status: &s.status, stopping: ctx.Done(),
 		slots: make(chan struct{}, s.config.Concurrency+s.config.Waiting), wake: make(chan struct{}, 1), partitions: map[at]*partition{},
+		lease: cut.NewLease(s.config.leaseLimit(), cut.Now),
 	}
 	s.member.Store(m)
 	// The membership lasts until the running calls have returned.

@@ -108,7 +108,8 @@ func (s *session) acquire(
 	return used
 }
 
-// start begins to handle a record and reports whether it uses a slot. A record without a slot is released.
+// start begins to handle a record and reports whether it uses a slot. A record without a slot is released. One whose lock
+// has expired is ignored.
 func (s *session) start(at place, r acquired, slot bool, sent time.Time, lock time.Duration) (used bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,6 +118,9 @@ func (s *session) start(at place, r acquired, slot bool, sent time.Time, lock ti
 		// that is running continues under the new lock.
 		h.session, h.acquisition, h.sending = s, h.acquisition+1, false
 		h.extend(sent, lock)
+		return false
+	}
+	if time.Since(sent) >= lock { // the process was suspended, and the broker delivers the record to others
 		return false
 	}
 	ctx, lost := context.WithCancelCause(context.Background())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/turntable-streams/turntable/processors/worker/internal/share"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
@@ -141,6 +142,19 @@ func TestLostLockEndsTheContext(t *testing.T) {
 	f.put("a")
 	require.True(t, errors.Is(<-lost, source.ErrLost))
 	<-again
+}
+
+// A process that was suspended reads the response of a fetch whose locks have expired.
+func TestRecordWhoseLockHasExpiredIsNotStarted(t *testing.T) {
+	calls := 0
+	count := func(context.Context, source.Delivery) source.Verdict {
+		calls++
+		return source.Settled
+	}
+	kept, used := share.Acquire(count, time.Now().Add(-lock), lock)
+	require.Equal(t, []any{false, false, 0}, []any{kept, used, calls})
+	kept, used = share.Acquire(count, time.Now(), lock)
+	require.Equal(t, []any{true, true, 1}, []any{kept, used, calls})
 }
 
 func TestRunningCallSurvivesItsConnection(t *testing.T) {
