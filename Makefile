@@ -56,7 +56,7 @@ test-long: ## run the kill tests, the model test and the long session of the tur
 	TURNTABLE_TURNS=10000 $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
-	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/worker/integration
+	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
@@ -68,7 +68,7 @@ chaos-kafka: ## run the long kill test on a real Kafka (needs Java 17, the first
 
 .PHONY: chaos-workers-kafka
 chaos-workers-kafka: ## deploy, kill and pause model workers on a real Kafka (KILLS=100; KAFKA_TEST_VERSION=4.1.1: no share groups)
-	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) ./processors/worker/integration
+	TURNTABLE_KILLS=$(KILLS) $(GO) test -tags kafka -count 1 -timeout 60m -v -run $(WORKERS) ./processors/turn/think/integration
 
 SEEDS ?= 5000
 
@@ -90,7 +90,7 @@ test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the fir
 
 .PHONY: test-kafka-4.1
 test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups
-	KAFKA_TEST_VERSION=4.1.1 $(GO) test -race -p 1 -count 1 -timeout 30m -tags kafka ./processors/worker/...
+	KAFKA_TEST_VERSION=4.1.1 $(GO) test -race -p 1 -count 1 -timeout 30m -tags kafka ./processors/worker/... ./processors/turn/think/integration
 
 .PHONY: test-kafka-cluster
 test-kafka-cluster: ## run the fault tests on a Kafka of three brokers

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -45,13 +46,18 @@ func Start(opts ...Option) (*Broker, error) {
 }
 
 func (s settings) cluster() []kfake.Opt {
+	// A client asks for the replication its cluster has; here that is one.
+	configs := map[string]string{"default.replication.factor": "1"}
+	if s.recordLock > 0 {
+		configs["group.share.record.lock.duration.ms"] = strconv.FormatInt(s.recordLock.Milliseconds(), 10)
+		configs["share.record.lock.sweep.interval.ms"] = "50"
+	}
 	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.DefaultNumPartitions(s.partitions),
 		kfake.GroupMinSessionTimeout(minSessionTimeout),
 		kfake.WithLogger(logger{s.logger.Sugar()}),
-		// A client asks for the replication its cluster has; here that is one.
-		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
+		kfake.BrokerConfigs(configs),
 	}
 	if s.dir != "" {
 		opts = append(opts, kfake.DataDir(s.dir))

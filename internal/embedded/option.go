@@ -1,10 +1,15 @@
 package embedded
 
-import "go.uber.org/zap"
+import (
+	"time"
+
+	"go.uber.org/zap"
+)
 
 type settings struct {
 	dir        string
 	partitions int
+	recordLock time.Duration
 	logger     *zap.Logger
 }
 
@@ -21,3 +26,7 @@ func WithPartitions(n int) Option { return func(s *settings) { s.partitions = n 
 
 // WithLogger logs the broker's warnings and errors. The default logs nothing.
 func WithLogger(l *zap.Logger) Option { return func(s *settings) { s.logger = l } }
+
+// WithRecordLock sets how long a record of a share group is locked without a renewal, in whole milliseconds; it must be
+// positive. The broker has one lock for all groups and ignores the setting of a group. The default is Kafka's, 30 s.
+func WithRecordLock(d time.Duration) Option { return func(s *settings) { s.recordLock = d } }

@@ -4,6 +4,7 @@ package testbroker
 
 import (
 	"testing"
+	"time"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 )
@@ -15,7 +16,19 @@ const Embedded = true
 // The test fails if the broker cannot be started. Topics that are created with the broker's default have one partition.
 func Start(tb testing.TB) []string {
 	tb.Helper()
-	b, err := embedded.Start()
+	return start(tb)
+}
+
+// StartWithLock is Start for workers whose share group has the given lock: the embedded broker has one for all groups. On a
+// real Kafka, workers set that of their group.
+func StartWithLock(tb testing.TB, lock time.Duration) []string {
+	tb.Helper()
+	return start(tb, embedded.WithRecordLock(lock))
+}
+
+func start(tb testing.TB, opts ...embedded.Option) []string {
+	tb.Helper()
+	b, err := embedded.Start(opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package testbroker
 
 import (
 	"testing"
+	"time"
 
 	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 )
@@ -17,6 +18,12 @@ const Embedded = false
 func Start(tb testing.TB) []string {
 	tb.Helper()
 	return kafkatest.Shared(tb)
+}
+
+// StartWithLock is Start: workers set the lock of their share group themselves.
+func StartWithLock(tb testing.TB, _ time.Duration) []string {
+	tb.Helper()
+	return Start(tb)
 }
 
 // Main runs the tests of a binary that calls Start: goleak.VerifyTestMain(testbroker.Main(m)). It stops their Kafka after

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -29,12 +31,8 @@ const (
 	slowCall = 6 * lock
 )
 
-// child is the main function of a worker process: a model worker, or one that writes a record for the begin and the end of
-// each call.
+// child is the main function of a worker process. It writes a record for the begin and the end of each call.
 func child() error {
-	if os.Getenv(childModel) != "" {
-		return modelChild()
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	brokers, group, name := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childGroup), os.Getenv(childName)
@@ -47,6 +45,14 @@ func child() error {
 		return to.Publish(ctx, processors.Outbound{
 			Topic: group + "-calls", Key: string(r.Key), Value: fmt.Appendf(nil, "%s %s %s %d", what, r.Value, name, r.Deliveries),
 		})
+	}
+	mode := worker.ShareGroup
+	if os.Getenv(childMode) == worker.ConsumerGroup.String() {
+		mode = worker.ConsumerGroup
+	}
+	logger := zap.NewNop()
+	if os.Getenv(childLog) != "" {
+		logger = zap.Must(zap.NewDevelopment())
 	}
 	handle := func(ctx context.Context, r worker.Record) error {
 		if err := say(ctx, r, "began"); err != nil {
@@ -67,7 +73,7 @@ func child() error {
 		return say(ctx, r, "ended")
 	}
 	w, err := worker.New(group, []string{group + "-in"}, handle, worker.WithConcurrency(4), worker.WithLock(lock),
-		worker.WithMode(modeOfChild()), worker.WithLogger(childLogger()))
+		worker.WithMode(mode), worker.WithLogger(logger))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -10,23 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/turntable-streams/turntable/internal/testing/kafkatest"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
 // best is the mode that Auto chooses for a new group on the broker of the tests.
 func best() worker.Mode {
-	if !testbroker.Embedded && os.Getenv(kafkatest.EnvVersion) == kafkatest.BeforeShareGroups {
-		return worker.ConsumerGroup
+	if testbroker.ShareGroups() {
+		return worker.ShareGroup
 	}
-	return worker.ShareGroup
+	return worker.ConsumerGroup
 }
 
 // needShareGroups skips the test on a broker without share groups.
 func needShareGroups(t *testing.T) {
 	t.Helper()
-	if best() != worker.ShareGroup {
+	if !testbroker.ShareGroups() {
 		t.Skip("the broker offers no share groups")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/turntable-streams/turntable/internal/testing/process"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -34,7 +34,7 @@ type rig struct {
 
 func newRig(t *testing.T, mode worker.Mode) *rig {
 	t.Helper()
-	return newRigAt(t, mode, testbroker.Start(t))
+	return newRigAt(t, mode, testbroker.StartWithLock(t, lock))
 }
 
 func newRigAt(t *testing.T, mode worker.Mode, brokers []string) *rig {
@@ -44,7 +44,6 @@ func newRigAt(t *testing.T, mode worker.Mode, brokers []string) *rig {
 	require.NoError(t, err)
 	defer setup.Close()
 	admin := kadm.NewClient(setup)
-	shortenLocks(t, admin)
 	_, err = admin.CreateTopics(t.Context(), 4, 1, nil, r.group+"-in", r.group+"-calls")
 	require.NoError(t, err)
 	r.client, err = kgo.NewClient(kgo.SeedBrokers(r.brokers...), kgo.ConsumeTopics(r.group+"-calls"),
@@ -63,20 +62,6 @@ func newRigAt(t *testing.T, mode worker.Mode, brokers []string) *rig {
 	})
 	t.Cleanup(func() { cancel(); reading.Wait(); r.client.Close() })
 	return r
-}
-
-// shortenLocks sets the lock of the embedded broker, which has one for all groups. On Kafka, workers set that of their group.
-func shortenLocks(t testing.TB, admin *kadm.Client) {
-	t.Helper()
-	if !testbroker.Embedded {
-		return
-	}
-	for name, value := range map[string]string{
-		"group.share.record.lock.duration.ms": fmt.Sprint(lock.Milliseconds()), "share.record.lock.sweep.interval.ms": "50",
-	} {
-		_, err := admin.AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}})
-		require.NoError(t, err)
-	}
 }
 
 // put writes records whose keys and values are names.
@@ -131,25 +116,6 @@ func names(prefix string, from, to int) (all []string) {
 // spawn starts a worker process. The test kills it at its end.
 func (r *rig) spawn(name string) *os.Process {
 	r.t.Helper()
-	return spawn(r.t, r.brokers, r.group, r.mode, name).Process
-}
-
-// process is a child process.
-type process struct {
-	*exec.Cmd
-	ended chan struct{} // closed when err is known
-	err   error
-}
-
-// spawn starts this test binary as a worker. The test kills it at its end.
-func spawn(t testing.TB, brokers []string, group string, mode worker.Mode, name string, env ...string) *process {
-	t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0]), ended: make(chan struct{})}
-	p.Env = append(append(os.Environ(), childBrokers+"="+strings.Join(brokers, ","), childGroup+"="+group,
-		childMode+"="+mode.String(), childName+"="+name), env...)
-	p.Stdout, p.Stderr = os.Stderr, os.Stderr
-	require.NoError(t, p.Start())
-	go func() { defer close(p.ended); p.err = p.Wait() }()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.ended })
-	return p
+	return process.Spawn(r.t, childBrokers+"="+strings.Join(r.brokers, ","), childGroup+"="+r.group,
+		childMode+"="+r.mode.String(), childName+"="+name).Process
 }

@@ -39,16 +39,13 @@ type field struct {
 func newField(t *testing.T, partitions int32) *field {
 	t.Helper()
 	t.Parallel() // each test has a broker of its own
-	b, err := embedded.Start()
+	b, err := embedded.Start(embedded.WithRecordLock(lock))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	f := &field{t, b, b.Addrs(), client, kadm.NewClient(client)}
-	// The embedded broker has one lock for all groups.
-	f.set("group.share.record.lock.duration.ms", fmt.Sprint(lock.Milliseconds()))
-	f.set("share.record.lock.sweep.interval.ms", "50")
 	_, err = f.admin.CreateTopics(t.Context(), partitions, 1, nil, "in")
 	require.NoError(t, err)
 	return f

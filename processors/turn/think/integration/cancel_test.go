@@ -46,7 +46,7 @@ func (a *agent) block(opts ...worker.Option) *blocked {
 		defer m.mu.Unlock()
 		m.ended[s.SessionID] = end{now, deadline, context.Cause(ctx)}
 		return think.Reply{}, ctx.Err()
-	}), think.WithWorker(append([]worker.Option{worker.WithMode(best()), worker.WithLock(lock)}, opts...)...))
+	}), think.WithWorker(append([]worker.Option{worker.WithLock(lock)}, opts...)...))
 	require.NoError(a, err)
 	a.background(func(ctx context.Context) error { return w.Run(ctx, a.brokers) })
 	return m

@@ -16,14 +16,24 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
-// childModel is the environment variable with the provider's address of a model worker. The child's group is its agent.
-const childModel = "WORKER_CHILD_MODEL"
+// The environment variables of a child process.
+const (
+	childAgent   = "THINK_CHILD_AGENT"
+	childBrokers = "THINK_CHILD_BROKERS"
+	childMode    = "THINK_CHILD_MODE"
+	childName    = "THINK_CHILD_NAME"
+	childModel   = "THINK_CHILD_MODEL" // the provider's address
+	childLog     = "THINK_CHILD_LOG"
+)
 
-// sessionTimeout is the session timeout of model workers in consumer groups: short, as the lengths of calls are.
-const sessionTimeout = 3 * time.Second
+// The settings of workers in these tests. They are short, as the lengths of calls are.
+const (
+	lock           = 2 * time.Second // of share groups
+	sessionTimeout = 3 * time.Second // of consumer groups
+)
 
-// modelChild is the main function of a model worker.
-func modelChild() error {
+// child is the main function of a model worker.
+func child() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	brokers, name, at := strings.Split(os.Getenv(childBrokers), ","), os.Getenv(childName), os.Getenv(childModel)
@@ -38,7 +48,7 @@ func modelChild() error {
 		}
 		return think.Say("Berth N4 is free."), nil
 	})
-	w, err := think.New(os.Getenv(childGroup), to, model, think.WithLogger(childLogger()),
+	w, err := think.New(os.Getenv(childAgent), to, model, think.WithLogger(childLogger()),
 		think.WithWorker(worker.WithMode(modeOfChild()), worker.WithLock(lock)))
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 )
 
 const (
+	waitLimit  = 2 * time.Minute
 	partitions = 6
 	// tick is how often the turn checks deadlines.
 	tick = 50 * time.Millisecond
@@ -46,7 +47,7 @@ type agent struct {
 func newAgent(t testing.TB, guarantee processors.Guarantee, opts ...turn.Option) *agent {
 	t.Helper()
 	a := &agent{
-		TB: t, name: testbroker.Agent(), brokers: testbroker.Start(t),
+		TB: t, name: testbroker.Agent(), brokers: testbroker.StartWithLock(t, lock),
 		sent: map[string]time.Time{}, responses: map[string]time.Time{}, outputs: map[string]time.Time{},
 	}
 	a.createTopics()
@@ -96,7 +97,6 @@ func (a *agent) createTopics() {
 	require.NoError(a, err)
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	shortenLocks(a, admin)
 	require.NoError(a, wiretest.CreateTopics(a.Context(), a.brokers, a.name, partitions))
 	names := wiretest.NamesOf(a.name)
 	require.Eventually(a, func() bool {

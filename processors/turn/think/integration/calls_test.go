@@ -56,7 +56,7 @@ func (s scale) length(session string) time.Duration {
 // random ones are killed, then one hangs for longer than its lock or session. The provider counts the calls of each step.
 func TestModelCallsAreRepeatedOnlyAfterCrashes(t *testing.T) {
 	modes := []worker.Mode{worker.ConsumerGroup}
-	if best() == worker.ShareGroup {
+	if testbroker.ShareGroups() {
 		modes = []worker.Mode{worker.ShareGroup, worker.ConsumerGroup}
 	}
 	for _, mode := range modes {

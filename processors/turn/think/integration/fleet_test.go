@@ -3,11 +3,13 @@ package integration
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/internal/testing/process"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -21,7 +23,7 @@ type fleet struct {
 }
 
 type modelWorker struct {
-	*process
+	*process.Process
 	name string
 	// failed and resumed are when the test has begun to kill or to pause the process, and when it continues.
 	failed, resumed time.Time
@@ -33,7 +35,8 @@ func (w *modelWorker) paused() time.Duration { return w.resumed.Sub(w.failed) }
 func (f *fleet) start() *modelWorker {
 	f.Helper()
 	w := &modelWorker{name: fmt.Sprintf("w-%d", len(f.all))}
-	w.process = spawn(f, f.brokers, f.name, f.mode, w.name, childModel+"="+f.model.server.URL)
+	w.Process = process.Spawn(f, childAgent+"="+f.name, childBrokers+"="+strings.Join(f.brokers, ","),
+		childMode+"="+f.mode.String(), childName+"="+w.name, childModel+"="+f.model.server.URL)
 	f.all[w.name] = w
 	return w
 }
@@ -58,9 +61,9 @@ func (f *fleet) deploy() {
 
 func (f *fleet) stop(w *modelWorker) {
 	f.Helper()
-	require.NoError(f, w.Process.Signal(syscall.SIGTERM))
-	<-w.ended
-	require.NoError(f, w.err)
+	require.NoError(f, w.Cmd.Process.Signal(syscall.SIGTERM))
+	<-w.Ended
+	require.NoError(f, w.Err)
 }
 
 // kill kills a random worker and starts another one, which it returns.
@@ -69,8 +72,8 @@ func (f *fleet) kill(random *rand.Rand) *modelWorker {
 	i := random.IntN(len(f.running))
 	w := f.running[i]
 	w.failed = time.Now()
-	require.NoError(f, w.Process.Signal(syscall.SIGKILL))
-	<-w.ended
+	require.NoError(f, w.Cmd.Process.Signal(syscall.SIGKILL))
+	<-w.Ended
 	f.running[i] = f.start()
 	return f.running[i]
 }
@@ -85,7 +88,7 @@ func (f *fleet) hang() {
 		return len(held) > 0
 	}, "the worker gets no call")
 	w.failed = time.Now()
-	require.NoError(f, w.Process.Signal(syscall.SIGSTOP))
+	require.NoError(f, w.Cmd.Process.Signal(syscall.SIGSTOP))
 	held = f.heldBy(w)
 	f.eventually(func() bool {
 		for _, step := range held {
@@ -100,7 +103,7 @@ func (f *fleet) hang() {
 		return time.Since(w.failed) > max(lock, sessionTimeout)*3/2
 	}, "a call of the hung worker is not made again")
 	w.resumed = time.Now()
-	require.NoError(f, w.Process.Signal(syscall.SIGCONT))
+	require.NoError(f, w.Cmd.Process.Signal(syscall.SIGCONT))
 	f.eventually(func() bool {
 		return f.model.count(func(c modelCall) bool { return c.worker == w.name && c.began.After(w.resumed) && c.answered }) > 0
 	}, "the worker that was paused gets no call")

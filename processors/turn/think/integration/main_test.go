@@ -1,0 +1,20 @@
+package integration
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/process"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childBrokers) != "" {
+		process.Main(child)
+	}
+	testbroker.Together(4)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}
