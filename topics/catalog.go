@@ -44,6 +44,10 @@ type Catalog struct {
 	DeliveryDLQ      Topic[DeadDelivery]
 	DeliveryControl  Topic[DeliveryControl]
 
+	// The topics of a compactor, see turn.WithCompaction. Ensure creates them only with WithCompaction.
+	CompactionRequest Topic[CompactionRequest]
+	CompactionResult  Topic[CompactionResult]
+
 	// The topics of processors/fold. Ensure creates them only with WithEvents.
 	AgentEvents   Topic[AgentEvent]
 	BatchMessages Topic[BatchMessage]
@@ -63,6 +67,7 @@ type catalogOptions struct {
 	routeTTL   time.Duration
 	deliveries bool
 	events     bool
+	compaction bool
 }
 
 // WithRouteTTL sets the lifetime of a reply route, which is also the retention that the reply-to topic is created with.
@@ -80,6 +85,11 @@ func WithDeliveries() CatalogOption {
 // WithEvents makes Ensure create the topics of processors/fold too. Otherwise Ensure does not create them.
 func WithEvents() CatalogOption {
 	return func(o *catalogOptions) { o.events = true }
+}
+
+// WithCompaction makes Ensure create the topics of a compactor too. Otherwise Ensure does not create them.
+func WithCompaction() CatalogOption {
+	return func(o *catalogOptions) { o.compaction = true }
 }
 
 // For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
@@ -144,6 +154,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 		s.Created = o.deliveries
 		return s
 	}
+	compaction := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.compaction
+		return s
+	}
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -169,6 +184,9 @@ func catalog(agent string, o catalogOptions) Catalog {
 		DeliveryReceipts: New(delivery("delivery-receipts", "Receipt"), receiptWire.codec()),
 		DeliveryDLQ:      New(delivery("delivery-dlq", "DeadDelivery"), deadDeliveryWire.codec()),
 		DeliveryControl:  New(delivery("delivery-control", "DeliveryControl"), deliveryControlWire.codec()),
+
+		CompactionRequest: New(compaction("compaction-request", "CompactionRequest"), compactionRequestWire.codec()),
+		CompactionResult:  New(compaction("compaction-result", "CompactionResult"), compactionResultWire.codec()),
 
 		AgentEvents:   New(event("agent-events", "AgentEvent"), agentEventWire.codec()),
 		BatchMessages: New(event("batch-messages", "BatchMessage"), batchMessageWire.codec()),
@@ -214,7 +232,7 @@ func (c Catalog) Groups() []goka.Group {
 }
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then those that its group
-// keeps for itself, those of deliveries, those of folding, and those that Ensure does not create.
+// keeps for itself, those of a compactor, those of deliveries, those of folding, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -227,6 +245,7 @@ func (c Catalog) Specs() []Spec {
 			Created: true,
 		},
 	}
+	specs = append(specs, c.CompactionRequest.spec, c.CompactionResult.spec)
 	specs = append(specs, c.deliverySpecs()...)
 	specs = append(specs, c.foldSpecs()...)
 	return append(specs,

@@ -41,6 +41,8 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.DeliveryReceipts, "delivery-receipts")
 	conform(t, c.DeliveryDLQ, "delivery-dlq")
 	conform(t, c.DeliveryControl, "delivery-control")
+	conform(t, c.CompactionRequest, "compaction-request")
+	conform(t, c.CompactionResult, "compaction-result")
 	conform(t, c.AgentEvents, "agent-events")
 	conform(t, c.BatchMessages, "batch-messages")
 }

@@ -45,23 +45,25 @@ func fuzz[T any](f *testing.F, format wire[T], names ...string) {
 	})
 }
 
-func FuzzMessage(f *testing.F)         { fuzz(f, messageWire, "message-input") }
-func FuzzEnrichedMessage(f *testing.F) { fuzz(f, enrichedWire, "enriched-message-input") }
-func FuzzThinkResponse(f *testing.F)   { fuzz(f, thinkWire, "think-request-response") }
-func FuzzThinkFailure(f *testing.F)    { fuzz(f, failureWire, "think-dlq", "enriched-message-input") }
-func FuzzToolUseItem(f *testing.F)     { fuzz(f, toolUseWire, "tool-use", "tool-use-dlq") }
-func FuzzToolUseResult(f *testing.F)   { fuzz(f, toolResultWire, "tool-use-result") }
-func FuzzToolResults(f *testing.F)     { fuzz(f, toolResultsWire, "tool-use-all-complete") }
-func FuzzOutput(f *testing.F)          { fuzz(f, outputWire, "message-output") }
-func FuzzRoute(f *testing.F)           { fuzz(f, routeWire, "reply-to") }
-func FuzzControl(f *testing.F)         { fuzz(f, controlWire, "session-control") }
-func FuzzSessionEnd(f *testing.F)      { fuzz(f, sessionEndWire, "session-end") }
-func FuzzMemoirSnapshot(f *testing.F)  { fuzz(f, snapshotWire, "memoir-context-session-end") }
-func FuzzToolLatency(f *testing.F)     { fuzz(f, latencyWire, "tool-use-latency") }
-func FuzzAgentEvent(f *testing.F)      { fuzz(f, agentEventWire, "agent-events") }
-func FuzzBatchMessage(f *testing.F)    { fuzz(f, batchMessageWire, "batch-messages") }
-func FuzzSessionCost(f *testing.F)     { fuzz(f, sessionCostWire, "session-cost") }
-func FuzzRaw(f *testing.F)             { fuzz(f, rawWire, "message-input") }
+func FuzzMessage(f *testing.F)           { fuzz(f, messageWire, "message-input") }
+func FuzzEnrichedMessage(f *testing.F)   { fuzz(f, enrichedWire, "enriched-message-input") }
+func FuzzThinkResponse(f *testing.F)     { fuzz(f, thinkWire, "think-request-response") }
+func FuzzThinkFailure(f *testing.F)      { fuzz(f, failureWire, "think-dlq", "enriched-message-input") }
+func FuzzToolUseItem(f *testing.F)       { fuzz(f, toolUseWire, "tool-use", "tool-use-dlq") }
+func FuzzToolUseResult(f *testing.F)     { fuzz(f, toolResultWire, "tool-use-result") }
+func FuzzToolResults(f *testing.F)       { fuzz(f, toolResultsWire, "tool-use-all-complete") }
+func FuzzOutput(f *testing.F)            { fuzz(f, outputWire, "message-output") }
+func FuzzRoute(f *testing.F)             { fuzz(f, routeWire, "reply-to") }
+func FuzzCompactionRequest(f *testing.F) { fuzz(f, compactionRequestWire, "compaction-request") }
+func FuzzCompactionResult(f *testing.F)  { fuzz(f, compactionResultWire, "compaction-result") }
+func FuzzControl(f *testing.F)           { fuzz(f, controlWire, "session-control") }
+func FuzzSessionEnd(f *testing.F)        { fuzz(f, sessionEndWire, "session-end") }
+func FuzzMemoirSnapshot(f *testing.F)    { fuzz(f, snapshotWire, "memoir-context-session-end") }
+func FuzzToolLatency(f *testing.F)       { fuzz(f, latencyWire, "tool-use-latency") }
+func FuzzAgentEvent(f *testing.F)        { fuzz(f, agentEventWire, "agent-events") }
+func FuzzBatchMessage(f *testing.F)      { fuzz(f, batchMessageWire, "batch-messages") }
+func FuzzSessionCost(f *testing.F)       { fuzz(f, sessionCostWire, "session-cost") }
+func FuzzRaw(f *testing.F)               { fuzz(f, rawWire, "message-input") }
 
 // FuzzRawOperations holds what is done to raw values against what their elements say one by one.
 func FuzzRawOperations(f *testing.F) {

@@ -55,6 +55,8 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.DeliveryReceipts, "delivery-receipts")
 	roundTrip(t, c.DeliveryDLQ, "delivery-dlq")
 	roundTrip(t, c.DeliveryControl, "delivery-control")
+	roundTrip(t, c.CompactionRequest, "compaction-request")
+	roundTrip(t, c.CompactionResult, "compaction-result")
 	roundTrip(t, c.AgentEvents, "agent-events")
 	roundTrip(t, c.BatchMessages, "batch-messages")
 }

@@ -155,6 +155,28 @@ type Control struct {
 	Reason    *string
 }
 
+// CompactionRequest is the value of {agent}-compaction-request: the oldest messages of a history, to be summarized.
+type CompactionRequest struct {
+	SessionID    *string
+	UserID       *string
+	CompactionID string // the result repeats it
+	Messages     Raw    // a JSON array of Message
+	Timestamp    *string
+}
+
+// CompactionResult is the value of {agent}-compaction-result. A result with an Error or with a blank Summary says that there
+// is no summary.
+type CompactionResult struct {
+	SessionID    *string
+	CompactionID string // that of the request
+	Summary      string
+	InputTokens  int64
+	OutputTokens int64
+	Cost         *float64 // of the summary, in dollars; nil if it is unknown
+	Error        *string
+	Timestamp    *string
+}
+
 // ThinkFailure is the value of {agent}-think-dlq. It has one of two shapes: the bytes of the original enriched record
 // (the reason is in the error.reason header), or {"originalValue":"...","error":"..."}.
 type ThinkFailure struct {

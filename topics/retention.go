@@ -16,10 +16,14 @@ const retentionMS = "retention.ms"
 // record is kept as long as in its input. -1 is unlimited retention, 0 the broker's default.
 func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Duration) (int64, error) {
 	longest, explicit := int64(0), false
-	for _, s := range []Spec{
+	inputs := []Spec{
 		c.MessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec, c.ToolUseResult.spec, c.ToolUseDLQ.spec,
 		c.ReplyTo.spec, c.SessionControl.spec,
-	} {
+	}
+	if s := c.CompactionResult.spec; s.Created {
+		inputs = append(inputs, s)
+	}
+	for _, s := range inputs {
 		entries, err := configuration(ctx, admin, s.Name, poll)
 		if err != nil {
 			return 0, fmt.Errorf("topics: describe configuration of %s: %w", s.Name, err)
