@@ -10,9 +10,12 @@ func (d DeadlineCame) apply(s *transition) {
 func (DeadlineCame) end(s *transition) {
 	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
-		if s.thinking() {
+		switch {
+		case s.compacting():
+			s.endCompaction()
+		case s.thinking():
 			s.fail(thinkTimeout(s))
-		} else {
+		default:
 			s.timeOutCalls()
 		}
 	}

@@ -40,6 +40,15 @@
 // cache it. Exchanges are also hidden if the record for the model or the row would be too large otherwise, even during a
 // turn. A turn ends in too_large only if its own messages do not fit.
 //
+// With WithCompaction, a turn that begins over the limit first asks a compactor (package compact) for a summary of these
+// exchanges, and continues with the summary in their place:
+//
+//	turn --> {agent}-compaction-request --> compactor --> {agent}-compaction-result --> turn
+//
+// A compactor that is silent (2 minutes by default), fails, or answers late, twice or another turn does not hold the turn up:
+// the exchanges are hidden without a summary. The message of a summary has the role assistant and begins with
+// "[Conversation Summary]", as those of FlightDeck's model workers do.
+//
 // Hidden exchanges stay in the row, in parts that no event reads. They are purged with the session, by a tombstone on
 // think-request-response, and, the oldest first, when the row needs their room: a session's row and parts never exceed
 // WithRowLimit. Each time exchanges are hidden, the processor logs a line and calls Metrics.HistoryHidden.
@@ -83,6 +92,7 @@
 //	WithQueue                      Queue, 16         whether messages that arrive during a turn wait, and how many, or are rejected
 //	WithSupersede                  off               how long a step may be silent while a message waits
 //	WithHistoryLimit               half a row        longest history that the model is sent, in bytes and messages
+//	WithCompaction                 off               a compactor summarizes the exchanges that would be hidden
 //	WithMaxSteps                   100               how often a turn may ask the model
 //	WithMaxCost                    off               cost of a session from which on the model is not asked
 //	WithRecordLimit                1 MiB             largest record that is written

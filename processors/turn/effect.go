@@ -48,16 +48,19 @@ type (
 	Completed topics.ToolResults
 	// ToolMessage is the message with the results of a step's calls, a record of message-input for other readers.
 	ToolMessage topics.Message
+	// CompactionRequested asks for a summary of the oldest messages of a history, a record of compaction-request.
+	CompactionRequested topics.CompactionRequest
 	// Answered is the output of a turn, an answer or an error, a record of message-output.
 	Answered topics.Output
 )
 
-func (Enriched) kind() string    { return "enriched" }
-func (Called) kind() string      { return "tool-use" }
-func (Refused) kind() string     { return "tool-use-dlq" }
-func (Completed) kind() string   { return "all-complete" }
-func (ToolMessage) kind() string { return "message" }
-func (Answered) kind() string    { return "output" }
+func (Enriched) kind() string            { return "enriched" }
+func (Called) kind() string              { return "tool-use" }
+func (Refused) kind() string             { return "tool-use-dlq" }
+func (Completed) kind() string           { return "all-complete" }
+func (ToolMessage) kind() string         { return "message" }
+func (CompactionRequested) kind() string { return "compaction" }
+func (Answered) kind() string            { return "output" }
 
 // outputID derives an output's turntable.id. Steps count from 1. The output of the turn has step 0, so that it has the
 // same ID however the turn ends.
@@ -74,7 +77,7 @@ func (s *transition) emit(turn string, step uint32, v Value, index int) {
 	}
 	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
 	switch v.(type) {
-	case Enriched, Called:
+	case Enriched, Called, CompactionRequested:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
 	}
 	s.effects = append(s.effects, e)

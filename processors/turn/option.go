@@ -62,6 +62,16 @@ func WithHistoryLimit(limit HistoryLimit) Option {
 	return func(o *options) { o.rules.History = limit }
 }
 
+// WithCompaction lets a compactor summarize the exchanges that WithHistoryLimit would hide (default off). A turn that begins
+// with a history over its limit writes them to compaction-request and waits for the record of compaction-result that repeats
+// the request's compaction_id; then the summary takes their place. If there is no summary in time, if the compactor reports an
+// error, or if the summary is blank or too long, they are hidden without one. Package compact has the worker. The topics
+// must exist (topics.WithCompaction), with as many partitions as the others. The cost of a summary counts as the session's.
+func WithCompaction(c Compaction) Option {
+	c = c.withDefaults()
+	return func(o *options) { o.rules.Compaction = &c }
+}
+
 // WithMaxSteps sets how often a turn may ask the model (default 100, at least 1). If the response to the last step asks for
 // tools, they are not called: the turn ends in an error output, code too_many_steps.
 func WithMaxSteps(steps int) Option {

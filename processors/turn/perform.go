@@ -50,6 +50,8 @@ func (b *binding) encodeEmit(e Emit) (encoded, error) {
 		return encodeFor(e, b.topics.ToolUseAllComplete, topics.ToolResults(v))
 	case ToolMessage:
 		return encodeFor(e, b.topics.MessageInput, topics.Message(v))
+	case CompactionRequested:
+		return encodeFor(e, b.topics.CompactionRequest, topics.CompactionRequest(v))
 	case Answered:
 		return encodeFor(e, b.topics.MessageOutput, topics.Output(v))
 	default:

@@ -109,6 +109,9 @@ func decode(c topics.Catalog, topic string, r *Record) (Event, bool) {
 	case "session-control":
 		d := c.SessionControl.Codec().Unmarshal(r.Value)
 		return Controlled{r, d.Value}, d.Err == nil
+	case "compaction-result":
+		d := c.CompactionResult.Codec().Unmarshal(r.Value)
+		return Compacted{r, d.Value}, d.Err == nil
 	default:
 		panic(topic)
 	}

@@ -25,7 +25,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics}
-	edges := processors.Edges(catalog.Group(),
+	sources := []processors.Source{
 		processors.Input(catalog.MessageInput, b.onMessage,
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
 			processors.Known[topics.Message](b.isOwnToolMessage)),
@@ -35,7 +35,13 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.ToolUseDLQ, b.onToolFailure),
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.SessionControl, b.onControl),
-	)
+	}
+	var more []goka.Edge
+	if o.rules.Compaction != nil {
+		sources = append(sources, processors.Input(catalog.CompactionResult, b.onCompaction))
+		more = append(more, output(catalog.CompactionRequest))
+	}
+	edges := append(processors.Edges(catalog.Group(), sources...), more...)
 	return goka.DefineGroup(catalog.Group(), append(edges,
 		goka.Persist(rows{TableCodec(), b.onDeadline}),
 		output(catalog.EnrichedMessageInput), output(catalog.ToolUse), output(catalog.ToolUseDLQ),
@@ -79,6 +85,10 @@ func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route])
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
 	return b.apply(c, Controlled{newRecord(c, in.Raw), in.Value})
+}
+
+func (b *binding) onCompaction(c *processors.Context, in codec.Decoded[topics.CompactionResult]) error {
+	return b.apply(c, Compacted{newRecord(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {

@@ -28,5 +28,6 @@ const (
 	reasonRouteSize    = "turn: route is too large"
 	reasonNoRequest    = "turn: nothing to cancel"
 	reasonRowSize      = "turn: the session's row is over its limit"
+	reasonNoCompaction = "turn: no turn waits for this summary"
 	reasonAction       = "turn: action is neither cancel nor purge"
 )

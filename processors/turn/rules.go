@@ -53,6 +53,8 @@ type Rules struct {
 	MaxCost float64
 	// History is the longest history that the model is sent; historylimit.go says what happens to longer ones.
 	History HistoryLimit
+	// Compaction is the compactor that shortens such a history; nil for none.
+	Compaction *Compaction
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
 	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
@@ -128,6 +130,10 @@ func (r Rules) validate() error {
 			ErrOption, r.History.Bytes, minHistory, r.RowLimit)
 	case r.History.Messages < 0:
 		return fmt.Errorf("%w: history limit is %d messages, want 1 or more, or 0 for any number", ErrOption, r.History.Messages)
+	case r.Compaction != nil && r.Compaction.Timeout < time.Millisecond:
+		return fmt.Errorf("%w: compaction timeout is %v, want 1ms or more", ErrOption, r.Compaction.Timeout)
+	case r.Compaction != nil && r.Compaction.Keep < 1:
+		return fmt.Errorf("%w: compaction keeps %d exchanges, want 1 or more", ErrOption, r.Compaction.Keep)
 	case r.MaxSteps < 1:
 		return fmt.Errorf("%w: step limit is %d, want 1 or more", ErrOption, r.MaxSteps)
 	case !(r.MaxCost >= 0 && r.MaxCost <= math.MaxFloat64): // NaN too

@@ -501,7 +501,7 @@ type OpenTurn struct {
 	TailParts    []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
 	ResultsParts []*Part `protobuf:"bytes,15,rep,name=results_parts,json=resultsParts,proto3" json:"results_parts,omitempty"`
 	// What the turn waits for before its first step, if it asked the compactor. A row that has it has version 6.
-	Compaction    *Compaction `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
+	Compaction    *Compacting `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -655,15 +655,15 @@ func (x *OpenTurn) GetResultsParts() []*Part {
 	return nil
 }
 
-func (x *OpenTurn) GetCompaction() *Compaction {
+func (x *OpenTurn) GetCompaction() *Compacting {
 	if x != nil {
 		return x.Compaction
 	}
 	return nil
 }
 
-// Compaction is a request to the compactor that waits for its result. The message of the turn has its input meanwhile.
-type Compaction struct {
+// Compacting is a request to the compactor that waits for its result. The message of the turn has its input meanwhile.
+type Compacting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The bytes at the front of the history whose messages are to be replaced by their summary.
 	Front         uint64 `protobuf:"varint,1,opt,name=front,proto3" json:"front,omitempty"`
@@ -671,20 +671,20 @@ type Compaction struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Compaction) Reset() {
-	*x = Compaction{}
+func (x *Compacting) Reset() {
+	*x = Compacting{}
 	mi := &file_processors_turn_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Compaction) String() string {
+func (x *Compacting) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Compaction) ProtoMessage() {}
+func (*Compacting) ProtoMessage() {}
 
-func (x *Compaction) ProtoReflect() protoreflect.Message {
+func (x *Compacting) ProtoReflect() protoreflect.Message {
 	mi := &file_processors_turn_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -696,12 +696,12 @@ func (x *Compaction) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
-func (*Compaction) Descriptor() ([]byte, []int) {
+// Deprecated: Use Compacting.ProtoReflect.Descriptor instead.
+func (*Compacting) Descriptor() ([]byte, []int) {
 	return file_processors_turn_state_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Compaction) GetFront() uint64 {
+func (x *Compacting) GetFront() uint64 {
 	if x != nil {
 		return x.Front
 	}
@@ -1275,12 +1275,12 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"tail_parts\x18\x0e \x03(\v2\x17.turntable.turn.v1.PartR\ttailParts\x12<\n" +
 	"\rresults_parts\x18\x0f \x03(\v2\x17.turntable.turn.v1.PartR\fresultsParts\x12=\n" +
 	"\n" +
-	"compaction\x18\x14 \x01(\v2\x1d.turntable.turn.v1.CompactionR\n" +
+	"compaction\x18\x14 \x01(\v2\x1d.turntable.turn.v1.CompactingR\n" +
 	"compactionB\n" +
 	"\n" +
 	"\b_user_id\"\"\n" +
 	"\n" +
-	"Compaction\x12\x14\n" +
+	"Compacting\x12\x14\n" +
 	"\x05front\x18\x01 \x01(\x04R\x05front\"\xd2\x01\n" +
 	"\x04Call\x12#\n" +
 	"\vtool_use_id\x18\x01 \x01(\tH\x00R\ttoolUseId\x88\x01\x01\x12\x17\n" +
@@ -1369,7 +1369,7 @@ var file_processors_turn_state_proto_goTypes = []any{
 	(*Part)(nil),       // 2: turntable.turn.v1.Part
 	(*Accepted)(nil),   // 3: turntable.turn.v1.Accepted
 	(*OpenTurn)(nil),   // 4: turntable.turn.v1.OpenTurn
-	(*Compaction)(nil), // 5: turntable.turn.v1.Compaction
+	(*Compacting)(nil), // 5: turntable.turn.v1.Compacting
 	(*Call)(nil),       // 6: turntable.turn.v1.Call
 	(*Result)(nil),     // 7: turntable.turn.v1.Result
 	(*Held)(nil),       // 8: turntable.turn.v1.Held
@@ -1394,7 +1394,7 @@ var file_processors_turn_state_proto_depIdxs = []int32{
 	8,  // 14: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
 	2,  // 15: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
 	2,  // 16: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	5,  // 17: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compaction
+	5,  // 17: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compacting
 	7,  // 18: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
 	7,  // 19: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
 	9,  // 20: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header

@@ -64,6 +64,9 @@ func (s *transition) forgetConversation() {
 	}
 	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
 	s.row.Hidden, s.row.HiddenParts = nil, nil
+	if s.compacting() { // there is nothing left to summarize
+		s.endCompaction()
+	}
 	s.changed = true // even if there was nothing: a repeat must not clear a later conversation
 }
 

@@ -122,7 +122,9 @@ func (s *transition) nowMS() int64 { return s.now.UnixMilli() }
 func (s *transition) after(d time.Duration) int64 { return s.now.Add(d).UnixMilli() }
 
 // thinking reports whether a think step is open.
-func (s *transition) thinking() bool { return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 }
+func (s *transition) thinking() bool {
+	return s.row.Turn != nil && len(s.row.Turn.Calls) == 0 && s.row.Turn.Compaction == nil
+}
 
 // storedHistory returns the session's history.
 func (s *transition) storedHistory() topics.Raw {

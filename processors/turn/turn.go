@@ -17,6 +17,7 @@ func (s *transition) open(a *Accepted, read *topics.Message) {
 		s.fail(f)
 	case !s.makeRoomInHistory(true): // before the model is asked, which costs money
 		s.fail(tooLarge("no room for a turn in the session's row"))
+	case s.askForSummary(input):
 	default:
 		s.begin(input, read)
 	}

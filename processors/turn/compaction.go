@@ -1,0 +1,144 @@
+package turn
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// With Rules.Compaction, a turn that begins with a history over its limit asks a compactor for a summary of the oldest
+// exchanges before it asks the model, and continues with the summary in their place. It waits until its deadline. Without
+// a usable summary it continues as without a compactor: it hides these exchanges. Nothing is asked during a turn, whose
+// conversation must stay as the model knows it.
+
+// Compaction configures the compactor. Zero fields have the defaults that are named here.
+type Compaction struct {
+	// Timeout is how long a turn waits for a summary (default 2 minutes, at least 1 ms).
+	Timeout time.Duration
+	// Keep is how many exchanges stay after the summary, at most (default 8). Half of the history limit bounds them too.
+	Keep int
+}
+
+const (
+	defaultCompactionTimeout = 2 * time.Minute
+	defaultCompactionKeep    = 8
+)
+
+// summaryTitle begins the message of a summary. FlightDeck's model workers use it too.
+const summaryTitle = "[Conversation Summary]\n"
+
+func (c Compaction) withDefaults() Compaction {
+	if c.Timeout == 0 {
+		c.Timeout = defaultCompactionTimeout
+	}
+	if c.Keep == 0 {
+		c.Keep = defaultCompactionKeep
+	}
+	return c
+}
+
+// compacting reports whether the open turn waits for the compactor.
+func (s *transition) compacting() bool { return s.row.Turn.GetCompaction() != nil }
+
+// askForSummary asks the compactor if the history exceeds its limit. It reports false if it did not: the turn's first step
+// can open. Otherwise the turn keeps its input until the result arrives.
+func (s *transition) askForSummary(input topics.Raw) bool {
+	turn, rules := s.row.Turn, s.rules.Compaction
+	if rules == nil || !s.overHistoryLimit() {
+		return false
+	}
+	keep := s.rules.historyLimit().below()
+	keep.exchanges = rules.Keep
+	cut := cutFront(s.row.History, keep, false)
+	request := CompactionRequested{
+		SessionID: &s.key, UserID: s.user(turn.Message), CompactionID: compactionID(turn.Message), Timestamp: s.timestamp(),
+		Messages: append(append(topics.Raw(nil), s.row.History[:cut.bytes]...), ']'),
+	}
+	size := envelope + 2*s.keySize() + quoted(request.UserID) + len(request.Messages)
+	if cut.bytes == 0 || size > s.rules.RecordLimit {
+		return false
+	}
+	turn.Message.Input, turn.Compaction = input, &Compacting{Front: uint64(cut.bytes)}
+	if !s.makeRoom() {
+		turn.Message.Input, turn.Compaction = nil, nil
+		return false
+	}
+	turn.DeadlineMs = s.after(rules.Timeout)
+	s.emit(turn.Message.TurnId, 0, request, 0)
+	return true
+}
+
+// compactionID names the request of a turn's compaction: it is the request's turntable.id.
+func compactionID(a *Accepted) string { return outputID(a.GetTurnId(), 0, CompactionRequested{}, 0) }
+
+// Compacted is a record of compaction-result.
+type Compacted struct {
+	*Record
+	Result topics.CompactionResult
+}
+
+func (Compacted) writtenByTurn() bool { return false }
+
+func (e Compacted) apply(s *transition) {
+	switch {
+	case e.tombstone():
+		s.deadLetter(reasonTombstone)
+	case !s.compacting() || e.Result.CompactionID != compactionID(s.row.Turn.Message):
+		s.deadLetter(reasonNoCompaction)
+	default:
+		s.changed = true
+		s.row.Cost = addCost(s.row.Cost, e.Result.Cost)
+		if e.Result.Error == nil {
+			s.summarize(e.Result.Summary)
+		}
+		s.endCompaction()
+	}
+}
+
+// endCompaction opens the first step of a turn that waited for the compactor.
+func (s *transition) endCompaction() {
+	a := s.row.Turn.Message
+	input := topics.Raw(a.Input)
+	a.Input, s.row.Turn.Compaction = nil, nil
+	s.changed = true
+	if f, ok := s.mayAsk(); !ok { // the summary reached the cost limit
+		s.fail(f)
+		return
+	}
+	s.begin(input, nil)
+}
+
+// summarize replaces the front of the history, which the compactor was sent, by its summary. A blank summary, or one that
+// leaves the history over its limit, changes nothing.
+func (s *transition) summarize(summary string) {
+	whole, front := s.storedHistory(), int(s.row.Turn.Compaction.Front)
+	if s.err != nil || strings.TrimSpace(summary) == "" || front > len(whole) {
+		return
+	}
+	role, content := roleReplies, summaryTitle+summary
+	first := topics.EncodeMessage(topics.Message{
+		SessionID: &s.key, UserID: s.user(s.row.Turn.Message), Role: &role, Content: appendText(nil, &content),
+		Timestamp: s.timestamp(),
+	})
+	rest := withoutFront(whole, front)
+	short := topics.Splice(first, rest)
+	limit, length := s.rules.historyLimit(), messages(rest)+1
+	if len(short) > limit.Bytes || limit.Messages > 0 && int64(length) > int64(limit.Messages) {
+		return
+	}
+	hidden := Hidden{Bytes: len(whole) - len(rest), Messages: int(s.row.HistoryLength) - int(length) + 1, Summarized: true}
+	s.keepHidden(whole[:front])
+	s.row.History, s.row.HistoryLength = short, length
+	s.effects = append(s.effects, hidden)
+}
+
+// addCost returns the sum of two costs. An unknown cost adds nothing.
+func addCost(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	total := *a + *b
+	return &total
+}
