@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
@@ -44,7 +45,7 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 		reason = fmt.Errorf("%w: %d deliveries, %d attempts", ErrDeliveries, d.Count, d.Attempts)
 	}
 	for next == call {
-		r.Attempts, r.Last = a.number, c.rules.retry.last(a)
+		r.Attempts, r.Last = a.number, c.rules.retry.Last(a.number)
 		reason = c.call(ctx, r, now)
 		a.number++
 		r.Repeated = true
@@ -102,9 +103,9 @@ func (c *core) bury(ctx context.Context, r Record, reason error) action {
 			return release
 		}
 		c.note(err)
-		wait := c.rules.retry.wait(n, 0)
+		wait := c.rules.retry.wait(n, nil, 0)
 		c.log(zap.WarnLevel, "dead letter cannot be written, retrying", r.Inbound, zap.Duration("wait", wait), zap.Error(err))
-		if !c.sleep(ctx, wait) {
+		if !clock.Sleep(ctx, c.rules.clock, wait) {
 			return release
 		}
 	}
@@ -181,25 +182,10 @@ func (c *core) invoke(ctx context.Context, r Record) (err error) {
 	return c.handle(ctx, r)
 }
 
-// backOff is sleep, outside of the slot if there are places for records that wait.
+// backOff waits, outside of the slot if there are places for records that wait. It returns false as soon as ctx ends.
 func (c *core) backOff(ctx context.Context, d time.Duration) bool {
 	if c.rules.waiting > 0 {
 		defer waitOutsideSlot(ctx)()
 	}
-	return c.sleep(ctx, d)
-}
-
-// sleep waits and reports whether ctx is still open then.
-func (c *core) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := c.rules.clock.NewTicker(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return clock.Sleep(ctx, c.rules.clock, d)
 }

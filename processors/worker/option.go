@@ -60,7 +60,7 @@ func newRules(group string, topics []string, handle Handler, opts []Option) rule
 		opt(&r)
 	}
 	r.retry = r.retry.withDefaults()
-	if err := r.retry.invalid(); err != nil {
+	if err := r.retry.Invalid(); err != nil {
 		r.invalid("WithRetry: %w", err)
 	}
 	if r.waiting < 0 {

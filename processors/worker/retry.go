@@ -11,7 +11,8 @@ import (
 // RetryPolicy says how often and how soon a record is handled again after its handler has failed. A worker waits while it
 // holds the record. The record's slot is not free meanwhile, unless the worker has places for records that wait (WithWaiting).
 type RetryPolicy struct {
-	// Backoff is the wait before the second attempt. Each further wait is twice the one before. The default is 500 ms.
+	// Backoff is the wait before the second attempt. Each further wait is twice the one before. The default is 500 ms. An
+	// error with a method RetryAfter() time.Duration extends the wait to at least that time, also beyond MaxBackoff.
 	Backoff time.Duration
 	// MaxBackoff is the longest wait. The default is 30 s.
 	MaxBackoff time.Duration
@@ -41,7 +42,10 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-func (p RetryPolicy) invalid() error {
+// Invalid returns an error if a field is out of range.
+func (p RetryPolicy) Invalid() error {
+	p = p.withDefaults()
+
 	switch {
 	case p.Backoff < 0 || p.MaxBackoff < p.Backoff:
 		return fmt.Errorf("backoff from %s to %s", p.Backoff, p.MaxBackoff)
@@ -70,8 +74,17 @@ type attempt struct {
 	remaining int // deliveries after this one; negative if unlimited
 }
 
-// last reports whether the handler's next call is the last one: its failure ends the record.
-func (p RetryPolicy) last(a attempt) bool { return a.number+1 >= p.Limit }
+// Last reports whether the next attempt, after the given number of attempts, is the last one.
+func (p RetryPolicy) Last(attempts int) bool { return attempts+1 >= p.withDefaults().Limit }
+
+// Wait returns the longest wait after the given number of attempts, the last of which failed with err. The worker waits that
+// long or shorter, because of the jitter.
+func (p RetryPolicy) Wait(attempts int, err error) time.Duration {
+	return p.withDefaults().wait(attempts, err, 0)
+}
+
+// delayed is an error that says how long to wait before the next attempt, such as that of a service that is overloaded.
+type delayed interface{ RetryAfter() time.Duration }
 
 // ErrDeliveries is the reason of a dead letter whose record was delivered as often as the broker or the retry policy allows
 // without an outcome: its handler ended each time with its process, or was interrupted.
@@ -97,12 +110,12 @@ func (p RetryPolicy) after(a attempt, err error, interrupted bool, random float6
 	case a.number >= p.Limit || p.Retryable != nil && !p.Retryable(err):
 		return bury, 0
 	default:
-		return call, p.wait(a.number, random)
+		return call, p.wait(a.number, err, random)
 	}
 }
 
-// wait returns the wait after the given attempt.
-func (p RetryPolicy) wait(number int, random float64) time.Duration {
+// wait returns the wait after the given attempt, which failed with err.
+func (p RetryPolicy) wait(number int, err error, random float64) time.Duration {
 	wait := p.Backoff
 	for range number - 1 {
 		if wait >= p.MaxBackoff/2 {
@@ -111,7 +124,12 @@ func (p RetryPolicy) wait(number int, random float64) time.Duration {
 		}
 		wait *= 2
 	}
-	return wait - time.Duration(max(p.Jitter, 0)*random*float64(wait))
+	wait -= time.Duration(max(p.Jitter, 0) * random * float64(wait))
+	var d delayed
+	if errors.As(err, &d) {
+		wait = max(wait, d.RetryAfter())
+	}
+	return wait
 }
 
 func attemptOf(d source.Delivery) attempt { return attempt{d.Attempts, d.Remaining} }

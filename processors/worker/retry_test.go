@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestRetryRules(t *testing.T) {
 		Limit: 3, Backoff: time.Second, MaxBackoff: 3 * time.Second, Jitter: -1,
 		Retryable: func(err error) bool { return !errors.Is(err, permanent) },
 	}.withDefaults()
-	require.NoError(t, p.invalid())
+	require.NoError(t, p.Invalid())
 
 	for name, c := range map[string]struct {
 		a    attempt
@@ -52,19 +53,29 @@ func TestRetryRules(t *testing.T) {
 		require.Equal(t, c.want, next, name)
 		require.Equal(t, c.wait, wait, name)
 	}
-	require.False(t, p.last(attempt{1, -1}))
-	require.True(t, p.last(attempt{2, -1}))
-	require.Equal(t, 3*time.Second, p.wait(60, 0), "the wait is bounded")
+	late := fmt.Errorf("later: %w", after(time.Minute))
+	next, wait := p.after(attempt{1, -1}, late, false, 0.5)
+	require.Equal(t, []any{call, time.Minute}, []any{next, wait}, "the error says how long to wait")
+	require.Equal(t, 2*time.Second, p.Wait(2, after(time.Millisecond)), "and never shortens the wait")
+	require.False(t, p.Last(1))
+	require.True(t, p.Last(2))
+	require.Equal(t, 3*time.Second, p.wait(60, nil, 0), "the wait is bounded")
 }
+
+// after is an error that says how long to wait.
+type after time.Duration
+
+func (after) Error() string               { return "overloaded" }
+func (a after) RetryAfter() time.Duration { return time.Duration(a) }
 
 func TestInvalidRetryPolicyIsRejected(t *testing.T) {
 	for _, p := range []RetryPolicy{
 		{Backoff: -1}, {Backoff: time.Minute, MaxBackoff: time.Second}, {Jitter: 1.1}, {Limit: -1},
 	} {
-		require.Error(t, p.withDefaults().invalid(), "%+v", p)
+		require.Error(t, p.withDefaults().Invalid(), "%+v", p)
 	}
-	require.NoError(t, RetryPolicy{}.withDefaults().invalid())
-	require.NoError(t, RetryPolicy{Backoff: time.Hour}.withDefaults().invalid())
+	require.NoError(t, RetryPolicy{}.withDefaults().Invalid())
+	require.NoError(t, RetryPolicy{Backoff: time.Hour}.withDefaults().Invalid())
 }
 
 // Whatever the failures, a record is called at most Limit times and ends.

@@ -50,6 +50,21 @@
 // A model that ignores the end of its context is logged by name, and its step fails, five seconds later. It no longer counts
 // toward the limits then. At most ten times WithConcurrency such calls are left running.
 //
+// # Retries
+//
+// A model that fails with an Unavailable is called again by the worker and by nobody else (WithRetry): at most 5 times, with
+// growing waits that are at least as long as the provider asks for. The wait never exceeds the deadline of the step, which is
+// that of the turn. Then the failure is written to think-dlq, with the error of the last call as its reason. All calls of a
+// step have the same Step.Key, from which adapters derive the idempotency key of their requests.
+//
+// The number of calls survives restarts as far as the broker stores it:
+//
+//	                     share group                          consumer group
+//	failed calls         as long as the worker holds the      in the metadata of the committed offset, with the next
+//	                     step; then as one delivery           commit
+//	interrupted calls    in the broker's delivery count       in the metadata of the committed offset, with the next
+//	                                                          commit after they began
+//
 // # Streaming
 //
 // Stream makes a Model of a Streamer, which yields its reply in pieces. The pieces are published to {agent}-agent-events,
@@ -66,8 +81,9 @@
 //
 //   - Every tool call in a prompt has its result. If the history has none, the prompt has an error result instead, because
 //     providers reject such a prompt.
-//   - If the provider limits the rate of requests, is overloaded or fails, the error is an Unavailable, which says how long
-//     to wait. The request is repeated after that time, within Settings.Attempts and the deadline of the step.
+//   - If the provider limits the rate of requests, is overloaded or fails, or cannot be reached, the error is an
+//     Unavailable, which says how long to wait; the worker then calls the model again. A call is one request: the SDKs do
+//     not retry. Other errors, such as the status 400 or 401, end the turn.
 //   - Where the provider supports an idempotency key, every request of a step has the same one.
 //   - Settings.Prices gives the cost of a reply, with cached tokens at their own price. A model without a price has no cost.
 //   - Errors name status, error type and request ID. They quote neither the conversation nor a secret.

@@ -16,8 +16,8 @@ type Model interface {
 	//     return the tokens and the cost that it has used, together with an error: they are logged.
 	//   - when the worker stops or loses the record; the step is then delivered again.
 	//
-	// An error ends the turn. Its text is written to think-dlq and to the log, and sent to the user, so it must quote
-	// neither the conversation nor a secret. The worker does not retry: Think does, within ctx.
+	// After an Unavailable the worker calls Think again (see WithRetry). Any other error ends the turn. Its text is written
+	// to think-dlq and to the log, and sent to the user, so it must quote neither the conversation nor a secret.
 	Think(ctx context.Context, step Step) (Reply, error)
 }
 
@@ -42,9 +42,8 @@ type Step struct {
 	Key string
 	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
-	// Retried reports whether the worker calls the model again for this step if the call fails with err. Nil means that it
-	// does not: every error ends the turn. Worker leaves it nil. If it returns true, Stream keeps its events open for the
-	// next call.
+	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). Nil
+	// means that it does not: every error ends the turn. If it returns true, Stream keeps its events open for the next call.
 	Retried func(err error) bool
 }
 

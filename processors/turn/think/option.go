@@ -23,6 +23,7 @@ type rules struct {
 	limiter     *worker.Limiter
 	window      int
 	timeout     limits.Timeout
+	retry       worker.RetryPolicy
 	drain       time.Duration
 	runtime     []worker.Option
 	remembered  settled.Bounds
@@ -85,6 +86,25 @@ func WithTimeout(d time.Duration) Option {
 			r.invalid("WithTimeout: %s, want at least a millisecond", d)
 		}
 		r.timeout = limits.Timeout{After: d, Chosen: true}
+	}
+}
+
+// WithRetry sets how a step's model is called again after a failure. Zero fields have the defaults of worker.RetryPolicy: at
+// most 5 calls, with waits from 500 ms to 30 s, of which a fifth is random. If Retryable is nil, an Unavailable is retried:
+// one that says how long to wait (Unavailable.After) extends the wait. A model is not called again if it panicked or
+// answered too late, or if the wait does not end before the step's deadline; the step then fails with the model's error.
+//
+// The calls of earlier processes count: in a consumer group those that failed, in a share group the deliveries of the step.
+// A step keeps its place among the WithConcurrency calls while it waits.
+func WithRetry(p worker.RetryPolicy) Option {
+	return func(r *rules) {
+		if err := p.Invalid(); err != nil {
+			r.invalid("WithRetry: %w", err)
+		}
+		if p.Retryable == nil {
+			p.Retryable = transient
+		}
+		r.retry = p
 	}
 }
 

@@ -3,7 +3,7 @@ package think
 import "time"
 
 // Settings configure a model adapter, such as those in the packages below this one. Zero fields have the defaults that are
-// named here.
+// named here. A call of the model is one request: the worker retries (WithRetry), and the SDK's own retries are off.
 type Settings struct {
 	// Key is the provider's API key, a secret. Required.
 	Key string
@@ -20,9 +20,6 @@ type Settings struct {
 	MaxTokens int64
 	// Prices are the token prices (default: the adapter's Prices). A model without a price has replies without a cost.
 	Prices Prices
-	// Attempts is the largest number of requests per step (default 3). Only an Unavailable is retried, and only before the
-	// first piece of the reply; see Unavailable. The SDK's own retries are off.
-	Attempts int
 	// Silence is how long the provider may send nothing while it works on a request (default 5 minutes). Then the step
 	// fails with ErrTimeout. The step's deadline applies as well.
 	Silence time.Duration

@@ -43,7 +43,7 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	}
 	r := rules{
 		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: limits.Timeout{After: defaultTimeout}, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
+		timeout: limits.Timeout{After: defaultTimeout}, retry: defaultRetry, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&r)
@@ -82,15 +82,15 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 	steps, err := worker.New(w.rules.group, []string{w.topics.EnrichedMessageInput.Name()},
 		func(ctx context.Context, r worker.Record) error {
 			if !r.Repeated {
-				return w.Handle(ctx, r.Inbound)
+				return w.handle(ctx, r, nil)
 			}
-			return w.handle(ctx, r.Inbound, earlier)
+			return w.handle(ctx, r, earlier)
 		},
 		append([]worker.Option{
 			// Steps wait for their limits in the handler, outside of the slots.
 			worker.WithConcurrency(w.rules.concurrency), worker.WithWaiting(min(w.rules.window, waiting*w.rules.concurrency)),
 			worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
-			worker.WithDeadLetter(w.giveUp),
+			worker.WithRetry(runtimePolicy(w.rules.retry)), worker.WithDeadLetter(w.giveUp),
 		}, w.rules.runtime...)...)
 	if err == nil {
 		err = steps.Run(ctx, brokers, opts...)
@@ -104,6 +104,13 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 // waiting is how many steps may wait for a limit for each call of the model that may run.
 const waiting = 4
 
+// runtimePolicy is the policy of the worker runtime for a policy of model calls: the handler has decided already which
+// failures of the model are retried.
+func runtimePolicy(p worker.RetryPolicy) worker.RetryPolicy {
+	p.Retryable = nil
+	return p
+}
+
 // giveUp ends a step that was interrupted as often as the broker delivers it.
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
 	_, in, _ := w.readStep(r.Inbound)
@@ -112,14 +119,15 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
 // step is settled and its response or its failure is acknowledged. A repeat of a settled step publishes the same record
-// again; a repeat waits while the model is still working on the step. Handle returns an error only if ctx ended or the
-// publisher is closed; the record must then be redelivered.
-func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
-	return w.handle(ctx, r, nil)
-}
+// again; a repeat waits while the model is still working on the step. If the model fails and is called again (WithRetry),
+// Handle waits in between. Handle returns an error only if ctx ended or the publisher is closed; the record must then be
+// redelivered.
+func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error { return w.retry(ctx, r) }
 
-// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
-func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
+// handle handles a record once. It returns an errCalledAgain if the model failed and is to be called again. earlier is not
+// nil for a record that may have been handled before, by this process or another.
+func (w *Worker) handle(ctx context.Context, attempt worker.Record, earlier *published.Lookup) error {
+	r := attempt.Inbound
 	if r.Value == nil {
 		return nil // a tombstone is no step
 	}
@@ -127,6 +135,7 @@ func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *publ
 	if err != nil {
 		return w.steps.Publish(ctx, w.failure(r, err), w.shorten(r, in))
 	}
+	step.Retried = w.calledAgain(attempt, step)
 	key := stepKey{step.SessionID, step.Key}
 	return w.steps.Settle(ctx, key, w.shorten(r, in), func() (processors.Outbound, error) {
 		if settled, err := w.settledBefore(ctx, r, step, earlier); settled || err != nil {
@@ -178,8 +187,8 @@ var (
 // every record of message-output, so its consumer must not share a group with other processes. Run does this by itself.
 func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
 
-// settle calls the model and returns the record of its response or failure, or an empty record if the turn has ended. It
-// returns an error only if ctx ended.
+// settle calls the model and returns the record of its response or failure, or an empty record if the turn has ended. Its
+// error is that of ctx, which has ended, or an errCalledAgain.
 func (w *Worker) settle(
 	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
 ) (processors.Outbound, error) {
@@ -206,6 +215,8 @@ func (w *Worker) settle(
 		return w.failure(r, errNotAdmitted), nil
 	case inner.Err() != nil:
 		return w.failure(r, errLate), nil
+	case s.Retried(err):
+		return processors.Outbound{}, errCalledAgain{err}
 	default:
 		return w.failure(r, err), nil
 	}

@@ -46,7 +46,7 @@ func Example() {
 // If the model cannot be reached, the turn ends in an error output with this text.
 func ExampleModel_Think() {
 	model, err := anthropic.New(think.Settings{
-		Key: "a key", Model: "claude-haiku-4-5", BaseURL: "http://127.0.0.1:1", Attempts: 1,
+		Key: "a key", Model: "claude-haiku-4-5", BaseURL: "http://127.0.0.1:1",
 	})
 	if err != nil {
 		fmt.Println(err)

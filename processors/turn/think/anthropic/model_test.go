@@ -215,11 +215,10 @@ func TestFailedCallReportsWhatItUsed(t *testing.T) {
 	require.Equal(t, int64(100), reply.InputTokens, "of the part that arrived")
 }
 
-func TestOverloadBeforeTheReplyIsRetried(t *testing.T) {
-	a := providertest.Start(t, providertest.Events(start, `error {"type":"error","error":{"type":"overloaded_error"}}`),
-		said("end_turn", text(0, "N4.")))
-	reply, err := ask(t, think.Settings{}, providertest.Question(), a)
-	require.NoError(t, err)
-	require.Equal(t, "N4.", reply.Blocks[0].Text)
-	require.Len(t, a.Requests(), 2)
+func TestOverloadBeforeTheReplyIsUnavailable(t *testing.T) {
+	a := providertest.Start(t, providertest.Events(start, `error {"type":"error","error":{"type":"overloaded_error"}}`))
+	_, err := ask(t, think.Settings{}, providertest.Question(), a)
+	var u *think.Unavailable
+	require.ErrorAs(t, err, &u)
+	require.Len(t, a.Requests(), 1)
 }

@@ -23,7 +23,7 @@ func Example() {
 	}))
 	defer server.Close()
 	model, err := gemini.New(think.Settings{
-		Key: "a key", Model: "gemini-2.5-flash", BaseURL: server.URL, Attempts: 1,
+		Key: "a key", Model: "gemini-2.5-flash", BaseURL: server.URL,
 	}, func(c *genai.GenerateContentConfig) { c.Temperature = genai.Ptr[float32](0) })
 	if err != nil {
 		fmt.Println(err)

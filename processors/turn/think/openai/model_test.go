@@ -217,7 +217,7 @@ func TestErrorsInAStreamHaveTheStatusOfTheirType(t *testing.T) {
 		`{"error":{"message":"x","type":"invalid_request_error"}}`:               400,
 		`{"error":"x"}`: 500,
 	} {
-		_, err := ask(t, think.Settings{Attempts: 1}, providertest.Question(), providertest.Start(t, providertest.Events(body)))
+		_, err := ask(t, think.Settings{}, providertest.Question(), providertest.Start(t, providertest.Events(body)))
 		var failed *think.ProviderError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, want, failed.Status)

@@ -1,5 +1,5 @@
-// Package provider is what the model adapters share: their settings and HTTP client, attempts, deadlines, and errors that
-// quote nothing.
+// Package provider is what the model adapters share: their settings and HTTP client, timeouts, and errors that quote
+// nothing.
 package provider
 
 import (
@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -18,13 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/think"
 )
 
-const (
-	defaultAttempts = 3
-	defaultSilence  = 5 * time.Minute
-	// firstWait and longestWait bound the wait before an attempt if the provider does not say how long to wait.
-	firstWait   = 500 * time.Millisecond
-	longestWait = 8 * time.Second
-)
+const defaultSilence = 5 * time.Minute
 
 // Client makes the requests of an adapter.
 type Client struct {
@@ -58,8 +51,8 @@ func New(name string, s think.Settings, prices think.Prices, classify Classify) 
 		return nil, fmt.Errorf("%w: %s: Key is blank", think.ErrSettings, name)
 	case strings.TrimSpace(s.Model) == "":
 		return nil, fmt.Errorf("%w: %s: Model is blank", think.ErrSettings, name)
-	case s.MaxTokens < 0 || s.Attempts < 0 || s.Silence < 0:
-		return nil, fmt.Errorf("%w: %s: MaxTokens, Attempts and Silence must not be negative", think.ErrSettings, name)
+	case s.MaxTokens < 0 || s.Silence < 0:
+		return nil, fmt.Errorf("%w: %s: MaxTokens and Silence must not be negative", think.ErrSettings, name)
 	}
 	for _, t := range s.Tools {
 		schema := jsontext.Value(t.InputSchema)
@@ -67,9 +60,6 @@ func New(name string, s think.Settings, prices think.Prices, classify Classify) 
 			return nil, fmt.Errorf("%w: %s: tool %q: the name is blank or the schema is not an object",
 				think.ErrSettings, name, t.Name)
 		}
-	}
-	if s.Attempts == 0 {
-		s.Attempts = defaultAttempts
 	}
 	if s.Silence == 0 {
 		s.Silence = defaultSilence
@@ -92,27 +82,16 @@ func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 // false.
 type Attempt func(ctx context.Context, yield func(think.Delta) bool) error
 
-// Stream yields the pieces of the first successful attempt. An attempt that has yielded nothing of the reply and fails with a
-// think.Unavailable is made again, up to Settings.Attempts, unless the wait would exceed the deadline of ctx.
+// Stream makes one attempt and yields the pieces of its reply, and then its error. The worker makes further attempts.
 func (c *Client) Stream(ctx context.Context, attempt Attempt) iter.Seq2[think.Delta, error] {
 	return func(yield func(think.Delta, error) bool) {
-		for n := 1; ; n++ {
-			yielded, stopped := false, false
-			err := c.try(ctx, attempt, func(d think.Delta) bool {
-				yielded = yielded || d.Text != "" || d.Thought != "" || d.Call != nil
-				stopped = !yield(d, nil)
-				return !stopped
-			})
-			switch {
-			case stopped || err == nil:
-				return
-			case yielded || n >= c.Settings.Attempts || !wait(ctx, err, n):
-				if ctx.Err() != nil {
-					err = ctx.Err()
-				}
-				yield(think.Delta{}, err)
-				return
-			}
+		stopped := false
+		err := c.try(ctx, attempt, func(d think.Delta) bool {
+			stopped = !yield(d, nil)
+			return !stopped
+		})
+		if !stopped && err != nil {
+			yield(think.Delta{}, err)
 		}
 	}
 }
@@ -129,31 +108,6 @@ func (c *Client) try(ctx context.Context, attempt Attempt, yield func(think.Delt
 		return nil
 	}
 	return c.failure(ctx, inner, o, err)
-}
-
-// wait waits before the attempt after the n-th. It returns false if err is not worth another attempt or there is no time
-// for one.
-func wait(ctx context.Context, err error, n int) bool {
-	u, ok := err.(*think.Unavailable)
-	if !ok {
-		return false
-	}
-	d := u.After
-	if d <= 0 {
-		d = min(firstWait<<min(n-1, 10), longestWait)
-		d = d/2 + rand.N(d/2)
-	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // IdempotencyKey returns the key of a step's requests. It is the same for every attempt and every repeat of the step.
