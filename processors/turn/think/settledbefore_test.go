@@ -15,24 +15,10 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published/publishedtest"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
-
-// interrupted is a publisher whose process ends between the write of a record and the acknowledgement of its step.
-type interrupted struct {
-	processors.Publisher
-	written chan struct{}
-}
-
-func (p interrupted) Publish(ctx context.Context, records ...processors.Outbound) error {
-	if err := p.Publisher.Publish(ctx, records...); err != nil {
-		return err
-	}
-	close(p.written)
-	<-ctx.Done()
-	return ctx.Err()
-}
 
 // runWorker runs a worker until the test or stop ends it.
 func runWorker(t *testing.T, brokers []string, to processors.Publisher, model think.Func, opts ...think.Option) (stop func()) {
@@ -85,17 +71,17 @@ func TestRedeliveredStepWithAPublishedRecordIsNotAskedAgain(t *testing.T) {
 			}))
 
 			var asked atomic.Int64
-			broken := interrupted{to, make(chan struct{})}
+			broken := publishedtest.NewInterrupted(to)
 			opts := []think.Option{think.WithWorker(worker.WithMode(c.mode)), think.WithDrain(time.Millisecond)}
 			stop := runWorker(t, b.Addrs(), broken, counted(&asked, c.model), opts...)
-			<-broken.written
+			<-broken.Written
 			stop()
 			require.EqualValues(t, 1, asked.Load())
 
 			core, logs := observer.New(zap.InfoLevel)
 			runWorker(t, b.Addrs(), to, counted(&asked, c.model), append(opts, think.WithLogger(zap.New(core)))...)
 			require.Eventually(t, func() bool {
-				return logs.FilterMessage("step was settled before: the model is not called again").Len() == 1
+				return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 			}, time.Minute, 10*time.Millisecond)
 			require.EqualValues(t, 1, asked.Load())
 			require.Equal(t, 1, len(client.PollFetches(t.Context()).Records()), "the record is written once")
@@ -138,7 +124,7 @@ func TestRedeliveredStepOfAnEndedTurnIsSkipped(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	runWorker(t, b.Addrs(), to, hung, think.WithDrain(time.Millisecond), think.WithLogger(zap.New(core)))
 	require.Eventually(t, func() bool {
-		return logs.FilterMessage("step was settled before: the model is not called again").Len() == 1
+		return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 	}, time.Minute, 10*time.Millisecond)
 	require.EqualValues(t, 1, asked.Load())
 }

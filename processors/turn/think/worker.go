@@ -138,29 +138,19 @@ func (w *Worker) handle(ctx context.Context, attempt worker.Record, earlier *pub
 	step.Retried = w.calledAgain(attempt, step)
 	key := stepKey{step.SessionID, step.Key}
 	return w.steps.Settle(ctx, key, w.shorten(r, in), func() (processors.Outbound, error) {
-		if settled, err := w.settledBefore(ctx, r, step, earlier); settled || err != nil {
+		if settled, err := earlier.Settled(ctx, r, w.results(step)...); settled || err != nil {
 			return processors.Outbound{}, err
 		}
 		return w.settle(ctx, r, step, in)
 	})
 }
 
-// settledBefore reports whether a delivery that ended with its process has published the step's response or failure. The
-// turn has that record, or will read it.
-func (w *Worker) settledBefore(
-	ctx context.Context, r processors.Inbound, s Step, earlier *published.Lookup,
-) (bool, error) {
-	if earlier == nil {
-		return false, nil
+// results are the records that settle a step.
+func (w *Worker) results(s Step) []published.Result {
+	return []published.Result{
+		{Topic: w.topics.ThinkRequestResponse.Name(), ID: s.Key + responseSuffix},
+		{Topic: w.topics.ThinkDLQ.Name(), ID: s.Key + failureSuffix},
 	}
-	settled, err := earlier.Settled(ctx, r,
-		published.Result{Topic: w.topics.ThinkRequestResponse.Name(), ID: s.Key + responseSuffix},
-		published.Result{Topic: w.topics.ThinkDLQ.Name(), ID: s.Key + failureSuffix})
-	if settled {
-		w.rules.logger.Info("step was settled before: the model is not called again", zap.String("agent", w.topics.Agent),
-			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
-	}
-	return settled, err
 }
 
 // What the turntable.id of a response and of a failure has after the key of the step.

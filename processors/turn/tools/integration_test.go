@@ -14,6 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published/publishedtest"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 
@@ -139,21 +140,6 @@ func TestRequestRepeatedAtAnotherInstanceIsOneTurn(t *testing.T) {
 	})
 }
 
-// interrupted is a publisher whose process ends between the write of a result and the acknowledgement of its call.
-type interrupted struct {
-	processors.Publisher
-	written chan struct{}
-}
-
-func (p interrupted) Publish(ctx context.Context, records ...processors.Outbound) error {
-	if err := p.Publisher.Publish(ctx, records...); err != nil {
-		return err
-	}
-	close(p.written)
-	<-ctx.Done()
-	return ctx.Err()
-}
-
 func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
 	both(t, func(t *testing.T, p *pilot) {
 		var runs atomic.Int64
@@ -167,14 +153,14 @@ func TestRedeliveredCallWithAPublishedResultIsNotRunAgain(t *testing.T) {
 			require.NoError(t, err)
 			return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 		}
-		broken := interrupted{p.to, make(chan struct{})}
+		broken := publishedtest.NewInterrupted(p.to)
 		stop := run(broken)
 		p.chat("s", "berth")
-		<-broken.written
+		<-broken.Written
 		stop()
 		run(p.to)
 		require.Eventually(t, func() bool {
-			return logs.FilterMessage("call was settled before: the tool is not called again").Len() == 1
+			return logs.FilterMessage("record was settled before: it is not handled again").Len() == 1
 		}, waitLimit, 10*time.Millisecond)
 		require.EqualValues(t, 1, runs.Load())
 		require.Nil(t, take(t, p.outputs).Status)

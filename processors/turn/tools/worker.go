@@ -169,27 +169,19 @@ func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *publ
 		if !known {
 			return w.answer(call, failed("there is no tool of this name", reasonUnknown), 0)
 		}
-		if settled, err := w.settledBefore(ctx, r, call, earlier); settled || err != nil {
+		if settled, err := earlier.Settled(ctx, r, w.results(call)...); settled || err != nil {
 			return processors.Outbound{}, err
 		}
 		return w.settle(ctx, t, call)
 	})
 }
 
-// settledBefore reports whether a delivery that ended with its process has published the call's result. The turn has that
-// record, or will read it. The result of a call without a turntable.id has none either and cannot be found.
-func (w *Worker) settledBefore(
-	ctx context.Context, r processors.Inbound, c Call, earlier *published.Lookup,
-) (bool, error) {
-	if earlier == nil || c.id == "" {
-		return false, nil
+// results are the records that settle a call; none if the call has no turntable.id, because its result then has none either.
+func (w *Worker) results(c Call) []published.Result {
+	if c.id == "" {
+		return nil
 	}
-	settled, err := earlier.Settled(ctx, r, published.Result{Topic: w.topics.ToolUseResult.Name(), ID: c.id + resultSuffix})
-	if settled {
-		w.rules.logger.Info("call was settled before: the tool is not called again", zap.String("agent", w.topics.Agent),
-			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
-	}
-	return settled, err
+	return []published.Result{{Topic: w.topics.ToolUseResult.Name(), ID: c.id + resultSuffix}}
 }
 
 // resultSuffix is what the turntable.id of a result has after that of its call.

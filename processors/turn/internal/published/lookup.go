@@ -51,11 +51,26 @@ func Start(
 	}, nil
 }
 
-// Settled reports whether one of some results of a record is on its topic, or the record's turn has its output. It reads the
-// partitions of the record's key from the time of the record on, and waits for brokers that are unavailable: a paid call is
-// made again only if it is certain that nothing was published. Topics that do not exist have nothing. It returns an error
-// only if ctx ends.
-func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Result) (settled bool, err error) {
+// Settled reports whether a delivery that ended with its process has settled its record: one of results is on its topic, or
+// the record's turn has its output. The turn has that record, or will read it. Without results, and with a nil Lookup, the
+// record is new.
+//
+// Settled reads the partitions of the record's key from the time of the record on, and waits for brokers that are
+// unavailable: a paid call is made again only if it is certain that nothing was published. Topics that do not exist have
+// nothing. It returns an error only if ctx ends.
+func (l *Lookup) Settled(ctx context.Context, r processors.Inbound, results ...Result) (bool, error) {
+	if l == nil || len(results) == 0 {
+		return false, nil
+	}
+	settled, err := l.settled(ctx, r, results)
+	if settled {
+		l.logger.Info("record was settled before: it is not handled again", zap.String("topic", r.Topic),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	}
+	return settled, err
+}
+
+func (l *Lookup) settled(ctx context.Context, r processors.Inbound, results []Result) (settled bool, err error) {
 	for _, result := range results {
 		if settled, err = l.find(ctx, l.results, r, result.Topic, result.ID); settled || err != nil {
 			return settled, err
