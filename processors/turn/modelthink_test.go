@@ -115,7 +115,11 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 func (o *oracle) begin() {
 	o.step, o.said = 0, nil
 	if o.overBudget() {
-		o.end("error:over_budget")
+		code, told := o.tooLarge(o.unfinished[0].turn)
+		if !told { // else it made room for the answer that exceeds the budget
+			code = "error:over_budget"
+		}
+		o.end(code)
 		return
 	}
 	if !o.Small { // a small row may have hidden more, so that nothing is over the limit
