@@ -27,14 +27,6 @@ func prompted(t tb) (*play, Enriched) {
 	return p, asked
 }
 
-// stored is the row without its parts.
-func (p *play) stored() *State {
-	p.tb.Helper()
-	s, err := DecodeState(p.row)
-	require.NoError(p.tb, err)
-	return s
-}
-
 func TestLargePromptIsWrittenOnceAndItsStateIsCached(t *testing.T) {
 	p, asked := prompted(t)
 	before := p.wrote
