@@ -34,7 +34,7 @@ var (
 		"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/delivery",
 	}
 	workers = []string{
-		"processors/worker", "processors/turn/think", "processors/turn/tools",
+		"processors/worker", "processors/turn/think", "processors/turn/tools", "processors/turn/compact",
 		"processors/delivery/sink", "processors/delivery/websocket", // the WebSocket is a transport of the sink
 	}
 )

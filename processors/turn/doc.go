@@ -67,7 +67,7 @@
 //
 // Package door has the http.Handlers that accept messages and the results of asynchronous tools. Package token has the
 // tokens that callbacks need; package tools has the workers for tools that are Go functions; package think has those for
-// models. They communicate with the processor through topics only, and can run in its process or in others.
+// models, package compact those for compactors. They communicate with the processor through topics only, and can run in its process or in others.
 //
 // # Workers in other languages
 //

@@ -1,0 +1,23 @@
+// Package compact summarizes the oldest exchanges of long sessions, for a turn with WithCompaction: a worker that calls a
+// Compactor, which usually asks a model.
+//
+//	{agent}-compaction-request --> Worker --> Compactor --> {agent}-compaction-result
+//
+// The worker writes one result for each request: a summary, or an error, with which the turn continues without a summary. A
+// request that is repeated gets the same result again, and the next worker looks for the result on its topic before it handles
+// a request that is delivered again, so a compactor is called again only for a call that was interrupted. The result of a
+// repeated request is remembered for 24 h, 10,000 results and 64 MiB.
+//
+// The context of a call ends at the deadline of the turn, and with its turn (ErrTurnEnded): a request of a turn that has
+// ended is skipped. A compactor that ignores its context keeps its place (WithConcurrency); the turn does not wait for it.
+//
+// # Options
+//
+//	option            default               meaning
+//	WithGroup         {agent}-compactor     share group or consumer group
+//	WithConcurrency   16                    how many calls of the compactor run at a time
+//	WithTimeout       10 min                how long a request without a deadline may take
+//	WithClock         the system clock      clock of deadlines and timestamps
+//	WithLogger        none                  zap logger
+//	WithWorker        none                  options of the worker that reads the topic
+package compact

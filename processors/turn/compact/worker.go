@@ -1,0 +1,243 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
+	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrConfig is wrapped by the errors of New and Run. They concern the configuration.
+var ErrConfig = errors.New("compact: bad configuration")
+
+// ErrTurnEnded is the context.Cause of a call whose turn ended before it did.
+var ErrTurnEnded = ended.ErrTurn
+
+// The errors of results that do not use the text of the compactor's error.
+var (
+	errLate     = errors.New("compact: the compactor did not answer in time")
+	errPanic    = errors.New("compact: the compactor panicked")
+	errTooLarge = errors.New("compact: the summary does not fit into a record")
+	errMessages = errors.New("compact: messages of the request cannot be read")
+)
+
+// maxReason is the limit of an error's text in a result, in bytes.
+const maxReason = 4 << 10
+
+// Worker calls a compactor for the requests of an agent. Its methods are safe for concurrent use.
+type Worker struct {
+	topics    topics.Catalog
+	compactor Compactor
+	rules     rules
+	results   *settled.Results[requestKey]
+	ended     *ended.Turns
+}
+
+type requestKey struct{ session, id string }
+
+// New returns a worker for an agent's compactor. It does not connect to the brokers. The caller owns the publisher and must
+// keep it open until Run has returned.
+func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*Worker, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	r := rules{
+		group: agent + "-compactor", concurrency: defaultConcurrency, timeout: limits.Timeout{After: defaultTimeout},
+		clock: clock.System(), logger: zap.NewNop(),
+	}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if to == nil {
+		r.invalid("no publisher")
+	}
+	if c == nil {
+		r.invalid("no compactor")
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	return &Worker{
+		topics: catalog, compactor: c, rules: r, ended: ended.New(),
+		results: settled.New[requestKey](to, settled.Defaults, r.clock, r.logger),
+	}, nil
+}
+
+// Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the brokers
+// are unavailable, Run retries. It also follows message-output, so that a turn that has ended ends the running call of its
+// compactor. opts are the connection options of processors.New.
+func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
+	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
+	earlier, stop, err := published.Start(brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	defer stop()
+	requests, err := worker.New(w.rules.group, []string{w.topics.CompactionRequest.Name()},
+		func(ctx context.Context, r worker.Record) error {
+			if !r.Repeated {
+				return w.Handle(ctx, r.Inbound)
+			}
+			return w.handle(ctx, r.Inbound, earlier)
+		},
+		append([]worker.Option{
+			worker.WithConcurrency(w.rules.concurrency), worker.WithDeadLetter(w.giveUp),
+		}, w.rules.runtime...)...)
+	if err == nil {
+		err = requests.Run(ctx, brokers, opts...)
+	}
+	if errors.Is(err, worker.ErrConfig) {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return err
+}
+
+// Handle handles one record of compaction-request, for callers with a consumer of their own. It returns nil when its result
+// is acknowledged; a repeat of a request publishes the same result again. Handle returns an error only if ctx ended or the
+// publisher is closed; the record must then be redelivered.
+func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
+	return w.handle(ctx, r, nil)
+}
+
+// HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running call of the
+// record's turn. Run does this by itself.
+func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+
+// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
+func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
+	c, err := w.read(r)
+	switch {
+	case errors.Is(err, errMessages):
+		return w.results.Publish(ctx, w.failure(r, c.Key, err), w.shorten(r, c.Key))
+	case err != nil:
+		w.rules.logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
+		return nil
+	}
+	return w.results.Settle(ctx, requestKey{c.SessionID, c.Key}, w.shorten(r, c.Key), func() (processors.Outbound, error) {
+		if earlier != nil {
+			result := published.Result{Topic: w.topics.CompactionResult.Name(), ID: resultID(c.Key)}
+			if settled, err := earlier.Settled(ctx, r, result); settled || err != nil {
+				return processors.Outbound{}, err
+			}
+		}
+		return w.settle(ctx, r, c)
+	})
+}
+
+// giveUp answers a request that was interrupted as often as the broker delivers it.
+func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
+	c, err := w.read(r.Inbound)
+	if err != nil && !errors.Is(err, errMessages) {
+		return nil
+	}
+	return w.results.Publish(ctx, w.failure(r.Inbound, c.Key, reason), w.shorten(r.Inbound, c.Key))
+}
+
+// read decodes a request. With errMessages its key is set.
+func (w *Worker) read(r processors.Inbound) (c Conversation, err error) {
+	in := w.topics.CompactionRequest.Codec().Unmarshal(r.Value)
+	switch {
+	case in.Err != nil:
+		return c, in.Err
+	case in.Tombstone() || in.Value.CompactionID == "":
+		return c, errors.New("it has no compaction_id")
+	}
+	at := r.Timestamp
+	if at.UnixMilli() <= 0 {
+		at = w.rules.clock.Now()
+	}
+	c = Conversation{
+		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: in.Value.UserID, Key: in.Value.CompactionID,
+		Deadline: w.rules.timeout.Deadline(r, at),
+	}
+	for message, err := range topics.Messages(in.Value.Messages) {
+		if err != nil {
+			return c, errMessages
+		}
+		c.Messages = append(c.Messages, message)
+	}
+	return c, nil
+}
+
+// settle calls the compactor and returns the record of its result, or an empty record if the turn has ended. It returns an
+// error only if ctx ended.
+func (w *Worker) settle(ctx context.Context, r processors.Inbound, c Conversation) (processors.Outbound, error) {
+	left := c.Deadline.Sub(w.rules.clock.Now())
+	if left <= 0 {
+		return w.failure(r, c.Key, errLate), nil
+	}
+	watched, stop := w.ended.Watch(ctx, c.Key)
+	defer stop()
+	if watched.Err() != nil {
+		return processors.Outbound{}, ctx.Err() // nil if the turn has ended: no one waits for the summary
+	}
+	inner, cancel := context.WithTimeout(watched, left)
+	defer cancel()
+	s, err := w.call(inner, c)
+	switch {
+	case err == nil:
+		return w.result(r, topics.CompactionResult{
+			CompactionID: c.Key, Summary: s.Text, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Cost: s.Cost,
+		}), nil
+	case watched.Err() != nil:
+		return processors.Outbound{}, ctx.Err()
+	case inner.Err() != nil:
+		return w.failure(r, c.Key, errLate), nil
+	default:
+		return w.failure(r, c.Key, err), nil
+	}
+}
+
+func (w *Worker) call(ctx context.Context, c Conversation) (s Summary, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic // without the panic value, which may quote the conversation
+		}
+	}()
+	return w.compactor.Compact(ctx, c)
+}
+
+// resultID is the turntable.id of a request's result.
+func resultID(key string) string { return key + "/result" }
+
+func (w *Worker) result(r processors.Inbound, v topics.CompactionResult) processors.Outbound {
+	session := string(r.Key)
+	now := topics.Timestamp(w.rules.clock.Now())
+	v.SessionID, v.Timestamp = &session, &now
+	// The codec cannot fail for these fields.
+	out, _ := processors.OutboundOf(w.topics.CompactionResult, session, v, resultID(v.CompactionID))
+	return out
+}
+
+// failure returns a result without a summary.
+func (w *Worker) failure(r processors.Inbound, key string, cause error) processors.Outbound {
+	reason := truncate.Text(cause.Error(), maxReason)
+	w.rules.logger.Warn("no summary: the turn continues without one", zap.String("agent", w.topics.Agent),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("reason", reason))
+	return w.result(r, topics.CompactionResult{CompactionID: key, Error: &reason})
+}
+
+// shorten replaces a summary that is too large by an error.
+func (w *Worker) shorten(r processors.Inbound, key string) settled.Shorten {
+	shortened := false
+	return func(processors.Outbound) (processors.Outbound, bool) {
+		if shortened {
+			return processors.Outbound{}, false
+		}
+		shortened = true
+		return w.failure(r, key, errTooLarge), true
+	}
+}
