@@ -9,6 +9,8 @@
 //     owner defers its record. The deferral ends when the previous owner has noted in a commit of its own that the record
 //     is settled, when it has left the group, or when the handover has passed. Only in the first case the record is not
 //     delivered again; otherwise it is delivered as repeated.
+//   - A call starts only if the group has answered the member within three quarters of the session timeout. A process that
+//     was suspended for longer first asks the group, because its partitions may have moved.
 //   - The member leaves the group only when Run ends. A failed, cancelled or slow handler never makes it leave.
 //   - Commits follow within 50 ms of the record that was settled: a kill repeats at most the records of that time.
 //
