@@ -93,7 +93,9 @@ func WithCompaction() CatalogOption {
 }
 
 // For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
-// character that Kafka forbids in topic names, or makes a topic name longer than 249 characters.
+// character that Kafka forbids in topic names, makes a topic name longer than 249 characters, or ends so that a topic or
+// group of it could also be one of another agent: "support-delivery" would have the group "support-delivery-streams", which
+// belongs to the deliveries of "support".
 func For(agent string, opts ...CatalogOption) (Catalog, error) {
 	o := catalogOptions{routeTTL: DefaultRouteTTL}
 	for _, opt := range opts {
@@ -106,6 +108,10 @@ func For(agent string, opts ...CatalogOption) (Catalog, error) {
 		return Catalog{}, err
 	}
 	c := catalog(agent, o)
+	if ending := ambiguousEnding(agent, o); ending != "" {
+		return Catalog{}, fmt.Errorf("%w: %q ends in %q, so it would share topics or groups with agent %q",
+			ErrAgent, agent, ending, strings.TrimSuffix(agent, ending))
+	}
 	for _, s := range c.Specs() {
 		if len(s.Name) > maxName {
 			return Catalog{}, fmt.Errorf("%w: %d characters, want at most %d to leave room for %q",
@@ -226,7 +232,16 @@ func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.Delivery
 // FoldGroup is the consumer group that folds the agent's events, "{agent}-fold-streams".
 func (c Catalog) FoldGroup() goka.Group { return goka.Group(c.Agent + "-fold-streams") }
 
-// Groups returns the consumer groups that process the catalog's topics.
+// ThinkGroup is the group of the agent's model workers, "{agent}-think-consumer".
+func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
+
+// ToolGroup is the group of the agent's tool workers, "{agent}-tool-execution".
+func (c Catalog) ToolGroup() string { return c.Agent + "-tool-execution" }
+
+// SinkGroup is the group of the agent's delivery sinks, "{agent}-delivery-sink".
+func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
+
+// Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup()}
 }

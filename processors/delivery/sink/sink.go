@@ -38,7 +38,7 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	r := rules{
-		group: agent + "-delivery-sink", name: processName(), transports: map[string]Transport{},
+		group: catalog.SinkGroup(), name: processName(), transports: map[string]Transport{},
 		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead, drain: defaultDrain,
 		clock: clock.System(), logger: zap.NewNop(),
 	}

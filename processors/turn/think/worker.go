@@ -42,7 +42,7 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	r := rules{
-		group: agent + "-think-consumer", concurrency: defaultConcurrency, window: defaultWindow,
+		group: catalog.ThinkGroup(), concurrency: defaultConcurrency, window: defaultWindow,
 		timeout: limits.Timeout{After: defaultTimeout}, retry: defaultRetry, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {

@@ -62,7 +62,7 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	r := rules{
-		group: agent + "-tool-execution", concurrency: defaultConcurrency, window: defaultWindow,
+		group: catalog.ToolGroup(), concurrency: defaultConcurrency, window: defaultWindow,
 		timeout: limits.Timeout{After: defaultTimeout}, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
