@@ -45,7 +45,7 @@ func (d dispatcher) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asks := &http.Client{Timeout: askTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	asks := newAsks()
 	defer asks.CloseIdleConnections()
 	worker, err := tools.New(d.agent, to, map[string]tools.Func{
 		delegateTask: func(ctx context.Context, c tools.Call) (any, error) { return d.delegate(ctx, asks, c) },
@@ -54,6 +54,14 @@ func (d dispatcher) run(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(worker.Run(ctx, d.brokers, d.client...), to.Close())
+}
+
+// newAsks returns the client for requests to the other agent's chat door. It follows no redirects: body and callback token
+// are for that door only.
+func newAsks() *http.Client {
+	c := sink.NewClient()
+	c.Timeout = askTimeout
+	return c
 }
 
 // question is the request body of the other agent's chat door.

@@ -71,7 +71,7 @@ func (p *published) Publish(_ context.Context, records ...processors.Outbound) e
 func dispatch(t *testing.T, chat, input string) string {
 	t.Helper()
 	d := dispatcher{agent: orchestrator, chat: chat, callback: "back", logger: zap.NewNop()}
-	asks := &http.Client{Transport: &http.Transport{}}
+	asks := newAsks()
 	defer asks.CloseIdleConnections()
 	to := new(published)
 	w, err := tools.New(orchestrator, to, map[string]tools.Func{
@@ -92,6 +92,17 @@ func dispatch(t *testing.T, chat, input string) string {
 	in := catalog.ToolUseResult.Codec().Unmarshal(to.records[0].Value)
 	require.NoError(t, in.Err)
 	return *in.Value.Status + " " + string(in.Value.Result)
+}
+
+// A door that redirects, because it is taken over or badly configured, does not pass task and callback token on.
+func TestTaskIsNotPostedToTheTargetOfARedirect(t *testing.T) {
+	followed := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { followed <- r.URL.Path }))
+	defer other.Close()
+	door := httptest.NewServer(http.RedirectHandler(other.URL+"/admin/reset", http.StatusTemporaryRedirect))
+	defer door.Close()
+	require.Contains(t, dispatch(t, door.URL, `{"task":"Dig."}`), "status 307")
+	require.Empty(t, followed)
 }
 
 func TestTaskIsPostedWithAReplyRoute(t *testing.T) {

@@ -25,7 +25,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	b := &binding{topics: catalog, rules: rules}
 	edges := processors.Edges(catalog.DeliveryGroup(),
-		processors.Input(catalog.MessageOutput, b.onOutput),
+		processors.Input(catalog.MessageOutput, b.onOutput, processors.Confidential[topics.Output]()), // it may contain a bearer token
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.DeliveryReceipts, b.onReceipt),
 		processors.Input(catalog.DeliveryControl, b.onControl),

@@ -55,7 +55,28 @@ const (
 
 // NewHTTP returns the transport for topics.KindHTTP. Call Close when it is no longer used.
 func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
-	t := &http.Transport{
+	t := newTransport()
+	h := &HTTP{services: services, timeout: defaultTimeout, client: clientOf(t), now: time.Now}
+	for _, opt := range opts {
+		opt(h, t)
+	}
+	return h
+}
+
+// NewClient returns a client for requests with secrets to a service that an operator named, such as another agent's door. It
+// follows no redirects, because they would send body and token to a host that nobody named, uses no proxy of the
+// environment, and accepts 32 KiB of response headers. It has no timeout. The caller closes its idle connections.
+func NewClient() *http.Client { return clientOf(newTransport()) }
+
+func clientOf(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    dialTimeout,
@@ -65,15 +86,6 @@ func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true, // the body is discarded
 	}
-	h := &HTTP{services: services, timeout: defaultTimeout, now: time.Now}
-	for _, opt := range opts {
-		opt(h, t)
-	}
-	h.client = &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return h
 }
 
 // Close closes idle connections.
