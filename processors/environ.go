@@ -60,7 +60,7 @@ func FromEnviron(environ []string) (Environment, error) {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 16)
 		switch {
 		case err != nil || n < -1 || n == 0:
-			wrong = errors.Join(wrong, fmt.Errorf("KAFKA_REPLICATION_FACTOR: %q, want at least 1, or -1", text))
+			wrong = errors.Join(wrong, errors.New("KAFKA_REPLICATION_FACTOR: want at least 1, or -1"))
 		case n > 0:
 			env.Options = append(env.Options, WithReplication(int16(n)))
 		}
@@ -97,11 +97,13 @@ func kafkaVariables(environ []string) (properties, names map[string]string) {
 	return properties, names
 }
 
+var errAddress = errors.New("an address is not host:port")
+
 // checkAddress rejects an address that is not host:port, because every attempt to connect to it would fail.
 func checkAddress(address string) error {
 	host, port, err := net.SplitHostPort(address)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
-		return fmt.Errorf("%q, want host:port", address)
+		return errAddress
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package processors_test
 
 import (
 	"crypto/tls"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,11 +148,13 @@ func TestEnvironmentThatBreaksAPromiseIsRefused(t *testing.T) {
 	} {
 		_, err := processors.FromEnviron([]string{entry})
 		require.ErrorIs(t, err, processors.ErrConfig, entry)
+		_, value, _ := strings.Cut(entry, "=")
+		require.NotContains(t, err.Error(), strconv.Quote(value), "it could be a secret in the wrong variable")
 	}
 	_, err := processors.FromEnviron([]string{
 		"KAFKA_SECURITY_PROTOCOL=SASL_SSL", "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_PASSWORD=hunter2",
 	})
-	require.ErrorContains(t, err, "OAUTHBEARER is not supported")
+	require.ErrorContains(t, err, "sasl.mechanism: refused: not supported")
 	require.False(t, strings.Contains(err.Error(), "hunter2"))
 	for _, right := range []string{"KAFKA_REPLICATION_FACTOR=-1", "KAFKA_BOOTSTRAP_SERVERS=[::1]:9092, 10.0.0.1:9093"} {
 		_, err = processors.FromEnviron([]string{right})

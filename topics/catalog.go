@@ -129,8 +129,7 @@ func validAgent(agent string) error {
 		switch b := agent[i]; {
 		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '.', b == '_', b == '-':
 		default:
-			return fmt.Errorf("%w: %q has a character other than letters, digits, dot, underscore and hyphen",
-				ErrAgent, agent)
+			return fmt.Errorf("%w: its character %d is no letter, digit, dot, underscore or hyphen", ErrAgent, i+1)
 		}
 	}
 	return nil

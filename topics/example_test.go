@@ -27,7 +27,7 @@ func ExampleFor() {
 	// Output:
 	// harbor-message-input
 	// harbor-streams harbor-streams-table harbor-streams-dlq
-	// topics: bad agent name: "harbor office" has a character other than letters, digits, dot, underscore and hyphen
+	// topics: bad agent name: its character 7 is no letter, digit, dot, underscore or hyphen
 }
 
 func ExampleTopic_Codec() {

@@ -86,7 +86,7 @@ func (s *settings) readChat() error {
 	s.websocket, err = address("WS_PORT")
 	check(err)
 	if s.doors != "" && s.doors == s.websocket && !strings.HasSuffix(s.doors, ":0") {
-		check(fmt.Errorf("PORT and WS_PORT are both %q, want two", variable("PORT")))
+		check(errors.New("PORT and WS_PORT are the same address, want two"))
 	}
 	s.services, err = sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
 	if err != nil {
@@ -151,7 +151,7 @@ func chosenGuarantee() (processors.Guarantee, error) {
 	case "", "at_least_once", "exactly_once", "exactly_once_v2":
 		return processors.Guarantee(text), nil
 	default:
-		return "", fmt.Errorf("PROCESSING_GUARANTEE=%q, want at_least_once or exactly_once", text)
+		return "", errors.New("PROCESSING_GUARANTEE: want at_least_once or exactly_once")
 	}
 }
 
@@ -180,7 +180,7 @@ func milliseconds(name string, unset time.Duration) (time.Duration, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if limit := int64(366 * 24 * time.Hour / time.Millisecond); err != nil || ms < 1 || ms > limit {
-		return unset, fmt.Errorf("%s=%q, want a whole number from 1 to %d", name, text, limit)
+		return unset, fmt.Errorf("%s: want a whole number from 1 to %d", name, limit)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -196,7 +196,7 @@ func address(name string) (string, error) {
 		host, port = "", text
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", fmt.Errorf("%s=%q, want a port, or host:port", name, text)
+		return "", fmt.Errorf("%s: want a port, or host:port", name)
 	}
 	return net.JoinHostPort(host, port), nil
 }

@@ -51,7 +51,7 @@ func Options[O any](variables []Variable[O], lookup func(string) (string, bool),
 		}
 		option, err := v.parse(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%w: %s=%q, %w", bad, v.Name, text, err))
+			errs = append(errs, fmt.Errorf("%w: %s: %w", bad, v.Name, err))
 			continue
 		}
 		opts = append(opts, option)

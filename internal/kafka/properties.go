@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/IBM/sarama"
 )
@@ -99,9 +100,21 @@ func elsewhere() map[string]setter {
 	taken := func(*pass, string) error { return nil }
 	return map[string]setter{
 		BootstrapServers: taken, ReplicationFactor: taken, StateDir: taken,
-		GroupInstanceID:     text(func(p *pass) *string { return &p.cfg.Consumer.Group.InstanceId }),
+		GroupInstanceID:     instanceID,
 		ProcessingGuarantee: only("there is no other guarantee", "at_least_once", "exactly_once", "exactly_once_v2"),
 	}
+}
+
+// instanceID checks the characters here, because Sarama's error would contain the value.
+func instanceID(p *pass, value string) error {
+	const others = "._-"
+	if strings.ContainsFunc(value, func(r rune) bool {
+		return !strings.ContainsRune(others, r) && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	}) {
+		return fmt.Errorf("%w: want letters, digits, dots, underscores and hyphens", ErrValue)
+	}
+	p.cfg.Consumer.Group.InstanceId = value
+	return nil
 }
 
 func connection() map[string]setter {

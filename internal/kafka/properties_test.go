@@ -177,10 +177,29 @@ func TestSASLMechanismsAreConfiguredOrRefused(t *testing.T) {
 		properties["sasl.mechanism"] = mechanism
 		_, err := kafka.Apply(kafka.Config(), properties)
 		require.ErrorIs(t, err, kafka.ErrRefused)
-		require.ErrorContains(t, err, mechanism+" is not supported")
+		require.ErrorContains(t, err, "not supported, want one of PLAIN")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	delete(properties, "sasl.mechanism")
 	_, err := kafka.Apply(kafka.Config(), properties)
 	require.ErrorContains(t, err, "sasl.mechanism")
+}
+
+// A secret can be in the wrong variable, and errors are logged.
+func TestErrorsContainNoValue(t *testing.T) {
+	const secret = "-----BEGIN PRIVATE KEY-----MIIEvSECRET"
+	refused := 0
+	for _, name := range kafka.Supported() {
+		for _, protocol := range []string{"SSL", "SASL_SSL", secret} {
+			properties := map[string]string{
+				"security.protocol": protocol, "sasl.mechanism": "PLAIN", "sasl.username": "ann", "sasl.password": "b", name: secret,
+			}
+			if _, err := kafka.Apply(kafka.Config(), properties); err != nil {
+				refused++
+				require.NotContains(t, strings.ToUpper(err.Error()), "SECRET", name)
+				require.NotContains(t, err.Error(), "MII", name)
+			}
+		}
+	}
+	require.Greater(t, refused, 60)
 }

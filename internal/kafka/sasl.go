@@ -71,8 +71,7 @@ func layers(protocol string) (withTLS, withSASL bool, err error) {
 	case "SASL_SSL":
 		return true, true, nil
 	}
-	return false, false, fmt.Errorf("kafka: security.protocol: %w: %q, want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
-		ErrValue, protocol)
+	return false, false, fmt.Errorf("kafka: security.protocol: %w: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", ErrValue)
 }
 
 func (s saslProperties) apply(cfg *sarama.Config) error {
@@ -101,8 +100,7 @@ func SetSASL(cfg *sarama.Config, mechanism, user, password string) error {
 	case mechanism == "":
 		return fmt.Errorf("kafka: sasl.mechanism: %w: missing, want one of %s", ErrValue, strings.Join(supported, ", "))
 	case !slices.Contains(supported, mechanism):
-		return fmt.Errorf("kafka: sasl.mechanism: %w: %s is not supported, want one of %s",
-			ErrRefused, mechanism, strings.Join(supported, ", "))
+		return fmt.Errorf("kafka: sasl.mechanism: %w: not supported, want one of %s", ErrRefused, strings.Join(supported, ", "))
 	case user == "" || password == "":
 		return fmt.Errorf("kafka: sasl.username, sasl.password: %w: missing", ErrValue)
 	}

@@ -23,7 +23,7 @@ func number(low int64, set func(*pass, int)) setter {
 	return func(p *pass, value string) error {
 		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 		if err != nil || n < low || n > math.MaxInt32 {
-			return fmt.Errorf("%w: %q, want a whole number from %d to %d", ErrValue, value, low, math.MaxInt32)
+			return fmt.Errorf("%w: want a whole number from %d to %d", ErrValue, low, math.MaxInt32)
 		}
 		set(p, int(n))
 		return nil
@@ -46,8 +46,7 @@ func oneOf(words map[string]func(*pass)) setter {
 	return func(p *pass, value string) error {
 		set, ok := words[strings.ToLower(strings.TrimSpace(value))]
 		if !ok {
-			return fmt.Errorf("%w: %q, want one of %s", ErrValue, value,
-				strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			return fmt.Errorf("%w: want one of %s", ErrValue, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 		set(p)
 		return nil
@@ -60,6 +59,6 @@ func only(reason string, accepted ...string) setter {
 		if slices.ContainsFunc(accepted, func(a string) bool { return strings.EqualFold(a, strings.TrimSpace(value)) }) {
 			return nil
 		}
-		return fmt.Errorf("%w: %q, %s; want %s", ErrRefused, value, reason, strings.Join(accepted, " or "))
+		return fmt.Errorf("%w: %s; want %s", ErrRefused, reason, strings.Join(accepted, " or "))
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -24,7 +26,7 @@ type tlsProperties struct {
 func transport() map[string]setter {
 	file := func(field func(*tlsProperties) *[]byte) setter {
 		return func(p *pass, value string) error {
-			raw, err := os.ReadFile(value)
+			raw, err := readFile(value)
 			*field(&p.tls) = raw
 			return err
 		}
@@ -40,7 +42,7 @@ func transport() map[string]setter {
 	certificate := func(t *tlsProperties) *[]byte { return &t.certificate }
 	key := func(t *tlsProperties) *[]byte { return &t.key }
 	keystore := func(p *pass, value string) error {
-		raw, err := os.ReadFile(value)
+		raw, err := readFile(value)
 		p.tls.certificate, p.tls.key = raw, raw
 		return err
 	}
@@ -74,6 +76,23 @@ func transport() map[string]setter {
 	}
 }
 
+// readFile reads a file that a property names. Its error does not name the file, because the value may be no path but a
+// secret in the wrong place.
+func readFile(name string) ([]byte, error) {
+	raw, err := os.ReadFile(name)
+	if wrapped := new(fs.PathError); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	switch {
+	case err == nil:
+		return raw, nil
+	case strings.Contains(name, "-----BEGIN"):
+		return nil, fmt.Errorf("%w: want the name of a PEM file, not its content", ErrValue)
+	default:
+		return nil, fmt.Errorf("%w: the file that it names cannot be read: %w", ErrValue, err)
+	}
+}
+
 // versions takes a list such as "TLSv1.2,TLSv1.3"; "TLS" and "SSL" leave the choice to both sides.
 func versions(p *pass, value string) error {
 	numbers := map[string]uint16{"tlsv1.2": tls.VersionTLS12, "tlsv1.3": tls.VersionTLS13}
@@ -84,7 +103,7 @@ func versions(p *pass, value string) error {
 		}
 		n, ok := numbers[word]
 		if !ok {
-			return fmt.Errorf("%w: %q, want TLSv1.2 or TLSv1.3", ErrRefused, word)
+			return fmt.Errorf("%w: want TLSv1.2 or TLSv1.3", ErrRefused)
 		}
 		if p.tls.min == 0 || n < p.tls.min {
 			p.tls.min = n

@@ -105,7 +105,7 @@ func ExampleOptionsFromEnv() {
 	})
 	fmt.Println(err)
 	// Output:
-	// turn: bad environment variable: THINK_TIMEOUT_MS="soon", want a whole number from 1 to 4611686018427
+	// turn: bad environment variable: THINK_TIMEOUT_MS: want a whole number from 1 to 4611686018427
 }
 
 func ExampleDescribe() {
