@@ -25,12 +25,12 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		processors.WithStorage(processors.LevelDB("")), processors.WithPartitions(0), processors.WithReplication(0),
 		processors.WithDeadLetters(""), processors.WithMaxRecordBytes(1), processors.WithInstance(""),
 		processors.WithRestartLimit(0), processors.WithRestartBackoff(time.Second, time.Millisecond),
-		processors.WithSASL("GSSAPI", "ann", "hunter2"), processors.WithProperties(map[string]string{"acks": "1"}),
+		processors.WithSASL("sasl.mechanism: refused", "ann", "hunter2"), processors.WithProperties(map[string]string{"acks": "1"}),
 		processors.WithTopics(catalog))
 	require.ErrorIs(t, err, processors.ErrConfig)
 	for _, name := range []string{
 		"brokers", "WithTick", "WithCommitInterval", "WithClock", "WithLogger", "WithTLS", "WithStorage", "WithPartitions", "WithReplication",
-		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithRestartLimit", "WithRestartBackoff", "GSSAPI",
+		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithRestartLimit", "WithRestartBackoff", "sasl.mechanism: refused",
 		"acks", "WithTopics",
 	} {
 		require.ErrorContains(t, err, name)
