@@ -30,7 +30,7 @@ func ambiguousEnding(agent string, o catalogOptions) string {
 
 // allGroups returns the names of all groups of the agent.
 func (c Catalog) allGroups() []string {
-	all := []string{c.ThinkGroup(), c.ToolGroup(), c.SinkGroup()}
+	all := []string{c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup()}
 	for _, g := range c.Groups() {
 		all = append(all, string(g))
 	}

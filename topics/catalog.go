@@ -237,6 +237,9 @@ func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
 // ToolGroup is the group of the agent's tool workers, "{agent}-tool-execution".
 func (c Catalog) ToolGroup() string { return c.Agent + "-tool-execution" }
 
+// CompactGroup is the group of the agent's compactors, "{agent}-compactor".
+func (c Catalog) CompactGroup() string { return c.Agent + "-compactor" }
+
 // SinkGroup is the group of the agent's delivery sinks, "{agent}-delivery-sink".
 func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 

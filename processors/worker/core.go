@@ -89,9 +89,8 @@ func (c *core) failed(d source.Delivery, attempts int, err error, next action, w
 
 // bury writes the dead letter of a record, with retries until ctx ends.
 func (c *core) bury(ctx context.Context, r Record, reason error) action {
-	if c.rules.deadLetter == nil {
-		c.log(zap.ErrorLevel, "record is dropped: it ended without success and the worker has no WithDeadLetter", r.Inbound,
-			zap.Error(reason))
+	if c.rules.drop {
+		c.log(zap.ErrorLevel, "record is dropped: it ended without success", r.Inbound, zap.Error(reason))
 		return settle
 	}
 	for n := 1; ; n++ {

@@ -182,7 +182,9 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	}
 	_, err = New("g", []string{"in"}, handle, WithMode(ShareGroup), WithOrdered())
 	require.ErrorContains(t, err, "WithOrdered")
-	w, err := New("g", []string{"in"}, handle)
+	_, err = New("g", []string{"in"}, handle)
+	require.ErrorContains(t, err, "neither WithDeadLetter nor WithDrop")
+	w, err := New("g", []string{"in"}, handle, WithDrop())
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Run(t.Context(), nil), ErrConfig)
 	require.False(t, w.Ready())

@@ -85,7 +85,8 @@
 //	WithConcurrency        16                   slots: records that are handled at the same time
 //	WithRetry              5 attempts,          when a failed record is handled again, and how often
 //	                       500 ms to 30 s
-//	WithDeadLetter         logs and drops       what is done with a record that ends without success
+//	WithDeadLetter         none: it is required  what is done with a record that ends without success
+//	WithDrop               off                  instead of WithDeadLetter: such a record is logged and dropped
 //	WithTimeout            none                 longest call of the handler
 //	WithLimits             none                 calls at a time and per minute, by tenant, tool or another key of the record
 //	WithWaiting            4 x WithConcurrency  with WithLimits: records that wait for a limit, outside of the slots

@@ -72,7 +72,7 @@ func ExampleNew() {
 		// An error would call the handler again. After a crash a record is handled again: recognize repeats by the ID.
 		fmt.Println(string(r.Key), string(r.Value), string(r.Header(topics.HeaderID)))
 		return nil
-	}, worker.WithConcurrency(32))
+	}, worker.WithConcurrency(32), worker.WithDrop())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func ExampleNew() {
 func ExampleWithLimits() {
 	tenant := func(r worker.Record) string { return string(r.Header("tenant")) }
 	w, err := worker.New("webhooks", []string{"orders"}, func(context.Context, worker.Record) error { return nil },
-		worker.WithConcurrency(64),
+		worker.WithConcurrency(64), worker.WithDrop(),
 		worker.WithLimits(
 			worker.Limit[worker.Record]{Name: "tenant", Key: tenant, Concurrency: 4},
 			worker.Limit[worker.Record]{Name: "service", PerMinute: 600},

@@ -53,7 +53,7 @@ type rig struct {
 func newRig(t *testing.T, handle Handler, opts ...Option) *rig {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
-	w, err := New("workers", []string{"in"}, handle, opts...)
+	w, err := New("workers", []string{"in"}, handle, append([]Option{WithDrop()}, opts...)...)
 	require.NoError(t, err)
 	r := &rig{t: t, w: w, source: &fakeSource{deliveries: make(chan fakeDelivery)}, logs: logs, ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -33,6 +33,7 @@ type rules struct {
 	timeout     time.Duration
 	retry       RetryPolicy
 	deadLetter  func(ctx context.Context, r Record, reason error) error
+	drop        bool // instead of deadLetter
 	limits      []Limit[Record]
 	limiter     *Limiter
 	waiting     int // negative: not set
@@ -84,6 +85,9 @@ func newRules(group string, topics []string, handle Handler, opts []Option) rule
 	}
 	if handle == nil {
 		r.invalid("no handler")
+	}
+	if r.deadLetter == nil && !r.drop {
+		r.invalid("neither WithDeadLetter nor WithDrop: say what is done with a record that ends without success")
 	}
 	if r.mode == ShareGroup && (r.ordered || r.instance != "") {
 		r.invalid("WithOrdered and WithInstanceID need consumer groups: share groups have neither order nor static members")
@@ -182,15 +186,21 @@ func WithRetry(p RetryPolicy) Option { return func(r *rules) { r.retry = p } }
 
 // WithDeadLetter sets what is done with a record that ends without success: its attempts failed, or the broker delivers it
 // for the last time. reason is the last failure or wraps ErrDeliveries. If write returns an error, it is called again with
-// backoff until it succeeds; then the record is settled. By default the record is logged without its value and dropped.
+// backoff until it succeeds; then the record is settled. A worker needs either this option or WithDrop.
 func WithDeadLetter(write func(ctx context.Context, r Record, reason error) error) Option {
 	return func(r *rules) {
 		if write == nil {
 			r.invalid("WithDeadLetter: nil")
 			return
 		}
-		r.deadLetter = write
+		r.deadLetter, r.drop = write, false
 	}
+}
+
+// WithDrop drops a record that ends without success, after logging its place without its key and value. It is for records
+// whose loss does not matter; otherwise use WithDeadLetter. The last of both options applies.
+func WithDrop() Option {
+	return func(r *rules) { r.deadLetter, r.drop = nil, true }
 }
 
 // WithLimits bounds the calls of the handler by keys of their records, for example by tenant (default: WithConcurrency is the

@@ -146,7 +146,7 @@ func (r *fixture) watch() {
 				}
 				r.finals[d.Value.DeliveryID][string(in.Header(topics.HeaderID))] = d.Value
 				return nil
-			}, worker.WithConcurrency(1))
+			}, worker.WithConcurrency(1), worker.WithDrop())
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*W
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	r := rules{
-		group: agent + "-compactor", concurrency: defaultConcurrency, timeout: limits.Timeout{After: defaultTimeout},
+		group: catalog.CompactGroup(), concurrency: defaultConcurrency, timeout: limits.Timeout{After: defaultTimeout},
 		clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {

@@ -93,7 +93,7 @@ func (p *pilot) read(group, topic string, handle func(context.Context, processor
 	p.t.Helper()
 	p.start(func(ctx context.Context) error {
 		w, err := worker.New(group, []string{topic},
-			func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) })
+			func(ctx context.Context, r worker.Record) error { return handle(ctx, r.Inbound) }, worker.WithDrop())
 		if err != nil {
 			return err
 		}

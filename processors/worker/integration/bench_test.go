@@ -38,7 +38,7 @@ func BenchmarkSlots(b *testing.B) {
 					began <- struct{}{}
 					<-release
 					return nil
-				}, worker.WithConcurrency(slots), worker.WithMode(mode))
+				}, worker.WithConcurrency(slots), worker.WithMode(mode), worker.WithDrop())
 				require.NoError(b, err)
 				ctx, stop := context.WithCancel(context.Background())
 				go func() { ended <- w.Run(ctx, brokers) }()

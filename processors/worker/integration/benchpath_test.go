@@ -131,7 +131,7 @@ func startWorker(mode worker.Mode) consuming {
 		w, err := worker.New(group, []string{group}, func(_ context.Context, r worker.Record) error {
 			handle(r.Value)
 			return nil
-		}, worker.WithConcurrency(slots), worker.WithMode(mode))
+		}, worker.WithConcurrency(slots), worker.WithMode(mode), worker.WithDrop())
 		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)

@@ -72,7 +72,7 @@ func child() error {
 		}
 		return say(ctx, r, "ended")
 	}
-	w, err := worker.New(group, []string{group + "-in"}, handle, worker.WithConcurrency(4), worker.WithLock(lock),
+	w, err := worker.New(group, []string{group + "-in"}, handle, worker.WithConcurrency(4), worker.WithLock(lock), worker.WithDrop(),
 		worker.WithMode(mode), worker.WithLogger(logger))
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func needShareGroups(t *testing.T) {
 // run runs a worker in this process until stop or the end of the test.
 func (r *rig) run(handle worker.Handler, opts ...worker.Option) (w *worker.Worker, stop func()) {
 	r.t.Helper()
-	w, err := worker.New(r.group, []string{r.group + "-in"}, handle, append([]worker.Option{worker.WithLock(lock)}, opts...)...)
+	w, err := worker.New(r.group, []string{r.group + "-in"}, handle, append([]worker.Option{worker.WithLock(lock), worker.WithDrop()}, opts...)...)
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
