@@ -95,7 +95,7 @@ func WithTimeout(d time.Duration) Option {
 // answered too late, or if the wait does not end before the step's deadline; the step then fails with the model's error.
 //
 // The calls of earlier processes count: in a consumer group those that failed, in a share group the deliveries of the step.
-// A step keeps its place among the WithConcurrency calls while it waits.
+// A step that waits has no place among the WithConcurrency calls and passes the limits again.
 func WithRetry(p worker.RetryPolicy) Option {
 	return func(r *rules) {
 		if err := p.Invalid(); err != nil {
