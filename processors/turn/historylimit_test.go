@@ -223,7 +223,7 @@ func TestEveryPromptIsPaired(t *testing.T) {
 				asked := list[0]
 				requirePaired(t, asked.History, asked.LatestInput)
 				if step == 0 {
-					es = p.respond(asked, saying(strings.Repeat("a", size.Draw(t, "answer"))))
+					p.respond(asked, saying(strings.Repeat("a", size.Draw(t, "answer"))))
 					break
 				}
 				var ids []string
