@@ -151,7 +151,7 @@ func (s *fixture) watch() {
 			defer s.mu.Unlock()
 			s.seen[r.Topic] = append(s.seen[r.Topic], r.Inbound)
 			return nil
-		}, workers.WithConcurrency(1), workers.WithOrdered())
+		}, workers.WithConcurrency(1), workers.WithOrdered(), workers.WithDrop())
 		if err != nil {
 			return err
 		}

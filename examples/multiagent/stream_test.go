@@ -58,7 +58,7 @@ func newStreams(t *testing.T) *streams {
 	s.run(func(ctx context.Context) error {
 		w, err := workers.New("watchers", []string{
 			s.topics.BatchMessages.Name(), s.topics.ThinkRequestResponse.Name(), string(s.topics.FoldGroup()) + "-dlq",
-		}, s.see, workers.WithConcurrency(1), workers.WithOrdered())
+		}, s.see, workers.WithConcurrency(1), workers.WithOrdered(), workers.WithDrop())
 		if err != nil {
 			return err
 		}

@@ -55,12 +55,12 @@ func (j *judgement) checkHistory(s *session, v *step, base []sequence) {
 	if s.cleared && v.history.n == 0 {
 		return
 	}
-	said := slices.ContainsFunc(base, func(b sequence) bool { return b.canonical == v.history.canonical })
+	said := slices.ContainsFunc(base, func(b sequence) bool { return b.continues(v.history, canonical) })
 	switch {
 	case len(base) == 0: // the response of the turn before was not found, which is already reported
 	case !said:
 		j.report.add(RuleHistory, v.at, "its %d messages are not the history after the last answered turn", v.history.n)
-	case !slices.ContainsFunc(base, func(b sequence) bool { return b.raw == v.history.raw }):
+	case !slices.ContainsFunc(base, func(b sequence) bool { return b.continues(v.history, exact) }):
 		j.report.add(RuleHistoryBytes, v.at, "history was re-encoded")
 	}
 }
@@ -111,7 +111,7 @@ func (c *chainCheck) checkStep(t *turn, v, next *step) {
 	}
 	tools := t.toolMessages[i]
 	list := filter(c.answers(v), (*thinkResponse).asksForTools)
-	list = filter(list, func(x *thinkResponse) bool { return x.history.canonical == next.history.canonical })
+	list = filter(list, func(x *thinkResponse) bool { return x.history.continues(next.history, canonical) })
 	if len(list) == 0 {
 		c.report.add(RuleHistory, next.at, "its %d messages are not the history after a response to %s", next.history.n, v.at)
 		return
@@ -122,7 +122,7 @@ func (c *chainCheck) checkStep(t *turn, v, next *step) {
 		c.markUsed(list)
 		return
 	}
-	if len(filter(matching, func(x *thinkResponse) bool { return x.history.raw == next.history.raw })) == 0 {
+	if len(filter(matching, func(x *thinkResponse) bool { return x.history.continues(next.history, exact) })) == 0 {
 		c.report.add(RuleHistoryBytes, next.at, "history was re-encoded")
 	}
 	if len(filter(matching, func(x *thinkResponse) bool { return equalCost(x.total, next.cost) })) == 0 {

@@ -46,24 +46,42 @@ func contentOf(o object) digest {
 		compact(o.raw("content")), withoutTimes(compact(o.raw("metadata"))))
 }
 
+// longHistory is from how many bytes on a history may be sent without its oldest exchanges. The limit is at least 480 KiB
+// unless a test sets another; the margin is for the ways to count.
+const longHistory = 440 << 10
+
 // sequenceOf returns the digest of the concatenated lists of messages without null elements.
 func sequenceOf(lists ...[]json.RawMessage) sequence {
 	var said, raw bytes.Buffer
 	var s sequence
+	size := 0
+	var begins []int // the messages with which an exchange begins
 	for _, list := range lists {
 		for _, m := range list {
 			if isNull(m) {
 				continue
 			}
-			s.n++
+			size += len(m)
 			exact := digestOf(compact(m))
 			raw.Write(exact[:])
 			o, err := objectIn(m)
 			canon := exact
 			if err == nil {
 				canon = contentOf(o)
+				if string(roleOf(o)) == `"user"` && s.n > 0 {
+					begins = append(begins, s.n)
+				}
 			}
 			said.Write(canon[:])
+			s.n++
+		}
+	}
+	if size >= longHistory {
+		for _, at := range append(begins, s.n) {
+			skip := at * len(digest{})
+			s.shorter = append(s.shorter, sequence{
+				n: s.n - at, canonical: digestOf(said.Bytes()[skip:]), raw: digestOf(raw.Bytes()[skip:]),
+			})
 		}
 	}
 	s.canonical, s.raw = digestOf(said.Bytes()), digestOf(raw.Bytes())

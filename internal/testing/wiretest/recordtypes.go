@@ -1,6 +1,9 @@
 package wiretest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The types of this file are the facts that the oracle stores about a record: IDs and digests, never a body.
 
@@ -66,7 +69,18 @@ func (m message) identity() string {
 type sequence struct {
 	n              int
 	canonical, raw digest
+	// shorter are the sequences that the model may be sent instead of a long one: the oldest exchanges are left out.
+	shorter []sequence
 }
+
+// continues reports whether the pipeline may send v where s is the history, by the digests that of selects.
+func (s sequence) continues(v sequence, of func(sequence) digest) bool {
+	return of(s) == of(v) || slices.ContainsFunc(s.shorter, func(x sequence) bool { return of(x) == of(v) })
+}
+
+func canonical(s sequence) digest { return s.canonical }
+
+func exact(s sequence) digest { return s.raw }
 
 // step is a record of enriched-message-input.
 type step struct {
