@@ -27,8 +27,8 @@ type benchShape struct {
 	history, tools, said int
 }
 
-// BenchmarkBinding measures a turn from its decoded events to the bytes of what comes of them, in sessions that are in turn
-// one after another, as under load: rows and their parts are found in a map.
+// BenchmarkBinding measures a turn from its decoded events to the encoded rows and outputs. The sessions take turns, as under
+// load. Rows and their parts are read from a map.
 func BenchmarkBinding(b *testing.B) {
 	for _, shape := range []benchShape{
 		{"history=0KB", 0, 2, 0},

@@ -32,7 +32,7 @@ func summarized(r CompactionRequested, more string) string {
 	return fmt.Sprintf(`{"session_id":"s1","compaction_id":%q,%s}`, r.CompactionID, more)
 }
 
-// continues checks that the open turn asks the model with the two newest messages after what comes before them.
+// continues checks that the prompt of the open turn is before, followed by the two newest messages.
 func continues(t *testing.T, es effects, before string) Enriched {
 	t.Helper()
 	asked := the[Enriched](t, es)

@@ -64,8 +64,8 @@ func NewHTTP(services Services, opts ...HTTPOption) *HTTP {
 }
 
 // NewClient returns a client for requests with secrets to a service that an operator named, such as another agent's door. It
-// follows no redirects, because they would send body and token to a host that nobody named, uses no proxy of the
-// environment, and accepts 32 KiB of response headers. It has no timeout. The caller closes its idle connections.
+// follows no redirects: they would send body and token to a host that the operator did not name. It uses no proxy of the
+// environment and accepts at most 32 KiB of response headers. It has no timeout. The caller closes its idle connections.
 func NewClient() *http.Client { return clientOf(newTransport()) }
 
 func clientOf(t *http.Transport) *http.Client {

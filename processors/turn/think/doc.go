@@ -52,7 +52,7 @@
 //
 // # Retries
 //
-// A model that fails with an Unavailable is called again by the worker and by nobody else (WithRetry): at most 5 times, with
+// Only the worker, not an SDK, calls a model again that fails with an Unavailable (WithRetry): at most 5 times, with
 // growing waits that are at least as long as the provider asks for. The wait never exceeds the deadline of the step, which is
 // that of the turn. Then the failure is written to think-dlq, with the error of the last call as its reason. All calls of a
 // step have the same Step.Key, from which adapters derive the idempotency key of their requests.

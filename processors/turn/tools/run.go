@@ -35,7 +35,7 @@ func (w *Worker) settle(ctx context.Context, t *tool, c Call) (none processors.O
 	watched, stop := w.ended.Watch(ctx, c.id)
 	defer stop()
 	if watched.Err() != nil {
-		return none, ctx.Err() // nil if the turn has ended: nobody waits for the result
+		return none, ctx.Err() // nil if the turn has ended: its result has no use
 	}
 	begun := w.rules.clock.Now()
 	inner, cancel := context.WithTimeout(watched, c.Deadline.Sub(begun))
