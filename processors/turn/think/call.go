@@ -17,9 +17,13 @@ type answer struct {
 	err   error
 }
 
-// call makes one call of the model when the limits admit it. It returns errNotAdmitted if ctx reached its deadline before.
+// call makes one call of the model when the limits admit it. It returns errNotAdmitted if ctx reached its deadline
+// while the call waited for them.
 // It returns a few seconds after the end of ctx, with or without the model.
 func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
+	if ctx.Err() != nil {
+		return Reply{}, ctx.Err() // the limits have not been asked
+	}
 	leave, err := worker.Enter(ctx, w.rules.limiter, s.SessionID, s, w.limits...)
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -143,13 +144,15 @@ func TestReasonOfAFailureIsBounded(t *testing.T) {
 }
 
 func TestModelThatExceedsItsDeadlineFails(t *testing.T) {
-	b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
-		<-ctx.Done()
-		return think.Reply{}, ctx.Err()
-	}, think.WithTimeout(time.Second+time.Millisecond))
-	b.handle(record(question))
-	_, reason := b.failure()
-	require.Equal(t, "think: the model did not answer in time", reason)
+	synctest.Test(t, func(t *testing.T) { // time stands still until the model waits
+		b := newBench(t, func(ctx context.Context, _ think.Step) (think.Reply, error) {
+			<-ctx.Done()
+			return think.Reply{}, ctx.Err()
+		}, think.WithTimeout(time.Second+time.Millisecond))
+		b.handle(record(question))
+		_, reason := b.failure()
+		require.Equal(t, "think: the model did not answer in time", reason)
+	})
 }
 
 func TestResponseThatIsTooLargeIsAFailure(t *testing.T) {
