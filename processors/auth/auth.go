@@ -7,7 +7,10 @@
 // decide, for example because a key server is unavailable, returns an error.
 package auth
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Authenticate returns the caller of a request. If it returns an error, the door answers with status 401, and the error's
 // text is not part of the answer, unless the documentation of the door says otherwise.
@@ -16,14 +19,36 @@ import "net/http"
 // block; it should return when the request's context ends.
 type Authenticate func(r *http.Request) (Caller, error)
 
-// Caller is the authenticated sender of a request.
+// Caller is the authenticated sender of a request. The zero value may do everything, indefinitely.
 type Caller struct {
 	// UserID identifies the user, or is empty. Each door documents how it uses the ID.
 	UserID string
-	// MayUse reports whether the caller may use a session: read its events and write to it. If not, the door rejects the
+	// Subject identifies the credential in logs and limits, for example an API key's ID. It is not a secret. Empty means
+	// UserID. Use Name to read it.
+	Subject string
+	// MayUse reports whether the caller may use a session, with the rights that it has. If not, the door rejects the
 	// request or the subscription. Doors call MayUse from several goroutines. Nil allows every session.
 	MayUse func(sessionID string) bool
+	// Rights are what the caller may do in the sessions that MayUse allows. The zero value means all rights.
+	Rights Rights
+	// Expires is when the credential expires. A door rejects requests from then on, and ends the streams and sockets that
+	// the credential opened. The zero value means never.
+	Expires time.Time
 }
 
 // Allowed reports whether the caller may use a session. It is MayUse, or true if MayUse is nil.
 func (c Caller) Allowed(sessionID string) bool { return c.MayUse == nil || c.MayUse(sessionID) }
+
+// Can reports whether the caller has all of the rights.
+func (c Caller) Can(r Rights) bool { return c.Rights == 0 || c.Rights&r == r }
+
+// Expired reports whether the credential has expired at a time.
+func (c Caller) Expired(now time.Time) bool { return !c.Expires.IsZero() && !now.Before(c.Expires) }
+
+// Name is Subject, or UserID if Subject is empty.
+func (c Caller) Name() string {
+	if c.Subject != "" {
+		return c.Subject
+	}
+	return c.UserID
+}
