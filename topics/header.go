@@ -26,6 +26,14 @@ func Deadline(header []byte) (at time.Time, ok bool) {
 // AppendDeadline appends the value of HeaderDeadline for a time in milliseconds since the epoch.
 func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms, 10) }
 
+// HeaderReason is the header of think-dlq with the reason of a failure for programs. Records of FlightDeck's workers do not
+// have it. The only value is ReasonDeadline.
+const HeaderReason = "turntable.reason"
+
+// ReasonDeadline is the HeaderReason of a step that had no response at its deadline. Its turn ends as if the turn's own timer
+// had ended it: with the code think_timeout.
+const ReasonDeadline = "deadline"
+
 // The headers of a dead-lettered record, as UTF-8 text. FlightDeck's Python workers also write the first four.
 const (
 	// HeaderErrorReason says why the record was dead-lettered. It never quotes the record.

@@ -107,7 +107,7 @@ type Code string
 // The codes of an error output.
 const (
 	CodeThinkTimeout   Code = "think_timeout"   // the model did not respond in time
-	CodeThinkFailed    Code = "think_failed"    // the model's worker reported a failure
+	CodeThinkFailed    Code = "think_failed"    // the model's worker reported a failure other than a deadline
 	CodeQueueFull      Code = "queue_full"      // too many messages of the session wait already
 	CodeBusy           Code = "busy"            // another turn of the session is open, and messages do not wait
 	CodeTooLarge       Code = "too_large"       // the conversation, the answer or the results do not fit into a record or the row

@@ -118,6 +118,8 @@
 //   - A response that ends the turn with a text in messages, without a cost, a history and a message to answer, is a report
 //     that the model failed, as the SDKs of FlightDeck write it. It is dead-lettered; their record on think-dlq ends the
 //     turn.
+//   - A record on think-dlq ends the turn with the code think_failed, or with think_timeout if its header turntable.reason is
+//     "deadline": at a deadline the code is the same whether the turn's own timer or package think's failure is first.
 //   - A record on think-dlq with the input that it failed on must match the open step; one without input counts for it.
 //     Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot name
 //     the input: the step ends by the think timeout.

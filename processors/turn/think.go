@@ -132,7 +132,11 @@ func (e ThinkFailed) apply(s *transition) {
 	if e.Failure.LatestInput != nil { // without an input, two different failures can have the same bytes
 		s.rememberCause(same)
 	}
-	s.fail(failure{topics.CodeThinkFailed, "the model's worker gave up"}.withReason(&reason))
+	code := topics.CodeThinkFailed
+	if e.headerText(topics.HeaderReason) == topics.ReasonDeadline {
+		code = topics.CodeThinkTimeout // as if the turn's own timer had been first
+	}
+	s.fail(failure{code, "the model's worker gave up"}.withReason(&reason))
 }
 
 // thinkPlace returns the place of the step that the id of a model's record names. ok is false if it names none.

@@ -247,6 +247,49 @@ func TestThinkFailureEndsTheTurn(t *testing.T) {
 	}
 }
 
+// At its deadline, a step is ended by the turn's own timer or by the worker's failure, whichever is read first.
+func TestStepThatEndsAtItsDeadlineHasOneCode(t *testing.T) {
+	fail := func(p *play, asked Enriched, opts ...recordOption) effects {
+		opts = append(opts, header(topics.HeaderErrorReason, "too late"))
+		return p.send("think-dlq", `{"latest_input":`+string(asked.LatestInput)+`}`, opts...)
+	}
+	late := header("turntable.reason", "deadline")
+	for name, c := range map[string]struct {
+		end  func(p *play, asked Enriched) effects
+		code topics.Code
+	}{
+		"timer first": {func(p *play, asked Enriched) effects {
+			out := p.wait(p.rules.ThinkTimeout)
+			require.Equal(t, []string{reasonNoStep}, fail(p, asked, late).letters())
+			return out
+		}, topics.CodeThinkTimeout},
+		"failure first": {func(p *play, asked Enriched) effects {
+			out := fail(p, asked, late)
+			require.Empty(t, emitted[Answered](p.wait(p.rules.ThinkTimeout)))
+			return out
+		}, topics.CodeThinkTimeout},
+		"failure before its step opens": {func(p *play, asked Enriched) effects {
+			p.send("message-input", message("two"))
+			early := fail(p, Enriched{LatestInput: topics.Raw(message("two"))}, late)
+			require.Empty(t, early, "it is held")
+			return p.respond(asked, saying("done"))
+		}, topics.CodeThinkTimeout},
+		"failure with another reason": {func(p *play, asked Enriched) effects {
+			return fail(p, asked, header("turntable.reason", "other"))
+		}, topics.CodeThinkFailed},
+		"failure of a worker that gives no reason": {func(p *play, asked Enriched) effects {
+			return fail(p, asked)
+		}, topics.CodeThinkFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			answers := emitted[Answered](c.end(p, p.ask("one")))
+			require.NotEmpty(t, answers)
+			require.Equal(t, c.code, answers[len(answers)-1].Error.Code)
+		})
+	}
+}
+
 func TestThinkFailureOfAnotherStepChangesNothing(t *testing.T) {
 	p := newPlay(t)
 	first := p.ask("one")

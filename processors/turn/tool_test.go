@@ -171,6 +171,32 @@ func TestToolTimeoutGivesOpenCallsErrorResults(t *testing.T) {
 	require.Equal(t, []string{reasonCallEnded}, p.result("t2", "late").letters())
 }
 
+// At its deadline, a call is ended by the turn's own timer or by the worker's result, whichever is read first.
+func TestCallThatEndsAtItsDeadlineHasOneReason(t *testing.T) {
+	late := `{"tool_use_id":"t1","status":"error","result":{"error":"too late","reason":"timeout"}}`
+	for name, end := range map[string]func(p *play) effects{
+		"timer first": func(p *play) effects {
+			out := p.wait(p.rules.ToolTimeout)
+			require.Equal(t, []string{reasonCallEnded}, p.send("tool-use-result", late).letters())
+			return out
+		},
+		"result first": func(p *play) effects {
+			out := p.send("tool-use-result", late)
+			require.Empty(t, emitted[Completed](p.wait(p.rules.ToolTimeout)))
+			return out
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.respond(p.ask("hi"), calling("t1"))
+			r := the[Completed](t, end(p)).Results[0]
+			require.Equal(t, "error", *r.Status)
+			reason, _ := topics.Lookup(r.Result, "reason")
+			require.Equal(t, `"timeout"`, string(reason))
+		})
+	}
+}
+
 func TestToolErrorEndsItsCallImmediately(t *testing.T) {
 	p := newPlay(t)
 	p.respond(p.ask("hi"), calling("t1"))

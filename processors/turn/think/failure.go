@@ -2,6 +2,7 @@ package think
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 
 	"github.com/lovoo/goka"
@@ -19,17 +20,20 @@ func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound 
 	reason := truncated(cause.Error())
 	w.rules.logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
+	headers := goka.Headers{
+		topics.HeaderID:                   []byte(keyOf(r) + failureSuffix),
+		topics.HeaderErrorReason:          []byte(reason),
+		topics.HeaderErrorSourceTopic:     []byte(r.Topic),
+		topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
+		topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
+		topics.HeaderErrorGroup:           []byte(w.rules.group),
+	}
+	if errors.Is(cause, errLate) || errors.Is(cause, errNotAdmitted) {
+		headers[topics.HeaderReason] = []byte(topics.ReasonDeadline)
+	}
 	return processors.Outbound{
-		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key),
+		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key), Headers: headers,
 		Value: bytes.Clone(r.Value), // the record is remembered; a reference would keep the consumer's whole batch in memory
-		Headers: goka.Headers{
-			topics.HeaderID:                   []byte(keyOf(r) + failureSuffix),
-			topics.HeaderErrorReason:          []byte(reason),
-			topics.HeaderErrorSourceTopic:     []byte(r.Topic),
-			topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
-			topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
-			topics.HeaderErrorGroup:           []byte(w.rules.group),
-		},
 	}
 }
 

@@ -134,6 +134,7 @@ func TestStepThatWaitsForItsLimitsFailsAtItsDeadline(t *testing.T) {
 		failure := b.paper.all()[1]
 		require.Equal(t, "pilot-think-dlq", failure.Topic)
 		require.Contains(t, string(failure.Headers["error.reason"]), "did not admit")
+		require.Equal(t, "deadline", string(failure.Headers["turntable.reason"]))
 	})
 }
 

@@ -129,6 +129,11 @@ func TestEveryFailureIsADeadLetterThatEndsTheTurn(t *testing.T) {
 				string(out.Headers[topics.HeaderErrorSourceTopic]), string(out.Headers[topics.HeaderErrorSourcePartition]),
 				string(out.Headers[topics.HeaderErrorSourceOffset]), string(out.Headers[topics.HeaderID]),
 			})
+			if name == "late" {
+				require.Equal(t, "deadline", string(out.Headers["turntable.reason"]))
+			} else {
+				require.NotContains(t, out.Headers, "turntable.reason")
+			}
 		})
 	}
 }
@@ -150,8 +155,9 @@ func TestModelThatExceedsItsDeadlineFails(t *testing.T) {
 			return think.Reply{}, ctx.Err()
 		}, think.WithTimeout(time.Second+time.Millisecond))
 		b.handle(record(question))
-		_, reason := b.failure()
+		out, reason := b.failure()
 		require.Equal(t, "think: the model did not answer in time", reason)
+		require.Equal(t, "deadline", string(out.Headers["turntable.reason"]))
 	})
 }
 
