@@ -34,6 +34,9 @@ type Caller struct {
 	// Expires is when the credential expires. A door rejects requests from then on, and ends the streams and sockets that
 	// the credential opened. The zero value means never.
 	Expires time.Time
+	// Revoked reports whether the credential has become invalid before it expired. Doors call it every 10 s for each open
+	// stream and socket, from several goroutines. It must not block. Nil means never.
+	Revoked func() bool
 }
 
 // Allowed reports whether the caller may use a session. It is MayUse, or true if MayUse is nil.
@@ -44,6 +47,9 @@ func (c Caller) Can(r Rights) bool { return c.Rights == 0 || c.Rights&r == r }
 
 // Expired reports whether the credential has expired at a time.
 func (c Caller) Expired(now time.Time) bool { return !c.Expires.IsZero() && !now.Before(c.Expires) }
+
+// Ended reports whether the credential has expired at a time, or was revoked.
+func (c Caller) Ended(now time.Time) bool { return c.Expired(now) || c.Revoked != nil && c.Revoked() }
 
 // Name is Subject, or UserID if Subject is empty.
 func (c Caller) Name() string {

@@ -10,7 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-// client is one connection. It has three goroutines: the HTTP handler's, which reads, one that writes and one that pings.
+// client is one connection. Its goroutines are the HTTP handler's, which reads, one that writes, one that pings, and
+// one that waits for the end of the caller's credential, if it has one.
 type client struct {
 	rules  *rules
 	caller auth.Caller
@@ -40,7 +41,12 @@ type replayEnd struct {
 // includes reports whether the replay already sent a frame.
 func (e replayEnd) includes(f *frame) bool { return f.offset < e.next[f.feed] && !f.at.After(e.at) }
 
+// StatusCredentialExpired is the status with which a connection is closed when the credential of its caller expires or is
+// revoked. A client should connect again with a new credential.
+const StatusCredentialExpired ws.StatusCode = 4401
+
 const (
+	reasonExpired  = "the credential has expired: connect again with a new one"
 	reasonSlow     = "too slow: more waits for you than is kept"
 	reasonStopping = "server is stopping"
 )
@@ -78,6 +84,9 @@ func (c *client) serve(receive func(frame []byte)) {
 	var running sync.WaitGroup
 	running.Go(c.write)
 	running.Go(c.ping)
+	if !c.caller.Lasts() {
+		running.Go(c.expire)
+	}
 	for {
 		kind, frame, err := c.conn.Read(context.Background())
 		if err != nil {
@@ -145,6 +154,13 @@ func (c *client) close() {
 		}
 	}
 	_ = c.conn.Close(c.code, c.reason)
+}
+
+// expire disconnects the client when its credential ends.
+func (c *client) expire() {
+	if c.caller.Await(c.ending, c.rules.clock) {
+		c.end(StatusCredentialExpired, reasonExpired)
+	}
 }
 
 // ping disconnects a client that does not answer.

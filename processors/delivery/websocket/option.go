@@ -69,7 +69,8 @@ func (r *rules) invalid(format string, args ...any) {
 }
 
 // WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck). A connection request for which a
-// returns an error is answered with 401. A client that subscribes to a session that its caller may not use receives a
+// returns an error is answered with 401, one of a caller without the right auth.Read with 403. A connection is closed with
+// StatusCredentialExpired when its credential expires or is revoked. A client that subscribes to a session that its caller may not use receives a
 // "refused" frame. The caller's UserID is not used.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(r *rules) { r.authenticate = a }
@@ -160,7 +161,7 @@ func WithReplay(replay Replay) Option {
 	}
 }
 
-// WithClock sets the clock by which Replay.MaxAge is measured (default: the system clock). Pings and write timeouts do not use
+// WithClock sets the clock for Replay.MaxAge and for the expiry of credentials (default: the system clock). Pings and write timeouts do not use
 // it.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {

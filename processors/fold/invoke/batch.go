@@ -35,6 +35,9 @@ func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 	folder := fold.NewFolder(c.door.rules.fold...)
 	for {
 		item, err := t.next(ctx)
+		if ctx.Err() != nil {
+			return fold.Batch{}, ended(ctx, ctx.Err())
+		}
 		var superseded *Superseded
 		switch {
 		case err == nil:
@@ -44,7 +47,7 @@ func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 			if folder.Size() > c.door.rules.batchLimit {
 				return fold.Batch{}, errTooLarge
 			}
-		case errors.As(err, &superseded) && ctx.Err() == nil:
+		case errors.As(err, &superseded):
 			folder = fold.NewFolder(c.door.rules.fold...)
 		case errors.Is(err, io.EOF):
 			if o := t.outcome(err); o.err != nil {

@@ -57,7 +57,10 @@ func (r *rules) invalid(format string, args ...any) {
 
 // WithAuthenticate sets how callers are authenticated (default: every request is accepted). If a returns an *Error, the
 // response has its status and text; any other error is answered with 401. A request for a session that the caller may not
-// use is answered with 403. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
+// use is answered with 403, and so is one without the rights: auth.Read to resume a turn, auth.Read and auth.Write to
+// start one. When the credential expires, an open stream ends with an error event (code credential_expired) and
+// stream_end, and a batch that is not complete is answered with 401. The turn continues, and the client can resume it with
+// a new credential. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
 func WithAuthenticate(a auth.Authenticate) Option { return func(r *rules) { r.authenticate = a } }
 
 // WithResolve sets a function that changes each new request before the agent gets it, for example to load documents that
@@ -155,7 +158,7 @@ func WithRandom(source io.Reader) Option {
 	}
 }
 
-// WithClock sets the clock for keepalives (default: the system clock).
+// WithClock sets the clock for keepalives and the expiry of credentials (default: the system clock).
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {

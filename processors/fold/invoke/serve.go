@@ -41,11 +41,13 @@ func (c *exchange) serve() {
 		c.failed(err)
 		return
 	}
+	reading, stop := c.untilExpiry(ctx)
+	defer stop()
 	turn := newTurn(stream, c.request.Trace.TraceID)
 	switch {
 	case !c.answer.Streams():
-		c.batch(ctx, turn)
-	case !c.stream(ctx, cancel, turn):
+		c.batch(reading, turn)
+	case !c.stream(ctx, reading, cancel, turn):
 		panic(http.ErrAbortHandler) // a normal end of the response would tell the client that the stream is complete
 	}
 }
@@ -71,18 +73,8 @@ func (c *exchange) admit() bool {
 		c.detail(http.StatusMethodNotAllowed, "Method Not Allowed")
 		return false
 	}
-	if a := c.door.rules.authenticate; a != nil {
-		caller, err := a(c.r)
-		if err != nil {
-			e := Error{Status: http.StatusUnauthorized, Text: "Unauthorized"}
-			var reported *Error
-			if errors.As(err, &reported) && reported.Status >= 400 {
-				e = *reported
-			}
-			c.detail(e.Status, Sanitize(e.Text))
-			return false
-		}
-		c.caller = caller
+	if !c.authenticate(last != "") {
+		return false
 	}
 	if last == "" {
 		return true
@@ -159,6 +151,10 @@ func (c *exchange) begin(ctx context.Context) (stream Stream, err error) {
 
 // failed answers an error of the agent or of WithResolve.
 func (c *exchange) failed(err error) {
+	if errors.Is(err, errCredential) {
+		c.detail(http.StatusUnauthorized, "Unauthorized")
+		return
+	}
 	if c.r.Context().Err() != nil {
 		// If the server is stopping, the client is still connected and would take an empty response for a success.
 		c.fail(clientError(errClosed))

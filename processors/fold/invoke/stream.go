@@ -35,13 +35,14 @@ type step struct {
 }
 
 // stream answers with the events as they arrive and reports whether it has written the end. When the client disconnects,
-// it stops writing and cancels the agent's context.
-func (c *exchange) stream(ctx context.Context, cancel context.CancelFunc, t *turn) (whole bool) {
+// it stops writing and cancels the agent's context. When reading ends, because the caller's credential has expired, it
+// writes an end that says so.
+func (c *exchange) stream(ctx, reading context.Context, cancel context.CancelFunc, t *turn) (whole bool) {
 	f := c.framing()
 	c.streamHead(t)
 	c.begun = true
 	steps := make(chan step, readAhead)
-	go c.pump(ctx, t, steps) // from here on, only pump uses the turn
+	go c.pump(ctx, reading, t, steps) // from here on, only pump uses the turn
 	defer func() {
 		cancel()
 		for range steps { // wait until pump has ended
@@ -109,7 +110,7 @@ func (c *exchange) report(err error) {
 }
 
 // pump reads the turn until its end, or until ctx is done. It does not write to the client.
-func (c *exchange) pump(ctx context.Context, t *turn, steps chan<- step) {
+func (c *exchange) pump(ctx, reading context.Context, t *turn, steps chan<- step) {
 	defer close(steps)
 	send := func(s step) bool {
 		select {
@@ -131,7 +132,13 @@ func (c *exchange) pump(ctx context.Context, t *turn, steps chan<- step) {
 	}()
 	for {
 		var item Item
-		if item, err = t.next(ctx); err != nil {
+		// An agent that always has an event may not look at its context. Events that are queued have the ID of the end.
+		if len(t.queue) == 0 && reading.Err() != nil {
+			err = ended(reading, reading.Err())
+			return
+		}
+		if item, err = t.next(reading); err != nil {
+			err = ended(reading, err)
 			return
 		}
 		if !send(step{item: item}) {

@@ -48,6 +48,12 @@ func (h *Handler) chat(w http.ResponseWriter, r *http.Request) answer {
 		if caller, err = h.options.authenticate(r); err != nil {
 			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
 		}
+		switch {
+		case caller.Ended(h.options.clock.Now()):
+			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
+		case !caller.Can(auth.Write):
+			return errorAnswer(http.StatusForbidden, "Forbidden")
+		}
 	}
 	body, rejection, ok := h.readBody(w, r)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -254,4 +255,23 @@ func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
 
 	require.Equal(t, 200, s.chat(bodyWith(`"user_id":"x"`), "Authorization", "Bearer mira").status)
 	require.Equal(t, onlyMessage("s", "mira", "hi", ""), s.publisher.lines())
+}
+
+func TestCallerNeedsTheRightToWriteAndACredentialThatHasNotEnded(t *testing.T) {
+	caller := auth.Caller{}
+	s := newFixture(t, door.WithAuthenticate(func(*http.Request) (auth.Caller, error) { return caller, nil }))
+	for name, c := range map[string]struct {
+		caller auth.Caller
+		status int
+	}{
+		"may not write": {auth.Caller{Rights: auth.AllRights &^ auth.Write}, 403},
+		"expires now":   {auth.Caller{Expires: noon}, 401},
+		"revoked":       {auth.Caller{Revoked: func() bool { return true }}, 401},
+	} {
+		caller = c.caller
+		require.Equal(t, c.status, s.chat(`{"session_id":"s","content":"hi"}`).status, name)
+	}
+	require.Empty(t, s.publisher.lines())
+	caller = auth.Caller{Rights: auth.Write, Expires: noon.Add(time.Millisecond)}
+	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi"}`).status)
 }

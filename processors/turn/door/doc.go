@@ -22,7 +22,7 @@
 //
 //	400  a field is missing or not usable, or the Idempotency-Key is not usable
 //	401  the caller is not authenticated, or the callback token is not valid
-//	403  the caller may not write to the session
+//	403  the caller may not write, or not to the session
 //	404  another path
 //	405  another method
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers

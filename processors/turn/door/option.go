@@ -51,7 +51,8 @@ func (o *options) invalid(format string, args ...any) {
 }
 
 // WithAuthenticate sets the authentication of the chat door (default: none, every request may chat). A request for which a
-// returns an error is answered with 401, a message to a session that the caller may not use with 403. The caller's UserID
+// returns an error, or whose credential has expired, is answered with 401. A caller without the right auth.Write, and a
+// message to a session that the caller may not use, are answered with 403. The caller's UserID
 // replaces the user_id of the body; if it is empty, the door uses that of the body.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(o *options) { o.authenticate = a }

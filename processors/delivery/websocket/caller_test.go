@@ -1,0 +1,55 @@
+package websocket
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ws "github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+)
+
+func as(c auth.Caller) Option {
+	return WithAuthenticate(func(*http.Request) (auth.Caller, error) { return c, nil })
+}
+
+func TestClientNeedsTheRightToReadAndACredentialThatHasNotEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		caller auth.Caller
+		status int
+	}{
+		"may not read": {auth.Caller{Rights: auth.AllRights &^ auth.Read}, http.StatusForbidden},
+		"expires now":  {auth.Caller{Expires: noon}, http.StatusUnauthorized},
+		"revoked":      {auth.Caller{Revoked: func() bool { return true }}, http.StatusUnauthorized},
+		"may":          {auth.Caller{Rights: auth.Read, Expires: noon.Add(1)}, http.StatusSwitchingProtocols},
+	} {
+		_, response, _ := newFixture(t, as(c.caller)).dial("/")
+		require.Equal(t, c.status, response.StatusCode, name)
+	}
+}
+
+func TestConnectionIsClosedWhenItsCredentialExpires(t *testing.T) {
+	s := newFixture(t, as(auth.Caller{Expires: noon.Add(90 * time.Second)}))
+	b := s.open().subscribe("s")
+	s.take("message-input", "s", 1, `{}`)
+	b.next()
+	require.NoError(t, s.clock.WaitTickers(t.Context(), 1))
+	s.clock.Advance(90 * time.Second)
+	require.Equal(t, ws.CloseError{Code: 4401, Reason: reasonExpired}, b.ending())
+	_, response, err := s.dial("/")
+	require.Error(t, err)
+	require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+}
+
+func TestConnectionIsClosedWhenItsCredentialIsRevoked(t *testing.T) {
+	var revoked atomic.Bool
+	s := newFixture(t, as(auth.Caller{Revoked: revoked.Load}))
+	b := s.open().subscribe("s")
+	require.NoError(t, s.clock.WaitTickers(t.Context(), 1))
+	revoked.Store(true)
+	s.clock.Advance(10 * time.Second)
+	require.Equal(t, StatusCredentialExpired, b.ending().Code)
+}

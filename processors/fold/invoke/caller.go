@@ -1,0 +1,75 @@
+package invoke
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+)
+
+// authenticate sets the caller of the request. If it returns false, it has written the response.
+func (c *exchange) authenticate(resumes bool) bool {
+	a := c.door.rules.authenticate
+	if a == nil {
+		return true
+	}
+	caller, err := a(c.r)
+	if err != nil {
+		e := Error{Status: http.StatusUnauthorized, Text: "Unauthorized"}
+		var reported *Error
+		if errors.As(err, &reported) && reported.Status >= 400 {
+			e = *reported
+		}
+		c.detail(e.Status, Sanitize(e.Text))
+		return false
+	}
+	needs := auth.Read
+	if !resumes {
+		needs |= auth.Write
+	}
+	switch {
+	case caller.Ended(c.door.rules.clock.Now()):
+		c.detail(http.StatusUnauthorized, "Unauthorized")
+		return false
+	case !caller.Can(needs):
+		c.detail(http.StatusForbidden, "Forbidden")
+		return false
+	}
+	c.caller = caller
+	return true
+}
+
+// errCredential ends the response to a caller whose credential has ended. The turn continues.
+var errCredential = &Error{
+	Status: http.StatusUnauthorized, Type: TypeUnknown, Code: "credential_expired",
+	Text: "the credential has expired; resume after the last event with a new one",
+}
+
+// untilExpiry returns a context that ends with the cause errCredential when the caller's credential ends. stop returns when
+// the wait for that has ended.
+func (c *exchange) untilExpiry(ctx context.Context) (reading context.Context, stop func()) {
+	if c.caller.Lasts() {
+		return ctx, func() {}
+	}
+	reading, cancel := context.WithCancelCause(ctx)
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		if c.caller.Await(reading.Done(), c.door.rules.clock) {
+			cancel(errCredential)
+		}
+	}()
+	return reading, func() {
+		cancel(nil)
+		<-waited
+	}
+}
+
+// ended returns errCredential if reading has ended for it, otherwise err.
+func ended(reading context.Context, err error) error {
+	if context.Cause(reading) == error(errCredential) {
+		return errCredential
+	}
+	return err
+}
