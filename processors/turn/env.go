@@ -23,6 +23,7 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	HISTORY_MAX_MESSAGES       history limit in messages
 //	THINK_MAX_STEPS            step limit of a turn
 //	BUDGET_PRICE_PER_SESSION   cost limit of a session, in dollars
+//	SESSION_IDLE_PURGE_MS      how long a session may be idle before it is removed
 //	KAFKA_MAX_REQUEST_SIZE     record limit, in bytes
 func EnvironmentNames() []string { return envoption.Names(variables) }
 
@@ -46,6 +47,7 @@ var variables = []envoption.Variable[Option]{
 	}},
 	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
 	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
+	{Name: "SESSION_IDLE_PURGE_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithIdlePurge)},
 	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
 }
 

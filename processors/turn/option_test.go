@@ -49,6 +49,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 		"THINK_TIMEOUT_MS": "1000", "ASYNC_TOOL_TIMEOUT_MS": " 2000 ", "TOOL_AGG_TOMBSTONE_TTL_MS": "3000",
 		"REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",
 		"THINK_SUPERSEDE_AFTER_MS": "5000", "THINK_MAX_STEPS": "7", "HISTORY_MAX_BYTES": "4096", "HISTORY_MAX_MESSAGES": "40", "BUDGET_PRICE_PER_SESSION": "1.5",
+		"SESSION_IDLE_PURGE_MS": "6000",
 	}
 	opts, err := OptionsFromEnv(lookup(env))
 	require.NoError(t, err)
@@ -62,6 +63,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	require.Equal(t, HistoryLimit{Bytes: 4096, Messages: 40}, r.History)
 	require.Equal(t, 7, r.MaxSteps)
 	require.Equal(t, 1.5, r.MaxCost)
+	require.Equal(t, 6*time.Second, r.IdleAfter)
 	require.Equal(t, 3*time.Second, r.RememberFor)
 	require.Equal(t, 4*time.Second, r.RouteTTL)
 	require.Equal(t, 2<<20, r.RecordLimit)
@@ -79,7 +81,7 @@ func TestBadEnvironmentIsRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"THINK_TIMEOUT_MS": "0", "ASYNC_TOOL_TIMEOUT_MS": "-1", "TOOL_AGG_TOMBSTONE_TTL_MS": "soon",
 		"REPLY_TO_STATE_TTL_MS": "99999999999999999999", "KAFKA_MAX_REQUEST_SIZE": "12",
-		"THINK_MAX_STEPS": "0", "BUDGET_PRICE_PER_SESSION": "much",
+		"THINK_MAX_STEPS": "0", "BUDGET_PRICE_PER_SESSION": "much", "SESSION_IDLE_PURGE_MS": "-1",
 	} {
 		_, err := OptionsFromEnv(lookup(map[string]string{name: value}))
 		require.ErrorIs(t, err, ErrEnvironment)
