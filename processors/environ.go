@@ -26,13 +26,14 @@ type Environment struct {
 // FromEnviron reads the KAFKA_ variables of an environment (os.Environ) as FlightDeck's services do. The name without
 // KAFKA_, in lower case and with dots for underscores, is the name of a Kafka client property. KAFKA_STATE_DIR is the
 // directory of LevelDB. KAFKA_REPLICATION_FACTOR is the replication factor of topics that are created; -1 is the
-// broker's default. The error wraps ErrConfig and names every invalid variable, without values that may be secret.
+// broker's default. KAFKA_SASL_ and KAFKA_SSL_ variables require KAFKA_SECURITY_PROTOCOL. The error wraps ErrConfig and names
+// every invalid variable, without values that may be secret.
 func FromEnviron(environ []string) (Environment, error) {
 	properties, names := kafkaVariables(environ)
 	env := Environment{Brokers: []string{"localhost:9092"}}
 	conf := kafka.Config()
-	ignored, wrong := kafka.Apply(conf, properties)
-	for _, name := range ignored {
+	outcome, wrong := kafka.Apply(conf, properties, variableOf)
+	for _, name := range outcome.Ignored {
 		delete(properties, name)
 	}
 	for name := range names {
@@ -77,10 +78,16 @@ func FromEnviron(environ []string) (Environment, error) {
 	return env, nil
 }
 
+// variableOf returns the variable of a property.
+func variableOf(property string) string {
+	return prefix + strings.ReplaceAll(strings.ToUpper(property), ".", "_")
+}
+
+const prefix = "KAFKA_"
+
 // kafkaVariables returns the values of the KAFKA_ variables by property, and the variables' names by property. The three
 // variables that name the topics and the group of other services are not properties.
 func kafkaVariables(environ []string) (properties, names map[string]string) {
-	const prefix = "KAFKA_"
 	properties, names = map[string]string{}, map[string]string{}
 	for _, entry := range environ {
 		variable, value, _ := strings.Cut(entry, "=")

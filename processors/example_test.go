@@ -97,7 +97,7 @@ func ExampleFromEnviron() {
 	fmt.Println("ignored:", env.Ignored)
 
 	_, err = processors.FromEnviron([]string{"KAFKA_ACKS=1"})
-	fmt.Println(errors.Is(err, processors.ErrConfig), strings.Contains(err.Error(), "acks: refused"))
+	fmt.Println(errors.Is(err, processors.ErrConfig), strings.Contains(err.Error(), "KAFKA_ACKS: refused"))
 	// Output:
 	// [kafka-1:9092 kafka-2:9092] <nil>
 	// ignored: [KAFKA_HEAP_OPTS]

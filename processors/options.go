@@ -148,8 +148,11 @@ func WithSASL(mechanism, user, password string) Option {
 }
 
 // WithProperties sets Kafka client properties by their names in the Java clients and librdkafka, such as
-// "compression.type". A property that would break a guarantee is an error; properties without effect are logged by name.
-// Other options take precedence over properties. If WithProperties is given several times, the maps are merged.
+// "compression.type". A property that would break a guarantee is an error, as are sasl.* and ssl.* properties without a
+// security.protocol; properties without effect are logged by name. Certificates and keys are PEM files; the error about
+// another format contains the commands that convert it. Connections whose servers are not verified, or that send a password
+// in clear text, are logged as warnings. Other options take precedence over properties. If WithProperties is given several
+// times, the maps are merged.
 func WithProperties(properties map[string]string) Option {
 	return func(o *options) { maps.Copy(o.properties, properties) }
 }

@@ -2,6 +2,7 @@ package processors_test
 
 import (
 	"crypto/tls"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
@@ -154,7 +157,7 @@ func TestEnvironmentThatBreaksAPromiseIsRefused(t *testing.T) {
 	_, err := processors.FromEnviron([]string{
 		"KAFKA_SECURITY_PROTOCOL=SASL_SSL", "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_PASSWORD=hunter2",
 	})
-	require.ErrorContains(t, err, "sasl.mechanism: refused: not supported")
+	require.ErrorContains(t, err, "KAFKA_SASL_MECHANISM: refused: not supported")
 	require.False(t, strings.Contains(err.Error(), "hunter2"))
 	for _, right := range []string{"KAFKA_REPLICATION_FACTOR=-1", "KAFKA_BOOTSTRAP_SERVERS=[::1]:9092, 10.0.0.1:9093"} {
 		_, err = processors.FromEnviron([]string{right})
@@ -166,7 +169,57 @@ func TestEnvironmentIsRefusedForAllThatIsWrongAtOnce(t *testing.T) {
 	_, err := processors.FromEnviron([]string{
 		"KAFKA_ACKS=1", "KAFKA_LINGER_MS=soon", "KAFKA_REPLICATION_FACTOR=0", "KAFKA_BOOTSTRAP_SERVERS=kafka",
 	})
-	for _, name := range []string{"acks", "linger.ms", "KAFKA_REPLICATION_FACTOR", "KAFKA_BOOTSTRAP_SERVERS"} {
+	for _, name := range []string{"KAFKA_ACKS", "KAFKA_LINGER_MS", "KAFKA_REPLICATION_FACTOR", "KAFKA_BOOTSTRAP_SERVERS"} {
 		require.ErrorContains(t, err, name)
 	}
+}
+
+func TestWeakenedConnectionsAreLoggedForEveryClient(t *testing.T) {
+	opts := []processors.Option{processors.WithProperties(map[string]string{
+		"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "ann", "sasl.password": "hunter2",
+	})}
+	unverified := processors.WithProperties(map[string]string{
+		"security.protocol": "SASL_SSL", "ssl.endpoint.identification.algorithm": "",
+	})
+	for name, start := range map[string]func(...processors.Option) error{
+		"New": func(opts ...processors.Option) error {
+			_, err := processors.New(brokers, graphOf(nil, codec.String()), opts...)
+			return err
+		},
+		"NewPublisher": func(opts ...processors.Option) error {
+			_, err := processors.NewPublisher(brokers, opts...)
+			return err
+		},
+		"NewFollower": func(opts ...processors.Option) error {
+			_, err := processors.NewFollower(brokers, []string{"t"}, func(processors.Inbound) {}, opts...)
+			return err
+		},
+		"ClientConfig": func(opts ...processors.Option) error {
+			_, _, err := processors.ClientConfig(brokers, opts...)
+			return err
+		},
+	} {
+		warnings := func(more ...processors.Option) string {
+			core, logs := observer.New(zap.WarnLevel)
+			require.NoError(t, start(slices.Concat(opts, []processors.Option{processors.WithLogger(zap.New(core))}, more)...), name)
+			var text strings.Builder
+			for _, entry := range logs.All() {
+				text.WriteString(entry.Message + "\n")
+			}
+			require.NotContains(t, text.String(), "hunter2", name)
+			return text.String()
+		}
+		require.Contains(t, warnings(), "password in clear text", name)
+		require.Contains(t, warnings(unverified), "host names of brokers are not verified", name)
+		require.NotContains(t, warnings(unverified), "clear text", name)
+		require.Empty(t, warnings(unverified, processors.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12})), name)
+	}
+}
+
+func TestCredentialsWithoutAProtocolAreRefused(t *testing.T) {
+	_, err := processors.FromEnviron([]string{"KAFKA_SASL_USERNAME=ann", "KAFKA_SASL_PASSWORD=hunter2"})
+	require.ErrorIs(t, err, processors.ErrConfig)
+	require.ErrorContains(t, err, "KAFKA_SECURITY_PROTOCOL: bad value: missing")
+	require.ErrorContains(t, err, "KAFKA_SASL_PASSWORD, KAFKA_SASL_USERNAME without effect")
+	require.NotContains(t, err.Error(), "hunter2")
 }

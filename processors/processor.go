@@ -92,17 +92,25 @@ func New(brokers []string, graph *goka.GroupGraph, opts ...Option) (*Processor, 
 // sarama returns the configuration of all Kafka clients.
 func (o *options) sarama() *sarama.Config {
 	conf := kafka.Config()
-	ignored, err := kafka.Apply(conf, o.properties)
+	outcome, err := kafka.Apply(conf, o.properties, nil)
 	if err != nil {
 		o.refuse("properties: %w", err)
 	}
-	if len(ignored) > 0 {
-		o.instance.Logger.Warn("properties without effect", zap.Strings("names", ignored))
+	if len(outcome.Ignored) > 0 {
+		o.instance.Logger.Warn("properties without effect", zap.Strings("names", outcome.Ignored))
 	}
+	ofProperties := conf.Net.TLS.Config
 	for _, set := range o.secure {
 		if err := set(conf); err != nil {
 			o.refuse("%w", err)
 		}
+	}
+	warnings := kafka.CleartextWarnings(conf)
+	if conf.Net.TLS.Config == ofProperties { // else WithTLS has replaced what the warnings are about
+		warnings = append(warnings, outcome.Warnings...)
+	}
+	for _, warning := range warnings {
+		o.instance.Logger.Warn("insecure Kafka connection: " + warning)
 	}
 	if o.recordBytes > 0 {
 		conf.Producer.MaxMessageBytes = o.recordBytes

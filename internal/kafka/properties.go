@@ -31,57 +31,93 @@ const (
 	endpointIdentification = "ssl.endpoint.identification.algorithm"
 )
 
+// Outcome is what Apply has to report about properties that it accepted.
+type Outcome struct {
+	// Ignored are the sorted names of the properties that have no effect: unknown, not supported, blank, or overridden by
+	// another one.
+	Ignored []string
+	// Warnings are sentences about properties that weaken the security of the connections, each with its consequence.
+	Warnings []string
+}
+
 // pass is one application of properties to a configuration. It collects the properties that depend on each other.
 type pass struct {
-	cfg     *sarama.Config
-	ignored []string
-	linger  time.Duration
-	batch   int
-	tls     tlsProperties
-	sasl    saslProperties
+	Outcome
+	cfg        *sarama.Config
+	properties map[string]string
+	name       func(property string) string // how the user knows a property
+	linger     time.Duration
+	batch      int
+	tls        tlsProperties
+	sasl       saslProperties
 }
 
 // setter applies one property.
 type setter func(p *pass, value string) error
 
-// Apply sets properties, named as in Java's clients or librdkafka, in a configuration made by Config. It returns the
-// sorted names of the properties that have no effect: unknown, not supported, blank, or overridden by another one. Its
-// error joins the errors of all refused and bad properties, each with its name, and contains no value that may be secret.
-func Apply(cfg *sarama.Config, properties map[string]string) (ignored []string, err error) {
+// Apply sets properties, named as in Java's clients or librdkafka, in a configuration made by Config. Its error joins the
+// errors of all refused and bad properties, each with its name, and contains no value that may be secret. named returns how
+// the user knows a property, such as its environment variable; nil stands for the property's own name. Apply does not
+// connect to anything.
+func Apply(cfg *sarama.Config, properties map[string]string, named func(property string) string) (Outcome, error) {
+	if named == nil {
+		named = func(property string) string { return property }
+	}
 	setters := supported()
-	p := &pass{cfg: cfg, batch: 16 << 10}
+	p := &pass{cfg: cfg, properties: properties, name: named, batch: 16 << 10}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		value := properties[name]
 		set, ok := setters[name]
 		if !ok || (strings.TrimSpace(value) == "" && name != endpointIdentification) {
-			p.ignored = append(p.ignored, name)
+			p.Ignored = append(p.Ignored, name)
 			continue
 		}
 		if err := set(p, value); err != nil {
-			errs = append(errs, fmt.Errorf("kafka: %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("kafka: %s: %w", p.name(name), err))
 		}
 	}
-	p.flush(properties)
-	errs = append(errs, p.secure(properties)...)
+	p.flush()
+	errs = append(errs, p.secure()...)
 	if len(errs) == 0 {
 		if err := cfg.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("kafka: %w", err))
 		}
 	}
-	slices.Sort(p.ignored)
-	return slices.Compact(p.ignored), errors.Join(errs...)
+	slices.Sort(p.Ignored)
+	p.Ignored = slices.Compact(p.Ignored)
+	return p.Outcome, errors.Join(errs...)
+}
+
+func (p *pass) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
+}
+
+// given returns the names of those of the properties that are set, or of all if none is.
+func (p *pass) given(properties ...string) string {
+	var names []string
+	for _, property := range properties {
+		if strings.TrimSpace(p.properties[property]) != "" {
+			names = append(names, p.name(property))
+		}
+	}
+	if len(names) == 0 {
+		for _, property := range properties {
+			names = append(names, p.name(property))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // flush maps linger.ms and batch.size. Without a linger Sarama sends at once and ignores the batch size: it batches the
 // records that arrive while a request is in flight.
-func (p *pass) flush(properties map[string]string) {
+func (p *pass) flush() {
 	if p.linger > 0 {
 		p.cfg.Producer.Flush.Frequency, p.cfg.Producer.Flush.Bytes = p.linger, p.batch
 		return
 	}
-	if _, ok := properties["batch.size"]; ok {
-		p.ignored = append(p.ignored, "batch.size")
+	if _, ok := p.properties["batch.size"]; ok {
+		p.Ignored = append(p.Ignored, "batch.size")
 	}
 }
 
@@ -191,7 +227,7 @@ func consumer() map[string]setter {
 		"max.poll.interval.ms": milliseconds(1, func(p *pass, d time.Duration) {
 			// Handlers do not block, so a longer timeout has no use. One below the drain limit would cut the drain short.
 			if d < minRebalanceTimeout || d > RebalanceTimeout {
-				p.ignored = append(p.ignored, "max.poll.interval.ms")
+				p.Ignored = append(p.Ignored, "max.poll.interval.ms")
 				return
 			}
 			p.cfg.Consumer.Group.Rebalance.Timeout = d

@@ -52,9 +52,9 @@ func TestPropertiesMapOntoSarama(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := kafka.Config()
-			ignored, err := kafka.Apply(c, map[string]string{name: tc.value})
+			outcome, err := kafka.Apply(c, map[string]string{name: tc.value}, nil)
 			require.NoError(t, err)
-			require.Empty(t, ignored)
+			require.Empty(t, outcome.Ignored)
 			require.Equal(t, tc.want, tc.got(c))
 			require.NoError(t, c.Validate())
 			require.Greater(t, c.Net.ReadTimeout, c.Consumer.Group.Rebalance.Timeout, "the answer to a join")
@@ -64,7 +64,7 @@ func TestPropertiesMapOntoSarama(t *testing.T) {
 
 func TestLingeringBatchIsSentWhenItIsFull(t *testing.T) {
 	c := kafka.Config()
-	_, err := kafka.Apply(c, map[string]string{"linger.ms": "5", "batch.size": "100"})
+	_, err := kafka.Apply(c, map[string]string{"linger.ms": "5", "batch.size": "100"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 100, c.Producer.Flush.Bytes)
 }
@@ -73,9 +73,9 @@ func TestPropertiesThatBreakAGuaranteeAreRefusedByName(t *testing.T) {
 	for name, value := range map[string]string{
 		"acks": "1", "enable.idempotence": "false", "partitioner.class": "com.example.RoundRobin",
 		"partitioner": "consistent_random", "isolation.level": "read_uncommitted", "processing.guarantee": "at_most_once",
-		"ssl.truststore.type": "JKS", "ssl.enabled.protocols": "TLSv1",
+		"ssl.enabled.protocols": "TLSv1",
 	} {
-		_, err := kafka.Apply(kafka.Config(), map[string]string{name: value})
+		_, err := kafka.Apply(kafka.Config(), map[string]string{name: value}, nil)
 		require.ErrorIs(t, err, kafka.ErrRefused, name)
 		require.ErrorContains(t, err, name)
 	}
@@ -83,11 +83,11 @@ func TestPropertiesThatBreakAGuaranteeAreRefusedByName(t *testing.T) {
 		"acks": "all", "enable.idempotence": "true", "partitioner": "murmur2_random", "isolation.level": "read_committed",
 		"processing.guarantee": "exactly_once_v2",
 	} {
-		ignored, err := kafka.Apply(kafka.Config(), map[string]string{name: value})
+		outcome, err := kafka.Apply(kafka.Config(), map[string]string{name: value}, nil)
 		require.NoError(t, err, name)
-		require.Empty(t, ignored, name)
+		require.Empty(t, outcome.Ignored, name)
 	}
-	_, err := kafka.Apply(kafka.Config(), map[string]string{"acks": "-1"})
+	_, err := kafka.Apply(kafka.Config(), map[string]string{"acks": "-1"}, nil)
 	require.NoError(t, err)
 }
 
@@ -95,36 +95,36 @@ func TestBadValuesAreNamedTogether(t *testing.T) {
 	_, err := kafka.Apply(kafka.Config(), map[string]string{
 		"linger.ms": "soon", "retries": "0", "fetch.max.bytes": "99999999999", "auto.offset.reset": "none",
 		"security.protocol": "TLS", "allow.auto.create.topics": "yes",
-	})
+	}, nil)
 	require.ErrorIs(t, err, kafka.ErrValue)
 	for _, name := range []string{
 		"linger.ms", "retries", "fetch.max.bytes", "auto.offset.reset", "security.protocol", "allow.auto.create.topics",
 	} {
 		require.ErrorContains(t, err, name)
 	}
-	_, err = kafka.Apply(kafka.Config(), map[string]string{"session.timeout.ms": "500", "heartbeat.interval.ms": "900"})
+	_, err = kafka.Apply(kafka.Config(), map[string]string{"session.timeout.ms": "500", "heartbeat.interval.ms": "900"}, nil)
 	require.ErrorContains(t, err, "Heartbeat")
 }
 
 func TestPropertiesWithoutEffectAreReportedByName(t *testing.T) {
-	ignored, err := kafka.Apply(kafka.Config(), map[string]string{
-		"heap.opts": "-Xmx1g", "client.id": " ", "batch.size": "100", "sasl.password": "hunter2", "ssl.key.location": "",
+	outcome, err := kafka.Apply(kafka.Config(), map[string]string{
+		"heap.opts": "-Xmx1g", "client.id": " ", "batch.size": "100", "sasl.password": "hunter2", "ssl.key.location": "", "security.protocol": "PLAINTEXT",
 		"max.poll.interval.ms": "600000", "bootstrap.servers": "b:9092", "replication.factor": "3", "state.dir": "/data",
-	})
+	}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"batch.size", "client.id", "heap.opts", "max.poll.interval.ms", "sasl.password", "ssl.key.location",
-	}, ignored)
+	}, outcome.Ignored)
 }
 
 func TestPasswordsAreNotTrimmed(t *testing.T) {
 	c := kafka.Config()
-	ignored, err := kafka.Apply(c, map[string]string{
+	outcome, err := kafka.Apply(c, map[string]string{
 		"security.protocol": "sasl_plaintext", "sasl.mechanism": "plain",
 		"sasl.username": "ann", "sasl.password": " pa ss ",
-	})
+	}, nil)
 	require.NoError(t, err)
-	require.Empty(t, ignored)
+	require.Empty(t, outcome.Ignored)
 	require.True(t, c.Net.SASL.Enable)
 	require.EqualValues(t, sarama.SASLTypePlaintext, c.Net.SASL.Mechanism)
 	require.Equal(t, " pa ss ", c.Net.SASL.Password)
@@ -138,7 +138,7 @@ func TestJAASGivesUserAndPassword(t *testing.T) {
 		"org.apache.kafka.common.security.plain.PlainLoginModule\n required username=ann\n password='x' ; ": {"ann", "x"},
 	} {
 		c := kafka.Config()
-		_, err := kafka.Apply(c, map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": config})
+		_, err := kafka.Apply(c, map[string]string{"security.protocol": "SASL_PLAINTEXT", "sasl.jaas.config": config}, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, [2]string{c.Net.SASL.User, c.Net.SASL.Password})
 	}
@@ -151,7 +151,7 @@ func TestJAASGivesUserAndPassword(t *testing.T) {
 	} {
 		_, err := kafka.Apply(kafka.Config(), map[string]string{
 			"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": config,
-		})
+		}, nil)
 		require.ErrorIs(t, err, want)
 		require.NotContains(t, err.Error(), "hunter2")
 	}
@@ -164,7 +164,7 @@ func TestSASLMechanismsAreConfiguredOrRefused(t *testing.T) {
 	for _, mechanism := range []string{"SCRAM-SHA-256", "scram-sha-512"} {
 		properties["sasl.mechanism"] = mechanism
 		c := kafka.Config()
-		_, err := kafka.Apply(c, properties)
+		_, err := kafka.Apply(c, properties, nil)
 		require.NoError(t, err)
 		conversation := c.Net.SASL.SCRAMClientGeneratorFunc()
 		require.NoError(t, conversation.Begin("ann", "hunter2", ""))
@@ -175,13 +175,13 @@ func TestSASLMechanismsAreConfiguredOrRefused(t *testing.T) {
 	}
 	for _, mechanism := range []string{"OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"} {
 		properties["sasl.mechanism"] = mechanism
-		_, err := kafka.Apply(kafka.Config(), properties)
+		_, err := kafka.Apply(kafka.Config(), properties, nil)
 		require.ErrorIs(t, err, kafka.ErrRefused)
 		require.ErrorContains(t, err, "not supported, want one of PLAIN")
 		require.NotContains(t, err.Error(), "hunter2")
 	}
 	delete(properties, "sasl.mechanism")
-	_, err := kafka.Apply(kafka.Config(), properties)
+	_, err := kafka.Apply(kafka.Config(), properties, nil)
 	require.ErrorContains(t, err, "sasl.mechanism")
 }
 
@@ -194,7 +194,7 @@ func TestErrorsContainNoValue(t *testing.T) {
 			properties := map[string]string{
 				"security.protocol": protocol, "sasl.mechanism": "PLAIN", "sasl.username": "ann", "sasl.password": "b", name: secret,
 			}
-			if _, err := kafka.Apply(kafka.Config(), properties); err != nil {
+			if _, err := kafka.Apply(kafka.Config(), properties, nil); err != nil {
 				refused++
 				require.NotContains(t, strings.ToUpper(err.Error()), "SECRET", name)
 				require.NotContains(t, err.Error(), "MII", name)

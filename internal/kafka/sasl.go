@@ -2,12 +2,19 @@ package kafka
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/IBM/sarama"
 	"github.com/xdg-go/scram"
+)
+
+const (
+	securityProtocol = "security.protocol"
+	saslMechanism    = "sasl.mechanism"
+	saslUsername     = "sasl.username"
+	saslPassword     = "sasl.password"
+	jaasConfig       = "sasl.jaas.config"
 )
 
 // saslProperties are security.protocol and the sasl.* properties, which are applied together.
@@ -22,46 +29,69 @@ type saslProperties struct {
 func authentication() map[string]setter {
 	mechanism := text(func(p *pass) *string { return &p.sasl.mechanism })
 	return map[string]setter{
-		"security.protocol": text(func(p *pass) *string { return &p.sasl.protocol }),
-		"sasl.mechanism":    mechanism,
-		"sasl.mechanisms":   mechanism,
-		"sasl.username":     text(func(p *pass) *string { return &p.sasl.user }),
-		"sasl.password":     text(func(p *pass) *string { return &p.sasl.password }),
-		"sasl.jaas.config":  text(func(p *pass) *string { return &p.sasl.jaas }),
+		securityProtocol:  text(func(p *pass) *string { return &p.sasl.protocol }),
+		saslMechanism:     mechanism,
+		"sasl.mechanisms": mechanism,
+		saslUsername:      text(func(p *pass) *string { return &p.sasl.user }),
+		saslPassword:      text(func(p *pass) *string { return &p.sasl.password }),
+		jaasConfig:        text(func(p *pass) *string { return &p.sasl.jaas }),
 	}
 }
 
-// secure applies the security.protocol, ssl.* and sasl.* properties. Properties of a layer that the protocol does not use
-// are ignored, as in Java.
-func (p *pass) secure(properties map[string]string) []error {
-	withTLS, withSASL, err := layers(p.sasl.protocol)
+// secure applies the security.protocol, ssl.* and sasl.* properties. Without a protocol they are refused, because the
+// connections would be plaintext. Properties of a layer that an explicit protocol does not use are ignored, as in Java.
+func (p *pass) secure() []error {
+	withTLS, withSASL, err := p.layers()
 	if err != nil {
 		return []error{err}
 	}
 	var errs []error
 	if withTLS {
-		config, err := p.tls.config()
-		if err != nil {
-			errs = append(errs, err)
-		}
-		p.cfg.Net.TLS.Enable, p.cfg.Net.TLS.Config = true, config
+		p.cfg.Net.TLS.Enable = true
+		p.cfg.Net.TLS.Config, errs = p.tlsConfig()
 	}
 	if withSASL {
-		if err := p.sasl.apply(p.cfg); err != nil {
+		if err := p.authenticate(); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	for name := range maps.Keys(properties) {
-		ssl := strings.HasPrefix(name, "ssl.") || name == "enable.ssl.certificate.verification"
+	var unused []string
+	for name := range p.properties {
+		ssl := strings.HasPrefix(name, "ssl.") || name == verification
 		if ssl && !withTLS || strings.HasPrefix(name, "sasl.") && !withSASL {
-			p.ignored = append(p.ignored, name)
+			unused = append(unused, name)
 		}
 	}
+	if err := p.missingProtocol(unused); err != nil {
+		return append(errs, err)
+	}
+	p.Ignored = append(p.Ignored, unused...)
 	return errs
 }
 
-func layers(protocol string) (withTLS, withSASL bool, err error) {
-	switch strings.ToUpper(protocol) {
+// missingProtocol returns an error if properties would have an effect with a security.protocol, and there is none. Other
+// names do not count: Kubernetes sets KAFKA_SSL_PORT for a service named kafka-ssl.
+func (p *pass) missingProtocol(unused []string) error {
+	if strings.TrimSpace(p.sasl.protocol) != "" {
+		return nil
+	}
+	setters := supported()
+	var names []string
+	for _, name := range unused {
+		if _, ok := setters[name]; ok && strings.TrimSpace(p.properties[name]) != "" {
+			names = append(names, p.name(name))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return fmt.Errorf("kafka: %s: %w: missing, so connections would be plaintext and %s without effect; want SSL, "+
+		"SASL_PLAINTEXT or SASL_SSL, or PLAINTEXT if that is intended", p.name(securityProtocol), ErrValue, strings.Join(names, ", "))
+}
+
+func (p *pass) layers() (withTLS, withSASL bool, err error) {
+	switch strings.ToUpper(strings.TrimSpace(p.sasl.protocol)) {
 	case "", "PLAINTEXT":
 		return false, false, nil
 	case "SSL":
@@ -71,38 +101,45 @@ func layers(protocol string) (withTLS, withSASL bool, err error) {
 	case "SASL_SSL":
 		return true, true, nil
 	}
-	return false, false, fmt.Errorf("kafka: security.protocol: %w: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL", ErrValue)
+	return false, false, fmt.Errorf("kafka: %s: %w: want PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
+		p.name(securityProtocol), ErrValue)
 }
 
-func (s saslProperties) apply(cfg *sarama.Config) error {
+// authenticate applies the sasl.* properties.
+func (p *pass) authenticate() error {
+	s := p.sasl
 	if s.jaas != "" {
 		login, err := parseJAAS(s.jaas)
 		if err != nil {
-			return fmt.Errorf("kafka: sasl.jaas.config: %w", err)
+			return fmt.Errorf("kafka: %s: %w", p.name(jaasConfig), err)
 		}
 		if s.mechanism == "" && login.plain {
 			s.mechanism = sarama.SASLTypePlaintext
 		}
 		if login.plain != strings.EqualFold(s.mechanism, sarama.SASLTypePlaintext) {
-			return fmt.Errorf("kafka: sasl.jaas.config: %w: its login module is not that of sasl.mechanism", ErrValue)
+			return fmt.Errorf("kafka: %s: %w: its login module is not that of %s", p.name(jaasConfig), ErrValue, p.name(saslMechanism))
 		}
 		s.user, s.password = login.user, login.password
 	}
-	return SetSASL(cfg, s.mechanism, s.user, s.password)
+	return setSASL(p.cfg, s.mechanism, s.user, s.password, p.name)
 }
 
 // SetSASL enables SASL authentication by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. The mechanism's case does not matter. Its
 // errors wrap ErrValue if an argument is missing, or ErrRefused for another mechanism.
 func SetSASL(cfg *sarama.Config, mechanism, user, password string) error {
+	return setSASL(cfg, mechanism, user, password, func(property string) string { return property })
+}
+
+func setSASL(cfg *sarama.Config, mechanism, user, password string, name func(property string) string) error {
 	supported := []string{sarama.SASLTypePlaintext, sarama.SASLTypeSCRAMSHA256, sarama.SASLTypeSCRAMSHA512}
 	mechanism = strings.ToUpper(mechanism)
 	switch {
 	case mechanism == "":
-		return fmt.Errorf("kafka: sasl.mechanism: %w: missing, want one of %s", ErrValue, strings.Join(supported, ", "))
+		return fmt.Errorf("kafka: %s: %w: missing, want one of %s", name(saslMechanism), ErrValue, strings.Join(supported, ", "))
 	case !slices.Contains(supported, mechanism):
-		return fmt.Errorf("kafka: sasl.mechanism: %w: not supported, want one of %s", ErrRefused, strings.Join(supported, ", "))
+		return fmt.Errorf("kafka: %s: %w: not supported, want one of %s", name(saslMechanism), ErrRefused, strings.Join(supported, ", "))
 	case user == "" || password == "":
-		return fmt.Errorf("kafka: sasl.username, sasl.password: %w: missing", ErrValue)
+		return fmt.Errorf("kafka: %s, %s: %w: missing", name(saslUsername), name(saslPassword), ErrValue)
 	}
 	sasl := &cfg.Net.SASL
 	sasl.Enable, sasl.Mechanism, sasl.User, sasl.Password = true, sarama.SASLMechanism(mechanism), user, password

@@ -12,9 +12,17 @@ import (
 	"strings"
 )
 
+const (
+	truststoreLocation = "ssl.truststore.location"
+	keystoreLocation   = "ssl.keystore.location"
+	verification       = "enable.ssl.certificate.verification"
+)
+
 // tlsProperties are the ssl.* properties, which are applied together. The PEM texts are those of the properties or of the
 // files that they name.
 type tlsProperties struct {
+	files       []storeFile
+	declared    map[content]string // the formats that properties state
 	roots       []byte
 	certificate []byte
 	key         []byte
@@ -24,11 +32,17 @@ type tlsProperties struct {
 }
 
 func transport() map[string]setter {
-	file := func(field func(*tlsProperties) *[]byte) setter {
+	file := func(property string, c content, fields ...func(*tlsProperties) *[]byte) setter {
 		return func(p *pass, value string) error {
 			raw, err := readFile(value)
-			*field(&p.tls) = raw
-			return err
+			if err != nil {
+				return err
+			}
+			p.tls.files = append(p.tls.files, storeFile{property, c, raw})
+			for _, field := range fields {
+				*field(&p.tls) = raw
+			}
+			return nil
 		}
 	}
 	inline := func(field func(*tlsProperties) *[]byte) setter {
@@ -41,28 +55,23 @@ func transport() map[string]setter {
 	roots := func(t *tlsProperties) *[]byte { return &t.roots }
 	certificate := func(t *tlsProperties) *[]byte { return &t.certificate }
 	key := func(t *tlsProperties) *[]byte { return &t.key }
-	keystore := func(p *pass, value string) error {
-		raw, err := readFile(value)
-		p.tls.certificate, p.tls.key = raw, raw
-		return err
-	}
-	format := only("a Java keystore cannot be read here, export it as PEM", "PEM")
 	encrypted := func(*pass, string) error {
-		return fmt.Errorf("%w: encrypted keys cannot be read here", ErrRefused)
+		return fmt.Errorf("%w: encrypted keys cannot be read; decrypt it with: openssl pkey -in key.pem -out plain.pem; then "+
+			"name that file and restrict who can read it", ErrRefused)
 	}
 	return map[string]setter{
-		"ssl.truststore.location":        file(roots),
+		truststoreLocation:               file(truststoreLocation, trusted, roots),
 		"ssl.truststore.certificates":    inline(roots),
-		"ssl.truststore.type":            format,
-		"ssl.ca.location":                file(roots),
+		"ssl.truststore.type":            storeType(trusted),
+		"ssl.ca.location":                file("ssl.ca.location", trusted, roots),
 		"ssl.ca.pem":                     inline(roots),
-		"ssl.keystore.location":          keystore,
+		keystoreLocation:                 file(keystoreLocation, both, certificate, key),
 		"ssl.keystore.certificate.chain": inline(certificate),
 		"ssl.keystore.key":               inline(key),
-		"ssl.keystore.type":              format,
-		"ssl.certificate.location":       file(certificate),
+		"ssl.keystore.type":              storeType(both),
+		"ssl.certificate.location":       file("ssl.certificate.location", chain, certificate),
 		"ssl.certificate.pem":            inline(certificate),
-		"ssl.key.location":               file(key),
+		"ssl.key.location":               file("ssl.key.location", private, key),
 		"ssl.key.pem":                    inline(key),
 		"ssl.key.password":               encrypted,
 		endpointIdentification: oneOf(map[string]func(*pass){
@@ -70,9 +79,24 @@ func transport() map[string]setter {
 			"none":  func(p *pass) { p.tls.noHostNames = true },
 			"":      func(p *pass) { p.tls.noHostNames = true },
 		}),
-		"enable.ssl.certificate.verification": boolean(func(p *pass, on bool) { p.tls.noVerify = !on }),
-		"ssl.protocol":                        versions,
-		"ssl.enabled.protocols":               versions,
+		verification:            boolean(func(p *pass, on bool) { p.tls.noVerify = !on }),
+		"ssl.protocol":          versions,
+		"ssl.enabled.protocols": versions,
+	}
+}
+
+// storeType takes the format of a store. Other formats than PEM are refused when the content of the file is known.
+func storeType(c content) setter {
+	return func(p *pass, value string) error {
+		format := strings.ToUpper(strings.TrimSpace(value))
+		if !slices.Contains([]string{formatPEM, formatJKS, formatJCEKS, formatPKCS12}, format) {
+			return fmt.Errorf("%w: this format cannot be read, want PEM", ErrRefused)
+		}
+		if p.tls.declared == nil {
+			p.tls.declared = map[content]string{}
+		}
+		p.tls.declared[c] = format
+		return nil
 	}
 }
 
@@ -113,34 +137,44 @@ func versions(p *pass, value string) error {
 	return nil
 }
 
-// config returns the TLS configuration of the connections.
-func (t tlsProperties) config() (*tls.Config, error) {
+// tlsConfig returns the TLS configuration of the connections.
+func (p *pass) tlsConfig() (*tls.Config, []error) {
+	if errs := p.checkFiles(); len(errs) > 0 {
+		return nil, errs
+	}
+	t := p.tls
 	c := &tls.Config{MinVersion: max(t.min, tls.VersionTLS12), MaxVersion: t.max}
+	var errs []error
+	refuse := func(reason string, properties ...string) {
+		errs = append(errs, fmt.Errorf("kafka: %s: %w: %s", p.given(properties...), ErrValue, reason))
+	}
 	if t.roots != nil {
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(t.roots) {
-			return nil, fmt.Errorf("kafka: trusted certificates: %w: no PEM certificate", ErrValue)
+			refuse("no PEM certificate", truststoreLocation, "ssl.truststore.certificates", "ssl.ca.location", "ssl.ca.pem")
 		}
 	}
-	if (t.certificate == nil) != (t.key == nil) {
-		return nil, fmt.Errorf("kafka: client certificate: %w: certificate and key belong together", ErrValue)
-	}
-	if t.certificate != nil {
+	if t.certificate != nil || t.key != nil {
 		// The cause is left out: it could quote the key.
 		pair, err := tls.X509KeyPair(onlyPEM(t.certificate, "CERTIFICATE"), onlyPEM(t.key, "PRIVATE KEY"))
 		if err != nil {
-			return nil, fmt.Errorf("kafka: client certificate: %w: no PEM certificate with its unencrypted key", ErrValue)
+			refuse("want a PEM certificate and its unencrypted key", keystoreLocation, "ssl.keystore.certificate.chain",
+				"ssl.keystore.key", "ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem")
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	switch {
 	case t.noVerify:
 		c.InsecureSkipVerify = true
+		p.warn("certificates of brokers are not verified (%s): anyone on the network path can impersonate a broker, and read "+
+			"and change all records", p.name(verification))
 	case t.noHostNames:
 		c.InsecureSkipVerify = true // of the name; the chain is verified below
 		c.VerifyConnection = verifyChain(c.RootCAs)
+		p.warn("host names of brokers are not verified (%s): anyone who holds a certificate of the same authorities can "+
+			"impersonate a broker, and read and change all records", p.name(endpointIdentification))
 	}
-	return c, nil
+	return c, errs
 }
 
 // verifyChain returns a function that verifies a server's certificate chain but not its host name.

@@ -80,8 +80,8 @@ func handshake(t *testing.T, certificate, key []byte, client *tls.Config) error 
 func apply(t *testing.T, properties map[string]string) (*tls.Config, error) {
 	t.Helper()
 	c := kafka.Config()
-	ignored, err := kafka.Apply(c, properties)
-	require.Empty(t, ignored)
+	outcome, err := kafka.Apply(c, properties, nil)
+	require.Empty(t, outcome.Ignored)
 	return c.Net.TLS.Config, err
 }
 
