@@ -111,6 +111,9 @@
 //     no room, or after the think timeout if its message was not read by then. Records whose turn or step is known to have
 //     ended are dead-lettered at once. A record on tool-use-dlq is held or applied in the same way if its turntable.id is
 //     that of the call, or begins with it and a slash.
+//   - A tool's result or failure whose turntable.id names a call ends only that call. One that names none, as those of
+//     FlightDeck's workers, ends the open call with its tool_use_id, unless it names another tool than the call does: it is
+//     dead-lettered then.
 //   - What a response leaves out is taken from the session: without previous_messages, the step's message and the response
 //     are appended to the stored history, unless its messages begin with the step's own message, as those of FlightDeck's
 //     older model workers do; then they are the whole history. A blank user_id is that of the message. In a response with

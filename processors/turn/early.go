@@ -17,6 +17,7 @@ type workerReply struct {
 	kind      Held_Kind
 	failure   bool   // of a tool
 	toolUseID string // of a tool's record
+	tool      *string
 	digest    digest // of the record's bytes
 	name      stepName
 	// What a model's record echoes if its id names no step: the digest of the input and the length of the history. With

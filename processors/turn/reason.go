@@ -12,6 +12,7 @@ const (
 	reasonOtherStep    = "turn: answers a step that is closed"
 	reasonNoCall       = "turn: no open call has this tool_use_id"
 	reasonCallEnded    = "turn: the call has its result already"
+	reasonOtherTool    = "turn: the call with this tool_use_id is of another tool"
 	reasonSameResult   = "turn: result was applied before"
 	reasonNoToolUseID  = "turn: result has no tool_use_id, or one that is too long"
 	reasonHeldAlready  = "turn: a result of this tool_use_id is held already"

@@ -20,7 +20,7 @@ func (e ToolAnswered) apply(s *transition) {
 		return
 	}
 	same := digests.Of(ofResult, e.Value)
-	call := s.claimant(e.Record, workerReply{toolUseID: *id, digest: same})
+	call := s.claimant(e.Record, workerReply{toolUseID: *id, tool: e.Result.Name, digest: same})
 	if call == nil {
 		return
 	}
@@ -38,7 +38,7 @@ func (e ToolFailed) apply(s *transition) {
 		return
 	}
 	same := digests.Of(ofFailure, e.Value)
-	call := s.claimant(e.Record, workerReply{toolUseID: *id, digest: same, failure: true})
+	call := s.claimant(e.Record, workerReply{toolUseID: *id, tool: e.Item.Name, digest: same, failure: true})
 	if call == nil {
 		return
 	}
@@ -83,11 +83,21 @@ func (s *transition) claimant(from *Record, r workerReply) *Call {
 		s.deadLetterReply(r, reasonSameResult)
 		return nil
 	}
-	if call := s.openCall(r.toolUseID); call != nil && s.answers(r.name, call) {
+	call := s.openCall(r.toolUseID)
+	switch {
+	case call == nil || !s.answers(r.name, call):
+		s.holdForCall(from, r)
+	case !sameTool(r.tool, call.Name):
+		s.deadLetterReply(r, reasonOtherTool)
+	default:
 		return call
 	}
-	s.holdForCall(from, r)
 	return nil
+}
+
+// sameTool reports whether a reply's tool can be that of a call. FlightDeck's workers may omit the name.
+func sameTool(reply, called *string) bool {
+	return blank(reply) || blank(called) || *reply == *called
 }
 
 // answers reports whether a reply can answer a call that has its tool_use_id. A reply that names a call answers only that
@@ -135,7 +145,22 @@ func (s *transition) holdForCall(from *Record, r workerReply) {
 
 // answersAlike reports whether a record that is held for the open step answers the same call.
 func (r workerReply) answersAlike(h *Held) bool {
-	return h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call)
+	return h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
+		sameTool(h.tool(), r.tool)
+}
+
+// tool returns the name of the tool whose reply is held, or nil if it is not known.
+func (h *Held) tool() *string {
+	if h.Result != nil { // written by an older build
+		return h.Result.Name
+	}
+	switch e, _ := h.event(""); e := e.(type) {
+	case ToolAnswered:
+		return e.Result.Name
+	case ToolFailed:
+		return e.Item.Name
+	}
+	return nil
 }
 
 // claimHeld ends the calls whose results are held.
@@ -149,6 +174,10 @@ func (s *transition) claimHeld() {
 		call := s.openCall(h.ToolUseId)
 		if call == nil || !s.answers(h.name(), call) {
 			return false
+		}
+		if !sameTool(h.tool(), call.Name) {
+			s.giveUp(h, reasonOtherTool)
+			return true
 		}
 		r, ok := s.heldResult(h, call)
 		if !ok {

@@ -15,7 +15,9 @@ import (
 // ToolResponse returns the handler for the results of asynchronous tools: POST the result as JSON, with a callback token
 // (package token) as bearer token. An object is used as the result unchanged; any other value is wrapped as
 // {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once: the turn takes
-// the first result of a call.
+// the first result of a call. The result names the call of the token, so the turn never takes it for another call that has
+// the same tool_use_id. Results of tokens without a CallID, which FlightDeck and older builds mint, are taken for the open
+// call that has their tool_use_id and tool name.
 //
 // An object with "status":"error" and an "error" that is not null is a failure of the tool. It becomes a result with status
 // error, so that the model can see it. Every other body is a success, as in FlightDeck.
@@ -46,14 +48,29 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request) answer {
 	case !ok:
 		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
 	case key == "":
-		return h.answerCall(r, claims, result, "")
+		return h.answerCall(r, claims, result, h.resultID(claims, "", body))
 	}
-	call := []string{claims.SessionID, claims.ToolUseID, key}
-	id := derived("tool response", append([]string{h.topics.Agent}, call...)...) + "/result"
 	same := fingerprintOf("tool response body", string(body))
-	return h.answerOnce(r.Context(), fingerprintOf("tool response", call...), same, func() answer {
-		return h.answerCall(r, claims, result, id)
+	call := fingerprintOf("tool response", claims.SessionID, claims.ToolUseID, key, claims.CallID)
+	return h.answerOnce(r.Context(), call, same, func() answer {
+		return h.answerCall(r, claims, result, h.resultID(claims, key, body))
 	})
+}
+
+// resultID returns the turntable.id of a result, empty for none. It begins with the ID of the call if the token has it: the
+// turn then takes the result only for that call. Repeats have the same ID: those with the same Idempotency-Key or, without
+// one, with the same body. Tokens without a CallID are FlightDeck's and those of older builds.
+func (h *Handler) resultID(claims token.Claims, key string, body []byte) string {
+	switch {
+	case claims.CallID != "" && key != "":
+		return claims.CallID + "/callback/" + derived("callback key", key)
+	case claims.CallID != "":
+		return claims.CallID + "/callback/" + derived("callback body", string(body))
+	case key != "":
+		return derived("tool response", h.topics.Agent, claims.SessionID, claims.ToolUseID, key) + "/result"
+	default:
+		return ""
+	}
 }
 
 func unverified(err error) answer {

@@ -134,3 +134,35 @@ func TestToolResponseIsAcceptedAfterAcknowledgement(t *testing.T) {
 	g := s.callback("{}", token.Claims{SessionID: "s"})
 	require.Equal(t, []any{500, `{"error":"Internal server error"}`}, []any{g.status, g.body})
 }
+
+// The turn takes a result whose ID begins with that of a call only for that call.
+func TestResultHasTheIDOfTheCallThatTheTokenNames(t *testing.T) {
+	s, again := newFixture(t), newFixture(t)
+	claims := token.Claims{SessionID: "s", ToolUseID: "call_0", Name: text("weather"), CallID: "f00/1/tool-use/0"}
+	later := claims
+	later.CallID = "f00/2/tool-use/0"
+	for _, f := range []*fixture{s, again} { // another process writes the same IDs
+		f.callback("{}", claims)
+		f.callback("{}", claims)
+		f.callback(`{"a":1}`, claims)
+		f.callback("{}", claims, "Idempotency-Key", "k")
+		require.Equal(t, 202, f.callback(`{"b":1}`, later, "Idempotency-Key", "k").status, "the key is that of another call")
+	}
+	ids := idsOf(s)
+	require.Equal(t, idsOf(again), ids)
+	require.Len(t, ids, 5)
+	for _, id := range ids[:4] {
+		require.Regexp(t, "^f00/1/tool-use/0/callback/[0-9a-f]{32}$", id)
+	}
+	require.Regexp(t, "^f00/2/tool-use/0/callback/[0-9a-f]{32}$", ids[4])
+	require.Equal(t, ids[0], ids[1], "the same result")
+	require.NotEqual(t, ids[0], ids[2])
+	require.NotContains(t, ids[:3], ids[3])
+}
+
+func idsOf(s *fixture) (ids []string) {
+	for _, r := range s.publisher.records {
+		ids = append(ids, string(r.Headers["turntable.id"]))
+	}
+	return ids
+}

@@ -18,12 +18,15 @@ type Claims struct {
 	TotalTools int
 	// Agent is the agent that made the call; nil if absent.
 	Agent *string
+	// CallID is the turntable.id of the call's record; empty if unknown. It distinguishes calls of one session that have the
+	// same ToolUseID: the turn takes a result with a CallID only for that call.
+	CallID string
 	// IssuedAt and Expires are in whole seconds. If IssuedAt is zero, the latency of the result is 0. If Expires is zero,
 	// the token never expires; otherwise it is valid through the second of Expires.
 	IssuedAt, Expires time.Time
 }
 
-// payload returns the claims as JSON, with the members in FlightDeck's order.
+// payload returns the claims as JSON, with the members in FlightDeck's order, then those that FlightDeck ignores.
 func (c Claims) payload() []byte {
 	b := text([]byte(`{"session_id":`), c.SessionID)
 	b = text(append(b, `,"tool_use_id":`...), c.ToolUseID)
@@ -42,6 +45,9 @@ func (c Claims) payload() []byte {
 	}
 	if !c.Expires.IsZero() {
 		b = number(append(b, `,"exp":`...), c.Expires.Unix())
+	}
+	if c.CallID != "" {
+		b = text(append(b, `,"call_id":`...), c.CallID)
 	}
 	return append(b, '}')
 }

@@ -16,7 +16,7 @@ var ErrMint = errors.New("token: cannot be minted")
 
 // Mint returns the token of a tool call. Equal arguments give equal tokens. The secret must not be blank, and the callback
 // door must accept it. Mint returns an error for a blank secret, a TotalTools that is negative or above math.MaxInt32, and
-// a SessionID or ToolUseID that is not valid UTF-8.
+// a SessionID, ToolUseID or CallID that is not valid UTF-8.
 func Mint(secret string, c Claims) (string, error) {
 	if strings.TrimSpace(secret) == "" {
 		return "", fmt.Errorf("%w: blank secret", ErrMint)
@@ -25,8 +25,8 @@ func Mint(secret string, c Claims) (string, error) {
 		return "", fmt.Errorf("%w: %d tools", ErrMint, c.TotalTools)
 	}
 	// Invalid UTF-8 would be replaced, so the answer would name another call.
-	if !utf8.ValidString(c.SessionID) || !utf8.ValidString(c.ToolUseID) {
-		return "", fmt.Errorf("%w: session or tool_use_id is not UTF-8", ErrMint)
+	if !utf8.ValidString(c.SessionID) || !utf8.ValidString(c.ToolUseID) || !utf8.ValidString(c.CallID) {
+		return "", fmt.Errorf("%w: session, tool_use_id or call_id is not UTF-8", ErrMint)
 	}
 	payload := c.payload()
 	half := base64.RawURLEncoding.EncodeToString

@@ -16,8 +16,8 @@ import (
 // payload is the decoded JSON of a token. It is decoded like in FlightDeck's Java code: scalars are converted to the
 // declared type; unknown fields and what follows the object are ignored; if a field is repeated, the last one counts.
 type payload struct {
-	session, toolUse, toolID, name, agent *string
-	total, iat, exp                       int64
+	session, toolUse, toolID, name, agent, call *string
+	total, iat, exp                             int64
 }
 
 func read(raw []byte) (p payload, ok bool) {
@@ -59,6 +59,8 @@ func (p *payload) set(field string, value jsontext.Value) (ok bool) {
 		p.name, ok = words(value)
 	case "agent":
 		p.agent, ok = words(value)
+	case "call_id":
+		p.call, ok = words(value)
 	case "total_tools":
 		p.total, ok = integer(value, 32)
 	case "iat":
@@ -114,10 +116,14 @@ func integer(value jsontext.Value, bits int) (int64, bool) {
 }
 
 func (p payload) claims() Claims {
-	return Claims{
+	c := Claims{
 		SessionID: *p.session, ToolUseID: *p.toolUse, ToolID: p.toolID, Name: p.name, TotalTools: int(p.total),
 		Agent: p.agent, IssuedAt: second(p.iat), Expires: second(p.exp),
 	}
+	if p.call != nil {
+		c.CallID = *p.call
+	}
+	return c
 }
 
 // lastSecond is the last second of the year 9999. Comparisons of later times may be wrong.

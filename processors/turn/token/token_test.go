@@ -35,6 +35,7 @@ type claims struct {
 	Name       *string `json:"name"`
 	TotalTools int     `json:"total_tools"`
 	Agent      *string `json:"agent"`
+	CallID     string  `json:"call_id"`
 	IAT        int64   `json:"iat"`
 	EXP        int64   `json:"exp"`
 }
@@ -42,7 +43,7 @@ type claims struct {
 func (c claims) ours() token.Claims {
 	return token.Claims{
 		SessionID: c.SessionID, ToolUseID: c.ToolUseID, ToolID: c.ToolID, Name: c.Name, TotalTools: c.TotalTools,
-		Agent: c.Agent, IssuedAt: second(c.IAT), Expires: second(c.EXP),
+		Agent: c.Agent, CallID: c.CallID, IssuedAt: second(c.IAT), Expires: second(c.EXP),
 	}
 }
 
@@ -112,6 +113,7 @@ func TestMintRejectsInvalidClaims(t *testing.T) {
 		{"  ", token.Claims{}},
 		{"secret", token.Claims{TotalTools: -1}},
 		{"secret", token.Claims{SessionID: "\xff"}},
+		{"secret", token.Claims{CallID: "\xff"}},
 	} {
 		_, err := token.Mint(c.secret, c.claims)
 		require.ErrorIs(t, err, token.ErrMint)

@@ -86,7 +86,7 @@ func (c Call) Token() (string, error) {
 	}
 	t, err := token.Mint(c.tokens.secret, token.Claims{
 		SessionID: c.SessionID, ToolUseID: c.ToolUseID, ToolID: c.toolID, Name: &c.Name, TotalTools: int(c.total),
-		Agent: &c.Agent, IssuedAt: c.at, Expires: c.at.Add(c.tokens.ttl),
+		Agent: &c.Agent, CallID: c.id, IssuedAt: c.at, Expires: c.at.Add(c.tokens.ttl),
 	})
 	if err != nil {
 		return "", fmt.Errorf("tools: %w", err)

@@ -109,7 +109,7 @@ func (p *pilot) work(functions map[string]tools.Func, opts ...tools.Option) (sto
 	return p.start(func(ctx context.Context) error { return w.Run(ctx, p.brokers) })
 }
 
-// think is the model: it calls the tools that a message names, and answers with their results.
+// think is the model: it calls the tools that a message names, and answers with their results. "tool/id" chooses the id.
 func (p *pilot) think(ctx context.Context, r processors.Inbound) error {
 	in := p.topics.EnrichedMessageInput.Codec().Unmarshal(r.Value).Value
 	m, err := topics.DecodeMessage(in.LatestInput)
@@ -121,7 +121,10 @@ func (p *pilot) think(ctx context.Context, r processors.Inbound) error {
 	}
 	if *m.Role == "user" {
 		for i, name := range strings.Fields(topics.Text(m.Content)) {
-			id := fmt.Sprintf("%s-%d", name, i)
+			name, id, chosen := strings.Cut(name, "/")
+			if !chosen {
+				id = fmt.Sprintf("%s-%d", name, i)
+			}
 			response.ToolUses = append(response.ToolUses, topics.ToolUseItem{
 				ToolUseID: &id, Name: &name, Input: topics.Raw(`{"n":1}`), SessionID: in.SessionID,
 			})
@@ -160,7 +163,22 @@ func (p *pilot) post(path, body string, headers ...string) int {
 func (p *pilot) chat(session, content string) {
 	p.t.Helper()
 	body := `{"session_id":"` + session + `","content":"` + content + `"}`
-	require.Equal(p.t, 200, p.post(door.ChatPath, body, "Idempotency-Key", session))
+	require.Equal(p.t, 200, p.post(door.ChatPath, body, "Idempotency-Key", session+" "+content))
+}
+
+// callBack posts a result as the holder of a token.
+func (p *pilot) callBack(minted, body string, headers ...string) {
+	p.t.Helper()
+	headers = append([]string{"Authorization", "Bearer " + minted}, headers...)
+	require.Equal(p.t, 202, p.post(door.ToolResponsePath, body, headers...))
+}
+
+// cancel ends the open turn of a session.
+func (p *pilot) cancel(session string) {
+	p.t.Helper()
+	out, err := processors.OutboundOf(p.topics.SessionControl, session, topics.Control{Action: topics.ActionCancel}, "")
+	require.NoError(p.t, err)
+	require.NoError(p.t, p.to.Publish(p.t.Context(), out))
 }
 
 func take[T any](t *testing.T, c <-chan T) T {

@@ -88,6 +88,7 @@ func TestToolGetsTheCallOfTheModel(t *testing.T) {
 	require.Equal(t, []any{"s", "t1", "berth", "berth", 2}, []any{
 		claims.SessionID, claims.ToolUseID, *claims.Name, *claims.ToolID, claims.TotalTools,
 	})
+	require.Equal(t, got.Key(), claims.CallID)
 	require.Equal(t, noon.Add(-time.Second).Unix(), claims.IssuedAt.Unix())
 	require.Equal(t, time.Hour, claims.Expires.Sub(claims.IssuedAt))
 

@@ -33,6 +33,8 @@ FULL = {
     "total_tools": 2, "agent": "harbor", "iat": NOW - 60, "exp": NOW + 60,
 }
 LEAST = {"session_id": "s", "tool_use_id": "t"}
+# What this module adds, and FlightDeck ignores.
+OURS = {"call_id": "f00/1/tool-use/0"}
 vectors = []
 
 
@@ -57,6 +59,8 @@ good("not escaped", token(compact(dict(FULL, name="M\u00fcller \u2693\U0001f6a2 
      **dict(FULL, name="M\u00fcller \u2693\U0001f6a2 a/b~c"))
 good("signed with the other secret", token(compact(FULL), secret=OLD), **FULL)
 good("least", token(compact(LEAST)), **LEAST)
+good("names its call", token(compact(dict(FULL, **OURS))), **FULL, **OURS)
+good("names no call", token(compact(dict(FULL, call_id=None))), **FULL)
 good("nulls", token(compact(dict(LEAST, tool_id=None, name=None, exp=None, iat=None, total_tools=None, agent=None))),
      **LEAST)
 good("blank ids", token(compact({"session_id": "", "tool_use_id": " "})), session_id="", tool_use_id=" ")
@@ -100,6 +104,7 @@ for name, text in {
     "not JSON": "nonsense", "text": '"s"', "array": "[]", "number": "7", "null": "null", "open": '{"session_id":"s"',
     "object as text": '{"session_id":{},"tool_use_id":"t"}', "array as text": '{"session_id":"s","tool_use_id":[]}',
     "text as number": '{"session_id":"s","tool_use_id":"t","exp":"soon"}',
+    "object as call": '{"session_id":"s","tool_use_id":"t","call_id":{}}',
     "boolean as number": '{"session_id":"s","tool_use_id":"t","iat":true}',
     "number too large": '{"session_id":"s","tool_use_id":"t","total_tools":2147483648}',
     "time too large": '{"session_id":"s","tool_use_id":"t","exp":9223372036854775808}',
@@ -112,6 +117,6 @@ bad("no session", token('{"tool_use_id":"t"}'), "Token missing session_id or too
 bad("no call", token('{"session_id":"s","tool_use_id":null}'), "Token missing session_id or tool_use_id")
 bad("nothing", token("{}"), "Token missing session_id or tool_use_id")
 
-json.dump({"now": NOW, "secrets": [NEW, OLD], "minted": {"claims": FULL, "token": token(compact(FULL))},
+json.dump({"now": NOW, "secrets": [NEW, OLD], "minted": {"claims": dict(FULL, **OURS), "token": token(compact(dict(FULL, **OURS)))},
            "vectors": vectors}, sys.stdout, indent=1, ensure_ascii=True)
 print()
