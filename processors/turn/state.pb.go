@@ -107,7 +107,7 @@ type State struct {
 	// When the session last changed, in milliseconds since the epoch.
 	TouchedMs int64 `protobuf:"varint,15,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
 	// The parts that history, causes, requests, calls and steps begin with, in order; the fields themselves contain the
-	// bytes after the parts (see rowlayout.go). next_part is the number of the next part. The turn has parts too. A row whose
+	// bytes after the parts (see rowparts.go). next_part is the number of the next part. The turn has parts too. A row whose
 	// steps have parts has version 3.
 	HistoryParts  []*Part `protobuf:"bytes,16,rep,name=history_parts,json=historyParts,proto3" json:"history_parts,omitempty"`
 	CausesParts   []*Part `protobuf:"bytes,17,rep,name=causes_parts,json=causesParts,proto3" json:"causes_parts,omitempty"`
