@@ -1,6 +1,6 @@
-// Package codec provides typed codecs that are also Goka codecs. Decoding returns no error and does not panic: it returns
-// a Decoded, which is a value, a tombstone, or a poison value with the raw bytes and the cause. So no record can stop a
-// processor.
+// Package codec provides typed codecs that are also Goka codecs. Decoding returns no error and does not panic: it returns a
+// Decoded, which is a value, a tombstone, or a poison value with the raw bytes and the cause. A bad record therefore cannot
+// stop a processor.
 //
 // JSON, Proto, Bytes and String return the codecs of this package. Of returns the codec of any other Format; test it with
 // the suite in codectest. For all codecs, a Kafka null is a tombstone. A zero-length value is poison for JSON and an

@@ -7,8 +7,8 @@ import "bytes"
 const MaxDepth = 1000
 
 // CheckDepth returns ErrDepth if the first JSON value of raw is nested deeper than MaxDepth. It does not validate raw: for
-// text that is not JSON, a nil error means only that reading it cannot recurse deeper. It is cheap for a value with up to
-// MaxDepth arrays and objects.
+// text that is not JSON, a nil error means only that reading it cannot recurse deeper. A value with at most MaxDepth
+// brackets is not parsed, only searched for them.
 func CheckDepth(raw []byte) error {
 	if Deeper(raw, MaxDepth) {
 		return ErrDepth

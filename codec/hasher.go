@@ -11,17 +11,17 @@ import (
 // which differs for half of all keys, so the hash they get is masked already.
 const positive = 0x7fffffff
 
-// KeyHasher returns the hasher of Kafka's Java producer, for goka.WithHasher, goka.WithEmitterHasher,
-// goka.WithViewHasher and sarama.NewCustomHashPartitioner: murmur2 of the key's bytes, without its sign bit. The key
-// ends at its first NUL byte, so that the parts of a key (key, NUL, number) stay on the key's partition.
+// KeyHasher returns the hasher of Kafka's Java producer, for goka.WithHasher, goka.WithEmitterHasher, goka.WithViewHasher
+// and sarama.NewCustomHashPartitioner: murmur2 of the key's bytes, with the sign bit cleared. The key ends at its first NUL
+// byte, so that the parts of a key (key, NUL, number) stay on the key's partition.
 //
-// The function is safe for concurrent use, each hasher it returns is not.
+// The returned function is safe for concurrent use; the hashers that it returns are not.
 func KeyHasher() func() hash.Hash32 {
 	return func() hash.Hash32 { return &keyHasher{} }
 }
 
-// PartitionOf returns the partition of a key among a number of partitions, or -1 if that number is not positive: what
-// a producer with KeyHasher, and for a key without NUL bytes any Java producer, chooses.
+// PartitionOf returns the partition that a producer with KeyHasher chooses for a key. For a key without NUL bytes, Java
+// producers choose the same one. It returns -1 if partitions is not positive.
 func PartitionOf(key string, partitions int32) int32 {
 	if partitions <= 0 {
 		return -1

@@ -12,11 +12,10 @@ import (
 
 // JSON returns the codec of T as JSON.
 //
-// It writes compact JSON with map keys in order, nil slices as [] and nil maps as {}. It reads as a Java reader with
-// Jackson does: member names are case-sensitive, unknown members are ignored, of a repeated name the last counts
-// (objects under it are merged), text after the first value is ignored, nesting ends at MaxDepth. Unlike Jackson it
-// converts no kind into another: "5" is no int. The text null is the zero T. Invalid UTF-8 and lone surrogates are
-// poison.
+// It writes compact JSON with sorted map keys, nil slices as [] and nil maps as {}. It reads JSON as Jackson does: member
+// names are case-sensitive, unknown members are ignored, the last of several members with one name is used (objects are
+// merged), text after the first value is ignored, and deeper nesting than MaxDepth is poison. Unlike Jackson, it does not
+// convert between JSON types: "5" is not an int. The text null is the zero T. Invalid UTF-8 and lone surrogates are poison.
 func JSON[T any]() Codec[T] { return Of[T](jsonFormat[T]{}) }
 
 type jsonFormat[T any] struct{}
@@ -66,9 +65,9 @@ func firstValue(raw []byte) ([]byte, bool) {
 	return raw[:end], end < int64(len(raw))
 }
 
-// JSONCause turns an error of the json and jsontext packages, which quotes member names and values, into one that
-// wraps ErrEmpty, ErrMalformed, ErrMismatch or ErrDepth and says no more than kind, Go type and byte offset. It is
-// for formats that read or write JSON themselves. It returns nil for nil.
+// JSONCause turns an error of the json and jsontext packages, which quotes member names and values, into one that wraps
+// ErrEmpty, ErrMalformed, ErrMismatch or ErrDepth and contains only the kind, the Go type and the byte offset. Use it in a
+// Format that reads or writes JSON itself. It returns nil for nil.
 func JSONCause(err error) error {
 	if err == nil {
 		return nil

@@ -156,7 +156,7 @@ func (c *Context) Part(n uint32) (value []byte, err error) {
 }
 
 // SetPart writes part n of the row of Key. The part is written before the row. The callback must write the row too,
-// otherwise it fails with ErrPartAlone. Do not modify value afterwards. SetPart returns ErrNilRow for a nil value,
+// otherwise it fails with ErrPartAlone. Do not modify value after the call. SetPart returns ErrNilRow for a nil value,
 // ErrTooLarge for a part that does not fit into a record, and ErrNoParts if HasParts is false.
 func (c *Context) SetPart(n uint32, value []byte) error {
 	if value == nil {

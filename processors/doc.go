@@ -1,5 +1,5 @@
-// Package processors runs Goka group graphs under a runtime that loses no record, does not stop on poison records (those
-// that cannot be decoded), and lets no partition wait for another.
+// Package processors runs Goka group graphs under a runtime that loses no record and does not stop on poison records
+// (records that cannot be decoded).
 //
 // A capability, such as package turn, is a graph. Its table has one row per session; the session ID is the key of the row
 // and of the records. Input binds a typed topic to a Handler; Edges builds the Goka edges of all inputs of a group, with its
@@ -28,9 +28,9 @@
 //
 // # The cut
 //
-// Offsets, the local store and outputs advance only at a cut: a moment at which everything that was handed to Goka is
-// marked done. If no such moment comes by itself, a gate closes: nothing more is handed to Goka until what it has is done,
-// which takes a few milliseconds (a drain).
+// Offsets, the local store and outputs advance only at a cut: a moment at which every record and deadline that was handed
+// to Goka is marked done. If there is no such moment for a time, the gate closes: no more is handed to Goka until the
+// records in flight are done, which takes a few milliseconds (a drain).
 //
 //	          records, deadlines                     everything is marked done
 //	                 |                                          |
@@ -49,8 +49,8 @@
 // acknowledged: a row that is found after a crash proves that its outputs are in Kafka.
 //
 // With ExactlyOnce, the outputs, rows and offsets of a cut are one Kafka transaction, and the brokers fence an instance
-// that lost its partitions. Readers of committed records see no repeats. Readers of uncommitted records, which is the
-// default of Java consumers, still do: set isolation.level=read_committed.
+// that lost its partitions. Readers of committed records see no repeats. Readers of uncommitted records (the default of
+// Java consumers) still see them: set isolation.level=read_committed.
 //
 //	                   at least once                             exactly once
 //	repeats            seen by every reader, with the same IDs   seen only by readers of uncommitted records
@@ -74,9 +74,9 @@
 // continues from the older state although the inputs of the newer one are committed. Exactly-once excludes this. An
 // instance that stops or fails in the ordinary way waits for the answers to its requests before it leaves the group.
 //
-// Transactions that a dead owner left open are aborted by the next owner of its partitions, whether they block the table
-// or the group's offsets. There is no hot standby: an instance keeps only the tables of its own partitions. All readers
-// in this module read committed records under both guarantees, because other writers may be transactional.
+// Transactions that a dead owner left open are aborted by the next owner of its partitions, whether they block the table or
+// the group's offsets. There is no hot standby: an instance stores only the table partitions that it owns. All readers in
+// this module read committed records under both guarantees, because other writers may be transactional.
 //
 // Effects outside Kafka (an HTTP request, a model call) are at-least-once under both guarantees. Pass the ID to the
 // receiver.
@@ -112,7 +112,7 @@
 //	option                           default                  meaning
 //	WithTopics                       off                      create missing topics, reject partition counts that differ
 //	WithPartitions, WithReplication  the broker's             of topics that are created
-//	WithStorage                      Memory()                 LevelDB(dir): a start reads only what came since the last cut
+//	WithStorage                      Memory()                 LevelDB(dir): a start reads only what was written after the last flush
 //	WithGuarantee                    AtLeastOnce              ExactlyOnce requires WithInstance
 //	WithInstance                     dynamic member           static membership; unique in the group
 //	WithKeepMembership               leaves on stop           keep the partitions assigned for a quick restart

@@ -60,9 +60,9 @@ func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option)
 // Ready returns a channel that is closed once Run reads every partition. Records that are written afterwards are handled.
 func (f *Follower) Ready() <-chan struct{} { return f.ready }
 
-// Run reads from the ends that the topics have when it starts. It blocks until ctx ends and then returns nil. After a
-// failure, such as unavailable brokers or missing topics, it retries with backoff (50 ms to 5 s) and continues after the
-// last record that was handled. Call it once.
+// Run starts at the current ends of the topics. It blocks until ctx ends and then returns nil. After a failure, such as
+// unavailable brokers or missing topics, it retries with backoff (50 ms to 5 s) and continues after the last record that
+// was handled. Call it once.
 func (f *Follower) Run(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second

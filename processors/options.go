@@ -243,7 +243,7 @@ func WithInstance(id string) Option {
 	}
 }
 
-// WithKeepMembership makes a static member stay in its group when it stops, for a quick restart. No instance handles its
+// WithKeepMembership makes a static member keep its membership when it stops, for a quick restart. No instance handles its
 // partitions until it restarts or its session times out (see WithInstance). By default it leaves, and other members take
 // over immediately.
 func WithKeepMembership() Option { return func(o *options) { o.instance.KeepMembership = true } }
@@ -279,7 +279,7 @@ const (
 	AtLeastOnce Guarantee = "at_least_once"
 	// ExactlyOnce writes outputs, table rows and offsets in one Kafka transaction: readers of committed records see each
 	// effect once. It requires an instance ID (WithInstance), which the transactional ID is derived from. Readers of
-	// uncommitted records, which is the default of Java consumers, still see repeats.
+	// uncommitted records (the default of Java consumers) still see repeats.
 	ExactlyOnce Guarantee = "exactly_once"
 )
 

@@ -10,9 +10,10 @@ import (
 )
 
 // Repartitioned exempts an input from the rule that all inputs have the same number of partitions. New reads all of its
-// partitions, also those that are added later, and sends every record through the group's loop topic to the partition of
-// its session; the handler sees the topic, partition and offset at which the record was first written. Use it for topics
-// that other applications create. It costs one more hop, also if the numbers of partitions are equal, and one more write.
+// partitions, including partitions that are added later, and sends every record through the group's loop topic to the
+// partition of its session; the handler sees the topic, partition and offset at which the record was first written. Use it
+// for topics that other applications create. It costs one more hop and one more write, even if the numbers of partitions
+// are equal.
 //
 // At least one input of a group must not be Repartitioned. Under a plain goka.NewProcessor the option has no effect.
 func Repartitioned[T any]() EdgeOption[T] {

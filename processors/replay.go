@@ -24,7 +24,7 @@ const replayWait = 10 * time.Millisecond
 
 // Replay passes the committed records of a key to take, in order: those that the topic contains when Replay is called,
 // beginning with the first record of the partition that has a timestamp of since or later. It blocks until all are passed
-// or take returns false, and returns the offset after the last record that it read.
+// or take returns false. It returns the offset after the last record that it read.
 //
 // To read the old and the new records of a key without a gap or a repeat: collect the records that Run passes to the
 // handler, call Replay, then skip the collected records with an offset below the returned one.
@@ -56,8 +56,8 @@ func (f *Follower) Replay(
 	})
 }
 
-// ReplayFrom is Replay for the records of all keys of a partition, beginning with offset begin, or with the first record
-// that the partition still has.
+// ReplayFrom is Replay for the records of all keys of a partition, beginning at offset begin, or at the oldest record if
+// begin was removed.
 func (f *Follower) ReplayFrom(
 	ctx context.Context, topic string, partition int32, begin int64, take func(context.Context, Inbound) (more bool),
 ) (next int64, err error) {
@@ -77,7 +77,7 @@ func (f *Follower) ReplayFrom(
 	return f.replay(ctx, client, section{topic, partition, max(begin, oldest), end}, take)
 }
 
-// Partition returns the partition of a topic to which this library, like Java's default partitioner, writes a key. It returns
+// Partition returns the partition to which this library and Java's default partitioner write a key. It returns
 // ErrNotFollowing if Run is not connected, and ErrNoTopic if the brokers do not have the topic.
 func (f *Follower) Partition(topic, key string) (int32, error) {
 	client, _, done, err := f.use(context.Background())

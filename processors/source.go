@@ -16,10 +16,10 @@ import (
 // topic, that of the later edge: the graph has two edges of the topic with different codecs.
 var ErrType = errors.New("processors: value is not of the topic's type")
 
-// Handler handles one record: a value or a tombstone. Records that cannot be decoded are dead-lettered before. It runs in
-// the partition's goroutine, one record at a time, and must not block: other keys of the partition wait for it. After a
-// crash it runs again with the same record, possibly with the same row, so it must be idempotent. in.Raw is valid only
-// during the call.
+// Handler handles one record: a value or a tombstone. Records that cannot be decoded are dead-lettered and do not reach it.
+// It runs in the partition's goroutine, one record at a time, and must not block: other keys of the partition wait for it.
+// After a crash it runs again with the same record, possibly with the same row, so it must be idempotent. in.Raw is valid
+// only during the call.
 //
 // Return an error only for transient failures: the processor restarts and the record is redelivered. Use
 // Context.DeadLetter for a bad record. A panic, or an error that wraps ErrTooLarge, dead-letters the record; the

@@ -42,11 +42,11 @@ type BatchMessage struct {
 	// State is how the turn ended: one of the Batch constants. Reason is why it is not complete, nil if it is.
 	State  string
 	Reason *string
-	// Seq is the sequence number of the last record that was folded in order. Where Reason is too_large, the last of
-	// these records may be missing from the batch.
+	// Seq is the sequence number of the last record that was folded in order. If Reason is too_large, the last of these
+	// records may be missing from the batch.
 	Seq int64
 
-	// The fields below are not part of the agent's batch.
+	// The fields below are added by the fold; the batch that an agent answers with does not have them.
 	PendingInteractions Raw // an array of the interactions without an answer
 	ToolResults         Raw // an array of {message, denied, data, render}, for the results that have any of these
 	Error               *string

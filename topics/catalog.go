@@ -93,8 +93,8 @@ func WithCompaction() CatalogOption {
 }
 
 // For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
-// character that Kafka forbids in topic names, makes a topic name longer than 249 characters, or ends so that a topic or
-// group of it could also be one of another agent: "support-delivery" would have the group "support-delivery-streams", which
+// character that Kafka forbids in topic names, makes a topic name longer than 249 characters, or has a suffix that gives it
+// the topic or group names of another agent: "support-delivery" would have the group "support-delivery-streams", which
 // belongs to the deliveries of "support".
 func For(agent string, opts ...CatalogOption) (Catalog, error) {
 	o := catalogOptions{routeTTL: DefaultRouteTTL}
@@ -248,8 +248,8 @@ func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup()}
 }
 
-// Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then those that its group
-// keeps for itself, those of a compactor, those of deliveries, those of folding, and those that Ensure does not create.
+// Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
+// its group, those of a compactor, those of deliveries, those of folding, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,

@@ -10,8 +10,8 @@ import (
 const HeaderID = "turntable.id"
 
 // HeaderDeadline is the header of enriched-message-input and tool-use with the time at which the turn stops waiting for the
-// response or the result: milliseconds since the epoch as decimal text. A worker can stop by then. Readers of FlightDeck
-// ignore headers.
+// response or the result: milliseconds since the epoch as decimal text. A worker can stop at that time. Readers of
+// FlightDeck ignore headers.
 const HeaderDeadline = "turntable.deadline"
 
 // Deadline reads the value of HeaderDeadline. ok is false if it is absent or not a time.
@@ -44,6 +44,7 @@ const (
 	HeaderErrorSourceOffset    = "error.source.offset"
 	// HeaderErrorGroup is the consumer group that dead-lettered the record.
 	HeaderErrorGroup = "error.group"
-	// HeaderErrorTruncated is present if the value was truncated or withheld. Its text is the original length in bytes.
+	// HeaderErrorTruncated is present if the value was truncated or withheld. It contains the original length of the value
+	// in bytes.
 	HeaderErrorTruncated = "error.truncated"
 )

@@ -98,7 +98,7 @@ type ToolResults struct {
 	DeadlineMS    int64          // when the turn would have stopped waiting for results, in Unix milliseconds
 	Emitted       bool           // always true in records of package turn
 	Timestamp     *string
-	Complete      bool // a field of FlightDeck; false in records of package turn
+	Complete      bool // FlightDeck's field; false in records of package turn
 }
 
 // Code is the error code of an error Output: one of the constants below.
@@ -141,7 +141,7 @@ type Output struct {
 }
 
 // Route is the value of {agent}-reply-to: a reply descriptor. Raw is the whole descriptor and is written unchanged; the
-// other fields are copies for reading, and are written only where Raw is nil.
+// other fields are copies of its members, and are written only if Raw is nil.
 type Route struct {
 	CallbackService *string
 	RequestID       *string
@@ -164,8 +164,7 @@ type CompactionRequest struct {
 	Timestamp    *string
 }
 
-// CompactionResult is the value of {agent}-compaction-result. A result with an Error or with a blank Summary says that there
-// is no summary.
+// CompactionResult is the value of {agent}-compaction-result. With an Error or a blank Summary, there is no summary.
 type CompactionResult struct {
 	SessionID    *string
 	CompactionID string // that of the request
@@ -180,7 +179,7 @@ type CompactionResult struct {
 // ThinkFailure is the value of {agent}-think-dlq. It has one of two shapes: the bytes of the original enriched record
 // (the reason is in the error.reason header), or {"originalValue":"...","error":"..."}.
 type ThinkFailure struct {
-	LatestInput Raw     // of the enriched record inside, or nil
+	LatestInput Raw     // of the original enriched record, or nil
 	Reason      *string // of the second shape, or nil
 }
 

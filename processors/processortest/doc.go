@@ -12,7 +12,7 @@
 // Records are processed one at a time: Input.Pipe returns when every graph is idle. Pending records are processed in the
 // order in which they were written, whatever their topics. If several graphs read a topic, they get a record in the order
 // of the arguments of New. Joined and looked-up tables are up to date before each record. The time is set only by New and
-// Advance. So a test has the same outputs in the same order each time.
+// Advance. A test therefore has the same outputs in the same order each time.
 //
 // A graph whose callback fails or panics stops, and the test fails with its error. (In production, the processor restarts and
 // the record is redelivered.)

@@ -15,9 +15,9 @@ import (
 // ErrReplay is wrapped by the errors of Replay if the redelivery changed something.
 var ErrReplay = errors.New("processortest: replay differs")
 
-// Replay redelivers every record, in the order in which they were written, with the tables in their current state. This
-// happens in production if no offset was committed before a crash. Replay then returns an error that wraps ErrReplay for
-// each difference:
+// Replay redelivers every record, in the order in which they were written, with the tables in their current state.
+// Production does this after a crash if no offset was committed. Replay then returns an error that wraps ErrReplay for each
+// difference:
 //
 //   - a row that is not the same as before, byte for byte,
 //   - an output that does not repeat an earlier output. A repeat has the same topic, key, turntable.id and value, except for

@@ -33,8 +33,8 @@ type due struct {
 // Advance moves the clock forward and fires the deadlines that become due. It blocks until every graph is idle. When a
 // deadline fires, the clock is at its time (or at the current time if it was overdue). Deadlines with the same time fire in
 // the order of the arguments of New, then of the keys. If the callback of a deadline writes the row with the same deadline,
-// it fires again after a tick (250 ms), at most 1000 times. Advance(0) fires the deadlines that are due now. Pipe never fires
-// a deadline. A negative duration fails the test.
+// the deadline fires again after a tick (250 ms), at most 1000 times. Advance(0) fires the deadlines that are due now. Pipe
+// never fires a deadline. A negative duration fails the test.
 func (d *Driver) Advance(by time.Duration) {
 	d.tb.Helper()
 	if by < 0 {

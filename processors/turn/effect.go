@@ -42,7 +42,7 @@ type (
 	Enriched topics.EnrichedMessage
 	// Called is a tool call, a record of tool-use.
 	Called topics.ToolUseItem
-	// Refused is an invalid tool call, which the turn answers with an error itself, a record of tool-use-dlq.
+	// Refused is an invalid tool call, a record of tool-use-dlq. The turn itself answers it with an error.
 	Refused topics.ToolUseItem
 	// Completed holds the results of all calls of a step, a record of tool-use-all-complete.
 	Completed topics.ToolResults

@@ -108,7 +108,7 @@ type (
 		*Record
 		Control topics.Control
 	}
-	// DeadlineCame is sent when the row's earliest deadline is due.
+	// DeadlineCame states that the row's earliest deadline is due.
 	DeadlineCame struct {
 		Session string
 	}

@@ -26,9 +26,9 @@ type HistoryLimit struct {
 // They are the first that a row gives up for room (room.go), the oldest parts first. Without parts, under plain
 // goka.NewProcessor, they are dropped at once, because every event would write them again.
 
-// Hidden is the effect that a history became shorter. It says how often the limit is reached; it writes nothing.
+// Hidden reports that exchanges of a history were hidden. It causes a log line and a metric, and no record.
 type Hidden struct {
-	// Bytes and Messages are the size and the number of the messages that the model is no longer sent.
+	// Bytes and Messages are the size and the number of the messages that are no longer sent to the model.
 	Bytes, Messages int
 	// Summarized reports that a summary of them was sent in their place.
 	Summarized bool

@@ -42,31 +42,32 @@ func WithQueue(policy Policy, limit int) Option {
 	return func(o *options) { o.rules.Policy, o.rules.QueueLimit = policy, limit }
 }
 
-// WithSupersede lets a waiting message end a think step that has been silent for so long (default: off; at least 1 ms): the
-// step's turn ends in an error output, code think_timeout, and the waiting message gets its turn. Use it with model workers
-// that drop a step when the model fails, without writing to think-dlq: the session is then blocked for this time only, not
-// for the whole think timeout. Steps without a waiting message keep the think timeout. It sets the policy to Supersede; the
-// limit of WithQueue applies.
+// WithSupersede lets a waiting message end a think step whose model has not responded for this long (default: off; at least
+// 1 ms): the step's turn ends in an error output, code think_timeout, and the waiting message gets its turn. Use it with
+// model workers that drop a step when the model fails, without writing to think-dlq: the session is then blocked only for
+// this time and not for the think timeout. Steps without a waiting message keep the think timeout. It sets the policy to
+// Supersede; the limit of WithQueue applies.
 func WithSupersede(after time.Duration) Option {
 	return func(o *options) { o.rules.Policy, o.rules.SupersedeAfter = Supersede, after }
 }
 
 // WithHistoryLimit sets the longest history that the model is sent (default: half of the row limit in bytes, any number of
-// messages; a zero field is the default; at least 1 KiB and at most the row limit). A turn that begins with a longer history
-// hides the oldest exchanges, down to half of the limit: the model is no longer sent them. An exchange is a user's message and
-// all that follows it up to the next one; tool calls stay with their results, and the newest exchange always stays. Hidden
-// exchanges stay in the table until the session is purged or its row has no room for them. Each time, a line is logged and
-// the metric is called, see WithMetrics. The history of one turn can exceed the limit while it runs; workers write it back
-// in their response, so half of their largest record is a good limit.
+// messages; a zero field is the default; at least 1 KiB and at most the row limit). A turn that begins with a longer
+// history hides the oldest exchanges, down to half of the limit: they are no longer sent to the model. An exchange is a
+// user's message and all that follows it up to the next one; tool calls stay with their results, and the newest exchange
+// always stays. Hidden exchanges stay in the table until the session is purged or its row has no room for them. Each time,
+// a line is logged and the metric is called, see WithMetrics. While a turn runs, its conversation can exceed the limit.
+// Workers repeat the conversation in their response, so half of their largest record is a good limit.
 func WithHistoryLimit(limit HistoryLimit) Option {
 	return func(o *options) { o.rules.History = limit }
 }
 
-// WithCompaction lets a compactor summarize the exchanges that WithHistoryLimit would hide (default off). A turn that begins
-// with a history over its limit writes them to compaction-request and waits for the record of compaction-result that repeats
-// the request's compaction_id; then the summary takes their place. If there is no summary in time, if the compactor reports an
-// error, or if the summary is blank or too long, they are hidden without one. Package compact has the worker. The topics
-// must exist (topics.WithCompaction), with as many partitions as the others. The cost of a summary counts as the session's.
+// WithCompaction lets a compactor summarize the exchanges that WithHistoryLimit would hide (default off). A turn that
+// begins with a history over its limit writes them to compaction-request and waits for the record of compaction-result that
+// repeats the request's compaction_id; then the summary takes their place. If there is no summary in time, if the compactor
+// reports an error, or if the summary is blank or too long, the exchanges are hidden without one. Package compact has the
+// worker. The topics must exist (topics.WithCompaction), with as many partitions as the others. The cost of a summary is
+// added to the session's cost.
 func WithCompaction(c Compaction) Option {
 	c = c.withDefaults()
 	return func(o *options) { o.rules.Compaction = &c }
@@ -78,11 +79,11 @@ func WithMaxSteps(steps int) Option {
 	return func(o *options) { o.rules.MaxSteps = steps }
 }
 
-// WithMaxCost sets the cost of a session, in dollars, from which on the model is not asked (default 0: no limit). It is
-// checked before each step and before tools are called: the turn ends in an error output, code over_budget, and so do later
-// messages of the session until it is purged or a tombstone on think-request-response clears its cost. The step that
-// reaches the limit is paid in full, so a session can cost more than the limit by the cost of one step. It counts the costs
-// that workers report: a model without a price costs nothing.
+// WithMaxCost sets the maximum cost of a session in dollars (default 0: no limit). A session that has reached it does not
+// call the model or tools again: the turn ends in an error output, code over_budget, and so do later turns until the
+// session is purged or a tombstone on think-request-response clears its cost. The limit is checked before each step and
+// before tools are called, so a session can exceed it by the cost of one step. Costs are those that workers report: a model
+// without a price costs nothing.
 func WithMaxCost(dollars float64) Option {
 	return func(o *options) { o.rules.MaxCost = dollars }
 }

@@ -48,18 +48,18 @@ type Rules struct {
 	SupersedeAfter time.Duration
 	// MaxSteps is how often a turn may ask the model.
 	MaxSteps int
-	// MaxCost is the cost of a session, in the unit of its think-responses (dollars), from which on the model is not asked;
-	// 0 means no limit.
+	// MaxCost is the cost of a session, in the unit of its think-responses (dollars), at which the model is no longer
+	// asked; 0 means no limit.
 	MaxCost float64
 	// History is the longest history that the model is sent; historylimit.go says what happens to longer ones.
 	History HistoryLimit
-	// Compaction is the compactor that shortens such a history; nil for none.
+	// Compaction is the compactor that summarizes such a history; nil for none.
 	Compaction *Compaction
 	// RecordLimit is the maximum size in bytes of a record that is written, including key and headers.
 	RecordLimit int
-	// RowLimit is the maximum size in bytes of a session's row as it is written, including its parts, the references to
-	// them and its deadline. room.go lists what is given up, in which order, if a row would exceed it. A stored row that
-	// exceeds a lowered limit is written only if it has not grown, or if its deadline is due.
+	// RowLimit is the maximum size in bytes of a session's row, including its parts, the references to them and its
+	// deadline. room.go lists what is given up, in which order, if a row would exceed it. A stored row that exceeds a
+	// lowered limit is written only if it has not grown, or if its deadline is due.
 	RowLimit int
 	// Delivery replaces the bearer tokens of rows and outputs by a route_id.
 	Delivery bool

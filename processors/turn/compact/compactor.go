@@ -9,9 +9,9 @@ import (
 
 // Compactor summarizes conversations.
 type Compactor interface {
-	// Compact summarizes the messages of a conversation. It is called from several goroutines. It must return soon after ctx
-	// ends. With an error, or a blank text, the turn continues without a summary. The text of the error is written to the
-	// result and to the log, so it must quote neither the conversation nor a secret. The worker does not call again.
+	// Compact summarizes the messages of a conversation. It is called from several goroutines. It must return soon after
+	// ctx ends. With an error, or a blank text, the turn continues without a summary. The text of the error is written to
+	// the result and to the log, so it must quote neither the conversation nor a secret. The worker does not retry.
 	Compact(ctx context.Context, c Conversation) (Summary, error)
 }
 
@@ -26,8 +26,8 @@ type Conversation struct {
 	Agent     string
 	SessionID string
 	UserID    *string
-	// Messages are whole exchanges, the oldest of the session. The first message can be an older summary, which the new one
-	// replaces.
+	// Messages are the oldest exchanges of the session, each complete. The first message can be an older summary, which the
+	// new one replaces.
 	Messages []topics.Message
 	// Key identifies the request. It is the same when the request is repeated.
 	Key string

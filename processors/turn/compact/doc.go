@@ -1,15 +1,16 @@
-// Package compact summarizes the oldest exchanges of long sessions, for a turn with WithCompaction: a worker that calls a
+// Package compact has the worker that summarizes the oldest exchanges of long sessions (turn.WithCompaction). It calls a
 // Compactor, which usually asks a model.
 //
 //	{agent}-compaction-request --> Worker --> Compactor --> {agent}-compaction-result
 //
 // The worker writes one result for each request: a summary, or an error, with which the turn continues without a summary. A
-// request that is repeated gets the same result again, and the next worker looks for the result on its topic before it handles
-// a request that is delivered again, so a compactor is called again only for a call that was interrupted. The result of a
-// repeated request is remembered for 24 h, 10,000 results and 64 MiB.
+// repeated request gets the same result again. Before a worker handles a redelivered request, it looks for the result on
+// its topic, so the compactor is called again only for an interrupted call. The result of a repeated request is remembered
+// for 24 h, 10,000 results and 64 MiB.
 //
 // The context of a call ends at the deadline of the turn, and with its turn (ErrTurnEnded): a request of a turn that has
-// ended is skipped. A compactor that ignores its context keeps its place (WithConcurrency); the turn does not wait for it.
+// ended is skipped. A compactor that ignores its context still counts toward WithConcurrency; the turn does not wait for
+// it.
 //
 // # Options
 //

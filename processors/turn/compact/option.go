@@ -53,9 +53,9 @@ func WithConcurrency(calls int) Option {
 	}
 }
 
-// WithTimeout sets how long after the timestamp of its record a request may be answered, at least a millisecond. It is not
-// needed: the turn sends its deadline in the header turntable.deadline. A request without that header has 10 minutes by
-// default. A request that is already too old gets an error without a call.
+// WithTimeout sets how long after the timestamp of its record a request may be answered (at least 1 ms). By default, a
+// request has the deadline of its turn, which the turn sends in the header turntable.deadline, or 10 minutes without that
+// header. If both are set, the earlier deadline applies. A request that is already too old gets an error without a call.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {

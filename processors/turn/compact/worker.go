@@ -75,9 +75,9 @@ func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*W
 	}, nil
 }
 
-// Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the brokers
-// are unavailable, Run retries. It also follows message-output, so that a turn that has ended ends the running call of its
-// compactor. opts are the connection options of processors.New.
+// Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the
+// brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended.
+// opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
 	earlier, stop, err := published.Start(brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)

@@ -22,9 +22,9 @@ const defaultUser = "user_42"
 // With an Idempotency-Key, repeats of a request have no further effect. Within the time of WithIdempotency, this process
 // gives the same answer and writes nothing. Another process, or this one after a restart, writes the same records again,
 // with the same turntable.id and request_id (if the request has none, it is derived from session and key). The turn drops
-// such repeats while it remembers the request (turn.WithRemembered). So a repeat starts no second turn within the shorter of
-// the two times. Send a key or a request_id with every reply: it binds the route to the message. Without one, a route whose
-// message could not be written is applied to the session's next message.
+// such repeats while it remembers the request (turn.WithRemembered). So a repeat starts no second turn within the shorter
+// of the two times. Send a key or a request_id with every reply: it binds the route to the message. Without one, if the
+// route was written and the message was not, the route is used for the session's next message.
 func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 
 func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {

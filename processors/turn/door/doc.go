@@ -32,8 +32,8 @@
 // # Repeated requests
 //
 // A request that is repeated with its Idempotency-Key gets the same answer from the same process, and nothing is written
-// again. Another process writes the same record again, with the same turntable.id and request_id, and the turn drops it as
-// long as it remembers requests (turn.WithRemembered). Only successful answers are remembered, so a failed request can be
+// again. Another process writes the same record again, with the same turntable.id and request_id, and the turn drops it
+// while it remembers the request (turn.WithRemembered). Only successful answers are remembered, so a failed request can be
 // repeated with its key.
 //
 // # Security
@@ -45,8 +45,8 @@
 // # Shutdown
 //
 // A Handler starts no goroutine and is not closed. Stop the http.Server with Shutdown, which waits for the requests in
-// flight; one waits for the brokers for 30 s at most. Then close the publisher. Set ReadHeaderTimeout and ReadTimeout of the
-// http.Server: the doors limit the size of a body, not the time to read it.
+// flight; a request waits at most 30 s for the brokers. Then close the publisher. Set ReadHeaderTimeout and ReadTimeout of
+// the http.Server: the doors limit the size of a body, not the time to read it.
 //
 // # Options
 //

@@ -22,7 +22,7 @@ func (f StreamFunc) Stream(ctx context.Context, step Step) iter.Seq2[Delta, erro
 	return f(ctx, step)
 }
 
-// Delta is a piece of a reply. The fields that are set apply in their order.
+// Delta is a piece of a reply. If several fields are set, they apply in the order of their declaration.
 type Delta struct {
 	// Thought is a piece of the model's reasoning. It is published, but not part of the reply.
 	Thought string
@@ -47,8 +47,8 @@ type Usage struct {
 	Cost *float64
 }
 
-// Collect returns the reply whose pieces a model yields, and the reason why the model stopped. With an error it returns what
-// the model used so far.
+// Collect joins the pieces that a model yields to a reply, and returns it with the reason why the model stopped. With an
+// error it returns the tokens and the cost so far.
 func Collect(deltas iter.Seq2[Delta, error]) (r Reply, stop string, err error) {
 	var c collector
 	for d, err := range deltas {

@@ -18,7 +18,7 @@
 //
 //   - A settled step does not call the model again. Its record, a response or a failure, is published again with the
 //     same bytes and headers.
-//   - While the model is still working on the step, the repeat waits. The record is then published for it too.
+//   - While the model is still working on the step, the repeat waits; the step's record is then published again for it.
 //   - If the worker that settled the step ended before it acknowledged the step's record, that record is delivered again.
 //     The next worker looks for the response or the failure on its topic, and for the turn's output, before it calls the
 //     model. If one is there, nothing is written.
@@ -28,34 +28,35 @@
 //     one of the two and dead-letters the other.
 //
 // The context of a model call ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
-// (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. Run follows message-output for this: it
-// knows of the turns that have ended since it started, and looks for the output of a step that is delivered again.
+// (ErrTurnEnded). A step of such a turn is skipped, and nothing is written for it. For this, Run follows message-output: it
+// knows the turns that have ended since it started. For a redelivered step it looks for the output of the turn.
 //
 // If the model answers while the brokers are unavailable, it is not called again either: the worker keeps the response until
 // they are back, even if its partition is revoked and assigned again meanwhile.
 //
 // Steps are read by package worker, from a share group where the brokers offer them. A slow model does not delay other
-// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. The broker
-// delivers a step of a share group a limited number of times. If every delivery was interrupted, the worker writes a failure
-// to think-dlq.
+// sessions within the limit of WithConcurrency (and WithWindow in a consumer group), and never causes a rebalance. The
+// broker delivers a step of a share group a limited number of times. If all of them were interrupted, the worker writes a
+// failure to think-dlq.
 //
 // # Limits
 //
-// WithConcurrency bounds the calls of this worker, WithModelLimit those of each model, at a time and per minute (requests and
-// tokens), and WithLimits those of other keys such as tenants. When a provider answers that it limits the rate (Unavailable),
-// its model is not called again before the time that it asks for; other models are. A step that waits keeps its record and
-// holds up no step of another model, and sessions take turns. If its deadline passes, the step fails. Workers of one process
+// WithConcurrency bounds the calls of this worker, WithModelLimit those of each model, at a time and per minute (requests
+// and tokens), and WithLimits those of other keys such as tenants. If a provider limits the rate (Unavailable), its model
+// is not called again before the time that the provider asks for; other models are. A step that waits keeps its record and
+// delays no step of another model. Sessions take turns. If its deadline passes, the step fails. Workers of one process
 // share limits with WithLimiter; processes do not share them.
 //
-// A model that ignores the end of its context is logged by name, and its step fails, five seconds later. It no longer counts
-// toward the limits then. At most ten times WithConcurrency such calls are left running.
+// If a model ignores the end of its context, five seconds later it is logged by name, its step fails, and the call no
+// longer counts toward the limits. At most ten times WithConcurrency such calls are left running.
 //
 // # Retries
 //
-// Only the worker, not an SDK, calls a model again that fails with an Unavailable (WithRetry): at most 5 times, with
-// growing waits that are at least as long as the provider asks for. The wait never exceeds the deadline of the step, which is
-// that of the turn. Then the failure is written to think-dlq, with the error of the last call as its reason. All calls of a
-// step have the same Step.Key, from which adapters derive the idempotency key of their requests.
+// If a model fails with an Unavailable, the worker calls it again (WithRetry); the SDKs do not retry. By default a step has
+// at most 5 calls, with growing waits that are at least as long as the provider asks for. The wait never exceeds the
+// deadline of the step, which is that of the turn. Then the failure is written to think-dlq, with the error of the last
+// call as its reason. All calls of a step have the same Step.Key, from which adapters derive the idempotency key of their
+// requests.
 //
 // The number of calls survives restarts as far as the broker stores it:
 //
@@ -67,8 +68,8 @@
 //
 // # Streaming
 //
-// Stream makes a Model of a Streamer, which yields its reply in pieces. The pieces are published to {agent}-agent-events,
-// which processors/fold folds into a batch message, and joined to the reply.
+// Stream converts a Streamer, which yields its reply in pieces, to a Model. The pieces are joined to the reply, and
+// published to {agent}-agent-events, which processors/fold folds into a batch message.
 //
 //	Streamer --> Stream --> Model --> Worker --> {agent}-think-request-response
 //	                |
@@ -76,16 +77,17 @@
 //
 // # Providers
 //
-// The packages anthropic, openai and gemini below this one are model adapters: models on the SDKs of these providers. A
-// program links only those that it imports. They have the same Settings, errors and rules:
+// The packages anthropic, openai and gemini below this one are model adapters: models that use the SDKs of these providers.
+// A program links only the adapters that it imports. They have the same Settings, errors and rules:
 //
 //   - Every tool call in a prompt has its result. If the history has none, the prompt has an error result instead, because
 //     providers reject such a prompt.
-//   - If the provider limits the rate of requests, is overloaded or fails, or cannot be reached, the error is an
-//     Unavailable, which says how long to wait; the worker then calls the model again. A call is one request: the SDKs do
-//     not retry. Other errors, such as the status 400 or 401, end the turn.
+//   - If the provider limits the rate of requests, is overloaded, fails or cannot be reached, the error is an Unavailable;
+//     the worker then calls the model again. A call is one request: the SDKs do not retry. Other errors, such as the status
+//     400 or 401, end the turn.
 //   - Where the provider supports an idempotency key, every request of a step has the same one.
-//   - Settings.Prices gives the cost of a reply, with cached tokens at their own price. A model without a price has no cost.
+//   - The cost of a reply is computed from Settings.Prices. Cached tokens have a price of their own. A model without a
+//     price has no cost.
 //   - Errors name status, error type and request ID. They quote neither the conversation nor a secret.
 //
 // # Output records

@@ -19,8 +19,8 @@ type ModelLimit struct {
 	Concurrency int
 	// RequestsPerMinute is how many calls of a model begin in a minute (default: no limit).
 	RequestsPerMinute int
-	// TokensPerMinute is how many tokens calls of a model use in a minute (default: no limit). A call takes those that Tokens
-	// estimates when it begins, and when it ends the difference to those that the reply reports.
+	// TokensPerMinute is how many tokens calls of a model use in a minute (default: no limit). A call takes the estimate of
+	// Tokens when it begins; when it ends, the estimate is corrected to the tokens that the reply reports.
 	TokensPerMinute int
 	// Tokens estimates the tokens of a step (default: a quarter of the bytes of its messages).
 	Tokens func(Step) int
@@ -32,11 +32,11 @@ const (
 	tokenLimit   = "model tokens"
 )
 
-// WithModelLimit bounds the calls of each model in this process (default: none). A step that waits holds up no step of another
-// model, and sessions take turns. A step whose deadline passes while it waits fails.
+// WithModelLimit bounds the calls of each model in this process (default: none). A step that waits delays no step of
+// another model, and sessions take turns. A step whose deadline passes while it waits fails.
 //
-// With or without it, a model whose provider limits the rate (an Unavailable with RateLimit or After) is not called again until
-// the provider's time has passed, or for a second if it does not say; other models are.
+// Independently of this option, a model whose provider limits the rate (an Unavailable with RateLimit or After) is not
+// called again until Unavailable.After has passed, or one second if it is 0; other models are.
 func WithModelLimit(l ModelLimit) Option {
 	return func(r *rules) {
 		if l.Concurrency < 0 || l.RequestsPerMinute < 0 || l.TokensPerMinute < 0 {

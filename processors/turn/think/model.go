@@ -42,8 +42,8 @@ type Step struct {
 	Key string
 	// Deadline is when the step fails: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
-	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). Nil
-	// means that it does not: every error ends the turn. If it returns true, Stream keeps its events open for the next call.
+	// Retried reports whether the worker calls the model again for this step if the call fails with err (see WithRetry). If
+	// it is nil, the worker does not retry. If it returns true, Stream writes no terminal record.
 	Retried func(err error) bool
 }
 

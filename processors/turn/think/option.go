@@ -65,8 +65,8 @@ func WithConcurrency(steps int) Option {
 }
 
 // WithWindow sets how many steps of a partition a consumer group may read from the first one that is not settled (default
-// 1000, at least 1). It also bounds how many steps wait for a limit (see WithModelLimit) in this worker, which are at most
-// four times WithConcurrency.
+// 1000, at least 1). At most this many steps, and at most four times WithConcurrency, wait for a limit in this worker (see
+// WithModelLimit).
 func WithWindow(steps int) Option {
 	return func(r *rules) {
 		if steps < 1 {
@@ -76,10 +76,10 @@ func WithWindow(steps int) Option {
 	}
 }
 
-// WithTimeout sets how long after the timestamp of its record a step may be answered, at least a millisecond. It is not
-// needed: a step has the deadline of its turn, which the turn sends in the header turntable.deadline. A step without that
-// header, from another pipeline, has 10 minutes by default. A step that is already too old fails without a call of the
-// model.
+// WithTimeout sets how long after the timestamp of its record a step may be answered (at least 1 ms). By default, a step
+// has the deadline of its turn, which the turn sends in the header turntable.deadline, or 10 minutes without that header (a
+// step of another pipeline). If both are set, the earlier deadline applies. A step that is already too old fails without a
+// call of the model.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
@@ -89,13 +89,13 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithRetry sets how a step's model is called again after a failure. Zero fields have the defaults of worker.RetryPolicy: at
-// most 5 calls, with waits from 500 ms to 30 s, of which a fifth is random. If Retryable is nil, an Unavailable is retried:
-// one that says how long to wait (Unavailable.After) extends the wait. A model is not called again if it panicked or
-// answered too late, or if the wait does not end before the step's deadline; the step then fails with the model's error.
+// WithRetry sets how a step's model is called again after a failure. Zero fields have the defaults of worker.RetryPolicy:
+// at most 5 calls, with waits from 500 ms to 30 s, of which a fifth is random. If Retryable is nil, an Unavailable is
+// retried. The wait is at least Unavailable.After. A model is not called again if it panicked or answered too late, or if
+// the wait does not end before the step's deadline; the step then fails with the model's error.
 //
-// The calls of earlier processes count: in a consumer group those that failed, in a share group the deliveries of the step.
-// A step that waits has no place among the WithConcurrency calls and passes the limits again.
+// The attempts of earlier processes count: in a consumer group the failed calls, in a share group the deliveries of the
+// step. A step that waits for a retry does not count toward WithConcurrency, and each attempt needs the limits again.
 func WithRetry(p worker.RetryPolicy) Option {
 	return func(r *rules) {
 		if err := p.Invalid(); err != nil {
@@ -109,7 +109,7 @@ func WithRetry(p worker.RetryPolicy) Option {
 }
 
 // WithDrain sets how long calls of the model may keep running after the worker stops (default 10 seconds). It must be
-// positive. Calls that are interrupted then are made again.
+// positive. Then they are interrupted, and the model is called again after the redelivery.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d <= 0 {
@@ -119,8 +119,8 @@ func WithDrain(d time.Duration) Option {
 	}
 }
 
-// WithRemembered limits the records that are kept in memory, to be published again when their step is repeated, by age,
-// number and total bytes (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest records are evicted
+// WithRemembered limits the age, number and total bytes of the records that are kept in memory and published again when
+// their step is repeated (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest records are evicted
 // first; a record larger than bytes is not kept. For a repeat whose record is no longer kept, the model is called again.
 func WithRemembered(age time.Duration, steps int, bytes int64) Option {
 	return func(r *rules) {

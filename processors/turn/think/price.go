@@ -29,8 +29,8 @@ type Price struct {
 	Output     float64 `json:"output"`
 }
 
-// Prices are the prices of models by name. A model that is priced by the length of the prompt has several, in the order
-// of UpTo; the first that admits the prompt is used.
+// Prices are the prices of models by name. A model that is priced by the length of the prompt has several, ordered by UpTo;
+// the first whose UpTo admits the prompt is used.
 type Prices map[string][]Price
 
 // ErrPrices is wrapped by the errors of ReadPrices.

@@ -28,7 +28,7 @@ var (
 type ProviderError struct {
 	// Provider is the name of the adapter's package, such as "anthropic".
 	Provider string
-	// Status is the HTTP status. In a stream that had begun it is the status that the error type stands for.
+	// Status is the HTTP status. For an error inside a stream, it is the status that corresponds to the error type.
 	Status int
 	// Type is the provider's error type, such as "overloaded_error". It may be empty.
 	Type string

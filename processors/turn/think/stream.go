@@ -14,19 +14,19 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// Stream returns a model that answers with what m yields and meanwhile publishes it to {agent}-agent-events, which
-// processors/fold folds into a batch message. The reply and the batch are made of the same pieces.
+// Stream returns a model that calls m, publishes the pieces that m yields to {agent}-agent-events and returns them joined
+// as its reply. processors/fold folds the events into a batch message, so reply and batch consist of the same pieces.
 //
-// Every step is a stream of its own: its turn_id is Step.Key. The terminal record ends it exactly once: complete, with the
+// Every step is a stream of its own: the turn_id of its events is Step.Key. One terminal record ends it: complete, with the
 // model's stop reason and usage; failed, with the model's error; or cancelled, if the cause of the step's context is
 // ErrTurnEnded. Think returns after the brokers have acknowledged the terminal record, so a reader has the whole stream
 // before the think-response.
 //
-// A step that is called again has a greater attempt, the time of the call in milliseconds, so its events replace those of
-// the interrupted call and never mix with them. A call whose worker stops, or that the worker makes again (Step.Retried),
-// therefore writes no terminal record. If the step is not called again, the fold closes the stream as expired. If the
-// process crashes between the terminal record and the think-response, the batch is of the first call and the
-// think-response is of the second, whose events are dead-lettered by the fold.
+// The attempt of the events is the time of the call in milliseconds. If the model is called again for a step, the greater
+// attempt replaces the events of the earlier call. A call that is interrupted because its worker stops, or that will be
+// retried (Step.Retried), therefore writes no terminal record. If the model is not called again, the fold closes the stream
+// as expired. If the process crashes between the terminal record and the think-response, the batch has the pieces of the
+// first call and the think-response those of the second, whose events the fold dead-letters.
 //
 // Events are published in the background: the pieces that m yields while the brokers acknowledge earlier ones become one
 // event. If the brokers are unavailable, the events wait in memory. An event that is too large for a record ends the

@@ -69,8 +69,8 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 }
 
 // Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
-// brokers are unavailable, Run retries. It also follows message-output, so that a turn that has ended, because it was
-// cancelled or timed out, ends the running call of its model. opts are the connection options of processors.New.
+// brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended,
+// for example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
 	earlier, stop, err := published.Start(

@@ -1,4 +1,4 @@
-// Package token mints and verifies callback tokens. A client with the token of a tool call may answer that call through the
+// Package token mints and verifies callback tokens. A client with the token of a tool call may send its result to the
 // callback door (door.Handler.ToolResponse), any number of times until the token expires.
 //
 //	token = base64url(payload) "." base64url(HMAC-SHA256(secret, payload))

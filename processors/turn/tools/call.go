@@ -17,15 +17,15 @@ import (
 // Func is a tool. It is called from several goroutines.
 //
 // Its return value is encoded as JSON and becomes the result: an object (a struct, a map, topics.Raw) unchanged, any other
-// value as {"result":value}, nil as {}. An error becomes a result with status error; its text is sent to the model. After
-// Pending, the result must come through the callback door.
+// value as {"result":value}, nil as {}. An error becomes a result with status error; its text is sent to the model. If it
+// returns Pending, the result must be sent to the callback door.
 //
 // ctx ends at the call's deadline; when the turn ends, with ErrTurnEnded as context.Cause; or when the worker stops or loses
 // the record, and the call is then delivered again.
 type Func func(ctx context.Context, call Call) (any, error)
 
 // Pending is returned by a tool whose result is sent later, through the callback door, by a holder of the call's token
-// (Call.Token). For the worker the call is settled. Without an answer the call ends at the turn's tool timeout.
+// (Call.Token). For the worker the call is settled. If no result arrives, the call ends at the turn's tool timeout.
 type Pending struct{}
 
 // ErrNoSecret is returned by Call.Token if the worker was made without WithTokens.

@@ -18,28 +18,28 @@
 //
 //   - A settled call does not run the tool again. Its result is published again with the same bytes and headers. A Pending
 //     call has no result here, so its repeat writes nothing.
-//   - While the tool is still running, the repeat waits. The result is then published for it too.
+//   - While the tool is still running, the repeat waits; the result is then published again for it.
 //   - If the worker that settled the call ended before it acknowledged the call's record, that record is delivered again.
 //     The next worker looks for the result on its topic, and for the turn's output, before it calls the tool. If one is
-//     there, nothing is written. A call without a turntable.id has no result that could be found.
+//     there, nothing is written. The result of a call without a turntable.id cannot be found.
 //   - The tool is called again, with the same Call.Key, for a call that was interrupted, and if the turn repeats a call
 //     whose result is in no worker's memory: after a restart of the worker, in another worker, and beyond the bounds of
 //     WithRemembered (24 hours, 10,000 results, 64 MiB). The turn takes one of the two results and dead-letters the other.
 //
 // The context of a tool ends when its turn has its output: after a cancellation, a purge, a deadline or an answer
-// (ErrTurnEnded). A call of such a turn is skipped, and nothing is written for it. Run follows message-output for this;
-// it knows of the turns that have ended since it started.
+// (ErrTurnEnded). A call of such a turn is skipped, and nothing is written for it. For this, Run follows message-output: it
+// knows the turns that have ended since it started.
 //
 // Without a turntable.id, calls of one session with the same tool_use_id, tool and input are repeats of each other.
 //
-// A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that
-// run at a time (WithConcurrency, WithToolConcurrency), and the calls that wait (WithWindow). WithLimits adds limits by
-// tenant or other keys, also per minute. Sessions take turns: a session with hundreds of waiting calls delays the next call of
-// another session until a place is free, or by one turn. A slow tool never causes a rebalance.
-// Calls are read by package worker, from a share group where the brokers offer them. A call that was interrupted as often as
-// the broker delivers it is answered with an error.
+// A slow tool delays neither other tools nor other calls of the same tool within two limits: the calls of one tool that run
+// at a time (WithConcurrency, WithToolConcurrency), and the calls that wait (WithWindow). WithLimits adds limits by tenant
+// or other keys, also per minute. Sessions take turns: however many calls of a session wait, at most two of them begin
+// before the next call of another session. A slow tool never causes a rebalance. Calls are read by package worker, from a
+// share group where the brokers offer them. A share group delivers a call a limited number of times; if all of them were
+// interrupted, the call is answered with an error.
 //
 // The call of a function that ignores its context is still answered at the deadline. A second later the function is logged
 // by name and no longer counts toward the limits, so that other calls can run. At most ten times WithConcurrency such
-// functions are left running; then the tool has no place until one of them returns.
+// functions are left running; then no further call of the tool begins until one of them returns.
 package tools

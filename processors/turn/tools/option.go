@@ -89,7 +89,7 @@ func WithToolConcurrency(name string, calls int) Option {
 type Limit = worker.Limit[Call]
 
 // WithLimits bounds the calls of all tools by further keys, for example by tenant, or by the service that some tools use
-// (default: none). A call that waits holds up no call with other keys, and sessions take turns. A call whose deadline passes
+// (default: none). A call that waits delays no call with other keys, and sessions take turns. A call whose deadline passes
 // while it waits is answered with an error, reason timeout. Further limits are added to those of earlier options.
 func WithLimits(limits ...Limit) Option {
 	return func(r *rules) {
@@ -113,11 +113,11 @@ func WithLimiter(l *worker.Limiter) Option {
 	}
 }
 
-// WithWindow sets how many calls may wait for their tool or for another limit, besides those that run (default 1000, at least
-// 1). They are held in memory. A consumer group reads that many calls of a partition beyond the first one that is not settled.
-// From a share group, a worker takes calls that have to wait only while another of its tools has a free place, or while the
-// calls of one session occupy more than half of its places; other workers get the rest. If so many calls wait for one tool
-// that hangs, the calls behind them wait too, until those are answered at their deadlines.
+// WithWindow sets how many calls may wait for their tool or for another limit, in addition to those that run (default 1000,
+// at least 1). They are held in memory. A consumer group reads that many calls of a partition beyond the first one that is
+// not settled. From a share group, a worker acquires calls that have to wait only while another of its tools can run a
+// call, or while the calls of one session occupy more than half of its slots; other workers get the rest. If this many
+// calls wait for a tool that hangs, the calls behind them wait until the waiting calls are answered at their deadlines.
 func WithWindow(calls int) Option {
 	return func(r *rules) {
 		if calls < 1 {
@@ -127,10 +127,10 @@ func WithWindow(calls int) Option {
 	}
 }
 
-// WithTimeout sets how long after the timestamp of its record a call may run, at least a millisecond. It is not needed: a
-// call has the deadline of its turn, which the turn sends in the header turntable.deadline. A call without that header,
-// from another pipeline, has 5 minutes by default. A call that exceeds its deadline, before or after its tool starts, is
-// answered with an error, reason timeout.
+// WithTimeout sets how long after the timestamp of its record a call may run (at least 1 ms). By default, a call has the
+// deadline of its turn, which the turn sends in the header turntable.deadline, or 5 minutes without that header (a call of
+// another pipeline). If both are set, the earlier deadline applies. A call that exceeds its deadline, before or after its
+// tool starts, is answered with an error, reason timeout.
 func WithTimeout(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
@@ -140,8 +140,8 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithDrain sets how long tools may keep running after the worker stops (default 10 seconds). It must be positive. Calls
-// that are interrupted then are made again.
+// WithDrain sets how long tools may keep running after the worker stops (default 10 seconds). It must be positive. Then
+// they are interrupted, and called again after the redelivery.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d <= 0 {
@@ -163,8 +163,8 @@ func WithTokens(secret string, ttl time.Duration) Option {
 	}
 }
 
-// WithRemembered limits the results that are kept in memory, to be published again when their call is repeated, by age,
-// number and total bytes (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest results are evicted
+// WithRemembered limits the age, number and total bytes of the results that are kept in memory and published again when
+// their call is repeated (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest results are evicted
 // first; a result larger than bytes is not kept. For a repeat whose result is no longer kept, the tool is called again.
 func WithRemembered(age time.Duration, calls int, bytes int64) Option {
 	return func(r *rules) {

@@ -99,8 +99,8 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 }
 
 // Run processes calls until ctx ends. Then it waits for running tools (WithDrain) and returns nil. While the brokers are
-// unavailable, Run retries. It also follows message-output, so that a turn that has ended, because it was cancelled or
-// timed out, ends its running tools. opts are the connection options of processors.New.
+// unavailable, Run retries. It also follows message-output, and ends the running tools of a turn that has ended, for
+// example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
 	earlier, stop, err := published.Start(

@@ -8,9 +8,9 @@
 //
 // Tool calls and results become functionCall and functionResponse parts; a result is in the member output, the error of a
 // failed tool in the member error. A tool call without a result gets an error result. Images become inlineData or, if the
-// block has a URL, fileData; the API can read only some URLs. Blocks that only Anthropic's API knows, such as documents,
-// become a note that they are omitted. Numbers in the input of a call are read as 64-bit floating-point numbers, as the SDK
-// does.
+// block has a URL, fileData; the API can read only some URLs. Blocks that only Anthropic's API supports, such as documents,
+// are replaced by a note that they are omitted. The SDK reads numbers in the input of a call as 64-bit floating-point
+// numbers.
 //
 // The API gives some tool calls no ID. Model derives their IDs from the step, so a repeat of the step has the same IDs.
 //

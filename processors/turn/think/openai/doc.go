@@ -8,9 +8,9 @@
 //
 // # Conversation
 //
-// The result of every tool call becomes a message with the role tool; the text of a failed one begins with "Error: ". A tool
-// call without a result gets an error result. Images become image_url parts. Blocks that only Anthropic's API knows, such as
-// documents, become a note that they are omitted.
+// The result of every tool call becomes a message with the role tool; the text of a failed one begins with "Error: ". A
+// tool call without a result gets an error result. Images become image_url parts. Blocks that only Anthropic's API
+// supports, such as documents, are replaced by a note that they are omitted.
 //
 // # Prompt caching
 //

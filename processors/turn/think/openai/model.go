@@ -21,8 +21,8 @@ import (
 //go:embed prices.json
 var priceTable []byte
 
-// Prices returns list prices of OpenAI's API in its standard tier. Long prompts of models that are priced by length have
-// none. The table is a snapshot of 2026 and can be outdated. Where the cost matters, check it, or set
+// Prices returns list prices of OpenAI's API in its standard tier. Models that cost more for long prompts have no price for
+// those prompts. The table is a snapshot of 2026 and can be outdated. Where the cost matters, check it, or set
 // think.Settings.Prices. The caller owns the table.
 func Prices() think.Prices {
 	p, err := think.ReadPrices(priceTable)
