@@ -171,7 +171,7 @@ var confined = []struct {
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
-		"processors", "processors/auth", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
+		"processors", "processors/auth", "processors/auth/", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "internal/testing/", "examples/",
 		"processors/turn/think/", // the models of providers
 	}},

@@ -40,3 +40,49 @@ func ExampleAuthenticate() {
 	// true false
 	// unknown user or wrong token
 }
+
+// The sessions of a user begin with the user's name and a colon.
+func ExampleParseSessions() {
+	sessions, err := auth.ParseSessions("{user}:*", "lobby")
+	fmt.Println(err)
+	may := sessions.For("mira")
+	fmt.Println(may("mira:1"), may("otto:1"), may("lobby"))
+	// Output:
+	// <nil>
+	// true false true
+}
+
+func ExampleParseRights() {
+	rights, err := auth.ParseRights("read", "write")
+	fmt.Println(rights, err)
+	fmt.Println(auth.Caller{Rights: rights}.Can(auth.Control))
+	// Output:
+	// read,write <nil>
+	// false
+}
+
+// A door accepts bearer tokens, and client certificates for requests without one.
+func ExampleFirst() {
+	tokens := func(r *http.Request) (auth.Caller, error) {
+		token, err := auth.Bearer(r)
+		switch {
+		case err != nil:
+			return auth.Caller{}, err
+		case token != "s3cret":
+			return auth.Caller{}, auth.ErrRejected
+		}
+		return auth.Caller{UserID: "mira"}, nil
+	}
+	certificates := func(*http.Request) (auth.Caller, error) { return auth.Caller{UserID: "harbor"}, nil }
+	authenticate := auth.First(tokens, certificates)
+
+	r := httptest.NewRequest(http.MethodPost, "/api/chat", nil)
+	caller, err := authenticate(r)
+	fmt.Println(caller.UserID, err)
+	r.Header.Set("Authorization", "Bearer guess")
+	_, err = authenticate(r)
+	fmt.Println(err)
+	// Output:
+	// harbor <nil>
+	// auth: the credential is not accepted
+}

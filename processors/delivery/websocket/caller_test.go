@@ -2,6 +2,7 @@ package websocket
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,4 +53,28 @@ func TestConnectionIsClosedWhenItsCredentialIsRevoked(t *testing.T) {
 	revoked.Store(true)
 	s.clock.Advance(10 * time.Second)
 	require.Equal(t, StatusCredentialExpired, b.ending().Code)
+}
+
+func TestBrowserSendsItsTokenAsASubprotocol(t *testing.T) {
+	s := newFixture(t, WithAuthenticate(func(r *http.Request) (auth.Caller, error) {
+		token, err := auth.Bearer(r)
+		if err == nil && token != "t0ken" {
+			err = auth.ErrRejected
+		}
+		return auth.Caller{}, err
+	}))
+	dial := func(path string, offers ...string) (*ws.Conn, *http.Response, error) {
+		return ws.Dial(t.Context(), "ws"+strings.TrimPrefix(s.http.URL, "http")+path, &ws.DialOptions{Subprotocols: offers})
+	}
+	conn, response, err := dial("/", "turntable", "turntable.bearer.t0ken")
+	require.NoError(t, err)
+	defer func() { _ = conn.CloseNow() }()
+	require.Equal(t, []string{"turntable"}, response.Header.Values("Sec-WebSocket-Protocol"), "the token is not in the response")
+	for path, offer := range map[string]string{
+		"/": "turntable.bearer.guess", "/x": "chat", "/?token=t0ken&access_token=t0ken": "turntable",
+	} {
+		_, response, err = dial(path, "turntable", offer)
+		require.Error(t, err)
+		require.Equal(t, http.StatusUnauthorized, response.StatusCode)
+	}
 }

@@ -54,6 +54,17 @@
 // event, so that a client can drop repeats. Records that another partitioner put in a different partition are resumed from
 // memory only.
 //
+// # Credentials of browsers
+//
+// Scripts cannot set the header Authorization of a WebSocket. With an Authenticate function that reads auth.Bearer, as those
+// of packages processors/auth/apikey and processors/auth/jwt do, a page offers its token as a subprotocol:
+//
+//	new WebSocket(url, ["turntable", "turntable.bearer." + token])
+//
+// The server selects the subprotocol turntable, so the token is not in its response. It never reads a token from the URL,
+// because proxies log URLs. An Authenticate function of your own can also use a cookie; then limit the origins (WithOrigins),
+// because browsers send cookies with the requests of every page.
+//
 // # Limits
 //
 // Everything that a client can make grow has a limit: the number of clients, the frames they send, the frames queued for

@@ -52,8 +52,12 @@ func New(agent string, opts ...Option) (*Server, error) {
 	names := feedsOf(catalog)
 	s := &Server{
 		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, maxTopicReads),
-		ready:  make(chan struct{}),
-		accept: &ws.AcceptOptions{InsecureSkipVerify: r.origins == nil, OriginPatterns: r.origins},
+		ready: make(chan struct{}),
+		accept: &ws.AcceptOptions{
+			InsecureSkipVerify: r.origins == nil, OriginPatterns: r.origins,
+			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
+			Subprotocols: []string{auth.Subprotocol},
+		},
 	}
 	if r.authenticate == nil {
 		r.logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (use WithAuthenticate)", zap.String("agent", agent))
