@@ -29,12 +29,15 @@ func (c *core) deliver(held context.Context, d source.Delivery) source.Verdict {
 	defer context.AfterFunc(c.work, func() { end(ErrStopping) })()
 	now := c.begin(d)
 	defer c.end(now)
-	s := &slot{end: func() { end(ErrStopping) }, mark: func(waiting bool) {
+	s := &slot{end: func() { end(ErrStopping) }, confirm: d.Confirm, mark: func(waiting bool) {
 		c.waiting(now, waiting)
 		if d.Wait != nil {
 			d.Wait(waiting)
 		}
 	}}
+	if s.confirm == nil {
+		s.confirm = func(context.Context) {}
+	}
 	ctx = context.WithValue(ctx, slotKey{}, s)
 	defer context.AfterFunc(c.stop, s.stop)()
 
@@ -131,6 +134,8 @@ func (c *core) call(ctx context.Context, r Record, now *running) error {
 			return err
 		}
 		defer leave()
+	} else if err := confirmHeld(ctx); err != nil {
+		return err
 	}
 	inner, end := context.WithCancelCause(ctx)
 	defer end(nil)

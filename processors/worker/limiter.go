@@ -42,7 +42,9 @@ func NewLimiterAt(c processors.Clock) *Limiter {
 // error if ctx ends first, with the context's cause, or if a function of a limit panics.
 //
 // If ctx is that of a Handler, the record does not occupy a slot while it waits. When the worker stops, ctx ends for records
-// that wait; they are delivered again.
+// that wait; they are delivered again. Enter also makes sure that the worker still holds the record, and otherwise returns an
+// error that wraps ErrLost: the process may have been suspended while others made the call. Call Enter without limits, as the
+// last thing before an expensive call, for this check alone.
 func Enter[C any](ctx context.Context, l *Limiter, session string, call C, limits ...Limit[C]) (leave func(), err error) {
 	needs, err := needsOf(call, limits)
 	if err != nil {
@@ -63,18 +65,17 @@ func (l *Limiter) enter(ctx context.Context, session string, needs []admission.N
 	_, waits := l.ready[id]
 	l.mu.Unlock()
 	leave = sync.OnceFunc(func() { l.leave(id) })
-	if !waits {
-		return leave, nil
+	if waits {
+		resume := waitOutsideSlot(ctx)
+		select {
+		case <-ready:
+		case <-ctx.Done():
+		}
+		resume()
 	}
-	resume := waitOutsideSlot(ctx)
-	defer resume()
-	select {
-	case <-ready:
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil {
+	if err := confirmHeld(ctx); err != nil {
 		leave()
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
 	return leave, nil
 }

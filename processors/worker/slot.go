@@ -10,6 +10,8 @@ import (
 type slot struct {
 	mark func(waiting bool) // tells the source and Health
 	end  func()             // ends the record's context because the worker stops
+	// confirm ends the record's context if the worker no longer holds the record.
+	confirm func(ctx context.Context)
 
 	mu      sync.Mutex
 	waits   int // Enter can be called from several goroutines of a handler
@@ -26,6 +28,17 @@ func waitOutsideSlot(ctx context.Context) (resume func()) {
 	}
 	s.wait(1)
 	return func() { s.wait(-1) }
+}
+
+// confirmHeld returns an error if ctx is that of a record that the worker no longer holds, or has ended.
+func confirmHeld(ctx context.Context) error {
+	if s, ok := ctx.Value(slotKey{}).(*slot); ok && ctx.Err() == nil {
+		s.confirm(ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 func (s *slot) wait(n int) {

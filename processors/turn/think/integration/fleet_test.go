@@ -122,7 +122,7 @@ func (f *fleet) heldBy(w *modelWorker) (steps []string) {
 // excused reports whether a call may be made again: its worker was killed or paused before the response was on its topic.
 func (f *fleet) excused(c modelCall) bool {
 	w := f.all[c.worker]
-	if w.failed.IsZero() || !w.resumed.IsZero() && c.began.After(w.resumed) {
+	if w.failed.IsZero() || !w.resumed.IsZero() && c.decided.After(w.resumed) {
 		return false
 	}
 	responded, ok := f.responses[c.session]

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type provider struct {
 // modelCall is one call of the model.
 type modelCall struct {
 	session, worker string
+	decided         time.Time // when the worker called its model function; later, the call cannot be prevented
 	began, ended    time.Time // ended is zero while the call runs
 	answered        bool      // false if the worker has closed the connection before
 }
@@ -40,7 +42,8 @@ func newProvider(t testing.TB, length func(session string) time.Duration) *provi
 // ServeHTTP answers a call after its length, unless the worker closes the connection.
 func (p *provider) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	c := &modelCall{session: q.Get("session"), worker: q.Get("worker"), began: time.Now()}
+	decided, _ := strconv.ParseInt(q.Get("decided"), 10, 64)
+	c := &modelCall{session: q.Get("session"), worker: q.Get("worker"), decided: time.Unix(0, decided), began: time.Now()}
 	p.mu.Lock()
 	p.calls[q.Get("step")] = append(p.calls[q.Get("step")], c)
 	p.mu.Unlock()
@@ -59,7 +62,9 @@ func (p *provider) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 
 // callModel calls the provider at a URL for a step.
 func callModel(ctx context.Context, at, session, step, worker string) error {
-	query := url.Values{"session": {session}, "step": {step}, "worker": {worker}}
+	query := url.Values{
+		"session": {session}, "step": {step}, "worker": {worker}, "decided": {strconv.FormatInt(time.Now().UnixNano(), 10)},
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+query.Encode(), nil)
 	if err != nil {
 		return err

@@ -197,8 +197,9 @@ func (c *claim) start(t *task) {
 	t.delivered++
 	d := source.Delivery{
 		Record: t.record, Count: t.delivered, Remaining: -1, Attempts: attempts, Repeated: repeated,
-		Failed: func(attempts int) { c.failed(offset, attempts) },
-		Wait:   func(waiting bool) { c.wait(offset, waiting) },
+		Failed:  func(attempts int) { c.failed(offset, attempts) },
+		Confirm: func(ctx context.Context) { m.confirm(ctx) },
+		Wait:    func(waiting bool) { c.wait(offset, waiting) },
 	}
 	if repeated && t.delivered == 1 {
 		d.Count = 2

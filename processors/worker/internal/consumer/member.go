@@ -187,10 +187,6 @@ type session struct {
 
 // Setup implements sarama.ConsumerGroupHandler.
 func (s *session) Setup(of sarama.ConsumerGroupSession) error {
-	s.mu.Lock()
-	s.generation = of
-	s.noted = len(s.notes) > 0 // the commits that had them may be replaced by another owner's
-	s.mu.Unlock()
 	assigned := map[at]bool{}
 	for topic, ids := range of.Claims() {
 		for _, id := range ids {
@@ -202,6 +198,11 @@ func (s *session) Setup(of sarama.ConsumerGroupSession) error {
 			p.moved(s.config.Clock.Now())
 		}
 	}
+	// Now, because confirm waits for the generation: calls of partitions that have moved must not begin in it.
+	s.mu.Lock()
+	s.generation = of
+	s.noted = len(s.notes) > 0 // the commits that had them may be replaced by another owner's
+	s.mu.Unlock()
 	s.status.joined(true)
 	return nil
 }

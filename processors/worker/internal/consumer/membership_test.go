@@ -125,6 +125,29 @@ func TestSuspendedMemberStartsNothingBeforeItsGroupHasAnswered(t *testing.T) {
 	require.Equal(t, 31, b.calls())
 }
 
+// A handler prepares its call while the process is suspended and another member makes the call.
+func TestSuspendedMemberConfirmsNoRecordThatHasMoved(t *testing.T) {
+	f := newField(t, 1)
+	began, release, confirmed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	one := f.worker(func(ctx context.Context, d source.Delivery) error {
+		close(began)
+		<-release
+		d.Confirm(ctx)
+		confirmed <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	f.run(one)
+	f.put(0, 1, keyless)
+	<-began
+	thaw := one.wires.freeze()
+	defer thaw()
+	f.run(f.worker(func(context.Context, source.Delivery) error { return nil }))
+	f.eventually(func() bool { return f.committed(0) == 1 }, "the other member has the record")
+	close(release)
+	thaw()
+	require.ErrorIs(t, <-confirmed, source.ErrLost)
+}
+
 func TestSettledRecordsAreKeptWhileCommitsFail(t *testing.T) {
 	f := newField(t, 1)
 	f.put(0, 20, keyless)

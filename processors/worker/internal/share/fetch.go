@@ -134,7 +134,8 @@ func (s *session) start(at place, r acquired, slot bool, sent time.Time, lock ti
 	}
 	d := source.Delivery{
 		Record: r.record, Count: r.count, Remaining: max(s.limit-r.count, 0), Attempts: r.count - 1, Repeated: r.count > 1,
-		Wait: func(waiting bool) { s.wait(h, waiting) },
+		Confirm: func(context.Context) { s.expire(h) },
+		Wait:    func(waiting bool) { s.wait(h, waiting) },
 	}
 	s.handlers.Go(func() { s.finish(h, s.handle(ctx, d)) })
 	return true
@@ -169,7 +170,7 @@ func (m *member) wait(h *held, waiting bool) {
 	m.wakeAll()
 }
 
-// expire ends the handler of a record whose lock was not renewed in time.
+// expire ends the handler of a record if its lock was not renewed in time.
 func (m *member) expire(h *held) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

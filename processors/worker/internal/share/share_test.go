@@ -157,6 +157,15 @@ func TestRecordWhoseLockHasExpiredIsNotStarted(t *testing.T) {
 	require.Equal(t, []any{true, true, 1}, []any{kept, used, calls})
 }
 
+func TestRecordWhoseLockHasExpiredIsNotConfirmed(t *testing.T) {
+	share.Suspend(func(ctx context.Context, d source.Delivery) source.Verdict {
+		require.NoError(t, ctx.Err())
+		d.Confirm(ctx)
+		require.ErrorIs(t, context.Cause(ctx), source.ErrLost)
+		return source.Released
+	})
+}
+
 func TestRunningCallSurvivesItsConnection(t *testing.T) {
 	f := newField(t, 1)
 	var b book

@@ -33,6 +33,10 @@ type Delivery struct {
 	// Failed is called after each call of the handler that failed, with the number of attempts so far, earlier deliveries
 	// included. A source that can store the number does; the next delivery has it in Attempts. Nil if the source cannot.
 	Failed func(attempts int)
+	// Confirm ends the delivery's context if the record is lost. The core calls it right before a call begins, because the
+	// process may have been suspended since the delivery, and what watches the record may run later than the handler. Confirm
+	// may ask the broker; it returns when it knows, or when ctx ends. Nil if the source cannot lose the record.
+	Confirm func(ctx context.Context)
 	// Wait is called when the record begins to wait for a limit, and when it ends. A record that waits does not count toward
 	// Config.Concurrency. Nil if the source does not need to know.
 	Wait func(waiting bool)
