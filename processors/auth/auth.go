@@ -2,9 +2,9 @@
 // processors/turn/door, processors/fold/invoke and processors/delivery/websocket. Each has an option WithAuthenticate that
 // takes an Authenticate function. A door without one accepts every request and logs a warning.
 //
-// Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the
-// sender as an anonymous caller. If Authenticate or Caller.MayUse panics, the request has no effect. A function that cannot
-// decide, for example because a key server is unavailable, returns an error.
+// Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the sender
+// as an anonymous caller. If Authenticate or Caller.MayUse panics, the request has no effect. If the function cannot
+// decide, for example because a key server is unavailable, it must return an error.
 package auth
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Authenticate returns the caller of a request. If it returns an error, the door answers with status 401, and the error's
-// text is not part of the answer, unless the documentation of the door says otherwise.
+// Authenticate returns the caller of a request. If it returns an error, the door answers with status 401 and without the
+// error's text, unless the documentation of the door says otherwise.
 //
 // A door calls Authenticate from several goroutines, before it reads the body. Authenticate must not read the body. It may
 // block; it should return when the request's context ends.
@@ -26,8 +26,8 @@ type Caller struct {
 	// Subject identifies the credential in logs and limits, for example an API key's ID. It is not a secret. Empty means
 	// UserID. Use Name to read it.
 	Subject string
-	// MayUse reports whether the caller may use a session, with the rights that it has. If not, the door rejects the
-	// request or the subscription. Doors call MayUse from several goroutines. Nil allows every session.
+	// MayUse reports whether the caller may use a session. If not, the door rejects the request or the subscription. Rights
+	// limit what the caller may do in it. Doors call MayUse from several goroutines. Nil allows every session.
 	MayUse func(sessionID string) bool
 	// Rights are what the caller may do in the sessions that MayUse allows. The zero value means all rights.
 	Rights Rights

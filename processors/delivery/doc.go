@@ -16,15 +16,16 @@
 //
 // # Guarantees
 //
-// A delivery is identified by session, turn and route: a repeated output is the same delivery. An attempt is one record
-// on deliveries, written when it is due, and identified by delivery and number; a receipt for any other attempt changes
+// A delivery is identified by session, turn and route: a repeated output is the same delivery. An attempt is one record on
+// deliveries, written when it is due, and identified by delivery and number; a receipt for any other attempt changes
 // nothing. A delivery has exactly one final receipt, with the turntable.id "{delivery}/final/{round}"; an operator's
-// requeue begins a new round. Outside Kafka an attempt is at-least-once, with the delivery's ID as Idempotency-Key.
+// requeue begins a new round, with a final receipt of its own. Outside Kafka an attempt is at-least-once, with the
+// delivery's ID as Idempotency-Key.
 //
 //	                    what can be repeated                          what cannot happen
 //	delivery            an attempt, with the same Idempotency-Key     no final receipt, or two of them
 //	final receipt       the record, with the same ID                  a different outcome without an operator's Requeue
-//	receiver is down    its own attempts, until the budget is spent   a delay of another receiver
+//	receiver is down    its own attempts, until the budget is spent   a delay of others, within the limits of package sink
 //	sink crashes        its open attempts, after the lease            a lost delivery
 //	bearer token        -                                             a token in a frame, log, receipt or dead letter
 //
@@ -37,15 +38,15 @@
 // bound. The bound is Service.Initial at first and doubles with each attempt up to Service.Longest. If the receiver's
 // Retry-After is longer, the attempt waits for that time. Attempts end when Service.Budget is spent. A lease is the time
 // that an attempt may take until its receipt (WithLease); an attempt without a receipt (a lost attempt) is retried after
-// it. The time of lost attempts, and of those that a sink deferred because it had too many in flight, does not count
-// against the budget; the time during which the circuit is open does.
+// it. The time of lost attempts, and of attempts that a sink deferred because it had too many in flight, does not count
+// against the budget. The time during which the circuit is open counts.
 //
 // # Routes and tokens
 //
-// With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which
-// this package reads itself and keeps in its own row until the delivery ends. From there the token is written to the
-// records of attempts and nowhere else: not to receipts, dead letters or logs. An output whose route has not arrived waits
-// for it (WithRoutes: 30 s). A reply descriptor names a service, never an address; see sink.Services.
+// With turn.WithDelivery an output names its route by a route_id. The bearer token stays in the reply-to record, which this
+// package reads itself and keeps in its own row until the delivery ends. The token is written to the records of attempts
+// only, never to receipts, dead letters or logs. An output whose route has not arrived waits for it (WithRoutes: 30 s). A
+// reply descriptor names a service, never an address; see sink.Services.
 //
 // A route is kept until an output names it, for 24 h at most (WithRoutes). An output drops the route that it names even if it
 // is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, and no more than
@@ -55,8 +56,8 @@
 // # Agents that call agents
 //
 // An agent calls another as an asynchronous tool: a dispatcher turns the tool-use record into a chat request to the other
-// agent, with a reply route that names the caller's callback door. The called agent is an ordinary agent and answers as it
-// answers every caller. No goroutine waits for the answer.
+// agent, with a reply route that names the caller's callback door. The called agent is an ordinary agent. No goroutine
+// waits for its answer.
 //
 //	user --> caller: message-input, model asks for delegate_task
 //	         caller --> dispatcher: tool-use
@@ -73,11 +74,11 @@
 //	the task cannot be handed over           an error result immediately
 //	a callback arrives twice, or late        nothing: the sender gets 202, the record is dead-lettered
 //
-// The program examples/multiagent shows all of it in separate processes.
+// examples/multiagent runs all of this in separate processes.
 //
 // # Sizes
 //
-// Everything in a row is bounded by count and in bytes (Rules.RowLimit). If there is no room, state is given up in this
+// Every field of a row is bounded by count and in bytes (Rules.RowLimit). If there is no room, state is given up in this
 // order: dead deliveries that wait for an operator, memories of finished deliveries, then the newest deliveries, which end
 // dead immediately.
 package delivery

@@ -8,7 +8,7 @@ import (
 )
 
 // Option sets a rule of Graph and RoutesGraph. Give both the same options. They check the values and return an error that
-// names the option that is out of range.
+// names the first option that is out of range.
 type Option func(*options)
 
 type options struct {
@@ -16,7 +16,7 @@ type options struct {
 	rowLimit int // 0: the record limit less rowMargin
 }
 
-// WithDefaultService sets how deliveries to all services are attempted that WithService does not name. Zero fields keep
+// WithDefaultService sets how deliveries are attempted to the services that WithService does not name. Zero fields keep
 // their defaults.
 func WithDefaultService(s Service) Option {
 	return func(o *options) {
@@ -43,14 +43,14 @@ func WithUnrouted(d topics.Destination) Option {
 	return func(o *options) { o.rules.Unrouted = d }
 }
 
-// WithLease sets how long an attempt may take until its receipt, before the delivery is retried (default 1 minute, at
-// least 1 ms). Set it longer than a sink's timeout plus the time that records wait for a sink. It doubles with every
-// attempt in a row that is lost, up to 15 times d.
+// WithLease sets how long an attempt may take until its receipt, before the delivery is retried (default 1 minute, at least
+// 1 ms). Set it longer than a sink's timeout plus the time that records wait for a sink. It doubles with every consecutive
+// lost attempt, up to 15 times d.
 func WithLease(d time.Duration) Option {
 	return func(o *options) { o.rules.Lease = d }
 }
 
-// WithTTL sets how long after its output a delivery ends dead in any case (default 24 hours, at least 1 ms).
+// WithTTL sets how long after its output a delivery ends dead, even if attempts are left (default 24 hours, at least 1 ms).
 func WithTTL(d time.Duration) Option {
 	return func(o *options) { o.rules.TTL = d }
 }
@@ -67,13 +67,14 @@ func WithKeepDead(d time.Duration) Option {
 	return func(o *options) { o.rules.KeepDead = d }
 }
 
-// WithRemembered sets how long a session remembers what it has handled, and how many entries (default 24 hours, 1000; at
-// least 1 ms, 1): deliveries that ended, routes that were used, requeues. After that, a repeated output is delivered again.
+// WithRemembered sets for how long a session remembers ended deliveries, used routes and requeues, and how many of them
+// together (default 24 hours, 1000; at least 1 ms, 1). After that, a repeated output is delivered again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }
 
-// WithOpenLimit sets how many deliveries of a session may be open (default 64, at least 1). More end dead immediately.
+// WithOpenLimit sets how many deliveries of a session may be open (default 64, at least 1). Further deliveries end dead
+// immediately.
 func WithOpenLimit(n int) Option {
 	return func(o *options) { o.rules.OpenLimit = n }
 }

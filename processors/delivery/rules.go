@@ -15,11 +15,11 @@ var ErrOption = errors.New("delivery: option out of range")
 type Service struct {
 	// Kind is the kind of transport (default topics.KindHTTP).
 	Kind string
-	// Budget is how long a delivery is retried, from its first attempt, before it ends dead (default 2 minutes). Time during
-	// which the sink was too busy or did not run does not count.
+	// Budget is how long a delivery is retried, from its first attempt, before it ends dead (default 2 minutes). The time
+	// of deferred and lost attempts does not count.
 	Budget time.Duration
-	// Initial bounds the wait after the first failed attempt and Longest the wait after any (defaults 1 s and 15 s). The
-	// bound doubles with every failure; each wait is drawn between zero and its bound.
+	// Initial bounds the wait after the first failed attempt (default 1 s). The bound doubles with every failure, up to
+	// Longest (default 15 s). Each wait is pseudo-random, between zero and its bound.
 	Initial, Longest time.Duration
 	// Attempts is how many attempts may fail before the delivery ends dead (default 100, at most 1000).
 	Attempts int
@@ -40,7 +40,7 @@ type Rules struct {
 	Unrouted topics.Destination
 	// Lease is how long an attempt may take until its receipt, before the delivery is retried.
 	Lease time.Duration
-	// TTL is how long after its output a delivery ends dead in any case.
+	// TTL is how long after its output a delivery ends dead, even if attempts are left.
 	TTL time.Duration
 	// RouteTTL is how long a reply route is kept for its output, RouteWait how long an output waits for its reply route.
 	RouteTTL, RouteWait time.Duration
@@ -63,7 +63,8 @@ type Rules struct {
 type Breaker struct {
 	// Failures is how many attempts in a row must fail; 0 disables the circuit breaker.
 	Failures int
-	// Open is how long the circuit is open the first time. It doubles each time in a row, up to Longest.
+	// Open is how long the circuit is open the first time. It doubles each further time without a success in between, up to
+	// Longest.
 	Open, Longest time.Duration
 }
 

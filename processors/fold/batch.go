@@ -12,8 +12,8 @@ import (
 // Batch is a folded turn. Every encoding has the first three fields; only AppendRecord and AppendRecordFields write the
 // others. Later calls of the folder do not change it.
 type Batch struct {
-	// Messages are JSON objects, in the order of their events. The keys of each depend on its kind only: role and
-	// content; a tool call adds tool_call_id, tool_name and input, a tool result tool_call_id and is_error.
+	// Messages are JSON objects, in the order of their events. Every message has role and content. A tool call also has
+	// tool_call_id, tool_name and input; a tool result also has tool_call_id and is_error.
 	Messages []topics.Raw
 	// StopReason is the terminal result's stop reason, or else that of the last done event; nil for null. A done event
 	// can name any JSON value.
@@ -21,8 +21,8 @@ type Batch struct {
 	// PendingInteraction is the last interaction request of a turn that paused; nil for null.
 	PendingInteraction topics.Raw
 
-	// State is End.State. If that is empty, State is failed after an error event or with End.Error, cancelled if that is
-	// the stop reason, complete after a done event or with End.StopReason, and otherwise open.
+	// State is End.State. If that is empty, State is the first of these that applies: failed after an error event or with
+	// End.Error, cancelled if that is the stop reason, complete after a done event or with End.StopReason, open.
 	State State
 	// Pending are all interaction requests that neither a response nor a tool result has answered, in order, in the form
 	// of PendingInteraction. They are set whether the turn paused or not.

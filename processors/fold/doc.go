@@ -1,14 +1,15 @@
-// Package fold turns the event stream of an agent's turn into a batch: the list of the turn's messages, with its stop reason.
-// A batch is computed from the events that were streamed and nothing else, so batch and stream cannot differ. The events are
-// the canonical ones of the reference implementation, Agenta's Python SDK, and a batch has the same keys and nulls as there.
+// Package fold turns the event stream of an agent's turn into a batch: the list of the turn's messages, with its stop
+// reason. A batch is computed only from the streamed events, so batch and stream cannot differ. The events are the
+// canonical events of the reference implementation, Agenta's Python SDK, and a batch has the same keys and nulls as its
+// batches.
 //
 //   - Event is one event.
 //   - Folder folds events one by one and gives a Snapshot at any time; Fold folds all events of a turn.
 //   - Log is a compact form in which events are stored until they are folded.
 //   - Trim cuts the messages of a batch to the last one and, if that is a tool's, those that belong to it.
 //
-// Payloads keep their bytes, and integers of any size are exact. A malformed event is left out and counted; Strict rejects
-// it instead. The packages below bridge translate updates of the Agent Client Protocol (ACP), Anthropic's streaming events
+// Payloads keep their bytes, and integers of any size are exact. A malformed event is omitted and counted; with Strict it
+// is an error. The packages below bridge translate updates of the Agent Client Protocol (ACP), Anthropic's streaming events
 // and think-responses into events. testdata/turns.jsonl is a corpus of turns for implementations in other languages.
 //
 // Package group folds a stream on Kafka, one batch message per turn.

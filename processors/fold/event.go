@@ -108,8 +108,8 @@ func NewEvent(kind string, data topics.Raw) (Event, error) {
 	return DecodeEvent(appendWrapped(nil, kind, data))
 }
 
-// Done returns a done event with a stop reason, which is a JSON value. A stream ends with it if the terminal result names
-// another stop reason than the events. Its data has no other members. A stop reason that is not JSON is left out.
+// Done returns a done event with a stop reason, which is a JSON value. It ends a stream whose terminal result has another
+// stop reason than the events. Its data has no other members. A stop reason that is not JSON is omitted.
 func Done(stopReason topics.Raw) Event {
 	raw := append(append([]byte(`{"type":"done","data":{"stopReason":`), orNull(stopReason)...), "}}"...)
 	e, err := DecodeEvent(raw)

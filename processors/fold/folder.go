@@ -46,8 +46,8 @@ func NewFolder(opts ...Option) *Folder {
 func (f *Folder) Add(e Event) error { return f.apply(opOf(e)) }
 
 // AddJSON folds the events of a JSON array, each in either encoding. It fails with ErrEvents for bytes that are not a JSON
-// array, with ErrDepth, and with Strict as Add does. An element that is not an object is a malformed event. When an element
-// fails, those before it have been folded.
+// array, with ErrDepth for data nested deeper than MaxDepth, and with Strict as Add does. An element that is not an object
+// is a malformed event. When an element fails, those before it have been folded.
 func (f *Folder) AddJSON(events topics.Raw) error {
 	events = trimSpace(events)
 	if !isArray(events) || !utf8.Valid(events) || !valid(events) {

@@ -1,6 +1,6 @@
-// Package worker runs a handler for the records of some topics: the runtime of model workers, tool workers and the delivery
-// sink, and of a program's own workers. It is for work that takes long, costs money, or has effects outside Kafka, and would
-// block a group graph.
+// Package worker runs a handler for the records of some topics. It is the runtime of model workers, tool workers and the
+// delivery sink, and of a program's own workers. Use it for work that takes long, costs money, or has effects outside
+// Kafka; in a group graph, such work would block a partition.
 //
 //	             share group: a lock per record           +- slot: handler -- nil: settled ------------+
 //	topics ----> consumer group: partitions, offsets ---> +- slot: handler -- error: retry, then DLQ --+--> broker
@@ -9,10 +9,10 @@
 // A slot is one of the WithConcurrency places in which a record is held and its handler is called. A call is one call of the
 // handler. A released record is delivered again, to this worker or another.
 //
-// A record is settled when its handler returns nil, or when its dead letter is written; then it is not delivered again. Until
-// then it is delivered at least once: a crash between an effect and the acknowledgement repeats the handler, with
-// Record.Repeated set. A handler whose calls cost money looks for its published result then, and makes an interrupted call
-// again with the same idempotency key.
+// A record is settled when its handler returns nil, or when its dead letter is written; then it is not delivered again.
+// Until then it is delivered at least once: a crash between an effect and the acknowledgement repeats the handler, with
+// Record.Repeated set. A handler whose calls cost money should then look for its published result, and repeat an
+// interrupted call with the same idempotency key.
 //
 // A handler that fails, panics or hangs affects its own record only. The worker retries it in its slot by the RetryPolicy,
 // then passes it to WithDeadLetter. The worker never leaves its group because of a handler.
@@ -46,23 +46,23 @@
 //	)
 //
 // A record that waits occupies no slot, takes nothing from other limits and keeps its lock or its partition's window, so
-// records with other keys are handled meanwhile. Sessions, the records with one Kafka key, take turns: a session with hundreds
-// of waiting records delays the next call of another one until a slot is free, or by one turn. In a share group the worker
-// sees the records that it holds; while one session occupies more than half of the slots, it acquires further ones, which
-// other workers did not take, to find those of other sessions (WithWaiting).
+// records with other keys are handled meanwhile. The records with one Kafka key are a session, and sessions take turns:
+// however many records of a session wait, at most two of its calls begin before the next call of another session. In a
+// share group, a worker can choose only among the records that it has acquired. While one session occupies more than half
+// of its slots, it acquires further records, to find those of other sessions (WithWaiting).
 //
 // The broker of a share group counts a delivery for a record that waits when its worker stops. Raise
 // share.delivery.count.limit of the group if records can wait through several deployments.
 //
-// A handler that learns only after decoding which limits apply calls Enter itself. Limiter.Pause lets no call of a key begin
-// for a time, for example after a Retry-After. Limits count the calls of a process; processes do not share them.
+// A handler that must decode a record to know its limits calls Enter itself. Limiter.Pause stops the calls of a key from
+// beginning for a time, for example after a Retry-After. Limits count the calls of a process; processes do not share them.
 //
 // # Health
 //
-// Worker.Health lists the records that the worker holds, with their age, whether they wait, and the handlers that ignore the
-// end of their context. Its Lag is the number of records that are not settled: of this worker's partitions in a consumer group,
-// of all partitions in a share group. A share group's lag is asked of the brokers every 10 s and needs the permission to
-// describe the group. Ready means that the worker is a member of its group and takes records.
+// Worker.Health lists the records that the worker holds, with their age and whether they wait, and the handlers that ignore
+// the end of their context. Its Lag is the number of records that are not settled: of this worker's partitions in a
+// consumer group, of all partitions in a share group. The worker reads a share group's lag from the brokers every 10 s and
+// needs the permission to describe the group. Ready means that the worker is a member of its group and takes records.
 //
 // # Share groups
 //
@@ -74,9 +74,9 @@
 // share.record.lock.duration.ms of its group at each start. Without the permission (AlterConfigs on the group) it logs the
 // command that an operator runs once.
 //
-// A group with committed offsets stays a consumer group under Auto, because a share group would not continue from them. To
-// move it: stop all workers, choose a new group name, and set the share group's start offsets with
-// kafka-share-groups.sh --reset-offsets before the first worker starts.
+// With Auto, a group with committed offsets stays a consumer group, because a share group would not continue from them. To
+// move it: stop all workers, choose a new group name, and set the share group's start offsets with kafka-share-groups.sh
+// --reset-offsets before the first worker starts.
 //
 // # Options
 //

@@ -20,9 +20,9 @@ type Health struct {
 	Ready bool
 	// Calls are the records that the worker holds, the oldest first, and the handlers that it has abandoned.
 	Calls []Call
-	// Lag is the number of records that are not settled, by topic and partition. In a consumer group it is that of the
-	// partitions that this worker owns, now. In a share group it is that of the whole group, as the brokers told it in the
-	// last 15 s. Nil if the worker does not know it: it has just started, or may not describe the group.
+	// Lag is the number of records that are not settled, by topic and partition. In a consumer group it covers the
+	// partitions that this worker owns and is current. In a share group it covers the whole group and is at most 15 s old.
+	// It is nil if the worker does not know it: it has just started, or may not describe the group.
 	Lag map[string]map[int32]int64
 	// Err is the last error of a handler, a dead letter or the group. It is kept after a recovery.
 	Err error

@@ -20,14 +20,14 @@ type Limit[C any] struct {
 	// PerMinute is how many calls of a key may begin in a minute, or how many units they may take if there is a Cost; 0 means
 	// no limit. It is refilled continuously.
 	PerMinute int
-	// Burst is how much of PerMinute a key that was idle may take immediately (default: a sixth of PerMinute, at least 1).
+	// Burst is how many units of PerMinute an idle key may take immediately (default: a sixth of PerMinute, at least 1).
 	Burst int
 	// Cost returns how many units of PerMinute a call takes, for example its tokens. Less than 1 counts as 1. A call begins
 	// when at least one unit is left; if it takes more than are left, the next call waits for the rest. The default is 1.
 	Cost func(C) int
 }
 
-// Invalid returns an error if the limit has no name, or a number that is negative or has no effect.
+// Invalid returns an error if the limit has no name, or if one of its numbers is negative or has no effect.
 func (l Limit[C]) Invalid() error {
 	switch {
 	case l.Name == "":

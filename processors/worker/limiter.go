@@ -13,10 +13,10 @@ import (
 // Limiter decides when calls may begin, by their limits. Sessions take turns: however many calls a session has waiting, at
 // most two of them begin before the next call of another session. A call that waits for one limit takes nothing from another.
 //
-// Each worker has a Limiter of its own. Workers of one process can share one (WithLimiter), for example if they call the same
-// model. Processes do not share limits: divide what a provider allows by their number.
+// By default, each worker has a Limiter of its own. Workers of one process can share one (WithLimiter), for example if they
+// call the same model. Processes do not share limits: divide a provider's limit by the number of processes.
 //
-// Its methods are safe for concurrent use. It keeps memory only for calls that wait or run, and for keys whose rate was used
+// Its methods are safe for concurrent use. It uses memory only for calls that wait or run, and for keys whose rate was used
 // or that were paused recently.
 type Limiter struct {
 	clock clock.Clock
@@ -31,7 +31,7 @@ type Limiter struct {
 // NewLimiter returns a limiter that measures time by the system clock.
 func NewLimiter() *Limiter { return NewLimiterAt(clock.System()) }
 
-// NewLimiterAt returns a limiter with a clock of the caller.
+// NewLimiterAt returns a limiter that measures time by the given clock.
 func NewLimiterAt(c processors.Clock) *Limiter {
 	return &Limiter{
 		clock: c, state: admission.New(), ready: map[admission.ID]chan struct{}{}, changed: make(chan struct{}, 1),
@@ -89,8 +89,8 @@ func (l *Limiter) leave(id admission.ID) {
 	l.admit()
 }
 
-// Pause lets no call with this key of the limit begin until d has passed, for example because a provider answered with a
-// Retry-After. Running calls continue. A shorter pause than the present one has no effect.
+// Pause stops calls with this key of the limit from beginning until d has passed, for example because a provider answered
+// with a Retry-After. Running calls continue. A pause that ends before the current one has no effect.
 func (l *Limiter) Pause(limit, key string, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,8 +99,8 @@ func (l *Limiter) Pause(limit, key string, d time.Duration) {
 	l.admit()
 }
 
-// Take takes units of a limit with PerMinute, in addition to the Cost of a call that is running; if units is negative, it
-// returns some. Use it when the real cost is known.
+// Take takes units of a limit with PerMinute, in addition to the Cost of a running call. A negative number returns units.
+// Use it when the real cost is known.
 func (l *Limiter) Take(limit, key string, units int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

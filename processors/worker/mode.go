@@ -17,12 +17,12 @@ import (
 type Mode int
 
 const (
-	// Auto uses a share group if the broker offers them (Kafka 4.2 and later), the group has no committed offsets of a
-	// consumer group, and no option needs a consumer group; else a consumer group. The worker logs which one, and what it
-	// cannot do.
+	// Auto uses a share group if the broker offers share groups (Kafka 4.2 and later), the group has no committed offsets
+	// of a consumer group, and no option needs a consumer group; otherwise it uses a consumer group. The worker logs its
+	// choice and the limitations of the mode.
 	Auto Mode = iota
-	// ShareGroup locks each record for one worker, for any number of workers per partition. Nothing stops while workers join
-	// or leave, and a crash repeats only the calls that were running.
+	// ShareGroup locks each record for one worker, for any number of workers per partition. No call stops while workers
+	// join or leave, and a crash repeats only the calls that were running.
 	ShareGroup
 	// ConsumerGroup assigns partitions to workers. A partition pauses during a rebalance, and a group has at most as many
 	// busy workers as partitions.

@@ -136,9 +136,9 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithLock sets how long the broker of a share group waits for a worker that hangs or is cut off before it delivers its
-// records to others (default 30 s). The worker renews the lock while a call runs, so calls may take longer. Brokers allow 15
-// to 60 s by default. No effect on consumer groups.
+// WithLock sets how long after a worker hangs or is disconnected the broker of a share group delivers its records to others
+// (default 30 s). The worker renews the lock while a call runs, so calls may take longer. Brokers allow 15 to 60 s by
+// default. No effect on consumer groups.
 func WithLock(d time.Duration) Option { return positive("WithLock", d, func(r *rules) { r.lock = d }) }
 
 // WithHandover sets how long a running call of a consumer group may continue after its partition has moved to another
@@ -170,7 +170,7 @@ func WithInstanceID(id string) Option {
 }
 
 // WithGrace sets how long running calls may continue when the worker stops (default 10 s, more than 0). Then their contexts
-// end with ErrStopping and their records are delivered to others.
+// end with ErrStopping and their records are redelivered.
 func WithGrace(d time.Duration) Option {
 	return positive("WithGrace", d, func(r *rules) { r.grace = d })
 }
@@ -184,7 +184,7 @@ func WithTimeout(d time.Duration) Option {
 // WithRetry sets the retry policy. Zero fields have the defaults that are documented with them.
 func WithRetry(p RetryPolicy) Option { return func(r *rules) { r.retry = p } }
 
-// WithDeadLetter sets what is done with a record that ends without success: its attempts failed, or the broker delivers it
+// WithDeadLetter sets the function for a record that ends without success: its attempts failed, or the broker delivers it
 // for the last time. reason is the last failure or wraps ErrDeliveries. If write returns an error, it is called again with
 // backoff until it succeeds; then the record is settled. A worker needs either this option or WithDrop.
 func WithDeadLetter(write func(ctx context.Context, r Record, reason error) error) Option {
@@ -197,16 +197,16 @@ func WithDeadLetter(write func(ctx context.Context, r Record, reason error) erro
 	}
 }
 
-// WithDrop drops a record that ends without success, after logging its place without its key and value. It is for records
-// whose loss does not matter; otherwise use WithDeadLetter. The last of both options applies.
+// WithDrop drops a record that ends without success and logs its topic, partition and offset. Use it for records whose loss
+// does not matter; otherwise use WithDeadLetter. If both options are given, the last one applies.
 func WithDrop() Option {
 	return func(r *rules) { r.deadLetter, r.drop = nil, true }
 }
 
-// WithLimits bounds the calls of the handler by keys of their records, for example by tenant (default: WithConcurrency is the
-// only bound). A record whose limits do not admit it waits outside of the slots (WithWaiting), so that records with other keys
-// can be handled. Records with the same Kafka key are a session; sessions take turns, see Limiter. A retry needs the limits
-// again. Further limits are added to those of earlier options.
+// WithLimits bounds the calls of the handler by keys of their records, for example by tenant (default: WithConcurrency is
+// the only bound). A record whose limits do not admit it waits outside of the slots (WithWaiting), so that records with
+// other keys can be handled. Records with the same Kafka key are a session; sessions take turns, see Limiter. Each retry
+// needs the limits again. Further limits are added to those of earlier options.
 func WithLimits(limits ...Limit[Record]) Option {
 	return func(r *rules) {
 		for _, l := range limits {
@@ -229,11 +229,12 @@ func WithLimiter(l *Limiter) Option {
 	}
 }
 
-// WithWaiting sets how many records may wait for a limit, in addition to those in slots (default 0; with WithLimits four
-// times WithConcurrency; not negative), and for a retry. Without WithLimits it is for handlers that call Enter: they bound their
-// calls, because the handler is called for more than WithConcurrency records then. The worker holds the records in memory. A share group acquires one only while a slot is free,
-// or while one session occupies more than half of the slots; a consumer group reads them up to WithReadAhead. If that many
-// records wait, for example for one tool that hangs, records behind them wait too.
+// WithWaiting sets how many records may wait for a limit or a retry, in addition to those in slots (default 0; with
+// WithLimits four times WithConcurrency; not negative). Without WithLimits, use it for handlers that call Enter. Such a
+// handler is called for more than WithConcurrency records, so it must bound the calls that it makes. The worker holds the
+// records in memory. A share group acquires such a record only while a slot is free, or while one session occupies more
+// than half of the slots; a consumer group reads them up to WithReadAhead. If that many records wait, for example for one
+// tool that hangs, records behind them wait too.
 func WithWaiting(records int) Option {
 	return func(r *rules) {
 		if records < 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Handler handles one record. It is called from several goroutines. Nil means that the record is settled: its effects are
-// acknowledged, and it is not delivered again. After another result, or a panic, the retry policy decides.
+// acknowledged, and it is not delivered again. After an error or a panic, the retry policy applies.
 //
 // ctx ends when the worker no longer holds the record (context.Cause is ErrLost), when the worker stops and its grace period
 // has passed (ErrStopping), or after the timeout (context.DeadlineExceeded). A handler that returns an error after ErrLost or
@@ -20,7 +20,7 @@ type Handler func(ctx context.Context, r Record) error
 // Record is a record that a worker handles.
 type Record struct {
 	processors.Inbound
-	// Deliveries is how often the record was delivered, this time included, as far as the broker knows. At least 1.
+	// Deliveries is how often the record was delivered, including this delivery, as far as the broker knows. At least 1.
 	Deliveries int
 	// Attempts is how often the handler was called for the record before, in this process and, as far as known, in others.
 	Attempts int

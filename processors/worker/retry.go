@@ -8,8 +8,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
-// RetryPolicy says how often and how soon a record is handled again after its handler has failed. A worker waits while it
-// holds the record. The record's slot is not free meanwhile, unless the worker has places for records that wait (WithWaiting).
+// RetryPolicy says how often and how soon a record is handled again after its handler has failed. The worker holds the
+// record while it waits. The record keeps its slot, unless the worker lets records wait outside of the slots (WithWaiting).
 type RetryPolicy struct {
 	// Backoff is the wait before the second attempt. Each further wait is twice the one before. The default is 500 ms. An
 	// error with a method RetryAfter() time.Duration extends the wait to at least that time, also beyond MaxBackoff.
@@ -18,11 +18,11 @@ type RetryPolicy struct {
 	MaxBackoff time.Duration
 	// Jitter is the part of each wait that is random, from 0 to 1. The default is 0.2; a negative value means 0.
 	Jitter float64
-	// Limit is the largest number of attempts for a record, at least 1. The default is 5. Attempts that ended with their
-	// process count, as far as the broker knows of them. After the last one the record is dead-lettered.
+	// Limit is the largest number of attempts for a record, at least 1. The default is 5. Attempts that ended because their
+	// process crashed count, as far as the broker knows of them. After the last one the record is dead-lettered.
 	Limit int
-	// Retryable reports whether a failure is worth another attempt. After one that is not, the record is dead-lettered. The
-	// default retries everything, panics too.
+	// Retryable reports whether to retry after a failure. If not, the record is dead-lettered. By default, every failure is
+	// retried, including a panic.
 	Retryable func(error) bool
 }
 
@@ -77,8 +77,8 @@ type attempt struct {
 // Last reports whether the next attempt, after the given number of attempts, is the last one.
 func (p RetryPolicy) Last(attempts int) bool { return attempts+1 >= p.withDefaults().Limit }
 
-// Wait returns the longest wait after the given number of attempts, the last of which failed with err. The worker waits that
-// long or shorter, because of the jitter.
+// Wait returns the longest wait after the given number of attempts, the last of which failed with err. The jitter can make
+// the actual wait shorter.
 func (p RetryPolicy) Wait(attempts int, err error) time.Duration {
 	return p.withDefaults().wait(attempts, err, 0)
 }

@@ -36,11 +36,11 @@ func New(group string, topics []string, handle Handler, opts ...Option) (*Worker
 	return &Worker{rules: r, handle: handle, calls: map[*running]struct{}{}}, nil
 }
 
-// Run handles records until ctx ends. Then it takes no more records, waits for running calls (WithGrace), tells the broker
-// what became of their records and returns nil. opts are the connection options of processors.New; those for tables, topics
-// and instances have no effect. Run waits for brokers and topics that are not available. It returns an error that wraps
-// ErrConfig if the options are invalid, and another error if retrying cannot help, for example after another process has
-// fenced this static member. Call it once at a time.
+// Run handles records until ctx ends. Then it takes no more records, waits for running calls (WithGrace), reports the
+// outcome of their records to the broker and returns nil. opts are the connection options of processors.New; those for
+// tables, topics and instances have no effect. Run waits for brokers and topics that are not available. It returns an error
+// that wraps ErrConfig if the options are invalid, and another error if retrying cannot help, for example after another
+// process has fenced this static member. Calls must not overlap.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
 	conf, logger, err := processors.ClientConfig(brokers, opts...)

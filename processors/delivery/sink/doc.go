@@ -7,18 +7,18 @@
 //
 // # Consuming
 //
-// A sink runs on package worker and is not a Goka processor, because an attempt takes as long as its receiver does and a
-// Goka callback must not wait. Attempts run concurrently and end in any order. A record is settled when its receipt is
-// acknowledged. A receiver that does not answer blocks only its own attempt. After a crash, the attempts that were running
-// are made again. The delivery group waits for a receipt for the time of a lease (delivery.WithLease). A record whose lease
-// has ended is skipped, because the delivery group has already retried it.
+// A sink runs on package worker and is not a Goka processor, because an attempt waits for its receiver and a Goka callback
+// must not wait. Attempts run concurrently and end in any order. A record is settled when its receipt is acknowledged. A
+// receiver that does not answer blocks only its own attempt. After a crash, the attempts that were running are made again.
+// The delivery group waits for a receipt for the time of a lease (delivery.WithLease). A record whose lease has ended is
+// skipped, because the delivery group has already retried it.
 //
 // # Limits
 //
 // WithConcurrency limits the attempts of a sink and WithRouteLimit those of one route. A record that exceeds either gets a
 // deferred receipt immediately: no attempt is made, and the delivery group requests it again later. A route gets at most
-// half of the attempts of WithConcurrency that other routes do not use. So a healthy receiver always gets some, however
-// many others do not answer.
+// half of the attempts of WithConcurrency that other routes do not use. With the defaults, it takes more than twelve routes
+// whose receivers do not answer to use up all attempts.
 //
 // # What a receiver sees
 //

@@ -116,7 +116,7 @@ func WithName(name string) Option {
 	}
 }
 
-// WithClock sets the clock that leases are compared with (default: the system clock). It should differ from the delivery
+// WithClock sets the clock that is compared with leases (default: the system clock). It should differ from the delivery
 // processor's clock by a few seconds at most.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {

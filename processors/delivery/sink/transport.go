@@ -35,7 +35,7 @@ type Failure struct {
 // Error implements error.
 func (f *Failure) Error() string { return "sink: attempt failed: " + f.Reason }
 
-// Func is a Transport that calls a function, for programs that embed the sink and are the receiver.
+// Func is a Transport that calls a function, for programs that embed the sink and receive the deliveries themselves.
 type Func func(ctx context.Context, d topics.Delivery) error
 
 // Deliver implements Transport.

@@ -67,8 +67,8 @@
 //
 // # Limits
 //
-// Everything that a client can make grow has a limit: the number of clients, the frames they send, the frames queued for
-// them. A client that reads too slowly is disconnected with status 1013 and a reason. A client that does not answer pings
-// is disconnected. A client whose credential has expired is disconnected with status 4401. When Run ends, all clients are
-// disconnected with status 1001.
+// The number of clients, the size of the frames that they send, and the frames queued for them have limits. A client that
+// reads too slowly is disconnected with status 1013 and a reason. A client that does not answer pings is disconnected. A
+// client whose credential has expired is disconnected with status 4401. When Run ends, all clients are disconnected with
+// status 1001.
 package websocket

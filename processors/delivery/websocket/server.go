@@ -142,10 +142,10 @@ func (s *subscriber) stopResume() {
 	s.ended.Wait()
 }
 
-// Run reads the topics until ctx ends. Then it disconnects all clients and returns nil. It starts at the ends of the topics,
-// reads committed records only, and belongs to no consumer group, so that every server of an agent sees all records. It
-// waits for brokers that are unavailable and for topics that do not exist. opts are the connection options of
-// processors.New. Run may be called once. Its errors about the call wrap ErrConfig.
+// Run reads the topics until ctx ends. Then it disconnects all clients and returns nil. It starts at the ends of the
+// topics, reads committed records only, and belongs to no consumer group, so that every server of an agent sees all
+// records. It waits for brokers that are unavailable and for topics that do not exist. opts are the connection options of
+// processors.New. Run may be called once. A second call, and invalid options, return errors that wrap ErrConfig.
 func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
 	if !s.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: Run may be called only once", ErrConfig)

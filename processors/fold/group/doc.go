@@ -15,9 +15,9 @@
 //
 //	{"session_id","turn_id","attempt","seq","result":{"ok":true,"stopReason":"end_turn"}}
 //
-// Repeated records are dropped, records after a missing one wait for it, and a newer attempt replaces the older one. A
-// user's records are counted but not folded. An event that is not an object or is too large is dead-lettered and counts
-// as received: no record waits for it. A record that cannot be decoded is dead-lettered and counts as missing.
+// Repeated records are dropped. Records after a missing one wait for it. A newer attempt replaces the older one. A user's
+// records are counted but not folded. An event that is not an object or is too large is dead-lettered and counts as
+// received: no record waits for it. A record that cannot be decoded is dead-lettered and counts as missing.
 //
 // # How a turn ends
 //
@@ -26,10 +26,10 @@
 // WithGrace. A turn that gets no more records expires after WithSilence. A record of session-control can cancel it.
 //
 // Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
-// the constants beside it), is complete, failed (gap, too_large, run_failed, internal), expired (silence, too_many_turns) or
-// cancelled. The batch's turntable.id is derived from session and turn: under processors.AtLeastOnce, a crash can repeat the
-// batch with the same ID. Later records of a closed turn change nothing while it is remembered; records of a newer attempt
-// are dead-lettered.
+// the constants beside it), is complete, failed (gap, too_large, run_failed, internal), expired (silence, too_many_turns)
+// or cancelled. The batch's turntable.id is derived from session and turn: under processors.AtLeastOnce, a crash can repeat
+// the batch with the same ID. While a closed turn is remembered, its later records have no effect; records of a newer
+// attempt are dead-lettered.
 //
 // # Options
 //

@@ -23,7 +23,7 @@ type (
 		Tombstone bool
 		Control   topics.Control
 	}
-	// DeadlineReached is the row's earliest deadline.
+	// DeadlineReached states that the row's earliest deadline is due.
 	DeadlineReached struct {
 		Session string
 	}

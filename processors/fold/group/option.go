@@ -27,14 +27,14 @@ func WithGrace(d time.Duration) Option {
 	return func(o *options) { o.rules.Grace = d }
 }
 
-// WithSilence sets after how long without a record a turn expires (default 30 minutes, at least 1 ms). Use more than the
-// longest tool call takes.
+// WithSilence sets after how long without a record a turn expires (default 30 minutes, at least 1 ms). Set it longer than
+// the longest tool call.
 func WithSilence(d time.Duration) Option {
 	return func(o *options) { o.rules.Silence = d }
 }
 
-// WithOpenTurns sets how many turns of a session can be open (default 16, 1 to 256). One more expires the open turn
-// whose last record is the oldest.
+// WithOpenTurns sets how many turns of a session can be open (default 16, 1 to 256). A further turn expires the open turn
+// that has been idle for the longest time.
 func WithOpenTurns(n int) Option {
 	return func(o *options) { o.rules.OpenLimit = n }
 }
@@ -52,9 +52,9 @@ func WithRecordLimit(bytes int) Option {
 	return func(o *options) { o.rules.RecordLimit = bytes }
 }
 
-// WithRemembered sets for how long a session remembers closed turns (default 24 hours, at least 1 ms). A session remembers
-// at least its last count closed turns for that time (default 512, 1 to 1024); it may forget older ones earlier. If records
-// of a forgotten turn are redelivered, the turn is opened again.
+// WithRemembered sets for how long a session remembers closed turns (default 24 hours, at least 1 ms). count is how many
+// closed turns a session remembers for that time at least (default 512, 1 to 1024); it may forget older ones earlier. If
+// records of a forgotten turn are redelivered, the turn is opened again.
 func WithRemembered(d time.Duration, count int) Option {
 	return func(o *options) { o.rules.RememberFor, o.rules.RememberCount = d, count }
 }
@@ -62,10 +62,10 @@ func WithRemembered(d time.Duration, count int) Option {
 // WithThinkResponses makes every complete turn emit a think-response, and every other turn a record on think-dlq, so that
 // the turn processor answers the message. A paused turn emits neither, and its step stays open.
 //
-// The conversation is read from topics.AgentEvent.Request. Set it in one record of every turn. Without it, the session's
-// history begins with this answer, and the turn processor assigns the answer to the step that is open when it reads the
-// record. A turn that is not complete then emits nothing on think-dlq, because it cannot name the message that failed;
-// its step ends by its think timeout.
+// The conversation is read from topics.AgentEvent.Request. Set it in one record of every turn. Without it, the turn
+// processor assigns the answer to the step that is open when it reads the record, appends it to the stored history, and
+// stores the cost of this turn as the cost of the session. A turn that is not complete then emits nothing on think-dlq,
+// because it cannot name the message that failed; its step ends by its think timeout.
 func WithThinkResponses() Option {
 	return func(o *options) { o.rules.ThinkResponses = true }
 }

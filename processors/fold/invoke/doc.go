@@ -22,18 +22,18 @@
 //	post -H 'Accept: text/event-stream' -H 'x-ag-messages-format: vercel'
 //
 // Flags in the body (stream, trim, force, resolve) take precedence over the headers that set them. The Accept header is
-// read with its q-values; a header that names no known type is no preference. From the flags and the agent's Capability the
-// door decides before the agent runs: 200 with JSON, lines or frames, or 406. A batch request to a stream-only agent, a
-// stream request to a batch-only agent, and force are 406. An invalid session ID is 400, a body that is not a JSON object
-// 422, a body over the limit 413.
+// read with its q-values; a header that names no known type is no preference. From flags, Accept header and the agent's
+// Capability the door decides before the agent runs: 200 with JSON, lines or frames, or 406. The status is 406 if the agent
+// supports no type that the Accept header accepts, and for the flag force, unless the agent is StreamOnly or FlagBlind. It
+// is 400 for an invalid session ID, 422 for a body that is not a JSON object, and 413 for a body over the limit.
 //
 // # Streams
 //
-// Lines and frames carry the canonical events in their own bytes, except for blanks between tokens. Two more objects can
-// occur, of types that fold ignores: keepalive (a comment in frames) after silence, and stream_end after the last event
-// with the turn's state and the last event's ID. A stream without stream_end is incomplete; the HTTP response then also
-// ends with a transfer error. If the turn fails, the stream contains an error event (that of the run, or else one that the
-// door adds), and stream_end has the reason. A character that a producer split over two events is joined.
+// Lines and frames contain the bytes of the canonical events, except for blanks between tokens. Two more objects can occur,
+// of types that fold ignores: keepalive (a comment in frames) after silence, and stream_end after the last event with the
+// turn's state and the last event's ID. A stream without stream_end is incomplete; the HTTP response then also ends with a
+// transfer error. If the turn fails, the stream contains an error event (that of the run, or else one that the door adds),
+// and stream_end has the reason. Halves of a character that a producer split over two events are joined.
 //
 // The Vercel stream contains only parts of the ai package's schema, between start and [DONE]. The door omits parts that
 // would make the package's stream reader fail: deltas of blocks that are not open, and results of calls that were not made.
@@ -41,11 +41,12 @@
 //
 // # Resume
 //
-// Each frame has the ID {turn}.{attempt}.{seq}. A POST or GET with that ID as Last-Event-ID, and the same session (session_id
-// in the body or the query, or the header), continues after that event and never runs the agent. With a pipeline, any process
-// can serve it. A request for JSON gets the batch of the whole turn. The response header x-ag-turn-id names the turn, so
-// {turn}.1.0 reads it from the beginning. A turn that can no longer be read is answered with 410, even if only its first
-// events are older than WithLookback or were removed from the topic. Clients that reconnect automatically stop at 410.
+// Each frame has the ID {turn}.{attempt}.{seq}. A POST or GET with that ID as Last-Event-ID, and the same session
+// (session_id in the body or the query, or the header), continues after that event and never runs the agent. With a
+// pipeline, any process can serve it. A request for JSON gets the batch of the whole turn. The response header x-ag-turn-id
+// names the turn, so {turn}.1.0 reads it from the beginning. A turn that can no longer be read completely is answered with
+// 410, for example if its first events are older than WithLookback or were removed from the topic. Clients that reconnect
+// automatically stop after a 410.
 //
 //	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
 //	last=$(sed -n 's/^id: //p' cut.txt | tail -1)
@@ -54,9 +55,9 @@
 //
 // # Client disconnects
 //
-// When the client disconnects, the door stops writing and cancels the agent's context. An agent of your own should then
-// end its run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control
-// cancels it. If a request to a pipeline is repeated with its Idempotency-Key, it gets the same turn.
+// When the client disconnects, the door stops writing and cancels the agent's context. Your own agent should then end its
+// run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control cancels
+// it. If a request to a pipeline is repeated with its Idempotency-Key, it gets the same turn.
 //
 // # Options
 //

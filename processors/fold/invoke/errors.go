@@ -17,7 +17,8 @@ var ErrDoor = errors.New("invoke: bad configuration")
 // details.
 type Error struct {
 	// Status is the HTTP status of the response if nothing was streamed yet. A value outside of 400 to 599 becomes 500.
-	// Without a Type, 401, 403 and 429 become 424, because they are the agent's and not the client's.
+	// Without a Type, 401, 403 and 429 become 424, because they are errors of the agent's own requests and not of the
+	// client.
 	Status int
 	// Type is a URL that identifies the kind of error (default TypeUnknown).
 	Type string
@@ -30,9 +31,9 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return "invoke: " + e.Text }
 
-// Superseded is returned by a Stream's Next between two attempts at a turn. The events before it are void. A batch starts
-// again with the newer attempt. A stream ends with an error and names By: a client that resumes after By reads the newer
-// attempt from its first event.
+// Superseded is returned by a Stream's Next between two attempts at a turn. The events before it are void. A batch is made
+// of the newer attempt. A stream ends with an error and names By: a client that resumes after By reads the newer attempt
+// from its first event.
 type Superseded struct{ By EventID }
 
 // Error implements error.
