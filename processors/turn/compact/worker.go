@@ -7,12 +7,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/published"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -40,8 +39,7 @@ type Worker struct {
 	topics    topics.Catalog
 	compactor Compactor
 	rules     rules
-	results   *settled.Results[requestKey]
-	ended     *ended.Turns
+	results   *responder.Responder[requestKey]
 }
 
 type requestKey struct{ session, id string }
@@ -53,88 +51,55 @@ func New(agent string, to processors.Publisher, c Compactor, opts ...Option) (*W
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{
-		group: catalog.CompactGroup(), concurrency: defaultConcurrency, timeout: limits.Timeout{After: defaultTimeout},
-		clock: clock.System(), logger: zap.NewNop(),
-	}
+	r := rules{responder.Defaults(ErrConfig, catalog.CompactGroup(), defaultTimeout)}
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if to == nil {
-		r.invalid("no publisher")
-	}
 	if c == nil {
-		r.invalid("no compactor")
+		r.Invalid("no compactor")
 	}
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
+	results, err := responder.New[requestKey](catalog, to, r.Settings)
+	if err != nil {
+		return nil, err
 	}
-	return &Worker{
-		topics: catalog, compactor: c, rules: r, ended: ended.New(),
-		results: settled.New[requestKey](to, settled.Defaults, r.clock, r.logger),
-	}, nil
+	return &Worker{topics: catalog, compactor: c, rules: r, results: results}, nil
 }
 
 // Run handles requests until ctx ends. Then it waits for running calls (worker.WithGrace) and returns nil. While the
 // brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended.
 // opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
-	earlier, stop, err := published.Start(brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	defer stop()
-	requests, err := worker.New(w.rules.group, []string{w.topics.CompactionRequest.Name()},
-		func(ctx context.Context, r worker.Record) error {
-			if !r.Repeated {
-				return w.Handle(ctx, r.Inbound)
-			}
-			return w.handle(ctx, r.Inbound, earlier)
-		},
-		append([]worker.Option{
-			worker.WithConcurrency(w.rules.concurrency), worker.WithDeadLetter(w.giveUp),
-		}, w.rules.runtime...)...)
-	if err == nil {
-		err = requests.Run(ctx, brokers, opts...)
-	}
-	if errors.Is(err, worker.ErrConfig) {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return err
+	return w.results.Run(ctx, brokers, responder.Source{
+		Topic: w.topics.CompactionRequest.Name(), Handle: w.handle, GiveUp: w.giveUp,
+		Options: []worker.Option{worker.WithConcurrency(w.rules.Concurrency)},
+	}, opts...)
 }
 
 // Handle handles one record of compaction-request, for callers with a consumer of their own. It returns nil when its result
 // is acknowledged; a repeat of a request publishes the same result again. Handle returns an error only if ctx ended or the
 // publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
-	return w.handle(ctx, r, nil)
+	return w.handle(ctx, responder.First(r))
 }
 
 // HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running call of the
 // record's turn. Run does this by itself.
-func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+func (w *Worker) HandleOutput(r processors.Inbound) { w.results.Observe(r) }
 
-// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
-func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
+func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
+	r := d.Inbound
 	c, err := w.read(r)
 	switch {
 	case errors.Is(err, errMessages):
 		return w.results.Publish(ctx, w.failure(r, c.Key, err), w.shorten(r, c.Key))
 	case err != nil:
-		w.rules.logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
+		w.rules.Logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
 		return nil
 	}
-	return w.results.Settle(ctx, requestKey{c.SessionID, c.Key}, w.shorten(r, c.Key), func() (processors.Outbound, error) {
-		if earlier != nil {
-			result := published.Result{Topic: w.topics.CompactionResult.Name(), ID: resultID(c.Key)}
-			if settled, err := earlier.Settled(ctx, r, result); settled || err != nil {
-				return processors.Outbound{}, err
-			}
-		}
-		return w.settle(ctx, r, c)
-	})
+	earlier := []published.Result{{Topic: w.topics.CompactionResult.Name(), ID: resultID(c.Key)}}
+	return w.results.Settle(ctx, d, requestKey{c.SessionID, c.Key}, earlier, w.shorten(r, c.Key),
+		func() (processors.Outbound, error) { return w.settle(ctx, r, c) })
 }
 
 // giveUp answers a request that was interrupted as often as the broker delivers it.
@@ -155,13 +120,9 @@ func (w *Worker) read(r processors.Inbound) (c Conversation, err error) {
 	case in.Tombstone() || in.Value.CompactionID == "":
 		return c, errors.New("it has no compaction_id")
 	}
-	at := r.Timestamp
-	if at.UnixMilli() <= 0 {
-		at = w.rules.clock.Now()
-	}
 	c = Conversation{
 		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: in.Value.UserID, Key: in.Value.CompactionID,
-		Deadline: w.rules.timeout.Deadline(r, at),
+		Deadline: w.rules.Deadline(r),
 	}
 	for message, err := range topics.Messages(in.Value.Messages) {
 		if err != nil {
@@ -175,30 +136,25 @@ func (w *Worker) read(r processors.Inbound) (c Conversation, err error) {
 // settle calls the compactor and returns the record of its result, or an empty record if the turn has ended. It returns an
 // error only if ctx ended.
 func (w *Worker) settle(ctx context.Context, r processors.Inbound, c Conversation) (processors.Outbound, error) {
-	left := c.Deadline.Sub(w.rules.clock.Now())
-	if left <= 0 {
-		return w.failure(r, c.Key, errLate), nil
-	}
-	watched, stop := w.ended.Watch(ctx, c.Key)
-	defer stop()
-	if watched.Err() != nil {
-		return processors.Outbound{}, ctx.Err() // nil if the turn has ended: no one waits for the summary
-	}
-	inner, cancel := context.WithTimeout(watched, left)
-	defer cancel()
-	s, err := w.call(inner, c)
-	switch {
-	case err == nil:
-		return w.result(r, topics.CompactionResult{
-			CompactionID: c.Key, Summary: s.Text, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Cost: s.Cost,
-		}), nil
-	case watched.Err() != nil:
+	var s Summary
+	var err error
+	end := w.results.Call(ctx, c.Key, c.Deadline, func(ctx context.Context) error {
+		s, err = w.call(ctx, c)
+		return err
+	})
+	switch end {
+	case responder.Stopped:
 		return processors.Outbound{}, ctx.Err()
-	case inner.Err() != nil:
+	case responder.Skipped, responder.TurnEnded:
+		return processors.Outbound{}, nil
+	case responder.Late:
 		return w.failure(r, c.Key, errLate), nil
-	default:
+	case responder.Failed:
 		return w.failure(r, c.Key, err), nil
 	}
+	return w.result(r, topics.CompactionResult{
+		CompactionID: c.Key, Summary: s.Text, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, Cost: s.Cost,
+	}), nil
 }
 
 func (w *Worker) call(ctx context.Context, c Conversation) (s Summary, err error) {
@@ -215,7 +171,7 @@ func resultID(key string) string { return key + "/result" }
 
 func (w *Worker) result(r processors.Inbound, v topics.CompactionResult) processors.Outbound {
 	session := string(r.Key)
-	now := topics.Timestamp(w.rules.clock.Now())
+	now := topics.Timestamp(w.rules.Clock.Now())
 	v.SessionID, v.Timestamp = &session, &now
 	// The codec cannot fail for these fields.
 	out, _ := processors.OutboundOf(w.topics.CompactionResult, session, v, resultID(v.CompactionID))
@@ -225,7 +181,7 @@ func (w *Worker) result(r processors.Inbound, v topics.CompactionResult) process
 // failure returns a result without a summary.
 func (w *Worker) failure(r processors.Inbound, key string, cause error) processors.Outbound {
 	reason := truncate.Text(cause.Error(), maxReason)
-	w.rules.logger.Warn("no summary: the turn continues without one", zap.String("agent", w.topics.Agent),
+	w.rules.Logger.Warn("no summary: the turn continues without one", zap.String("agent", w.topics.Agent),
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.String("reason", reason))
 	return w.result(r, topics.CompactionResult{CompactionID: key, Error: &reason})
 }

@@ -24,7 +24,7 @@ func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
 	if ctx.Err() != nil {
 		return Reply{}, ctx.Err() // the limits have not been asked
 	}
-	leave, err := worker.Enter(ctx, w.rules.limiter, s.SessionID, s, w.limits...)
+	leave, err := worker.Enter(ctx, w.rules.Limiter, s.SessionID, s, w.limits...)
 	switch {
 	case err == nil:
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -36,17 +36,8 @@ func (w *Worker) call(ctx context.Context, s Step) (Reply, error) {
 		reply, err := ask(ctx, w.model, s)
 		w.account(s, reply, err) // before another call is admitted
 		return answer{reply, err}
-	}, leave, func(hung int64, freed bool) {
-		fields := []zap.Field{
-			zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key),
-			zap.Int64("hung", hung),
-		}
-		if freed {
-			w.rules.logger.Warn("model ignores the end of its context: its place is free for another call", fields...)
-		} else {
-			w.rules.logger.Error("model ignores the end of its context too often: its calls keep their places", fields...)
-		}
-	})
+	}, leave, overdue.Report(w.rules.Logger, "model",
+		zap.String("agent", w.topics.Agent), zap.String("model", w.rules.model.Model(s)), zap.String("step", s.Key)))
 	if !returned {
 		return Reply{}, ctx.Err()
 	}
@@ -58,7 +49,7 @@ const unknownPause = time.Second
 
 // account tells the limiter what a call has used and how long the provider asks to wait.
 func (w *Worker) account(s Step, r Reply, err error) {
-	l, m := w.rules.limiter, w.rules.model
+	l, m := w.rules.Limiter, w.rules.model
 	var u *Unavailable
 	unavailable := errors.As(err, &u)
 	if unavailable && (u.RateLimit || u.After > 0) {
@@ -67,7 +58,7 @@ func (w *Worker) account(s Step, r Reply, err error) {
 			pause = unknownPause
 		}
 		l.Pause(requestLimit, m.Model(s), pause)
-		w.rules.logger.Warn("the model's provider limits its calls: it is not called for a time",
+		w.rules.Logger.Warn("the model's provider limits its calls: it is not called for a time",
 			zap.String("agent", w.topics.Agent), zap.String("model", m.Model(s)), zap.Duration("wait", pause))
 	}
 	if used := int(r.InputTokens + r.OutputTokens); m.TokensPerMinute > 0 && (used > 0 || unavailable) {

@@ -3,9 +3,7 @@ package think
 import (
 	"bytes"
 	"errors"
-	"strconv"
 
-	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/truncate"
@@ -18,16 +16,10 @@ import (
 // reason is in the headers.
 func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound {
 	reason := truncated(cause.Error())
-	w.rules.logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
+	w.rules.Logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
-	headers := goka.Headers{
-		topics.HeaderID:                   []byte(keyOf(r) + failureSuffix),
-		topics.HeaderErrorReason:          []byte(reason),
-		topics.HeaderErrorSourceTopic:     []byte(r.Topic),
-		topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
-		topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
-		topics.HeaderErrorGroup:           []byte(w.rules.group),
-	}
+	headers := w.steps.ErrorHeaders(r, reason)
+	headers[topics.HeaderID] = []byte(keyOf(r) + failureSuffix)
 	if errors.Is(cause, errLate) || errors.Is(cause, errNotAdmitted) {
 		headers[topics.HeaderReason] = []byte(topics.ReasonDeadline)
 	}

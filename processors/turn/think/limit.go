@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -40,10 +41,10 @@ const (
 func WithModelLimit(l ModelLimit) Option {
 	return func(r *rules) {
 		if l.Concurrency < 0 || l.RequestsPerMinute < 0 || l.TokensPerMinute < 0 {
-			r.invalid("WithModelLimit: a number is negative")
+			r.Invalid("WithModelLimit: a number is negative")
 		}
 		if l.Tokens != nil && l.TokensPerMinute == 0 {
-			r.invalid("WithModelLimit: Tokens needs TokensPerMinute")
+			r.Invalid("WithModelLimit: Tokens needs TokensPerMinute")
 		}
 		r.model = l
 	}
@@ -52,27 +53,12 @@ func WithModelLimit(l ModelLimit) Option {
 // WithLimits bounds the calls by further keys, for example by tenant (default: none). Further limits are added to those of
 // earlier options.
 func WithLimits(limits ...Limit) Option {
-	return func(r *rules) {
-		for _, l := range limits {
-			if err := l.Invalid(); err != nil {
-				r.invalid("WithLimits: %w", err)
-			}
-		}
-		r.limits = append(r.limits, limits...)
-	}
+	return func(r *rules) { r.limits = responder.AddLimits(&r.Settings, r.limits, limits) }
 }
 
 // WithLimiter sets the limiter, which workers of one process can share, for example those of agents that use the same model
 // (default: one of its own). It must not be nil.
-func WithLimiter(l *worker.Limiter) Option {
-	return func(r *rules) {
-		if l == nil {
-			r.invalid("WithLimiter: nil")
-			return
-		}
-		r.limiter = l
-	}
-}
+func WithLimiter(l *worker.Limiter) Option { return func(r *rules) { r.SetLimiter(l) } }
 
 // limitsOf returns the limits of an agent's steps, and completes the model's.
 func (r *rules) limitsOf(agent string) []Limit {
@@ -84,7 +70,7 @@ func (r *rules) limitsOf(agent string) []Limit {
 		m.Tokens = estimate
 	}
 	all := []Limit{
-		{Name: "think " + r.group, Concurrency: r.concurrency},
+		{Name: "think " + r.Group, Concurrency: r.Concurrency},
 		{Name: requestLimit, Key: m.Model, Concurrency: m.Concurrency, PerMinute: m.RequestsPerMinute},
 	}
 	if m.TokensPerMinute > 0 {
@@ -112,5 +98,5 @@ const (
 )
 
 func (r *rules) calls() overdue.Calls {
-	return overdue.Calls{Grace: ignoring, Limit: maxHung * int64(r.concurrency)}
+	return overdue.Calls{Grace: ignoring, Limit: maxHung * int64(r.Concurrency)}
 }

@@ -1,13 +1,12 @@
 package think
 
 import (
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
@@ -16,78 +15,36 @@ import (
 type Option func(*rules)
 
 type rules struct {
-	group       string
-	concurrency int
-	model       ModelLimit
-	limits      []Limit
-	limiter     *worker.Limiter
-	window      int
-	timeout     limits.Timeout
-	retry       worker.RetryPolicy
-	drain       time.Duration
-	runtime     []worker.Option
-	remembered  settled.Bounds
-	clock       processors.Clock
-	logger      *zap.Logger
-	errs        []error
+	responder.Settings
+	model  ModelLimit
+	limits []Limit
+	retry  worker.RetryPolicy
 }
 
-const (
-	defaultConcurrency = 16
-	defaultWindow      = 1000
-	defaultTimeout     = 10 * time.Minute
-	defaultDrain       = 10 * time.Second
-)
-
-func (r *rules) invalid(format string, args ...any) {
-	r.errs = append(r.errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-}
+// defaultTimeout is the timeout of a record without a deadline.
+const defaultTimeout = 10 * time.Minute
 
 // WithGroup sets the name of the share group or consumer group (default "{agent}-think-consumer", the group of FlightDeck's
 // model workers). It must not be empty.
-func WithGroup(group string) Option {
-	return func(r *rules) {
-		if group == "" {
-			r.invalid("WithGroup: empty name")
-		}
-		r.group = group
-	}
-}
+func WithGroup(group string) Option { return func(r *rules) { r.SetGroup(group) } }
 
 // WithConcurrency sets how many calls of the model run at a time (default 16, at least 1).
 func WithConcurrency(steps int) Option {
-	return func(r *rules) {
-		if steps < 1 {
-			r.invalid("WithConcurrency: %d, want at least 1", steps)
-		}
-		r.concurrency = steps
-	}
+	return func(r *rules) { r.Concurrency = r.AtLeastOne("WithConcurrency", steps) }
 }
 
 // WithWindow sets how many steps of a partition a consumer group may read from the first one that is not settled (default
 // 1000, at least 1). At most this many steps, and at most four times WithConcurrency, wait for a limit in this worker (see
 // WithModelLimit).
 func WithWindow(steps int) Option {
-	return func(r *rules) {
-		if steps < 1 {
-			r.invalid("WithWindow: %d, want at least 1", steps)
-		}
-		r.window = steps
-	}
+	return func(r *rules) { r.Window = r.AtLeastOne("WithWindow", steps) }
 }
 
 // WithTimeout sets how long after the timestamp of its record a step may be answered (at least 1 ms). By default, a step
 // has the deadline of its turn, which the turn sends in the header turntable.deadline, or 10 minutes without that header (a
 // step of another pipeline). If both are set, the earlier deadline applies. A step that is already too old fails without a
 // call of the model.
-func WithTimeout(d time.Duration) Option {
-	return func(r *rules) {
-		if d < time.Millisecond {
-			r.invalid("WithTimeout: %s, want at least a millisecond", d)
-		}
-		r.timeout = limits.Timeout{After: d, Chosen: true}
-	}
-}
+func WithTimeout(d time.Duration) Option { return func(r *rules) { r.SetTimeout(d) } }
 
 // WithRetry sets how a step's model is called again after a failure. Zero fields have the defaults of worker.RetryPolicy:
 // at most 5 calls, with waits from 500 ms to 30 s, of which a fifth is random. If Retryable is nil, an Unavailable is
@@ -99,7 +56,7 @@ func WithTimeout(d time.Duration) Option {
 func WithRetry(p worker.RetryPolicy) Option {
 	return func(r *rules) {
 		if err := p.Invalid(); err != nil {
-			r.invalid("WithRetry: %w", err)
+			r.Invalid("WithRetry: %w", err)
 		}
 		if p.Retryable == nil {
 			p.Retryable = transient
@@ -110,51 +67,23 @@ func WithRetry(p worker.RetryPolicy) Option {
 
 // WithDrain sets how long calls of the model may keep running after the worker stops (default 10 seconds). It must be
 // positive. Then they are interrupted, and the model is called again after the redelivery.
-func WithDrain(d time.Duration) Option {
-	return func(r *rules) {
-		if d <= 0 {
-			r.invalid("WithDrain: %s, want a positive time", d)
-		}
-		r.drain = d
-	}
-}
+func WithDrain(d time.Duration) Option { return func(r *rules) { r.SetDrain(d) } }
 
 // WithRemembered limits the age, number and total bytes of the records that are kept in memory and published again when
 // their step is repeated (default 24 hours, 10,000 and 64 MiB). All bounds must be positive. The oldest records are evicted
 // first; a record larger than bytes is not kept. For a repeat whose record is no longer kept, the model is called again.
 func WithRemembered(age time.Duration, steps int, bytes int64) Option {
-	return func(r *rules) {
-		r.remembered = settled.Bounds{Age: age, Count: steps, Bytes: bytes}
-		if !r.remembered.Valid() {
-			r.invalid("WithRemembered: %v, %d, %d bytes, want positive bounds", age, steps, bytes)
-		}
-	}
+	return func(r *rules) { r.SetRemembered(settled.Bounds{Age: age, Count: steps, Bytes: bytes}) }
 }
 
 // WithClock sets the clock for deadlines and timestamps (default: the system clock). It must not be nil.
-func WithClock(c processors.Clock) Option {
-	return func(r *rules) {
-		if c == nil {
-			r.invalid("WithClock: nil")
-			return
-		}
-		r.clock = c
-	}
-}
+func WithClock(c processors.Clock) Option { return func(r *rules) { r.SetClock(c) } }
 
 // WithLogger sets the logger (default: none). The content of conversations is not logged. It must not be nil.
-func WithLogger(l *zap.Logger) Option {
-	return func(r *rules) {
-		if l == nil {
-			r.invalid("WithLogger: nil")
-			return
-		}
-		r.logger = l
-	}
-}
+func WithLogger(l *zap.Logger) Option { return func(r *rules) { r.SetLogger(l) } }
 
 // WithWorker passes options to the worker that reads the topic, such as worker.WithMode or worker.WithInstanceID. They take
 // precedence over the options of this package.
 func WithWorker(opts ...worker.Option) Option {
-	return func(r *rules) { r.runtime = append(r.runtime, opts...) }
+	return func(r *rules) { r.Runtime = append(r.Runtime, opts...) }
 }

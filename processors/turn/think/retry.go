@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -30,7 +31,7 @@ func (e errCalledAgain) Unwrap() error { return e.error }
 // the error, this is not the last attempt, and the next one can begin before the step's deadline. All its answers are about
 // the time of the first one, so that the model and the worker decide alike.
 func (w *Worker) calledAgain(r worker.Record, s Step) func(error) bool {
-	policy, now := w.rules.retry, sync.OnceValue(w.rules.clock.Now)
+	policy, now := w.rules.retry, sync.OnceValue(w.rules.Clock.Now)
 	return func(err error) bool {
 		return !r.Last && policy.Retryable(err) && now().Add(policy.Wait(r.Attempts+1, err)).Before(s.Deadline)
 	}
@@ -39,14 +40,14 @@ func (w *Worker) calledAgain(r worker.Record, s Step) func(error) bool {
 // retry handles a record until its step is settled or ctx ends, for callers without a worker runtime.
 func (w *Worker) retry(ctx context.Context, in processors.Inbound) error {
 	policy := w.rules.retry
-	for r := (worker.Record{Inbound: in, Deliveries: 1}); ; r.Attempts++ {
+	for r := responder.First(in); ; r.Attempts++ {
 		r.Last = policy.Last(r.Attempts)
-		err := w.handle(ctx, r, nil)
+		err := w.handle(ctx, r)
 		var again errCalledAgain
 		if !errors.As(err, &again) {
 			return err
 		}
-		if !clock.Sleep(ctx, w.rules.clock, policy.Wait(r.Attempts+1, again)) {
+		if !clock.Sleep(ctx, w.rules.Clock, policy.Wait(r.Attempts+1, again)) {
 			return ctx.Err()
 		}
 	}

@@ -26,13 +26,9 @@ func (w *Worker) readStep(r processors.Inbound) (Step, topics.EnrichedMessage, e
 	if len(r.Key) == 0 {
 		return Step{}, m, errKeyless
 	}
-	at := r.Timestamp
-	if at.UnixMilli() <= 0 {
-		at = w.rules.clock.Now()
-	}
 	s := Step{
 		Agent: w.topics.Agent, SessionID: string(r.Key), UserID: m.UserID, Cost: m.Cost, Key: keyOf(r),
-		Deadline: w.rules.timeout.Deadline(r, at),
+		Deadline: w.rules.Deadline(r),
 	}
 	if m.MemoirContext != nil {
 		s.Memoir = *m.MemoirContext

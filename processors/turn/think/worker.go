@@ -7,13 +7,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
 	"github.com/turntable-streams/turntable/processors/turn/internal/published"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -28,8 +26,7 @@ type Worker struct {
 	limits []Limit
 	calls  overdue.Calls
 	rules  rules
-	steps  *settled.Results[stepKey]
-	ended  *ended.Turns
+	steps  *responder.Responder[stepKey]
 }
 
 type stepKey struct{ session, step string }
@@ -41,64 +38,37 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{
-		group: catalog.ThinkGroup(), concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: limits.Timeout{After: defaultTimeout}, retry: defaultRetry, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
-	}
+	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ThinkGroup(), defaultTimeout), retry: defaultRetry}
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if to == nil {
-		r.invalid("no publisher")
-	}
 	if model == nil {
-		r.invalid("no model")
+		r.Invalid("no model")
 	}
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
+	steps, err := responder.New[stepKey](catalog, to, r.Settings)
+	if err != nil {
+		return nil, err
 	}
-	if r.limiter == nil {
-		r.limiter = worker.NewLimiterAt(r.clock)
+	if r.Limiter == nil {
+		r.Limiter = worker.NewLimiterAt(r.Clock)
 	}
 	all := r.limitsOf(agent)
-	return &Worker{
-		topics: catalog, model: model, limits: all, calls: r.calls(), rules: r,
-		steps: settled.New[stepKey](to, r.remembered, r.clock, r.logger),
-		ended: ended.New(),
-	}, nil
+	return &Worker{topics: catalog, model: model, limits: all, calls: r.calls(), rules: r, steps: steps}, nil
 }
 
 // Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
 // brokers are unavailable, Run retries. It also follows message-output, and ends the running call of a turn that has ended,
 // for example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
-	earlier, stop, err := published.Start(
-		brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	defer stop()
-	steps, err := worker.New(w.rules.group, []string{w.topics.EnrichedMessageInput.Name()},
-		func(ctx context.Context, r worker.Record) error {
-			if !r.Repeated {
-				return w.handle(ctx, r, nil)
-			}
-			return w.handle(ctx, r, earlier)
-		},
-		append([]worker.Option{
+	return w.steps.Run(ctx, brokers, responder.Source{
+		Topic: w.topics.EnrichedMessageInput.Name(), Handle: w.handle, GiveUp: w.giveUp,
+		Options: []worker.Option{
 			// Steps wait for their limits in the handler, outside of the slots.
-			worker.WithConcurrency(w.rules.concurrency), worker.WithWaiting(min(w.rules.window, waiting*w.rules.concurrency)),
-			worker.WithReadAhead(w.rules.window), worker.WithGrace(w.rules.drain),
-			worker.WithRetry(runtimePolicy(w.rules.retry)), worker.WithDeadLetter(w.giveUp),
-		}, w.rules.runtime...)...)
-	if err == nil {
-		err = steps.Run(ctx, brokers, opts...)
-	}
-	if errors.Is(err, worker.ErrConfig) {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return err
+			worker.WithConcurrency(w.rules.Concurrency), worker.WithWaiting(min(w.rules.Window, waiting*w.rules.Concurrency)),
+			worker.WithReadAhead(w.rules.Window), worker.WithGrace(w.rules.Drain),
+			worker.WithRetry(runtimePolicy(w.rules.retry)),
+		},
+	}, opts...)
 }
 
 // waiting is how many steps may wait for a limit for each call of the model that may run.
@@ -124,10 +94,9 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 // redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error { return w.retry(ctx, r) }
 
-// handle handles a record once. It returns an errCalledAgain if the model failed and is to be called again. earlier is not
-// nil for a record that may have been handled before, by this process or another.
-func (w *Worker) handle(ctx context.Context, attempt worker.Record, earlier *published.Lookup) error {
-	r := attempt.Inbound
+// handle handles a delivery. It returns an errCalledAgain if the model failed and is to be called again.
+func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
+	r := d.Inbound
 	if r.Value == nil {
 		return nil // a tombstone is no step
 	}
@@ -135,12 +104,9 @@ func (w *Worker) handle(ctx context.Context, attempt worker.Record, earlier *pub
 	if err != nil {
 		return w.steps.Publish(ctx, w.failure(r, err), w.shorten(r, in))
 	}
-	step.Retried = w.calledAgain(attempt, step)
+	step.Retried = w.calledAgain(d.Record, step)
 	key := stepKey{step.SessionID, step.Key}
-	return w.steps.Settle(ctx, key, w.shorten(r, in), func() (processors.Outbound, error) {
-		if settled, err := earlier.Settled(ctx, r, w.results(step)...); settled || err != nil {
-			return processors.Outbound{}, err
-		}
+	return w.steps.Settle(ctx, d, key, w.results(step), w.shorten(r, in), func() (processors.Outbound, error) {
 		return w.settle(ctx, r, step, in)
 	})
 }
@@ -175,43 +141,38 @@ var (
 // HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running calls of the
 // model for the record's turn, and steps of that turn that are handled later are skipped. Each process of a worker needs
 // every record of message-output, so its consumer must not share a group with other processes. Run does this by itself.
-func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+func (w *Worker) HandleOutput(r processors.Inbound) { w.steps.Observe(r) }
 
 // settle calls the model and returns the record of its response or failure, or an empty record if the turn has ended. Its
 // error is that of ctx, which has ended, or an errCalledAgain.
 func (w *Worker) settle(
 	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
 ) (processors.Outbound, error) {
-	left := s.Deadline.Sub(w.rules.clock.Now())
-	if left <= 0 {
-		return w.failure(r, errLate), nil
-	}
-	watched, stop := w.ended.Watch(ctx, string(r.Header(topics.HeaderID)))
-	defer stop()
-	if watched.Err() != nil {
-		return processors.Outbound{}, ctx.Err() // nil if the turn has ended: nobody waits for the reply
-	}
-	inner, cancel := context.WithTimeout(watched, left)
-	defer cancel()
-	reply, err := w.call(inner, s)
+	var reply Reply
+	var err error
+	end := w.steps.Call(ctx, string(r.Header(topics.HeaderID)), s.Deadline, func(ctx context.Context) error {
+		reply, err = w.call(ctx, s)
+		return err
+	})
 	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return processors.Outbound{}, ctx.Err() // the model's result may only reflect the end of ctx
-	case watched.Err() != nil:
+	case end == responder.Stopped:
+		return processors.Outbound{}, ctx.Err()
+	case end == responder.Skipped:
+		return processors.Outbound{}, nil
+	case end == responder.TurnEnded:
 		w.logEnded(r, reply)
 		return processors.Outbound{}, nil
-	case errors.Is(err, errNotAdmitted):
+	case end == responder.Late && errors.Is(err, errNotAdmitted):
 		return w.failure(r, errNotAdmitted), nil
-	case inner.Err() != nil:
+	case end == responder.Late:
 		return w.failure(r, errLate), nil
-	case s.Retried(err):
+	case end == responder.Failed && s.Retried(err):
 		return processors.Outbound{}, errCalledAgain{err}
-	default:
+	case end == responder.Failed:
 		return w.failure(r, err), nil
 	}
 	t := w.topics.ThinkRequestResponse
-	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.clock.Now()), s.Key+responseSuffix)
+	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.Clock.Now()), s.Key+responseSuffix)
 	if err == nil {
 		err = t.Codec().Unmarshal(out.Value).Err // the input of a call may be invalid JSON
 	}
@@ -223,7 +184,7 @@ func (w *Worker) settle(
 
 // logEnded reports what a call cost whose turn ended. A response would be dead-lettered, because no step waits for it.
 func (w *Worker) logEnded(r processors.Inbound, partial Reply) {
-	w.rules.logger.Info("model call cancelled: its turn has ended", zap.String("agent", w.topics.Agent),
+	w.rules.Logger.Info("model call cancelled: its turn has ended", zap.String("agent", w.topics.Agent),
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset),
 		zap.Int64("input_tokens", partial.InputTokens), zap.Int64("output_tokens", partial.OutputTokens),
 		zap.Float64p("cost", partial.Cost))

@@ -114,14 +114,10 @@ func (w *Worker) readCall(r processors.Inbound) (Call, error) {
 	case blank(item.ToolUseID) || blank(item.Name):
 		return Call{}, errUnnamed
 	}
-	at := r.Timestamp
-	if at.UnixMilli() <= 0 {
-		at = w.rules.clock.Now()
-	}
 	return Call{
 		Agent: w.topics.Agent, SessionID: string(r.Key), ToolUseID: *item.ToolUseID, Name: *item.Name, Input: item.Input,
-		Deadline: w.rules.timeout.Deadline(r, at), id: string(r.Header(topics.HeaderID)), toolID: item.ToolID,
-		total: max(item.TotalTools, 0), at: at, tokens: w.rules.tokens,
+		Deadline: w.rules.Deadline(r), id: string(r.Header(topics.HeaderID)), toolID: item.ToolID,
+		total: max(item.TotalTools, 0), at: w.rules.Begun(r), tokens: w.rules.tokens,
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func resultOf(value any) (result, error) {
 
 // record encodes a result. It returns an error if the turn could not decode the record.
 func (w *Worker) record(c Call, res result, took time.Duration) (processors.Outbound, error) {
-	at := topics.Timestamp(w.rules.clock.Now())
+	at := topics.Timestamp(w.rules.Clock.Now())
 	id := ""
 	if c.id != "" {
 		id = c.id + resultSuffix

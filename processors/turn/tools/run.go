@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -25,40 +26,48 @@ const maxHung = 10
 func (w *Worker) newTool(name string, run Func, concurrency int) *tool {
 	return &tool{
 		run: run, calls: overdue.Calls{Limit: maxHung * int64(concurrency)},
-		limits: append([]Limit{{Name: "tool " + w.rules.group + " " + name, Concurrency: concurrency}}, w.rules.limits...),
+		limits: append([]Limit{{Name: "tool " + w.rules.Group + " " + name, Concurrency: concurrency}}, w.rules.limits...),
 	}
 }
 
 // settle runs the tool and returns the record of its result, or an empty record if the call is pending or its turn has
 // ended. It returns an error if ctx ended.
 func (w *Worker) settle(ctx context.Context, t *tool, c Call) (none processors.Outbound, err error) {
-	watched, stop := w.ended.Watch(ctx, c.id)
-	defer stop()
-	if watched.Err() != nil {
-		return none, ctx.Err() // nil if the turn has ended: its result has no use
+	begun := w.rules.Clock.Now()
+	o := outcome{err: errWaited}
+	end := w.calls.Call(ctx, c.id, c.Deadline, func(ctx context.Context) error {
+		leave, err := worker.Enter(ctx, w.rules.Limiter, c.SessionID, c, t.limits...)
+		switch {
+		case err == nil:
+			begun = w.rules.Clock.Now()
+			o = w.call(ctx, t, c, leave)
+		case ctx.Err() == nil: // a function of a limit panicked
+			o.err = errPanic
+		}
+		return o.err
+	})
+	took := w.rules.Clock.Now().Sub(begun)
+	switch end {
+	case responder.Stopped:
+		return none, ctx.Err()
+	case responder.Skipped, responder.TurnEnded:
+		return none, nil
+	case responder.Late:
+		if errors.Is(o.err, errWaited) {
+			return w.answer(c, failed(errWaited.Error(), reasonTimeout), 0)
+		}
+		return w.answer(c, failed("the tool did not end before the call's deadline", reasonTimeout), took)
+	case responder.Failed:
+		return w.answer(c, failed(o.err.Error(), reasonFailed), took)
 	}
-	begun := w.rules.clock.Now()
-	inner, cancel := context.WithTimeout(watched, c.Deadline.Sub(begun))
-	defer cancel()
-	var o outcome
-	switch leave, err := worker.Enter(inner, w.rules.limiter, c.SessionID, c, t.limits...); {
-	case err == nil:
-		begun = w.rules.clock.Now()
-		o = w.call(inner, t, c, leave)
-	case inner.Err() != nil:
-		o.err = errWaited
-	default: // a function of a limit panicked
-		o.err = errPanic
-	}
-	switch _, pending := o.value.(Pending); {
-	case watched.Err() != nil && o.err != nil:
-		return none, ctx.Err() // the tool's error may only reflect the end of ctx or of its turn
-	case errors.Is(o.err, errWaited):
-		return w.answer(c, failed(o.err.Error(), reasonTimeout), 0)
-	case pending && o.err == nil:
+	if _, pending := o.value.(Pending); pending {
 		return none, nil
 	}
-	return w.answer(c, o.result(inner), w.rules.clock.Now().Sub(begun))
+	res, err := resultOf(o.value)
+	if err != nil {
+		res = failed("what the tool returned is no JSON", reasonInvalid)
+	}
+	return w.answer(c, res, took)
 }
 
 // errWaited is the error of a call that got no place before its deadline.
@@ -67,17 +76,8 @@ var errWaited = errors.New("the call was too old when its tool could begin")
 // call runs the tool until it returns or ctx ends. leave gives up its place.
 func (w *Worker) call(ctx context.Context, t *tool, c Call, leave func()) outcome {
 	o, returned := overdue.Do(ctx, &t.calls, func(ctx context.Context) outcome { return run(ctx, t.run, c) }, leave,
-		func(hung int64, freed bool) {
-			fields := []zap.Field{
-				zap.String("agent", w.topics.Agent), zap.String("tool", c.Name), zap.String("tool_use_id", c.ToolUseID),
-				zap.Int64("hung", hung),
-			}
-			if freed {
-				w.rules.logger.Warn("tool ignores the end of its context: its place is free for another call", fields...)
-			} else {
-				w.rules.logger.Error("tool ignores the end of its context too often: its calls keep their places", fields...)
-			}
-		})
+		overdue.Report(w.rules.Logger, "tool",
+			zap.String("agent", w.topics.Agent), zap.String("tool", c.Name), zap.String("tool_use_id", c.ToolUseID)))
 	if !returned {
 		o.err = ctx.Err()
 	}
@@ -101,18 +101,4 @@ func run(ctx context.Context, f Func, c Call) (o outcome) {
 	}()
 	value, err := f(ctx, c)
 	return outcome{value, err}
-}
-
-func (o outcome) result(ctx context.Context) result {
-	switch {
-	case o.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return failed("the tool did not end before the call's deadline", reasonTimeout)
-	case o.err != nil:
-		return failed(o.err.Error(), reasonFailed)
-	}
-	res, err := resultOf(o.value)
-	if err != nil {
-		return failed("what the tool returned is no JSON", reasonInvalid)
-	}
-	return res
 }

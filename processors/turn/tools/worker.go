@@ -7,19 +7,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/processors/turn/internal/published"
+	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
@@ -34,8 +31,7 @@ type Worker struct {
 	tools  map[string]*tool
 	rules  rules
 	total  int // calls that the tools can run at a time
-	calls  *settled.Results[callKey]
-	ended  *ended.Turns
+	calls  *responder.Responder[callKey]
 }
 
 // callKey identifies a call. A model may reuse a tool_use_id in a later step, whose record has another turntable.id.
@@ -61,40 +57,33 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{
-		group: catalog.ToolGroup(), concurrency: defaultConcurrency, window: defaultWindow,
-		timeout: limits.Timeout{After: defaultTimeout}, drain: defaultDrain, remembered: settled.Defaults, clock: clock.System(), logger: zap.NewNop(),
-	}
+	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ToolGroup(), defaultTimeout)}
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if to == nil {
-		r.invalid("no publisher")
-	}
 	if len(functions) == 0 {
-		r.invalid("no tools")
+		r.Invalid("no tools")
 	}
-	if r.limiter == nil {
-		r.limiter = worker.NewLimiterAt(r.clock)
+	if r.Limiter == nil {
+		r.Limiter = worker.NewLimiterAt(r.Clock)
 	}
-	w := &Worker{topics: catalog, tools: map[string]*tool{}, rules: r, ended: ended.New()}
+	w := &Worker{topics: catalog, tools: map[string]*tool{}, rules: r}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if strings.TrimSpace(name) == "" || functions[name] == nil {
-			r.invalid("tool %q: no name or no function", name)
+			r.Invalid("tool %q: no name or no function", name)
 		}
-		calls := cmp.Or(r.ofTool[name], r.concurrency)
+		calls := cmp.Or(r.ofTool[name], r.Concurrency)
 		w.tools[name] = w.newTool(name, functions[name], calls)
 		w.total += calls
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.ofTool)) {
 		if w.tools[name] == nil {
-			r.invalid("WithToolConcurrency: there is no tool %q", name)
+			r.Invalid("WithToolConcurrency: there is no tool %q", name)
 		}
 	}
-	if len(r.errs) > 0 {
-		return nil, errors.Join(r.errs...)
+	if w.calls, err = responder.New[callKey](catalog, to, r.Settings); err != nil {
+		return nil, err
 	}
-	w.calls = settled.New[callKey](to, r.remembered, r.clock, r.logger)
 	return w, nil
 }
 
@@ -102,33 +91,14 @@ func New(agent string, to processors.Publisher, functions map[string]Func, opts 
 // unavailable, Run retries. It also follows message-output, and ends the running tools of a turn that has ended, for
 // example because it was cancelled or timed out. opts are the connection options of processors.New.
 func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	opts = append([]processors.Option{processors.WithLogger(w.rules.logger)}, opts...)
-	earlier, stop, err := published.Start(
-		brokers, w.topics.MessageOutput.Name(), w.ended.Observe, w.rules.logger, opts...)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	defer stop()
-	calls, err := worker.New(w.rules.group, []string{w.topics.ToolUse.Name()},
-		func(ctx context.Context, r worker.Record) error {
-			if !r.Repeated {
-				return w.Handle(ctx, r.Inbound)
-			}
-			return w.handle(ctx, r.Inbound, earlier)
-		},
-		append([]worker.Option{
+	return w.calls.Run(ctx, brokers, responder.Source{
+		Topic: w.topics.ToolUse.Name(), Handle: w.handle, GiveUp: w.giveUp,
+		Options: []worker.Option{
 			// Calls wait for their tool in the handler, outside of the slots: a slow tool does not delay the others.
-			worker.WithConcurrency(w.total), worker.WithWaiting(w.rules.window),
-			worker.WithReadAhead(w.total + w.rules.window), worker.WithGrace(w.rules.drain),
-			worker.WithDeadLetter(w.giveUp),
-		}, w.rules.runtime...)...)
-	if err == nil {
-		err = calls.Run(ctx, brokers, opts...)
-	}
-	if errors.Is(err, worker.ErrConfig) {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return err
+			worker.WithConcurrency(w.total), worker.WithWaiting(w.rules.Window),
+			worker.WithReadAhead(w.total + w.rules.Window), worker.WithGrace(w.rules.Drain),
+		},
+	}, opts...)
 }
 
 // giveUp ends a call that was interrupted as often as the broker delivers it.
@@ -149,11 +119,11 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 // the same result again; a repeat waits while the call is still running. Handle returns an error only if ctx ended or the
 // publisher is closed; the record must then be redelivered.
 func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
-	return w.handle(ctx, r, nil)
+	return w.handle(ctx, responder.First(r))
 }
 
-// handle is Handle. earlier is not nil for a record that may have been handled before, by this process or another.
-func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *published.Lookup) error {
+func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
+	r := d.Inbound
 	if r.Value == nil {
 		return nil
 	}
@@ -165,12 +135,9 @@ func (w *Worker) handle(ctx context.Context, r processors.Inbound, earlier *publ
 	if !known && w.rules.leaveOthers {
 		return nil
 	}
-	return w.calls.Settle(ctx, call.memoryKey(), w.shorten(call), func() (processors.Outbound, error) {
+	return w.calls.Settle(ctx, d, call.memoryKey(), w.results(call), w.shorten(call), func() (processors.Outbound, error) {
 		if !known {
 			return w.answer(call, failed("there is no tool of this name", reasonUnknown), 0)
-		}
-		if settled, err := earlier.Settled(ctx, r, w.results(call)...); settled || err != nil {
-			return processors.Outbound{}, err
 		}
 		return w.settle(ctx, t, call)
 	})
@@ -193,7 +160,7 @@ var ErrTurnEnded = ended.ErrTurn
 // HandleOutput takes a record of message-output, for callers with a consumer of their own: it ends the running tools of the
 // record's turn, and calls of that turn that are handled later are skipped. Each process of a worker needs every record of
 // message-output, so its consumer must not share a group with other processes. Run does this by itself.
-func (w *Worker) HandleOutput(r processors.Inbound) { w.ended.Observe(r) }
+func (w *Worker) HandleOutput(r processors.Inbound) { w.calls.Observe(r) }
 
 // answer returns the record of a result. A result that the turn could not decode is replaced by an error.
 func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outbound, error) {
@@ -224,16 +191,11 @@ func keepAsIs(out processors.Outbound) (processors.Outbound, bool) { return out,
 
 // deadLetter dead-letters a record that is not a valid call, as FlightDeck's workers do.
 func (w *Worker) deadLetter(ctx context.Context, r processors.Inbound, reason error) error {
-	w.rules.logger.Warn("record of tool-use is not a valid call: dead-lettered", zap.Int32("partition", r.Partition),
+	w.rules.Logger.Warn("record of tool-use is not a valid call: dead-lettered", zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.Error(reason))
 	out := processors.Outbound{
-		Topic: w.topics.ToolUseDLQ.Name(), Key: string(r.Key), Value: r.Value, Headers: goka.Headers{
-			topics.HeaderErrorReason:          []byte(reason.Error()),
-			topics.HeaderErrorSourceTopic:     []byte(r.Topic),
-			topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(r.Partition))),
-			topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(r.Offset, 10)),
-			topics.HeaderErrorGroup:           []byte(w.rules.group),
-		},
+		Topic: w.topics.ToolUseDLQ.Name(), Key: string(r.Key), Value: r.Value,
+		Headers: w.calls.ErrorHeaders(r, reason.Error()),
 	}
 	err := w.calls.Publish(ctx, out, keepAsIs)
 	if errors.Is(err, processors.ErrTooLarge) {

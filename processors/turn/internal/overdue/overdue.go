@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // Calls are calls of a function that have one limit in common. It is safe for concurrent use.
@@ -56,6 +58,18 @@ func Do[T any](
 	}
 	go c.abandon(func(d time.Duration) bool { return within(returned, d) }, leave, report)
 	return value, false
+}
+
+// Report returns a report for Do that logs calls of what, such as "model".
+func Report(logger *zap.Logger, what string, fields ...zap.Field) func(left int64, freed bool) {
+	return func(left int64, freed bool) {
+		fields := append(fields[:len(fields):len(fields)], zap.Int64("hung", left))
+		if freed {
+			logger.Warn(what+" ignores the end of its context: its place is free for another call", fields...)
+		} else {
+			logger.Error(what+" ignores the end of its context too often: its calls keep their places", fields...)
+		}
+	}
 }
 
 // within reports whether a value is received before d has passed; without a limit if d is negative.

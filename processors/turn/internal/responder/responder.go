@@ -1,0 +1,126 @@
+// Package responder runs the workers of a turn. Each of them answers the records of one topic with one record each: the steps
+// of a session with the model's responses, the calls of tools with their results, long conversations with summaries.
+//
+// A repeated record gets the same answer again. A record that may have been handled before a crash is handled only if its
+// answer is not on its topic. Work ends at the deadline of its record, and with its turn.
+package responder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
+	"github.com/turntable-streams/turntable/processors/turn/internal/published"
+	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/worker"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Responder answers the records of a topic. K identifies a record among its repeats. It is safe for concurrent use.
+type Responder[K comparable] struct {
+	settings Settings
+	output   string // message-output, on which turns end
+	answers  *settled.Results[K]
+	ended    *ended.Turns
+}
+
+// New returns a responder of an agent. It does not connect to the brokers. It returns the errors of the settings.
+func New[K comparable](agent topics.Catalog, to processors.Publisher, s Settings) (*Responder[K], error) {
+	if to == nil {
+		s.Invalid("no publisher")
+	}
+	if len(s.errs) > 0 {
+		return nil, errors.Join(s.errs...)
+	}
+	return &Responder[K]{
+		settings: s, output: agent.MessageOutput.Name(),
+		answers: settled.New[K](to, s.Remembered, s.Clock, s.Logger), ended: ended.New(),
+	}, nil
+}
+
+// Delivery is a record that is to be answered.
+type Delivery struct {
+	worker.Record
+	earlier *published.Lookup // nil for a record that was not handled before
+}
+
+// First returns the delivery of a record that was not handled before.
+func First(r processors.Inbound) Delivery {
+	return Delivery{Record: worker.Record{Inbound: r, Deliveries: 1}}
+}
+
+// Source is the topic of a responder and what is done with its records.
+type Source struct {
+	Topic string
+	// Handle handles a record, see worker.Handler.
+	Handle func(ctx context.Context, d Delivery) error
+	// GiveUp answers a record that was interrupted as often as it is delivered, see worker.WithDeadLetter.
+	GiveUp func(ctx context.Context, r worker.Record, reason error) error
+	// Options precede those of the user.
+	Options []worker.Option
+}
+
+// Run handles the records of a source until ctx ends, and follows the ends of turns meanwhile. See worker.Worker.Run. An error
+// about the configuration wraps that of the settings.
+func (r *Responder[K]) Run(ctx context.Context, brokers []string, from Source, opts ...processors.Option) error {
+	opts = append([]processors.Option{processors.WithLogger(r.settings.Logger)}, opts...)
+	earlier, stop, err := published.Start(brokers, r.output, r.ended.Observe, r.settings.Logger, opts...)
+	if err != nil {
+		return fmt.Errorf("%w: %w", r.settings.config, err)
+	}
+	defer stop()
+	handle := func(ctx context.Context, record worker.Record) error {
+		d := Delivery{Record: record}
+		if record.Repeated {
+			d.earlier = earlier
+		}
+		return from.Handle(ctx, d)
+	}
+	options := append([]worker.Option{worker.WithDeadLetter(from.GiveUp)}, from.Options...)
+	w, err := worker.New(r.settings.Group, []string{from.Topic}, handle, append(options, r.settings.Runtime...)...)
+	if err == nil {
+		err = w.Run(ctx, brokers, opts...)
+	}
+	if errors.Is(err, worker.ErrConfig) {
+		return fmt.Errorf("%w: %w", r.settings.config, err)
+	}
+	return err
+}
+
+// Observe takes a record of message-output: it ends the running calls of its turn.
+func (r *Responder[K]) Observe(output processors.Inbound) { r.ended.Observe(output) }
+
+// Settle publishes the answer to a delivery, which call returns; see settled.Results. It does not call if one of results, the
+// answers that an earlier delivery can have published, is on its topic, or if the record's turn has its output.
+func (r *Responder[K]) Settle(
+	ctx context.Context, d Delivery, key K, results []published.Result, shorten settled.Shorten,
+	call func() (processors.Outbound, error),
+) error {
+	return r.answers.Settle(ctx, key, shorten, func() (processors.Outbound, error) {
+		if settled, err := d.earlier.Settled(ctx, d.Inbound, results...); settled || err != nil {
+			return processors.Outbound{}, err
+		}
+		return call()
+	})
+}
+
+// Publish publishes a record, or what takes its place, and remembers nothing.
+func (r *Responder[K]) Publish(ctx context.Context, out processors.Outbound, shorten settled.Shorten) error {
+	return r.answers.Publish(ctx, out, shorten)
+}
+
+// ErrorHeaders returns the headers of a record that is dead-lettered, or that reports a failure.
+func (r *Responder[K]) ErrorHeaders(of processors.Inbound, reason string) goka.Headers {
+	return goka.Headers{
+		topics.HeaderErrorReason:          []byte(reason),
+		topics.HeaderErrorSourceTopic:     []byte(of.Topic),
+		topics.HeaderErrorSourcePartition: []byte(strconv.Itoa(int(of.Partition))),
+		topics.HeaderErrorSourceOffset:    []byte(strconv.FormatInt(of.Offset, 10)),
+		topics.HeaderErrorGroup:           []byte(r.settings.Group),
+	}
+}
