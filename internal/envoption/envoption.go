@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // MaxMS is the longest duration in milliseconds: half of the largest time.Duration, because it is added to a time.
@@ -27,6 +29,14 @@ func RouteTTL[O any](option func(time.Duration) O) Variable[O] {
 	return Variable[O]{Name: "REPLY_TO_STATE_TTL_MS", Min: 1, Max: MaxMS, Option: func(ms int64) O {
 		return option(time.Duration(ms) * time.Millisecond)
 	}}
+}
+
+// RecordLimit is the variable of the largest record in bytes, which several packages read.
+func RecordLimit[O any](option func(bytes int) O) Variable[O] {
+	return Variable[O]{
+		Name: "KAFKA_MAX_REQUEST_SIZE", Min: rowformat.MinRecordLimit, Max: math.MaxInt32,
+		Option: func(n int64) O { return option(int(n)) },
+	}
 }
 
 // Names returns the names of variables, in their order.

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/envoption"
@@ -24,7 +23,7 @@ var variables = []envoption.Variable[Option]{
 		return WithDefaultService(Service{Budget: time.Duration(ms) * time.Millisecond})
 	}},
 	envoption.RouteTTL(func(ttl time.Duration) Option { return func(o *options) { o.rules.RouteTTL = ttl } }),
-	{Name: "KAFKA_MAX_REQUEST_SIZE", Min: minRecord, Max: math.MaxInt32, Option: func(n int64) Option { return WithRecordLimit(int(n)) }},
+	envoption.RecordLimit(WithRecordLimit),
 }
 
 // OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or reads a map in a test. A blank

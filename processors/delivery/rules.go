@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -74,7 +75,6 @@ const rowMargin = 64 << 10
 
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
-	const recordLimit = 1 << 20 // the default of max.request.size
 	return Rules{
 		Default: Service{
 			Kind: topics.KindHTTP, Budget: 2 * time.Minute, Initial: time.Second, Longest: 15 * time.Second,
@@ -88,22 +88,22 @@ func DefaultRules() Rules {
 		RememberFor:   24 * time.Hour,
 		RememberCount: 1000,
 		OpenLimit:     64,
-		RecordLimit:   recordLimit,
-		RowLimit:      recordLimit - rowMargin,
+		RecordLimit:   rowformat.RecordLimit,
+		RowLimit:      rowformat.RecordLimit - rowMargin,
 		Breaker:       Breaker{Failures: 5, Open: 5 * time.Second, Longest: 15 * time.Second},
 	}
 }
 
 // Bounds that are not options. They limit what untrusted records can store in a row.
 const (
-	maxRoutes     = 64        // unused routes of a session, as in the turn
-	maxDescriptor = 64 << 10  // bytes of a reply descriptor
-	maxDead       = 16        // dead deliveries kept for a session
-	maxTurn       = 256       // bytes of a turn ID
-	maxReason     = 64        // bytes of a failure's reason
-	maxAttempts   = 1000      // largest Service.Attempts
-	maxSinks      = 64        // sinks whose load is kept for a route
-	minRecord     = 128 << 10 // smallest RecordLimit
+	maxRoutes     = 64       // unused routes of a session, as in the turn
+	maxDescriptor = 64 << 10 // bytes of a reply descriptor
+	maxDead       = 16       // dead deliveries kept for a session
+	maxTurn       = 256      // bytes of a turn ID
+	maxReason     = 64       // bytes of a failure's reason
+	maxAttempts   = 1000     // largest Service.Attempts
+	maxSinks      = 64       // sinks whose load is kept for a route
+	minRecord     = rowformat.MinRecordLimit
 
 	minWait       = 10 * time.Millisecond  // shortest wait before another attempt
 	firstDeferral = 100 * time.Millisecond // bound of the first wait for a route without room

@@ -60,42 +60,42 @@ type binding struct {
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
-	return b.apply(c, MessageArrived{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, MessageArrived{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onThinkResponse(c *processors.Context, in codec.Decoded[topics.ThinkResponse]) error {
-	return b.apply(c, ThinkResponded{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, ThinkResponded{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onThinkFailure(c *processors.Context, in codec.Decoded[topics.ThinkFailure]) error {
-	return b.apply(c, ThinkFailed{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, ThinkFailed{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolResult(c *processors.Context, in codec.Decoded[topics.ToolUseResult]) error {
-	return b.apply(c, ToolAnswered{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, ToolAnswered{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onToolFailure(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
-	return b.apply(c, ToolFailed{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, ToolFailed{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {
-	return b.apply(c, RouteGiven{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, RouteGiven{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return b.apply(c, Controlled{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, Controlled{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onCompaction(c *processors.Context, in codec.Decoded[topics.CompactionResult]) error {
-	return b.apply(c, Compacted{newRecord(c, in.Raw), in.Value})
+	return b.apply(c, Compacted{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
 	return b.apply(c, DeadlineCame{c.Key()})
 }
 
-func newRecord(c *processors.Context, raw []byte) *Record {
+func recordOf(c *processors.Context, raw []byte) *Record {
 	r := &Record{
 		Session: c.Key(), Cause: c.CauseID(), At: c.Timestamp(), Value: raw,
 		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), headers: c.Headers(),

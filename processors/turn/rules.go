@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -72,7 +73,6 @@ const rowMargin = 64 << 10
 
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
-	const recordLimit = 1 << 20 // Kafka's default max.request.size
 	return Rules{
 		ThinkTimeout:  10 * time.Minute,
 		ToolTimeout:   5 * time.Minute,
@@ -82,8 +82,8 @@ func DefaultRules() Rules {
 		QueueLimit:    16,
 		Policy:        Queue,
 		MaxSteps:      100,
-		RecordLimit:   recordLimit,
-		RowLimit:      recordLimit - rowMargin,
+		RecordLimit:   rowformat.RecordLimit,
+		RowLimit:      rowformat.RecordLimit - rowMargin,
 	}
 }
 
@@ -98,7 +98,7 @@ const (
 	maxSteps      = 64                   // closed think steps that are remembered, to recognise late responses
 	maxReason     = 512                  // bytes of foreign text in an error message
 	minHistory    = 1 << 10              // minimum of History.Bytes
-	minRecord     = 128 << 10            // minimum RecordLimit
+	minRecord     = rowformat.MinRecordLimit
 )
 
 // validate returns an error for the first rule that is out of range.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
 )
 
 // ErrOption is wrapped by errors about an option that is out of range.
@@ -45,20 +47,19 @@ const (
 	// rowReserve is the size of a row without the events of its turns, if the table has no parts.
 	rowReserve  = 96 << 10
 	maxTurnID   = 256
-	minRecord   = 128 << 10 // minimum of RecordLimit
-	minTurn     = 1 << 10   // minimum of TurnLimit
-	maxOpen     = 256       // maximum of OpenLimit
-	maxWindow   = 10_000    // maximum of WindowCount
+	minRecord   = rowformat.MinRecordLimit
+	minTurn     = 1 << 10 // minimum of TurnLimit
+	maxOpen     = 256     // maximum of OpenLimit
+	maxWindow   = 10_000  // maximum of WindowCount
 	maxRemember = 16 * pageEntries
 )
 
 // DefaultRules returns the default rules.
 func DefaultRules() Rules {
-	const recordLimit = 1 << 20 // what a Kafka producer sends by default (max.request.size)
 	return Rules{
 		WindowCount: 256, WindowBytes: 256 << 10, GapAfter: 30 * time.Second,
 		Grace: 5 * time.Second, Silence: 30 * time.Minute,
-		OpenLimit: 16, TurnLimit: recordLimit - recordMargin, RecordLimit: recordLimit,
+		OpenLimit: 16, TurnLimit: rowformat.RecordLimit - recordMargin, RecordLimit: rowformat.RecordLimit,
 		RememberFor: 24 * time.Hour, RememberCount: 512,
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/internal/dedup"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
 )
 
 // Bounds limit what Results remembers. Whichever is reached first evicts the oldest results.
