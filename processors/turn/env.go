@@ -47,8 +47,8 @@ var variables = []envoption.Variable[Option]{
 	}},
 	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
 	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
-	envoption.RecordLimit(WithRecordLimit),
 	{Name: "SESSION_IDLE_PURGE_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithIdlePurge)},
+	envoption.RecordLimit(WithRecordLimit),
 }
 
 // OptionsFromEnv returns the options that the environment sets. lookup is os.LookupEnv, or a map lookup in a test. A blank
