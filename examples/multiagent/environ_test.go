@@ -54,7 +54,7 @@ func TestErrorNamesTheInvalidVariable(t *testing.T) {
 	setenv(t, "ALLOWED_HOST_MAPPING=harbor", "THINK_TIMEOUT_MS=x", "REPLY_RETRY_MAX_MS=x", "KAFKA_ACKS=0")
 	_, _, err := agentFrom(zap.NewNop())
 	for _, name := range []string{
-		"AGENT_NAME", "host mapping", "THINK_TIMEOUT_MS", "REPLY_RETRY_MAX_MS", "acks",
+		"AGENT_NAME", "host mapping", "THINK_TIMEOUT_MS", "REPLY_RETRY_MAX_MS", "KAFKA_ACKS",
 	} {
 		require.ErrorContains(t, err, name)
 	}
@@ -62,7 +62,7 @@ func TestErrorNamesTheInvalidVariable(t *testing.T) {
 	setenv(t, "TARGET_CHAT_URL=somewhere", "TOKEN_TTL_SEC=0")
 	_, err = dispatcherFrom(zap.NewNop())
 	for _, name := range []string{
-		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "acks",
+		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "KAFKA_ACKS",
 	} {
 		require.ErrorContains(t, err, name)
 	}

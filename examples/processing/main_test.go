@@ -124,7 +124,7 @@ func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 	for want, env := range map[string][]string{
 		"AGENT_NAME":                     {},
 		"MEMOIR_ENABLED":                 {"AGENT_NAME=a", "MEMOIR_ENABLED=True"},
-		"acks":                           {"AGENT_NAME=a", "KAFKA_ACKS=1"},
+		"KAFKA_ACKS":                     {"AGENT_NAME=a", "KAFKA_ACKS=1"},
 		"ASYNC_TOOL_TIMEOUT_MS":          {"AGENT_NAME=a", "ASYNC_TOOL_TIMEOUT_MS=-1"},
 		"THINK_TIMEOUT_MS":               {"AGENT_NAME=a", "THINK_TIMEOUT_MS=soon"},
 		"KAFKA_BOOTSTRAP_SERVERS":        {"AGENT_NAME=a", "KAFKA_BOOTSTRAP_SERVERS=kafka"},
