@@ -26,8 +26,8 @@ func Deadline(header []byte) (at time.Time, ok bool) {
 // AppendDeadline appends the value of HeaderDeadline for a time in milliseconds since the epoch.
 func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms, 10) }
 
-// HeaderReason is the header of think-dlq with the reason of a failure for programs. Records of FlightDeck's workers do not
-// have it. The only value is ReasonDeadline.
+// HeaderReason is the header of think-dlq with the machine-readable reason of a failure. Records of FlightDeck's workers do
+// not have it. The only value is ReasonDeadline.
 const HeaderReason = "turntable.reason"
 
 // ReasonDeadline is the HeaderReason of a step that had no response at its deadline. Its turn ends as if the turn's own timer

@@ -19,7 +19,7 @@ const (
 	longest = time.Minute
 )
 
-// Lasts reports whether the credential never ends: Await would wait for done.
+// Lasts reports whether the credential never ends. Await then waits until done is closed.
 func (c Caller) Lasts() bool { return c.Expires.IsZero() && c.Revoked == nil }
 
 // Await blocks until the credential has ended and returns true, or until done is closed and returns false. A door uses it to

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNoCredential is wrapped by the error of an Authenticate function that finds no credential of its kind in a request.
-// First then asks the next function.
+// First then calls the next function.
 var ErrNoCredential = errors.New("auth: the request has no credential of a known kind")
 
 // ErrRejected is wrapped by the error of an Authenticate function that finds a credential of its kind and does not accept
@@ -28,9 +28,9 @@ const (
 // maxBearer is the maximum length of a bearer token, in bytes.
 const maxBearer = 8 << 10
 
-// Bearer returns the bearer token of a request: that of the header Authorization, or, in the handshake of a WebSocket, that
-// of the header Sec-WebSocket-Protocol (see Subprotocol). Its error wraps ErrNoCredential if there is none, and ErrRejected
-// if there is more than one, or one that is empty, longer than 8 KiB or has a character outside of RFC 6750. A token in the
+// Bearer returns the bearer token of a request, from the header Authorization or, in the handshake of a WebSocket, from the
+// header Sec-WebSocket-Protocol (see Subprotocol). Its error wraps ErrNoCredential if there is none, and ErrRejected if
+// there is more than one, or one that is empty, longer than 8 KiB or has a character outside of RFC 6750. A token in the
 // URL is ignored, because URLs are logged.
 func Bearer(r *http.Request) (string, error) {
 	tokens := authorizationTokens(r.Header)
@@ -90,9 +90,9 @@ func validBearer(token string) bool {
 	return true
 }
 
-// First returns a function that asks others in order. The first one that finds a credential of its kind decides: its error
-// is final, so that a bad credential is never replaced by another one. Only an error that wraps ErrNoCredential passes the
-// request on. If no function finds a credential, the error wraps ErrNoCredential.
+// First returns a function that calls others in order. The first one that finds a credential of its kind decides. Its error
+// is final; only after an error that wraps ErrNoCredential is the next function called. If no function finds a credential,
+// the error wraps ErrNoCredential.
 func First(kinds ...Authenticate) Authenticate {
 	return func(r *http.Request) (Caller, error) {
 		for _, authenticate := range kinds {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Rights is a set of things that a caller may do in a session.
+// Rights is a set of permissions in a session.
 type Rights uint8
 
 // The rights. A door documents which ones a request needs.
 const (
-	// Read is to see the events of a session: streams, batches, sockets, and turns that are read again.
+	// Read permits reading the events of a session: streams, batches, sockets, and turns that are resumed.
 	Read Rights = 1 << iota
-	// Write is to send messages to a session, which starts turns.
+	// Write permits sending messages to a session, which starts turns.
 	Write
-	// Answer is to supply what a turn waits for: results of client-side tools, and decisions on approvals.
+	// Answer permits sending what a turn waits for: results of client-side tools, and decisions on approvals.
 	Answer
-	// Control is to cancel turns and to purge sessions.
+	// Control permits cancelling turns and purging sessions.
 	Control
 
-	// AllRights are all of them.
+	// AllRights contains all rights.
 	AllRights = Read | Write | Answer | Control
 )
 
@@ -32,8 +32,8 @@ var rightNames = []struct {
 	name  string
 }{{Read, "read"}, {Write, "write"}, {Answer, "answer"}, {Control, "control"}}
 
-// ParseRights returns the rights with the given names: read, write, answer, control, or all. It fails without a name and
-// for an unknown one, with an error that wraps ErrRights: the empty set would mean all rights.
+// ParseRights returns the rights with the given names: read, write, answer, control, or all. It fails for an unknown name,
+// and without a name because the empty set would mean all rights. The error wraps ErrRights.
 func ParseRights(names ...string) (Rights, error) {
 	var set Rights
 	for _, name := range names {

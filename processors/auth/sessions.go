@@ -41,8 +41,8 @@ type pattern struct {
 }
 
 // ParseSessions returns the sessions that match one of the patterns. Its error wraps ErrPattern. It fails without a
-// pattern, for more than 64, and for one that is empty, longer than 256 bytes, has an unprintable character or a brace
-// outside of {user}, or has {user} in an unsafe place.
+// pattern, with more than 64 patterns, and for a pattern that is empty, longer than 256 bytes, has an unprintable character
+// or a brace outside of {user}, or has {user} in an unsafe place.
 func ParseSessions(patterns ...string) (Sessions, error) {
 	if len(patterns) == 0 || len(patterns) > maxPatterns {
 		return Sessions{}, fmt.Errorf("%w: %d patterns, want 1 to %d", ErrPattern, len(patterns), maxPatterns)

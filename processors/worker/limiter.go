@@ -41,10 +41,10 @@ func NewLimiterAt(c processors.Clock) *Limiter {
 // Enter waits until the limits allow a call and returns leave, which must be called when the call has ended. It returns an
 // error if ctx ends first, with the context's cause, or if a function of a limit panics.
 //
-// If ctx is that of a Handler, the record does not occupy a slot while it waits. When the worker stops, ctx ends for records
-// that wait; they are delivered again. Enter also makes sure that the worker still holds the record, and otherwise returns an
-// error that wraps ErrLost: the process may have been suspended while others made the call. Call Enter without limits, as the
-// last thing before an expensive call, for this check alone.
+// If ctx is that of a Handler, the record does not occupy a slot while it waits. When the worker stops, ctx ends for
+// records that wait; they are delivered again. Enter also checks that the worker still holds the record, and otherwise
+// returns an error that wraps ErrLost: the process may have been suspended while others made the call. To make only this
+// check, call Enter without limits right before an expensive call.
 func Enter[C any](ctx context.Context, l *Limiter, session string, call C, limits ...Limit[C]) (leave func(), err error) {
 	needs, err := needsOf(call, limits)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Prefix is how every key begins.
 const Prefix = "tt_"
 
-// Keys authenticates callers by the keys of a file. It is safe for concurrent use, starts no goroutine, and needs not be
+// Keys authenticates callers by the keys of a file. It is safe for concurrent use, starts no goroutine, and need not be
 // closed.
 type Keys struct {
 	file  *reload.Value[table]
@@ -107,7 +107,7 @@ func split(token string) (id, secret string, ok bool) {
 	return id, secret, ok && cut && validID(id) && len(secret) == secretLength
 }
 
-// Holder is to whom a key is given.
+// Holder describes the owner of a key.
 type Holder struct {
 	// User is the caller's user, or empty.
 	User string

@@ -17,8 +17,8 @@
 //	rights    names of auth.ParseRights
 //	expires   optional: when the key expires, as RFC 3339
 //
-// The file contains no secret. A secret is 32 random bytes, so it cannot be guessed from its hash, however fast the hash is;
-// slow hashes such as bcrypt are for passwords, and would let unauthenticated requests cost CPU time.
+// The file contains no secret. A secret is 32 random bytes, so it cannot be guessed from its hash. Slow hashes such as
+// bcrypt protect weak passwords; here they would only let unauthenticated requests cost CPU time.
 //
 // # A new key
 //

@@ -69,9 +69,9 @@ func (r *rules) invalid(format string, args ...any) {
 }
 
 // WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck). A connection request for which a
-// returns an error is answered with 401, one of a caller without the right auth.Read with 403. A connection is closed with
-// StatusCredentialExpired when its credential expires or is revoked. A client that subscribes to a session that its caller may not use receives a
-// "refused" frame. The caller's UserID is not used.
+// returns an error is answered with 401, and the request of a caller without the right auth.Read with 403. A connection is
+// closed with StatusCredentialExpired when its credential expires or is revoked. A client that subscribes to a session that
+// its caller may not use receives a "refused" frame. The caller's UserID is not used.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(r *rules) { r.authenticate = a }
 }
@@ -161,8 +161,8 @@ func WithReplay(replay Replay) Option {
 	}
 }
 
-// WithClock sets the clock for Replay.MaxAge and for the expiry of credentials (default: the system clock). Pings and write timeouts do not use
-// it.
+// WithClock sets the clock for Replay.MaxAge and for the expiry of credentials (default: the system clock). Pings and write
+// timeouts do not use this clock.
 func WithClock(c processors.Clock) Option {
 	return func(r *rules) {
 		if c == nil {

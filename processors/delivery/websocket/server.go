@@ -69,7 +69,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 }
 
 // ServeHTTP implements http.Handler for any path. It blocks until the client has disconnected. It answers 401 if the client
-// is not authenticated, 403 if it has not the right auth.Read, and 503 if there are too many clients.
+// is not authenticated, 403 if it does not have the right auth.Read, and 503 if there are too many clients.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var caller auth.Caller
 	if s.rules.authenticate != nil {

@@ -72,8 +72,8 @@
 //
 // # Security
 //
-// A door without WithAuthenticate accepts anyone and logs a warning once. A stream ends when its caller's credential does;
-// the turn continues. The door dials no address that a request names.
-// Bodies, nesting, concurrent requests, batches, and the bytes that wait for a slow client are bounded. An error that is not
-// an *Error is logged and reported to the client as a failure without details.
+// A door without WithAuthenticate accepts anyone and logs a warning once. A stream ends when the credential of its caller
+// expires or is revoked; the turn continues. The door dials no address that a request names. Bodies, nesting, concurrent
+// requests, batches, and the bytes that wait for a slow client are bounded. An error that is not an *Error is logged and
+// reported to the client as a failure without details.
 package invoke

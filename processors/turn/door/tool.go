@@ -15,9 +15,9 @@ import (
 // ToolResponse returns the handler for the results of asynchronous tools: POST the result as JSON, with a callback token
 // (package token) as bearer token. An object is used as the result unchanged; any other value is wrapped as
 // {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once: the turn takes
-// the first result of a call. The result names the call of the token, so the turn never takes it for another call that has
-// the same tool_use_id. Results of tokens without a CallID, which FlightDeck and older builds mint, are taken for the open
-// call that has their tool_use_id and tool name.
+// the first result of a call. The result names the call of the token, so the turn never assigns it to another call with the
+// same tool_use_id. Results of tokens without a CallID, which FlightDeck and older builds mint, are assigned to the open
+// call with their tool_use_id and tool name.
 //
 // An object with "status":"error" and an "error" that is not null is a failure of the tool. It becomes a result with status
 // error, so that the model can see it. Every other body is a success, as in FlightDeck.
