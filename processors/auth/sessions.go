@@ -22,7 +22,7 @@ const (
 
 // Sessions is a set of session IDs, described by patterns. The zero value contains no session.
 //
-// In a pattern, * stands for any characters or none, {user} for the caller's user, and everything else for itself:
+// In a pattern, * matches any number of characters, {user} the caller's user, and every other character itself:
 //
 //	support-1       one session
 //	support-*       the sessions whose IDs begin with support-

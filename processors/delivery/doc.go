@@ -48,9 +48,9 @@
 // only, never to receipts, dead letters or logs. An output whose route has not arrived waits for it (WithRoutes: 30 s). A
 // reply descriptor names a service, never an address; see sink.Services.
 //
-// A route is kept until an output names it, for 24 h at most (WithRoutes). An output drops the route that it names even if it
-// is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, and no more than
-// its row has room for; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
+// A route is kept until an output names it, for 24 h at most (WithRoutes). An output drops the route that it names even if
+// it is not delivered there because the descriptor names no service. A session keeps up to 64 unnamed routes, or fewer if
+// its row has no room; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
 // its delivery ends dead.
 //
 // # Agents that call agents

@@ -138,7 +138,7 @@
 //     largest results by too_large errors.
 //   - If the turn of an agent that was called as a tool ends in an error, the callback's body is
 //     {"result":message,"status":"error","error":{...}}.
-//   - JSON null as a whole value is poison, not a tombstone: a faulty worker must not clear a history.
+//   - A value that is JSON null is poison, not a tombstone: a faulty worker must not clear a history.
 //
 // # Sizes
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // If the row of a session would exceed Rules.RowLimit, the following is given up in this order: each kind entirely before
-// the next, and no more than needed. If a kind and those before it would not make enough room, they are left alone.
+// the next, and no more than needed. If 2 to 6 together would not make enough room, none of them is given up.
 //
 //  1. Memories that are older than Rules.RememberFor.
 //  2. Hidden exchanges, the oldest first (historylimit.go).
@@ -60,8 +60,8 @@ func (s *State) within(limit int) bool {
 	return s.bound()+s.partsSize() <= limit || s.size() <= limit
 }
 
-// makeRoom gives up hidden exchanges, memories, held records and waiting messages until the row fits. If that would not be enough, it gives
-// up only expired memories and reports false.
+// makeRoom gives up hidden exchanges, memories, held records and waiting messages until the row fits. If that would not be
+// enough, it gives up only expired memories and reports false.
 func (s *transition) makeRoom() bool { return s.makeRoomUpTo(waitingMessages) }
 
 func (s *transition) makeRoomUpTo(most loss) bool {

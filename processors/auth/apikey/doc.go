@@ -34,5 +34,5 @@
 // The file is read again when it has changed, at most once a second and only while there are requests, streams or sockets.
 // A file that cannot be read or has an invalid line changes nothing: the former keys stay in use, and the reason is logged
 // with the line's number, without its content. A key whose line was changed or removed is revoked: its streams and sockets
-// end within about 10 s. An empty file revokes all keys. Write a new file and rename it, or append whole lines.
+// end within about 10 s. An empty file revokes all keys. Write a new file and rename it, or append complete lines.
 package apikey
