@@ -138,7 +138,7 @@ func WithTLS(c *tls.Config) Option {
 }
 
 // WithSASL authenticates every broker connection. The mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; others are an
-// error. The default is no authentication.
+// error. The default is no authentication. OAUTHBEARER is configured by WithProperties.
 func WithSASL(mechanism, user, password string) Option {
 	return func(o *options) {
 		o.secure = append(o.secure, func(conf *sarama.Config) error {
@@ -151,7 +151,9 @@ func WithSASL(mechanism, user, password string) Option {
 // "compression.type". A property that would break a guarantee is an error, as are sasl.* and ssl.* properties without a
 // security.protocol; properties without effect are logged by name. Certificates and keys are PEM files; the error about
 // another format contains the commands that convert it. Connections whose servers are not verified, or that send a password
-// in clear text, are logged as warnings. Other options take precedence over properties. If WithProperties is given several
+// in clear text, are logged as warnings. SASL OAUTHBEARER takes its tokens from sasl.oauthbearer.token.endpoint.url: by client
+// credentials over https, until shortly before they expire, or from a file (file:///path), which is read for every connection.
+// Other options take precedence over properties. If WithProperties is given several
 // times, the maps are merged.
 func WithProperties(properties map[string]string) Option {
 	return func(o *options) { maps.Copy(o.properties, properties) }

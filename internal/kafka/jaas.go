@@ -3,13 +3,17 @@ package kafka
 import (
 	"fmt"
 	"strings"
+
+	"github.com/IBM/sarama"
 )
 
 // login is the content of a JAAS configuration of one of Kafka's login modules.
 type login struct {
-	plain          bool // PLAIN, else SCRAM
-	user, password string
+	mechanism string // PLAIN, SCRAM (for both of them) or OAUTHBEARER
+	options   map[string]string
 }
+
+const scramLogin = "SCRAM"
 
 // parseJAAS reads a configuration such as
 //
@@ -24,26 +28,24 @@ func parseJAAS(config string) (login, error) {
 	if len(words) < 2 {
 		return login{}, fmt.Errorf("%w: want a login module, a flag, and options", ErrValue)
 	}
-	var l login
+	l := login{options: map[string]string{}}
 	switch module := words[0]; {
 	case strings.HasSuffix(module, ".PlainLoginModule"):
-		l.plain = true
+		l.mechanism = sarama.SASLTypePlaintext
 	case strings.HasSuffix(module, ".ScramLoginModule"):
+		l.mechanism = scramLogin
+	case strings.HasSuffix(module, ".OAuthBearerLoginModule"):
+		l.mechanism = sarama.SASLTypeOAuth
 	default:
-		return login{}, fmt.Errorf("%w: its login module is not supported, want PlainLoginModule or ScramLoginModule",
-			ErrRefused)
+		return login{}, fmt.Errorf("%w: its login module is not supported, want PlainLoginModule, ScramLoginModule or "+
+			"OAuthBearerLoginModule", ErrRefused)
 	}
 	for _, option := range words[2:] {
 		name, value, ok := strings.Cut(option, "=")
 		if !ok {
 			return login{}, fmt.Errorf("%w: an option without a value", ErrValue)
 		}
-		switch name {
-		case "username":
-			l.user = value
-		case "password":
-			l.password = value
-		}
+		l.options[name] = value
 	}
 	return l, nil
 }

@@ -50,6 +50,7 @@ type pass struct {
 	batch      int
 	tls        tlsProperties
 	sasl       saslProperties
+	oauth      oauthProperties
 }
 
 // setter applies one property.
@@ -125,7 +126,7 @@ func (p *pass) flush() {
 func supported() map[string]setter {
 	all := map[string]setter{}
 	for _, group := range []map[string]setter{
-		elsewhere(), connection(), producer(), consumer(), transport(), authentication(),
+		elsewhere(), connection(), producer(), consumer(), transport(), authentication(), oauth(),
 	} {
 		maps.Copy(all, group)
 	}

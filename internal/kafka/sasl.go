@@ -24,6 +24,7 @@ type saslProperties struct {
 	user      string
 	password  string
 	jaas      string
+	options   map[string]string // of the JAAS configuration
 }
 
 func authentication() map[string]setter {
@@ -46,19 +47,21 @@ func (p *pass) secure() []error {
 		return []error{err}
 	}
 	var errs []error
-	if withTLS {
+	if withTLS || withSASL {
+		errs = p.checkFiles()
+	}
+	if withTLS && len(errs) == 0 {
 		p.cfg.Net.TLS.Enable = true
 		p.cfg.Net.TLS.Config, errs = p.tlsConfig()
 	}
 	if withSASL {
-		if err := p.authenticate(); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, p.authenticate()...)
 	}
 	var unused []string
 	for name := range p.properties {
 		ssl := strings.HasPrefix(name, "ssl.") || name == verification
-		if ssl && !withTLS || strings.HasPrefix(name, "sasl.") && !withSASL {
+		sasl := strings.HasPrefix(name, "sasl.") || name == httpsCAFile || name == httpsCAPEM
+		if ssl && !withTLS || sasl && !withSASL {
 			unused = append(unused, name)
 		}
 	}
@@ -106,38 +109,62 @@ func (p *pass) layers() (withTLS, withSASL bool, err error) {
 }
 
 // authenticate applies the sasl.* properties.
-func (p *pass) authenticate() error {
+func (p *pass) authenticate() []error {
 	s := p.sasl
 	if s.jaas != "" {
 		login, err := parseJAAS(s.jaas)
 		if err != nil {
-			return fmt.Errorf("kafka: %s: %w", p.name(jaasConfig), err)
+			return []error{fmt.Errorf("kafka: %s: %w", p.name(jaasConfig), err)}
 		}
-		if s.mechanism == "" && login.plain {
-			s.mechanism = sarama.SASLTypePlaintext
+		if s.mechanism == "" && login.mechanism != scramLogin {
+			s.mechanism = login.mechanism
 		}
-		if login.plain != strings.EqualFold(s.mechanism, sarama.SASLTypePlaintext) {
-			return fmt.Errorf("kafka: %s: %w: its login module is not that of %s", p.name(jaasConfig), ErrValue, p.name(saslMechanism))
+		if !login.serves(s.mechanism) {
+			return []error{
+				fmt.Errorf("kafka: %s: %w: its login module is not that of %s", p.name(jaasConfig), ErrValue, p.name(saslMechanism)),
+			}
 		}
-		s.user, s.password = login.user, login.password
+		s.user, s.password, s.options = login.options["username"], login.options["password"], login.options
 	}
-	return setSASL(p.cfg, s.mechanism, s.user, s.password, p.name)
+	if strings.EqualFold(strings.TrimSpace(s.mechanism), sarama.SASLTypeOAuth) {
+		return p.oauthbearer(s.options)
+	}
+	for name := range oauth() {
+		if _, ok := p.properties[name]; ok {
+			p.Ignored = append(p.Ignored, name)
+		}
+	}
+	if err := setSASL(p.cfg, s.mechanism, s.user, s.password, p.name); err != nil {
+		return []error{err}
+	}
+	return nil
 }
 
-// SetSASL enables SASL authentication by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. The mechanism's case does not matter. Its
-// errors wrap ErrValue if an argument is missing, or ErrRefused for another mechanism.
+// serves reports whether a mechanism takes its credentials from the login module.
+func (l login) serves(mechanism string) bool {
+	mechanism = strings.ToUpper(strings.TrimSpace(mechanism))
+	return mechanism == l.mechanism || l.mechanism == scramLogin && strings.HasPrefix(mechanism, scramLogin+"-")
+}
+
+// SetSASL enables SASL authentication by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. The mechanism's case does not matter.
+// OAUTHBEARER needs the properties of Apply. Its errors wrap ErrValue if an argument is missing, or ErrRefused for another mechanism.
 func SetSASL(cfg *sarama.Config, mechanism, user, password string) error {
 	return setSASL(cfg, mechanism, user, password, func(property string) string { return property })
 }
 
 func setSASL(cfg *sarama.Config, mechanism, user, password string, name func(property string) string) error {
-	supported := []string{sarama.SASLTypePlaintext, sarama.SASLTypeSCRAMSHA256, sarama.SASLTypeSCRAMSHA512}
-	mechanism = strings.ToUpper(mechanism)
+	supported := []string{
+		sarama.SASLTypePlaintext, sarama.SASLTypeSCRAMSHA256, sarama.SASLTypeSCRAMSHA512, sarama.SASLTypeOAuth,
+	}
+	mechanism = strings.ToUpper(strings.TrimSpace(mechanism))
 	switch {
 	case mechanism == "":
 		return fmt.Errorf("kafka: %s: %w: missing, want one of %s", name(saslMechanism), ErrValue, strings.Join(supported, ", "))
 	case !slices.Contains(supported, mechanism):
 		return fmt.Errorf("kafka: %s: %w: not supported, want one of %s", name(saslMechanism), ErrRefused, strings.Join(supported, ", "))
+	case mechanism == sarama.SASLTypeOAuth:
+		return fmt.Errorf("kafka: %s: %w: OAUTHBEARER takes no user and password; set the property %s",
+			name(saslMechanism), ErrRefused, name(tokenEndpoint))
 	case user == "" || password == "":
 		return fmt.Errorf("kafka: %s, %s: %w: missing", name(saslUsername), name(saslPassword), ErrValue)
 	}

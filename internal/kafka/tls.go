@@ -29,29 +29,10 @@ type tlsProperties struct {
 	noHostNames bool
 	noVerify    bool
 	min, max    uint16
+	tokenRoots  []byte // of the token endpoint
 }
 
 func transport() map[string]setter {
-	file := func(property string, c content, fields ...func(*tlsProperties) *[]byte) setter {
-		return func(p *pass, value string) error {
-			raw, err := readFile(value)
-			if err != nil {
-				return err
-			}
-			p.tls.files = append(p.tls.files, storeFile{property, c, raw})
-			for _, field := range fields {
-				*field(&p.tls) = raw
-			}
-			return nil
-		}
-	}
-	inline := func(field func(*tlsProperties) *[]byte) setter {
-		return func(p *pass, value string) error {
-			// Environment files often cannot hold line breaks.
-			*field(&p.tls) = []byte(strings.ReplaceAll(value, `\n`, "\n"))
-			return nil
-		}
-	}
 	roots := func(t *tlsProperties) *[]byte { return &t.roots }
 	certificate := func(t *tlsProperties) *[]byte { return &t.certificate }
 	key := func(t *tlsProperties) *[]byte { return &t.key }
@@ -82,6 +63,29 @@ func transport() map[string]setter {
 		verification:            boolean(func(p *pass, on bool) { p.tls.noVerify = !on }),
 		"ssl.protocol":          versions,
 		"ssl.enabled.protocols": versions,
+	}
+}
+
+// file takes the name of a file of certificates or keys, and stores its content.
+func file(property string, c content, fields ...func(*tlsProperties) *[]byte) setter {
+	return func(p *pass, value string) error {
+		raw, err := readFile(value)
+		if err != nil {
+			return err
+		}
+		p.tls.files = append(p.tls.files, storeFile{property, c, raw})
+		for _, field := range fields {
+			*field(&p.tls) = raw
+		}
+		return nil
+	}
+}
+
+// inline takes certificates or keys. Environment files often cannot hold line breaks.
+func inline(field func(*tlsProperties) *[]byte) setter {
+	return func(p *pass, value string) error {
+		*field(&p.tls) = []byte(strings.ReplaceAll(value, `\n`, "\n"))
+		return nil
 	}
 }
 
@@ -137,11 +141,8 @@ func versions(p *pass, value string) error {
 	return nil
 }
 
-// tlsConfig returns the TLS configuration of the connections.
+// tlsConfig returns the TLS configuration of the connections. The files have been checked.
 func (p *pass) tlsConfig() (*tls.Config, []error) {
-	if errs := p.checkFiles(); len(errs) > 0 {
-		return nil, errs
-	}
 	t := p.tls
 	c := &tls.Config{MinVersion: max(t.min, tls.VersionTLS12), MaxVersion: t.max}
 	var errs []error

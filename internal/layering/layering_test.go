@@ -174,6 +174,7 @@ var confined = []struct {
 		"processors", "processors/auth", "processors/auth/", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "internal/testing/", "examples/",
 		"processors/turn/think/", // the models of providers
+		"internal/oauthbearer",   // the token endpoint of a cluster
 	}},
 	{"pgregory.net/rapid", []string{"internal/testing/rapidseed"}},
 	{module + "/internal/testing/rapidseed", nil},

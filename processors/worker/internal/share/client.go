@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -61,6 +62,14 @@ func mechanismOf(conf *sarama.Config) (sasl.Mechanism, error) {
 		return scram.Auth{Zid: s.SCRAMAuthzID, User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
 	case sarama.SASLTypeSCRAMSHA512:
 		return scram.Auth{Zid: s.SCRAMAuthzID, User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
+	case sarama.SASLTypeOAuth:
+		return oauth.Oauth(func(context.Context) (oauth.Auth, error) {
+			token, err := s.TokenProvider.Token()
+			if err != nil {
+				return oauth.Auth{}, fmt.Errorf("worker: %w", err)
+			}
+			return oauth.Auth{Token: token.Token, Extensions: token.Extensions}, nil
+		}), nil
 	default:
 		return nil, fmt.Errorf("worker: share groups do not support the SASL mechanism %s", s.Mechanism)
 	}
