@@ -3,13 +3,13 @@ package door
 import (
 	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,16 +18,13 @@ var errBody = errors.New("door: body is not JSON")
 
 // readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
 // ignores what follows the value. If ok is false, the request must be answered with rejection.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (value topics.Raw, rejection answer, ok bool) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.options.bodyLimit))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, errorAnswer(http.StatusRequestEntityTooLarge, "Request body is too large"), false
-	case err != nil:
-		return nil, errorAnswer(http.StatusBadRequest, "Request body cannot be read"), false
+func readBody(w http.ResponseWriter, v *entry.Visit) (value topics.Raw, rejection answer, ok bool) {
+	raw, refusal := v.ReadBody(w)
+	if refusal != nil {
+		return nil, refused(w, refusal), false
 	}
-	if value, err = firstValue(raw); err != nil {
+	value, err := firstValue(raw)
+	if err != nil {
 		return nil, internalError(), false
 	}
 	return value, answer{}, true

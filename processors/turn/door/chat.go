@@ -1,13 +1,16 @@
 package door
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -28,54 +31,47 @@ const defaultUser = "user_42"
 func (h *Handler) Chat() http.Handler { return http.HandlerFunc(h.serveChat) }
 
 func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("Access-Control-Allow-Origin", h.options.origin)
-	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-	header.Set("Access-Control-Allow-Headers", h.options.allowed)
-	h.chat(w, r).write(w)
+	v, refusal := h.chats.Open(w, r)
+	defer v.Close()
+	h.cors.Set(w, r)
+	if refusal != nil {
+		refused(w, refusal).write(w)
+		return
+	}
+	h.chat(w, r, v).write(w)
 }
 
-func (h *Handler) chat(w http.ResponseWriter, r *http.Request) answer {
+func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entry.Visit) answer {
 	switch {
 	case strings.EqualFold(r.Method, http.MethodOptions):
 		return answer{status: http.StatusNoContent}
 	case r.Method != http.MethodPost:
 		return methodNotAllowed()
 	}
-	var caller auth.Caller
-	if h.options.authenticate != nil {
-		var err error
-		if caller, err = h.options.authenticate(r); err != nil {
-			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
-		}
-		switch {
-		case caller.Ended(h.options.clock.Now()):
-			return errorAnswer(http.StatusUnauthorized, "Unauthorized")
-		case !caller.Can(auth.Write):
-			return errorAnswer(http.StatusForbidden, "Forbidden")
-		}
+	if refusal := cmp.Or(v.Authenticate(auth.Write), v.WantJSON()); refusal != nil {
+		return refused(w, refusal)
 	}
-	body, rejection, ok := h.readBody(w, r)
+	body, rejection, ok := readBody(w, v)
 	if !ok {
 		return rejection
 	}
-	q, wrong := h.readChat(body, caller)
+	q, wrong := h.readChat(body, v.Caller)
 	if wrong != "" {
 		return errorAnswer(http.StatusBadRequest, wrong)
 	}
-	if !caller.Allowed(q.session) {
-		return errorAnswer(http.StatusForbidden, "Forbidden")
+	if refusal := v.Session(q.session); refusal != nil {
+		return refused(w, refusal)
 	}
 	key, ok := idempotencyKey(r)
-	switch {
-	case !ok:
+	if !ok {
 		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
-	case key == "":
-		return h.send(r, q)
+	}
+	if key == "" {
+		return h.send(r, v, q)
 	}
 	q.cause = derived("chat", h.topics.Agent, q.session, key)
 	same := fingerprintOf("chat body", q.user, string(body))
-	return h.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return h.send(r, q) })
+	return h.answerOnce(r.Context(), fingerprintOf("chat", q.session, key), same, func() answer { return h.send(r, v, q) })
 }
 
 // question is a decoded chat request.
@@ -128,8 +124,8 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 	if !isNull(request) {
 		q.request = strings.TrimSpace(textForm(request))
 	}
-	// Do not accept a session that the processors reject.
-	if err := processors.CheckSession(q.session); err != nil {
+	// Before the checks of the rest, so that their order is the same for every session.
+	if err := entry.CheckSession(q.session); err != nil {
 		return q, err.Error()
 	}
 	switch {
@@ -142,7 +138,7 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 }
 
 // send publishes the route and then the message of a question.
-func (h *Handler) send(r *http.Request, q question) answer {
+func (h *Handler) send(r *http.Request, v *entry.Visit, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
@@ -162,6 +158,7 @@ func (h *Handler) send(r *http.Request, q question) answer {
 	if err := h.publish(r, append(records, out)...); err != nil {
 		return h.unpublished("chat", err)
 	}
+	v.Record(audit.Write, q.session, q.request, http.StatusOK)
 	if q.request == "" {
 		return answer{http.StatusOK, object("status", "ok", "session_id", q.session)}
 	}

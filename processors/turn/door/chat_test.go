@@ -180,8 +180,8 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 	}
 }
 
-func TestPathsWithADoorPrefixAreServed(t *testing.T) {
-	s := newFixture(t)
+func TestPathsWithADoorPrefixAreServedIfAsked(t *testing.T) {
+	s := newFixture(t, door.WithPathPrefixes())
 	for _, path := range []string{"/api/chat/", "/api/chatX", "/api/chat/y?z"} {
 		require.Equal(t, 200, s.send(request{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
 	}
@@ -191,7 +191,10 @@ func TestPathsWithADoorPrefixAreServed(t *testing.T) {
 
 func TestOtherPathsAreNotFound(t *testing.T) {
 	s := newFixture(t)
-	for _, path := range []string{"/", "/api", "/api/Chat", "//api/chat", "/api//chat", "/api/tools"} {
+	for _, path := range []string{
+		"/", "/api", "/api/Chat", "//api/chat", "/api//chat", "/api/tools",
+		"/api/chat/", "/api/chatterbox", door.ToolResponsePath + "/",
+	} {
 		require.Equal(t, 404, s.send(request{path: path, body: `{"session_id":"s","content":"hi"}`}).status, path)
 	}
 	require.Empty(t, s.publisher.lines())
@@ -243,17 +246,19 @@ func TestCallerIsAuthenticatedBeforeTheBodyIsRead(t *testing.T) {
 		return auth.Caller{UserID: "mira", MayUse: func(session string) bool { return session == "s" }}, nil
 	}), door.WithCORS("https://harbor.example", "Authorization"))
 
-	g := s.chat("not JSON")
+	const harbor = "https://harbor.example"
+	g := s.chat("not JSON", "Origin", harbor)
 	require.Equal(t, []any{401, `{"error":"Unauthorized"}`}, []any{g.status, g.body})
 	require.Equal(t, "https://harbor.example", g.header.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, "Content-Type, Authorization", g.header.Get("Access-Control-Allow-Headers"))
 	require.Equal(t, 204, s.send(request{method: "OPTIONS", path: door.ChatPath}).status)
 
-	g = s.chat(`{"session_id":"other","content":"hi"}`, "Authorization", "Bearer mira")
+	g = s.chat(`{"session_id":"other","content":"hi"}`, "Authorization", "Bearer mira", "Content-Type", "application/json")
 	require.Equal(t, []any{403, `{"error":"Forbidden"}`}, []any{g.status, g.body})
 	require.Empty(t, s.publisher.lines())
 
-	require.Equal(t, 200, s.chat(bodyWith(`"user_id":"x"`), "Authorization", "Bearer mira").status)
+	require.Equal(t, 200, s.chat(bodyWith(`"user_id":"x"`), "Authorization", "Bearer mira",
+		"Content-Type", "application/json").status)
 	require.Equal(t, onlyMessage("s", "mira", "hi", ""), s.publisher.lines())
 }
 
@@ -269,9 +274,9 @@ func TestCallerNeedsTheRightToWriteAndACredentialThatHasNotEnded(t *testing.T) {
 		"revoked":       {auth.Caller{Revoked: func() bool { return true }}, 401},
 	} {
 		caller = c.caller
-		require.Equal(t, c.status, s.chat(`{"session_id":"s","content":"hi"}`).status, name)
+		require.Equal(t, c.status, s.chat(`{"session_id":"s","content":"hi"}`, "Content-Type", "application/json").status, name)
 	}
 	require.Empty(t, s.publisher.lines())
 	caller = auth.Caller{Rights: auth.Write, Expires: noon.Add(time.Millisecond)}
-	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi"}`).status)
+	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi"}`, "Content-Type", "application/json").status)
 }

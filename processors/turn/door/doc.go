@@ -22,12 +22,18 @@
 //
 //	400  a field is missing or not usable, or the Idempotency-Key is not usable
 //	401  the caller is not authenticated, or the callback token is not valid
-//	403  the caller may not write, or not to the session
+//	403  the caller may not write, or not to the session, or the request comes from a page of an origin that is not trusted
 //	404  another path
 //	405  another method
+//	408  the body arrives too slowly
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
+//	414  path and query are longer than 8 KiB
+//	415  the content type is not JSON, with WithAuthenticate
 //	422  the Idempotency-Key was used for another request
+//	429  the caller or the session exceeds WithLimits; Retry-After says when to repeat the request
+//	431  a header is longer than 8 KiB (Authorization and Cookie: 16 KiB), or all together are longer than 48 KiB
 //	500  the body is not JSON, or the brokers did not acknowledge the records within 30 s; the records may be written later
+//	503  too many requests, or too many bytes of bodies, at a time; Retry-After says when to repeat the request
 //
 // # Repeated requests
 //
@@ -38,6 +44,12 @@
 //
 // # Security
 //
+// A request passes the limits of its headers, of concurrent requests and of its caller, in this order, before its body is
+// read, and the limits of its session before a record is written. Callers are authenticated before their body is read. The
+// audit (WithAudit) records who wrote, answered or was refused.
+//
+// Session IDs of messages must not contain control characters, or characters that change the direction of text.
+//
 // Chat is open by default: without WithAuthenticate anyone may write to every session, and New logs a warning. Tool
 // callbacks are closed by default: without WithCallbackSecrets every one is answered with 401, and New logs a warning. A
 // reply may name only the services that WithCallbackServices permits (default: none).
@@ -45,8 +57,8 @@
 // # Shutdown
 //
 // A Handler starts no goroutine and is not closed. Stop the http.Server with Shutdown, which waits for the requests in
-// flight; a request waits at most 30 s for the brokers. Then close the publisher. Set ReadHeaderTimeout and ReadTimeout of
-// the http.Server: the doors limit the size of a body, not the time to read it.
+// flight; a request waits at most 30 s for the brokers. Then close the publisher. Package processors/httpserver has a server
+// with limits for connections and headers, which the doors cannot limit.
 //
 // # Options
 //
@@ -57,6 +69,11 @@
 //	WithCallbackServices   none              services that a reply may name
 //	WithBodyLimit          1 MiB             longer bodies get 413
 //	WithIdempotency        24 h, 10,000      how long, and how many, idempotency keys are remembered
-//	WithCORS               *, Content-Type   browsers that send other headers need them named
+//	WithConcurrency        1024              concurrent requests
+//	WithLimits             see there         what one caller and one session may use
+//	WithAudit              the logger        who wrote, answered or was refused
+//	WithCORS               *; none if        origins of browsers; other headers than Content-Type need to be named
+//	                       authenticated
+//	WithPathPrefixes       exact paths       FlightDeck's paths: all that begin with those above
 //	WithClock, WithLogger  the system's, none
 package door

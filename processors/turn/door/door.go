@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
@@ -28,14 +29,17 @@ const publishTimeout = 30 * time.Second
 // asynchronous tools. It answers with success only after the brokers have acknowledged the records.
 //
 // Handler serves both paths; Chat and ToolResponse return the handler of one, to be mounted at any path. All are safe for
-// concurrent use and need not be closed. The caller owns the publisher. A Handler limits the size of a request body, but
-// not the time to read it: set the timeouts of the http.Server.
+// concurrent use and need not be closed. The caller owns the publisher. Connections and the headers of requests are limited
+// by the http.Server: use package processors/httpserver.
 type Handler struct {
 	topics  topics.Catalog
 	to      processors.Publisher
 	tokens  token.Verifier
 	options options
 	once    *dedup.Memory[fingerprint, remembered]
+	cors    entry.CORS
+	chats   *entry.Entry
+	results *entry.Entry
 }
 
 // New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
@@ -50,12 +54,16 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	if to == nil {
 		o.invalid("no publisher")
 	}
+	cors := o.cors()
+	chats := o.entry("chat", agent, o.authenticate, cors.Trusted())
+	results := o.entry("callback", agent, nil, nil)
 	if len(o.errs) > 0 {
 		return nil, errors.Join(o.errs...)
 	}
 	h := &Handler{
 		topics: catalog, to: to, tokens: token.NewVerifier(o.secrets...), options: o,
 		once: dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
+		cors: cors, chats: chats, results: results,
 	}
 	if o.bound {
 		h.tokens = h.tokens.For(agent)
@@ -70,17 +78,21 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	return h, nil
 }
 
-// ServeHTTP implements http.Handler. Like FlightDeck, it also serves paths that begin with ChatPath or ToolResponsePath;
-// it answers all others with 404.
+// ServeHTTP implements http.Handler. It serves ChatPath and ToolResponsePath, and answers other paths with 404. See
+// WithPathPrefixes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case strings.HasPrefix(r.URL.Path, ChatPath):
+	case h.serves(r, ChatPath):
 		h.serveChat(w, r)
-	case strings.HasPrefix(r.URL.Path, ToolResponsePath):
+	case h.serves(r, ToolResponsePath):
 		h.serveToolResponse(w, r)
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+func (h *Handler) serves(r *http.Request, path string) bool {
+	return r.URL.Path == path || h.options.prefixes && strings.HasPrefix(r.URL.Path, path)
 }
 
 // publish writes the records of a request. A disconnect of the client does not cancel it: some of the records may be

@@ -3,13 +3,14 @@ package door
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -20,25 +21,30 @@ var ErrConfig = errors.New("door: bad configuration")
 type Option func(*options)
 
 type options struct {
-	secrets         []string
-	bound           bool
-	authenticate    auth.Authenticate
-	services        func(string) bool
-	bodyLimit       int64
-	rememberFor     time.Duration
-	rememberCount   int
-	origin, allowed string
-	clock           processors.Clock
-	logger          *zap.Logger
-	errs            []error
+	secrets       []string
+	bound         bool
+	authenticate  auth.Authenticate
+	services      func(string) bool
+	bodyLimit     int64
+	rememberFor   time.Duration
+	rememberCount int
+	concurrency   int
+	limits        admission.Limits
+	origins       []string
+	headers       []string
+	prefixes      bool
+	audit         audit.Sink
+	clock         processors.Clock
+	logger        *zap.Logger
+	errs          []error
 }
 
 func newOptions(opts []Option) options {
 	o := options{
 		bodyLimit: 1 << 20, rememberFor: 24 * time.Hour, rememberCount: 10_000,
-		services: func(string) bool { return false },
-		origin:   "*", allowed: "Content-Type",
-		clock: clock.System(), logger: zap.NewNop(),
+		services:    func(string) bool { return false },
+		concurrency: 1024,
+		clock:       clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
 		opt(&o)
@@ -54,8 +60,16 @@ func (o *options) invalid(format string, args ...any) {
 // returns an error, or whose credential has expired, is answered with 401. A caller without the right auth.Write, and a
 // message to a session that the caller may not use, are answered with 403. The caller's UserID
 // replaces the user_id of the body; if it is empty, the door uses that of the body.
+//
+// With authentication, the content type of a message must be JSON (415), and requests from pages of other origins are
+// answered with 403, unless WithCORS names the origin. a must not be nil.
 func WithAuthenticate(a auth.Authenticate) Option {
-	return func(o *options) { o.authenticate = a }
+	return func(o *options) {
+		if a == nil {
+			o.invalid("WithAuthenticate: nil")
+		}
+		o.authenticate = a
+	}
 }
 
 // WithCallbackSecrets sets the secrets that callback tokens may be signed with (default: none, every callback is rejected).
@@ -103,17 +117,50 @@ func WithIdempotency(d time.Duration, count int) Option {
 	}
 }
 
-// WithCORS sets the origin from which browsers may call the chat door, and the request headers that they may send besides
-// Content-Type (default: any origin, no other header). Name Authorization and Idempotency-Key here if browsers send them.
-// The origin must not be empty.
+// WithCORS allows the scripts of an origin ("*" for any) to call the chat door, with cookies if the origin is named, and to
+// send request headers besides Content-Type. The option may be repeated (default: any origin without WithAuthenticate, none
+// with it; no other header). Name Authorization and Idempotency-Key here if browsers send them. With WithAuthenticate,
+// requests of pages of other origins than the named ones are answered with 403, also with "*".
 func WithCORS(origin string, headers ...string) Option {
 	return func(o *options) {
 		if origin == "" {
 			o.invalid("WithCORS: no origin")
 		}
-		o.origin, o.allowed = origin, strings.Join(append([]string{"Content-Type"}, headers...), ", ")
+		o.origins, o.headers = append(o.origins, origin), append(o.headers, headers...)
 	}
 }
+
+// WithConcurrency sets the maximum number of concurrent requests (default 1024, at least 1). Further requests get 503.
+func WithConcurrency(requests int) Option {
+	return func(o *options) {
+		if requests < 1 {
+			o.invalid("WithConcurrency: %d, want at least 1", requests)
+		}
+		o.concurrency = requests
+	}
+}
+
+// WithLimits sets the limits of each caller and of each session (default: 256 concurrent requests, 500 per second and a
+// burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 64 MiB of bodies, 16 MiB
+// of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys). A tool callback counts
+// for the session of its token, with the limits of a caller.
+func WithLimits(l admission.Limits) Option { return func(o *options) { o.limits = l } }
+
+// WithAudit sets the receiver of events about requests that wrote, answered or were refused (default: the logger). It must
+// not be nil.
+func WithAudit(sink audit.Sink) Option {
+	return func(o *options) {
+		if sink == nil {
+			o.invalid("WithAudit: nil")
+		}
+		o.audit = sink
+	}
+}
+
+// WithPathPrefixes makes Handler.ServeHTTP serve every path that begins with ChatPath or ToolResponsePath, as FlightDeck
+// does (default: exact paths). A proxy that protects exact paths does not protect the others: /api/chatterbox is a chat
+// door.
+func WithPathPrefixes() Option { return func(o *options) { o.prefixes = true } }
 
 // WithClock sets the clock for timestamps, token expiry and remembered keys (default: the system clock). It must not be
 // nil.

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -19,17 +20,20 @@ func TestOpenDoorsAreLoggedOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, logs.FilterMessageSnippet("chat door is open").Len())
 	require.Equal(t, 1, logs.FilterMessageSnippet("tool callbacks are rejected").Len())
-	require.Equal(t, 2, logs.Len())
+	require.Equal(t, 3, logs.FilterMessage("audit").Len())
+	require.Equal(t, 5, logs.Len())
 }
 
 func TestInvalidDoorOptionsAreReportedByName(t *testing.T) {
 	_, err := door.New("pilot", nil, door.WithBodyLimit(0),
 		door.WithIdempotency(0, 1), door.WithIdempotency(time.Hour, 0), door.WithCORS(""),
-		door.WithClock(nil), door.WithLogger(nil), door.WithCallbackServices(nil))
+		door.WithClock(nil), door.WithLogger(nil), door.WithCallbackServices(nil),
+		door.WithAuthenticate(nil), door.WithAudit(nil), door.WithConcurrency(0),
+		door.WithLimits(admission.Limits{Keys: -1}))
 	require.ErrorIs(t, err, door.ErrConfig)
 	for _, what := range []string{
 		"WithBodyLimit", "WithIdempotency", "WithCORS", "WithClock", "WithLogger", "WithCallbackServices",
-		"publisher",
+		"WithAuthenticate", "WithAudit", "WithConcurrency", "WithLimits", "publisher",
 	} {
 		require.Contains(t, err.Error(), what)
 	}

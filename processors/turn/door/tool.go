@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -27,18 +30,27 @@ import (
 func (h *Handler) ToolResponse() http.Handler { return http.HandlerFunc(h.serveToolResponse) }
 
 func (h *Handler) serveToolResponse(w http.ResponseWriter, r *http.Request) {
-	h.toolResponse(w, r).write(w)
+	v, refusal := h.results.Open(w, r)
+	defer v.Close()
+	if refusal != nil {
+		refused(w, refusal).write(w)
+		return
+	}
+	h.toolResponse(w, r, v).write(w)
 }
 
-func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request) answer {
+func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entry.Visit) answer {
 	if r.Method != http.MethodPost {
 		return methodNotAllowed()
 	}
 	claims, err := h.tokens.Verify(bearer(r), h.options.clock.Now())
 	if err != nil {
-		return unverified(err)
+		return unverified(v, err)
 	}
-	body, rejection, ok := h.readBody(w, r)
+	if refusal := v.Admit(auth.Caller{Subject: "callback " + claims.SessionID}); refusal != nil {
+		return refused(w, refusal)
+	}
+	body, rejection, ok := readBody(w, v)
 	if !ok {
 		return rejection
 	}
@@ -48,12 +60,12 @@ func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request) answer {
 	case !ok:
 		return errorAnswer(http.StatusBadRequest, "Idempotency-Key is not usable")
 	case key == "":
-		return h.answerCall(r, claims, result, h.resultID(claims, "", body))
+		return h.answerCall(r, v, claims, result, h.resultID(claims, "", body))
 	}
 	same := fingerprintOf("tool response body", string(body))
 	call := fingerprintOf("tool response", claims.SessionID, claims.ToolUseID, key, claims.CallID)
 	return h.answerOnce(r.Context(), call, same, func() answer {
-		return h.answerCall(r, claims, result, h.resultID(claims, key, body))
+		return h.answerCall(r, v, claims, result, h.resultID(claims, key, body))
 	})
 }
 
@@ -73,11 +85,12 @@ func (h *Handler) resultID(claims token.Claims, key string, body []byte) string 
 	}
 }
 
-func unverified(err error) answer {
+func unverified(v *entry.Visit, err error) answer {
 	var rejection token.Rejection
 	if !errors.As(err, &rejection) {
 		return internalError()
 	}
+	v.Refuse(&entry.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)})
 	return errorAnswer(http.StatusUnauthorized, string(rejection))
 }
 
@@ -90,7 +103,9 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(after)
 }
 
-func (h *Handler) answerCall(r *http.Request, claims token.Claims, result topics.ToolUseResult, id string) answer {
+func (h *Handler) answerCall(
+	r *http.Request, v *entry.Visit, claims token.Claims, result topics.ToolUseResult, id string,
+) answer {
 	out, err := processors.OutboundOf(h.topics.ToolUseResult, claims.SessionID, result, id)
 	if err == nil {
 		if claims.ToolID == nil {
@@ -102,6 +117,7 @@ func (h *Handler) answerCall(r *http.Request, claims token.Claims, result topics
 	if err != nil {
 		return h.unpublished("tool response", err)
 	}
+	v.Record(audit.Answer, claims.SessionID, claims.ToolUseID, http.StatusAccepted)
 	return answer{http.StatusAccepted, object("status", "accepted", "tool_use_id", claims.ToolUseID)}
 }
 

@@ -1,0 +1,103 @@
+package entry
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	// lingering is how long the rest of a refused body is read.
+	lingering = time.Second
+	// firstBuffer is the size of the buffer of a body whose length is not known, in bytes.
+	firstBuffer = 4 << 10
+)
+
+// WantJSON refuses a request whose content type is not JSON, if the door authenticates callers: a page of any origin can
+// send other types with the cookies of the user and without a CORS preflight.
+func (v *Visit) WantJSON() *Refusal {
+	if v.entry.config.Authenticate == nil || IsJSON(v.r.Header.Get("Content-Type")) {
+		return nil
+	}
+	return &Refusal{Status: http.StatusUnsupportedMediaType, Text: "Content-Type must be application/json"}
+}
+
+// IsJSON reports whether a content type is JSON.
+func IsJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" ||
+		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
+}
+
+// ReadBody receives the body. Its memory counts against the limits of all bodies until Close.
+func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
+	limit := v.entry.config.BodyLimit
+	if v.r.ContentLength > limit {
+		return nil, tooLarge()
+	}
+	body := http.MaxBytesReader(w, v.r.Body, limit)
+	longest := limit + 1
+	if v.r.ContentLength >= 0 {
+		longest = v.r.ContentLength + 1 // one more than its end, so that the end is seen
+	}
+	limits := v.entry.config.Limits
+	var raw []byte
+	begun := time.Now()
+	for {
+		if len(raw) == cap(raw) {
+			var refusal *Refusal
+			if raw, refusal = v.grow(raw, int(longest)); refusal != nil {
+				return nil, refusal
+			}
+		}
+		v.deadline(nextBytesWithin(limits.BodyIdle, limits.BodyRate, len(raw), time.Since(begun)))
+		n, err := body.Read(raw[len(raw):cap(raw)])
+		raw = raw[:len(raw)+n]
+		var large *http.MaxBytesError
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			v.received = true
+			v.endDeadline()
+			return raw, nil
+		case errors.As(err, &large):
+			return nil, tooLarge()
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &Refusal{Status: http.StatusRequestTimeout, Text: "Request body arrives too slowly"}
+		default:
+			return nil, &Refusal{Status: http.StatusBadRequest, Text: "Request body cannot be read"}
+		}
+	}
+}
+
+func tooLarge() *Refusal {
+	return &Refusal{Status: http.StatusRequestEntityTooLarge, Text: "Request body is too large"}
+}
+
+// nextBytesWithin is how long the next bytes of a body may take to arrive: at most idle, less if the body is late at a rate in bytes
+// per second.
+func nextBytesWithin(idle time.Duration, rate, received int, elapsed time.Duration) time.Duration {
+	due := idle + time.Duration(received)*time.Second/time.Duration(rate)
+	return min(idle, due-elapsed)
+}
+
+// grow doubles the buffer of a body up to a size, within the limits of all bodies.
+func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
+	size := min(max(2*cap(raw), firstBuffer), longest)
+	more := size - cap(raw)
+	if more <= 0 {
+		return nil, tooLarge()
+	}
+	switch v.entry.bodies.take(v.caller, more) {
+	case ownExhausted:
+		return nil, v.Refuse(tooMany("Too many requests with large bodies", openWait))
+	case allExhausted:
+		return nil, busy("Too many requests with large bodies")
+	}
+	v.bytes += more
+	return append(make([]byte, 0, size), raw...), nil
+}

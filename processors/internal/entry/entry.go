@@ -1,0 +1,254 @@
+package entry
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/audit"
+	"github.com/turntable-streams/turntable/processors/auth"
+)
+
+// Config is the configuration of an Entry.
+type Config struct {
+	// Name and Agent are those of audit events.
+	Name, Agent string
+	// Authenticate is nil for a door that accepts everyone.
+	Authenticate auth.Authenticate
+	// Requests limits the open requests of all callers.
+	Requests int
+	// Limits are complete: see Limits.Or. BodyLimit is the largest body, in bytes.
+	Limits    admission.Limits
+	BodyLimit int64
+	// Origins are the trusted origins of pages, for example https://app.example.com.
+	Origins []string
+	// Audit receives events; nil logs them to Logger.
+	Audit  audit.Sink
+	Clock  processors.Clock
+	Logger *zap.Logger
+}
+
+// Entry admits the requests of a door. It is safe for concurrent use.
+type Entry struct {
+	config   Config
+	pages    *http.CrossOriginProtection
+	slots    chan struct{}
+	callers  *limiter
+	sessions *limiter
+	bodies   *budget
+}
+
+// New returns the entry of a door.
+func New(c Config) (*Entry, error) {
+	pages := http.NewCrossOriginProtection()
+	var errs []error
+	for _, o := range c.Origins {
+		if err := pages.AddTrustedOrigin(o); err != nil {
+			errs = append(errs, fmt.Errorf("origin %q: want scheme://host, with a port unless it is the scheme's", o))
+		}
+	}
+	if int64(c.Limits.CallerBodyBytes) <= c.BodyLimit {
+		errs = append(errs, fmt.Errorf("CallerBodyBytes is %d, want more than the body limit, %d", c.Limits.CallerBodyBytes, c.BodyLimit))
+	}
+	if c.Audit == nil {
+		c.Audit = audit.Log(c.Logger)
+	}
+	return &Entry{
+		config: c, pages: pages, slots: make(chan struct{}, c.Requests),
+		callers:  newLimiter(c.Limits.Caller, c.Limits.Keys),
+		sessions: newLimiter(c.Limits.Session, c.Limits.Keys),
+		bodies:   newBudget(c.Limits.BodyBytes, c.Limits.CallerBodyBytes),
+	}, errors.Join(errs...)
+}
+
+// Visit is one request at an Entry. One goroutine uses it.
+type Visit struct {
+	// Caller is set by Authenticate and Admit.
+	Caller auth.Caller
+
+	entry    *Entry
+	r        *http.Request
+	wire     *http.ResponseController
+	slot     bool
+	caller   string // key of its limits; empty until it has entered
+	address  string
+	session  string // empty until it has entered
+	bytes    int    // of the budget
+	received bool   // the body was received to its end
+}
+
+// Open checks the headers of a request and takes a slot. The caller calls Close for every visit, also for a refused one.
+func (e *Entry) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
+	v := &Visit{entry: e, r: r, wire: http.NewResponseController(w), address: addressOf(r.RemoteAddr)}
+	v.received = r.Body == nil || r.Body == http.NoBody
+	v.deadline(e.config.Limits.BodyIdle)
+	if refusal := checkHeaders(r); refusal != nil {
+		return v, refusal
+	}
+	select {
+	case e.slots <- struct{}{}:
+		v.slot = true
+		return v, nil
+	default:
+		return v, busy("Too many requests at a time")
+	}
+}
+
+// Authenticate identifies the caller, and checks that it has the rights and is within its limits.
+func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
+	a := v.entry.config.Authenticate
+	if a == nil {
+		return v.Admit(auth.Caller{})
+	}
+	if v.entry.pages.Check(v.r) != nil {
+		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden: the origin of the page is not trusted"})
+	}
+	caller, err := a(v.r)
+	if err != nil {
+		return v.Refuse(&Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized", Cause: err})
+	}
+	v.Caller = caller
+	switch {
+	case caller.Ended(v.entry.config.Clock.Now()):
+		return v.Refuse(&Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized"})
+	case !caller.Can(needed):
+		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
+	}
+	return v.Admit(caller)
+}
+
+// Admit checks the limits of a caller that the door has authenticated.
+func (v *Visit) Admit(c auth.Caller) *Refusal {
+	v.Caller = c
+	key := "caller " + c.Name()
+	if c.Name() == "" {
+		key = "address " + v.address
+	}
+	if wait := v.entry.callers.enter(key, v.entry.config.Clock.Now()); wait > 0 {
+		return v.Refuse(tooMany("Too many requests", wait))
+	}
+	v.caller = key
+	if v.received {
+		v.endDeadline()
+	}
+	return nil
+}
+
+// Session checks a session's ID, the caller's right to use it, and the limits of the session. A visit has one session at a
+// time: the next one ends the one before.
+func (v *Visit) Session(id string) *Refusal {
+	if err := CheckSession(id); err != nil {
+		return &Refusal{Status: http.StatusBadRequest, Text: err.Error()}
+	}
+	if !v.Caller.Allowed(id) {
+		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
+	}
+	v.leaveSession()
+	if wait := v.entry.sessions.enter(id, v.entry.config.Clock.Now()); wait > 0 {
+		return v.Refuse(tooMany("Too many requests of the session", wait))
+	}
+	v.session = id
+	return nil
+}
+
+func (v *Visit) leaveSession() {
+	if v.session != "" {
+		v.entry.sessions.leave(v.session)
+		v.session = ""
+	}
+}
+
+// Key identifies the caller in limits: its name, or its address.
+func (v *Visit) Key() string { return v.caller }
+
+// Refuse records a refused request and returns the refusal. Only 401, 403 and 429 are recorded.
+func (v *Visit) Refuse(refusal *Refusal) *Refusal {
+	switch refusal.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		v.record(audit.Event{Action: audit.Refuse, Status: refusal.Status, Reason: refusal.Text, RequestID: requestID(v.r)})
+	}
+	return refusal
+}
+
+// Record records what the request did.
+func (v *Visit) Record(a audit.Action, session, request string, status int) {
+	v.record(audit.Event{Action: a, Session: session, RequestID: request, Status: status})
+}
+
+func (v *Visit) record(e audit.Event) {
+	c := v.entry.config
+	e.At, e.Door, e.Agent, e.Subject, e.Address = c.Clock.Now(), c.Name, c.Agent, v.Caller.Name(), v.address
+	c.Audit(e)
+}
+
+// Close frees what the visit occupies. A body that was not received is dropped: the client gets a short time to send the
+// rest, so that it reads the answer.
+func (v *Visit) Close() {
+	if !v.received {
+		v.deadline(lingering)
+	}
+	v.leaveSession()
+	if v.bytes > 0 {
+		v.entry.bodies.give(v.caller, v.bytes)
+		v.bytes = 0
+	}
+	if v.caller != "" {
+		v.entry.callers.leave(v.caller)
+		v.caller = ""
+	}
+	if v.slot {
+		<-v.entry.slots
+		v.slot = false
+	}
+}
+
+// ipv6Prefix is how many bits of an IPv6 address identify a client: a client has a network of addresses.
+const ipv6Prefix = 64
+
+// addressOf is the IP address in the remote address of a request, or all of it if it has none.
+func addressOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	ip = ip.Unmap().WithZone("")
+	if ip.Is6() {
+		p, _ := ip.Prefix(ipv6Prefix)
+		return p.String()
+	}
+	return ip.String()
+}
+
+// requestID is the request's ID in audit events of refused requests: from X-Request-Id or Traceparent, if it is printable.
+func requestID(r *http.Request) string {
+	for _, name := range []string{"X-Request-Id", "Traceparent"} {
+		if id := r.Header.Get(name); id != "" && len(id) <= 128 &&
+			!slices.ContainsFunc([]byte(id), func(b byte) bool { return b <= ' ' || b > '~' }) {
+			return id
+		}
+	}
+	return ""
+}
+
+// deadline sets the deadline of reads from the client. Servers without deadlines keep their own.
+func (v *Visit) deadline(d time.Duration) {
+	if !v.received {
+		_ = v.wire.SetReadDeadline(time.Now().Add(d))
+	}
+}
+
+// endDeadline removes the deadline, which would otherwise end the request's context: the server reads on to learn that the
+// client has disconnected.
+func (v *Visit) endDeadline() { _ = v.wire.SetReadDeadline(time.Time{}) }

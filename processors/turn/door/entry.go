@@ -1,0 +1,52 @@
+package door
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
+)
+
+// entry returns the entry of one path. Its errors are those of the options.
+func (o *options) entry(name, agent string, a auth.Authenticate, trusted []string) *entry.Entry {
+	limits, err := o.limits.Or(admission.Limits{
+		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
+		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
+		BodyBytes: max(64<<20, 4*int(o.bodyLimit)), CallerBodyBytes: max(16<<20, 2*int(o.bodyLimit)),
+		BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
+	})
+	if err != nil {
+		o.invalid("WithLimits: %w", err)
+		return nil
+	}
+	e, err := entry.New(entry.Config{
+		Name: name, Agent: agent, Authenticate: a, Requests: max(o.concurrency, 1), Limits: limits, BodyLimit: o.bodyLimit,
+		Origins: trusted, Audit: o.audit, Clock: o.clock, Logger: o.logger,
+	})
+	if err != nil {
+		o.invalid("%w", err)
+	}
+	return e
+}
+
+// cors returns the origins of the chat door. Without authentication any page may call it, as in FlightDeck.
+func (o *options) cors() entry.CORS {
+	c := entry.CORS{
+		Origins: o.origins, Methods: "POST, OPTIONS",
+		Headers: strings.Join(append([]string{"Content-Type"}, slices.Compact(o.headers)...), ", "),
+	}
+	if len(c.Origins) == 0 && o.authenticate == nil {
+		c.Origins = []string{entry.AnyOrigin}
+	}
+	return c
+}
+
+// refused returns the answer to a request that its entry refused.
+func refused(w http.ResponseWriter, r *entry.Refusal) answer {
+	r.SetHeader(w.Header())
+	return errorAnswer(r.Status, r.Text)
+}
