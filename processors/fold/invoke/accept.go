@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -50,8 +51,9 @@ const maxRanges = 64
 func ParseAccept(values ...string) Accept {
 	var a Accept
 	quality := map[MediaType]int{}
-	for i, r := range splitOutsideQuotes(strings.Join(values, ","), ',') {
-		if i == maxRanges {
+	ranges := 0
+	for r := range rangesOf(values) {
+		if ranges++; ranges > maxRanges {
 			break
 		}
 		name, q := mediaRange(r)
@@ -97,9 +99,11 @@ func (a Accept) allows(m MediaType) bool {
 // mediaRange returns a range's name in lower case and its q-value in thousandths. A malformed q-value counts as 1.
 func mediaRange(r string) (name string, q int) {
 	q = 1000
-	for i, part := range splitOutsideQuotes(r, ';') {
+	first := true
+	for part := range splitOutsideQuotes(r, ';') {
 		part = strings.Trim(part, " \t")
-		if i == 0 {
+		if first {
+			first = false
 			name = strings.ToLower(part)
 			continue
 		}
@@ -134,20 +138,36 @@ func thousandths(s string) int {
 	return q
 }
 
-// splitOutsideQuotes splits at each occurrence of a byte outside of quoted strings.
-func splitOutsideQuotes(s string, at byte) []string {
-	var parts []string
-	quoted, from := false, 0
-	for i := 0; i < len(s); i++ {
-		switch b := s[i]; {
-		case quoted && b == '\\':
-			i++
-		case b == '"':
-			quoted = !quoted
-		case b == at && !quoted:
-			parts = append(parts, s[from:i])
-			from = i + 1
+// rangesOf returns the ranges of an Accept header.
+func rangesOf(values []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, v := range values {
+			for r := range splitOutsideQuotes(v, ',') {
+				if !yield(r) {
+					return
+				}
+			}
 		}
 	}
-	return append(parts, s[from:])
+}
+
+// splitOutsideQuotes splits at each occurrence of a byte outside of quoted strings.
+func splitOutsideQuotes(s string, at byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		quoted, from := false, 0
+		for i := 0; i < len(s); i++ {
+			switch b := s[i]; {
+			case quoted && b == '\\':
+				i++
+			case b == '"':
+				quoted = !quoted
+			case b == at && !quoted:
+				if !yield(s[from:i]) {
+					return
+				}
+				from = i + 1
+			}
+		}
+		yield(s[from:])
+	}
 }

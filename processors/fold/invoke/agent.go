@@ -104,6 +104,8 @@ type Request struct {
 	IdempotencyKey string
 	Flags          Flags
 	Trace          Trace
+
+	callerKey string // of the caller's limits
 }
 
 // Flags are the request options that are passed to the agent. A nil flag is absent.

@@ -2,23 +2,20 @@ package invoke
 
 import (
 	"errors"
-	"io"
-	"mime"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // The errors of invalid bodies. They contain nothing of the body.
 var (
 	errBodySize   = errors.New("body: too large")
-	errBodyRead   = errors.New("body: cannot be read")
 	errBodyType   = errors.New("body: want content type application/json")
 	errBodySyntax = errors.New("body: want one JSON object")
 	errBodyDepth  = errors.New("body: nested too deep")
@@ -28,18 +25,12 @@ var (
 // records.
 const maxBodyDepth = fold.MaxDepth - 8
 
-// readBody reads a request's body, a JSON object. An empty body is nil if the body is optional.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, optional bool) (topics.Raw, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	var large *http.MaxBytesError
+// bodyOf returns the body of a request, a JSON object. An empty body is nil if the body is optional.
+func bodyOf(raw []byte, contentType string, optional bool) (topics.Raw, error) {
 	switch {
-	case errors.As(err, &large):
-		return nil, errBodySize
-	case err != nil:
-		return nil, errBodyRead
 	case len(raw) == 0 && optional:
 		return nil, nil
-	case !takesJSON(r.Header.Get("Content-Type")):
+	case !takesJSON(contentType):
 		return nil, errBodyType
 	}
 	return parseBody(raw)
@@ -61,23 +52,11 @@ func parseBody(raw []byte) (topics.Raw, error) {
 
 // takesJSON reports whether a content type is JSON. A form's content type is not accepted: with it, any web page could
 // post here without a CORS preflight.
-func takesJSON(contentType string) bool {
-	if contentType == "" {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && (media == "application/json" ||
-		strings.HasPrefix(media, "application/") && strings.HasSuffix(media, "+json"))
-}
+func takesJSON(contentType string) bool { return contentType == "" || entry.IsJSON(contentType) }
 
 func bodyStatus(err error) int {
-	switch {
-	case errors.Is(err, errBodySize):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, errBodyType):
+	if errors.Is(err, errBodyType) {
 		return http.StatusUnsupportedMediaType
-	case errors.Is(err, errBodyRead):
-		return http.StatusBadRequest
 	}
 	return http.StatusUnprocessableEntity
 }

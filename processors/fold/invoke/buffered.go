@@ -28,12 +28,14 @@ type Buffered struct {
 	turns  map[turnKey]*recording
 	order  []*recording // the oldest first
 	bytes  int
+	shares shares
 }
 
 type turnKey struct{ session, turn string }
 
 type bufferRules struct {
 	turns, turnBytes, bytes int
+	caller, session         int // turns of one caller and of one session; 0: by default
 	keep                    time.Duration
 	clock                   processors.Clock
 }
@@ -48,11 +50,22 @@ func WithBufferLimits(turns, turnBytes, bytes int) BufferOption {
 	return func(r *bufferRules) { r.turns, r.turnBytes, r.bytes = turns, turnBytes, bytes }
 }
 
+// WithBufferShares sets how many of the turns one caller and one session can have (default: a quarter of the turns of
+// WithBufferLimits for a caller, 16 for a session; 16 for a caller if that is more; at least 1). At the limit, its own oldest
+// ended turn is evicted; if all of them are running, a request gets 429. One caller can have a quarter of the bytes, or one
+// turn's if that is more. Callers are told apart as in the limits of the door (WithLimits).
+func WithBufferShares(caller, session int) BufferOption {
+	return func(r *bufferRules) { r.caller, r.session = caller, session }
+}
+
 // WithBufferTime sets how long a turn is kept after it has ended (default 5 min).
 func WithBufferTime(keep time.Duration) BufferOption { return func(r *bufferRules) { r.keep = keep } }
 
 // WithBufferClock sets the clock for WithBufferTime (default: the system clock).
 func WithBufferClock(c processors.Clock) BufferOption { return func(r *bufferRules) { r.clock = c } }
+
+// defaultShare is how many turns a session, or a caller of a small buffer, can have.
+const defaultShare = 16
 
 // NewBuffered returns an Agent that buffers the turns of a. A turn's id is made of the request's trace and span ids. It
 // fails with ErrDoor if a is nil or an option is out of range.
@@ -61,10 +74,13 @@ func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if a == nil || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.clock == nil {
+	if r.caller == 0 && r.session == 0 {
+		r.caller, r.session = max(r.turns/4, defaultShare), defaultShare
+	}
+	if a == nil || r.caller < 1 || r.session < 1 || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.clock == nil {
 		return nil, fmt.Errorf("%w: a buffer needs an agent, a clock and limits above zero", ErrDoor)
 	}
-	b := &Buffered{agent: a, rules: r, turns: map[turnKey]*recording{}}
+	b := &Buffered{agent: a, rules: r, turns: map[turnKey]*recording{}, shares: newShares()}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil
 }
@@ -88,7 +104,11 @@ func (b *Buffered) Close() error {
 }
 
 var (
-	errBusy   = &Error{Status: http.StatusServiceUnavailable, Code: "busy", Text: "too many turns are running"}
+	errBusy  = &Error{Status: http.StatusServiceUnavailable, Code: "busy", Text: "too many turns are running"}
+	errShare = &Error{
+		Status: http.StatusTooManyRequests, Type: TypeUnknown, Code: "busy", Text: "too many turns of the caller or the session are running",
+		RetryAfter: time.Second,
+	}
 	errClosed = &Error{Status: http.StatusServiceUnavailable, Code: "stopping", Text: "the service is stopping"}
 	errLarge  = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
 )
@@ -96,7 +116,8 @@ var (
 // Invoke implements Agent. The run continues when ctx is done.
 func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 	rec := &recording{
-		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, changed: make(chan struct{}), attempt: 1,
+		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, caller: r.callerKey,
+		changed: make(chan struct{}), attempt: 1,
 	}
 	if err := b.enter(rec); err != nil {
 		return nil, err
@@ -143,15 +164,26 @@ func (b *Buffered) enter(rec *recording) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.forget()
-	for len(b.order) >= b.rules.turns || b.bytes > b.rules.bytes {
-		if !b.evict() {
-			return errBusy
-		}
-	}
 	if b.closed {
 		return errClosed
 	}
+	for b.shares.callers[rec.caller].turns >= b.rules.caller {
+		if !b.evict(func(r *recording) bool { return r.caller == rec.caller }) {
+			return errShare
+		}
+	}
+	for b.shares.sessions[rec.key.session] >= b.rules.session {
+		if !b.evict(func(r *recording) bool { return r.key.session == rec.key.session }) {
+			return errShare
+		}
+	}
+	for len(b.order) >= b.rules.turns || b.bytes > b.rules.bytes {
+		if !b.evict(anyone) {
+			return errBusy
+		}
+	}
 	b.runs.Add(1)
+	b.shares.add(rec, 1, 0)
 	b.turns[rec.key] = rec
 	b.order = append(b.order, rec)
 	return nil
@@ -169,10 +201,10 @@ func (b *Buffered) forget() {
 	}
 }
 
-// evict drops the oldest turn that has ended; false if there is none.
-func (b *Buffered) evict() bool {
+// evict drops the oldest turn of some that has ended; false if there is none.
+func (b *Buffered) evict(of func(*recording) bool) bool {
 	for i, rec := range b.order {
-		if _, done := rec.ended(); done {
+		if _, done := rec.ended(); done && of(rec) {
 			b.drop(i)
 			return true
 		}
@@ -180,9 +212,12 @@ func (b *Buffered) evict() bool {
 	return false
 }
 
+func anyone(*recording) bool { return true }
+
 func (b *Buffered) drop(i int) {
 	rec := b.order[i]
 	b.bytes -= rec.held()
+	b.shares.add(rec, -1, -rec.held())
 	delete(b.turns, rec.key)
 	b.order = append(b.order[:i], b.order[i+1:]...)
 }
@@ -216,6 +251,7 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 			freed := rec.restart()
 			b.mu.Lock()
 			b.bytes -= freed
+			b.shares.add(rec, 0, -freed)
 			b.mu.Unlock()
 			continue
 		case err != nil:
@@ -223,17 +259,28 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		}
 		size := len(item.Event.Data()) + eventCost
 		b.mu.Lock()
-		b.bytes += size
-		for b.bytes > b.rules.bytes && b.evict() {
-			continue
-		}
-		full := b.bytes > b.rules.bytes
+		full := b.grow(rec, size)
 		b.mu.Unlock()
 		if held := rec.add(item.Event, size); full || held > b.rules.turnBytes {
 			err = errLarge
 			return
 		}
 	}
+}
+
+// grow counts more bytes of a turn, and reports whether they are too many. The caller holds the lock.
+func (b *Buffered) grow(rec *recording, size int) (full bool) {
+	b.bytes += size
+	b.shares.add(rec, 0, size)
+	share := max(b.rules.bytes/4, b.rules.turnBytes)
+	over := func() bool { return b.shares.callers[rec.caller].bytes > share }
+	for over() && b.evict(func(r *recording) bool { return r.caller == rec.caller }) {
+		continue
+	}
+	for b.bytes > b.rules.bytes && b.evict(anyone) {
+		continue
+	}
+	return over() || b.bytes > b.rules.bytes
 }
 
 // eventCost is the estimated memory of an event in addition to its data, in bytes.

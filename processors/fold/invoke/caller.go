@@ -10,34 +10,21 @@ import (
 
 // authenticate sets the caller of the request. If it returns false, it has written the response.
 func (c *exchange) authenticate(resumes bool) bool {
-	a := c.door.rules.authenticate
-	if a == nil {
-		return true
-	}
-	caller, err := a(c.r)
-	if err != nil {
-		e := Error{Status: http.StatusUnauthorized, Text: "Unauthorized"}
-		var reported *Error
-		if errors.As(err, &reported) && reported.Status >= 400 {
-			e = *reported
-		}
-		c.detail(e.Status, Sanitize(e.Text))
-		return false
-	}
 	needs := auth.Read
 	if !resumes {
 		needs |= auth.Write
 	}
-	switch {
-	case caller.Ended(c.door.rules.clock.Now()):
-		c.detail(http.StatusUnauthorized, "Unauthorized")
-		return false
-	case !caller.Can(needs):
-		c.detail(http.StatusForbidden, "Forbidden")
-		return false
+	refusal := c.visit.Authenticate(needs)
+	if refusal == nil {
+		c.caller = c.visit.Caller
+		return true
 	}
-	c.caller = caller
-	return true
+	var reported *Error
+	if errors.As(refusal.Cause, &reported) && reported.Status >= 400 {
+		refusal.Status, refusal.Text = reported.Status, Sanitize(reported.Text)
+	}
+	c.refuse(refusal)
+	return false
 }
 
 // errCredential ends the response to a caller whose credential has ended. The turn continues.

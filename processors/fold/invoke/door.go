@@ -10,19 +10,21 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
 )
 
 // Door is the HTTP handler of an agent. It does not depend on the path it is mounted at, is safe for concurrent use, and
 // does not need to be closed.
 //
-// Set ReadTimeout of the http.Server: the door limits the size of a body, not the time to read it. Do not set WriteTimeout,
-// which would end long streams: the door sets a deadline for each write.
+// Connections and the headers of requests are limited by the http.Server: use package processors/httpserver. Do not set
+// WriteTimeout, which would end long streams: the door sets a deadline for each write.
 type Door struct {
 	agent      Agent
 	resumer    Resumer // nil if turns cannot be read again
 	capability Capability
 	rules      rules
-	slots      chan struct{}
+	entry      *entry.Entry
+	cors       entry.CORS
 	mu         sync.Mutex // guards rules.random
 }
 
@@ -36,7 +38,10 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{agent: agent, rules: r, slots: make(chan struct{}, r.concurrency)}
+	d := &Door{agent: agent, rules: r, cors: r.cors()}
+	if d.entry, err = r.entry(d.cors.Trusted()); err != nil {
+		return nil, err
+	}
 	d.resumer, _ = agent.(Resumer)
 	if c, ok := agent.(Capable); ok {
 		d.capability = c.Capability()
@@ -53,18 +58,14 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 // ServeHTTP implements http.Handler. POST invokes the agent. POST and GET with Last-Event-ID resume a turn.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{door: d, w: w, r: r, wire: http.NewResponseController(w)}
-	if d.rules.origin != "" {
-		w.Header().Set("Access-Control-Allow-Origin", d.rules.origin)
-		w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
-	}
-	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		c.detail(http.StatusServiceUnavailable, "too many requests at a time")
+	visit, refusal := d.entry.Open(w, r)
+	defer visit.Close()
+	d.cors.Set(w, r)
+	if refusal != nil {
+		c.refuse(refusal)
 		return
 	}
+	c.visit = visit
 	defer func() {
 		thrown := recover()
 		switch {
@@ -88,6 +89,7 @@ type exchange struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	wire  *http.ResponseController
+	visit *entry.Visit
 	begun bool // part of a stream was written
 
 	accept  Accept

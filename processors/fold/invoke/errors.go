@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,8 @@ type Error struct {
 	Code string
 	// Text is reported to the client, as Sanitize returns it.
 	Text string
+	// RetryAfter is the response header Retry-After, in whole seconds; zero for none.
+	RetryAfter time.Duration
 }
 
 // Error implements error.

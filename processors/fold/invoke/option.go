@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/fold"
 )
@@ -30,8 +31,10 @@ type rules struct {
 	keepalive    time.Duration
 	writeTimeout time.Duration
 	version      string
-	origin       string
-	allowed      string
+	limits       admission.Limits
+	origins      []string
+	headers      []string
+	audit        audit.Sink
 	fold         []fold.Option
 	random       io.Reader
 	clock        processors.Clock
@@ -61,7 +64,17 @@ func (r *rules) invalid(format string, args ...any) {
 // start one. When the credential expires, an open stream ends with an error event (code credential_expired) and
 // stream_end, and a batch that is not complete is answered with 401. The turn continues, and the client can resume it with
 // a new credential. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
-func WithAuthenticate(a auth.Authenticate) Option { return func(r *rules) { r.authenticate = a } }
+//
+// With authentication, the content type of a body must be JSON (415), and requests from pages of other origins are answered
+// with 403, unless WithCORS names the origin. a must not be nil.
+func WithAuthenticate(a auth.Authenticate) Option {
+	return func(r *rules) {
+		if a == nil {
+			r.invalid("WithAuthenticate: nil")
+		}
+		r.authenticate = a
+	}
+}
 
 // WithResolve sets a function that changes each new request before the agent gets it, for example to load documents that
 // the request refers to (default: none). It is not called for a request whose flag resolve is false.
@@ -129,17 +142,32 @@ func WithWriteTimeout(d time.Duration) Option {
 func WithVersion(version string) Option { return func(r *rules) { r.version = version } }
 
 // WithCORS allows browser scripts of an origin ("*" for any) to send requests to the door and to read its response headers
-// (default: no origin). headers are allowed in requests in addition to those of the door.
+// (default: no origin). Scripts of a named origin may send cookies. headers are allowed in requests in addition to those of
+// the door. The option may be repeated. With WithAuthenticate, requests of pages of other origins than the named ones are
+// answered with 403, also with "*".
 func WithCORS(origin string, headers ...string) Option {
 	return func(r *rules) {
 		if origin == "" {
 			r.invalid("WithCORS: no origin")
 		}
-		r.origin = origin
-		r.allowed = strings.Join(append([]string{
-			"Content-Type", HeaderLastEvent, headerIdempotency, HeaderSession, HeaderTranscript, HeaderControl,
-			HeaderEmbeds, HeaderFormat, HeaderTrace, HeaderSpan, headerParent, headerBaggage,
-		}, headers...), ", ")
+		r.origins, r.headers = append(r.origins, origin), append(r.headers, headers...)
+	}
+}
+
+// WithLimits sets the limits of each caller and of each session (default: 256 concurrent requests, 500 per second and a
+// burst of 1000 per caller; 32 concurrent requests, 20 per second and a burst of 100 per session; 64 MiB of bodies, 16 MiB
+// of one caller, or twice the body limit if that is more; at least 8 KiB per second, silence of 10 s; 10,000 keys). A stream
+// is a request that is open until its end.
+func WithLimits(l admission.Limits) Option { return func(r *rules) { r.limits = l } }
+
+// WithAudit sets the receiver of events about requests that started a turn or were refused (default: the logger). It must
+// not be nil.
+func WithAudit(sink audit.Sink) Option {
+	return func(r *rules) {
+		if sink == nil {
+			r.invalid("WithAudit: nil")
+		}
+		r.audit = sink
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -20,6 +21,8 @@ func TestNewRejectsInvalidOptions(t *testing.T) {
 		"WithBodyLimit": WithBodyLimit(0), "WithBatchLimit": WithBatchLimit(0), "WithConcurrency": WithConcurrency(0),
 		"WithWriteTimeout": WithWriteTimeout(-time.Second), "WithCORS": WithCORS(""), "WithRandom": WithRandom(nil),
 		"WithClock": WithClock(nil), "WithLogger": WithLogger(nil), "WithCapability": WithCapability(Capability{Shape: 7}),
+		"WithAuthenticate": WithAuthenticate(nil), "WithAudit": WithAudit(nil), "WithLimits": WithLimits(admission.Limits{Keys: -1}),
+		"origin": WithCORS("example.com/path"),
 	} {
 		_, err := New(newLive(), opt)
 		require.ErrorIs(t, err, ErrDoor)
@@ -32,7 +35,8 @@ func TestUnauthenticatedDoorLogsOneWarning(t *testing.T) {
 	s := newSite(t, scripted(t, hello), WithLogger(zap.New(core)))
 	require.Equal(t, http.StatusOK, s.invoke(question).status)
 	require.Equal(t, http.StatusOK, s.invoke(question, "Accept", "text/event-stream").status)
-	require.Equal(t, 1, logs.Len())
+	require.Equal(t, 2, logs.FilterMessage("audit").Len())
+	require.Equal(t, 3, logs.Len())
 	require.Contains(t, logs.All()[0].Message, "unauthenticated")
 
 	core, logs = observer.New(zap.DebugLevel)

@@ -13,7 +13,8 @@ import (
 
 // recording holds the events of a turn.
 type recording struct {
-	key turnKey
+	key    turnKey
+	caller string // key of the caller's limits
 
 	mu      sync.Mutex
 	attempt uint64 // from 1

@@ -145,10 +145,11 @@ func TestCallerWithoutAccessIsRejected(t *testing.T) {
 	}))
 	require.Equal(t, got{401, `{"detail":"Unauthorized"}`, nil}, bare(s.invoke(`{}`)))
 	require.Equal(t, got{429, `{"detail":"slower, please"}`, nil}, bare(s.invoke(`{}`, "Authorization", "slow")))
-	forbidden := s.invoke(`{"session_id":"theirs"}`, "Authorization", "x")
+	forbidden := s.invoke(`{"session_id":"theirs"}`, "Authorization", "x", "Content-Type", "application/json")
 	require.Equal(t, got{403, `{"detail":"Forbidden"}`, nil}, bare(forbidden))
 	require.Empty(t, agent.requests)
-	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"mine"}`, "Authorization", "x").status)
+	require.Equal(t, http.StatusOK,
+		s.invoke(`{"session_id":"mine"}`, "Authorization", "x", "Content-Type", "application/json").status)
 	require.Equal(t, "u", agent.requests[0].Caller.UserID)
 }
 
@@ -163,11 +164,12 @@ func TestCORSIsDisabledByDefault(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, read(t, s.send(http.MethodOptions, "/invoke", "")).status)
 
 	s = newSite(t, scripted(t, hello), WithCORS("https://chat.example", "Authorization"))
-	a := read(t, s.send(http.MethodOptions, "/invoke", ""))
+	a := read(t, s.send(http.MethodOptions, "/invoke", "", "Origin", "https://chat.example"))
 	require.Equal(t, http.StatusNoContent, a.status)
 	require.Equal(t, "https://chat.example", a.header.Get("Access-Control-Allow-Origin"))
 	for _, name := range []string{"Authorization", headerIdempotency, HeaderTrace, HeaderSpan} {
 		require.Contains(t, a.header.Get("Access-Control-Allow-Headers"), name)
 	}
-	require.Contains(t, s.invoke(`{}`).header.Get("Access-Control-Expose-Headers"), HeaderTrace)
+	require.Contains(t, s.invoke(`{}`, "Origin", "https://chat.example").header.Get("Access-Control-Expose-Headers"), HeaderTrace)
+	require.Empty(t, s.invoke(`{}`, "Origin", "https://evil.example").header.Get("Access-Control-Allow-Origin"))
 }

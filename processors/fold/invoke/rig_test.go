@@ -140,8 +140,14 @@ func (s *site) sendUntil(ctx context.Context, method, path, body string, headers
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, s.http.URL+path, strings.NewReader(body))
 	require.NoError(s.t, err)
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
+		if headers[i] == "Content-Type" {
+			r.Header.Del("Content-Type") // an empty one is none
+		}
+		if headers[i+1] != "" {
+			r.Header.Add(headers[i], headers[i+1])
+		}
 	}
 	resp, err := s.http.Client().Do(r)
 	require.NoError(s.t, err)

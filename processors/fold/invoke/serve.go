@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/audit"
 )
 
 // HeaderLastEvent is the request header with the ID of the last event that the client has received. The response continues
@@ -44,6 +46,9 @@ func (c *exchange) serve() {
 	reading, stop := c.untilExpiry(ctx)
 	defer stop()
 	turn := newTurn(stream, c.request.Trace.TraceID)
+	if !c.resumes {
+		c.visit.Record(audit.Write, c.session, turn.at.Turn, http.StatusOK)
+	}
 	switch {
 	case !c.answer.Streams():
 		c.batch(reading, turn)
@@ -56,10 +61,7 @@ func (c *exchange) serve() {
 func (c *exchange) admit() bool {
 	last := c.r.Header.Get(HeaderLastEvent)
 	switch method := c.r.Method; {
-	case method == http.MethodOptions && c.door.rules.origin != "":
-		h := c.w.Header()
-		h.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS")
-		h.Set("Access-Control-Allow-Headers", c.door.rules.allowed)
+	case method == http.MethodOptions && len(c.door.rules.origins) > 0:
 		c.w.WriteHeader(http.StatusNoContent)
 		return false
 	case method == http.MethodPost:
@@ -96,7 +98,18 @@ func (c *exchange) admit() bool {
 // read reads the body, the trace, the session and the flags of the request. If it returns false, it has written the
 // response.
 func (c *exchange) read() bool {
-	body, err := readBody(c.w, c.r, c.door.rules.bodyLimit, c.resumes)
+	if !c.resumes { // with authentication also for an empty body
+		if refusal := c.visit.WantJSON(); refusal != nil {
+			c.refuse(refusal)
+			return false
+		}
+	}
+	raw, refusal := c.visit.ReadBody(c.w)
+	if refusal != nil {
+		c.refuse(refusal)
+		return false
+	}
+	body, err := bodyOf(raw, c.r.Header.Get("Content-Type"), c.resumes)
 	if err != nil {
 		c.invalid(bodyStatus(err), err.Error())
 		return false
@@ -116,13 +129,13 @@ func (c *exchange) read() bool {
 		c.invalid(http.StatusUnprocessableEntity, err.Error())
 		return false
 	}
-	if !c.caller.Allowed(c.session) {
-		c.detail(http.StatusForbidden, "Forbidden")
+	if refusal := c.visit.Session(c.session); refusal != nil {
+		c.refuse(refusal)
 		return false
 	}
 	c.request = Request{
 		SessionID: c.session, Caller: c.caller, Body: body, Data: member(body, "data"), Trace: c.trace,
-		IdempotencyKey: c.r.Header.Get(headerIdempotency),
+		IdempotencyKey: c.r.Header.Get(headerIdempotency), callerKey: c.visit.Key(),
 	}
 	return true
 }

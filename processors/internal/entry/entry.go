@@ -69,6 +69,9 @@ func New(c Config) (*Entry, error) {
 	}, errors.Join(errs...)
 }
 
+// Len returns the number of open requests.
+func (e *Entry) Len() int { return len(e.slots) }
+
 // Visit is one request at an Entry. One goroutine uses it.
 type Visit struct {
 	// Caller is set by Authenticate and Admit.

@@ -1,0 +1,57 @@
+package invoke
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/internal/entry"
+)
+
+func (r *rules) entry(trusted []string) (*entry.Entry, error) {
+	limits, err := r.limits.Or(admission.Limits{
+		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
+		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
+		BodyBytes: max(64<<20, 4*int(r.bodyLimit)), CallerBodyBytes: max(16<<20, 2*int(r.bodyLimit)),
+		BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: WithLimits: %w", ErrDoor, err)
+	}
+	e, err := entry.New(entry.Config{
+		Name: "invoke", Authenticate: r.authenticate, Requests: r.concurrency, Limits: limits, BodyLimit: r.bodyLimit,
+		Origins: trusted, Audit: r.audit, Clock: r.clock, Logger: r.logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+	}
+	return e, nil
+}
+
+// methods are the methods that scripts of other origins may use.
+const methods = "POST, GET, OPTIONS"
+
+func (r *rules) cors() entry.CORS {
+	allowed := append([]string{
+		"Content-Type", HeaderLastEvent, headerIdempotency, HeaderSession, HeaderTranscript, HeaderControl,
+		HeaderEmbeds, HeaderFormat, HeaderTrace, HeaderSpan, headerParent, headerBaggage,
+	}, r.headers...)
+	return entry.CORS{
+		Origins: r.origins, Methods: methods, Headers: strings.Join(allowed, ", "), Exposed: exposedHeaders,
+	}
+}
+
+// refuse answers a request that the entry refused.
+func (c *exchange) refuse(r *entry.Refusal) {
+	r.SetHeader(c.w.Header())
+	switch r.Status {
+	case http.StatusRequestEntityTooLarge:
+		c.invalid(r.Status, errBodySize.Error())
+	case http.StatusUnsupportedMediaType:
+		c.invalid(r.Status, errBodyType.Error())
+	default:
+		c.detail(r.Status, r.Text)
+	}
+}
