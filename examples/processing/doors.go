@@ -18,10 +18,12 @@ import (
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
 	doors, err := door.New(p.agent, p.to, door.WithCallbackSecrets(p.secrets...),
-		door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger))
+		door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger), door.WithPathPrefixes())
 	if err != nil {
 		return err
 	}
+	p.logger.Warn("paths that begin with a door's path are served too, as by chat-api: a proxy must protect them by prefix",
+		zap.Strings("paths", []string{door.ChatPath, door.ToolResponsePath}))
 	return p.listen(entrances, "doors", p.doors, doors, p.runs)
 }
 

@@ -76,7 +76,7 @@ var seldomUsed = map[string]bool{
 	"invoke.WithVersion": true, "invoke.WithStrictFold": true, "invoke.WithRandom": true, "invoke.WithClock": true,
 	"invoke.WithLogger": true, "invoke.WithKafka": true, "invoke.WithMessage": true, "invoke.WithLookback": true,
 	"invoke.WithSilence": true, "invoke.WithGrace": true, "invoke.WithWaitingBytes": true,
-	"invoke.WithPipelineClock": true, "invoke.WithBufferLimits": true, "invoke.WithBufferTime": true,
+	"invoke.WithPipelineClock": true, "invoke.WithBufferLimits": true, "invoke.WithBufferTime": true, "invoke.WithBufferShares": true,
 	"invoke.WithBufferClock": true,
 }
 

@@ -84,7 +84,7 @@ type layer struct {
 // shared reports whether a package under processors is one that capabilities share.
 func shared(name string) bool {
 	switch name {
-	case "processors/auth", "processors/admission", "processors/audit", "processors/httpserver", "processors/internal/entry":
+	case "processors/auth", "processors/admission", "processors/audit", "processors/httpserver", "processors/internal/entrance":
 		return true
 	}
 	return false
@@ -177,7 +177,7 @@ var confined = []struct {
 	}},
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
-		"processors", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entry", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
+		"processors", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "internal/testing/", "examples/",
 		"processors/turn/think/", // the models of providers
 		"internal/oauthbearer",   // the token endpoint of a cluster

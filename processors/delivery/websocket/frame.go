@@ -3,6 +3,7 @@ package websocket
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -157,9 +159,17 @@ func resumed(session string, replayed int, reason string) []byte {
 }
 
 // refused returns the frame that denies a subscription.
-func refused(session string) []byte {
+func refused(session string, r *entrance.Refusal) []byte {
+	reason := r.Text
+	if r.Status == http.StatusForbidden {
+		reason = "not yours to see"
+	}
 	b := quote([]byte(`{"type":"refused","data":{"session_id":`), session)
-	return append(b, `,"reason":"not yours to see"}}`...)
+	b = quote(append(b, `,"reason":`...), reason)
+	if r.RetryAfter > 0 {
+		b = strconv.AppendInt(append(b, `,"retry_after_ms":`...), r.RetryAfter.Milliseconds(), 10)
+	}
+	return append(b, `}}`...)
 }
 
 // quote appends a text as a JSON string. Invalid UTF-8 is replaced by U+FFFD, so it never fails.

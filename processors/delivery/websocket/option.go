@@ -10,6 +10,8 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
@@ -23,6 +25,8 @@ type rules struct {
 	authenticate auth.Authenticate
 	origins      []string
 	clients      int
+	limits       admission.Limits
+	audit        audit.Sink
 	queue        limits
 	inbound      int64
 	ping, pong   time.Duration
@@ -71,13 +75,20 @@ func (r *rules) invalid(format string, args ...any) {
 // WithAuthenticate sets the authentication of clients (default: none, as in FlightDeck). A connection request for which a
 // returns an error is answered with 401, and the request of a caller without the right auth.Read with 403. A connection is
 // closed with StatusCredentialExpired when its credential expires or is revoked. A client that subscribes to a session that
-// its caller may not use receives a "refused" frame. The caller's UserID is not used.
+// its caller may not use receives a "refused" frame. The caller's UserID is not used. a must not be
+// nil.
 func WithAuthenticate(a auth.Authenticate) Option {
-	return func(r *rules) { r.authenticate = a }
+	return func(r *rules) {
+		if a == nil {
+			r.invalid("WithAuthenticate: nil")
+		}
+		r.authenticate = a
+	}
 }
 
 // WithOrigins sets the origins of the pages from which browsers may connect, in addition to the server's own host: patterns
-// of path.Match for host or scheme://host (default: any origin, as in FlightDeck).
+// of path.Match for host or scheme://host (default: none with WithAuthenticate; any origin without it, as in FlightDeck).
+// Others get 403.
 func WithOrigins(patterns ...string) Option {
 	return func(r *rules) {
 		for _, p := range patterns {
@@ -96,6 +107,23 @@ func WithClientLimit(n int) Option {
 			r.invalid("WithClientLimit: %d, want at least 1", n)
 		}
 		r.clients = n
+	}
+}
+
+// WithLimits sets the limits of each caller and of each session (default: 1000 sockets, 100 new ones per second and a burst
+// of 1000 per caller; 100 sockets, 20 subscriptions per second and a burst of 200 per session; 10,000 keys). A connection
+// over a limit of the caller gets 429. A subscription over a limit of the session gets a "refused" frame. The limits of bodies
+// have no effect.
+func WithLimits(l admission.Limits) Option { return func(r *rules) { r.limits = l } }
+
+// WithAudit sets the receiver of events about connections and subscriptions that were refused (default: the logger). It must
+// not be nil.
+func WithAudit(sink audit.Sink) Option {
+	return func(r *rules) {
+		if sink == nil {
+			r.invalid("WithAudit: nil")
+		}
+		r.audit = sink
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -24,6 +25,7 @@ type Server struct {
 	rules   *rules
 	hub     *hub
 	accept  *ws.AcceptOptions
+	door    *entrance.Entrance
 	reading chan struct{} // one element per read from the topics that is running
 	started atomic.Bool
 	ready   chan struct{}
@@ -49,12 +51,17 @@ func New(agent string, opts ...Option) (*Server, error) {
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
+	door, err := r.entrance(agent)
+	if err != nil {
+		return nil, err
+	}
+	open := r.authenticate == nil && r.origins == nil
 	names := feedsOf(catalog)
 	s := &Server{
 		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, maxTopicReads),
-		ready: make(chan struct{}),
+		ready: make(chan struct{}), door: door,
 		accept: &ws.AcceptOptions{
-			InsecureSkipVerify: r.origins == nil, OriginPatterns: r.origins,
+			InsecureSkipVerify: open, OriginPatterns: r.origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
 			Subprotocols: []string{auth.Subprotocol},
 		},
@@ -62,7 +69,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 	if r.authenticate == nil {
 		r.logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (use WithAuthenticate)", zap.String("agent", agent))
 	}
-	if r.origins == nil {
+	if open {
 		r.logger.Warn("browsers may connect from any page (use WithOrigins)", zap.String("agent", agent))
 	}
 	return s, nil
@@ -71,35 +78,29 @@ func New(agent string, opts ...Option) (*Server, error) {
 // ServeHTTP implements http.Handler for any path. It blocks until the client has disconnected. It answers 401 if the client
 // is not authenticated, 403 if it does not have the right auth.Read, and 503 if there are too many clients.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var caller auth.Caller
-	if s.rules.authenticate != nil {
-		var err error
-		if caller, err = s.rules.authenticate(r); err != nil {
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
-			return
-		}
-		switch {
-		case caller.Ended(s.rules.clock.Now()):
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
-			return
-		case !caller.Can(auth.Read):
-			http.Error(w, "Forbidden", http.StatusForbidden)
-			return
-		}
+	v, refusal := s.door.Open(w, r)
+	defer v.Close()
+	if refusal == nil {
+		refusal = v.Authenticate(auth.Read)
 	}
-	c := newClient(s.rules, caller)
+	if refusal != nil {
+		refuse(w, refusal)
+		return
+	}
+	c := newClient(s.rules, v.Caller)
 	if !s.hub.admit(c) {
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, "too many clients", http.StatusServiceUnavailable)
+		refuse(w, &entrance.Refusal{Status: http.StatusServiceUnavailable, Text: "too many clients"})
 		return
 	}
 	defer s.hub.leave(c)
-	conn, err := ws.Accept(w, r, s.accept)
-	if err != nil {
-		return // Accept has written the response
+	answer := &statusRecorder{ResponseWriter: w}
+	conn, err := ws.Accept(answer, r, s.accept)
+	if err != nil { // Accept has written the response
+		v.Refuse(&entrance.Refusal{Status: answer.status, Text: "the origin of the page is not trusted"})
+		return
 	}
 	c.conn = conn
-	subscriber := &subscriber{server: s, client: c}
+	subscriber := &subscriber{server: s, client: c, visit: v}
 	defer subscriber.stopResume()
 	c.serve(subscriber.receive)
 }
@@ -108,6 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type subscriber struct {
 	server *Server
 	client *client
+	visit  *entrance.Visit
 	cancel context.CancelFunc // cancels the resume that is running; nil if there is none
 	ended  sync.WaitGroup     // for that resume
 }
@@ -117,8 +119,8 @@ func (s *subscriber) receive(frame []byte) {
 	if !ok {
 		return
 	}
-	if !s.client.caller.Allowed(sub.session) {
-		if !s.client.queue.put(item{text: refused(sub.session)}) {
+	if refusal := s.visit.Session(sub.session); refusal != nil {
+		if !s.client.queue.put(item{text: refused(sub.session, refusal)}) {
 			s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
 		}
 		return

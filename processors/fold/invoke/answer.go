@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -70,7 +70,7 @@ func (c *exchange) turnHead(t *turn) {
 // fail answers with an error before anything was streamed.
 func (c *exchange) fail(e Error) {
 	c.head()
-	(&entry.Refusal{RetryAfter: e.RetryAfter}).SetHeader(c.w.Header())
+	(&entrance.Refusal{RetryAfter: e.RetryAfter}).SetHeader(c.w.Header())
 	if c.vercel && len(c.accept.Wanted) > 0 && c.accept.Wanted[0] == SSE {
 		c.vercelHead()
 	}

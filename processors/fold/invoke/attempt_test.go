@@ -55,7 +55,7 @@ func TestEndlessAttemptsStopWhenTheClientDisconnects(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.http.Client().Do(r)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return d.entry.Len() == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return d.entrance.Len() == 0 }, time.Minute, time.Millisecond)
 }
 
 // throwing is a stream whose End panics.

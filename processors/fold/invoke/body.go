@@ -9,7 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors/fold"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -52,7 +52,7 @@ func parseBody(raw []byte) (topics.Raw, error) {
 
 // takesJSON reports whether a content type is JSON. A form's content type is not accepted: with it, any web page could
 // post here without a CORS preflight.
-func takesJSON(contentType string) bool { return contentType == "" || entry.IsJSON(contentType) }
+func takesJSON(contentType string) bool { return contentType == "" || entrance.IsJSON(contentType) }
 
 func bodyStatus(err error) int {
 	if errors.Is(err, errBodyType) {

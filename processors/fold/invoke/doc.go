@@ -64,6 +64,8 @@
 //	option                            default               meaning
 //	WithAuthenticate                  accepts anyone        who may call, and for which sessions
 //	WithCORS                          off                   origins of browsers
+//	WithLimits                        see there             what one caller and one session may use
+//	WithAudit                         the logger            who started a turn or was refused
 //	WithCapability                    the agent's           batch, stream or both
 //	WithResolve                       none                  a function that each request passes first
 //	WithBodyLimit, WithBatchLimit     1 MiB, 64 MiB         largest body; largest batch
@@ -73,7 +75,8 @@
 // # Security
 //
 // A door without WithAuthenticate accepts anyone and logs a warning once. A stream ends when the credential of its caller
-// expires or is revoked; the turn continues. The door dials no address that a request names. Bodies, nesting, concurrent
-// requests, batches, and the bytes that wait for a slow client are bounded. An error that is not an *Error is logged and
+// expires or is revoked; the turn continues. The door dials no address that a request names. Headers are limited before
+// they are parsed (431), and callers are authenticated before their body is read. Bodies, nesting, concurrent requests,
+// batches, and the bytes that wait for a slow client are bounded, for all callers and for each (429 with Retry-After). An error that is not an *Error is logged and
 // reported to the client as a failure without details.
 package invoke

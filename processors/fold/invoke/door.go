@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // Door is the HTTP handler of an agent. It does not depend on the path it is mounted at, is safe for concurrent use, and
@@ -23,8 +23,8 @@ type Door struct {
 	resumer    Resumer // nil if turns cannot be read again
 	capability Capability
 	rules      rules
-	entry      *entry.Entry
-	cors       entry.CORS
+	entrance   *entrance.Entrance
+	cors       entrance.CORS
 	mu         sync.Mutex // guards rules.random
 }
 
@@ -39,7 +39,7 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 		return nil, err
 	}
 	d := &Door{agent: agent, rules: r, cors: r.cors()}
-	if d.entry, err = r.entry(d.cors.Trusted()); err != nil {
+	if d.entrance, err = r.entrance(d.cors.Trusted()); err != nil {
 		return nil, err
 	}
 	d.resumer, _ = agent.(Resumer)
@@ -58,7 +58,7 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 // ServeHTTP implements http.Handler. POST invokes the agent. POST and GET with Last-Event-ID resume a turn.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{door: d, w: w, r: r, wire: http.NewResponseController(w)}
-	visit, refusal := d.entry.Open(w, r)
+	visit, refusal := d.entrance.Open(w, r)
 	defer visit.Close()
 	d.cors.Set(w, r)
 	if refusal != nil {
@@ -89,7 +89,7 @@ type exchange struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	wire  *http.ResponseController
-	visit *entry.Visit
+	visit *entrance.Visit
 	begun bool // part of a stream was written
 
 	accept  Accept

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -18,7 +18,7 @@ var errBody = errors.New("door: body is not JSON")
 
 // readBody reads the first JSON value of a request's body. Like FlightDeck's Java reader, it returns nil for a blank body and
 // ignores what follows the value. If ok is false, the request must be answered with rejection.
-func readBody(w http.ResponseWriter, v *entry.Visit) (value topics.Raw, rejection answer, ok bool) {
+func readBody(w http.ResponseWriter, v *entrance.Visit) (value topics.Raw, rejection answer, ok bool) {
 	raw, refusal := v.ReadBody(w)
 	if refusal != nil {
 		return nil, refused(w, refusal), false

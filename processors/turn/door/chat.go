@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -41,7 +41,7 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request) {
 	h.chat(w, r, v).write(w)
 }
 
-func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entry.Visit) answer {
+func (h *Handler) chat(w http.ResponseWriter, r *http.Request, v *entrance.Visit) answer {
 	switch {
 	case strings.EqualFold(r.Method, http.MethodOptions):
 		return answer{status: http.StatusNoContent}
@@ -125,7 +125,7 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 		q.request = strings.TrimSpace(textForm(request))
 	}
 	// Before the checks of the rest, so that their order is the same for every session.
-	if err := entry.CheckSession(q.session); err != nil {
+	if err := entrance.CheckSession(q.session); err != nil {
 		return q, err.Error()
 	}
 	switch {
@@ -138,7 +138,7 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 }
 
 // send publishes the route and then the message of a question.
-func (h *Handler) send(r *http.Request, v *entry.Visit, q question) answer {
+func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
@@ -37,9 +37,9 @@ type Handler struct {
 	tokens  token.Verifier
 	options options
 	once    *dedup.Memory[fingerprint, remembered]
-	cors    entry.CORS
-	chats   *entry.Entry
-	results *entry.Entry
+	cors    entrance.CORS
+	chats   *entrance.Entrance
+	results *entrance.Entrance
 }
 
 // New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
@@ -55,8 +55,8 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 		o.invalid("no publisher")
 	}
 	cors := o.cors()
-	chats := o.entry("chat", agent, o.authenticate, cors.Trusted())
-	results := o.entry("callback", agent, nil, nil)
+	chats := o.entrance("chat", agent, o.authenticate, cors.Trusted())
+	results := o.entrance("callback", agent, nil, nil)
 	if len(o.errs) > 0 {
 		return nil, errors.Join(o.errs...)
 	}

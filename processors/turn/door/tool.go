@@ -10,7 +10,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -39,7 +39,7 @@ func (h *Handler) serveToolResponse(w http.ResponseWriter, r *http.Request) {
 	h.toolResponse(w, r, v).write(w)
 }
 
-func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entry.Visit) answer {
+func (h *Handler) toolResponse(w http.ResponseWriter, r *http.Request, v *entrance.Visit) answer {
 	if r.Method != http.MethodPost {
 		return methodNotAllowed()
 	}
@@ -85,12 +85,12 @@ func (h *Handler) resultID(claims token.Claims, key string, body []byte) string 
 	}
 }
 
-func unverified(v *entry.Visit, err error) answer {
+func unverified(v *entrance.Visit, err error) answer {
 	var rejection token.Rejection
 	if !errors.As(err, &rejection) {
 		return internalError()
 	}
-	v.Refuse(&entry.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)})
+	v.Refuse(&entrance.Refusal{Status: http.StatusUnauthorized, Text: string(rejection)})
 	return errorAnswer(http.StatusUnauthorized, string(rejection))
 }
 
@@ -104,7 +104,7 @@ func bearer(r *http.Request) string {
 }
 
 func (h *Handler) answerCall(
-	r *http.Request, v *entry.Visit, claims token.Claims, result topics.ToolUseResult, id string,
+	r *http.Request, v *entrance.Visit, claims token.Claims, result topics.ToolUseResult, id string,
 ) answer {
 	out, err := processors.OutboundOf(h.topics.ToolUseResult, claims.SessionID, result, id)
 	if err == nil {

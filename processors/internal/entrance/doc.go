@@ -1,4 +1,4 @@
-// Package entry is what the HTTP and WebSocket doors have in common: every request passes it before the door reads or
+// Package entrance is what the HTTP and WebSocket doors have in common: every request passes it before the door reads or
 // parses anything of it.
 //
 //	Open          the headers are within their limits (431, 414); a slot of the door is free (503)
@@ -8,4 +8,4 @@
 //	Close         frees what the request occupied
 //
 // The rules are in limiter.go and budget.go; they have no clock and no I/O.
-package entry
+package entrance

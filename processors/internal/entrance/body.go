@@ -1,4 +1,4 @@
-package entry
+package entrance
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const (
 // WantJSON refuses a request whose content type is not JSON, if the door authenticates callers: a page of any origin can
 // send other types with the cookies of the user and without a CORS preflight.
 func (v *Visit) WantJSON() *Refusal {
-	if v.entry.config.Authenticate == nil || IsJSON(v.r.Header.Get("Content-Type")) {
+	if v.entrance.config.Authenticate == nil || IsJSON(v.r.Header.Get("Content-Type")) {
 		return nil
 	}
 	return &Refusal{Status: http.StatusUnsupportedMediaType, Text: "Content-Type must be application/json"}
@@ -35,7 +35,7 @@ func IsJSON(contentType string) bool {
 
 // ReadBody receives the body. Its memory counts against the limits of all bodies until Close.
 func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
-	limit := v.entry.config.BodyLimit
+	limit := v.entrance.config.BodyLimit
 	if v.r.ContentLength > limit {
 		return nil, tooLarge()
 	}
@@ -44,7 +44,7 @@ func (v *Visit) ReadBody(w http.ResponseWriter) ([]byte, *Refusal) {
 	if v.r.ContentLength >= 0 {
 		longest = v.r.ContentLength + 1 // one more than its end, so that the end is seen
 	}
-	limits := v.entry.config.Limits
+	limits := v.entrance.config.Limits
 	var raw []byte
 	begun := time.Now()
 	for {
@@ -92,7 +92,7 @@ func (v *Visit) grow(raw []byte, longest int) ([]byte, *Refusal) {
 	if more <= 0 {
 		return nil, tooLarge()
 	}
-	switch v.entry.bodies.take(v.caller, more) {
+	switch v.entrance.bodies.take(v.caller, more) {
 	case ownExhausted:
 		return nil, v.Refuse(tooMany("Too many requests with large bodies", openWait))
 	case allExhausted:

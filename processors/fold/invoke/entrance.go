@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/processors/admission"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
-func (r *rules) entry(trusted []string) (*entry.Entry, error) {
+func (r *rules) entrance(trusted []string) (*entrance.Entrance, error) {
 	limits, err := r.limits.Or(admission.Limits{
 		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
 		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
@@ -20,7 +20,7 @@ func (r *rules) entry(trusted []string) (*entry.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: WithLimits: %w", ErrDoor, err)
 	}
-	e, err := entry.New(entry.Config{
+	e, err := entrance.New(entrance.Config{
 		Name: "invoke", Authenticate: r.authenticate, Requests: r.concurrency, Limits: limits, BodyLimit: r.bodyLimit,
 		Origins: trusted, Audit: r.audit, Clock: r.clock, Logger: r.logger,
 	})
@@ -33,18 +33,18 @@ func (r *rules) entry(trusted []string) (*entry.Entry, error) {
 // methods are the methods that scripts of other origins may use.
 const methods = "POST, GET, OPTIONS"
 
-func (r *rules) cors() entry.CORS {
+func (r *rules) cors() entrance.CORS {
 	allowed := append([]string{
 		"Content-Type", HeaderLastEvent, headerIdempotency, HeaderSession, HeaderTranscript, HeaderControl,
 		HeaderEmbeds, HeaderFormat, HeaderTrace, HeaderSpan, headerParent, headerBaggage,
 	}, r.headers...)
-	return entry.CORS{
+	return entrance.CORS{
 		Origins: r.origins, Methods: methods, Headers: strings.Join(allowed, ", "), Exposed: exposedHeaders,
 	}
 }
 
-// refuse answers a request that the entry refused.
-func (c *exchange) refuse(r *entry.Refusal) {
+// refuse answers a request that the entrance refused.
+func (c *exchange) refuse(r *entrance.Refusal) {
 	r.SetHeader(c.w.Header())
 	switch r.Status {
 	case http.StatusRequestEntityTooLarge:

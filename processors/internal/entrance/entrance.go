@@ -1,4 +1,4 @@
-package entry
+package entrance
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 )
 
-// Config is the configuration of an Entry.
+// Config is the configuration of an Entrance.
 type Config struct {
 	// Name and Agent are those of audit events.
 	Name, Agent string
@@ -36,8 +36,8 @@ type Config struct {
 	Logger *zap.Logger
 }
 
-// Entry admits the requests of a door. It is safe for concurrent use.
-type Entry struct {
+// Entrance admits the requests of a door. It is safe for concurrent use.
+type Entrance struct {
 	config   Config
 	pages    *http.CrossOriginProtection
 	slots    chan struct{}
@@ -46,8 +46,8 @@ type Entry struct {
 	bodies   *budget
 }
 
-// New returns the entry of a door.
-func New(c Config) (*Entry, error) {
+// New returns the entrance of a door.
+func New(c Config) (*Entrance, error) {
 	pages := http.NewCrossOriginProtection()
 	var errs []error
 	for _, o := range c.Origins {
@@ -61,7 +61,7 @@ func New(c Config) (*Entry, error) {
 	if c.Audit == nil {
 		c.Audit = audit.Log(c.Logger)
 	}
-	return &Entry{
+	return &Entrance{
 		config: c, pages: pages, slots: make(chan struct{}, c.Requests),
 		callers:  newLimiter(c.Limits.Caller, c.Limits.Keys),
 		sessions: newLimiter(c.Limits.Session, c.Limits.Keys),
@@ -70,14 +70,14 @@ func New(c Config) (*Entry, error) {
 }
 
 // Len returns the number of open requests.
-func (e *Entry) Len() int { return len(e.slots) }
+func (e *Entrance) Len() int { return len(e.slots) }
 
-// Visit is one request at an Entry. One goroutine uses it.
+// Visit is one request at an Entrance. One goroutine uses it.
 type Visit struct {
 	// Caller is set by Authenticate and Admit.
 	Caller auth.Caller
 
-	entry    *Entry
+	entrance *Entrance
 	r        *http.Request
 	wire     *http.ResponseController
 	slot     bool
@@ -89,8 +89,8 @@ type Visit struct {
 }
 
 // Open checks the headers of a request and takes a slot. The caller calls Close for every visit, also for a refused one.
-func (e *Entry) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
-	v := &Visit{entry: e, r: r, wire: http.NewResponseController(w), address: addressOf(r.RemoteAddr)}
+func (e *Entrance) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
+	v := &Visit{entrance: e, r: r, wire: http.NewResponseController(w), address: addressOf(r.RemoteAddr)}
 	v.received = r.Body == nil || r.Body == http.NoBody
 	v.deadline(e.config.Limits.BodyIdle)
 	if refusal := checkHeaders(r); refusal != nil {
@@ -107,11 +107,11 @@ func (e *Entry) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) 
 
 // Authenticate identifies the caller, and checks that it has the rights and is within its limits.
 func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
-	a := v.entry.config.Authenticate
+	a := v.entrance.config.Authenticate
 	if a == nil {
 		return v.Admit(auth.Caller{})
 	}
-	if v.entry.pages.Check(v.r) != nil {
+	if v.entrance.pages.Check(v.r) != nil {
 		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden: the origin of the page is not trusted"})
 	}
 	caller, err := a(v.r)
@@ -120,7 +120,7 @@ func (v *Visit) Authenticate(needed auth.Rights) *Refusal {
 	}
 	v.Caller = caller
 	switch {
-	case caller.Ended(v.entry.config.Clock.Now()):
+	case caller.Ended(v.entrance.config.Clock.Now()):
 		return v.Refuse(&Refusal{Status: http.StatusUnauthorized, Text: "Unauthorized"})
 	case !caller.Can(needed):
 		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
@@ -135,7 +135,7 @@ func (v *Visit) Admit(c auth.Caller) *Refusal {
 	if c.Name() == "" {
 		key = "address " + v.address
 	}
-	if wait := v.entry.callers.enter(key, v.entry.config.Clock.Now()); wait > 0 {
+	if wait := v.entrance.callers.enter(key, v.entrance.config.Clock.Now()); wait > 0 {
 		return v.Refuse(tooMany("Too many requests", wait))
 	}
 	v.caller = key
@@ -155,7 +155,7 @@ func (v *Visit) Session(id string) *Refusal {
 		return v.Refuse(&Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
 	}
 	v.leaveSession()
-	if wait := v.entry.sessions.enter(id, v.entry.config.Clock.Now()); wait > 0 {
+	if wait := v.entrance.sessions.enter(id, v.entrance.config.Clock.Now()); wait > 0 {
 		return v.Refuse(tooMany("Too many requests of the session", wait))
 	}
 	v.session = id
@@ -164,7 +164,7 @@ func (v *Visit) Session(id string) *Refusal {
 
 func (v *Visit) leaveSession() {
 	if v.session != "" {
-		v.entry.sessions.leave(v.session)
+		v.entrance.sessions.leave(v.session)
 		v.session = ""
 	}
 }
@@ -187,7 +187,7 @@ func (v *Visit) Record(a audit.Action, session, request string, status int) {
 }
 
 func (v *Visit) record(e audit.Event) {
-	c := v.entry.config
+	c := v.entrance.config
 	e.At, e.Door, e.Agent, e.Subject, e.Address = c.Clock.Now(), c.Name, c.Agent, v.Caller.Name(), v.address
 	c.Audit(e)
 }
@@ -200,15 +200,15 @@ func (v *Visit) Close() {
 	}
 	v.leaveSession()
 	if v.bytes > 0 {
-		v.entry.bodies.give(v.caller, v.bytes)
+		v.entrance.bodies.give(v.caller, v.bytes)
 		v.bytes = 0
 	}
 	if v.caller != "" {
-		v.entry.callers.leave(v.caller)
+		v.entrance.callers.leave(v.caller)
 		v.caller = ""
 	}
 	if v.slot {
-		<-v.entry.slots
+		<-v.entrance.slots
 		v.slot = false
 	}
 }

@@ -1,4 +1,4 @@
-package entry
+package entrance
 
 import (
 	"container/list"

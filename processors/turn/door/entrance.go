@@ -8,11 +8,11 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/internal/entry"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
-// entry returns the entry of one path. Its errors are those of the options.
-func (o *options) entry(name, agent string, a auth.Authenticate, trusted []string) *entry.Entry {
+// entrance returns the entrance of one path. Its errors are those of the options.
+func (o *options) entrance(name, agent string, a auth.Authenticate, trusted []string) *entrance.Entrance {
 	limits, err := o.limits.Or(admission.Limits{
 		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
 		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
@@ -23,7 +23,7 @@ func (o *options) entry(name, agent string, a auth.Authenticate, trusted []strin
 		o.invalid("WithLimits: %w", err)
 		return nil
 	}
-	e, err := entry.New(entry.Config{
+	e, err := entrance.New(entrance.Config{
 		Name: name, Agent: agent, Authenticate: a, Requests: max(o.concurrency, 1), Limits: limits, BodyLimit: o.bodyLimit,
 		Origins: trusted, Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
@@ -34,19 +34,19 @@ func (o *options) entry(name, agent string, a auth.Authenticate, trusted []strin
 }
 
 // cors returns the origins of the chat door. Without authentication any page may call it, as in FlightDeck.
-func (o *options) cors() entry.CORS {
-	c := entry.CORS{
+func (o *options) cors() entrance.CORS {
+	c := entrance.CORS{
 		Origins: o.origins, Methods: "POST, OPTIONS",
 		Headers: strings.Join(append([]string{"Content-Type"}, slices.Compact(o.headers)...), ", "),
 	}
 	if len(c.Origins) == 0 && o.authenticate == nil {
-		c.Origins = []string{entry.AnyOrigin}
+		c.Origins = []string{entrance.AnyOrigin}
 	}
 	return c
 }
 
-// refused returns the answer to a request that its entry refused.
-func refused(w http.ResponseWriter, r *entry.Refusal) answer {
+// refused returns the answer to a request that its entrance refused.
+func refused(w http.ResponseWriter, r *entrance.Refusal) answer {
 	r.SetHeader(w.Header())
 	return errorAnswer(r.Status, r.Text)
 }

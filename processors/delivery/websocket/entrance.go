@@ -1,0 +1,55 @@
+package websocket
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/admission"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
+)
+
+// entrance returns the entrance of the server. Its errors are those of the options.
+func (r *rules) entrance(agent string) (*entrance.Entrance, error) {
+	limits, err := r.limits.Or(admission.Limits{
+		Caller:    admission.Share{Open: 1000, PerSecond: 100, Burst: 1000},
+		Session:   admission.Share{Open: 100, PerSecond: 20, Burst: 200},
+		BodyBytes: 1 << 20, CallerBodyBytes: 1 << 20, BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: WithLimits: %w", ErrConfig, err)
+	}
+	e, err := entrance.New(entrance.Config{
+		Name: "websocket", Agent: agent, Authenticate: r.authenticate, Requests: r.clients, Limits: limits,
+		Audit: r.audit, Clock: r.clock, Logger: r.logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return e, nil
+}
+
+// busyWait is the Retry-After of a server with too many clients: they stay for long.
+const busyWait = 5 * time.Second
+
+func refuse(w http.ResponseWriter, r *entrance.Refusal) {
+	if r.Status == http.StatusServiceUnavailable {
+		r.RetryAfter = busyWait
+	}
+	r.SetHeader(w.Header())
+	http.Error(w, r.Text, r.Status)
+}
+
+// statusRecorder stores the status of a response that the connection is not upgraded with.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController and the upgrade find the connection.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
