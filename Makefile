@@ -123,6 +123,11 @@ load: ## measure the cost of a turn on a real Kafka, compared to the floor (LOAD
 	@$(GO) build -o bin/bench ./examples/bench
 	@bin/bench $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS),-kafka) -sweep table $(LOAD)
 
+.PHONY: bench-hostile
+bench-hostile: ## measure honest clients of every door beside 1,000 hostile connections (HOSTILE="-hostile 1000 -honest 50 -for 20s")
+	@$(GO) build -o bin/hostile ./examples/hostile
+	@bin/hostile $(HOSTILE)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME=10s each
 	@set -e; for pkg in $$($(GO) list ./...); do \

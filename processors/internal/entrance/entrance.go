@@ -90,7 +90,7 @@ type Visit struct {
 
 // Open checks the headers of a request and takes a slot. The caller calls Close for every visit, also for a refused one.
 func (e *Entrance) Open(w http.ResponseWriter, r *http.Request) (*Visit, *Refusal) {
-	v := &Visit{entrance: e, r: r, wire: http.NewResponseController(w), address: addressOf(r.RemoteAddr)}
+	v := &Visit{entrance: e, r: r, wire: http.NewResponseController(w), address: Address(r.RemoteAddr)}
 	v.received = r.Body == nil || r.Body == http.NoBody
 	v.deadline(e.config.Limits.BodyIdle)
 	if refusal := checkHeaders(r); refusal != nil {
@@ -216,8 +216,8 @@ func (v *Visit) Close() {
 // ipv6Prefix is how many bits of an IPv6 address identify a client: a client has a network of addresses.
 const ipv6Prefix = 64
 
-// addressOf is the IP address in the remote address of a request, or all of it if it has none.
-func addressOf(remote string) string {
+// Address is the IP address in the remote address of a request, or all of it if it has none.
+func Address(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return remote

@@ -15,7 +15,7 @@ func TestAddressIdentifiesAClient(t *testing.T) {
 		"[2001:db8:1:2:3:4:5:6]:80": "2001:db8:1:2::/64", "[2001:db8:1:2::9]:7": "2001:db8:1:2::/64",
 		"[fe80::1%eth0]:80": "fe80::/64", "@": "@", "": "", "name:80": "name",
 	} {
-		require.Equal(t, want, addressOf(remote), remote)
+		require.Equal(t, want, Address(remote), remote)
 	}
 }
 

@@ -1,0 +1,11 @@
+// Package httpserver makes servers and listeners with limits for connections and headers, which the doors of this module
+// cannot limit: a door sees a request after its headers have arrived.
+//
+//	server := httpserver.New(handler)
+//	listener, err := httpserver.Listen("127.0.0.1:8080")
+//	...
+//	err = server.Serve(listener)
+//
+// The limits are those of ports that anyone can reach. A port behind a reverse proxy has one client, the proxy: raise
+// WithAddressLimit there.
+package httpserver

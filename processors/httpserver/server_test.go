@@ -1,0 +1,84 @@
+package httpserver
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const waitLimit = time.Minute
+
+// start serves 200 to every request on a loopback address.
+func start(t *testing.T, change func(*http.Server), opts ...Option) (address string) {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0", opts...)
+	require.NoError(t, err)
+	s := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	if change != nil {
+		change(s)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		require.ErrorIs(t, <-served, http.ErrServerClosed)
+	})
+	return l.Addr().String()
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(waitLimit)))
+	return c
+}
+
+// answered sends a request on a connection and reports whether it is answered.
+func answered(c net.Conn) bool {
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return false
+	}
+	_, err := io.ReadFull(c, make([]byte, 15))
+	return err == nil
+}
+
+func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
+	address := start(t, nil, WithAddressLimit(2))
+	first, second := dial(t, address), dial(t, address)
+	require.True(t, answered(first))
+	require.True(t, answered(second))
+	require.False(t, answered(dial(t, address)), "it is closed at once and delays no other")
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool { return answered(dial(t, address)) }, waitLimit, time.Millisecond)
+}
+
+func TestAllConnectionsAreLimited(t *testing.T) {
+	address := start(t, nil, WithConnectionLimit(1))
+	require.True(t, answered(dial(t, address)))
+	require.False(t, answered(dial(t, address)))
+}
+
+func TestSlowHeadersAreCutOff(t *testing.T) {
+	require.Equal(t, 5*time.Second, New(nil).ReadHeaderTimeout)
+	c := dial(t, start(t, func(s *http.Server) { s.ReadHeaderTimeout = 50 * time.Millisecond }))
+	_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost:")
+	require.NoError(t, err)
+	_, err = io.ReadAll(c)
+	require.False(t, errors.Is(err, net.ErrClosed))
+	var timeout net.Error
+	require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "the server has closed the connection")
+}
+
+func TestBadLimitsAreRejected(t *testing.T) {
+	for _, o := range []Option{WithAddressLimit(0), WithConnectionLimit(-1)} {
+		_, err := Listen("127.0.0.1:0", o)
+		require.ErrorIs(t, err, ErrConfig)
+	}
+}
