@@ -27,7 +27,8 @@ type Context struct {
 	mu      sync.Mutex
 	ctx     goka.Context // nil once the handler has returned
 	effects effects
-	thrown  any // the value of a panic that Goka raised while the handler called it
+	thrown  any  // the value of a panic that Goka raised while the handler called it
+	broken  bool // the local store returned an error
 }
 
 // newContext returns the context of a record. Its key is the record's, until the record turns out to belong to another.
@@ -150,6 +151,7 @@ func (c *Context) HasParts() (has bool) {
 func (c *Context) Part(n uint32) (value []byte, err error) {
 	err = c.runtime(func(r runtimeapi.Runtime) error {
 		value, err = r.Part(n)
+		c.broken = c.broken || err != nil
 		return err
 	})
 	return value, err

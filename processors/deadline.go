@@ -32,10 +32,14 @@ var _ timer.Timed = Timed(nil)
 type Due = struct{ At time.Time }
 
 // OnDeadline runs h as the handler of a deadline. Call it from an implementation of Timed.OnDeadline. As for a record, the
-// effects of h are carried out after it has returned nil, outputs first. If h returns an error, the processor restarts and
-// the deadline fires again. If h panics, its effects are dropped and a dead letter with the row's key and a null value is
-// sent; the deadline does not fire again until the row is written or recovered. Context.Timestamp is the time at which
-// the deadline fired.
+// effects of h are carried out after it has returned nil, outputs first. If h returns an error, it is called again as the
+// handler of a record is. If it panics, or after the last attempt, its effects are dropped and a dead letter with the row's
+// key and a null value is sent; the deadline does not fire again until the row is written or recovered. Attempts at a
+// deadline are counted in the process only. Context.Timestamp is the time at which the deadline fired, Context.Offset the
+// deadline in milliseconds since the epoch.
 func OnDeadline(ctx goka.Context, h func(*Context) error) {
+	if hasEnded(ctx) {
+		return
+	}
 	perform(newContext(ctx, settingsOf(ctx), nil), StageDeadline, h)
 }

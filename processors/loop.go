@@ -52,6 +52,9 @@ func loopEdge(inputs []Source, set *settings) goka.Edge {
 }
 
 func receiveLoop(ctx goka.Context, set *settings, msg any, sources map[string]source) {
+	if hasEnded(ctx) {
+		return
+	}
 	d, _, ok := decoded[[]byte](msg)
 	c := newContext(ctx, set, d.Raw)
 	r := &c.record

@@ -16,6 +16,9 @@ type Metrics struct {
 	State func(State)
 	// Restart is called when the processor has failed and restarts after wait.
 	Restart func(cause error, wait time.Duration)
+	// Retry is called when a handler has failed and is called again after wait. attempts is the number of failed attempts;
+	// cause wraps a RecordError.
+	Retry func(cause error, attempts int, wait time.Duration)
 	// Cut is called when offsets, table and outputs have advanced. records is the number of records of the cut, age the
 	// time since the oldest of them was passed to Goka, and commit the duration of the commit.
 	Cut func(records int, age, commit time.Duration)
@@ -31,7 +34,7 @@ func (m Metrics) hooks() instance.Hooks {
 	if m.State != nil {
 		h.State = func(s instance.State) { m.State(stateOf(s)) }
 	}
-	h.Restart = m.Restart
+	h.Restart, h.Retry = m.Restart, m.Retry
 	if m.Cut != nil {
 		h.Cut = func(made cut.Made) { m.Cut(made.Records, made.Age, made.Took) }
 	}

@@ -262,14 +262,27 @@ func WithRestartLimit(n int) Option {
 	}
 }
 
-// WithRestartBackoff sets the first and the longest wait before a restart. Each wait is twice the one before. The
-// defaults are 100 ms and 15 s. initial must be positive, and longest not shorter than initial.
+// WithRestartBackoff sets the first and the longest wait before a restart, and before a failed handler is called again. Each
+// wait is twice the one before. The defaults are 100 ms and 15 s. initial must be positive, and longest not shorter than initial.
 func WithRestartBackoff(initial, longest time.Duration) Option {
 	return func(o *options) {
 		if initial <= 0 || longest < initial {
 			o.refuse("WithRestartBackoff: %s, %s, want a positive first wait and a longest that is not shorter", initial, longest)
 		}
 		o.instance.Restart.Initial, o.instance.Restart.Max = initial, longest
+	}
+}
+
+// WithHandlerAttempts sets how often a handler is called with a record or deadline before it is dead-lettered. The default
+// is 10: with the default WithRestartBackoff, which also sets the waits between attempts, the last attempt is about 40 s
+// after the first. 1 dead-letters a record when its handler has failed once. A negative n means no limit: the partition
+// waits until the handler succeeds. 0 is an error. Panics are not attempts: they dead-letter the record at once.
+func WithHandlerAttempts(n int) Option {
+	return func(o *options) {
+		if n == 0 {
+			o.refuse("WithHandlerAttempts: 0, want at least 1, or a negative number for no limit")
+		}
+		o.instance.Attempts = n
 	}
 }
 

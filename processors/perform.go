@@ -2,12 +2,27 @@ package processors
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// perform runs a handler and, if it returned nil, carries out its effects.
+// ErrKeepRecord is wrapped by an error of a handler that is not the record's fault: this build cannot handle the record,
+// but another one can, for example because the table row has a newer version. The record is never dead-lettered. The
+// processor restarts, and Run returns ErrGaveUp when the restart limit is reached.
+var ErrKeepRecord = errors.New("processors: this build cannot handle the record")
+
+// perform runs a handler and, if it returned nil, carries out its effects. A handler that fails is called again.
 func perform(c *Context, stage Stage, h func(*Context) error) {
+	for ctx := c.ctx; !attempt(c, stage, h); {
+		c = &Context{record: c.record, key: c.key, settings: c.settings, ctx: ctx}
+	}
+}
+
+// attempt runs a handler once. It returns false if the handler must be called again.
+func attempt(c *Context, stage Stage, h func(*Context) error) (settled bool) {
 	ctx := c.ctx
 	panicked, err := run(c, h)
 	c.end()
@@ -18,13 +33,52 @@ func perform(c *Context, stage Stage, h func(*Context) error) {
 		deadLetter(ctx, c, stage, panicked)
 	case errors.Is(err, ErrTooLarge): // a retry would fail in the same way
 		deadLetter(ctx, c, stage, err)
+	case err == nil && len(c.effects.parts) > 0 && !c.effects.written:
+		return handlerFailed(ctx, c, stage, ErrPartAlone)
 	case err != nil:
-		fail(ctx, c.record.fail(stage, err))
-	case len(c.effects.parts) > 0 && !c.effects.written:
-		fail(ctx, c.record.fail(stage, ErrPartAlone))
+		return handlerFailed(ctx, c, stage, err)
 	default:
 		c.effects.perform(ctx, c.settings)
 	}
+	return true
+}
+
+// handlerFailed decides what follows a handler's error. It returns false if the handler must be called again.
+func handlerFailed(ctx goka.Context, c *Context, stage Stage, err error) (settled bool) {
+	failure := c.record.fail(stage, err)
+	retrier, ok := retrierOf(ctx)
+	switch {
+	case !ok || c.broken: // a restart opens the local store again
+		fail(ctx, failure)
+	case errors.Is(err, ErrKeepRecord):
+		retrier.FailAtRecord(failure)
+		return true
+	}
+	switch verdict, attempts := retrier.HandlerFailed(failure); verdict {
+	case runtimeapi.Retry:
+		return false
+	case runtimeapi.GiveUp:
+		deadLetter(ctx, c, stage, fmt.Errorf("%d attempts failed: %w", attempts, err))
+	case runtimeapi.Ended: // the next owner of the partition handles the record
+	default:
+		fail(ctx, failure)
+	}
+	return true
+}
+
+// retrierOf returns the runtime if it calls failed handlers again.
+func retrierOf(ctx goka.Context) (r runtimeapi.Retrier, ok bool) {
+	if b, bound := ctx.(*bound); bound {
+		ctx = b.Runtime
+	}
+	r, ok = ctx.(runtimeapi.Retrier)
+	return r, ok
+}
+
+// hasEnded reports whether a callback must return without effects.
+func hasEnded(ctx goka.Context) bool {
+	r, ok := retrierOf(ctx)
+	return ok && r.Ended()
 }
 
 // run recovers a handler's panic. Otherwise Goka would stop, and fail on the same record again after every restart.

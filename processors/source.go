@@ -21,9 +21,15 @@ var ErrType = errors.New("processors: value is not of the topic's type")
 // After a crash it runs again with the same record, possibly with the same row, so it must be idempotent. in.Raw is valid
 // only during the call.
 //
-// Return an error only for transient failures: the processor restarts and the record is redelivered. Use
-// Context.DeadLetter for a bad record. A panic, or an error that wraps ErrTooLarge, dead-letters the record; the
-// handler's effects are dropped.
+// Return an error only for transient failures: the handler is called again after a wait, while the records behind it in the
+// partition wait and other partitions continue. After 10 failed attempts (WithHandlerAttempts) the record is dead-lettered
+// with the error's text as reason, which must not quote the record, and the partition continues. Use Context.DeadLetter for
+// a bad record, and ErrKeepRecord for a record that must not be dead-lettered. A panic, or an error that wraps ErrTooLarge,
+// dead-letters the record at once. A failed attempt has no effects.
+//
+// Attempts are counted across rebalances and restarts: the number is stored with the committed offset. A crash is not
+// counted, and neither is a handler that ends the process (os.Exit, out of memory): such a record is redelivered without
+// limit.
 type Handler[T any] func(c *Context, in codec.Decoded[T]) error
 
 // Source is an input topic bound to its handler, made by Input. Edges turns sources into Goka edges.
@@ -109,6 +115,9 @@ func (in *input[T]) edge(s *settings, late bool) goka.Edge {
 
 // receive is the callback of the input edge.
 func (in *input[T]) receive(ctx goka.Context, s *settings, msg any) {
+	if hasEnded(ctx) {
+		return
+	}
 	d, late, ok := decoded[T](msg)
 	c := newContext(ctx, s, d.Raw)
 	r := &c.record
@@ -148,7 +157,14 @@ func (in *input[T]) rerouted(ctx goka.Context, c *Context) {
 }
 
 func (in *input[T]) handle(c *Context, d codec.Decoded[T]) {
-	perform(c, StageHandle, func(c *Context) error { return in.handler(c, d) })
+	decoded := true
+	perform(c, StageHandle, func(c *Context) error {
+		if !decoded { // the failed attempt may have modified the value
+			d = in.topic.Codec().Unmarshal(c.record.raw)
+		}
+		decoded = false
+		return in.handler(c, d)
+	})
 }
 
 func (in *input[T]) sessionOf(r *record, d codec.Decoded[T]) string {

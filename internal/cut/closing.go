@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Run closes the cuts until revoked ends or the series fails. On revocation it drains, makes the last cut, and cancels
-// Context; on failure it cancels Context at once. It returns why the series failed, or nil.
+// Run closes the cuts until revoked ends or the series fails. On revocation, and for FailAfterCut, it drains, makes the last
+// cut, and cancels Context; on failure it cancels Context at once. It returns why the series failed, or nil.
 func (s *Series) Run(revoked context.Context) error {
 	defer close(s.done)
 	defer s.cancel()
@@ -24,6 +24,12 @@ func (s *Series) Run(revoked context.Context) error {
 			return s.Err()
 		case <-revoked.Done():
 			return s.drain()
+		case err := <-s.failing:
+			if drained := s.drain(); drained != nil {
+				return drained
+			}
+			s.Fail(err)
+			return s.Err()
 		case j := <-s.pending:
 			s.close(revoked, j, s.policy.Drain)
 		case <-s.cutTimer.C:
@@ -52,7 +58,7 @@ func (s *Series) makeDueCut() {
 	case s.closing:
 		// No cut can be made before the previous one is closed. Shutting the gate now would only delay records.
 		s.cutTimer.Reset(10 * time.Millisecond)
-	case s.inflight == 0:
+	case s.active() == 0:
 		s.cutLocked()
 	case age >= limit:
 		s.shut = true // Release makes the cut
@@ -125,7 +131,7 @@ func (s *Series) finishClose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closing = false
-	if s.inflight == 0 && !s.ending {
+	if s.active() == 0 && !s.ending {
 		s.idleLocked()
 	}
 }

@@ -25,9 +25,13 @@ type callbackContext struct {
 	wrap     *Wrap
 	producer *Producer
 	outputs  outputs
+	retrying retrying
 }
 
-var _ runtimeapi.Runtime = (*callbackContext)(nil)
+var (
+	_ runtimeapi.Runtime = (*callbackContext)(nil)
+	_ runtimeapi.Retrier = (*callbackContext)(nil)
+)
 
 // Wrap makes the contexts of callbacks.
 type Wrap struct {
@@ -39,6 +43,9 @@ type Wrap struct {
 	Rows func(partition int32) Rows
 	// Failed records the cause of a failure, which Goka converts to text.
 	Failed func(error)
+	// Series returns the series of the running generation. Retries may be nil: then failed handlers are not called again.
+	Series  func() *Series
+	Retries *Retries
 }
 
 // Rows is the store of rows and their parts.
@@ -48,12 +55,27 @@ type Rows interface {
 	Delete(key string) error
 }
 
-var errNoTable = errors.New("cut: the group has no table that is open")
+var (
+	errNoTable         = errors.New("cut: the group has no table that is open")
+	errGenerationEnded = errors.New("cut: the generation has ended; its next owner handles the record")
+)
 
 // Context returns the context of a callback. It is called in the partition's goroutine before each callback.
 func (w *Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
 	p.Begin(ctx.Partition())
-	return &callbackContext{gokaContext: ctx, wrap: w, producer: p}
+	c := &callbackContext{gokaContext: ctx, wrap: w, producer: p}
+	if w.Series != nil { // nil in tests of contexts
+		c.retrying.series = w.Series()
+		c.retrying.ended = !c.retrying.series.Begun(partitionOf(ctx), ctx.Offset())
+	}
+	return c
+}
+
+// mayHaveEffects fails a callback that is not an edge of package processors and runs after its generation has ended.
+func (c *callbackContext) mayHaveEffects() {
+	if c.retrying.ended {
+		c.Fail(errGenerationEnded)
+	}
 }
 
 func (c *callbackContext) Now() time.Time { return c.wrap.Clock.Now() }
@@ -71,6 +93,7 @@ func (c *callbackContext) Part(n uint32) ([]byte, error) {
 }
 
 func (c *callbackContext) SetPart(n uint32, value []byte) {
+	c.mayHaveEffects()
 	key, rows := runtimeapi.PartKey(c.Key(), n), c.wrap.Rows(c.Partition())
 	var err error
 	switch {
@@ -91,6 +114,7 @@ func (c *callbackContext) SetPart(n uint32, value []byte) {
 
 // Emit implements goka.Context. With options it takes Goka's own path, since only Goka can read them.
 func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options ...goka.ContextOption) {
+	c.mayHaveEffects()
 	if len(options) == 0 {
 		c.EmitWithHeaders(topic, key, value, nil)
 		return
@@ -100,6 +124,7 @@ func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options
 
 // EmitWithHeaders implements runtimeapi.Runtime.
 func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value any, headers goka.Headers) {
+	c.mayHaveEffects()
 	if raw, ok := c.encode(topic, value); ok {
 		c.emit(newEmitted(string(topic), key, raw).with(headers))
 		return
@@ -109,6 +134,7 @@ func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value a
 
 // EmitWithID implements runtimeapi.Runtime.
 func (c *callbackContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
+	c.mayHaveEffects()
 	if raw, ok := c.encode(topic, value); ok {
 		c.emit(newIdentified(string(topic), key, raw, id))
 		return
@@ -132,10 +158,12 @@ func (c *callbackContext) emit(e *emitted) {
 }
 
 func (c *callbackContext) Loopback(key string, value any, options ...goka.ContextOption) {
+	c.mayHaveEffects()
 	c.gokaContext.Loopback(key, value, append(options, c.marker())...)
 }
 
 func (c *callbackContext) SetValue(value any, options ...goka.ContextOption) {
+	c.mayHaveEffects()
 	rows := c.wrap.Rows(c.Partition())
 	if len(options) > 0 || value == nil || rows == nil || c.wrap.Edges.table == nil {
 		c.gokaContext.SetValue(value, append(options, c.marker())...)
@@ -155,6 +183,7 @@ func (c *callbackContext) SetValue(value any, options ...goka.ContextOption) {
 }
 
 func (c *callbackContext) Delete(options ...goka.ContextOption) {
+	c.mayHaveEffects()
 	c.gokaContext.Delete(append(options, c.marker())...)
 }
 

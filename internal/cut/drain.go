@@ -20,7 +20,7 @@ func (s *Series) drain() error {
 	s.mu.Lock()
 	s.ending = true
 	s.gate.Broadcast()
-	busy, failed := s.inflight > 0, s.err
+	busy, failed := s.active() > 0, s.err
 	s.mu.Unlock()
 	if failed != nil { // and was revoked at the same time
 		return failed
@@ -49,12 +49,13 @@ func (s *Series) drain() error {
 // series failed, or nil.
 func (s *Series) closeLast(ctx context.Context) error {
 	s.mu.Lock()
-	offsets, begun, failed := s.offsets, s.begun, s.err
+	begun, failed := s.begun, s.err
 	if failed != nil { // maybe at the moment when nothing was in flight: nothing after the failure is committed
 		s.mu.Unlock()
 		return failed
 	}
-	s.offsets, s.begun = map[Partition]int64{}, false
+	offsets := s.takeOffsets()
+	s.begun = false
 	s.mu.Unlock()
 	if !begun {
 		return nil

@@ -68,6 +68,7 @@ func (g *generation) begin(s sarama.ConsumerGroupSession) {
 	g.group.member.Store(&m)
 	g.claims = map[Partition]*claim{}
 	g.series = NewSeries(o.Closer, o.Policy, g.member, o.Layers, o.Events.Made, o.Log)
+	g.series.repartitioned = o.Repartitioned
 	if o.Table != nil {
 		g.series.table = o.Table()
 	}

@@ -20,6 +20,7 @@ const (
 	topicField    = "topic"
 	countField    = "partitions"
 	epochField    = "epoch"
+	attemptsField = "attempts"
 )
 
 // The size of a listing. A broker rejects metadata of more than offset.metadata.max.bytes, 4096 by default.
@@ -33,18 +34,19 @@ const (
 // list, an input that was deleted and recreated could not be told from one that the group never read. A nil Listing makes
 // no metadata. It is safe for concurrent use.
 type Listing struct {
-	text    string
-	ids     map[string]string
-	epochs  *Epochs
-	refused *atomic.Bool
-	log     *zap.Logger
+	text     string
+	ids      map[string]string
+	epochs   *Epochs
+	attempts *Attempts
+	refused  *atomic.Bool
+	log      *zap.Logger
 }
 
 // NewListing returns the listing of a group's inputs. ids has their topic IDs, except of topics without an ID. partitions
-// is 0 for a group without a table; epochs may be nil. refused outlives the listing: it is set when the broker rejects
-// metadata of this size, and offsets are then committed without metadata.
-func NewListing(inputs []string, ids map[string]string, partitions int, epochs *Epochs, refused *atomic.Bool,
-	log *zap.Logger,
+// is 0 for a group without a table; epochs and attempts may be nil. refused outlives the listing: it is set when the broker
+// rejects metadata of this size, and offsets are then committed without metadata.
+func NewListing(inputs []string, ids map[string]string, partitions int, epochs *Epochs, attempts *Attempts,
+	refused *atomic.Bool, log *zap.Logger,
 ) *Listing {
 	hashes := make([]string, len(inputs))
 	for i, in := range inputs {
@@ -57,7 +59,7 @@ func NewListing(inputs []string, ids map[string]string, partitions int, epochs *
 	if partitions > 0 {
 		text += " " + countField + "=" + strconv.Itoa(partitions)
 	}
-	return &Listing{text: text, ids: ids, epochs: epochs, refused: refused, log: log}
+	return &Listing{text: text, ids: ids, epochs: epochs, attempts: attempts, refused: refused, log: log}
 }
 
 func hashOf(topic string) string {
@@ -66,7 +68,7 @@ func hashOf(topic string) string {
 }
 
 // Metadata returns the metadata to commit with an offset of a partition.
-func (l *Listing) Metadata(p Partition) string {
+func (l *Listing) Metadata(p Partition, offset int64) string {
 	if l == nil || l.refused.Load() {
 		return ""
 	}
@@ -74,10 +76,13 @@ func (l *Listing) Metadata(p Partition) string {
 	if epoch, ok := l.epochs.Of(p); ok {
 		text += " " + epochField + "=" + strconv.Itoa(int(epoch))
 	}
+	if n := l.attempts.Of(p, Attempt{Offset: offset}); n > 0 {
+		text += " " + attemptsField + "=" + strconv.Itoa(n)
+	}
 	return text
 }
 
-// of returns the metadata of a topic's offsets, without the field that differs between its partitions.
+// of returns the metadata of a topic's offsets, without the fields that differ between its partitions.
 func (l *Listing) of(topic string) string {
 	if id := l.ids[topic]; id != "" {
 		return l.text + " " + topicField + "=" + id
@@ -86,13 +91,14 @@ func (l *Listing) of(topic string) string {
 }
 
 // Current reports whether metadata that was committed with an offset equals what would be committed now; the leader epoch
-// is not compared.
+// and the attempts are not compared.
 func (l *Listing) Current(topic, metadata string) bool {
 	if l.refused.Load() {
 		return metadata == ""
 	}
 	text := l.of(topic)
-	return metadata == text || strings.HasPrefix(metadata, text+" "+epochField+"=")
+	return metadata == text || strings.HasPrefix(metadata, text+" "+epochField+"=") ||
+		strings.HasPrefix(metadata, text+" "+attemptsField+"=")
 }
 
 // refuse omits metadata from now on and logs a warning once.
@@ -109,6 +115,7 @@ type Listed struct {
 	topic      string
 	partitions int
 	epoch      int32 // -1: not known
+	attempts   int
 }
 
 // ParseListed reads the metadata of a committed offset. It reports false for metadata that is not a Listing's.
@@ -132,6 +139,8 @@ func ParseListed(metadata string) (Listed, bool) {
 			if epoch, err := strconv.ParseInt(value, 10, 32); err == nil {
 				l.epoch = int32(epoch)
 			}
+		case attemptsField:
+			l.attempts, _ = strconv.Atoi(value)
 		}
 	}
 	return l, true
@@ -146,6 +155,9 @@ func (l Listed) Partitions() int { return l.partitions }
 // Epoch returns the leader epoch under which the records before the offset were read, or an older one; false if it is not
 // known.
 func (l Listed) Epoch() (int32, bool) { return l.epoch, l.epoch >= 0 }
+
+// Attempts returns how often the handler of the record at the offset had failed when the offset was committed.
+func (l Listed) Attempts() int { return l.attempts }
 
 // OfAnother reports whether the offset was committed for another topic of the same name as the one with this ID: the
 // topic was deleted and recreated. It reports false if one of the IDs is not known.

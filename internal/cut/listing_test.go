@@ -13,14 +13,14 @@ import (
 )
 
 func listing(inputs []string, ids map[string]string) *Listing {
-	return NewListing(inputs, ids, 4, nil, new(atomic.Bool), zap.NewNop())
+	return NewListing(inputs, ids, 4, nil, nil, new(atomic.Bool), zap.NewNop())
 }
 
 func TestMetadataListsTheInputsAndTheTopic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		topics := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9._-]{1,249}`), 1, 40, rapid.ID[string]).Draw(t, "topics")
 		n := rapid.IntRange(0, len(topics)).Draw(t, "inputs")
-		m := listing(topics[:n], map[string]string{topics[0]: "1f"}).Metadata(Partition{Topic: topics[0]})
+		m := listing(topics[:n], map[string]string{topics[0]: "1f"}).Metadata(Partition{Topic: topics[0]}, 7)
 		l, ours := ParseListed(m + " later=field")
 		require.True(t, ours)
 		for i, topic := range topics {
@@ -39,7 +39,7 @@ func TestMetadataFitsIntoTheDefaultLimitOfABroker(t *testing.T) {
 		inputs[i] = fmt.Sprint("topic-", i)
 	}
 	id := fmt.Sprintf("%032x", 1)
-	m := listing(inputs, map[string]string{"topic-1": id}).Metadata(Partition{Topic: "topic-1"})
+	m := listing(inputs, map[string]string{"topic-1": id}).Metadata(Partition{Topic: "topic-1"}, 7)
 	require.LessOrEqual(t, len(m), 4096)
 	l, _ := ParseListed(m)
 	require.True(t, l.OfAnother("2"), "the topic is not cut off")
@@ -56,5 +56,5 @@ func TestMetadataOfOtherProgramsIsIgnored(t *testing.T) {
 	require.False(t, l.OfAnother("1f"), "committed without an ID")
 	require.Zero(t, l.Partitions())
 	var none *Listing
-	require.Empty(t, none.Metadata(in0))
+	require.Empty(t, none.Metadata(in0, 7))
 }

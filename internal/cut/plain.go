@@ -84,7 +84,7 @@ func (p *Plain) commit(offsets map[Partition]int64, m Member) error {
 		req.GroupInstanceId = &m.InstanceID
 	}
 	for at, offset := range offsets {
-		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at))
+		req.AddBlockWithLeaderEpoch(at.Topic, at.ID, offset, -1, 0, p.listing.Metadata(at, offset))
 	}
 	resp, err := coordinator.CommitOffset(req)
 	if err != nil {

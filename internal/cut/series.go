@@ -32,6 +32,7 @@ type Series struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	failed  chan struct{}
+	failing chan error // why the series fails after its last cut
 	done    chan struct{}
 	pending chan pendingCut
 	idle    chan struct{} // signals to drain that nothing is in flight
@@ -46,10 +47,15 @@ type Series struct {
 	shut   bool       // the gate is shut until the cut
 	ending bool       // the gate is shut permanently
 
-	// What is in flight, and what was handed out since nothing was.
+	// What is in flight, and what was handed out since nothing was. What a paused task holds is in flight, but no cut waits
+	// for it.
 	inflight       int
+	held           int
 	sinceIdle      int
 	bytesSinceIdle int
+
+	repartitioned Repartitioned // have no tasks
+	tasks         map[int32]*task
 
 	// The open cut: what was handed out, or noted, since the cut before.
 	begun   bool
@@ -77,10 +83,10 @@ func NewSeries(c Closer, p Policy, member func() Member, layers func() []Layer, 
 ) *Series {
 	s := &Series{
 		closer: c, policy: p, member: member, layers: layers, made: made, log: log,
-		failed: make(chan struct{}), done: make(chan struct{}),
+		failed: make(chan struct{}), failing: make(chan error, 1), done: make(chan struct{}),
 		pending: make(chan pendingCut, 1), idle: make(chan struct{}, 1),
 		cutTimer: time.NewTimer(time.Hour), flushTimer: time.NewTimer(time.Hour),
-		offsets: map[Partition]int64{},
+		offsets: map[Partition]int64{}, tasks: map[int32]*task{},
 	}
 	s.cutTimer.Stop()
 	s.flushTimer.Stop()
@@ -95,17 +101,21 @@ func (s *Series) Context() context.Context { return s.ctx }
 // Done is closed when Run has returned.
 func (s *Series) Done() <-chan struct{} { return s.done }
 
-// Acquire blocks until the gate is open and counts one unit of work of size bytes as in flight. next is the offset to
-// commit once the work is done; a partition without a topic (timers) commits nothing. Acquire returns false if the
-// series has ended: the work must not be done then.
+// Acquire blocks until the gate is open and the partition's task is not paused, and counts one unit of work of size bytes
+// as in flight. next is the offset to commit once the work is done; a partition without a topic (timers) commits nothing.
+// Acquire returns false if the series has ended: the work must not be done then.
 func (s *Series) Acquire(p Partition, next int64, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.shut && !s.ending {
+	t := s.task(p)
+	for (s.shut || t != nil && t.paused) && !s.ending {
 		s.gate.Wait()
 	}
 	if s.ending || !s.beginLocked() {
 		return false
+	}
+	if t != nil {
+		t.acquire(p.Topic, next)
 	}
 	s.inflight++
 	s.sinceIdle++
@@ -178,12 +188,12 @@ func (s *Series) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inflight--
-	if s.inflight == 0 {
+	if s.active() == 0 {
 		s.idleLocked()
 	}
 }
 
-// idleLocked is called at each moment with nothing in flight.
+// idleLocked is called at each moment with nothing in flight except what paused tasks hold.
 func (s *Series) idleLocked() {
 	s.sinceIdle, s.bytesSinceIdle = 0, 0
 	switch {
@@ -206,8 +216,7 @@ func (s *Series) openLocked() {
 
 // cutLocked makes the cut: nothing is in flight, and nothing is being closed.
 func (s *Series) cutLocked() {
-	j := pendingCut{offsets: s.offsets, rows: s.sealRows(), made: Made{Records: s.records, Age: time.Since(s.started)}}
-	s.offsets = make(map[Partition]int64, len(j.offsets))
+	j := pendingCut{offsets: s.takeOffsets(), rows: s.sealRows(), made: Made{Records: s.records, Age: time.Since(s.started)}}
 	s.begun, s.closing, s.records, s.bytes, s.lag = false, true, 0, 0, 0
 	if s.closer.Background() {
 		s.sealLayers()

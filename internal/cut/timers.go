@@ -9,7 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/timer"
 )
 
-// Timers is the virtual topic that delivers due deadlines to Goka. It is never on the broker.
+// Timers is the virtual topic that delivers due deadlines to Goka. It is never on the broker. The offset of a deadline is its
+// time in milliseconds since the epoch: with its key it identifies the deadline whenever it fires.
 type Timers struct {
 	Topic string
 	Tick  time.Duration
@@ -27,7 +28,6 @@ type timerClaim struct {
 	timers    *Timers
 	partition int32
 	out       chan *sarama.ConsumerMessage
-	fired     int64
 }
 
 func newTimerClaim(t *Timers, partition int32) *timerClaim {
@@ -58,15 +58,14 @@ func (c *timerClaim) sweep(s *Series) bool {
 		now := c.timers.Clock.Now()
 		due := c.timers.Due(c.partition, now.UnixMilli(), sweepBatch)
 		for _, d := range due {
-			if !s.Acquire(Partition{}, 0, 0) {
+			if !s.Acquire(Partition{ID: c.partition}, 0, 0) {
 				return false
 			}
 			value, _ := timer.Codec{}.Encode(timer.Due{At: time.UnixMilli(d.Ms)}) // fails only for other types
 			m := &sarama.ConsumerMessage{
-				Topic: c.timers.Topic, Partition: c.partition, Offset: c.fired, Timestamp: now,
+				Topic: c.timers.Topic, Partition: c.partition, Offset: d.Ms, Timestamp: now,
 				Key: []byte(d.Key), Value: value,
 			}
-			c.fired++
 			select {
 			case c.out <- m:
 			case <-s.Context().Done():

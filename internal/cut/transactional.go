@@ -43,7 +43,7 @@ func (t *Transactional) Begin() error { return final(t.producer.BeginTxn()) }
 // table, which no consumer uses.
 func (t *Transactional) Close(_ context.Context, offsets map[Partition]int64, m Member) error {
 	at := func(p Partition, offset int64) *sarama.PartitionOffsetMetadata {
-		metadata := t.listing.Metadata(p)
+		metadata := t.listing.Metadata(p, offset)
 		return &sarama.PartitionOffsetMetadata{Partition: p.ID, Offset: offset, LeaderEpoch: -1, Metadata: &metadata}
 	}
 	add := make(map[string][]*sarama.PartitionOffsetMetadata, len(offsets))

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"hash"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -94,9 +95,11 @@ func (r *run) buildProducer(brokers []string, _ string, _ func() hash.Hash32) (g
 
 // contextWrapper returns the function that replaces the context of each callback.
 func (r *run) contextWrapper() func(goka.Context) goka.Context {
+	group := sync.OnceValue(r.currentGroup) // it exists before the first callback
 	wrap := &cut.Wrap{
 		Clock: r.instance.cfg.Clock, Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph),
 		Rows: r.tables.rows, Failed: r.failed,
+		Series: func() *cut.Series { return group().Current() }, Retries: r.retries(),
 	}
 	return func(ctx goka.Context) goka.Context { return wrap.Context(ctx, r.producer) }
 }

@@ -52,7 +52,10 @@ type Config struct {
 	// Policy says when cuts are made; cut.AtLeastOncePolicy or cut.ExactlyOncePolicy.
 	Policy  cut.Policy
 	Restart Restart
-	Hooks   Hooks
+	// Attempts is how often a handler is called with a record before the record is given up; 10. Negative: no limit. The
+	// waits in between are those of Restart.
+	Attempts int
+	Hooks    Hooks
 }
 
 // Guarantee is the processing guarantee: what a crash can repeat.
@@ -82,6 +85,8 @@ type Hooks struct {
 	State func(State)
 	// Restart is called when an instance has failed and will restart after the wait.
 	Restart func(err error, wait time.Duration)
+	// Retry is called when a handler has failed and will be called again after the wait.
+	Retry func(err error, attempts int, wait time.Duration)
 	// Cut is called after each cut whose offsets are committed.
 	Cut func(cut.Made)
 }
@@ -93,6 +98,7 @@ const (
 	defaultRestartMax     = 15 * time.Second
 	defaultRestartLimit   = 20
 	defaultRestartReset   = time.Minute
+	defaultAttempts       = 10
 )
 
 // check returns an error that joins every reason why the configuration cannot be used.
@@ -152,6 +158,9 @@ func (c Config) withDefaults() Config {
 		c.Policy = c.Policy.With(c.CommitInterval)
 	}
 	c.Restart = c.Restart.withDefaults()
+	if c.Attempts == 0 {
+		c.Attempts = defaultAttempts
+	}
 	return c
 }
 

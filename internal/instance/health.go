@@ -43,7 +43,8 @@ type Health struct {
 	Since time.Time // when the state was entered
 	// Restarts counts consecutive failures; it starts again at zero after Restart.Reset without one.
 	Restarts int
-	// Err is the last failure, or why offsets are not committed. A failure stays after the instance has recovered from it.
+	// Err is the last failure, also that of a handler that is called again, or why offsets are not committed. A failure stays
+	// after the instance has recovered from it.
 	Err error
 	// Lag is how many records of each claimed partition have not been handed to Goka.
 	Lag map[cut.Partition]int64
@@ -111,6 +112,13 @@ func (h *health) enter(s State) {
 func (h *health) failed(err error, restarts int) {
 	h.mu.Lock()
 	h.err, h.restarts = err, restarts
+	h.mu.Unlock()
+}
+
+// note keeps the error of a failure after which the instance runs on.
+func (h *health) note(err error) {
+	h.mu.Lock()
+	h.err = err
 	h.mu.Unlock()
 }
 

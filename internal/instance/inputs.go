@@ -96,7 +96,7 @@ func (r *run) describeInputs() error {
 	if inst.cfg.Graph.GroupTable() != nil {
 		partitions = found[inst.firstInput()].Partitions
 	}
-	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, &inst.unlisted, inst.cfg.Logger)
+	r.listing = cut.NewListing(names, r.inputs.ids(), partitions, r.epochs, inst.attempts, &inst.unlisted, inst.cfg.Logger)
 	return r.copartitioned(found)
 }
 

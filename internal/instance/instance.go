@@ -49,6 +49,7 @@ type Instance struct {
 	inputs   inputs      // as they were then
 	relist   bool        // the metadata of committed offsets is out of date
 	unlisted atomic.Bool // the brokers reject metadata of this size
+	attempts *cut.Attempts
 }
 
 // New returns an instance that is not running. It sends no requests. Its error wraps ErrConfig and joins every reason
@@ -58,7 +59,7 @@ func New(cfg Config) (*Instance, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	inst := &Instance{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{})}
+	inst := &Instance{cfg: cfg, group: string(cfg.Graph.Group()), kill: make(chan struct{}), attempts: cut.NewAttempts()}
 	inst.cfg.Graph, inst.timed = timer.WithEdge(cfg.Graph)
 	session := cfg.Sarama().Consumer.Group.Session.Timeout
 	inst.silence = kafka.NewSilence(session, session)

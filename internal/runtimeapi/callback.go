@@ -43,6 +43,31 @@ type Runtime interface {
 	SetPart(n uint32, value []byte)
 }
 
+// Retrier is implemented by a Runtime that calls failed handlers again. Its methods must be called in the goroutine of the
+// callback, by a callback that has had no effects.
+type Retrier interface {
+	// Ended reports whether the callback must return without effects: the generation has ended while a record before it was
+	// retried. The next owner of the partition handles the record.
+	Ended() bool
+	// HandlerFailed counts a failed attempt and returns what to do, and the number of failed attempts. For Retry it blocks
+	// during the wait before the next attempt; cuts are made meanwhile.
+	HandlerFailed(err error) (verdict Verdict, attempts int)
+	// FailAtRecord stops the processor after a cut that ends before the record of the callback. It returns when the
+	// generation has ended; the callback must then return.
+	FailAtRecord(err error)
+}
+
+// Verdict is what to do after a handler has failed.
+type Verdict int
+
+// The verdicts.
+const (
+	Fail   Verdict = iota // the runtime does not retry: stop the processor
+	Retry                 // call the handler again
+	GiveUp                // dead-letter the record
+	Ended                 // return without effects
+)
+
 // Frozen is implemented by the codec of a group table if neither its decoded values nor the code that handles them change
 // the bytes that they were decoded from. The store then does not copy a row for each callback that reads it.
 type Frozen interface{ FrozenRows() }

@@ -1,9 +1,10 @@
 package delivery
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors"
 )
 
 // rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
@@ -11,7 +12,7 @@ import (
 const rowVersion = 1
 
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
-var ErrRowVersion = errors.New("delivery: row has a newer version")
+var ErrRowVersion = fmt.Errorf("%w: delivery: row has a newer version", processors.ErrKeepRecord)
 
 var layout = rowformat.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
 

@@ -1,9 +1,10 @@
 package turn
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors"
 )
 
 // A row that an older build would misinterpret has a higher version, which that build refuses to read. A new field alone
@@ -30,7 +31,7 @@ const (
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
-var ErrRowVersion = errors.New("turn: row has a newer format")
+var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
 var layout = rowformat.Format{Name: "turn", Version: rowPrompt, Newer: ErrRowVersion}
 

@@ -1,9 +1,10 @@
 package group
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors"
 )
 
 // rowVersion is the version of the row format that this build writes. Raise it only if an older build could not work
@@ -11,7 +12,7 @@ import (
 const rowVersion = 1
 
 // ErrRowVersion is wrapped by errors about a row that a newer build wrote.
-var ErrRowVersion = errors.New("fold: row has a newer format")
+var ErrRowVersion = fmt.Errorf("%w: fold: row has a newer format", processors.ErrKeepRecord)
 
 var layout = rowformat.Format{Name: "fold", Version: rowVersion, Newer: ErrRowVersion}
 
