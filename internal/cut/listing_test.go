@@ -58,3 +58,18 @@ func TestMetadataOfOtherProgramsIsIgnored(t *testing.T) {
 	var none *Listing
 	require.Empty(t, none.Metadata(in0, 7))
 }
+
+func TestMetadataHasTheAttemptsOfTheRecordAtTheOffset(t *testing.T) {
+	attempts := NewAttempts()
+	l := NewListing([]string{"in"}, nil, 4, nil, attempts, new(atomic.Bool), zap.NewNop())
+	attempts.Set(in0, Attempt{Offset: 7}, 3)
+	read := func(m string) int {
+		listed, ours := ParseListed(m)
+		require.True(t, ours)
+		require.True(t, l.Current("in", m), "the attempts are no reason to commit it again")
+		return listed.Attempts()
+	}
+	require.Equal(t, 3, read(l.Metadata(in0, 7)))
+	require.Zero(t, read(l.Metadata(in0, 8)))
+	require.Zero(t, read(l.Metadata(Partition{"in", 1}, 7)))
+}

@@ -163,6 +163,9 @@ func (s *Series) Note(p Partition, offset int64) {
 	}
 	if _, ok := s.offsets[p]; !ok {
 		s.offsets[p] = offset
+		if t := s.task(p); t != nil {
+			t.noted[p.Topic] = true
+		}
 	}
 }
 

@@ -11,7 +11,11 @@ type task struct {
 	// callback has not begun.
 	first, at map[string]int64
 
+	// noted are the topics whose position at the start is not in a cut yet although it must be committed.
+	noted map[string]bool
+
 	paused bool
+	failed string           // topic of the record that is retried
 	held   int              // acquired and not begun when the task was paused, and the failed one
 	later  map[string]int64 // offsets to commit once the held records are handled
 }
@@ -23,7 +27,9 @@ func (s *Series) task(p Partition) *task {
 	}
 	t := s.tasks[p.ID]
 	if t == nil {
-		t = &task{id: p.ID, first: map[string]int64{}, at: map[string]int64{}, later: map[string]int64{}}
+		t = &task{
+			id: p.ID, first: map[string]int64{}, at: map[string]int64{}, noted: map[string]bool{}, later: map[string]int64{},
+		}
 		s.tasks[p.ID] = t
 	}
 	return t
@@ -40,10 +46,17 @@ func (t *task) acquire(topic string, next int64) {
 func (t *task) holdBack(offsets map[Partition]int64) {
 	for topic, at := range t.at {
 		p := Partition{topic, t.id}
-		if next, ok := offsets[p]; ok && next > at {
-			t.later[topic] = max(t.later[topic], next)
-			offsets[p] = at
+		next, ok := offsets[p]
+		if !ok || next <= at {
+			continue
 		}
+		t.later[topic] = max(t.later[topic], next)
+		if at == t.first[topic] && topic != t.failed && !t.noted[topic] {
+			delete(offsets, p) // committed before; the metadata may have the attempts at that record
+			continue
+		}
+		offsets[p] = at
+		delete(t.noted, topic)
 	}
 }
 
@@ -99,7 +112,7 @@ func (s *Series) Pause(p Partition, offset int64) {
 	if _, ok := t.at[p.Topic]; ok {
 		t.at[p.Topic] = offset
 	}
-	t.paused, t.held = true, t.acquired-t.begun+1
+	t.paused, t.failed, t.held = true, p.Topic, t.acquired-t.begun+1
 	s.held += t.held
 	if s.active() == 0 {
 		s.idleLocked()
