@@ -50,7 +50,8 @@ func (c *Context) Topic() string { return c.record.topic }
 // Partition is the record's partition in Topic.
 func (c *Context) Partition() int32 { return c.record.partition }
 
-// Offset is the record's offset in Topic and Partition.
+// Offset is the record's offset in Topic and Partition. In the handler of a deadline it is the deadline, in milliseconds since
+// the epoch.
 func (c *Context) Offset() int64 { return c.record.offset }
 
 // Timestamp is the record's timestamp as its producer or the broker set it, or the zero time if it has none. Foreign

@@ -13,7 +13,7 @@
 //	          Repartitioned?
 //	       -> handler                 -> effects: outputs first, then the table row
 //	          panics                  -> {group}-dlq, no effects
-//	          returns an error        -> no effects; the processor restarts and the record is redelivered
+//	          returns an error        -> no effects; it is called again, and after 10 attempts: {group}-dlq
 //
 // The inputs and the table of a group have the same number of partitions, except inputs with the option Repartitioned.
 //
@@ -100,7 +100,18 @@
 //
 // # Failures
 //
-// A failure stops the processor, which restarts with backoff. Requests that the brokers deny for a missing ACL are
+// A handler that returns an error is called again with the same record, after a wait that doubles (WithRestartBackoff).
+// Meanwhile the records and deadlines behind it in its partition wait; the other partitions are handled and committed. After
+// WithHandlerAttempts the record is dead-lettered. The number of attempts is stored with the committed offset of the record,
+// so rebalances, deployments and restarts do not reset it; a crash loses the attempts since the last cut, and is not counted
+// as one. A handler that ends the process (os.Exit, out of memory) is therefore called again without limit. Attempts at a
+// deadline are counted in the process only. Metrics.Retry, a log line and Health.Err report each failed attempt; Health stays
+// Running, and Health.Lag shows the partition that waits.
+//
+// A handler's error that wraps ErrKeepRecord never dead-letters the record: it restarts the processor, after a cut that ends
+// before the record. The capabilities return such an error for a row that a newer build wrote.
+//
+// Any other failure stops the processor, which restarts with backoff. Requests that the brokers deny for a missing ACL are
 // failures; after 20 consecutive ones Run returns ErrGaveUp. Health is degraded while the processor waits for a restart,
 // while its membership is not confirmed, and while offsets cannot be committed for several cuts. Adding partitions to a
 // topic in use ends Run with an error that names the topics and the ways to migrate.
@@ -124,7 +135,8 @@
 //	WithMaxRecordBytes               1 MiB                    largest record that is sent
 //	WithDeadLetters                  {group}-dlq              dead-letter topic
 //	WithLogger, WithMetrics          none                     zap logger; callbacks
-//	WithRestartBackoff               100 ms to 15 s           wait before a restart of a failed processor
+//	WithHandlerAttempts              10                       attempts before the record of a failing handler is dead-lettered
+//	WithRestartBackoff               100 ms to 15 s           wait before a restart, or before a handler is called again
 //	WithRestartLimit                 20                       consecutive failed restarts before Run returns ErrGaveUp
 //	WithClock                        the system's             clock of deadlines and of Context.Now
 //

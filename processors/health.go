@@ -31,7 +31,8 @@ type Health struct {
 	Since time.Time `json:"since"`
 	// Restarts is the number of consecutive failures. It is reset after a minute without a failure.
 	Restarts int `json:"restarts"`
-	// Err is the last failure, or the reason why offsets cannot be committed. A failure is kept after the restart.
+	// Err is the last failure, of the processor or of a handler, or the reason why offsets cannot be committed. A failure is
+	// kept after the restart or the next attempt.
 	Err error `json:"-"`
 	// Lag is the number of records that wait to be handled, by topic and partition, of the inputs' partitions that this
 	// instance owns.

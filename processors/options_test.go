@@ -27,13 +27,13 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		processors.WithTick(0), processors.WithCommitInterval(0), processors.WithClock(nil), processors.WithLogger(nil), processors.WithTLS(nil),
 		processors.WithStorage(processors.LevelDB("")), processors.WithPartitions(0), processors.WithReplication(0),
 		processors.WithDeadLetters(""), processors.WithMaxRecordBytes(1), processors.WithInstance(""),
-		processors.WithRestartLimit(0), processors.WithRestartBackoff(time.Second, time.Millisecond),
+		processors.WithHandlerAttempts(0), processors.WithRestartLimit(0), processors.WithRestartBackoff(time.Second, time.Millisecond),
 		processors.WithSASL("sasl.mechanism: refused", "ann", "hunter2"), processors.WithProperties(map[string]string{"acks": "1"}),
 		processors.WithTopics(catalog))
 	require.ErrorIs(t, err, processors.ErrConfig)
 	for _, name := range []string{
 		"brokers", "WithTick", "WithCommitInterval", "WithClock", "WithLogger", "WithTLS", "WithStorage", "WithPartitions", "WithReplication",
-		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithRestartLimit", "WithRestartBackoff", "sasl.mechanism: refused",
+		"WithDeadLetters", "WithMaxRecordBytes", "WithInstance", "WithHandlerAttempts", "WithRestartLimit", "WithRestartBackoff", "sasl.mechanism: refused",
 		"acks", "WithTopics",
 	} {
 		require.ErrorContains(t, err, name)
@@ -64,7 +64,7 @@ func TestNewTakesWhatIsRight(t *testing.T) {
 		processors.WithTLS(&tls.Config{MinVersion: tls.VersionTLS13}),
 		processors.WithSASL("SCRAM-SHA-512", "ann", "hunter2"),
 		processors.WithStorage(processors.LevelDB(t.TempDir())), processors.WithInstance("floor-1"),
-		processors.WithKeepMembership(), processors.WithReplication(3), processors.WithRestartLimit(-1),
+		processors.WithKeepMembership(), processors.WithReplication(3), processors.WithRestartLimit(-1), processors.WithHandlerAttempts(-1),
 		processors.WithProperties(map[string]string{"compression.type": "lz4"}))
 	require.NoError(t, err)
 }

@@ -133,7 +133,8 @@ func (o *options) sarama() *sarama.Config {
 // last offsets, leaves the group (also as a static member, unless WithKeepMembership is set) and returns nil. Stopping
 // takes a few milliseconds if handlers do not block, and otherwise some seconds: records in flight get 5 s.
 //
-// A failure stops the processor as a whole; Run restarts it with backoff. Run returns an error when the restart limit is
+// A failed handler is called again (WithHandlerAttempts). Any other failure stops the processor as a whole; Run restarts it
+// with backoff. Run returns an error when the restart limit is
 // reached (ErrGaveUp), when another process has the same instance ID (ErrFenced), after Kill (ErrKilled), or when topics
 // do not fit the group. If one record caused the failure, the error wraps a RecordError that names it. Run can be called
 // once; a second call returns ErrRan.

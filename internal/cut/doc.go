@@ -39,7 +39,10 @@
 //
 // Under at least once (Plain) the gate opens as soon as the cut is made, and the next cut fills while this one is closed.
 // Under exactly once (Transactional) the gate stays shut until the transaction is committed, and the layer is sealed after
-// that. Deadlines pass the gate like records, but have no offset.
+// that. Deadlines pass the gate like records, but have no offset to commit.
+//
+// A record whose handler failed is in flight until it is handled, but cuts do not wait for it: they end before it in its
+// partition (Series.Pause).
 //
 // Group wraps a sarama.ConsumerGroup: it joins again after each generation, and hands Goka a session whose context ends
 // after the drain, and claims whose records pass the gate. A generation has one Series. Producer replaces Goka's producer.
