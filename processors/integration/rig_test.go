@@ -60,6 +60,10 @@ func newRig(t *testing.T, guarantee processors.Guarantee, partitions int32) *rig
 	t.Cleanup(r.client.Close)
 	_, err = kadm.NewClient(r.client).CreateTopics(t.Context(), partitions, 1, nil, r.in.Name(), r.out.Name())
 	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		found, err := kadm.NewClient(r.client).ListTopics(t.Context(), r.in.Name(), r.out.Name())
+		return err == nil && found.Error() == nil
+	}, waitLimit, 10*time.Millisecond)
 	return r
 }
 
@@ -191,11 +195,21 @@ func (m *member) restarts() []error {
 	return slices.Clone(m.causes)
 }
 
-// run starts a processor, named instance, and waits until it runs. It is stopped with the test.
+// run starts a processor, named instance, and waits until it runs. It is stopped with the test. A processor that fails
+// before it runs, for example because a broker does not know the new topics yet, is replaced: waits may be long.
 func (r *rig) run(instance string, h processors.Handler[string], opts ...processors.Option) *member {
 	r.t.Helper()
-	m := r.start(instance, h, opts...)
-	require.Eventually(r.t, func() bool { return m.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+	var m *member
+	require.Eventually(r.t, func() bool {
+		if m != nil && len(m.restarts()) > 0 {
+			_ = m.stop()
+			m = nil
+		}
+		if m == nil {
+			m = r.start(instance, h, opts...)
+		}
+		return m.Health().State == processors.Running
+	}, waitLimit, 5*time.Millisecond)
 	return m
 }
 
