@@ -14,6 +14,9 @@ import (
 // processor restarts, and Run returns ErrGaveUp when the restart limit is reached.
 var ErrKeepRecord = errors.New("processors: this build cannot handle the record")
 
+// errConfidential replaces the error of a handler in the dead letter of a confidential topic's record.
+var errConfidential = errors.New("the topic is confidential, the error is in the log")
+
 // perform runs a handler and, if it returned nil, carries out its effects. A handler that fails is called again.
 func perform(c *Context, stage Stage, h func(*Context) error) {
 	for ctx := c.ctx; !attempt(c, stage, h); {
@@ -58,6 +61,9 @@ func handlerFailed(ctx goka.Context, c *Context, stage Stage, err error) (settle
 	case runtimeapi.Retry:
 		return false
 	case runtimeapi.GiveUp:
+		if c.record.confidential { // the error may quote the record
+			err = errConfidential
+		}
 		deadLetter(ctx, c, stage, fmt.Errorf("%d attempts failed: %w", attempts, err))
 	case runtimeapi.Ended: // the next owner of the partition handles the record
 	default:

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/runtimeapi"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -58,6 +60,84 @@ func TestHandlerErrorFailsAndPanics(t *testing.T) {
 	}, err)
 	require.EqualError(t, err, `processors: group floor, record asks/2@7, key "s-1", handle: disk is full`)
 	require.Zero(t, ctx.emitted)
+}
+
+// retryingContext is the context of a runtime that calls failed handlers again. It records the dead letter.
+type retryingContext struct {
+	plainContext
+	verdicts []runtimeapi.Verdict
+	failures int
+	at       error // of FailAtRecord
+	ended    bool
+	reason   string
+}
+
+func (c *retryingContext) Now() time.Time   { return time.Time{} }
+func (c *retryingContext) Owns(string) bool { return true }
+func (c *retryingContext) EmitWithID(topic goka.Stream, key string, value any, id string) {
+	c.emitted++
+}
+func (c *retryingContext) Part(uint32) ([]byte, error) { return nil, errors.New("store is closed") }
+func (c *retryingContext) SetPart(uint32, []byte)      {}
+func (c *retryingContext) Ended() bool                 { return c.ended }
+func (c *retryingContext) FailAtRecord(err error)      { c.at = err }
+
+func (c *retryingContext) EmitWithHeaders(_ goka.Stream, _ string, _ any, headers goka.Headers) {
+	c.emitted++
+	c.reason = string(headers[topics.HeaderErrorReason])
+}
+
+func (c *retryingContext) HandlerFailed(error) (runtimeapi.Verdict, int) {
+	c.failures++
+	next := c.verdicts[0]
+	c.verdicts = c.verdicts[1:]
+	return next, c.failures
+}
+
+func TestRuntimeDecidesWhatFollowsAFailure(t *testing.T) {
+	cause := errors.New("disk is full")
+	fails := func(c *Context) error {
+		if err := c.Emit("answers", "s-1", "x", nil); err != nil {
+			return err
+		}
+		return cause
+	}
+	do := func(h func(*Context) error, confidential bool, verdicts ...runtimeapi.Verdict) (*retryingContext, any) {
+		ctx := &retryingContext{verdicts: verdicts}
+		c := newContext(ctx, defaults("floor"), []byte("x"))
+		c.record.confidential = confidential
+		return ctx, thrownBy(func() { perform(c, StageHandle, h) })
+	}
+	ctx, thrown := do(fails, false, runtimeapi.Retry, runtimeapi.Retry, runtimeapi.GiveUp)
+	require.Nil(t, thrown)
+	require.Equal(t, "3 attempts failed: disk is full", ctx.reason)
+	require.Equal(t, 1, ctx.emitted, "failed attempts have no effects")
+
+	ctx, _ = do(fails, true, runtimeapi.GiveUp)
+	require.Equal(t, "1 attempts failed: the topic is confidential, the error is in the log", ctx.reason)
+
+	ctx, thrown = do(fails, false, runtimeapi.Retry, runtimeapi.Ended)
+	require.Nil(t, thrown)
+	require.Zero(t, ctx.emitted)
+
+	ctx, thrown = do(fails, false, runtimeapi.Fail)
+	require.ErrorIs(t, thrown.(error), cause)
+	require.Zero(t, ctx.emitted)
+
+	ctx, thrown = do(func(*Context) error { return fmt.Errorf("%w: version 9", ErrKeepRecord) }, false)
+	require.Nil(t, thrown)
+	require.ErrorIs(t, ctx.at, ErrKeepRecord)
+	require.Zero(t, ctx.emitted+ctx.failures)
+
+	ctx, thrown = do(func(c *Context) error {
+		_, err := c.Part(1)
+		return err
+	}, false)
+	require.ErrorContains(t, thrown.(error), "store is closed", "not the handler's failure")
+	require.Zero(t, ctx.emitted+ctx.failures)
+
+	in := Input(topics.New(topics.Spec{Name: "asks"}, codec.Bytes()), nil).in.(*input[[]byte])
+	in.receive(&retryingContext{ended: true}, defaults("floor"), nil)
 }
 
 func TestPanicOfGokaIsLeftToGoka(t *testing.T) {

@@ -58,7 +58,8 @@ func KeyedBy[T any](session func(value T) *string) EdgeOption[T] {
 }
 
 // Confidential keeps values and headers of a topic's records out of the dead-letter topic, which may have other readers.
-// A dead letter then has only the key, the coordinates, the reason, and the size of the value in error.truncated. Use it
+// A dead letter then has only the key, the coordinates, the reason, and the size of the value in error.truncated; the reason
+// does not contain the error of a handler. Use it
 // for topics whose records hold secrets.
 func Confidential[T any]() EdgeOption[T] {
 	return func(in *input[T]) { in.secret = true }

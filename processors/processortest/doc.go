@@ -14,8 +14,8 @@
 // of the arguments of New. Joined and looked-up tables are up to date before each record. The time is set only by New and
 // Advance. A test therefore has the same outputs in the same order each time.
 //
-// A graph whose callback fails or panics stops, and the test fails with its error. (In production, the processor restarts and
-// the record is redelivered.)
+// A graph whose callback fails or panics stops, and the test fails with its error. (In production, a
+// failed handler is called again; see processors.Handler.)
 //
 // # Differences from a real broker
 //
