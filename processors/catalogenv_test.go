@@ -21,7 +21,9 @@ func TestRouteTTLOfTheEnvironmentIsTheRetentionOfReplyTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts, err := processors.CatalogOptionsFromEnv(func(name string) (string, bool) {
-				require.Equal(t, "REPLY_TO_STATE_TTL_MS", name)
+				if name != "REPLY_TO_STATE_TTL_MS" {
+					return "", false
+				}
 				return tc.value, tc.value != ""
 			})
 			require.NoError(t, err)
@@ -29,6 +31,18 @@ func TestRouteTTLOfTheEnvironmentIsTheRetentionOfReplyTo(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tc.want, c.ReplyTo.Spec().Retention)
 		})
+	}
+}
+
+func TestCompactionTimeoutOfTheEnvironmentCreatesTheTopicsOfACompactor(t *testing.T) {
+	for _, value := range []string{"", "1000"} {
+		opts, err := processors.CatalogOptionsFromEnv(func(name string) (string, bool) {
+			return value, name == "COMPACTION_TIMEOUT_MS" && value != ""
+		})
+		require.NoError(t, err)
+		c, err := topics.For("harbor", opts...)
+		require.NoError(t, err)
+		require.Equal(t, value != "", c.CompactionRequest.Spec().Created)
 	}
 }
 

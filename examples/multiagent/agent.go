@@ -91,14 +91,16 @@ func (a agent) run(ctx context.Context, listener net.Listener, ready func()) err
 
 // graphs returns the agent's groups: turns, deliveries, and the routes of the deliveries.
 func (a agent) graphs() ([]*goka.GroupGraph, error) {
-	turns, turnErr := turn.Graph(a.name, append([]turn.Option{turn.WithDelivery()}, a.turn...)...)
+	turns, turnErr := turn.Graph(a.name, append([]turn.Option{
+		turn.WithDelivery(), turn.WithCompaction(turn.Compaction{}),
+	}, a.turn...)...)
 	deliveries, deliveryErr := delivery.Graph(a.name, a.delivery...)
 	routes, routesErr := delivery.RoutesGraph(a.name, a.delivery...)
 	return []*goka.GroupGraph{turns, deliveries, routes}, errors.Join(turnErr, deliveryErr, routesErr)
 }
 
 func (a agent) processor(graph *goka.GroupGraph, started func()) (*processors.Processor, error) {
-	catalog, err := topics.For(a.name, topics.WithDeliveries())
+	catalog, err := topics.For(a.name, topics.WithDeliveries(), topics.WithCompaction())
 	if err != nil {
 		return nil, err
 	}

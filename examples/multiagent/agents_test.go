@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -185,6 +186,25 @@ func busy(t *testing.T, s *fixture) {
 	require.Equal(t, came[0].header.Get("Idempotency-Key"), came[1].header.Get("Idempotency-Key"))
 	first := s.receipts("busy", 1)[0]
 	require.Equal(t, []int64{429, 1000}, []int64{first.Status, first.RetryAfterMS})
+}
+
+// A session that passes its history limit is summarized by the example's compactor and continues.
+func TestLongSessionContinuesWithASummary(t *testing.T) {
+	s := newFixture(t, processors.AtLeastOnce, nil, turn.WithHistoryLimit(turn.HistoryLimit{Messages: 4}),
+		turn.WithCompaction(turn.Compaction{Keep: 1}))
+	var last topics.EnrichedMessage
+	for n := 1; n <= 7; n++ { // the third, fifth and seventh question find a history over the limit
+		s.ask("long", fmt.Sprintf("Question %d?", n))
+		require.Nil(t, s.outputs("long", n)[n-1].Error)
+		step := s.await(s.orchestrator.EnrichedMessageInput.Name(), "long", n)[n-1]
+		in := s.orchestrator.EnrichedMessageInput.Codec().Unmarshal(step.Value)
+		require.NoError(t, in.Err)
+		last = in.Value
+	}
+	s.await(s.orchestrator.CompactionResult.Name(), "long", 1)
+	require.Contains(t, string(last.History), "[Conversation Summary]")
+	require.Contains(t, string(last.History), "The user asked: Question 1? Question 2?", "also by way of an older summary")
+	require.NotContains(t, string(last.History), `"content":"Question 1?"`)
 }
 
 // If the callback service stays down, the delivery ends dead with the reason of every attempt, and the call ends at the

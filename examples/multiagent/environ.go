@@ -113,6 +113,6 @@ func modelWorkerFrom(logger *zap.Logger) (m modelWorker, closeModel func(), err 
 		return m, nil, err
 	}
 	m.brokers, m.client = kafka.Brokers, kafka.Options
-	m.model, closeModel, err = chosenModel(m.agent, os.Getenv)
+	m.model, m.compactor, closeModel, err = chosenModel(m.agent, os.Getenv)
 	return m, closeModel, err
 }

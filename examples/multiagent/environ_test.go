@@ -82,7 +82,7 @@ func TestAPIKeySelectsARealModel(t *testing.T) {
 	of := func(variables map[string]string) func(string) string {
 		return func(n string) string { return variables[n] }
 	}
-	m, done, err := chosenModel(worker, of(nil))
+	m, _, done, err := chosenModel(worker, of(nil))
 	require.NoError(t, err)
 	done()
 	r, err := m.Think(t.Context(), step("user", `"1 + 1"`))
@@ -99,19 +99,20 @@ func TestAPIKeySelectsARealModel(t *testing.T) {
 		{map[string]string{"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "MODEL_PROVIDER": "gemini"}, &gemini.Model{}},
 		{map[string]string{"ANTHROPIC_API_KEY": "k", "MODEL_PROVIDER": "script"}, think.Func(nil)},
 	} {
-		m, done, err = chosenModel(orchestrator, of(c.variables))
+		m, compactor, done, err := chosenModel(orchestrator, of(c.variables))
 		require.NoError(t, err)
 		done()
+		require.NotNil(t, compactor)
 		require.IsType(t, c.want, m)
 	}
 
-	_, _, err = chosenModel("pilot", of(nil))
+	_, _, _, err = chosenModel("pilot", of(nil))
 	require.ErrorContains(t, err, "pilot")
-	_, _, err = chosenModel(worker, of(map[string]string{"ANTHROPIC_API_KEY": "k", "INPUT_TOKEN_PRICE": "much"}))
+	_, _, _, err = chosenModel(worker, of(map[string]string{"ANTHROPIC_API_KEY": "k", "INPUT_TOKEN_PRICE": "much"}))
 	require.ErrorContains(t, err, "INPUT_TOKEN_PRICE")
-	_, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "openai"}))
+	_, _, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "openai"}))
 	require.ErrorIs(t, err, think.ErrSettings, "without a key")
-	_, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "eliza"}))
+	_, _, _, err = chosenModel(worker, of(map[string]string{"MODEL_PROVIDER": "eliza"}))
 	require.ErrorIs(t, err, errProvider)
 }
 
@@ -135,7 +136,7 @@ func TestPricesOfTheEnvironmentReplaceTheProviders(t *testing.T) {
 func TestDefaultModelsHaveAPrice(t *testing.T) {
 	prices := map[string]think.Prices{"anthropic": anthropic.Prices(), "openai": openai.Prices(), "gemini": gemini.Prices()}
 	for _, p := range providers {
-		require.Contains(t, prices[p.name], p.model)
+		require.Contains(t, prices[p.name], p.defaultModel)
 	}
 }
 

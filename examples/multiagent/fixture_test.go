@@ -22,6 +22,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
@@ -62,7 +63,7 @@ func quick(budget time.Duration) []delivery.Option {
 	}
 }
 
-func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []delivery.Option) *fixture {
+func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []delivery.Option, turns ...turn.Option) *fixture {
 	t.Helper()
 	broker, err := embedded.Start(embedded.WithPartitions(2))
 	require.NoError(t, err)
@@ -86,7 +87,7 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []deliv
 		}, more...)
 	}
 	asked := agent{
-		name: orchestrator, secrets: []string{secret}, turn: []turn.Option{turn.WithToolTimeout(toolTimeout)},
+		name: orchestrator, secrets: []string{secret}, turn: append(turns, turn.WithToolTimeout(toolTimeout)),
 		doors: []door.Option{door.WithClock(s.clock)}, sink: []sink.Option{sink.WithClock(s.clock)},
 		group: func(g goka.Group) []processors.Option { return group(g, processors.WithClock(s.clock)) },
 	}
@@ -104,9 +105,9 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, deliveries []deliv
 		agent: orchestrator, brokers: s.brokers, chat: chat, callback: orchestrator, secret: secret,
 		tokenTTL: 24 * time.Hour, logger: zap.NewNop(), tools: []tools.Option{tools.WithClock(s.clock)},
 	}.run)
-	s.start(modelWorker{agent: orchestrator, brokers: s.brokers, model: think.Func(asking), logger: zap.NewNop()}.run)
+	s.start(modelWorker{agent: orchestrator, brokers: s.brokers, model: think.Func(asking), compactor: compact.Func(listQuestions), logger: zap.NewNop()}.run)
 	s.start(modelWorker{
-		agent: worker, brokers: s.brokers, model: think.Func(s.working), logger: zap.NewNop(),
+		agent: worker, brokers: s.brokers, model: think.Func(s.working), compactor: compact.Func(listQuestions), logger: zap.NewNop(),
 		think: []think.Option{think.WithDrain(time.Millisecond)},
 	}.run)
 	s.watch()
@@ -144,6 +145,7 @@ func (s *fixture) watch() {
 	s.start(func(ctx context.Context) error {
 		w, err := workers.New("watchers", []string{
 			s.orchestrator.MessageOutput.Name(), s.orchestrator.ToolUseResult.Name(), s.orchestrator.DeadLetters(),
+			s.orchestrator.EnrichedMessageInput.Name(), s.orchestrator.CompactionResult.Name(),
 			s.worker.MessageInput.Name(), s.worker.MessageOutput.Name(), s.worker.DeliveryReceipts.Name(),
 			s.worker.DeliveryDLQ.Name(),
 		}, func(_ context.Context, r workers.Record) error {

@@ -13,7 +13,8 @@
 //
 // The models are scripts, unless ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY is set. MODEL_PROVIDER chooses between
 // anthropic, openai, gemini and script; ANTHROPIC_MODEL and ANTHROPIC_BASE_URL (and those of the others) choose the model
-// and the address of its API.
+// and the address of its API. HISTORY_MAX_MESSAGES and HISTORY_MAX_BYTES of an agent limit its history: the model process
+// summarizes the oldest exchanges of a longer session.
 package main
 
 import (

@@ -5,34 +5,41 @@ import (
 	"errors"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// modelWorker is the model worker of an agent.
+// modelWorker runs the model of an agent, and its compactor.
 type modelWorker struct {
-	agent   string
-	brokers []string
-	model   think.Model
-	logger  *zap.Logger
+	agent     string
+	brokers   []string
+	model     think.Model
+	compactor compact.Compactor
+	logger    *zap.Logger
 
 	client []processors.Option
 	think  []think.Option
 }
 
-// run answers think requests until ctx ends.
+// run answers think requests, and requests for summaries, until ctx ends.
 func (m modelWorker) run(ctx context.Context) error {
 	to, err := processors.NewPublisher(m.brokers, m.client...)
 	if err != nil {
 		return err
 	}
-	worker, err := think.New(m.agent, to, m.model, append([]think.Option{think.WithLogger(m.logger)}, m.think...)...)
-	if err != nil {
-		return err
+	model, modelErr := think.New(m.agent, to, m.model, append([]think.Option{think.WithLogger(m.logger)}, m.think...)...)
+	compactor, compactorErr := compact.New(m.agent, to, m.compactor, compact.WithLogger(m.logger))
+	if err := errors.Join(modelErr, compactorErr); err != nil {
+		return errors.Join(err, to.Close())
 	}
-	return errors.Join(worker.Run(ctx, m.brokers, m.client...), to.Close())
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return model.Run(ctx, m.brokers, m.client...) })
+	group.Go(func() error { return compactor.Run(ctx, m.brokers, m.client...) })
+	return errors.Join(group.Wait(), to.Close())
 }
 
 // The agents of the example.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/turntable-streams/turntable/processors/turn/compact"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/turn/think/anthropic"
 	"github.com/turntable-streams/turntable/processors/turn/think/gemini"
@@ -16,7 +17,7 @@ import (
 // provider is a provider of real models. Its variables are {prefix}_API_KEY, {prefix}_MODEL and {prefix}_BASE_URL.
 type provider struct {
 	name, prefix string
-	model        string // the default of {prefix}_MODEL
+	defaultModel string // of {prefix}_MODEL
 	open         func(think.Settings) (realModel, error)
 }
 
@@ -54,36 +55,46 @@ func chosenProvider(lookup func(string) string) (*provider, error) {
 	return nil, nil
 }
 
-// chosenModel returns the model of an agent of the example, of the chosen provider or a script. INPUT_TOKEN_PRICE and
-// OUTPUT_TOKEN_PRICE (dollars per million tokens) replace the provider's prices. The caller calls closeModel when the model
-// is no longer used.
-func chosenModel(name string, lookup func(string) string) (model think.Model, closeModel func(), err error) {
+// chosenModel returns the model of an agent of the example and its compactor: both of the chosen provider, or scripts.
+// INPUT_TOKEN_PRICE and OUTPUT_TOKEN_PRICE (dollars per million tokens) replace the provider's prices. The caller calls
+// closeModel when they are no longer used.
+func chosenModel(
+	name string, lookup func(string) string,
+) (model think.Model, compactor compact.Compactor, closeModel func(), err error) {
 	a, ok := agentModels[name]
 	if !ok {
-		return nil, nil, fmt.Errorf("no script for agent %q: there are %s and %s", name, orchestrator, worker)
+		return nil, nil, nil, fmt.Errorf("no script for agent %q: there are %s and %s", name, orchestrator, worker)
 	}
 	p, err := chosenProvider(lookup)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if p == nil {
-		return a.script, func() {}, nil
+		return a.script, compact.Func(listQuestions), func() {}, nil
 	}
-	s := think.Settings{
-		Key: lookup(p.prefix + "_API_KEY"), Model: strings.TrimSpace(lookup(p.prefix + "_MODEL")),
-		BaseURL: strings.TrimSpace(lookup(p.prefix + "_BASE_URL")), System: a.system, Tools: a.tools,
+	answers, err := p.model(lookup, think.Settings{System: a.system, Tools: a.tools})
+	if err != nil {
+		return nil, nil, nil, err
 	}
+	summaries, err := p.model(lookup, think.Settings{System: summarize})
+	if err != nil {
+		answers.Close()
+		return nil, nil, nil, err
+	}
+	return answers, askForSummary(summaries), func() { answers.Close(); summaries.Close() }, nil
+}
+
+// model returns a model of the provider with the key, name, address and prices of the environment.
+func (p *provider) model(lookup func(string) string, s think.Settings) (m realModel, err error) {
+	s.Key, s.Model = lookup(p.prefix+"_API_KEY"), strings.TrimSpace(lookup(p.prefix+"_MODEL"))
+	s.BaseURL = strings.TrimSpace(lookup(p.prefix + "_BASE_URL"))
 	if s.Model == "" {
-		s.Model = p.model
+		s.Model = p.defaultModel
 	}
 	if s.Prices, err = pricesOf(s.Model, lookup); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m, err := p.open(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, m.Close, nil
+	return p.open(s)
 }
 
 // pricesOf returns the token prices of the environment; nil, for those of the provider, if it does not set both. Cached

@@ -31,6 +31,13 @@ func RouteTTL[O any](option func(time.Duration) O) Variable[O] {
 	}}
 }
 
+// CompactionTimeout is the variable of how long a turn waits for a compactor, in milliseconds, which several packages read.
+func CompactionTimeout[O any](option func(time.Duration) O) Variable[O] {
+	return Variable[O]{Name: "COMPACTION_TIMEOUT_MS", Min: 1, Max: MaxMS, Option: func(ms int64) O {
+		return option(time.Duration(ms) * time.Millisecond)
+	}}
+}
+
 // RecordLimit is the variable of the largest record in bytes, which several packages read.
 func RecordLimit[O any](option func(bytes int) O) Variable[O] {
 	return Variable[O]{

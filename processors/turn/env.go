@@ -21,6 +21,7 @@ var ErrEnvironment = errors.New("turn: bad environment variable")
 //	REPLY_TO_STATE_TTL_MS      route TTL
 //	HISTORY_MAX_BYTES          history limit in bytes
 //	HISTORY_MAX_MESSAGES       history limit in messages
+//	COMPACTION_TIMEOUT_MS      how long a turn waits for a summary; unset: no compactor
 //	THINK_MAX_STEPS            step limit of a turn
 //	BUDGET_PRICE_PER_SESSION   cost limit of a session, in dollars
 //	SESSION_IDLE_PURGE_MS      how long a session may be idle before it is removed
@@ -45,6 +46,7 @@ var variables = []envoption.Variable[Option]{
 	{Name: "HISTORY_MAX_MESSAGES", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option {
 		return func(o *options) { o.rules.History.Messages = int(n) }
 	}},
+	envoption.CompactionTimeout(func(d time.Duration) Option { return WithCompaction(Compaction{Timeout: d}) }),
 	{Name: "THINK_MAX_STEPS", Min: 1, Max: math.MaxInt32, Option: func(n int64) Option { return WithMaxSteps(int(n)) }},
 	{Name: "BUDGET_PRICE_PER_SESSION", Decimal: WithMaxCost},
 	{Name: "SESSION_IDLE_PURGE_MS", Min: 1, Max: envoption.MaxMS, Option: duration(WithIdlePurge)},

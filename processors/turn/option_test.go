@@ -48,7 +48,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	env := map[string]string{
 		"THINK_TIMEOUT_MS": "1000", "ASYNC_TOOL_TIMEOUT_MS": " 2000 ", "TOOL_AGG_TOMBSTONE_TTL_MS": "3000",
 		"REPLY_TO_STATE_TTL_MS": "4000", "KAFKA_MAX_REQUEST_SIZE": "2097152",
-		"THINK_SUPERSEDE_AFTER_MS": "5000", "THINK_MAX_STEPS": "7", "HISTORY_MAX_BYTES": "4096", "HISTORY_MAX_MESSAGES": "40", "BUDGET_PRICE_PER_SESSION": "1.5",
+		"THINK_SUPERSEDE_AFTER_MS": "5000", "THINK_MAX_STEPS": "7", "COMPACTION_TIMEOUT_MS": "6000", "HISTORY_MAX_BYTES": "4096", "HISTORY_MAX_MESSAGES": "40", "BUDGET_PRICE_PER_SESSION": "1.5",
 		"SESSION_IDLE_PURGE_MS": "6000",
 	}
 	opts, err := OptionsFromEnv(lookup(env))
@@ -62,6 +62,7 @@ func TestEnvironmentSetsOptions(t *testing.T) {
 	require.Equal(t, 5*time.Second, r.SupersedeAfter)
 	require.Equal(t, HistoryLimit{Bytes: 4096, Messages: 40}, r.History)
 	require.Equal(t, 7, r.MaxSteps)
+	require.Equal(t, &Compaction{Timeout: 6 * time.Second, Keep: 8}, r.Compaction)
 	require.Equal(t, 1.5, r.MaxCost)
 	require.Equal(t, 6*time.Second, r.IdleAfter)
 	require.Equal(t, 3*time.Second, r.RememberFor)
