@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -33,6 +34,24 @@ const HeaderReason = "turntable.reason"
 // ReasonDeadline is the HeaderReason of a step that had no response at its deadline. Its turn ends as if the turn's own timer
 // had ended it: with the code think_timeout.
 const ReasonDeadline = "deadline"
+
+// HeaderCost is the header of think-dlq with what the model calls of the failed step cost, in dollars as decimal text, if
+// that is known. The turn adds it to the cost of the session. Records of FlightDeck's workers do not have it.
+const HeaderCost = "turntable.cost"
+
+// Cost reads the value of HeaderCost. ok is false if it is absent or not a finite number from 0.
+func Cost(header []byte) (dollars float64, ok bool) {
+	dollars, err := strconv.ParseFloat(string(header), 64)
+	if err != nil || !(dollars >= 0) || math.IsInf(dollars, 0) {
+		return 0, false
+	}
+	return dollars, true
+}
+
+// AppendCost appends the value of HeaderCost.
+func AppendCost(b []byte, dollars float64) []byte {
+	return strconv.AppendFloat(b, dollars, 'g', -1, 64)
+}
 
 // The headers of a dead-lettered record, as UTF-8 text. FlightDeck's Python workers also write the first four.
 const (

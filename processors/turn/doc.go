@@ -125,6 +125,7 @@
 //     cost, no history and no input message. It is dead-lettered; the SDK's record on think-dlq ends the turn.
 //   - A record on think-dlq ends the turn with the code think_failed, or think_timeout if its header turntable.reason is
 //     "deadline": the code of a step at its deadline does not depend on whether the turn or package think is first.
+//     The dollars in its header turntable.cost, if there is one, are added to the cost of the session.
 //   - A record on think-dlq that contains the failed input must match the open step; a record without input fails the open
 //     step. Package fold/group (WithThinkResponses) writes no such record for a turn without a request, because it cannot
 //     name the input: the step ends by the think timeout.

@@ -132,6 +132,9 @@ func (e ThinkFailed) apply(s *transition) {
 	if e.Failure.LatestInput != nil { // without an input, two different failures can have the same bytes
 		s.rememberCause(same)
 	}
+	if cost, ok := topics.Cost([]byte(e.headerText(topics.HeaderCost))); ok {
+		s.row.Cost = addCost(s.row.Cost, &cost)
+	}
 	code := topics.CodeThinkFailed
 	if e.headerText(topics.HeaderReason) == topics.ReasonDeadline {
 		code = topics.CodeThinkTimeout // as if the turn's own timer had been first

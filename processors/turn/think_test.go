@@ -290,6 +290,22 @@ func TestStepThatEndsAtItsDeadlineHasOneCode(t *testing.T) {
 	}
 }
 
+// Failed calls of the model are paid, too.
+func TestCostOfAFailedStepCountsForTheSession(t *testing.T) {
+	for header, want := range map[string]float64{"0.25": 0.75, "1e-1": 0.6, "0": 0.5, "": 0.5, "-1": 0.5, "NaN": 0.5, "Inf": 0.5, "x": 0.5} {
+		t.Run(header, func(t *testing.T) {
+			p := newPlay(t)
+			p.respond(p.ask("one"), saying("first")) // for 0.5
+			failed := `{"latest_input":` + string(p.ask("two").LatestInput) + `}`
+			opt := func(r *Record) { r.Headers = append(r.Headers, &Header{Name: []byte(topics.HeaderCost), Value: []byte(header)}) }
+			o := the[Answered](t, p.send("think-dlq", failed, opt))
+			require.InDelta(t, want, *o.Cost, 1e-9)
+			p.send("think-dlq", failed, opt)
+			require.InDelta(t, want, *p.ask("three").Cost, 1e-9, "once")
+		})
+	}
+}
+
 func TestThinkFailureOfAnotherStepChangesNothing(t *testing.T) {
 	p := newPlay(t)
 	first := p.ask("one")

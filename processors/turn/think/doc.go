@@ -66,6 +66,16 @@
 //	interrupted calls    in the broker's delivery count       in the metadata of the committed offset, with the next
 //	                                                          commit after they began
 //
+// # Cost of failed calls
+//
+// The tokens and the cost of a response are those of all calls of its step, including calls that failed, as far as the model
+// reports them. If the step fails, the cost is in the header turntable.cost of its record on think-dlq, and the turn adds it
+// to the cost of the session. The adapters report the usage that the provider has sent before the error: Anthropic sends
+// the input tokens at the beginning of a stream, Gemini sends totals with its pieces, and OpenAI sends usage at the end.
+// A refused or truncated output has its usage with each of them. The cost of a call is not known if the connection broke or
+// timed out before the provider sent usage, or if another process made the call. The cost of a call whose turn ended is
+// logged and not added.
+//
 // # Streaming
 //
 // Stream converts a Streamer, which yields its reply in pieces, to a Model. The pieces are joined to the reply, and

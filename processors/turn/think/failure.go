@@ -13,8 +13,8 @@ import (
 )
 
 // failure returns the record of think-dlq for a failed step, which ends its turn. The value is the input unchanged; the
-// reason is in the headers.
-func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound {
+// reason, and what the calls of the step cost, are in the headers.
+func (w *Worker) failure(r processors.Inbound, cause error, cost *float64) processors.Outbound {
 	reason := truncated(cause.Error())
 	w.rules.Logger.Warn("step failed", zap.String("agent", w.topics.Agent), zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.String("reason", reason))
@@ -22,6 +22,9 @@ func (w *Worker) failure(r processors.Inbound, cause error) processors.Outbound 
 	headers[topics.HeaderID] = []byte(keyOf(r) + failureSuffix)
 	if errors.Is(cause, errLate) || errors.Is(cause, errNotAdmitted) {
 		headers[topics.HeaderReason] = []byte(topics.ReasonDeadline)
+	}
+	if cost != nil {
+		headers[topics.HeaderCost] = topics.AppendCost(nil, *cost)
 	}
 	return processors.Outbound{
 		Topic: w.topics.ThinkDLQ.Name(), Key: string(r.Key), Headers: headers,
@@ -35,7 +38,8 @@ func (w *Worker) shorten(r processors.Inbound, in topics.EnrichedMessage) settle
 	inputs := []topics.Raw{in.LatestInput, nil}
 	return func(out processors.Outbound) (processors.Outbound, bool) {
 		if out.Topic == w.topics.ThinkRequestResponse.Name() {
-			return w.failure(r, errTooLarge), true
+			response := w.topics.ThinkRequestResponse.Codec().Unmarshal(out.Value).Value
+			return w.failure(r, errTooLarge, response.ThinkCost), true
 		}
 		if len(inputs) == 0 {
 			return out, false

@@ -12,12 +12,15 @@ type Model interface {
 	// Think answers a step. It is called from several goroutines. It must return soon after ctx ends:
 	//
 	//   - at the step's deadline; the step then fails.
-	//   - when its turn ends, for example because the user cancelled it; context.Cause is then ErrTurnEnded. Think may
-	//     return the tokens and the cost that it has used, together with an error: they are logged.
+	//   - when its turn ends, for example because the user cancelled it; context.Cause is then ErrTurnEnded. The tokens and
+	//     the cost that Think returns with its error are logged.
 	//   - when the worker stops or loses the record; the step is then delivered again.
 	//
 	// After an Unavailable the worker calls Think again (see WithRetry). Any other error ends the turn. Its text is written
 	// to think-dlq and to the log, and sent to the user, so it must quote neither the conversation nor a secret.
+	//
+	// With an error, Think should return the tokens and the cost that it has used: they are added to those of the step's
+	// other calls, and count for the session even if the step fails. See "Cost of failed calls" in the package documentation.
 	Think(ctx context.Context, step Step) (Reply, error)
 }
 

@@ -27,6 +27,7 @@ type Worker struct {
 	calls  overdue.Calls
 	rules  rules
 	steps  *responder.Responder[stepKey]
+	spent  *spent
 }
 
 type stepKey struct{ session, step string }
@@ -53,7 +54,7 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 		r.Limiter = worker.NewLimiterAt(r.Clock)
 	}
 	all := r.limitsOf(agent)
-	return &Worker{topics: catalog, model: model, limits: all, calls: r.calls(), rules: r, steps: steps}, nil
+	return &Worker{topics: catalog, model: model, limits: all, calls: r.calls(), rules: r, steps: steps, spent: newSpent()}, nil
 }
 
 // Run processes steps until ctx ends. Then it waits for running calls of the model (WithDrain) and returns nil. While the
@@ -83,8 +84,9 @@ func runtimePolicy(p worker.RetryPolicy) worker.RetryPolicy {
 
 // giveUp ends a step that was interrupted as often as the broker delivers it.
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
-	_, in, _ := w.readStep(r.Inbound)
-	return w.steps.Publish(ctx, w.failure(r.Inbound, reason), w.shorten(r.Inbound, in))
+	step, in, _ := w.readStep(r.Inbound)
+	used := w.spent.take(stepKey{step.SessionID, step.Key})
+	return w.steps.Publish(ctx, w.failure(r.Inbound, reason, used.Cost), w.shorten(r.Inbound, in))
 }
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
@@ -102,7 +104,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	}
 	step, in, err := w.readStep(r)
 	if err != nil {
-		return w.steps.Publish(ctx, w.failure(r, err), w.shorten(r, in))
+		return w.steps.Publish(ctx, w.failure(r, err, nil), w.shorten(r, in))
 	}
 	step.Retried = w.calledAgain(d.Record, step)
 	key := stepKey{step.SessionID, step.Key}
@@ -154,38 +156,42 @@ func (w *Worker) settle(
 		reply, err = w.call(ctx, s)
 		return err
 	})
+	key := stepKey{s.SessionID, s.Key}
+	used := w.spent.take(key).plus(reply.usage())
 	switch {
 	case end == responder.Stopped:
+		w.spent.keep(key, used)
 		return processors.Outbound{}, ctx.Err()
 	case end == responder.Skipped:
 		return processors.Outbound{}, nil
 	case end == responder.TurnEnded:
-		w.logEnded(r, reply)
+		w.logEnded(r, used)
 		return processors.Outbound{}, nil
 	case end == responder.Late && errors.Is(err, errNotAdmitted):
-		return w.failure(r, errNotAdmitted), nil
+		return w.failure(r, errNotAdmitted, used.Cost), nil
 	case end == responder.Late:
-		return w.failure(r, errLate), nil
+		return w.failure(r, errLate, used.Cost), nil
 	case end == responder.Failed && s.Retried(err):
+		w.spent.keep(key, used)
 		return processors.Outbound{}, errCalledAgain{err}
 	case end == responder.Failed:
-		return w.failure(r, err), nil
+		return w.failure(r, err, used.Cost), nil
 	}
 	t := w.topics.ThinkRequestResponse
-	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply, w.rules.Clock.Now()), s.Key+responseSuffix)
+	out, err := processors.OutboundOf(t, s.SessionID, respond(s, in, reply.with(used), w.rules.Clock.Now()), s.Key+responseSuffix)
 	if err == nil {
 		err = t.Codec().Unmarshal(out.Value).Err // the input of a call may be invalid JSON
 	}
 	if err != nil {
-		return w.failure(r, errResponse), nil
+		return w.failure(r, errResponse, used.Cost), nil
 	}
 	return out, nil
 }
 
 // logEnded reports what a call cost whose turn ended. A response would be dead-lettered, because no step waits for it.
-func (w *Worker) logEnded(r processors.Inbound, partial Reply) {
+func (w *Worker) logEnded(r processors.Inbound, used Usage) {
 	w.rules.Logger.Info("model call cancelled: its turn has ended", zap.String("agent", w.topics.Agent),
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset),
-		zap.Int64("input_tokens", partial.InputTokens), zap.Int64("output_tokens", partial.OutputTokens),
-		zap.Float64p("cost", partial.Cost))
+		zap.Int64("input_tokens", used.InputTokens), zap.Int64("output_tokens", used.OutputTokens),
+		zap.Float64p("cost", used.Cost))
 }

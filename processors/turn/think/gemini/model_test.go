@@ -147,6 +147,13 @@ func TestParallelCallsAndUsage(t *testing.T) {
 	require.Equal(t, reply, again, "a repeat of the step has the same IDs")
 }
 
+func TestRefusedOutputReportsWhatItUsed(t *testing.T) {
+	reply, err := ask(t, think.Settings{}, providertest.Question(), providertest.Start(t, said("SAFETY", text("I"))))
+	require.ErrorIs(t, err, think.ErrRefused)
+	require.Equal(t, []int64{100, 20}, []int64{reply.InputTokens, reply.OutputTokens})
+	require.Empty(t, reply.Blocks)
+}
+
 func TestStopReasons(t *testing.T) {
 	const call = `{"functionCall":{"name":"clock"}}`
 	for name, c := range map[string]struct {

@@ -172,6 +172,13 @@ func TestCallsOfCompatibleServers(t *testing.T) {
 	require.Equal(t, calls, again.Calls(), "a repeat of the step has the same IDs")
 }
 
+func TestRefusedOutputReportsWhatItUsed(t *testing.T) {
+	reply, err := ask(t, think.Settings{}, providertest.Question(), providertest.Start(t, said("content_filter", "I")))
+	require.ErrorIs(t, err, think.ErrRefused)
+	require.Equal(t, []int64{100, 20}, []int64{reply.InputTokens, reply.OutputTokens})
+	require.Empty(t, reply.Blocks)
+}
+
 func TestStopReasons(t *testing.T) {
 	const half = `{"tool_calls":[{"index":0,"id":"x","function":{"name":"clock","arguments":"{\"n"}}]}`
 	for name, c := range map[string]struct {
