@@ -297,7 +297,9 @@ func TestCostOfAFailedStepCountsForTheSession(t *testing.T) {
 			p := newPlay(t)
 			p.respond(p.ask("one"), saying("first")) // for 0.5
 			failed := `{"latest_input":` + string(p.ask("two").LatestInput) + `}`
-			opt := func(r *Record) { r.Headers = append(r.Headers, &Header{Name: []byte(topics.HeaderCost), Value: []byte(header)}) }
+			opt := func(r *Record) {
+				r.Headers = append(r.Headers, &Header{Name: []byte(topics.HeaderCost), Value: []byte(header)})
+			}
 			o := the[Answered](t, p.send("think-dlq", failed, opt))
 			require.InDelta(t, want, *o.Cost, 1e-9)
 			p.send("think-dlq", failed, opt)
