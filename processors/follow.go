@@ -36,6 +36,8 @@ type Follower struct {
 	client sarama.Client   // of replays; nil while Run is not connected
 	over   context.Context // ends when client is closed
 	usage  sync.WaitGroup
+
+	progress progress
 }
 
 // NewFollower returns a follower of topics. It validates the options and connects only in Run. It accepts the options of
@@ -117,8 +119,10 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 			cancel(err)
 			return fmt.Errorf("processors: follow %s/%d: %w", p.topic, p.partition, err)
 		}
+		handled := f.progress.of(p)
+		handled.advance(offset)
 		readers.Go(func() {
-			next, err := f.read(inner, claim, offset)
+			next, err := f.read(inner, claim, offset, handled)
 			mu.Lock()
 			at[p] = next
 			mu.Unlock()
@@ -176,7 +180,9 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 }
 
 // read passes the records of a partition to the handler until ctx ends or the partition fails. It returns the next offset.
-func (f *Follower) read(ctx context.Context, claim sarama.PartitionConsumer, next int64) (int64, error) {
+func (f *Follower) read(
+	ctx context.Context, claim sarama.PartitionConsumer, next int64, handled *handled,
+) (int64, error) {
 	var errs sync.WaitGroup
 	errs.Go(func() {
 		for err := range claim.Errors() {
@@ -194,6 +200,7 @@ func (f *Follower) read(ctx context.Context, claim sarama.PartitionConsumer, nex
 			}
 			f.handle(inboundOf(m))
 			next = m.Offset + 1
+			handled.advance(next)
 		case <-ctx.Done():
 			return next, nil
 		}

@@ -77,6 +77,35 @@ func (f *Follower) ReplayFrom(
 	return f.replay(ctx, client, section{topic, partition, max(begin, oldest), end}, take)
 }
 
+// ReplayRange is ReplayFrom for the records with an offset below end. It does not ask the brokers where the partition ends:
+// end must not be higher than the offset after a record that the handler has received, or than an end that Replay returned.
+func (f *Follower) ReplayRange(
+	ctx context.Context, topic string, partition int32, begin, end int64,
+	take func(context.Context, Inbound) (more bool),
+) (next int64, err error) {
+	client, ctx, done, err := f.use(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		return 0, fmt.Errorf("processors: replay %s/%d: oldest offset: %w", topic, partition, err)
+	}
+	return f.replay(ctx, client, section{topic, partition, max(begin, oldest), end}, take)
+}
+
+// Partitions returns the partitions of a topic. It returns ErrNotFollowing if Run is not connected, and ErrNoTopic if the
+// brokers do not have the topic.
+func (f *Follower) Partitions(topic string) ([]int32, error) {
+	client, _, done, err := f.use(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return partitionsOf(client, topic)
+}
+
 // Partition returns the partition to which this library and Java's default partitioner write a key. It returns
 // ErrNotFollowing if Run is not connected, and ErrNoTopic if the brokers do not have the topic.
 func (f *Follower) Partition(topic, key string) (int32, error) {
@@ -89,14 +118,22 @@ func (f *Follower) Partition(topic, key string) (int32, error) {
 }
 
 func partitionOf(client sarama.Client, topic, key string) (int32, error) {
+	partitions, err := partitionsOf(client, topic)
+	if err != nil {
+		return 0, err
+	}
+	return codec.PartitionOf(key, int32(len(partitions))), nil
+}
+
+func partitionsOf(client sarama.Client, topic string) ([]int32, error) {
 	partitions, err := client.Partitions(topic)
 	switch {
 	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
-		return 0, fmt.Errorf("%w: %s", ErrNoTopic, topic)
+		return nil, fmt.Errorf("%w: %s", ErrNoTopic, topic)
 	case err != nil:
-		return 0, fmt.Errorf("processors: partitions of %s: %w", topic, err)
+		return nil, fmt.Errorf("processors: partitions of %s: %w", topic, err)
 	}
-	return codec.PartitionOf(key, int32(len(partitions))), nil
+	return partitions, nil
 }
 
 // OffsetAt returns the offset of the first record of a partition with a timestamp of since or later, or the end of the

@@ -120,3 +120,29 @@ func Lookup(object Raw, key string) (value Raw, ok bool) {
 	}
 	return value, ok
 }
+
+// LookupAll returns the values of several top-level members of an object, in the order of the keys, in one pass over the
+// object. A value is nil if the member does not exist or is null. If a name is repeated, the last member counts. For a value
+// that is not an object all are nil. The results alias the object.
+func LookupAll(object Raw, keys ...string) []Raw {
+	values := make([]Raw, len(keys))
+	if object == nil {
+		return values
+	}
+	err := read(object, MaxDepth, func(c *cursor) error {
+		clear(values)
+		return c.object(func(name []byte) (err error) {
+			for i, key := range keys {
+				if string(name) == key {
+					values[i], err = c.value()
+					return err
+				}
+			}
+			return c.skip()
+		})
+	})
+	if err != nil {
+		clear(values)
+	}
+	return values
+}

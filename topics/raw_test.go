@@ -166,3 +166,11 @@ func TestSpliceDoesNotParseArraysWithoutNullElements(t *testing.T) {
 	require.False(t, mayHoldNull(Raw(`[{"metadata":null}]`)))
 	require.Equal(t, string(history), string(Splice(history)))
 }
+
+func TestLookupAllReturnsMembersInTheOrderOfTheKeys(t *testing.T) {
+	object := Raw(`{"b":1,"a":"x","n":null,"b":{"c":2}}`)
+	require.Equal(t, []Raw{Raw(`"x"`), nil, nil, Raw(`{"c":2}`)}, LookupAll(object, "a", "none", "n", "b"))
+	for _, invalid := range []string{``, `[]`, `{"a":1`, `7`} {
+		require.Equal(t, []Raw{nil}, LookupAll(Raw(invalid), "a"), invalid)
+	}
+}

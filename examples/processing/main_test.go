@@ -140,6 +140,9 @@ func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 		`ALLOWED_HOST_MAPPING: sink: bad host mapping: entry 1 ("harbor")`: {"AGENT_NAME=a", "ALLOWED_HOST_MAPPING=harbor:x"},
 		"REPLY_RETRY_MAX_MS":          {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
 		"PORT is not: no tool":        {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret"},
+		"WS_RESUME_KEY has 6 bytes":   {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY=s3cret"},
+		"WS_RESUME_KEY is set and":    {"AGENT_NAME=a", "WS_RESUME_KEY=s3cret"},
+		"WS_RESUME_KEY is not":        {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY_PREVIOUS=0123456789abcdef0123456789abcdef"},
 		"TOOL_CALLBACK_SECRET is not": {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -33,6 +33,7 @@ type settings struct {
 	// The parts that replace chat-api. Each is off if its variable is not set.
 	doors      string   // PORT, as an address
 	websocket  string   // WS_PORT, as an address
+	resumeKeys [][]byte // WS_RESUME_KEY, and the one before it
 	secrets    []string // TOOL_CALLBACK_SECRET, and the one before it
 	deliveries bool     // ALLOWED_HOST_MAPPING
 	services   sink.Services
@@ -88,6 +89,8 @@ func (s *settings) readChat() error {
 	if s.doors != "" && s.doors == s.websocket && !strings.HasSuffix(s.doors, ":0") {
 		check(errors.New("PORT and WS_PORT are the same address, want two"))
 	}
+	s.resumeKeys, err = resumeKeys(s.websocket)
+	check(err)
 	s.services, err = sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
 	if err != nil {
 		check(fmt.Errorf("ALLOWED_HOST_MAPPING: %w", err))

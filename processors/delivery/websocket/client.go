@@ -15,6 +15,7 @@ import (
 type client struct {
 	rules  *rules
 	caller auth.Caller
+	owner  string // name of the account that pays for its reads and its sessions' memory
 	conn   *ws.Conn
 	queue  *queue
 

@@ -46,12 +46,16 @@
 //
 //	{"type":"subscribe","session_id":"s","last_event_id":"..."}
 //
-// It receives the frames that it missed, then
+// An event_id contains the positions from which the server reads, so it is signed (HMAC-SHA256) for one session, and the
+// server reads nothing for an ID that none of its keys has signed. Give all servers of an agent the same keys
+// (WithResumeKeys). By default each server has a random key, and a client can resume at that server only.
+//
+// The client receives the frames that it missed, then
 // {"type":"resumed","data":{"session_id":"s","complete":true,"replayed":2}}, then new frames. The missed frames come from
 // memory if this process sent the last frame and still has it. Otherwise the process reads them from the topics, from the
-// positions in the event_id, so a client may reconnect to another process. If that fails (too long ago, too many frames,
-// brokers unavailable), complete is false and reason says why. The part of an event_id before the "~" identifies the
-// event, so that a client can drop repeats. Records that another partitioner put in a different partition are resumed from
+// positions in the event_id, so a client may reconnect to another process with the same key. If that fails (another key,
+// too long ago, too many frames, brokers unavailable), complete is false and reason says why. The part of an event_id before
+// the first "~" identifies the event, so that a client can drop repeats. Records that another partitioner put in a different partition are resumed from
 // memory only.
 //
 // # Credentials of browsers
@@ -66,6 +70,10 @@
 // because browsers send cookies with the requests of every page.
 //
 // # Limits
+//
+// Clients share two things: the frames in memory (Replay.TotalBytes, Replay.Sessions) and the reads from the topics, of which
+// 8 run at the same time. At a limit of the memory, the caller whose sessions use the most loses its oldest frames. Callers
+// that wait for a read take turns. A caller is auth.Caller.Name, or the IP address for callers without a name.
 //
 // The number of clients, the size of the frames that they send, and the frames queued for them have limits. A client that
 // reads too slowly is disconnected with status 1013 and a reason. A client that does not answer pings is disconnected. A

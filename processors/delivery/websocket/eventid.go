@@ -20,7 +20,7 @@ const (
 //
 //	{feed}/{partition}/{offset}/{kind}~{session}.{born}.{at}{.feed:partition:next}
 //
-// Numbers have base 36. The part before the "~" is the same in every process and for every repeat of the frame.
+// Clients receive it with a signature (see signer). Numbers have base 36. The part before the "~" is the same in every process and for every repeat of the frame.
 type eventID struct {
 	feed      feed
 	partition int32

@@ -21,6 +21,9 @@ const waitLimit = time.Minute
 
 var noon = time.UnixMilli(1_790_000_000_120)
 
+// resumeKey is the key of all servers in tests.
+var resumeKey = []byte("0123456789abcdef0123456789abcdef")
+
 // fixture is a server that clients reach over loopback. Tests pass records to it in place of Run.
 type fixture struct {
 	*Server
@@ -32,7 +35,7 @@ type fixture struct {
 func newFixture(t testing.TB, opts ...Option) *fixture {
 	t.Helper()
 	c := clock.NewFake(noon)
-	s, err := New("pilot", append([]Option{WithClock(c)}, opts...)...)
+	s, err := New("pilot", append([]Option{WithClock(c), WithResumeKeys(resumeKey)}, opts...)...)
 	require.NoError(t, err)
 	w := &fixture{Server: s, t: t, http: httptest.NewServer(s), clock: c}
 	t.Cleanup(w.http.Close)

@@ -1,7 +1,6 @@
 package websocket
 
 import (
-	"container/list"
 	"sync"
 
 	ws "github.com/coder/websocket"
@@ -15,23 +14,24 @@ import (
 // So a client that subscribes while the session's last client leaves loses no frame, and a connection that fails affects no
 // other client.
 type hub struct {
-	rules *rules
-	feeds map[string]feed
+	rules  *rules
+	signer signer
+	feeds  map[string]feed
 
-	mu         sync.Mutex
-	clients    map[*client]struct{}
-	serving    sync.WaitGroup // for the clients
-	closed     bool
-	sessions   map[string]*session
-	idle       *list.List // of *session without subscribers, longest idle first
-	remembered *list.List // of *entry, oldest first
-	bytes      int        // of all entries
+	mu       sync.Mutex
+	clients  map[*client]struct{}
+	serving  sync.WaitGroup // for the clients
+	closed   bool
+	sessions map[string]*session
+	accounts accounts
+	idle     int // number of sessions without subscribers
+	bytes    int // of all entries
 }
 
-func newHub(r *rules, names [feedCount]string) *hub {
+func newHub(r *rules, signer signer, names [feedCount]string) *hub {
 	h := &hub{
-		rules: r, feeds: map[string]feed{}, clients: map[*client]struct{}{}, sessions: map[string]*session{},
-		idle: list.New(), remembered: list.New(),
+		rules: r, signer: signer, feeds: map[string]feed{}, clients: map[*client]struct{}{}, sessions: map[string]*session{},
+		accounts: newAccounts(),
 	}
 	for f, name := range names {
 		h.feeds[name] = feed(f)
@@ -98,13 +98,12 @@ func (h *hub) join(c *client, id string) *session {
 	switch {
 	case s == nil:
 		s = &session{
-			id: id, subscribers: map[*client]struct{}{},
+			id: id, owner: h.accounts.open(c.owner), subscribers: map[*client]struct{}{},
 			template: eventID{session: digestOf(id), born: clampMS(h.rules.clock.Now())},
 		}
 		h.sessions[id] = s
 	case s.idle != nil:
-		h.idle.Remove(s.idle)
-		s.idle = nil
+		h.wake(s)
 	}
 	s.subscribers[c] = struct{}{}
 	c.session = s
@@ -121,15 +120,27 @@ func (h *hub) unsubscribe(c *client) {
 	if len(s.subscribers) > 0 {
 		return
 	}
-	s.idle = h.idle.PushBack(s)
-	if h.idle.Len() <= h.rules.replay.Sessions {
+	s.idle = s.owner.idle.PushBack(s)
+	h.idle++
+	h.accounts.byIdle.changed(s.owner)
+	if h.idle <= h.rules.replay.Sessions {
 		return
 	}
-	oldest := h.idle.Remove(h.idle.Front()).(*session)
+	oldest := h.accounts.byIdle.owners[0].idle.Front().Value.(*session)
 	for len(oldest.recent) > 0 {
 		h.forget(oldest)
 	}
+	h.wake(oldest)
+	h.accounts.close(oldest.owner)
 	delete(h.sessions, oldest.id)
+}
+
+// wake removes a session from those without subscribers.
+func (h *hub) wake(s *session) {
+	s.owner.idle.Remove(s.idle)
+	s.idle = nil
+	h.idle--
+	h.accounts.byIdle.changed(s.owner)
 }
 
 // release queues the held frames of a client, and from then on every new frame. It skips frames that the replay already
@@ -175,7 +186,7 @@ func (h *hub) onRecord(r processors.Inbound) {
 		return
 	}
 	answered := record.chat != nil && s.answered(record.output)
-	for _, frame := range record.frames(id, s.template, &s.seen, answered) {
+	for _, frame := range record.frames(id, h.signer, s.template, &s.seen, answered) {
 		h.remember(s, frame)
 		for c := range s.subscribers {
 			c.offer(frame)
@@ -218,23 +229,29 @@ func (h *hub) deliver(session string, i item) (clients int) {
 // remember stores a frame for clients that resume, within the limits.
 func (h *hub) remember(s *session, f *frame) {
 	e := &entry{session: s, frame: f}
-	e.element = h.remembered.PushBack(e)
+	e.element = s.owner.remembered.PushBack(e)
 	s.recent = append(s.recent, e)
-	s.bytes, h.bytes = s.bytes+len(f.text), h.bytes+len(f.text)
+	h.charge(s, len(f.text))
 	for len(s.recent) > h.rules.replay.Frames || s.bytes > h.rules.replay.Bytes {
 		h.forget(s)
 	}
 	for h.bytes > h.rules.replay.TotalBytes {
-		h.forget(h.remembered.Front().Value.(*entry).session)
+		h.forget(h.accounts.byBytes.owners[0].remembered.Front().Value.(*entry).session)
 	}
 }
 
-// forget drops a session's oldest frame. The oldest frame of all is also the oldest of its session.
+// charge adds bytes to what a session has in memory.
+func (h *hub) charge(s *session, bytes int) {
+	s.bytes, h.bytes, s.owner.bytes = s.bytes+bytes, h.bytes+bytes, s.owner.bytes+bytes
+	h.accounts.byBytes.changed(s.owner)
+}
+
+// forget drops a session's oldest frame. The oldest frame of an owner is also the oldest of its session.
 func (h *hub) forget(s *session) {
 	e := s.recent[0]
 	s.recent[0] = nil
 	s.recent = s.recent[1:]
 	s.forgotten = e.frame.id
-	h.remembered.Remove(e.element)
-	s.bytes, h.bytes = s.bytes-len(e.frame.text), h.bytes-len(e.frame.text)
+	s.owner.remembered.Remove(e.element)
+	h.charge(s, -len(e.frame.text))
 }

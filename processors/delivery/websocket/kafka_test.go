@@ -16,9 +16,9 @@ import (
 )
 
 // running starts a server that reads from a broker.
-func running(t *testing.T, brokers []string) (s *fixture, stop func()) {
+func running(t testing.TB, brokers []string) (s *fixture, stop func()) {
 	t.Helper()
-	server, err := New("pilot")
+	server, err := New("pilot", WithResumeKeys(resumeKey))
 	require.NoError(t, err)
 	s = &fixture{Server: server, t: t, http: httptest.NewServer(server)}
 	t.Cleanup(s.http.Close)
@@ -105,7 +105,7 @@ func TestServerWaitsForItsTopics(t *testing.T) {
 	require.NoError(t, <-ran)
 }
 
-func awaitReady(t *testing.T, s *Server) {
+func awaitReady(t testing.TB, s *Server) {
 	t.Helper()
 	select {
 	case <-s.Ready():

@@ -1,6 +1,7 @@
 package websocket
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -32,6 +33,7 @@ type rules struct {
 	ping, pong   time.Duration
 	write        time.Duration
 	replay       Replay
+	resumeKeys   [][]byte
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error
@@ -51,7 +53,7 @@ type Replay struct {
 	// and 1 MiB).
 	Frames, Bytes int
 	// Sessions limits the sessions in memory that have no clients (default 1000). TotalBytes limits the frames of all
-	// sessions in memory (default 64 MiB).
+	// sessions in memory (default 64 MiB). At a limit, the caller whose sessions use the most loses its oldest.
 	Sessions, TotalBytes int
 	// MaxAge limits the age of the last frame that a client received, if its missed frames are read from the topics (default
 	// 15 minutes).
@@ -185,6 +187,22 @@ func WithReplay(replay Replay) Option {
 		}
 		if replay.MaxAge > 0 {
 			r.replay.MaxAge = replay.MaxAge
+		}
+	}
+}
+
+// WithResumeKeys sets the keys with which event IDs are signed, each of at least 32 random bytes (default: a random key of
+// this server). The first key signs; event IDs that any of them has signed are accepted, so that a key can be replaced
+// without refusing the clients that hold older IDs. Give all servers of an agent the same keys: a client cannot resume by an
+// event ID of a server with other keys, and receives "complete":false instead.
+func WithResumeKeys(keys ...[]byte) Option {
+	return func(r *rules) {
+		r.resumeKeys = nil
+		for _, key := range keys {
+			if len(key) < minResumeKey {
+				r.invalid("WithResumeKeys: a key of %d bytes, want at least %d", len(key), minResumeKey)
+			}
+			r.resumeKeys = append(r.resumeKeys, bytes.Clone(key))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (s *Server) resume(ctx context.Context, c *client, sub subscription) {
 	reason := ""
 	missed, ok := s.hub.subscribeHeld(c, sub.session, sub.last)
 	if !ok {
-		missed, end, reason = s.readMissed(ctx, sub)
+		missed, end, reason = s.readMissed(ctx, c.owner, sub)
 	}
 	if ctx.Err() != nil {
 		return
@@ -52,26 +52,25 @@ func (s *Server) resume(ctx context.Context, c *client, sub subscription) {
 	}
 }
 
-// readMissed reads the frames that a client missed from the topics. end is the position up to which it read. If it fails, it
+// readMissed reads the frames that a client of a caller missed from the topics. end is the position up to which it read. If it fails, it
 // returns the reason.
-func (s *Server) readMissed(ctx context.Context, sub subscription) (missed []*frame, end replayEnd, reason string) {
-	last, ok := parseEventID(sub.last)
+func (s *Server) readMissed(ctx context.Context, caller string, sub subscription) (missed []*frame, end replayEnd, reason string) {
+	unsigned, signed := s.signer.verify(sub.session, sub.last)
+	last, ok := parseEventID(unsigned)
 	now := s.rules.clock.Now()
 	switch {
-	case !ok || last.session != digestOf(sub.session):
+	case !signed || !ok || last.session != digestOf(sub.session):
 		return nil, replayEnd{}, reasonUnknown
 	case now.Sub(time.UnixMilli(last.at)) > s.rules.replay.MaxAge:
 		return nil, replayEnd{}, reasonLongAgo
 	}
 	ctx, cancel := context.WithTimeout(ctx, topicReadTimeout)
 	defer cancel()
-	select {
-	case s.reading <- struct{}{}:
-		defer func() { <-s.reading }()
-	case <-ctx.Done():
+	if s.reading.Acquire(ctx, caller) != nil {
 		return nil, replayEnd{}, reasonTooLong
 	}
-	r := &topicRead{sub: sub, last: last, limits: limits{s.rules.replay.Frames, s.rules.replay.Bytes}, cancel: cancel}
+	defer s.reading.Release()
+	r := &topicRead{sub: sub, signer: s.signer, last: last, limits: limits{s.rules.replay.Frames, s.rules.replay.Bytes}, cancel: cancel}
 	r.end.at = now
 	var reading sync.WaitGroup
 	for feed := range feedCount {

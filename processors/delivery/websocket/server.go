@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
@@ -26,7 +27,8 @@ type Server struct {
 	hub     *hub
 	accept  *ws.AcceptOptions
 	door    *entrance.Entrance
-	reading chan struct{} // one element per read from the topics that is running
+	signer  signer
+	reading *fairness.Slots // of reads from the topics
 	started atomic.Bool
 	ready   chan struct{}
 
@@ -56,10 +58,10 @@ func New(agent string, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	open := r.authenticate == nil && r.origins == nil
-	names := feedsOf(catalog)
+	names, signer := feedsOf(catalog), newSigner(agent, r.resumeKeys)
 	s := &Server{
-		agent: agent, names: names, rules: &r, hub: newHub(&r, names), reading: make(chan struct{}, maxTopicReads),
-		ready: make(chan struct{}), door: door,
+		agent: agent, names: names, rules: &r, hub: newHub(&r, signer, names), signer: signer,
+		reading: fairness.NewSlots(maxTopicReads), ready: make(chan struct{}), door: door,
 		accept: &ws.AcceptOptions{
 			InsecureSkipVerify: open, OriginPatterns: r.origins,
 			// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
@@ -88,6 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newClient(s.rules, v.Caller)
+	c.owner = v.Key()
 	if !s.hub.admit(c) {
 		refuse(w, &entrance.Refusal{Status: http.StatusServiceUnavailable, Text: "too many clients"})
 		return

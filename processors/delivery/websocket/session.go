@@ -19,6 +19,7 @@ type frame struct {
 // session is a session that has clients, or had them lately. The hub's lock guards it.
 type session struct {
 	id          string
+	owner       *owner
 	template    eventID // the part that all its event IDs have in common
 	seen        marks
 	subscribers map[*client]struct{}
@@ -26,14 +27,14 @@ type session struct {
 	recent      []*entry // oldest first
 	bytes       int
 	forgotten   string        // ID of the last frame that was dropped from recent
-	idle        *list.Element // its element in hub.idle; nil while it has subscribers
+	idle        *list.Element // its element in owner.idle; nil while it has subscribers
 }
 
-// entry is a frame in memory. It is in session.recent and in hub.remembered.
+// entry is a frame in memory. It is in session.recent and in owner.remembered.
 type entry struct {
 	session *session
 	frame   *frame
-	element *list.Element // in hub.remembered
+	element *list.Element // in owner.remembered
 }
 
 // maxAnswers is how many of the last outputs of a session are deduplicated.
@@ -65,14 +66,14 @@ func (s *session) since(id string) (frames []*frame, ok bool) {
 
 // frames returns the frames of a record. template is the common part of their event IDs. seen are the session's marks; frames
 // advances them past the record. If answered is true, the output was sent before and the chat_response is omitted.
-func (r rendered) frames(session string, template eventID, seen *marks, answered bool) []*frame {
+func (r rendered) frames(session string, signer signer, template eventID, seen *marks, answered bool) []*frame {
 	before := *seen
 	seen[r.feed] = mark{r.partition, r.offset + 1}
 	id := template
 	id.feed, id.partition, id.offset, id.at = r.feed, r.partition, r.offset, clampMS(r.at)
 	newFrame := func(k kind, incomplete []byte, m marks) *frame {
 		id.kind, id.marks = k, m
-		eventID := id.String()
+		eventID := signer.sign(session, id.String())
 		return &frame{completed(incomplete, session, eventID), eventID, r.feed, r.partition, r.offset, r.at}
 	}
 	if r.chat == nil || answered {

@@ -13,6 +13,7 @@ import (
 // topicRead reads the records that one client missed from all feeds, concurrently.
 type topicRead struct {
 	sub    subscription
+	signer signer
 	last   eventID
 	limits limits
 	cancel context.CancelFunc
@@ -96,7 +97,8 @@ func (t *topicRead) fail(reason string) {
 func (t *topicRead) frames() []*frame {
 	template, seen := eventID{session: t.last.session, born: t.last.born}, t.last.marks
 	isLast := func(f *frame) bool {
-		id, _ := parseEventID(f.id)
+		unsigned, _ := t.signer.verify(t.sub.session, f.id)
+		id, _ := parseEventID(unsigned)
 		return id.feed == t.last.feed && id.partition == t.last.partition && id.offset == t.last.offset &&
 			id.kind == t.last.kind
 	}
@@ -115,6 +117,6 @@ func (t *topicRead) frames() []*frame {
 		r := t.records[first][0]
 		t.records[first] = t.records[first][1:]
 		answered := r.chat != nil && sent.answered(r.output)
-		all = append(all, slices.DeleteFunc(r.frames(t.sub.session, template, &seen, answered), isLast)...)
+		all = append(all, slices.DeleteFunc(r.frames(t.sub.session, t.signer, template, &seen, answered), isLast)...)
 	}
 }

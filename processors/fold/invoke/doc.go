@@ -45,19 +45,43 @@
 // (session_id in the body or the query, or the header), continues after that event and never runs the agent. With a
 // pipeline, any process can serve it. A request for JSON gets the batch of the whole turn. The response header x-ag-turn-id
 // names the turn, so {turn}.1.0 reads it from the beginning. A turn that can no longer be read completely is answered with
-// 410, for example if its first events are older than WithLookback or were removed from the topic. Clients that reconnect
-// automatically stop after a 410.
+// 410, for example if its first events are older than WithLookback or were removed from the topic. So is a turn that never
+// began. Clients that reconnect automatically stop after a 410.
 //
 //	post -H 'Accept: text/event-stream' --max-time 1 > cut.txt
 //	last=$(sed -n 's/^id: //p' cut.txt | tail -1)
 //	curl -sN "http://127.0.0.1:8080/invoke?session_id=demo" -H 'Accept: text/event-stream' -H "Last-Event-ID: $last"
 //	curl -s  "http://127.0.0.1:8080/invoke?session_id=demo" -H "Last-Event-ID: $last"
 //
+// # The index of turns
+//
+// Every process with a pipeline keeps an index of the turns that began within WithLookback, by session: the request, the
+// position of the turn's first and last record, and whether it failed. A pipeline answers from this index: a request for an
+// unknown turn or with a new Idempotency-Key reads nothing, and for a known turn it reads the records between the turn's
+// first and last one, of one partition.
+//
+//	message-input (accepted) --+
+//	agent-events (positions) --+--> follower --> index --> unknown: 410
+//	message-output (failures) -+        |                  accepted: wait for its first event
+//	                                    +--> requests      begun: read it, then its new events
+//
+// The follower adds a record to the index before it passes it to the requests that wait, under one lock, so no record is
+// missing between a turn that is read again and its new events, and no process has to wait for the index of another one. A
+// turn that is not in the index may have begun just now: before the answer is 410, the pipeline asks the brokers for the ends
+// of two partitions and waits until the follower has reached them. Concurrent requests share that question.
+//
+// When Run starts, it reads the three topics once from WithLookback on; until then requests get 503. The index is in memory
+// and bounded: WithIndexedTurns in all, 256 turns of a session, and no turn without a record within WithLookback. No other
+// processor is needed. At most 8 chunks of 256 KiB are read from Kafka at the same time. A chunk is read without waiting
+// for the client, and callers take turns, so neither a slow client nor a caller with many requests takes the place of others.
+// A caller is auth.Caller.Name, or the IP address for callers without a name.
+//
 // # Client disconnects
 //
 // When the client disconnects, the door stops writing and cancels the agent's context. Your own agent should then end its
 // run. Under NewBuffered the run continues. The turn of a pipeline always continues; a record of session-control cancels
-// it. If a request to a pipeline is repeated with its Idempotency-Key, it gets the same turn.
+// it. If a request to a pipeline is repeated with its Idempotency-Key within WithLookback, in any process, it gets the same
+// turn, and the message is not written again.
 //
 // # Options
 //

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrGone means that a turn cannot be read again: its events were removed, or it never existed. The response is 410.
+// ErrGone means that a turn cannot be read again: its events were removed, or it never began. The response is 410.
 var ErrGone = errors.New("invoke: the turn is gone")
 
 // ErrDoor is wrapped by the errors of New, NewBuffered and NewPipeline about invalid arguments and options.

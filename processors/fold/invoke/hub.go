@@ -1,7 +1,6 @@
 package invoke
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -9,42 +8,88 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// hub distributes the records that one follower reads to the requests that wait for their sessions.
+// hub indexes the turns of the records that one follower reads, and distributes the records to the requests that wait for
+// their sessions. Both happen under one lock: when a request begins to wait, all records that it does not receive are in the
+// index.
 type hub struct {
-	events  topics.Topic[topics.AgentEvent]
-	outputs topics.Topic[topics.Output]
-	limit   int // maximum bytes in an inbox
+	events   topics.Topic[topics.AgentEvent]
+	outputs  topics.Topic[topics.Output]
+	messages string // the topic of the messages
+	limit    int    // maximum bytes in an inbox
+	clock    processors.Clock
 
-	mu       sync.RWMutex
+	mu       sync.Mutex
 	sessions map[string]map[*inbox]struct{}
+	index    *turnIndex
+}
+
+// sessionTurns is how many turns of a session are indexed.
+const sessionTurns = 256
+
+func newHub(c topics.Catalog, r pipelineRules) *hub {
+	return &hub{
+		events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name(), limit: r.waiting, clock: r.clock,
+		sessions: map[string]map[*inbox]struct{}{}, index: newTurnIndex(r.lookback, sessionTurns, r.turns),
+	}
 }
 
 // sessionRecord is a record for the requests of a session. Either event or failed is set.
 type sessionRecord struct {
-	offset int64
-	at     time.Time // the record's timestamp
-	past   bool      // read by a replay
-	event  *topics.AgentEvent
-	failed *topics.Output
+	partition int32
+	offset    int64
+	at        time.Time // the record's timestamp
+	past      bool      // read by a replay
+	event     *topics.AgentEvent
+	failed    *topics.Output
 }
 
 // handle is called by the follower for each record.
 func (h *hub) handle(r processors.Inbound) {
-	h.mu.RLock()
-	waiting := len(h.sessions[string(r.Key)])
-	h.mu.RUnlock()
-	if waiting == 0 {
-		return
+	s, known := h.sightingOf(r)
+	l, ok, decoded := sessionRecord{}, false, h.waiting(string(r.Key))
+	if decoded {
+		l, ok = h.read(r)
 	}
-	l, ok := h.read(r)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known {
+		h.index.add(s, h.clock.Now())
+	}
+	boxes := h.sessions[string(r.Key)]
+	if !decoded && len(boxes) > 0 { // a request has begun to wait in the meantime
+		l, ok = h.read(r)
+	}
 	if !ok {
 		return
 	}
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for box := range h.sessions[string(r.Key)] {
+	for box := range boxes {
 		box.put(l, len(r.Value), h.limit)
 	}
+}
+
+func (h *hub) waiting(session string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions[session]) > 0
+}
+
+// learn adds an earlier record to the index.
+func (h *hub) learn(r processors.Inbound) {
+	s, ok := h.sightingOf(r)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.index.add(s, h.clock.Now())
+}
+
+// accepted adds a request of this process to the index.
+func (h *hub) accepted(session, request string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.clock.Now()
+	h.index.add(sighting{session: session, request: request, at: now}, now)
 }
 
 // read decodes a record. Records that cannot be decoded are skipped; the fold group dead-letters them.
@@ -54,17 +99,18 @@ func (h *hub) read(r processors.Inbound) (sessionRecord, bool) {
 	case r.Topic == h.events.Name():
 		d := h.events.Codec().Unmarshal(r.Value)
 		e := d.Value
-		return sessionRecord{offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
+		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, event: &e}, d.Err == nil && e.SessionID == string(r.Key)
 	case r.Topic == h.outputs.Name():
 		d := h.outputs.Codec().Unmarshal(r.Value)
 		o := d.Value
-		return sessionRecord{offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
+		return sessionRecord{partition: r.Partition, offset: r.Offset, at: r.Timestamp, failed: &o}, d.Err == nil && o.Error != nil
 	}
 	return sessionRecord{}, false
 }
 
-// open starts to collect a session's records. The caller must call close.
-func (h *hub) open(session string) *inbox {
+// open starts to collect a session's records, and returns what the index has about a turn: nil if it has nothing. The caller
+// must call close.
+func (h *hub) open(session, id string) (*inbox, *indexedTurn) {
 	box := &inbox{arrived: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +118,24 @@ func (h *hub) open(session string) *inbox {
 		h.sessions[session] = map[*inbox]struct{}{}
 	}
 	h.sessions[session][box] = struct{}{}
-	return box
+	return box, h.find(session, id)
+}
+
+// lookup returns what the index has about a turn; nil if it has nothing.
+func (h *hub) lookup(session, id string) *indexedTurn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.find(session, id)
+}
+
+func (h *hub) find(session, id string) *indexedTurn {
+	t := h.index.find(session, id)
+	if t == nil {
+		return nil
+	}
+	known := *t
+	known.place = nil
+	return &known
 }
 
 func (h *hub) close(session string, box *inbox) {
@@ -130,44 +193,4 @@ func (b *inbox) take() (l sessionRecord, ok bool, err error) {
 	b.records = b.records[1:]
 	b.bytes -= first.size
 	return first.sessionRecord, true, nil
-}
-
-// replay reads the earlier records of a session again. Then next is the offset at which the live events continue.
-type replay struct {
-	records chan sessionRecord
-	next    int64 // set when records is closed
-	err     error // set when records is closed
-}
-
-func (h *hub) replay(
-	ctx context.Context, f *processors.Follower, session string, since time.Time, slots chan struct{},
-) *replay {
-	r := &replay{records: make(chan sessionRecord, 16)}
-	go func() {
-		defer close(r.records)
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-			r.err = ctx.Err()
-			return
-		}
-		take := func(ctx context.Context, in processors.Inbound) bool {
-			l, ok := h.read(in)
-			if !ok {
-				return true
-			}
-			l.past = true
-			select {
-			case r.records <- l:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}
-		if r.next, r.err = f.Replay(ctx, h.events.Name(), session, since, take); r.err == nil {
-			_, r.err = f.Replay(ctx, h.outputs.Name(), session, since, take)
-		}
-	}()
-	return r
 }

@@ -120,14 +120,14 @@ func TestResumeAfterUnknownEventsIsGone(t *testing.T) {
 // A repeated request also reads its turn again.
 func TestRepeatedRequestIsGoneIfItsTurnCannotBeRead(t *testing.T) {
 	b := newBroker(t)
-	messages := b.messages()
-	s := serve(t, must(New(b.pipeline(WithPipelineClock(clock.NewFake(noon))), WithRandom(&counting{}))))
+	p := b.pipeline(WithPipelineClock(clock.NewFake(noon)))
+	s := serve(t, must(New(p, WithRandom(&counting{}))))
 	list := records("s-1", derived("pilot", "s-1", "k"), 1, scripted(t, hello).events, topics.AgentResult{OK: true})
 	b.writeAt(noon.Add(-2*time.Hour), list[:2]...)
 	b.writeAt(noon.Add(-30*time.Minute), list[2:4]...)
+	require.NoError(t, p.catchUp(t.Context(), "s-1"))
 	for _, accept := range forms {
 		require.Equal(t, http.StatusGone, s.statusOf(question, "Idempotency-Key", "k", "Accept", accept), accept)
-		<-messages
 	}
 }
 

@@ -9,14 +9,18 @@ import (
 	"net/http"
 	"time"
 
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // Pipeline is the Agent of a pipeline on Kafka: it writes a request's message to {agent}-message-input and reads the events
 // of its turn from {agent}-agent-events. One follower serves all requests of a process. Every process reads all events, so
-// a client can send its requests to any of them.
+// a client can send its requests to any of them. See the index of turns in the package documentation.
 //
 // The producer of the events uses the message's metadata.request_id as turn id, or sets the request of one of the turn's
 // records to the enriched message, whose latest_input contains the id. A turn continues when its client disconnects. A
@@ -27,8 +31,10 @@ type Pipeline struct {
 	to       processors.Publisher
 	rules    pipelineRules
 	hub      *hub
-	follower *processors.Follower
-	replays  chan struct{}
+	follower follower
+	slots    *fairness.Slots // of replays
+	logger   *zap.Logger
+	ready    chan struct{} // closed when the index is loaded
 }
 
 type pipelineRules struct {
@@ -39,7 +45,7 @@ type pipelineRules struct {
 	grace    time.Duration
 	gap      time.Duration
 	waiting  int
-	replays  int
+	turns    int // in the index
 	clock    processors.Clock
 }
 
@@ -57,10 +63,13 @@ func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
 	return func(r *pipelineRules) { r.message = message }
 }
 
-// WithLookback sets how far back a turn's events are searched when the turn is read again (default 1 h, at least 1 ms). The
-// session's whole partition is read from that time on, before the response begins. A turn that began earlier cannot be read
-// again.
+// WithLookback sets how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that
+// time are indexed in memory; when Run starts, it reads the topics of events, messages and outputs from that time on, once.
 func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
+
+// WithIndexedTurns sets how many turns are indexed (default 250,000, at least 1), of one session at most 256. Each takes
+// about 500 bytes. The index forgets the turn that has had no record for the longest time; it can then not be read again.
+func WithIndexedTurns(n int) PipelineOption { return func(r *pipelineRules) { r.turns = n } }
 
 // WithSilence sets after how long without an event the turn is answered as expired (default 30 min, at least 1 ms).
 func WithSilence(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.silence = d } }
@@ -86,35 +95,55 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, opts .
 	}
 	r := pipelineRules{
 		message: lastMessage, lookback: time.Hour, silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second,
-		waiting: 8 << 20, replays: 8, clock: clock.System(),
+		waiting: 8 << 20, turns: 250_000, clock: clock.System(),
 	}
 	for _, opt := range opts {
 		opt(&r)
 	}
-	if to == nil || r.message == nil || r.clock == nil || r.waiting < 1 ||
+	if to == nil || r.message == nil || r.clock == nil || min(r.waiting, r.turns) < 1 ||
 		min(r.lookback, r.silence, r.grace) < time.Millisecond {
 		return nil, fmt.Errorf("%w: a pipeline needs a publisher, a message function, a clock, durations of at least 1 ms, "+
 			"and limits above zero", ErrDoor)
 	}
 	p := &Pipeline{
-		topics: catalog, to: to, rules: r, replays: make(chan struct{}, r.replays),
-		hub: &hub{
-			events: catalog.AgentEvents, outputs: catalog.MessageOutput, limit: r.waiting,
-			sessions: map[string]map[*inbox]struct{}{},
-		},
+		topics: catalog, to: to, rules: r, slots: fairness.NewSlots(replaySlots), ready: make(chan struct{}),
+		hub: newHub(catalog, r),
 	}
-	names := []string{catalog.AgentEvents.Name(), catalog.MessageOutput.Name()}
-	if p.follower, err = processors.NewFollower(brokers, names, p.hub.handle, r.kafka...); err != nil {
+	if _, p.logger, err = processors.ClientConfig(brokers, r.kafka...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+	}
+	if p.follower, err = processors.NewFollower(brokers, p.indexed(), p.hub.handle, r.kafka...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
 	}
 	return p, nil
 }
 
-// Run reads events until ctx is done, and then returns nil. Call it once.
-func (p *Pipeline) Run(ctx context.Context) error { return p.follower.Run(ctx) }
+// indexed returns the topics from which the index is made.
+func (p *Pipeline) indexed() []string {
+	return []string{p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name()}
+}
 
-// Ready returns a channel that is closed when Run reads every partition. Earlier requests get 503.
-func (p *Pipeline) Ready() <-chan struct{} { return p.follower.Ready() }
+// Run reads records until ctx is done, and then returns nil. It first reads the topics since WithLookback, once, to index
+// the turns. Call it once.
+func (p *Pipeline) Run(ctx context.Context) error {
+	tasks, ctx := errgroup.WithContext(ctx)
+	tasks.Go(func() error { return p.follower.Run(ctx) })
+	tasks.Go(func() error { return p.load(ctx) })
+	return tasks.Wait()
+}
+
+// Ready returns a channel that is closed when Run reads every partition and has indexed the turns since WithLookback. Earlier
+// requests get 503.
+func (p *Pipeline) Ready() <-chan struct{} { return p.ready }
+
+func (p *Pipeline) isReady() bool {
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
+}
 
 var errStarting = &Error{Status: http.StatusServiceUnavailable, Code: "starting", Text: "the service is starting"}
 
@@ -123,9 +152,7 @@ const publishTimeout = 30 * time.Second
 
 // Invoke implements Agent.
 func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
-	select {
-	case <-p.follower.Ready():
-	default:
+	if !p.isReady() {
 		return nil, errStarting
 	}
 	id := r.Trace.TraceID + "-" + r.Trace.SpanID
@@ -136,31 +163,41 @@ func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := p.open(r.SessionID, id)
-	if r.IdempotencyKey != "" {
-		s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback)) // the turn may have begun with an earlier request
+	s, known := p.open(r, id)
+	if known != nil { // the request was accepted before
+		err = s.begin(ctx, known, EventID{})
+	} else {
+		err = p.publish(ctx, r.SessionID, id, out)
 	}
-	// A client that disconnects does not cancel the write, because the message may already be in Kafka.
-	publish, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
-	defer cancel()
-	if err := p.to.Publish(publish, out); err != nil {
-		_ = s.Close()
-		if errors.Is(err, processors.ErrTooLarge) {
-			return nil, &Error{Status: http.StatusRequestEntityTooLarge, Type: TypeUnknown, Text: "the message is too large"}
-		}
-		return nil, fmt.Errorf("invoke: publish: %w", err)
-	}
-	if err := s.prime(ctx, EventID{}); err != nil {
+	if err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (p *Pipeline) open(session, turn string) *pipelineStream {
-	return &pipelineStream{
-		pipeline: p, session: session, request: turn, box: p.hub.open(session), touched: p.rules.clock.Now(),
+// publish writes a request's message. A client that disconnects does not cancel the write, because the message may already
+// be in Kafka.
+func (p *Pipeline) publish(ctx context.Context, session, id string, out processors.Outbound) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	switch err := p.to.Publish(ctx, out); {
+	case errors.Is(err, processors.ErrTooLarge):
+		return &Error{Status: http.StatusRequestEntityTooLarge, Type: TypeUnknown, Text: "the message is too large"}
+	case err != nil:
+		return fmt.Errorf("invoke: publish: %w", err)
 	}
+	p.hub.accepted(session, id)
+	return nil
+}
+
+// open returns the stream of a turn, and what the index has about the turn: nil if it has nothing.
+func (p *Pipeline) open(r Request, turn string) (*pipelineStream, *indexedTurn) {
+	box, known := p.hub.open(r.SessionID, turn)
+	return &pipelineStream{
+		pipeline: p, session: r.SessionID, caller: r.callerKey, request: turn, box: box, touched: p.rules.clock.Now(),
+		from: section{partition: -1},
+	}, known
 }
 
 // derived returns an id that depends only on parts.

@@ -20,11 +20,14 @@ type liveTurn struct {
 
 func newLiveTurn(t *testing.T) *liveTurn {
 	now := clock.NewFake(noon)
-	p := &Pipeline{
-		rules: pipelineRules{silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second, clock: now},
-		hub:   &hub{limit: 1 << 20, sessions: map[string]map[*inbox]struct{}{}},
+	rules := pipelineRules{
+		silence: 30 * time.Minute, grace: 5 * time.Second, gap: 30 * time.Second, lookback: time.Hour, waiting: 1 << 20,
+		turns: 10, clock: now,
 	}
-	return &liveTurn{p.open("s", "t"), t, now}
+	catalog, err := topics.For("pilot")
+	require.NoError(t, err)
+	s, _ := (&Pipeline{rules: rules, hub: newHub(catalog, rules)}).open(Request{SessionID: "s"}, "t")
+	return &liveTurn{s, t, now}
 }
 
 func (l *liveTurn) comes(seq int64, event string) {

@@ -49,7 +49,8 @@ func TestTurnIsFoundByAnyRecordThatNamesTheRequest(t *testing.T) {
 }
 
 func TestUnmatchedRecordsAreBounded(t *testing.T) {
-	s := &pipelineStream{request: "mine"}
+	s := newLiveTurn(t).pipelineStream
+	s.request = "mine"
 	big := make(topics.Raw, 1<<20)
 	for range 10 {
 		s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}"), Request: big}})
@@ -59,7 +60,7 @@ func TestUnmatchedRecordsAreBounded(t *testing.T) {
 		s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x", Event: topics.Raw("{}")}})
 	}
 	require.Len(t, s.unmatched, heldRecords)
-	s.name(sessionRecord{event: &topics.AgentEvent{TurnID: "t"}})
+	s.name(t.Context(), sessionRecord{event: &topics.AgentEvent{TurnID: "t"}})
 	require.Empty(t, s.unmatched)
 	require.Len(t, s.matched, 1)
 	s.keepUnmatched(sessionRecord{event: &topics.AgentEvent{TurnID: "x"}})

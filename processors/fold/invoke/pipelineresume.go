@@ -3,36 +3,82 @@ package invoke
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/turntable-streams/turntable/processors"
 )
 
 // Resume implements Resumer.
 func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream, error) {
-	select {
-	case <-p.follower.Ready():
-	default:
+	if !p.isReady() {
 		return nil, errStarting
 	}
 	if last.Attempt < 1 {
 		return nil, ErrGone // attempts begin at 1
 	}
-	s := p.open(r.SessionID, last.Turn)
+	s, known := p.open(r, last.Turn)
+	if known == nil {
+		// The turn may have begun just now, in another process.
+		_ = s.Close()
+		if err := p.catchUp(ctx, r.SessionID); err != nil {
+			return nil, err
+		}
+		s, known = p.open(r, last.Turn)
+	}
 	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
-	s.replayFrom(ctx, p.rules.clock.Now().Add(-p.rules.lookback))
-	if err := s.prime(ctx, last); err != nil {
+	if err := s.begin(ctx, known, last); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// replayFrom starts a replay of the session's records since a time. They are read before the live ones.
-func (s *pipelineStream) replayFrom(ctx context.Context, since time.Time) {
+// catchUp waits until the index has all records of a session that are in Kafka now.
+func (p *Pipeline) catchUp(ctx context.Context, session string) error {
+	for _, topic := range []string{p.topics.AgentEvents.Name(), p.topics.MessageInput.Name()} {
+		if err := p.follower.CatchUp(ctx, topic, session); err != nil {
+			return notConnected(ctx, err)
+		}
+	}
+	return nil
+}
+
+// notConnected replaces errors that mean that the follower is not connected.
+func notConnected(ctx context.Context, err error) error {
+	if errors.Is(err, processors.ErrNotFollowing) || errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		return errStarting
+	}
+	return err
+}
+
+// begin starts to read a turn of the index from its first record. It returns ErrGone if the turn is not in the index, began
+// before the look-back, or has no events although last names one.
+func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last EventID) error {
+	rules := s.pipeline.rules
+	switch {
+	case known == nil, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
+		return ErrGone
+	case known.first < 0 && (last.Seq > 0 || last.Attempt > 1):
+		return ErrGone
+	}
+	s.turn, s.failed = known.turn, known.failed
+	if known.first < 0 {
+		s.touched = earlier(s.touched, known.touched) // the message waits since then
+		return nil
+	}
+	s.replayFrom(ctx, section{known.partition, known.first, known.last + 1})
+	return s.prime(ctx, last)
+}
+
+// replayFrom starts a replay of the session's records in a section. They are read before the live ones.
+func (s *pipelineStream) replayFrom(ctx context.Context, from section) {
 	ctx, s.cancelReplay = context.WithCancel(ctx)
 	p := s.pipeline
-	s.replay = p.hub.replay(ctx, p.follower, s.session, since, p.replays)
+	s.from = from
+	s.replay = &replay{
+		records: make(chan sessionRecord, 16), hub: p.hub, from: p.follower, slots: p.slots, caller: s.caller,
+		session: s.session, section: from,
+	}
+	go s.replay.run(ctx)
 }
 
 // prime reads the replay until it is clear whether the turn can be read from its first record, so that the response to a turn
@@ -40,9 +86,9 @@ func (s *pipelineStream) replayFrom(ctx context.Context, since time.Time) {
 //   - a record that the client has received is missing: all records up to last were on the topic, so the missing ones are
 //     older than the look-back or were removed by the topic's retention;
 //   - the replay has records of the turn but not the first one, and it does not arrive while the gap may stay open;
-//   - the replay has no record of the turn, although last names an event or a later attempt than the first.
+//   - the replay has no record of the attempt, although last names an event of it or a later attempt than the first.
 //
-// Otherwise a turn without records may be about to begin.
+// Otherwise a turn without valid records may be about to begin.
 func (s *pipelineStream) prime(ctx context.Context, last EventID) error {
 	s.received = int64(min(last.Seq, 1<<62))
 	bytes, counted := 0, 0
@@ -84,19 +130,13 @@ func (s *pipelineStream) gapError() error {
 func (s *pipelineStream) stepReplay(ctx context.Context) error {
 	select {
 	case l, ok := <-s.replay.records:
-		switch {
-		case ok && l.failed != nil:
-			return s.outputError(*l.failed)
-		case ok:
-			return s.take(l)
+		if ok {
+			return s.take(ctx, l)
 		}
-		replay := s.replay
-		s.replay, s.from = nil, replay.next
+		err := s.replay.err
+		s.replay = nil
 		s.cancelReplay()
-		if errors.Is(replay.err, processors.ErrNotFollowing) || errors.Is(replay.err, context.Canceled) && ctx.Err() == nil {
-			return errStarting // the follower is not connected
-		}
-		return replay.err
+		return notConnected(ctx, err)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -20,7 +20,9 @@ type pipelineStream struct {
 	box          *inbox
 	replay       *replay            // nil if there is no replay or it has ended
 	cancelReplay context.CancelFunc // cancels replay
-	from         int64              // live events with a lower offset were in the replay
+	from         section            // live events in it were in the replay
+	caller       string             // who takes turns with others
+	failed       *topics.Output     // known from the index: the pipeline answered with an error
 
 	unmatched      []sessionRecord // the last records of turns that may be this one
 	unmatchedBytes int
@@ -62,7 +64,7 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			l := *s.newer
 			s.newer, s.done, s.received = nil, false, 0
 			s.sequence.restart(l.event.Attempt)
-			if err := s.take(l); err != nil {
+			if err := s.take(ctx, l); err != nil {
 				return Item{}, err
 			}
 			return Item{}, &Superseded{By: EventID{Turn: l.event.TurnID, Attempt: uint64(l.event.Attempt)}}
@@ -105,10 +107,15 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	if len(s.matched) > 0 {
 		l := s.matched[0]
 		s.matched = s.matched[1:]
-		return s.take(l)
+		return s.take(ctx, l)
 	}
 	if s.replay != nil {
 		return s.stepReplay(ctx)
+	}
+	if s.failed != nil {
+		failed := *s.failed
+		s.failed = nil
+		return s.outputError(failed)
 	}
 	l, ok, err := s.box.take()
 	if err != nil {
@@ -120,10 +127,10 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	switch {
 	case l.failed != nil:
 		return s.outputError(*l.failed)
-	case l.offset < s.from:
+	case l.partition == s.from.partition && l.offset < s.from.end:
 		return nil
 	}
-	return s.take(l)
+	return s.take(ctx, l)
 }
 
 // outputError returns an error if the pipeline answered the message with an error instead of events.
@@ -135,13 +142,13 @@ func (s *pipelineStream) outputError(o topics.Output) error {
 }
 
 // take adds a record of the session to the sequence if it belongs to the turn.
-func (s *pipelineStream) take(l sessionRecord) error {
+func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 	switch owned := s.owns(*l.event); {
 	case !owned:
 		s.keepUnmatched(l)
 		return nil
 	case s.turn == "":
-		s.name(l)
+		s.name(ctx, l)
 		return nil
 	}
 	s.touched = s.pipeline.rules.clock.Now()
@@ -176,15 +183,23 @@ func (s *pipelineStream) keepUnmatched(l sessionRecord) {
 	}
 }
 
-// name sets the turn's id from a record that names the request. The turn's earlier records are taken before it.
-func (s *pipelineStream) name(l sessionRecord) {
+// name sets the turn's id from a record that names the request. The turn's earlier records are taken before it. If the turn
+// began before this request, they are read again.
+func (s *pipelineStream) name(ctx context.Context, l sessionRecord) {
 	s.turn = l.event.TurnID
+	first := l.offset
 	for _, before := range s.unmatched {
 		if before.event.TurnID == s.turn {
 			s.matched = append(s.matched, before)
+			first = min(first, before.offset)
 		}
 	}
 	s.matched, s.unmatched, s.unmatchedBytes = append(s.matched, l), nil, 0
+	known := s.pipeline.hub.lookup(s.session, s.turn)
+	if known != nil && known.partition == l.partition && known.first < first {
+		s.matched = nil
+		s.replayFrom(ctx, section{l.partition, known.first, l.offset + 1})
+	}
 }
 
 // owns reports whether a record belongs to the turn of the request.
