@@ -140,8 +140,12 @@ func (p *pass) checkClasses() (errs []error) {
 		property, value string
 		accepted        []string
 	}{
-		{loginHandler, p.oauth.handler, []string{library + "OAuthBearerLoginCallbackHandler", library + "secured.OAuthBearerLoginCallbackHandler"}},
-		{jwtRetriever, p.oauth.retriever, []string{library + "DefaultJwtRetriever", library + "ClientCredentialsJwtRetriever", library + "FileJwtRetriever"}},
+		{loginHandler, p.oauth.handler, []string{
+			library + "OAuthBearerLoginCallbackHandler", library + "secured.OAuthBearerLoginCallbackHandler",
+		}},
+		{jwtRetriever, p.oauth.retriever, []string{
+			library + "DefaultJwtRetriever", library + "ClientCredentialsJwtRetriever", library + "FileJwtRetriever",
+		}},
 		{oauthMethod, p.oauth.method, []string{"oidc"}},
 	} {
 		if strings.TrimSpace(c.value) == "" {

@@ -24,6 +24,8 @@ type Options struct {
 	// Version is the version of Apache Kafka, such as BeforeShareGroups. If empty, it is that of the environment variable
 	// EnvVersion or, without one, Version.
 	Version string
+	// OAuth adds a listener that authenticates clients by SASL OAUTHBEARER: see Cluster.OAuthBootstrap.
+	OAuth bool
 	// Properties are added to each node's server.properties and override those of this package.
 	Properties map[string]string
 }
@@ -102,6 +104,11 @@ func (c *Cluster) startNodes(ctx context.Context, o Options, dir string, count i
 		if n.controller, err = reservePort(); err != nil {
 			return err
 		}
+		if o.OAuth {
+			if n.oauth, err = reservePort(); err != nil {
+				return err
+			}
+		}
 	}
 	id, err := clusterID(dir)
 	if err != nil {
@@ -131,6 +138,16 @@ func (c *Cluster) Bootstrap() []string {
 	addrs := make([]string, len(c.nodes))
 	for i, n := range c.nodes {
 		addrs[i] = n.port.addr()
+	}
+	return addrs
+}
+
+// OAuthBootstrap returns the addresses of the listeners of Options.OAuth. They are not encrypted, and accept every unsigned
+// JSON Web Token that has the claims sub, iat and exp and has not expired.
+func (c *Cluster) OAuthBootstrap() []string {
+	addrs := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		addrs[i] = n.oauth.addr()
 	}
 	return addrs
 }

@@ -24,6 +24,7 @@ type node struct {
 	dir              string
 	detached         bool
 	port, controller *port
+	oauth            *port // nil without Options.OAuth
 	lock             *dirLock
 
 	mu      sync.Mutex
@@ -172,7 +173,7 @@ func (n *node) log() string {
 // release releases the node's lock and ports. It does not stop its process.
 func (n *node) release() error {
 	errs := []error{n.lock.release()}
-	for _, p := range []*port{n.port, n.controller} {
+	for _, p := range []*port{n.port, n.controller, n.oauth} {
 		if p != nil {
 			errs = append(errs, p.release())
 		}

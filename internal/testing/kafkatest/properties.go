@@ -60,6 +60,14 @@ func properties(n *node, voters []*node, more map[string]string) string {
 		"share.coordinator.state.topic.num.partitions": strconv.Itoa(InternalPartitions),
 		"log.cleaner.dedupe.buffer.size":               "8388608",
 	}
+	if n.oauth != nil {
+		settings["listeners"] += ",OAUTH://" + n.oauth.addr()
+		settings["advertised.listeners"] += ",OAUTH://" + n.oauth.addr()
+		settings["listener.security.protocol.map"] += ",OAUTH:SASL_PLAINTEXT"
+		settings["listener.name.oauth.sasl.enabled.mechanisms"] = "OAUTHBEARER"
+		settings["listener.name.oauth.oauthbearer.sasl.jaas.config"] = "org.apache.kafka.common.security.oauthbearer." +
+			`OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`
+	}
 	maps.Copy(settings, more)
 
 	var b strings.Builder
