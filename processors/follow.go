@@ -98,7 +98,7 @@ type positions map[place]int64
 func (f *Follower) serve(ctx context.Context, at positions, connected func()) error {
 	client, err := sarama.NewClient(f.brokers, kafka.Copy(f.conf))
 	if err != nil {
-		return fmt.Errorf("processors: connect: %w", err)
+		return fmt.Errorf("processors: connect: %w", kafka.Explain(f.conf, err))
 	}
 	defer f.close(client)
 	if err := f.locate(client, at); err != nil {

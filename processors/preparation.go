@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/instance"
+	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -40,7 +41,8 @@ func (o *options) preparation(c instance.Config) preparation {
 	}
 	return func(ctx context.Context) error {
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
-			err := topics.EnsureCluster(ctx, c.Brokers, c.Sarama(), *o.catalog, ensure...)
+			conf := c.Sarama()
+			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, *o.catalog, ensure...))
 			switch {
 			case err == nil:
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):

@@ -88,7 +88,8 @@ func (inst *Instance) connect() (sarama.Client, error) {
 	conf.Net.DialTimeout = min(conf.Net.DialTimeout, session/2)
 	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
 	kafka.NewSilence(conf.Net.ReadTimeout, 0).Limit(conf)
-	return sarama.NewClient(inst.cfg.Brokers, conf)
+	client, err := sarama.NewClient(inst.cfg.Brokers, conf)
+	return client, kafka.Explain(conf, err)
 }
 
 func (inst *Instance) newRun(client sarama.Client) *run {
