@@ -32,4 +32,7 @@
 //
 // The API has no idempotency key: if a step is repeated after a crash, the provider charges for both calls. The SDK's
 // environment variable GOOGLE_GEMINI_BASE_URL applies where the settings have no BaseURL.
+//
+// The SDK also prints errors of reading a stream to Go's standard logger, and has no setting for that. They are returned as
+// think.Unavailable too. A program that does not want the lines redirects that logger (log.SetOutput).
 package gemini
