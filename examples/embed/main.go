@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -23,7 +24,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	listener, err := net.Listen("tcp", "127.0.0.1:8080")
+	listener, err := httpserver.Listen("127.0.0.1:8080")
 	if err == nil {
 		err = serve(ctx, listener, []string{"localhost:9092"}, "support")
 	}
@@ -49,7 +50,7 @@ func serve(ctx context.Context, listener net.Listener, brokers []string, agent s
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "Hello.") })
 	mux.Handle("/healthz", processors.HealthHandler(processor))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := httpserver.New(mux)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return processor.Run(ctx) })

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/fold/group"
 	"github.com/turntable-streams/turntable/processors/fold/invoke"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/topics"
@@ -37,7 +38,7 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 		defer broker.Close()
 		s.brokers = broker.Addrs()
 	}
-	listener, err := net.Listen("tcp", s.addr)
+	listener, err := httpserver.Listen(s.addr)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func runAll(
 	mux := http.NewServeMux()
 	mux.Handle("/invoke", door)
 	mux.Handle("/agent/v0/invoke", door)
-	server := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second}
+	server := httpserver.New(mux)
 
 	tasks, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does

@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 	"github.com/turntable-streams/turntable/topics"
@@ -134,16 +135,12 @@ func mux(doors http.Handler, running []*processors.Processor) http.Handler {
 	return m
 }
 
-// How long a client may take to send a request, and how long requests may continue when the agent stops.
-const (
-	headerTimeout   = 5 * time.Second
-	bodyTimeout     = 30 * time.Second
-	shutdownTimeout = 5 * time.Second
-)
+// shutdownTimeout is how long requests may continue when the agent stops.
+const shutdownTimeout = 5 * time.Second
 
 // serve serves requests until ctx ends, then waits for running ones.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
+	server := httpserver.New(handler)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -17,6 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
@@ -76,7 +77,7 @@ func listen() (net.Listener, error) {
 	if port == "" {
 		port = "8000"
 	}
-	return net.Listen("tcp", net.JoinHostPort(host, port))
+	return httpserver.Listen(net.JoinHostPort(host, port))
 }
 
 // dispatcherFrom returns the dispatcher that the environment configures.

@@ -3,7 +3,9 @@ package turn
 import (
 	"go.uber.org/zap"
 
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // Metrics are callbacks for events of turns. They are called from several goroutines and must not block. Any may be nil.
@@ -11,6 +13,9 @@ import (
 type Metrics struct {
 	// HistoryHidden is called when the oldest exchanges of a session were hidden from the model, see WithHistoryLimit.
 	HistoryHidden func(session string, h Hidden)
+	// Controlled is called for each record of session-control. action is "cancel" or "purge". A cancel for which there is no
+	// message is reported too, and dead-lettered.
+	Controlled func(session, action string)
 }
 
 // WithMetrics sets callbacks for metrics. The default is none.
@@ -23,5 +28,26 @@ func (b *binding) reportHidden(c *processors.Context, h Hidden) {
 		zap.Int("bytes", h.Bytes), zap.Bool("summarized", h.Summarized))
 	if b.metrics.HistoryHidden != nil {
 		b.metrics.HistoryHidden(c.Key(), h)
+	}
+}
+
+// maxLogged bounds the texts of a record in a log line, in bytes.
+const maxLogged = 256
+
+// reportControl logs what was cancelled or purged, and calls the metric. The record has no subject, so the line has the
+// record's ID: Kafka's ACLs decide who may write session-control.
+func (b *binding) reportControl(c *processors.Context, control topics.Control) {
+	if control.Action != topics.ActionCancel && control.Action != topics.ActionPurge {
+		return
+	}
+	request := ""
+	if control.RequestID != nil {
+		request = truncate.Text(*control.RequestID, maxLogged)
+	}
+	c.Logger().Info("audit", zap.String("action", control.Action), zap.String("agent", b.topics.Agent),
+		zap.String("session", c.Key()), zap.String("request_id", request),
+		zap.String("record", truncate.Text(c.CauseID(), maxLogged)))
+	if b.metrics.Controlled != nil {
+		b.metrics.Controlled(c.Key(), control.Action)
 	}
 }

@@ -84,7 +84,11 @@ func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route])
 }
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
-	return b.apply(c, Controlled{recordOf(c, in.Raw), in.Value})
+	if err := b.apply(c, Controlled{recordOf(c, in.Raw), in.Value}); err != nil {
+		return err
+	}
+	b.reportControl(c, in.Value)
+	return nil
 }
 
 func (b *binding) onCompaction(c *processors.Context, in codec.Decoded[topics.CompactionResult]) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -37,11 +38,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{
-		Addr: "localhost:8080", Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute,
+	server := httpserver.New(handler)
+	listener, err := httpserver.Listen("localhost:8080")
+	if err != nil {
+		log.Fatal(err)
 	}
 	go func() {
-		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Print(err)
 			stop()
 		}
