@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -27,19 +27,23 @@ func (p *pipeline) openDoors(entrances *stage) error {
 	return p.listen(entrances, "doors", p.doors, doors, p.runs)
 }
 
-// closing is longer than a request waits for the brokers.
-const closing = 35 * time.Second
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = time.Minute
+	// closing is longer than a request waits for the brokers.
+	closing = 35 * time.Second
+)
 
 // listen binds an address immediately and serves it in a stage, after begin returns. The server closes when its open
 // requests are answered.
 func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin func(context.Context)) error {
-	listener, err := httpserver.Listen(addr)
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
 	p.logger.Info(name, zap.Stringer("addr", listener.Addr()))
 	p.listeners = append(p.listeners, listener)
-	server := httpserver.New(h)
+	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
 	*in = append(*in, func(ctx context.Context) error {
 		if begin != nil {
 			begin(ctx)
