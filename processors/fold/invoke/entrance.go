@@ -4,19 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
-	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 func (r *rules) entrance(trusted []string) (*entrance.Entrance, error) {
-	limits, err := r.limits.Or(admission.Limits{
-		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
-		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
-		BodyBytes: max(64<<20, 4*int(r.bodyLimit)), CallerBodyBytes: max(16<<20, 2*int(r.bodyLimit)),
-		BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
-	})
+	limits, err := r.limits.Or(entrance.DefaultLimits(r.bodyLimit))
 	if err != nil {
 		return nil, fmt.Errorf("%w: WithLimits: %w", ErrDoor, err)
 	}

@@ -4,21 +4,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // entrance returns the entrance of one path. Its errors are those of the options.
 func (o *options) entrance(name, agent string, a auth.Authenticate, trusted []string) *entrance.Entrance {
-	limits, err := o.limits.Or(admission.Limits{
-		Caller:    admission.Share{Open: 256, PerSecond: 500, Burst: 1000},
-		Session:   admission.Share{Open: 32, PerSecond: 20, Burst: 100},
-		BodyBytes: max(64<<20, 4*int(o.bodyLimit)), CallerBodyBytes: max(16<<20, 2*int(o.bodyLimit)),
-		BodyRate: 8 << 10, BodyIdle: 10 * time.Second, Keys: 10_000,
-	})
+	limits, err := o.limits.Or(entrance.DefaultLimits(o.bodyLimit))
 	if err != nil {
 		o.invalid("WithLimits: %w", err)
 		return nil
