@@ -113,7 +113,9 @@ func TestTaskIsPostedWithAReplyRoute(t *testing.T) {
 	require.Equal(t, `{"session_id":"s--call-1","content":"Dig \"here\".","reply":{"callbackService":"back",`, before)
 	callback, after, _ := strings.Cut(rest, `"`)
 	require.Equal(t, `}}`, after)
-	claims, err := token.NewVerifier(secret).For(orchestrator).Verify(callback, time.Now())
+	tokens, err := token.NewVerifier(secret)
+	require.NoError(t, err)
+	claims, err := tokens.For(orchestrator).Verify(callback, time.Now())
 	require.NoError(t, err)
 	require.Equal(t, []string{"s", "call-1", delegateTask}, []string{claims.SessionID, claims.ToolUseID, *claims.Name})
 }

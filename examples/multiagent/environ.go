@@ -19,6 +19,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/token"
 )
 
 // The roles are configured by environment variables, with the names of FlightDeck's components. Secrets do not belong on a
@@ -45,6 +46,8 @@ func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 	errs = append(errs, err)
 	services, err := sink.ParseServices(os.Getenv("ALLOWED_HOST_MAPPING"))
 	errs = append(errs, err)
+	callbackSecret, err := secretFrom("TOOL_CALLBACK_SECRET")
+	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return agent{}, nil, err
 	}
@@ -53,9 +56,18 @@ func agentFrom(logger *zap.Logger) (agent, net.Listener, error) {
 		return agent{}, nil, err
 	}
 	return agent{
-		name: name, brokers: kafka.Brokers, services: services, secrets: []string{os.Getenv("TOOL_CALLBACK_SECRET")},
+		name: name, brokers: kafka.Brokers, services: services, secrets: []string{callbackSecret},
 		logger: logger, client: kafka.Options, group: storage, turn: turns, delivery: deliveries,
 	}, listener, nil
+}
+
+// secretFrom returns a secret of callback tokens, or an empty text if the variable is not set.
+func secretFrom(variable string) (string, error) {
+	secret := os.Getenv(variable)
+	if _, err := token.NewVerifier(secret); err != nil {
+		return "", fmt.Errorf("%s has fewer than %d bytes (openssl rand -base64 32)", variable, token.MinSecret)
+	}
+	return secret, nil
 }
 
 // storage gives every group its own directory below KAFKA_STATE_DIR. Without that variable it returns no options.
@@ -88,6 +100,8 @@ func dispatcherFrom(logger *zap.Logger) (dispatcher, error) {
 		callback: setting("CALLBACK_SERVICE", &errs), secret: setting("TOOL_CALLBACK_SECRET", &errs),
 		tokenTTL: 24 * time.Hour, logger: logger,
 	}
+	_, err := secretFrom("TOOL_CALLBACK_SECRET")
+	errs = append(errs, err)
 	u, err := url.Parse(d.chat)
 	if d.chat != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		errs = append(errs, errors.New("TARGET_CHAT_URL is not http(s)://host[:port]/path"))

@@ -38,7 +38,7 @@ func setenv(t *testing.T, variables ...string) {
 func TestAgentIsConfiguredByTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	setenv(t, "AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS=a:1,b:2", "ALLOWED_HOST_MAPPING=harbor:http://harbor:8000",
-		"TOOL_CALLBACK_SECRET=x", "PORT=0", "KAFKA_STATE_DIR="+dir)
+		"TOOL_CALLBACK_SECRET="+secret, "PORT=0", "KAFKA_STATE_DIR="+dir)
 	a, listener, err := agentFrom(zap.NewNop())
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
@@ -46,20 +46,21 @@ func TestAgentIsConfiguredByTheEnvironment(t *testing.T) {
 	require.Equal(t, "pilot", a.name)
 	require.Equal(t, []string{"a:1", "b:2"}, a.brokers)
 	require.True(t, a.services.Known("harbor"))
-	require.Equal(t, []string{"x"}, a.secrets)
+	require.Equal(t, []string{secret}, a.secrets)
 	require.Len(t, a.group("pilot-streams"), 1, filepath.Join(dir, "pilot-streams"))
 }
 
 func TestErrorNamesTheInvalidVariable(t *testing.T) {
-	setenv(t, "ALLOWED_HOST_MAPPING=harbor", "THINK_TIMEOUT_MS=x", "REPLY_RETRY_MAX_MS=x", "KAFKA_ACKS=0")
+	setenv(t, "ALLOWED_HOST_MAPPING=harbor", "THINK_TIMEOUT_MS=x", "REPLY_RETRY_MAX_MS=x", "KAFKA_ACKS=0",
+		"TOOL_CALLBACK_SECRET=short")
 	_, _, err := agentFrom(zap.NewNop())
 	for _, name := range []string{
-		"AGENT_NAME", "host mapping", "THINK_TIMEOUT_MS", "REPLY_RETRY_MAX_MS", "KAFKA_ACKS",
+		"AGENT_NAME", "host mapping", "THINK_TIMEOUT_MS", "REPLY_RETRY_MAX_MS", "KAFKA_ACKS", "TOOL_CALLBACK_SECRET",
 	} {
 		require.ErrorContains(t, err, name)
 	}
 
-	setenv(t, "TARGET_CHAT_URL=somewhere", "TOKEN_TTL_SEC=0")
+	setenv(t, "TARGET_CHAT_URL=somewhere", "TOKEN_TTL_SEC=0", "TOOL_CALLBACK_SECRET=short")
 	_, err = dispatcherFrom(zap.NewNop())
 	for _, name := range []string{
 		"AGENT_NAME", "TARGET_CHAT_URL", "CALLBACK_SERVICE", "TOOL_CALLBACK_SECRET", "TOKEN_TTL_SEC", "KAFKA_ACKS",
@@ -72,7 +73,7 @@ func TestErrorNamesTheInvalidVariable(t *testing.T) {
 
 func TestDispatcherIsConfiguredByTheEnvironment(t *testing.T) {
 	setenv(t, "AGENT_NAME=pilot", "TARGET_CHAT_URL=http://worker:8000/api/chat", "CALLBACK_SERVICE=pilot",
-		"TOOL_CALLBACK_SECRET=x", "TOKEN_TTL_SEC=60")
+		"TOOL_CALLBACK_SECRET="+secret, "TOKEN_TTL_SEC=60")
 	d, err := dispatcherFrom(zap.NewNop())
 	require.NoError(t, err)
 	require.Equal(t, time.Minute, d.tokenTTL)

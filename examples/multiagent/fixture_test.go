@@ -33,7 +33,7 @@ import (
 const (
 	waitLimit   = 60 * time.Second
 	toolTimeout = 5 * time.Minute
-	secret      = "a secret"
+	secret      = "a secret of at least thirty-two bytes"
 )
 
 // fixture runs both agents in this process, with dispatcher, models, and HTTP on loopback. The test advances the clock of the

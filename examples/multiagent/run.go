@@ -79,7 +79,7 @@ func (t *processes) open(ctx context.Context, s settings, p *screen) (brokers []
 	kafka := "KAFKA_BOOTSTRAP_SERVERS=" + strings.Join(brokers, ",")
 	p.note("broker", "%s", strings.Join(brokers, ","))
 	// The dispatcher, which issues callback tokens, and the callback door, which checks them, share this secret.
-	secret := "TOOL_CALLBACK_SECRET=" + rand.Text()
+	secret := "TOOL_CALLBACK_SECRET=" + rand.Text() + rand.Text() // at least 32 bytes
 
 	orchestratorAgent, orchestratorAddress, err := t.agent(ctx, p, orchestrator, kafka, secret, "ALLOWED_HOST_MAPPING=")
 	if err != nil {

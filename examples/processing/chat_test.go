@@ -50,7 +50,7 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 		"AGENT_NAME=pilot", "KAFKA_BOOTSTRAP_SERVERS="+strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR="+t.TempDir(),
 		"PROCESSING_GUARANTEE="+guarantee, "HEALTH_ADDR=127.0.0.1:0", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=20",
 		"PORT=127.0.0.1:0", "WS_PORT=127.0.0.1:0", "ALLOWED_HOST_MAPPING=harbor:"+harbor.URL,
-		"TOOL_CALLBACK_SECRET=the new secret", "TOOL_CALLBACK_SECRET_PREVIOUS=the old secret",
+		"TOOL_CALLBACK_SECRET=the new secret of 32 bytes or more", "TOOL_CALLBACK_SECRET_PREVIOUS=the old secret of 32 bytes or more",
 		"PIPELINE_CONSUMER_GROUP=mine", "OUTPUT_CONSUMER_GROUP=berths", "REPLY_RETRY_MAX_MS=60000",
 	)
 	lines := bufio.NewScanner(p.logs)
@@ -93,12 +93,14 @@ func replaceChatAPI(t *testing.T, guarantee string) {
 	status, _ = post(ctx, t, doors+"/api/chat", `{"session_id":"c","content":"use a tool"}`, "")
 	require.Equal(t, 200, status)
 	require.Contains(t, c.until(`"topic":"pilot-tool-use"`), `"tool_use_id":"tu_1"`)
-	minted, err := token.Mint("the old secret", token.Claims{SessionID: "c", ToolUseID: "tu_1", TotalTools: 1})
+	agent := "pilot"
+	claims := token.Claims{SessionID: "c", ToolUseID: "tu_1", TotalTools: 1, Agent: &agent, Expires: time.Now().Add(time.Hour)}
+	minted, err := token.Mint("the old secret of 32 bytes or more", claims)
 	require.NoError(t, err)
 	status, answer = post(ctx, t, doors+"/api/tools/response", `{"berth":"N4"}`, minted)
 	require.Equal(t, []any{202, `{"status":"accepted","tool_use_id":"tu_1"}`}, []any{status, answer})
 	require.Contains(t, c.until("chat_response"), `"content":"The tool has answered."`)
-	forged, err := token.Mint("another secret", token.Claims{SessionID: "c", ToolUseID: "tu_1"})
+	forged, err := token.Mint("another secret of 32 bytes or more", claims)
 	require.NoError(t, err)
 	status, answer = post(ctx, t, doors+"/api/tools/response", `{}`, forged)
 	require.Equal(t, []any{401, `{"error":"Bad token signature"}`}, []any{status, answer})

@@ -17,8 +17,10 @@ import (
 // openDoors accepts messages and callbacks at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
-	doors, err := door.New(p.agent, p.to, door.WithCallbackSecrets(p.secrets...),
-		door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger), door.WithPathPrefixes())
+	doors, err := door.New(p.agent, p.to, append([]door.Option{
+		door.WithCallbackSecrets(p.secrets...), door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger),
+		door.WithPathPrefixes(),
+	}, p.callbacks...)...)
 	if err != nil {
 		return err
 	}

@@ -138,12 +138,14 @@ func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 		"PORT and WS_PORT":               {"AGENT_NAME=a", "PORT=8000", "WS_PORT=8000"},
 		"PORT: listen":                   {"AGENT_NAME=a", "PORT=nowhere.invalid:80"},
 		`ALLOWED_HOST_MAPPING: sink: bad host mapping: entry 1 ("harbor")`: {"AGENT_NAME=a", "ALLOWED_HOST_MAPPING=harbor:x"},
-		"REPLY_RETRY_MAX_MS":          {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
-		"PORT is not: no tool":        {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret"},
-		"WS_RESUME_KEY has 6 bytes":   {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY=s3cret"},
-		"WS_RESUME_KEY is set and":    {"AGENT_NAME=a", "WS_RESUME_KEY=s3cret"},
-		"WS_RESUME_KEY is not":        {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY_PREVIOUS=0123456789abcdef0123456789abcdef"},
-		"TOOL_CALLBACK_SECRET is not": {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
+		"WS_RESUME_KEY has 6 bytes":                                        {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY=s3cret"},
+		"WS_RESUME_KEY is set and":                                         {"AGENT_NAME=a", "WS_RESUME_KEY=s3cret"},
+		"WS_RESUME_KEY is not":                                             {"AGENT_NAME=a", "WS_PORT=8001", "WS_RESUME_KEY_PREVIOUS=0123456789abcdef0123456789abcdef"},
+		"REPLY_RETRY_MAX_MS":                                               {"AGENT_NAME=a", "REPLY_RETRY_MAX_MS=0"},
+		"PORT is not: no tool":                                             {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET=s3cret of at least thirty-two bytes"},
+		"TOOL_CALLBACK_SECRET is not":                                      {"AGENT_NAME=a", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
+		"TOOL_CALLBACK_SECRET has fewer than 32 bytes":                     {"AGENT_NAME=a", "PORT=8000", "TOOL_CALLBACK_SECRET=s3cret"},
+		"TOOL_CALLBACK_SECRET_PREVIOUS has fewer":                          {"AGENT_NAME=a", "PORT=8000", "TOOL_CALLBACK_SECRET=s3cret of at least thirty-two bytes", "TOOL_CALLBACK_SECRET_PREVIOUS=s3cret"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

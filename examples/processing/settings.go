@@ -17,6 +17,8 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +37,8 @@ type settings struct {
 	websocket  string   // WS_PORT, as an address
 	resumeKeys [][]byte // WS_RESUME_KEY, and the one before it
 	secrets    []string // TOOL_CALLBACK_SECRET, and the one before it
-	deliveries bool     // ALLOWED_HOST_MAPPING
+	callbacks  []door.Option
+	deliveries bool // ALLOWED_HOST_MAPPING
 	services   sink.Services
 	delivery   []delivery.Option
 	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start
@@ -107,6 +110,23 @@ func (s *settings) readChat() error {
 		check(errors.New("TOOL_CALLBACK_SECRET_PREVIOUS is set and TOOL_CALLBACK_SECRET is not"))
 	case set(current) && s.doors == "":
 		check(errors.New("TOOL_CALLBACK_SECRET is set and PORT is not: no tool could call back"))
+	}
+	for name, secret := range map[string]string{"TOOL_CALLBACK_SECRET": current, "TOOL_CALLBACK_SECRET_PREVIOUS": previous} {
+		if _, err := token.NewVerifier(secret); err != nil {
+			check(fmt.Errorf("%s has fewer than %d bytes (openssl rand -base64 32)", name, token.MinSecret))
+		}
+	}
+	for name, option := range map[string]door.Option{
+		"TOOL_CALLBACK_ANY_AGENT":      door.WithTokensOfAnyAgent(),
+		"TOOL_CALLBACK_WITHOUT_EXPIRY": door.WithTokensWithoutExpiry(),
+		"TOOL_CALLBACK_SINGLE_USE":     door.WithSingleUseTokens(),
+	} {
+		switch text := variable(name); {
+		case strings.EqualFold(text, "true"):
+			s.callbacks = append(s.callbacks, option)
+		case text != "" && !strings.EqualFold(text, "false"):
+			check(fmt.Errorf("%s: want true or false", name))
+		}
 	}
 	s.secrets = slices.DeleteFunc([]string{current, previous}, func(secret string) bool { return !set(secret) })
 	return errors.Join(errs...)

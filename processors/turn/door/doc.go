@@ -52,7 +52,8 @@
 //
 // Chat is open by default: without WithAuthenticate anyone may write to every session, and New logs a warning. Tool
 // callbacks are closed by default: without WithCallbackSecrets every one is answered with 401, and New logs a warning. A
-// reply may name only the services that WithCallbackServices permits (default: none).
+// secret has at least 32 bytes; a callback token must expire and must be of this agent. A reply may name only the services
+// that WithCallbackServices permits (default: none).
 //
 // # Shutdown
 //
@@ -62,18 +63,21 @@
 //
 // # Options
 //
-//	option                 default           meaning
-//	WithAuthenticate       accepts anyone    who may write, and to which sessions
-//	WithCallbackSecrets    none: rejected    secrets of callback tokens; two while one is rotated
-//	WithBoundTokens        off               accept only tokens of this agent
-//	WithCallbackServices   none              services that a reply may name
-//	WithBodyLimit          1 MiB             longer bodies get 413
-//	WithIdempotency        24 h, 10,000      how long, and how many, idempotency keys are remembered
-//	WithConcurrency        1024              concurrent requests
-//	WithLimits             see there         what one caller and one session may use
-//	WithAudit              the logger        who wrote, answered or was refused
-//	WithCORS               *; none if        origins of browsers; other headers than Content-Type need to be named
-//	                       authenticated
-//	WithPathPrefixes       exact paths       FlightDeck's paths: all that begin with those above
-//	WithClock, WithLogger  the system's, none
+//	option                   default           meaning
+//	WithAuthenticate         accepts anyone    who may write, and to which sessions
+//	WithCallbackSecrets      none: rejected    secrets of callback tokens; two while one is rotated
+//	WithTokensOfAnyAgent     off               accept callback tokens of other agents, and those that name none
+//	WithBoundTokens          on                undoes WithTokensOfAnyAgent; deprecated
+//	WithTokensWithoutExpiry  off               accept callback tokens that never expire, as FlightDeck does
+//	WithSingleUseTokens      off               reject the second result for the call of a token
+//	WithCallbackServices     none              services that a reply may name
+//	WithBodyLimit            1 MiB             longer bodies get 413
+//	WithIdempotency          24 h, 10,000      how long, and how many, idempotency keys are remembered
+//	WithConcurrency          1024              concurrent requests
+//	WithLimits               see there         what one caller and one session may use
+//	WithAudit                the logger        who wrote, answered or was refused
+//	WithCORS                 *; none if        origins of browsers; other headers than Content-Type need to be named
+//	                         authenticated
+//	WithPathPrefixes         exact paths       FlightDeck's paths: all that begin with those above
+//	WithClock, WithLogger    the system's, none
 package door

@@ -40,6 +40,7 @@ type Handler struct {
 	cors    entrance.CORS
 	chats   *entrance.Entrance
 	results *entrance.Entrance
+	used    *dedup.Memory[fingerprint, answer] // calls that have a result, with WithSingleUseTokens
 }
 
 // New returns the HTTP handler of an agent. Without WithAuthenticate every request may chat; without WithCallbackSecrets
@@ -57,16 +58,24 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Handler, error
 	cors := o.cors()
 	chats := o.entrance("chat", agent, o.authenticate, cors.Trusted())
 	results := o.entrance("callback", agent, nil, nil)
+	tokens, err := token.NewVerifier(o.secrets...)
+	if err != nil {
+		o.invalid("WithCallbackSecrets: %w", err)
+	}
+	if !o.anyAgent {
+		tokens = tokens.For(agent)
+	}
+	if o.noExpiry {
+		tokens = tokens.AllowNoExpiry()
+	}
 	if len(o.errs) > 0 {
 		return nil, errors.Join(o.errs...)
 	}
 	h := &Handler{
-		topics: catalog, to: to, tokens: token.NewVerifier(o.secrets...), options: o,
+		topics: catalog, to: to, tokens: tokens, options: o,
 		once: dedup.New[fingerprint, remembered](o.rememberFor, o.rememberCount, o.clock),
 		cors: cors, chats: chats, results: results,
-	}
-	if o.bound {
-		h.tokens = h.tokens.For(agent)
+		used: dedup.New[fingerprint, answer](o.rememberFor, o.rememberCount, o.clock),
 	}
 	if o.authenticate == nil {
 		o.logger.Warn("chat door is open: requests are not authenticated and may write to every session",

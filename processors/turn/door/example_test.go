@@ -25,8 +25,10 @@ func (printer) Publish(_ context.Context, records ...processors.Outbound) error 
 
 // The doors are plain HTTP handlers and can be mounted on any server.
 func ExampleNew() {
+	// Secrets have at least 32 bytes: openssl rand -base64 32
+	const older, newer = "2XH/q0gZ8Fh0u3Eo1n4cWv7yR5tKpLbA=", "Zs9dPfG1kLm3nBvC5xXzQwErTyUiOpA7="
 	handler, err := door.New("pilot", printer{},
-		door.WithCallbackSecrets("the new secret", "the old secret"),
+		door.WithCallbackSecrets(newer, older), // while the older one is rotated
 		door.WithCallbackServices(func(service string) bool { return service == "harbor" }),
 	)
 	if err != nil {
@@ -50,8 +52,9 @@ func ExampleNew() {
 	post(door.ChatPath, question, "Idempotency-Key", "k-1")
 	post(door.ChatPath, `{"session_id":"s","content":"Hi","reply":{"callbackService":"anywhere"}}`)
 
-	bearer, err := token.Mint("the old secret", token.Claims{
-		SessionID: "s", ToolUseID: "tu_91a", Expires: time.Now().Add(time.Hour),
+	agent := "pilot"
+	bearer, err := token.Mint(older, token.Claims{
+		SessionID: "s", ToolUseID: "tu_91a", Agent: &agent, Expires: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
@@ -78,7 +79,9 @@ func FuzzToolResponse(f *testing.F) {
 	}
 	catalog, err := topics.For("pilot")
 	require.NoError(f, err)
-	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t"})
+	minted, err := token.Mint(secret, token.Claims{
+		SessionID: "s", ToolUseID: "t", Agent: text("pilot"), Expires: time.Now().Add(24 * time.Hour),
+	})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body string) {
 		w, p := serve(t, door.ToolResponsePath, body, "Authorization", "Bearer "+minted)

@@ -22,7 +22,9 @@ type Option func(*options)
 
 type options struct {
 	secrets       []string
-	bound         bool
+	anyAgent      bool
+	noExpiry      bool
+	singleUse     bool
 	authenticate  auth.Authenticate
 	services      func(string) bool
 	bodyLimit     int64
@@ -73,15 +75,32 @@ func WithAuthenticate(a auth.Authenticate) Option {
 }
 
 // WithCallbackSecrets sets the secrets that callback tokens may be signed with (default: none, every callback is rejected).
-// To rotate a secret, set the old and the new one until all tokens signed with the old one have expired. Blank secrets are
-// ignored.
+// Each must have at least token.MinSecret (32) bytes. Blank secrets are ignored. To rotate a secret, first add the new one here,
+// then sign with it (tools.WithTokens), and remove the old one when all tokens signed with it have expired.
 func WithCallbackSecrets(secrets ...string) Option {
 	return func(o *options) { o.secrets = secrets }
 }
 
-// WithBoundTokens rejects callback tokens that were not minted for this agent (default: the agent of a token is not
-// checked, as in FlightDeck). Use it if agents share a secret but do not trust each other.
-func WithBoundTokens() Option { return func(o *options) { o.bound = true } }
+// WithTokensOfAnyAgent also accepts callback tokens that name another agent or none (default: only those of this agent). Use
+// it only if all agents that share a secret trust each other, or for tokens that name no agent.
+func WithTokensOfAnyAgent() Option { return func(o *options) { o.anyAgent = true } }
+
+// WithBoundTokens undoes an earlier WithTokensOfAnyAgent.
+//
+// Deprecated: callback tokens are bound to their agent by default.
+func WithBoundTokens() Option { return func(o *options) { o.anyAgent = false } }
+
+// WithTokensWithoutExpiry also accepts callback tokens that never expire, as FlightDeck does (default: they are rejected). Use it
+// only while such tokens are in use: one that leaks can be used for as long as its secret is accepted.
+func WithTokensWithoutExpiry() Option { return func(o *options) { o.noExpiry = true } }
+
+// WithSingleUseTokens rejects the second result for the call of a callback token with 401 (default: it is accepted, and the turn
+// ignores it). A request that failed may be repeated, and one with an Idempotency-Key gets the same answer.
+//
+// The door remembers calls in this process only, within the bounds of WithIdempotency; another process, or this one after a
+// restart, accepts a token once more. That at most one result takes effect does not depend on this option: the turn takes the
+// first result of a call, whatever the number of doors, and dead-letters others.
+func WithSingleUseTokens() Option { return func(o *options) { o.singleUse = true } }
 
 // WithCallbackServices sets which services the 'reply' of a message may name (default: none). known is called from several
 // goroutines. It must not be nil.

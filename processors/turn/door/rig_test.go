@@ -21,7 +21,10 @@ import (
 // noon is the time of the tests' clock.
 var noon = time.UnixMilli(1_790_000_000_120)
 
-const secret = "a secret"
+const (
+	secret    = "a secret of at least thirty-two bytes"
+	oldSecret = "the secret before, of 32 bytes or more"
+)
 
 // fakePublisher is a publisher that stores the records.
 type fakePublisher struct {
@@ -81,7 +84,7 @@ func newFixture(t testing.TB, opts ...door.Option) *fixture {
 	t.Helper()
 	s := &fixture{t: t, publisher: &fakePublisher{}, clock: clock.NewFake(noon)}
 	opts = append([]door.Option{
-		door.WithClock(s.clock), door.WithCallbackSecrets(secret, "the old one"),
+		door.WithClock(s.clock), door.WithCallbackSecrets(secret, oldSecret),
 		door.WithCallbackServices(func(name string) bool { return name == "harbor" }),
 	}, opts...)
 	handler, err := door.New("pilot", s.publisher, opts...)
@@ -127,8 +130,15 @@ func (s *fixture) chat(body string, headers ...string) response {
 	return s.send(request{path: door.ChatPath, body: body, headers: headers})
 }
 
+// callback posts a result with a token of claims, to which it adds the agent and an expiry if they are absent.
 func (s *fixture) callback(body string, claims token.Claims, headers ...string) response {
 	s.t.Helper()
+	if claims.Agent == nil {
+		claims.Agent = text("pilot")
+	}
+	if claims.Expires.IsZero() {
+		claims.Expires = noon.Add(24 * time.Hour)
+	}
 	minted, err := token.Mint(secret, claims)
 	require.NoError(s.t, err)
 	headers = append([]string{"Authorization", "Bearer " + minted}, headers...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log"
 	"net/http"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -33,7 +34,7 @@ func Example() {
 			}
 			return auth.Caller{UserID: user}, nil
 		}),
-		door.WithCallbackSecrets("a secret that the tool workers share"),
+		door.WithCallbackSecrets(os.Getenv("TOOL_CALLBACK_SECRET")), // at least 32 bytes
 	)
 	if err != nil {
 		log.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,10 +18,10 @@ import (
 
 // ToolResponse returns the handler for the results of asynchronous tools: POST the result as JSON, with a callback token
 // (package token) as bearer token. An object is used as the result unchanged; any other value is wrapped as
-// {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once: the turn takes
-// the first result of a call. The result names the call of the token, so the turn never assigns it to another call with the
-// same tool_use_id. Results of tokens without a CallID, which FlightDeck and older builds mint, are assigned to the open
-// call with their tool_use_id and tool name.
+// {"result":value}. After the result is acknowledged, it answers 202. A token may be used more than once, unless
+// WithSingleUseTokens is set: the turn takes the first result of a call. The result names the call of the token, so the turn
+// never assigns it to another call with the same tool_use_id. Results of tokens without a CallID, which FlightDeck and older
+// builds mint, are assigned to the open call with their tool_use_id and tool name.
 //
 // An object with "status":"error" and an "error" that is not null is a failure of the tool. It becomes a result with status
 // error, so that the model can see it. Every other body is a success, as in FlightDeck.
@@ -103,7 +104,29 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(after)
 }
 
+// answerCall writes a result. With WithSingleUseTokens it rejects the second one of a call.
 func (h *Handler) answerCall(
+	r *http.Request, v *entrance.Visit, claims token.Claims, result topics.ToolUseResult, id string,
+) answer {
+	if !h.options.singleUse {
+		return h.writeResult(r, v, claims, result, id)
+	}
+	issued := strconv.FormatInt(claims.IssuedAt.Unix(), 10)
+	call := fingerprintOf("used token", claims.SessionID, claims.ToolUseID, claims.CallID, issued)
+	a, repeated, err := h.used.Do(r.Context(), call, func() (answer, bool) {
+		a := h.writeResult(r, v, claims, result, id)
+		return a, a.accepted()
+	})
+	switch {
+	case err != nil:
+		return internalError()
+	case repeated:
+		return errorAnswer(http.StatusUnauthorized, "Token has been used")
+	}
+	return a
+}
+
+func (h *Handler) writeResult(
 	r *http.Request, v *entrance.Visit, claims token.Claims, result topics.ToolUseResult, id string,
 ) answer {
 	out, err := processors.OutboundOf(h.topics.ToolUseResult, claims.SessionID, result, id)

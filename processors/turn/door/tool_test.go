@@ -1,6 +1,9 @@
 package door_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -64,7 +67,9 @@ func TestToolResponseTakesTheCallFromTheToken(t *testing.T) {
 
 func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 	s := newFixture(t)
-	minted, err := token.Mint(secret, token.Claims{SessionID: "s", ToolUseID: "t", Expires: noon.Add(time.Second)})
+	minted, err := token.Mint(secret, token.Claims{
+		SessionID: "s", ToolUseID: "t", Agent: text("pilot"), Expires: noon.Add(time.Second),
+	})
 	require.NoError(t, err)
 	const broken = "Internal server error"
 	half := strings.Split(minted, ".")[0]
@@ -88,7 +93,7 @@ func TestToolResponseVerifiesTheTokenFirst(t *testing.T) {
 		"too large":        {"", "Bearer " + minted, strings.Repeat(" ", 1<<20+1), 413, "Request body is too large"},
 		"nested too deep":  {"", "Bearer " + minted, strings.Repeat("[", 995) + strings.Repeat("]", 995), 500, broken},
 		"blanks around it": {"", "Bearer  " + minted + " ", "{}", 202, ""},
-		"the old secret":   {"", "Bearer " + must(token.Mint("the old one", token.Claims{})), "{}", 202, ""},
+		"the old secret":   {"", "Bearer " + must(token.Mint(oldSecret, token.Claims{Agent: text("pilot"), Expires: noon})), "{}", 202, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := request{method: c.method, path: door.ToolResponsePath, body: c.body}
@@ -116,16 +121,85 @@ func must(s string, err error) string {
 	return s
 }
 
-func TestCallbacksAreRejectedWithoutASecretAndForAnotherAgent(t *testing.T) {
-	claims := token.Claims{SessionID: "s", ToolUseID: "t", Agent: text("harbor")}
-	g := newFixture(t, door.WithCallbackSecrets()).callback("{}", claims)
+func TestCallbacksAreRejectedWithoutASecret(t *testing.T) {
+	g := newFixture(t, door.WithCallbackSecrets()).callback("{}", token.Claims{SessionID: "s", ToolUseID: "t"})
 	require.Equal(t, []any{401, `{"error":"Server is not configured to verify callback tokens"}`}, []any{g.status, g.body})
-	bound := newFixture(t, door.WithBoundTokens())
-	g = bound.callback("{}", claims)
-	require.Equal(t, []any{401, `{"error":"Token is for another agent"}`}, []any{g.status, g.body})
-	claims.Agent = text("pilot")
-	require.Equal(t, 202, bound.callback("{}", claims).status)
-	require.Equal(t, 202, newFixture(t).callback("{}", token.Claims{Agent: text("harbor")}).status)
+}
+
+func TestTokensAreBoundToTheirAgentUnlessLoosened(t *testing.T) {
+	const other = `{"error":"Token is for another agent"}`
+	for name, c := range map[string]struct {
+		opts  []door.Option
+		bound bool
+	}{
+		"by default":    {nil, true},
+		"loosened":      {[]door.Option{door.WithTokensOfAnyAgent()}, false},
+		"of before":     {[]door.Option{door.WithBoundTokens()}, true},
+		"bound again":   {[]door.Option{door.WithTokensOfAnyAgent(), door.WithBoundTokens()}, true},
+		"loosened last": {[]door.Option{door.WithBoundTokens(), door.WithTokensOfAnyAgent()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, c.opts...)
+			require.Equal(t, 202, s.callback("{}", token.Claims{Agent: text("pilot")}).status)
+			g := s.callback("{}", token.Claims{Agent: text("harbor")})
+			none := must(token.Mint(secret, token.Claims{Expires: noon}))
+			unnamed := s.send(request{path: door.ToolResponsePath, headers: []string{"Authorization", "Bearer " + none}})
+			if !c.bound {
+				require.Equal(t, []int{202, 202}, []int{g.status, unnamed.status})
+				return
+			}
+			require.Equal(t, []any{401, other, 401, other}, []any{g.status, g.body, unnamed.status, unnamed.body})
+		})
+	}
+}
+
+// flightDecks is a token without an expiry, as FlightDeck accepts it: {"session_id":"s","tool_use_id":"t","agent":"pilot"}.
+func flightDecks() string {
+	payload := []byte(`{"session_id":"s","tool_use_id":"t","agent":"pilot"}`)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(payload)
+	return base64.RawURLEncoding.EncodeToString(payload) + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func TestTokensWithoutExpiryAreRejectedUnlessAllowed(t *testing.T) {
+	callback := request{path: door.ToolResponsePath, headers: []string{"Authorization", "Bearer " + flightDecks()}}
+	g := newFixture(t).send(callback)
+	require.Equal(t, []any{401, `{"error":"Token has no expiry"}`}, []any{g.status, g.body})
+	require.Equal(t, 202, newFixture(t, door.WithTokensWithoutExpiry()).send(callback).status)
+}
+
+func TestSingleUseTokenIsRejectedOnceItsResultIsWritten(t *testing.T) {
+	s := newFixture(t, door.WithSingleUseTokens())
+	claims := token.Claims{SessionID: "s", ToolUseID: "t", CallID: "f00/1/tool-use/0"}
+	s.publisher.fail(errors.New("no leader"))
+	require.Equal(t, 500, s.callback("{}", claims, "Idempotency-Key", "k").status)
+	s.publisher.fail(nil)
+	require.Equal(t, 202, s.callback("{}", claims, "Idempotency-Key", "k").status, "the first one was not written")
+	require.Equal(t, 202, s.callback("{}", claims, "Idempotency-Key", "k").status, "the same request")
+	for _, headers := range [][]string{nil, {"Idempotency-Key", "l"}} {
+		g := s.callback("{}", claims, headers...)
+		require.Equal(t, []any{401, `{"error":"Token has been used"}`}, []any{g.status, g.body})
+	}
+	claims.CallID = "f00/2/tool-use/0"
+	require.Equal(t, 202, s.callback("{}", claims).status, "another call")
+	require.Len(t, s.publisher.lines(), 2)
+	require.Equal(t, 202, newFixture(t, door.WithSingleUseTokens()).callback("{}", claims).status, "another process")
+}
+
+func TestSingleUseTokenThatIsUsedTwiceAtATimeWritesOneResult(t *testing.T) {
+	s := newFixture(t, door.WithSingleUseTokens())
+	s.publisher.gate = make(chan struct{})
+	answers := make(chan int, 5)
+	for range 5 {
+		go func() { answers <- s.callback("{}", token.Claims{SessionID: "s", ToolUseID: "t"}).status }()
+	}
+	s.publisher.gate <- struct{}{}
+	got := map[int]int{}
+	for range 5 {
+		got[<-answers]++
+	}
+	require.Equal(t, map[int]int{202: 1, 401: 4}, got)
+	require.Len(t, s.publisher.lines(), 1)
 }
 
 func TestToolResponseIsAcceptedAfterAcknowledgement(t *testing.T) {

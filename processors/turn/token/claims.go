@@ -21,13 +21,13 @@ type Claims struct {
 	// CallID is the turntable.id of the call's record; empty if unknown. It distinguishes calls of one session that have the
 	// same ToolUseID: the turn takes a result with a CallID only for that call.
 	CallID string
-	// IssuedAt and Expires are in whole seconds. If IssuedAt is zero, the latency of the result is 0. If Expires is zero,
-	// the token never expires; otherwise it is valid through the second of Expires.
+	// IssuedAt and Expires are in whole seconds. If IssuedAt is zero, the latency of the result is 0. The token is valid
+	// through the second of Expires. Expires is zero only for tokens that never expire (Verifier.AllowNoExpiry).
 	IssuedAt, Expires time.Time
 }
 
 // payload returns the claims as JSON, with the members in FlightDeck's order, then those that FlightDeck ignores.
-func (c Claims) payload() []byte {
+func (c Claims) payload(keyID string) []byte {
 	b := text([]byte(`{"session_id":`), c.SessionID)
 	b = text(append(b, `,"tool_use_id":`...), c.ToolUseID)
 	if c.ToolID != nil {
@@ -49,7 +49,7 @@ func (c Claims) payload() []byte {
 	if c.CallID != "" {
 		b = text(append(b, `,"call_id":`...), c.CallID)
 	}
-	return append(b, '}')
+	return append(text(append(b, `,"kid":`...), keyID), '}')
 }
 
 func text(b []byte, s string) []byte {

@@ -16,8 +16,8 @@ import (
 // payload is the decoded JSON of a token. It is decoded like in FlightDeck's Java code: scalars are converted to the
 // declared type; unknown fields and what follows the object are ignored; if a field is repeated, the last one counts.
 type payload struct {
-	session, toolUse, toolID, name, agent, call *string
-	total, iat, exp                             int64
+	session, toolUse, toolID, name, agent, call, kid *string
+	total, iat, exp                                  int64
 }
 
 func read(raw []byte) (p payload, ok bool) {
@@ -61,6 +61,8 @@ func (p *payload) set(field string, value jsontext.Value) (ok bool) {
 		p.agent, ok = words(value)
 	case "call_id":
 		p.call, ok = words(value)
+	case "kid":
+		p.kid, ok = words(value)
 	case "total_tools":
 		p.total, ok = integer(value, 32)
 	case "iat":

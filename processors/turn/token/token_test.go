@@ -66,10 +66,14 @@ func read(t testing.TB) vectors {
 
 func TestVerifyAgreesWithAnotherImplementation(t *testing.T) {
 	v := read(t)
-	verifier := token.NewVerifier(v.Secrets...)
+	verifier := verifierOf(t, v.Secrets...)
 	for _, c := range v.Vectors {
 		t.Run(c.Name, func(t *testing.T) {
-			got, err := verifier.Verify(c.Token, time.Unix(v.Now, 0))
+			if c.Claims != nil && c.Claims.EXP <= 0 {
+				_, err := verifier.Verify(c.Token, time.Unix(v.Now, 0))
+				require.Equal(t, token.NoExpiry, err)
+			}
+			got, err := verifier.AllowNoExpiry().Verify(c.Token, time.Unix(v.Now, 0))
 			if c.Claims == nil {
 				require.Equal(t, token.Rejection(c.Reason), err)
 				require.Zero(t, got)
@@ -88,41 +92,69 @@ func TestMintAgreesWithAnotherImplementation(t *testing.T) {
 	require.Equal(t, v.Minted.Token, got)
 }
 
+const secret = "a secret of at least thirty-two bytes"
+
+func verifierOf(t testing.TB, secrets ...string) token.Verifier {
+	t.Helper()
+	v, err := token.NewVerifier(secrets...)
+	require.NoError(t, err)
+	return v
+}
+
 func TestMintedTokensAreVerified(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	name := `a "quoted" name`
 	for _, c := range []token.Claims{
 		{},
 		{SessionID: "s", ToolUseID: "t"},
-		{SessionID: "ü\n\"", ToolUseID: "⚓", Name: &name, TotalTools: 3, IssuedAt: now, Expires: now.Add(time.Hour)},
+		{SessionID: "ü\n\"", ToolUseID: "⚓", Name: &name, TotalTools: 3, CallID: "t/1/tool-use/0", IssuedAt: now},
 	} {
-		minted, err := token.Mint("secret", c)
+		c.Expires = now.Add(time.Hour)
+		minted, err := token.Mint(secret, c)
 		require.NoError(t, err)
 		require.NotContains(t, minted, "=")
-		got, err := token.NewVerifier("secret").Verify(minted, now)
+		got, err := verifierOf(t, secret).Verify(minted, now)
 		require.NoError(t, err)
 		require.Equal(t, c, got)
 	}
 }
 
 func TestMintRejectsInvalidClaims(t *testing.T) {
-	for _, c := range []struct {
+	later := time.Unix(1_790_000_000, 0)
+	for name, c := range map[string]struct {
 		secret string
 		claims token.Claims
 	}{
-		{"  ", token.Claims{}},
-		{"secret", token.Claims{TotalTools: -1}},
-		{"secret", token.Claims{SessionID: "\xff"}},
-		{"secret", token.Claims{CallID: "\xff"}},
+		"blank secret":       {strings.Repeat(" ", 32), token.Claims{Expires: later}},
+		"short secret":       {secret[:31], token.Claims{Expires: later}},
+		"no expiry":          {secret, token.Claims{}},
+		"expiry of 1970":     {secret, token.Claims{Expires: time.Unix(0, 0)}},
+		"negative total":     {secret, token.Claims{Expires: later, TotalTools: -1}},
+		"session not UTF-8":  {secret, token.Claims{Expires: later, SessionID: "\xff"}},
+		"tool use not UTF-8": {secret, token.Claims{Expires: later, ToolUseID: "\xff"}},
+		"call not UTF-8":     {secret, token.Claims{Expires: later, CallID: "\xff"}},
 	} {
-		_, err := token.Mint(c.secret, c.claims)
-		require.ErrorIs(t, err, token.ErrMint)
-		require.NotContains(t, err.Error(), "\xff")
+		t.Run(name, func(t *testing.T) {
+			_, err := token.Mint(c.secret, c.claims)
+			require.ErrorIs(t, err, token.ErrMint)
+			require.NotContains(t, err.Error(), "\xff")
+			require.NotContains(t, err.Error(), secret[:31])
+		})
 	}
 }
 
+func TestShortSecretsAreRejected(t *testing.T) {
+	for _, short := range []string{"x", secret[:31]} {
+		_, err := token.NewVerifier("", secret, short)
+		require.ErrorIs(t, err, token.ErrSecret)
+		require.ErrorContains(t, err, "secret 3: ")
+		require.NotContains(t, err.Error(), short)
+	}
+	require.True(t, verifierOf(t, secret[:32]).Configured())
+}
+
 func TestWithoutASecretEveryTokenIsNotConfigured(t *testing.T) {
-	v := token.NewVerifier("", " \t")
+	v := verifierOf(t, "", " \t")
 	require.False(t, v.Configured())
 	for text, want := range map[string]token.Rejection{
 		"": token.Missing, "x": token.NotConfigured, "a.b": token.NotConfigured,
@@ -133,24 +165,38 @@ func TestWithoutASecretEveryTokenIsNotConfigured(t *testing.T) {
 }
 
 func TestSecretCanBeRotated(t *testing.T) {
-	minted, err := token.Mint("old", token.Claims{})
+	const other = "another secret of at least 32 bytes"
+	now := time.Unix(1_790_000_000, 0)
+	minted, err := token.Mint(secret, token.Claims{Expires: now})
 	require.NoError(t, err)
-	for secrets, want := range map[string]error{"old": nil, "new old": nil, "old new": nil, "new": token.BadSignature} {
-		_, err := token.NewVerifier(strings.Fields(secrets)...).Verify(minted, time.Now())
-		require.Equal(t, want, err, secrets)
+	unnamed := token.Signed(secret, `{"session_id":"s","tool_use_id":"t","exp":1790000000}`) // by a build without key IDs
+	for name, c := range map[string]struct {
+		secrets []string
+		want    error
+	}{
+		"before":       {[]string{secret}, nil},
+		"meanwhile":    {[]string{other, secret}, nil},
+		"other order":  {[]string{secret, other}, nil},
+		"after":        {[]string{other}, token.BadSignature},
+		"blank before": {[]string{"", secret}, nil},
+	} {
+		for _, text := range []string{minted, unnamed} {
+			_, err := verifierOf(t, c.secrets...).Verify(text, now)
+			require.Equal(t, c.want, err, name)
+		}
 	}
 }
 
 func TestTokensAreBoundToTheirAgent(t *testing.T) {
-	harbor := "harbor"
-	v := token.NewVerifier("secret").For("harbor")
+	harbor, now := "harbor", time.Unix(1_790_000_000, 0)
+	v := verifierOf(t, secret).For("harbor")
 	for _, c := range []struct {
 		agent *string
 		want  error
 	}{{&harbor, nil}, {nil, token.OtherAgent}, {new(string), token.OtherAgent}} {
-		minted, err := token.Mint("secret", token.Claims{Agent: c.agent})
+		minted, err := token.Mint(secret, token.Claims{Agent: c.agent, Expires: now})
 		require.NoError(t, err)
-		_, err = v.Verify(minted, time.Now())
+		_, err = v.Verify(minted, now)
 		require.Equal(t, c.want, err)
 	}
 }

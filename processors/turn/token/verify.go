@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -24,28 +25,39 @@ const (
 	BadSignature  Rejection = "Bad token signature"
 	NotJSON       Rejection = "Token payload is not valid JSON"
 	Expired       Rejection = "Token has expired"
-	NoCall        Rejection = "Token missing session_id or tool_use_id"
+	// NoExpiry is returned unless AllowNoExpiry. FlightDeck accepts such tokens.
+	NoExpiry Rejection = "Token has no expiry"
+	NoCall   Rejection = "Token missing session_id or tool_use_id"
 	// OtherAgent is returned only by a Verifier of For. FlightDeck does not check the agent.
 	OtherAgent Rejection = "Token is for another agent"
 )
 
 // Verifier verifies tokens. It is immutable and safe for concurrent use. The zero value has no secret.
 type Verifier struct {
-	secrets []string
-	agent   string
+	keys     []key
+	agent    string
+	noExpiry bool
 }
 
-// NewVerifier returns a Verifier that accepts tokens signed with any of the secrets. To rotate a secret, pass the old and
-// the new one until all tokens signed with the old one have expired. Blank secrets are ignored. Without a secret, every
-// token is rejected.
-func NewVerifier(secrets ...string) Verifier {
+// NewVerifier returns a Verifier that accepts tokens signed with any of the secrets. A token with the ID of a secret is
+// verified with that secret, any other with all of them. Blank secrets are ignored. Without a secret, every token is rejected.
+// A secret shorter than MinSecret is an error that wraps ErrSecret and does not quote it.
+//
+// To rotate a secret, first add the new one here, then sign with it, and remove the old one when all tokens signed with it have
+// expired.
+func NewVerifier(secrets ...string) (Verifier, error) {
 	var v Verifier
-	for _, s := range secrets {
-		if strings.TrimSpace(s) != "" {
-			v.secrets = append(v.secrets, s)
+	for i, s := range secrets {
+		if strings.TrimSpace(s) == "" {
+			continue
 		}
+		k, err := newKey(s)
+		if err != nil {
+			return Verifier{}, fmt.Errorf("secret %d: %w", i+1, err)
+		}
+		v.keys = append(v.keys, k)
 	}
-	return v
+	return v, nil
 }
 
 // For returns a Verifier that accepts only tokens for calls of one agent, so that agents that share a secret cannot answer
@@ -55,20 +67,30 @@ func (v Verifier) For(agent string) Verifier {
 	return v
 }
 
+// AllowNoExpiry returns a Verifier that also accepts tokens that never expire. FlightDeck accepts them; its dispatcher does not
+// mint them. Whoever reads such a token can use it for as long as its secret is accepted.
+func (v Verifier) AllowNoExpiry() Verifier {
+	v.noExpiry = true
+	return v
+}
+
 // Configured reports whether the Verifier has a secret.
-func (v Verifier) Configured() bool { return len(v.secrets) > 0 }
+func (v Verifier) Configured() bool { return len(v.keys) > 0 }
+
+// maxToken is the maximum length of a token, in bytes. It bounds what a sender without a secret can have decoded.
+const maxToken = 64 << 10
 
 // Verify verifies a token at the time now and returns its claims. Its error is a Rejection. Signatures are compared in
-// constant time, with all secrets, so the duration reveals neither a secret nor which of them matched.
+// constant time, with all secrets that the token may be signed with, so the duration reveals no secret.
 func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 	if strings.TrimSpace(token) == "" {
 		return Claims{}, Missing
 	}
-	if len(v.secrets) == 0 {
+	if len(v.keys) == 0 {
 		return Claims{}, NotConfigured
 	}
 	first, second, found := strings.Cut(token, ".")
-	if !found || first == "" || second == "" {
+	if !found || first == "" || second == "" || len(token) > maxToken {
 		return Claims{}, Malformed
 	}
 	payload, ok := decode(first)
@@ -79,16 +101,17 @@ func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 	if !ok {
 		return Claims{}, NotBase64
 	}
-	if !v.signed(payload, mac) {
+	p, ok := read(payload) // not trusted before the signature is verified; it names the secret
+	if !v.signed(payload, mac, p.kid) {
 		return Claims{}, BadSignature
 	}
-	p, ok := read(payload)
-	if !ok {
-		return Claims{}, NotJSON
-	}
 	switch {
+	case !ok:
+		return Claims{}, NotJSON
 	case p.exp > 0 && now.Unix() > p.exp:
 		return Claims{}, Expired
+	case p.exp <= 0 && !v.noExpiry:
+		return Claims{}, NoExpiry
 	case p.session == nil || p.toolUse == nil:
 		return Claims{}, NoCall
 	case v.agent != "" && (p.agent == nil || *p.agent != v.agent):
@@ -97,11 +120,15 @@ func (v Verifier) Verify(token string, now time.Time) (Claims, error) {
 	return p.claims(), nil
 }
 
-func (v Verifier) signed(payload, mac []byte) bool {
+// signed reports whether the MAC of a payload is that of the secret with the ID kid, or of any secret if kid is nil.
+func (v Verifier) signed(payload, mac []byte, kid *string) bool {
 	good := false
-	for _, secret := range v.secrets {
+	for _, k := range v.keys {
+		if kid != nil && *kid != k.id {
+			continue
+		}
 		// No break: the duration must not depend on which secret matches.
-		if hmac.Equal(mac, sign(secret, payload)) {
+		if hmac.Equal(mac, sign(k.secret, payload)) {
 			good = true
 		}
 	}

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,6 +8,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
 	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -85,12 +85,15 @@ func WithTimeout(d time.Duration) Option { return func(r *rules) { r.SetTimeout(
 func WithDrain(d time.Duration) Option { return func(r *rules) { r.SetDrain(d) } }
 
 // WithTokens enables callback tokens (Call.Token; default: disabled). They are signed with secret, which the callback door
-// must accept, and expire ttl after the timestamp of the call's record. The secret must not be blank; ttl must be at least
-// a second. FlightDeck's dispatcher uses 24 hours.
+// must accept, and expire ttl after the timestamp of the call's record. The secret must have at least token.MinSecret (32) bytes;
+// ttl must be at least a second. FlightDeck's dispatcher uses 24 hours.
 func WithTokens(secret string, ttl time.Duration) Option {
 	return func(r *rules) {
-		if strings.TrimSpace(secret) == "" || ttl < time.Second {
-			r.Invalid("WithTokens: blank secret, or ttl %s below a second", ttl)
+		if v, err := token.NewVerifier(secret); err != nil || !v.Configured() {
+			r.Invalid("WithTokens: the secret must have at least %d bytes", token.MinSecret)
+		}
+		if ttl < time.Second {
+			r.Invalid("WithTokens: ttl %s, want at least a second", ttl)
 		}
 		r.tokens = tokens{secret, ttl}
 	}

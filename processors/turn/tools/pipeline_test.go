@@ -22,7 +22,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const secret = "a secret"
+const secret = "a secret of at least thirty-two bytes"
 
 // pilot is a complete agent: broker, turn, doors, a scripted model and a reader of its outputs.
 type pilot struct {

@@ -48,7 +48,14 @@ func TestTokenOfAnEarlierCallAnswersNoLaterCall(t *testing.T) {
 
 func claimsOf(t *testing.T, minted string) token.Claims {
 	t.Helper()
-	claims, err := token.NewVerifier(secret).For("pilot").Verify(minted, time.Now())
+	return claimsAt(t, minted, time.Now())
+}
+
+func claimsAt(t *testing.T, minted string, now time.Time) token.Claims {
+	t.Helper()
+	v, err := token.NewVerifier(secret)
+	require.NoError(t, err)
+	claims, err := v.For("pilot").Verify(minted, now)
 	require.NoError(t, err)
 	return claims
 }

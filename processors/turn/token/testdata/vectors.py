@@ -10,7 +10,7 @@ import json
 import sys
 
 NOW = 1_790_000_000
-OLD, NEW = "old-secret", "new-secret"
+OLD, NEW = "the old secret of 32 bytes or more", "the new secret of 32 bytes or more"
 
 
 def b64(raw, padded=False):
@@ -24,6 +24,10 @@ def token(payload, secret=NEW, padded=False):
     return b64(raw, padded) + "." + b64(mac, padded)
 
 
+def kid(secret):
+    return b64(hmac.new(secret.encode(), b"turntable callback key ID", hashlib.sha256).digest()[:6])
+
+
 def compact(claims):
     return json.dumps(claims, separators=(",", ":"), ensure_ascii=False)
 
@@ -35,6 +39,7 @@ FULL = {
 LEAST = {"session_id": "s", "tool_use_id": "t"}
 # What this module adds, and FlightDeck ignores.
 OURS = {"call_id": "f00/1/tool-use/0"}
+MINTED = dict(FULL, **OURS)
 vectors = []
 
 
@@ -59,7 +64,10 @@ good("not escaped", token(compact(dict(FULL, name="M\u00fcller \u2693\U0001f6a2 
      **dict(FULL, name="M\u00fcller \u2693\U0001f6a2 a/b~c"))
 good("signed with the other secret", token(compact(FULL), secret=OLD), **FULL)
 good("least", token(compact(LEAST)), **LEAST)
-good("names its call", token(compact(dict(FULL, **OURS))), **FULL, **OURS)
+good("names its call", token(compact(MINTED)), **MINTED)
+for secret in NEW, OLD:
+    good(f"names {secret}", token(compact(dict(MINTED, kid=kid(secret))), secret=secret), **MINTED)
+good("names no secret", token(compact(dict(MINTED, kid=None)), secret=OLD), **MINTED)
 good("names no call", token(compact(dict(FULL, call_id=None))), **FULL)
 good("nulls", token(compact(dict(LEAST, tool_id=None, name=None, exp=None, iat=None, total_tools=None, agent=None))),
      **LEAST)
@@ -97,6 +105,9 @@ bad("text after padding", f"{payload}.{mac}=x", "Token is not valid base64url")
 bad("one character", f"{payload}.A", "Token is not valid base64url")
 bad("other secret", token(compact(FULL), secret="stranger"), "Bad token signature")
 bad("other payload", f"{b64(compact(dict(FULL, session_id='mine')).encode())}.{mac}", "Bad token signature")
+bad("names the other secret", token(compact(dict(FULL, kid=kid(OLD)))), "Bad token signature")
+bad("names an unknown secret", token(compact(dict(FULL, kid="stranger"))), "Bad token signature")
+bad("too long", token(compact(dict(FULL, name="n" * (64 << 10)))), "Malformed token")
 bad("short signature", f"{payload}.{mac[:-4]}", "Bad token signature")
 bad("a blank more than was signed", f"{b64(compact(FULL).encode() + b' ')}.{mac}", "Bad token signature")
 bad("signature before JSON", f"{b64(b'nonsense')}.{mac}", "Bad token signature")
@@ -117,6 +128,6 @@ bad("no session", token('{"tool_use_id":"t"}'), "Token missing session_id or too
 bad("no call", token('{"session_id":"s","tool_use_id":null}'), "Token missing session_id or tool_use_id")
 bad("nothing", token("{}"), "Token missing session_id or tool_use_id")
 
-json.dump({"now": NOW, "secrets": [NEW, OLD], "minted": {"claims": dict(FULL, **OURS), "token": token(compact(dict(FULL, **OURS)))},
+json.dump({"now": NOW, "secrets": [NEW, OLD], "minted": {"claims": MINTED, "token": token(compact(dict(MINTED, kid=kid(NEW))))},
            "vectors": vectors}, sys.stdout, indent=1, ensure_ascii=True)
 print()
