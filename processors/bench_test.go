@@ -34,6 +34,7 @@ func (c *handed) Value() any                  { return nil }
 func (c *handed) Now() time.Time              { return time.UnixMilli(1_700_000_000_456) }
 func (c *handed) Owns(key string) bool        { return codec.PartitionOf(key, 4) >= 0 }
 func (c *handed) Part(uint32) ([]byte, error) { return nil, nil }
+func (c *handed) Parts() ([]uint32, error)    { return nil, nil }
 func (c *handed) SetPart(uint32, []byte)      { c.effects++ }
 
 func (c *handed) Emit(_ goka.Stream, _ string, _ any, options ...goka.ContextOption) {

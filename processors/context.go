@@ -158,6 +158,17 @@ func (c *Context) Part(n uint32) (value []byte, err error) {
 	return value, err
 }
 
+// Parts returns the numbers of all parts that are stored for the row of Key, in no order: also those that the row does not
+// name, which a crash can leave. Use it where everything that belongs to a key must be deleted, and rarely: it looks through all
+// rows that were written in the last second. Parts returns ErrNoParts if HasParts is false.
+func (c *Context) Parts() (numbers []uint32, err error) {
+	err = c.runtime(func(r runtimeapi.Runtime) error {
+		numbers, err = r.Parts()
+		return err
+	})
+	return numbers, err
+}
+
 // SetPart writes part n of the row of Key. The part is written before the row. The callback must write the row too,
 // otherwise it fails with ErrPartAlone. Do not modify value after the call. SetPart returns ErrNilRow for a nil value,
 // ErrTooLarge for a part that does not fit into a record, and ErrNoParts if HasParts is false.

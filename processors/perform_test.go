@@ -78,6 +78,7 @@ func (c *retryingContext) EmitWithID(topic goka.Stream, key string, value any, i
 	c.emitted++
 }
 func (c *retryingContext) Part(uint32) ([]byte, error) { return nil, errors.New("store is closed") }
+func (c *retryingContext) Parts() ([]uint32, error)    { return nil, nil }
 func (c *retryingContext) SetPart(uint32, []byte)      {}
 func (c *retryingContext) Ended() bool                 { return c.ended }
 func (c *retryingContext) FailAtRecord(err error)      { c.at = err }

@@ -139,6 +139,8 @@ func (c runtimeContext) EmitWithID(topic goka.Stream, key string, value any, id 
 
 func (runtimeContext) Part(uint32) ([]byte, error) { return nil, nil }
 
+func (runtimeContext) Parts() ([]uint32, error) { return nil, nil }
+
 func (c runtimeContext) SetPart(n uint32, value []byte) {
 	what := "part "
 	if value == nil {

@@ -51,6 +51,8 @@ type Wrap struct {
 // Rows is the store of rows and their parts.
 type Rows interface {
 	Get(key string) ([]byte, error)
+	// Parts returns the numbers of the parts that are stored for a row.
+	Parts(key string) ([]uint32, error)
 	Set(key string, value []byte) error
 	Delete(key string) error
 }
@@ -90,6 +92,14 @@ func (c *callbackContext) Part(n uint32) ([]byte, error) {
 		return nil, errNoTable
 	}
 	return rows.Get(runtimeapi.PartKey(c.Key(), n))
+}
+
+func (c *callbackContext) Parts() ([]uint32, error) {
+	rows := c.wrap.Rows(c.Partition())
+	if rows == nil {
+		return nil, errNoTable
+	}
+	return rows.Parts(c.Key())
 }
 
 func (c *callbackContext) SetPart(n uint32, value []byte) {

@@ -46,6 +46,7 @@ func (c *left) DeferCommit() func(error) {
 type memory map[string]string
 
 func (m memory) Get(key string) ([]byte, error) { return []byte(m[key]), nil }
+func (m memory) Parts(string) ([]uint32, error) { return nil, nil }
 func (m memory) Delete(key string) error        { delete(m, key); return nil }
 
 func (m memory) Set(key string, value []byte) error {

@@ -38,6 +38,9 @@ type Runtime interface {
 	EmitWithID(topic goka.Stream, key string, value any, id string)
 	// Part returns part n of the row of the callback's key, or nil if there is none. The caller may keep it.
 	Part(n uint32) ([]byte, error)
+	// Parts returns the numbers of the parts of the row of the callback's key that are stored, in no order, including those
+	// that the row does not name.
+	Parts() ([]uint32, error)
 	// SetPart writes part n to the changelog before the row that the callback writes after it. A nil value deletes the
 	// part, after the row that the callback has written. The runtime keeps value: the caller must not change it.
 	SetPart(n uint32, value []byte)
@@ -77,6 +80,16 @@ type Frozen interface{ FrozenRows() }
 
 // PartKey returns the key of part n of the row under key.
 func PartKey(key string, n uint32) string { return key + "\x00" + strconv.FormatUint(uint64(n), 10) }
+
+// PartNumber returns the number of the part of the row under key whose key is part. ok is false if it is not one.
+func PartNumber(key, part string) (n uint32, ok bool) {
+	digits, ok := strings.CutPrefix(part, key+"\x00")
+	if !ok {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(number), err == nil
+}
 
 // IsPart reports whether a key of the table is the key of a part.
 func IsPart(key string) bool { return strings.IndexByte(key, 0) >= 0 }

@@ -42,6 +42,13 @@ func (c *runtimeContext) Part(n uint32) ([]byte, error) {
 	return c.runner.rows.Storage.Get(runtimeapi.PartKey(c.Key(), n))
 }
 
+func (c *runtimeContext) Parts() ([]uint32, error) {
+	if c.runner.rows == nil {
+		return nil, errNoTable
+	}
+	return c.runner.rows.parts(c.Key())
+}
+
 // SetPart writes to the table immediately: the harness has no crashes between the writes of a part and its row.
 func (c *runtimeContext) SetPart(n uint32, value []byte) {
 	err, key := errNoTable, runtimeapi.PartKey(c.Key(), n)

@@ -126,6 +126,21 @@ func (s *rows) version(key string) int {
 	return s.writes[key]
 }
 
+// parts returns the numbers of the parts of a row.
+func (s *rows) parts(key string) (numbers []uint32, err error) {
+	it, err := s.Storage.Iterator()
+	if err != nil {
+		return nil, err
+	}
+	defer it.Release()
+	for it.Next() {
+		if n, ok := runtimeapi.PartNumber(key, string(it.Key())); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, it.Err()
+}
+
 // each calls visit for each row of a snapshot, in key order.
 func (s *rows) each(visit func(key string, row []byte)) error {
 	it, err := s.Iterator()

@@ -27,16 +27,20 @@ func defect(row any, e Event, cause error, now time.Time) Outcome {
 // with code internal and without routes; held records are dead-lettered. The conversation, the cost and the memories
 // stay.
 func abandon(state *State, key string, now time.Time) Outcome {
+	return abandonWith(state, key, internal, now)
+}
+
+func abandonWith(state *State, key string, f failure, now time.Time) Outcome {
 	if state == nil {
 		return Outcome{}
 	}
 	s := &transition{row: state, key: key, now: now}
 	for a := range s.unfinished() {
-		if a == nil {
+		if a == nil || len(a.TurnId) > maxID { // no record may be too large
 			continue
 		}
-		o := errorOutput(internal)
-		o.SessionID, o.UserID, o.RequestID = &s.key, a.UserId, a.RequestId
+		o := errorOutput(f)
+		o.SessionID, o.UserID, o.RequestID = &s.key, boundedID(a.UserId), boundedID(a.RequestId)
 		o.Cost, o.Timestamp = state.Cost, topics.Timestamp(now)
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}

@@ -109,7 +109,8 @@ func recordOf(c *processors.Context, raw []byte) *Record {
 }
 
 // apply applies an event to its session's row. A row that a newer build wrote stops the processor, because writing it would
-// lose what this build does not understand. Any other event that cannot be applied has the outcome of a defect.
+// lose what this build does not understand: a purge waits there until a newer build has the partition. A purge of a row that
+// is damaged in another way erases the session. Any other event that cannot be applied has the outcome of a defect.
 func (b *binding) apply(c *processors.Context, e Event) error {
 	if e.writtenByTurn() { // the cached state stays valid
 		return nil
@@ -118,9 +119,16 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	if errors.Is(err, ErrRowVersion) {
 		return err
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case purges(e):
+		out, err = b.erase(c, e.record(), err), nil
+	default:
 		out = defect(c.Value(), e, err, c.Now())
 		err = b.encode(&out)
+	}
+	if err == nil && out.Changed && purges(e) && c.HasParts() {
+		out.UnusedParts, err = unnamedParts(c, out)
 	}
 	if err != nil {
 		return err

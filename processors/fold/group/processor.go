@@ -57,8 +57,15 @@ func (b *binding) onDeadline(c *processors.Context) error {
 }
 
 // apply applies an input to its session's row. A row of a newer format stops the processor: overwriting it would lose
-// data. If the bytes of the row are damaged, the record is dead-lettered and the row is not changed.
+// data. If the bytes of the row are damaged, a purge deletes it; any other record is dead-lettered and the row is not changed.
 func (b *binding) apply(c *processors.Context, in Input) error {
+	if control, ok := in.(ControlReceived); ok && control.purges() {
+		return b.purge(c, in)
+	}
+	return b.applyTo(c, in)
+}
+
+func (b *binding) applyTo(c *processors.Context, in Input) error {
 	row, err := RowOf(c.Value())
 	if errors.Is(err, ErrRowVersion) {
 		return err
@@ -66,6 +73,15 @@ func (b *binding) apply(c *processors.Context, in Input) error {
 	if err != nil {
 		return c.DeadLetter(reasonBroken)
 	}
+	out, err := b.outcome(c, row, in)
+	if err != nil {
+		return err
+	}
+	return b.perform(c, out)
+}
+
+// outcome applies an input to a row.
+func (b *binding) outcome(c *processors.Context, row *Row, in Input) (Outcome, error) {
 	parts, rules := Parts(c.Part), b.rules
 	if limit := c.MaxRecordBytes(); limit > 0 {
 		rules.RecordLimit = min(rules.RecordLimit, limit) // the producer rejects larger records at every retry
@@ -73,10 +89,10 @@ func (b *binding) apply(c *processors.Context, in Input) error {
 	if !c.HasParts() {
 		parts, rules.SessionLimit = nil, rules.RecordLimit-rowReserve
 	}
-	out, err := Apply(row, in, parts, c.Now(), rules)
-	if err != nil {
-		return err
-	}
+	return Apply(row, in, parts, c.Now(), rules)
+}
+
+func (b *binding) perform(c *processors.Context, out Outcome) error {
 	for _, effect := range out.Effects {
 		if err := b.run(c, effect); err != nil {
 			return err
