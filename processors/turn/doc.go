@@ -133,6 +133,11 @@
 //     always sent through the loop topic, even from the right partition.
 //   - A purged session keeps digests of the records it has applied, without text or IDs, until they expire. Otherwise a
 //     late repeat would start the session again.
+//   - A purge always succeeds. A session whose row is damaged is erased with all its parts: messages that can be read end in
+//     an error output, code cancelled; those that cannot end without one, which is logged. A row of a newer format is not
+//     erased by a build that cannot read it, because that build would leave its messages without an output: the processor
+//     stops with ErrRowVersion and does not commit the purge, so a newer instance performs it. During a rolling deployment
+//     that is the instance that takes over the partition; after a rollback, deploy the newer build again.
 //   - A turn that ends before its tools (cancelled, failed) still writes tool-use-all-complete and the tool message with
 //     error results, so that readers see a result for every call. The model is not asked.
 //   - A tool message that is too large first omits the copies in metadata.tool_results ("result":null), then replaces the

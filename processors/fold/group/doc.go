@@ -24,6 +24,7 @@
 // A turn ends with its terminal record, whose stop reason takes precedence over that of the events. Without a terminal
 // record, a second done event that names a stop reason ends the turn immediately, and any done event ends it after
 // WithGrace. A turn that gets no more records expires after WithSilence. A record of session-control can cancel it.
+// A purge always succeeds: a row that is damaged is deleted with all its parts, and its turns end without a batch.
 //
 // Every turn ends in one batch with the events before its end. Its state, with the possible reasons (topics.ReasonGap and
 // the constants beside it), is complete, failed (gap, too_large, run_failed, internal), expired (silence, too_many_turns)
