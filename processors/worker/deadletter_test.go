@@ -40,3 +40,33 @@ func TestDeadLetterKeepsTheRecordAndNamesItsOrigin(t *testing.T) {
 	to.err = errors.New("the broker is down")
 	require.ErrorIs(t, write(t.Context(), r, errBroken), to.err)
 }
+
+// sizedTo refuses records by their size, as KafkaPublisher does.
+type sizedTo struct {
+	written
+	limit int
+}
+
+func (s *sizedTo) Publish(ctx context.Context, records ...processors.Outbound) error {
+	for _, r := range records {
+		size := len(r.Key) + len(r.Value)
+		for name, value := range r.Headers {
+			size += len(name) + len(value)
+		}
+		if size > s.limit {
+			return processors.ErrTooLarge
+		}
+	}
+	return s.written.Publish(ctx, records...)
+}
+
+func TestDeadLetterOfARecordNearTheSizeLimitIsTruncated(t *testing.T) {
+	to := &sizedTo{limit: 1 << 20}
+	write := DeadLetters(to, "in-dlq", "workers")
+	value := make([]byte, to.limit-50)
+	require.NoError(t, write(t.Context(), Record{Inbound: processors.Inbound{Topic: "in", Key: []byte("k"), Value: value}}, errBroken))
+	require.Len(t, to.records, 1)
+	require.Greater(t, len(to.records[0].Value), to.limit-10<<10)
+	require.Equal(t, "1048526", string(to.records[0].Headers["error.truncated"]))
+	require.Equal(t, errBroken.Error(), string(to.records[0].Headers["error.reason"]))
+}

@@ -183,6 +183,12 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 	// Wait for brokers that are unavailable: an error would restart the consumer and repeat every attempt in flight.
 	err = retry.Until(ctx, func() error { return s.to.Publish(ctx, out) }, nil,
 		processors.ErrTooLarge, processors.ErrPublisherClosed)
+	if errors.Is(err, processors.ErrTooLarge) {
+		// A redelivery would repeat the attempt and fail in the same way. The group retries when the lease has ended.
+		s.rules.logger.Error("receipt does not fit into a record: skipped", zap.String("delivery", d.DeliveryID),
+			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("sink: write receipt of delivery %s, attempt %d: %w", d.DeliveryID, d.Attempt, err)
 	}

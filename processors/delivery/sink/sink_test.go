@@ -206,3 +206,11 @@ func TestErrorNamesTheInvalidOption(t *testing.T) {
 	_, err = sink.New("pilot", nil, sink.WithTransport("log", log))
 	require.ErrorContains(t, err, "publisher is nil")
 }
+
+// A redelivery would repeat the attempt, and its receipt would be too large again.
+func TestAttemptWhoseReceiptIsTooLargeIsNotRepeated(t *testing.T) {
+	to := &paper{err: processors.ErrTooLarge}
+	s := newSink(t, to, func(context.Context, topics.Delivery) error { return nil })
+	require.NoError(t, s.Handle(t.Context(), inbound(t, attempt("harbor"))))
+	require.Empty(t, to.all())
+}

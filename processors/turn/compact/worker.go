@@ -91,7 +91,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	c, err := w.read(r)
 	switch {
 	case errors.Is(err, errMessages):
-		return w.results.Publish(ctx, w.failure(r, c.Key, err), w.shorten(r, c.Key))
+		return w.results.Publish(ctx, r, w.failure(r, c.Key, err), w.shorten(r, c.Key))
 	case err != nil:
 		w.rules.Logger.Warn("compaction request dropped: no turn can use its result", zap.String("topic", r.Topic),
 			zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
@@ -108,7 +108,7 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 	if err != nil && !errors.Is(err, errMessages) {
 		return nil
 	}
-	return w.results.Publish(ctx, w.failure(r.Inbound, c.Key, reason), w.shorten(r.Inbound, c.Key))
+	return w.results.Publish(ctx, r.Inbound, w.failure(r.Inbound, c.Key, reason), w.shorten(r.Inbound, c.Key))
 }
 
 // read decodes a request. With errMessages its key is set.

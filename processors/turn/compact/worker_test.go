@@ -222,3 +222,12 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 	require.ErrorContains(t, err, "no publisher")
 	require.ErrorContains(t, err, "no compactor")
 }
+
+func TestRequestWhoseResultIsTooLargeIsSkipped(t *testing.T) {
+	b := newBench(t, func(context.Context, compact.Conversation) (compact.Summary, error) {
+		return compact.Summary{Text: "short"}, nil
+	})
+	b.paper.limit = 1
+	require.NoError(t, b.worker.Handle(t.Context(), record(request)))
+	require.Empty(t, b.paper.records)
+}

@@ -86,7 +86,7 @@ func runtimePolicy(p worker.RetryPolicy) worker.RetryPolicy {
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
 	step, in, _ := w.readStep(r.Inbound)
 	used := w.spent.take(stepKey{step.SessionID, step.Key})
-	return w.steps.Publish(ctx, w.failure(r.Inbound, reason, used.Cost), w.shorten(r.Inbound, in))
+	return w.steps.Publish(ctx, r.Inbound, w.failure(r.Inbound, reason, used.Cost), w.shorten(r.Inbound, in))
 }
 
 // Handle handles one record of enriched-message-input, for callers with a consumer of their own. It returns nil when the
@@ -104,7 +104,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	}
 	step, in, err := w.readStep(r)
 	if err != nil {
-		return w.steps.Publish(ctx, w.failure(r, err, nil), w.shorten(r, in))
+		return w.steps.Publish(ctx, r, w.failure(r, err, nil), w.shorten(r, in))
 	}
 	step.Retried = w.calledAgain(d.Record, step)
 	key := stepKey{step.SessionID, step.Key}

@@ -237,3 +237,12 @@ func TestInvalidOptionsAreReportedTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Run(t.Context(), nil), think.ErrConfig)
 }
+
+// A foreign record may have a key or an id that leaves no room for a failure. Redelivery would repeat the call of the model.
+func TestStepWhoseFailureIsTooLargeIsSkipped(t *testing.T) {
+	b := newBench(t, saying("hi"))
+	b.paper.refuse = func(processors.Outbound) error { return processors.ErrTooLarge }
+	b.handle(record(question))
+	b.handle(record("{"))
+	require.Empty(t, b.paper.all())
+}

@@ -111,7 +111,7 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 	if err != nil {
 		return err
 	}
-	return w.calls.Publish(ctx, out, w.shorten(call))
+	return w.calls.Publish(ctx, r.Inbound, out, w.shorten(r.Inbound, call))
 }
 
 // Handle handles one record of tool-use, for callers with a consumer of their own. It returns nil when the call is
@@ -135,7 +135,8 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	if !known && w.rules.leaveOthers {
 		return nil
 	}
-	return w.calls.Settle(ctx, d, call.memoryKey(), w.results(call), w.shorten(call), func() (processors.Outbound, error) {
+	shorten := w.shorten(r, call)
+	return w.calls.Settle(ctx, d, call.memoryKey(), w.results(call), shorten, func() (processors.Outbound, error) {
 		if !known {
 			return w.answer(call, failed("there is no tool of this name", reasonUnknown), 0)
 		}
@@ -171,36 +172,42 @@ func (w *Worker) answer(c Call, res result, took time.Duration) (processors.Outb
 	return out, nil
 }
 
-// shorten replaces a result that is too large for a record with an error. It does so once.
-func (w *Worker) shorten(c Call) settled.Shorten {
-	replaced := false
+// shorten replaces a result that is too large for a record: with an error, then with the error without the tool_id, whose
+// length nothing limits, then with a dead letter of the call's record.
+func (w *Worker) shorten(r processors.Inbound, c Call) settled.Shorten {
+	tries := 0
 	return func(out processors.Outbound) (processors.Outbound, bool) {
-		if replaced {
-			return out, false
-		}
-		replaced = true
+		tries++
 		was := w.topics.ToolUseResult.Codec().Unmarshal(out.Value).Value
 		text := fmt.Sprintf("the result of %d bytes does not fit into a record", len(was.Result))
+		switch tries {
+		case 1:
+		case 2:
+			c.toolID, text = nil, "the call leaves no room for a result in a record"
+		case 3:
+			return w.letter(r, errResultSize), true
+		default:
+			return settled.ShortenLetter(out)
+		}
 		out, err := w.record(c, failed(text, reasonTooLarge), time.Duration(was.LatencyMS)*time.Millisecond)
 		return out, err == nil
 	}
 }
 
-// keepAsIs is the Shorten of a record that has no shorter replacement.
-func keepAsIs(out processors.Outbound) (processors.Outbound, bool) { return out, false }
+// errResultSize is the reason of a dead letter for a call that has no result, because it would be too large.
+var errResultSize = errors.New("tools: no result of the call fits into a record")
 
 // deadLetter dead-letters a record that is not a valid call, as FlightDeck's workers do.
 func (w *Worker) deadLetter(ctx context.Context, r processors.Inbound, reason error) error {
 	w.rules.Logger.Warn("record of tool-use is not a valid call: dead-lettered", zap.Int32("partition", r.Partition),
 		zap.Int64("offset", r.Offset), zap.Error(reason))
-	out := processors.Outbound{
+	return w.calls.Publish(ctx, r, w.letter(r, reason), settled.ShortenLetter)
+}
+
+// letter returns the record of tool-use-dlq for a record of tool-use.
+func (w *Worker) letter(r processors.Inbound, reason error) processors.Outbound {
+	return processors.Outbound{
 		Topic: w.topics.ToolUseDLQ.Name(), Key: string(r.Key), Value: r.Value,
 		Headers: w.calls.ErrorHeaders(r, reason.Error()),
 	}
-	err := w.calls.Publish(ctx, out, keepAsIs)
-	if errors.Is(err, processors.ErrTooLarge) {
-		// With its headers the record is too large. It is left on tool-use; the warning above names its offset.
-		return nil
-	}
-	return err
 }

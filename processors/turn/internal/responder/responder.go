@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/lovoo/goka"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
@@ -101,17 +102,30 @@ func (r *Responder[K]) Settle(
 	ctx context.Context, d Delivery, key K, results []published.Result, shorten settled.Shorten,
 	call func() (processors.Outbound, error),
 ) error {
-	return r.answers.Settle(ctx, key, shorten, func() (processors.Outbound, error) {
+	return r.skipped(d.Inbound, r.answers.Settle(ctx, key, shorten, func() (processors.Outbound, error) {
 		if settled, err := d.earlier.Settled(ctx, d.Inbound, results...); settled || err != nil {
 			return processors.Outbound{}, err
 		}
 		return call()
-	})
+	}))
 }
 
-// Publish publishes a record, or what takes its place, and remembers nothing.
-func (r *Responder[K]) Publish(ctx context.Context, out processors.Outbound, shorten settled.Shorten) error {
-	return r.answers.Publish(ctx, out, shorten)
+// Publish publishes a record that answers another one, or what takes its place, and remembers nothing.
+func (r *Responder[K]) Publish(
+	ctx context.Context, of processors.Inbound, out processors.Outbound, shorten settled.Shorten,
+) error {
+	return r.skipped(of, r.answers.Publish(ctx, out, shorten))
+}
+
+// skipped returns the error of answering a record, or nil if no answer is small enough: a retry would fail in the same way, and
+// the record would be handled again forever. The record is logged and skipped.
+func (r *Responder[K]) skipped(of processors.Inbound, err error) error {
+	if !errors.Is(err, processors.ErrTooLarge) {
+		return err
+	}
+	r.settings.Logger.Error("record is skipped: its answer does not fit into a record", zap.String("topic", of.Topic),
+		zap.Int32("partition", of.Partition), zap.Int64("offset", of.Offset), zap.Error(err))
+	return nil
 }
 
 // ErrorHeaders returns the headers of a record that is dead-lettered, or that reports a failure.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/internal/deadletter"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
@@ -99,6 +100,13 @@ func (s *Results[K]) publish(
 		r = shorter
 	}
 	return r, nil
+}
+
+// ShortenLetter is the Shorten of a copy of a record on a dead-letter topic.
+func ShortenLetter(r processors.Outbound) (processors.Outbound, bool) {
+	l, ok := deadletter.Letter{Key: r.Key, Value: r.Value, Headers: r.Headers}.Shorter()
+	r.Key, r.Value, r.Headers = l.Key, l.Value, l.Headers
+	return r, ok
 }
 
 // overhead is what a record costs beside its bytes: its place in the memory, its headers' map.
