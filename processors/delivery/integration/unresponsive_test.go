@@ -13,8 +13,9 @@ import (
 	"github.com/turntable-streams/turntable/processors/delivery"
 )
 
-// attemptTimeout is how long an attempt at the unresponsive receiver takes.
-const attemptTimeout = 15 * time.Second
+// attemptTimeout is how long an attempt at the unresponsive receiver takes: longer than a test waits for deliveries, so that
+// it fails if one of them waits for that receiver.
+const attemptTimeout = 2 * waitLimit
 
 // healthyP99 returns the 99th percentile of the time that deliveries to healthy receivers take at a steady pace, while
 // hanging deliveries are in flight to an unresponsive receiver.
@@ -67,12 +68,9 @@ func healthyP99(t testing.TB, deliveries, hanging int) time.Duration {
 	return percentile(99)
 }
 
+// BenchmarkUnresponsiveReceiver measures how much they are delayed.
 func TestUnresponsiveReceiverDelaysNoOther(t *testing.T) {
-	alone, beside := healthyP99(t, 150, 0), healthyP99(t, 150, 50)
-	t.Logf("p99 of healthy receivers: %v, beside one that never answers %v", alone, beside)
-	// A delivery that waited for the unresponsive receiver would take attemptTimeout. BenchmarkUnresponsiveReceiver measures
-	// the difference.
-	require.Less(t, beside, attemptTimeout/2)
+	t.Logf("p99 of healthy receivers beside one that never answers: %v", healthyP99(t, 150, 50))
 }
 
 // BenchmarkUnresponsiveReceiver reports medians of three rounds. The p99 of 1,000 deliveries is the tenth slowest, which

@@ -77,6 +77,7 @@ func TestEveryServerShowsNewRecordsAndResumesClients(t *testing.T) {
 	require.NoError(t, a.CloseNow())
 	stop()
 	publish(catalog.ToolUse.Name(), `"four"`, "")
+	b.require(`"four"`) // records of two topics have no common order
 	publish(catalog.MessageOutput.Name(), `{"content":"five"}`, "turn-2/0/output/0")
 	third, _ := running(t, broker.Addrs())
 	for _, s := range []*fixture{second, third} {
@@ -84,7 +85,7 @@ func TestEveryServerShowsNewRecordsAndResumesClients(t *testing.T) {
 		back.require(`"four"`, `pipeline_event`, `"content":"five"`, `"complete":true,"replayed":3`)
 	}
 	publish(catalog.MessageInput.Name(), `"six"`, "")
-	b.require(`"four"`, `pipeline_event`, `"content":"five"`, `"six"`)
+	b.require(`pipeline_event`, `"content":"five"`, `"six"`)
 }
 
 func TestServerWaitsForItsTopics(t *testing.T) {
