@@ -27,6 +27,12 @@ func Deadline(header []byte) (at time.Time, ok bool) {
 // AppendDeadline appends the value of HeaderDeadline for a time in milliseconds since the epoch.
 func AppendDeadline(b []byte, ms int64) []byte { return strconv.AppendInt(b, ms, 10) }
 
+// HeaderRoute is the header of message-input with the reply descriptor of the message's route, without the token and with the
+// route_id (see WithoutToken). Package processors/turn/door sets it. The topics have no common order, so a turn can end before
+// the record of its route is read. With turn.WithDelivery its output then has this descriptor, and processors/delivery waits
+// for the record.
+const HeaderRoute = "turntable.route"
+
 // HeaderReason is the header of think-dlq with the machine-readable reason of a failure. Records of FlightDeck's workers do
 // not have it. The only value is ReasonDeadline.
 const HeaderReason = "turntable.reason"

@@ -38,6 +38,7 @@ func (e MessageArrived) apply(s *transition) {
 	}
 	s.changed = true
 	s.takeRoute(a)
+	s.expectRoute(a, topics.Raw(e.headerText(topics.HeaderRoute)))
 	switch turn := s.row.Turn; {
 	case wrong != "":
 		s.reject(a, failure{topics.CodeInvalidMessage, wrong})

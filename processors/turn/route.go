@@ -102,6 +102,19 @@ func (s *transition) takeRoute(a *Accepted) {
 	}
 }
 
+// expectRoute gives a message with a request ID the descriptor that came with it, for the case that its route's own record is
+// read after its turn has ended. Only processors/delivery can serve such a route: it reads the token itself.
+func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
+	if !s.rules.Delivery || a.RequestId == nil || len(descriptor) > maxDescriptor ||
+		topics.RouteIDOf(descriptor) == "" || topics.TokenOf(descriptor) != "" {
+		return
+	}
+	a.Route = &ReplyRoute{
+		RequestId: a.RequestId, ReplyTo: bytes.Clone(descriptor), TimestampMs: max(a.TimestampMs, 0),
+		ExpiresMs: s.after(s.rules.RouteTTL),
+	}
+}
+
 // useRoute removes the route of a message that ends and returns its descriptor, nil if it has none. Each route is used
 // once.
 func (s *transition) useRoute(a *Accepted) topics.Raw {
@@ -121,6 +134,9 @@ func (s *transition) useRoute(a *Accepted) topics.Raw {
 			}
 			return r.ReplyTo
 		}
+	}
+	if r := s.live(a.Route); r != nil {
+		return r.ReplyTo
 	}
 	return nil
 }

@@ -386,7 +386,7 @@ type Accepted struct {
 	UserId    *string                `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// The timestamp of its record, in milliseconds since the epoch. An unnamed route can be its route if it is not newer.
 	TimestampMs int64 `protobuf:"varint,4,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"`
-	// The unnamed route that it uses.
+	// The unnamed route that it uses; of a message with a request ID, the route that its own header describes.
 	Route *ReplyRoute `protobuf:"bytes,5,opt,name=route,proto3" json:"route,omitempty"`
 	// The message as JSON while it waits; empty once its turn is open.
 	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/lovoo/goka"
 
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/audit"
@@ -142,20 +144,29 @@ func (h *Handler) send(r *http.Request, v *entrance.Visit, q question) answer {
 	if q.request == "" {
 		q.request = q.cause
 	}
-	var records []processors.Outbound
-	if q.reply != nil {
-		route := topics.Route{Raw: withRequestID(q.reply, q.request)}
-		out, err := processors.OutboundOf(h.topics.ReplyTo, q.session, route, q.id("reply"))
-		if err != nil {
-			return h.unpublished("chat", err)
-		}
-		records = append(records, out)
-	}
-	out, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id("message"))
+	message, err := processors.OutboundOf(h.topics.MessageInput, q.session, h.message(q), q.id("message"))
 	if err != nil {
 		return h.unpublished("chat", err)
 	}
-	if err := h.publish(r, append(records, out)...); err != nil {
+	records := []processors.Outbound{message}
+	if q.reply != nil {
+		route, id := topics.Route{Raw: withRequestID(q.reply, q.request)}, q.id("reply")
+		if id == "" && q.request != "" { // the message names the route by its ID
+			id = derived("route", h.topics.Agent, q.session, q.request, h.options.clock.Now().Format(time.RFC3339Nano))
+		}
+		out, err := processors.OutboundOf(h.topics.ReplyTo, q.session, route, id)
+		if err != nil {
+			return h.unpublished("chat", err)
+		}
+		if id != "" {
+			if message.Headers == nil {
+				message.Headers = goka.Headers{}
+			}
+			message.Headers[topics.HeaderRoute] = topics.WithoutToken(route.Raw, topics.RouteID(q.session, id))
+		}
+		records = []processors.Outbound{out, message}
+	}
+	if err := h.publish(r, records...); err != nil {
 		return h.unpublished("chat", err)
 	}
 	v.Record(audit.Write, q.session, q.request, http.StatusOK)

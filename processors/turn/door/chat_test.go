@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // messageLine returns the message of a question as it is on the topic.
@@ -134,11 +135,12 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 			"", `{"session_id":"s","content":"hi","request_id":"` + strings.Repeat("r", 1025) + `"}`, 400,
 			failed("'request_id' is not usable"), nil,
 		},
+		// The last word is the turntable.id, by which the message names its route.
 		"request and reply": {
 			"", bodyWith(`"request_id":7,"reply":{"request_id":"x","callbackService":"harbor"}`), 200,
 			`{"status":"ok","session_id":"s","request_id":"7"}`,
 			[]string{
-				`pilot-reply-to s {"callbackService":"harbor","request_id":"7"}`,
+				`pilot-reply-to s {"callbackService":"harbor","request_id":"7"} 232d751f651b9d81ea5d1b63fa001e83`,
 				messageLine("s", "user_42", "hi", `,"request_id":"7"`),
 			},
 		},
@@ -146,7 +148,7 @@ func TestChatAnswersAndWritesLikeFlightDeck(t *testing.T) {
 			"", bodyWith(`"reply":{"request_id":"r-2","callbackService":"harbor"}`), 200,
 			`{"status":"ok","session_id":"s","request_id":"r-2"}`,
 			[]string{
-				`pilot-reply-to s {"callbackService":"harbor","request_id":"r-2"}`,
+				`pilot-reply-to s {"callbackService":"harbor","request_id":"r-2"} 1616949401b5bb57b647843758e71238`,
 				messageLine("s", "user_42", "hi", `,"request_id":"r-2"`),
 			},
 		},
@@ -279,4 +281,25 @@ func TestCallerNeedsTheRightToWriteAndACredentialThatHasNotEnded(t *testing.T) {
 	require.Empty(t, s.publisher.lines())
 	caller = auth.Caller{Rights: auth.Write, Expires: noon.Add(time.Millisecond)}
 	require.Equal(t, 200, s.chat(`{"session_id":"s","content":"hi"}`, "Content-Type", "application/json").status)
+}
+
+func TestMessageNamesItsRouteWithoutTheToken(t *testing.T) {
+	body := func(more string) string {
+		return `{"session_id":"s","content":"hi","reply":{"callbackService":"harbor","bearerToken":"s3cret"}` + more + `}`
+	}
+	for name, send := range map[string]func(*fixture) response{
+		"request_id": func(s *fixture) response { return s.chat(body(`,"request_id":"r1"`)) },
+		"key":        func(s *fixture) response { return s.chat(body(``), "Idempotency-Key", "k") },
+	} {
+		s := newFixture(t)
+		require.Equal(t, 200, send(s).status, name)
+		route, message := s.publisher.records[0], s.publisher.records[1]
+		got := string(message.Headers[topics.HeaderRoute])
+		require.Equal(t, topics.RouteID("s", string(route.Headers[topics.HeaderID])), topics.RouteIDOf(topics.Raw(got)), name)
+		require.Equal(t, "harbor", topics.ServiceOf(topics.Raw(got)))
+		require.NotContains(t, got, "s3cret")
+	}
+	s := newFixture(t)
+	require.Equal(t, 200, s.chat(body("")).status)
+	require.NotContains(t, s.publisher.records[1].Headers, topics.HeaderRoute, "the message has no ID that binds the route")
 }
