@@ -245,6 +245,32 @@ func TestHealthIsServedAsJSON(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, get(p, http.MethodPost).Code)
 }
 
+func TestHealthRevealsNoSessionAndNoContent(t *testing.T) {
+	f := newField(t, 1)
+	failing := func(c *processors.Context, in codec.Decoded[asked]) error {
+		return errors.New("cannot handle " + in.Value.Text)
+	}
+	p, err := processors.New(f.addrs, graphOf(failing, codec.String()))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	f.put(0, []byte("s-1"), quote("s-1", "the content"))
+	require.Eventually(t, func() bool { return p.Health().Err != nil }, waitLimit, 5*time.Millisecond)
+	cancel()
+	<-ran // the last error is kept
+	get := func(h http.Handler) string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		return w.Body.String()
+	}
+	public := get(processors.HealthHandler(p))
+	require.Contains(t, public, `"restarts":`)
+	require.NotContains(t, public, "s-1")
+	require.NotContains(t, public, "the content")
+	require.Contains(t, get(processors.DetailedHealthHandler(p)), "the content")
+}
+
 func TestRunCreatesTheTopicsOfACatalog(t *testing.T) {
 	b, err := embedded.Start()
 	require.NoError(t, err)

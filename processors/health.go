@@ -53,10 +53,19 @@ func healthOf(h instance.Health) Health {
 	return out
 }
 
-// HealthHandler answers GET and HEAD with a processor's health as JSON. The status is 200 in state Running, otherwise 503.
-// Use it as a readiness probe. A liveness probe must accept 503 too: a processor that is recovering or degraded needs no
-// restart from outside.
-func HealthHandler(p *Processor) http.Handler {
+// HealthHandler answers GET and HEAD with a processor's health as JSON: state, since, restarts and lag. The status is 200 in
+// state Running, otherwise 503. Use it as a readiness probe. A liveness probe must accept 503 too: a processor that is
+// recovering or degraded needs no restart from outside.
+//
+// The answer does not contain Health.Err, which names the key of a record, and so a session, and may contain what a handler
+// put into its error. DetailedHealthHandler's does.
+func HealthHandler(p *Processor) http.Handler { return healthHandler(p, false) }
+
+// DetailedHealthHandler is HealthHandler with the text of Health.Err as the member error. Serve it to operators only, for
+// example behind authentication.
+func DetailedHealthHandler(p *Processor) http.Handler { return healthHandler(p, true) }
+
+func healthHandler(p *Processor, detailed bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -68,7 +77,7 @@ func HealthHandler(p *Processor) http.Handler {
 			Health
 			Error string `json:"error,omitempty"`
 		}{Health: h}
-		if h.Err != nil {
+		if detailed && h.Err != nil {
 			body.Error = h.Err.Error()
 		}
 		raw, err := json.Marshal(body, json.Deterministic(true))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -17,16 +18,23 @@ import (
 // openDoors accepts messages and callbacks at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
-	doors, err := door.New(p.agent, p.to, append([]door.Option{
+	options := append([]door.Option{
 		door.WithCallbackSecrets(p.secrets...), door.WithCallbackServices(p.services.Known), door.WithLogger(p.logger),
 		door.WithPathPrefixes(),
-	}, p.callbacks...)...)
+	}, p.callbacks...)
+	if p.authenticate != nil {
+		options = append(options, door.WithAuthenticate(p.authenticate))
+	}
+	for _, origin := range p.origins {
+		options = append(options, door.WithCORS(origin, "Authorization", "Idempotency-Key"))
+	}
+	doors, err := door.New(p.agent, p.to, options...)
 	if err != nil {
 		return err
 	}
 	p.logger.Warn("paths that begin with a door's path are served too, as by chat-api: a proxy must protect them by prefix",
 		zap.Strings("paths", []string{door.ChatPath, door.ToolResponsePath}))
-	return p.listen(entrances, "doors", p.doors, doors, p.runs)
+	return p.listen(entrances, "doors", p.doors, p.tls, doors, p.runs)
 }
 
 const (
@@ -36,9 +44,11 @@ const (
 	closing = 35 * time.Second
 )
 
-// listen binds an address immediately and serves it in a stage, after begin returns. The server closes when its open
-// requests are answered.
-func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin func(context.Context)) error {
+// listen binds an address immediately and serves it in a stage, with TLS if secure is not nil, after begin returns. The
+// server closes when its open requests are answered.
+func (p *pipeline) listen(
+	in *stage, name, addr string, secure *tls.Config, h http.Handler, begin func(context.Context),
+) error {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
@@ -46,12 +56,17 @@ func (p *pipeline) listen(in *stage, name, addr string, h http.Handler, begin fu
 	p.logger.Info(name, zap.Stringer("addr", listener.Addr()))
 	p.listeners = append(p.listeners, listener)
 	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
+	serve := server.Serve
+	if secure != nil {
+		server.TLSConfig = secure.Clone() // the server changes it
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
 	*in = append(*in, func(ctx context.Context) error {
 		if begin != nil {
 			begin(ctx)
 		}
 		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
+		go func() { served <- serve(listener) }()
 		select {
 		case err := <-served:
 			return fmt.Errorf("%s: %w", name, err)

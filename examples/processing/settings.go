@@ -32,6 +32,8 @@ type settings struct {
 	turn      []turn.Option
 	health    string // an address; empty: off
 
+	access // who may use the doors
+
 	// The parts that replace chat-api. Each is off if its variable is not set.
 	doors      string   // PORT, as an address
 	websocket  string   // WS_PORT, as an address
@@ -68,12 +70,16 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	check(err)
 	check(rejectMemoir(logger))
 	check(s.readChat())
+	s.access, err = readAccess(logger)
+	check(err)
+	s.health, err = address("HEALTH_ADDR")
+	check(err)
 
 	if s.deliveries {
 		catalog = append(catalog, topics.WithDeliveries())
 		s.turn = append(s.turn, turn.WithDelivery())
 	}
-	s.agent, s.health = os.Getenv("AGENT_NAME"), variable("HEALTH_ADDR")
+	s.agent = os.Getenv("AGENT_NAME")
 	if s.catalog, err = topics.For(s.agent, catalog...); err != nil {
 		check(fmt.Errorf("AGENT_NAME: %w", err))
 	}
@@ -145,7 +151,9 @@ func (s *settings) announce(logger *zap.Logger) {
 	}
 	slices.Sort(on)
 	logger.Info("starting", zap.String("group", string(s.catalog.Group())), zap.Strings("brokers", s.kafka.Brokers),
-		zap.Strings("applied", s.kafka.Applied), zap.Strings("on", on), zap.Strings("services", s.services.Names()))
+		zap.Strings("applied", s.kafka.Applied), zap.Strings("on", on), zap.Strings("services", s.services.Names()),
+		zap.Strings("credentials", s.kinds), zap.Bool("tls", s.tls != nil))
+	s.warn(logger)
 	if len(s.kafka.Ignored) > 0 {
 		logger.Warn("KAFKA_ variables without effect", zap.Strings("names", s.kafka.Ignored))
 	}
@@ -208,7 +216,8 @@ func milliseconds(name string, unset time.Duration) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// address reads a port, of all interfaces as in FlightDeck, or host:port. Port 0 is any that is free.
+// address reads a port, of the loopback interface, or host:port. Port 0 is any that is free. Only a host opens an address to
+// other machines: 0.0.0.0 means all interfaces.
 func address(name string) (string, error) {
 	text := variable(name)
 	if text == "" {
@@ -218,6 +227,7 @@ func address(name string) (string, error) {
 	if err != nil {
 		host, port = "", text
 	}
+	host = cmp.Or(host, "127.0.0.1")
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return "", fmt.Errorf("%s: want a port, or host:port", name)
 	}

@@ -12,7 +12,14 @@ import (
 // openWebSocket shows the sessions at WS_PORT. Accepting connections stops with the first stage; open connections close
 // with the last.
 func (p *pipeline) openWebSocket(entrances, shown *stage) error {
-	screen, err := websocket.New(p.agent, websocket.WithLogger(p.logger), websocket.WithResumeKeys(p.resumeKeys...))
+	options := []websocket.Option{websocket.WithLogger(p.logger), websocket.WithResumeKeys(p.resumeKeys...)}
+	if p.authenticate != nil {
+		options = append(options, websocket.WithAuthenticate(p.authenticate))
+	}
+	if p.authenticate != nil || p.origins != nil {
+		options = append(options, websocket.WithOrigins(p.origins...)) // besides the server's own
+	}
+	screen, err := websocket.New(p.agent, options...)
 	if err != nil {
 		return err
 	}
@@ -20,7 +27,7 @@ func (p *pipeline) openWebSocket(entrances, shown *stage) error {
 	*shown = append(*shown, func(ctx context.Context) error {
 		return screen.Run(ctx, p.kafka.Brokers, p.kafka.Options...)
 	})
-	return p.listen(entrances, "websocket", p.websocket, screen, nil)
+	return p.listen(entrances, "websocket", p.websocket, p.tls, screen, nil)
 }
 
 // resumeKeys returns the keys with which the WebSocket signs event IDs, for one that listens on an address. All processes of

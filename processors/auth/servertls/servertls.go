@@ -32,8 +32,8 @@ var ErrFiles = errors.New("servertls: unusable files")
 
 // Config returns a server's configuration: TLS 1.2 or newer, HTTP/2 and HTTP/1.1. The files are looked at when a client
 // connects, at most once a second. Files that cannot be used change nothing: the former ones stay in use, and the reason is
-// logged once. A client certificate is also checked against the current authorities when a session is resumed. logger may
-// be nil.
+// logged once. A client certificate is also checked against the current authorities when a session is resumed. An http.Server
+// changes its configuration: give each a Clone. logger may be nil.
 func Config(files Files, logger *zap.Logger) (*tls.Config, error) {
 	if files.Certificate == "" || files.Key == "" {
 		return nil, fmt.Errorf("%w: want a certificate and its key", ErrFiles)
