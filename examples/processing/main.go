@@ -5,8 +5,8 @@
 //	AGENT_NAME=support KAFKA_BOOTSTRAP_SERVERS=kafka:9092 KAFKA_STATE_DIR=/var/lib/turntable processing
 //
 // It also shows how to embed Turntable: environment to options (settings.go), graph, processor, Run (pipeline.go). The
-// optional parts are deliveries (deliveries.go), the doors (doors.go), the WebSocket (websocket.go) and the health check
-// (health.go); stages.go determines the order in which they stop.
+// optional parts are deliveries (deliveries.go), the doors (doors.go) and who may use them (authentication.go), the WebSocket
+// (websocket.go) and the health check (health.go); stages.go determines the order in which they stop.
 package main
 
 import (

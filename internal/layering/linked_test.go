@@ -76,6 +76,20 @@ func TestSDKsOfProvidersAreLinkedByTheirAdapterOnly(t *testing.T) {
 	}
 }
 
+// A program with doors, and authentication of its own, does not link the libraries for tokens.
+func TestTokenLibrariesAreLinkedByTheirPackageOnly(t *testing.T) {
+	linked := false
+	for _, p := range packages(t) {
+		for _, dep := range p.Deps {
+			if dep == "github.com/golang-jwt/jwt/v5" || dep == "github.com/MicahParks/jwkset" {
+				require.Contains(t, []string{"processors/auth/jwt", "examples/processing"}, p.name(), "%s links %s", p.name(), dep)
+				linked = true
+			}
+		}
+	}
+	require.True(t, linked)
+}
+
 // A program in which two Protobuf files have one name does not start.
 func TestProtobufFilesHaveNamesOfTheirOwn(t *testing.T) {
 	generated, err := filepath.Glob(filepath.Join(root(t), "processors/*/*.pb.go"))

@@ -5,6 +5,25 @@
 // Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the sender
 // as an anonymous caller. If Authenticate or Caller.MayUse panics, the request has no effect. If the function cannot
 // decide, for example because a key server is unavailable, it must return an error.
+//
+// Packages below this one have Authenticate functions: apikey (keys, whose hashes are in a file), jwt (tokens of an identity
+// provider) and mtls (client certificates). First combines several. Package servertls makes the TLS configuration of a
+// server.
+//
+// # What a caller may do
+//
+// A caller has sessions (Caller.MayUse, for example of ParseSessions) and rights:
+//
+//	right    what it is for                  required by
+//	Read     the events of a session         POST and GET of /invoke, WebSocket
+//	Write    messages to a session           POST /api/chat, POST of /invoke that starts a turn
+//	Answer   what a turn waits for           no door yet; tool callbacks have tokens of their own
+//	Control  cancel a turn, purge a session  no door yet
+//
+// # The end of a credential
+//
+// A credential ends when it expires (Caller.Expires) or is revoked (Caller.Revoked). The doors then reject its requests and
+// end the streams and sockets that it has opened; Await tells them when. The turns continue.
 package auth
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/worker/internal/source"
 )
 
-// Health is a snapshot of a worker.
+// Health is a snapshot of a worker. Calls have keys, which are session IDs, and Err may name one: show them to operators only.
 type Health struct {
 	// Mode is how the worker gets its records; Auto until it has chosen.
 	Mode Mode
