@@ -80,9 +80,6 @@ func readAccess(logger *zap.Logger) (access, error) {
 		}) {
 			check(errors.New("ALLOWED_ORIGINS: want origins such as https://chat.example, separated by commas"))
 		}
-		if len(a.origins) > 1 && variable("PORT") != "" {
-			check(errors.New("ALLOWED_ORIGINS: want one origin if PORT is set"))
-		}
 	}
 	return a, errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/httpserver"
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
@@ -37,12 +38,8 @@ func (p *pipeline) openDoors(entrances *stage) error {
 	return p.listen(entrances, "doors", p.doors, p.tls, doors, p.runs)
 }
 
-const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = time.Minute
-	// closing is longer than a request waits for the brokers.
-	closing = 35 * time.Second
-)
+// closing is longer than a request waits for the brokers.
+const closing = 35 * time.Second
 
 // listen binds an address immediately and serves it in a stage, with TLS if secure is not nil, after begin returns. The
 // server closes when its open requests are answered.
@@ -55,7 +52,7 @@ func (p *pipeline) listen(
 	}
 	p.logger.Info(name, zap.Stringer("addr", listener.Addr()))
 	p.listeners = append(p.listeners, listener)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout}
+	server := httpserver.New(h)
 	serve := server.Serve
 	if secure != nil {
 		server.TLSConfig = secure.Clone() // the server changes it

@@ -16,7 +16,7 @@ func (p *pipeline) openWebSocket(entrances, shown *stage) error {
 	if p.authenticate != nil {
 		options = append(options, websocket.WithAuthenticate(p.authenticate))
 	}
-	if p.authenticate != nil || p.origins != nil {
+	if p.origins != nil {
 		options = append(options, websocket.WithOrigins(p.origins...)) // besides the server's own
 	}
 	screen, err := websocket.New(p.agent, options...)
