@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -245,4 +246,33 @@ func TestDocumentedCommandsMakeAKey(t *testing.T) {
 	c, err := open(t, string(line)).try(strings.TrimSpace(string(key)))
 	require.NoError(t, err)
 	require.Equal(t, "mira", c.UserID)
+}
+
+// Requests that come while the file changes get the former keys or the new ones, and never a part of them.
+func TestKeysAreReadConcurrently(t *testing.T) {
+	stays, lineStays := newKey(t, apikey.Holder{User: "stays"})
+	comes, lineComes := newKey(t, apikey.Holder{User: "comes"})
+	f := open(t, lineStays)
+	var running sync.WaitGroup
+	seen := make(chan struct{}, 4)
+	for range 4 {
+		running.Go(func() {
+			for {
+				if _, err := f.try(stays); err != nil {
+					t.Errorf("a key that is in both files: %v", err)
+					return
+				}
+				if c, err := f.try(comes); err == nil && !c.Revoked() {
+					seen <- struct{}{}
+					return
+				}
+				f.clock.Advance(time.Second)
+			}
+		})
+	}
+	next := f.path + ".next"
+	require.NoError(t, os.WriteFile(next, []byte(lineComes+"\n"+lineStays+"\n"), 0o600))
+	require.NoError(t, os.Rename(next, f.path))
+	running.Wait()
+	require.Len(t, seen, 4)
 }
