@@ -25,7 +25,11 @@ func TestResultsOfAStepAreHeldAsFarAsTheRowHasRoom(t *testing.T) {
 			p.lost(func() { calls = p.send("think-request-response", asks).ids() })
 			for i, id := range ids {
 				opts := []recordOption{header(topics.HeaderID, calls[i]+"/result")}
-				require.Empty(t, p.send("tool-use-result", toolResult(id, "of "+id), opts[i%2:]...))
+				send := p.sendUnchecked
+				if i%50 < 2 {
+					send = p.send
+				}
+				require.Empty(t, send("tool-use-result", toolResult(id, "of "+id), opts[i%2:]...))
 			}
 			out := p.send("think-request-response", asks)
 			require.Empty(t, out.letters())
