@@ -131,14 +131,18 @@ type end struct {
 
 // generation hands out records from the committed offsets, as claims and Goka do, until it is ended.
 func (m *model) generation(e end) {
-	s := NewSeries(m, Policy{Every: 3 * time.Millisecond, Force: 5 * time.Millisecond, MaxRecords: 5, MaxBytes: 1 << 20,
-		Drain: time.Hour}, func() Member { return Member{} }, func() []Layer { return nil }, nil, zap.NewNop())
+	s := NewSeries(m, Policy{
+		Every: 3 * time.Millisecond, Force: 5 * time.Millisecond, MaxRecords: 5, MaxBytes: 1 << 20,
+		Drain: time.Hour,
+	}, func() Member { return Member{} }, func() []Layer { return nil }, nil, zap.NewNop())
 	revoked, revoke := context.WithCancel(context.Background())
 	defer revoke()
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.Run(revoked) })
-	r := &Retries{Limit: modelLimit, First: time.Millisecond, Longest: 8 * time.Millisecond, Attempts: m.attempts,
-		Committed: m.committedAttempts}
+	r := &Retries{
+		Limit: modelLimit, First: time.Millisecond, Longest: 8 * time.Millisecond, Attempts: m.attempts,
+		Committed: m.committedAttempts,
+	}
 	for id := range int32(modelTasks) {
 		input := make(chan record, 2)
 		for _, topic := range modelTopics {

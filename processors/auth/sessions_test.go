@@ -55,8 +55,21 @@ func TestSessionsMatchTheirPatterns(t *testing.T) {
 
 func TestUnsafePatternsAreRejected(t *testing.T) {
 	for _, patterns := range [][]string{
-		nil, {""}, {"a", ""}, {"*{user}"}, {"*:{user}:*"}, {"{user}*"}, {"{user}:{user}"}, {"{users}"}, {"{user"}, {"a}"},
-		{"a\n"}, {"a\u202e"}, {"a\xff"}, {strings.Repeat("a", 257)}, make([]string, 65),
+		nil,
+		{""},
+		{"a", ""},
+		{"*{user}"},
+		{"*:{user}:*"},
+		{"{user}*"},
+		{"{user}:{user}"},
+		{"{users}"},
+		{"{user"},
+		{"a}"},
+		{"a\n"},
+		{"a\u202e"},
+		{"a\xff"},
+		{strings.Repeat("a", 257)},
+		make([]string, 65),
 	} {
 		_, err := auth.ParseSessions(patterns...)
 		require.ErrorIs(t, err, auth.ErrPattern, "%q", patterns)

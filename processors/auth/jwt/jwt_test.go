@@ -219,8 +219,13 @@ func TestClaimsGiveSessionsAndRights(t *testing.T) {
 	require.True(t, c.Allowed("mira/1") && c.Allowed("lobby") && !c.Allowed("mira:1"))
 	require.Equal(t, auth.Read|auth.Control, c.Rights)
 	for _, bad := range []gojwt.MapClaims{
-		{"scope": "read"}, {"rooms": "*"}, {"rooms": []any{}, "scope": "read"}, {"rooms": []any{"*", 7}, "scope": "read"},
-		{"rooms": "*{user}", "scope": "read"}, {"rooms": "*", "scope": "openid"}, {"rooms": "*", "scope": 7},
+		{"scope": "read"},
+		{"rooms": "*"},
+		{"rooms": []any{}, "scope": "read"},
+		{"rooms": []any{"*", 7}, "scope": "read"},
+		{"rooms": "*{user}", "scope": "read"},
+		{"rooms": "*", "scope": "openid"},
+		{"rooms": "*", "scope": 7},
 	} {
 		_, err = try(tokens, es256(t, bad))
 		require.ErrorIs(t, err, auth.ErrRejected, "%v", bad)

@@ -38,7 +38,8 @@ func TestIndexJoinsARequestAndItsTurn(t *testing.T) {
 	for _, id := range []string{"t", "r"} { // a turn has an ID of its own, or its request's
 		records := []sighting{
 			{request: "r", at: noon.Add(-time.Minute)},
-			{turn: id, offset: 3, at: noon}, {turn: id, request: "r", offset: 4, at: noon},
+			{turn: id, offset: 3, at: noon},
+			{turn: id, request: "r", offset: 4, at: noon},
 			{request: "r", failed: failure, at: noon},
 		}
 		permute(records, func(order []sighting) {
