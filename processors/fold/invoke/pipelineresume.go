@@ -15,15 +15,23 @@ func (p *Pipeline) Resume(ctx context.Context, r Request, last EventID) (Stream,
 	if last.Attempt < 1 {
 		return nil, ErrGone // attempts begin at 1
 	}
-	s, known := p.open(r, last.Turn)
-	if known == nil {
-		// The turn may have begun just now, in another process.
-		_ = s.Close()
+	s, err := p.resume(ctx, r, last)
+	if errors.Is(err, ErrGone) {
+		// The client may have events of a turn that another process serves and that the index does not have yet.
 		if err := p.catchUp(ctx, r.SessionID); err != nil {
 			return nil, err
 		}
-		s, known = p.open(r, last.Turn)
+		s, err = p.resume(ctx, r, last)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// resume continues a turn as far as the index has it.
+func (p *Pipeline) resume(ctx context.Context, r Request, last EventID) (*pipelineStream, error) {
+	s, known := p.open(r, last.Turn)
 	s.sequence.attempt = int64(min(last.Attempt, 1<<62))
 	if err := s.begin(ctx, known, last); err != nil {
 		_ = s.Close()
