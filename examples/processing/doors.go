@@ -46,7 +46,8 @@ const closing = 35 * time.Second
 func (p *pipeline) listen(
 	in *stage, name, addr string, secure *tls.Config, h http.Handler, begin func(context.Context),
 ) error {
-	listener, err := net.Listen("tcp", addr)
+	// More than the 10,000 sockets that the WebSocket accepts. All clients have one address behind a proxy.
+	listener, err := httpserver.Listen(addr, httpserver.WithConnectionLimit(16_384), httpserver.WithAddressLimit(12_288))
 	if err != nil {
 		return err
 	}
