@@ -58,12 +58,12 @@ func (c modelCase) String() string {
 
 func TestTurnKeepsItsPromises(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, false, 60)
+	tryHistories(t, false, 40)
 }
 
 func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) {
 	t.Parallel()
-	tryHistories(t, true, 25)
+	tryHistories(t, true, 16)
 }
 
 func tryHistories(t *testing.T, small bool, count uint64) {

@@ -55,7 +55,7 @@ func TestTurnsSurviveKills(t *testing.T) {
 }
 
 func surviveKills(t *testing.T, guarantee processors.Guarantee, dropRepeats bool) {
-	kills, turns := fromEnv(t, killsVariable, 6), fromEnv(t, turnsVariable, 60)
+	kills, turns := fromEnv(t, killsVariable, 3), fromEnv(t, turnsVariable, 30)
 	c := config{
 		agent: testbroker.Agent(), instance: "i1", dir: t.TempDir(), brokers: testbroker.Start(t), guarantee: guarantee,
 	}

@@ -96,9 +96,9 @@ func (c *Calls) abandon(returns func(within time.Duration) bool, leave func(), r
 	left := c.left.Add(1)
 	defer c.left.Add(-1)
 	freed := left <= c.Limit
+	report(left, freed) // before another call can take the place
 	if freed {
 		leave()
 	}
-	report(left, freed)
 	returns(-1)
 }
