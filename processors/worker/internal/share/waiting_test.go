@@ -3,6 +3,7 @@ package share_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,11 +83,14 @@ func TestCrowdedWorkerAcquiresRecordsAlthoughNoSlotIsFree(t *testing.T) {
 
 func TestLagIsTheNumberOfRecordsThatAreNotSettled(t *testing.T) {
 	f := newField(t, 2)
-	release := make(chan struct{})
-	s, _ := f.start(1, func(context.Context, source.Delivery) source.Verdict {
-		<-release
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	// A slot for each record: the broker knows no lag of a partition from which it has delivered nothing.
+	s, _ := f.start(10, func(context.Context, source.Delivery) source.Verdict {
+		<-held
 		return source.Settled
 	})
+	t.Cleanup(release)
 	f.put(names("a", 10)...)
 	lag := func() (sum int64) {
 		for _, n := range s.Status().Lag["in"] {
@@ -95,6 +99,6 @@ func TestLagIsTheNumberOfRecordsThatAreNotSettled(t *testing.T) {
 		return sum
 	}
 	f.eventually(func() bool { return lag() == 10 })
-	close(release)
+	release()
 	f.eventually(func() bool { return s.Status().Lag != nil && lag() == 0 })
 }
