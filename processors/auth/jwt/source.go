@@ -35,7 +35,7 @@ func newSource(jwks string, o options) (source, error) {
 	case err != nil || at.Host == "" || at.User != nil || at.Fragment != "":
 		return nil, fmt.Errorf("%w: JWKS: want a file, or a URL without a user", ErrConfig)
 	case at.Scheme != "https" && (at.Scheme != "http" || !loopback(at.Hostname())):
-		return nil, fmt.Errorf("%w: JWKS: want HTTPS: whoever can change the answer can sign tokens", ErrConfig)
+		return nil, fmt.Errorf("%w: JWKS: want HTTPS: anyone on the network path could replace the keys", ErrConfig)
 	}
 	client := *o.client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

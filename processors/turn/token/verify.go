@@ -68,7 +68,7 @@ func (v Verifier) For(agent string) Verifier {
 }
 
 // AllowNoExpiry returns a Verifier that also accepts tokens that never expire. FlightDeck accepts them; its dispatcher does not
-// mint them. Whoever reads such a token can use it for as long as its secret is accepted.
+// mint them. A reader of such a token can use it until its secret is removed.
 func (v Verifier) AllowNoExpiry() Verifier {
 	v.noExpiry = true
 	return v

@@ -25,7 +25,8 @@ func sized(r processors.Outbound) error {
 	return nil
 }
 
-// A record of tool-use that just fits must not be redelivered for ever because what its worker writes of it does not fit.
+// A record of tool-use that just fits must not be redelivered without end because the record that its worker writes about it
+// does not fit.
 func TestRecordNearTheSizeLimitIsSettled(t *testing.T) {
 	fill := func(r processors.Inbound, at string) processors.Inbound {
 		room := recordLimit - 36 - len(r.Key) - len(r.Value) - len("turntable.id") - len(r.Headers[0].Value) - 10
