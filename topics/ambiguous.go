@@ -28,9 +28,13 @@ func ambiguousEnding(agent string, o catalogOptions) string {
 	return ""
 }
 
-// allGroups returns the names of all groups of the agent.
+// allGroups returns the names of all groups of the agent, also of those that no processor of this module has yet: an agent's
+// name that is accepted stays accepted.
 func (c Catalog) allGroups() []string {
-	all := []string{c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup()}
+	all := []string{
+		c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup(), string(c.PeerTasksGroup()), string(c.PeerRunsGroup()),
+		string(c.PeerChainGroup()),
+	}
 	for _, g := range c.Groups() {
 		all = append(all, string(g))
 	}

@@ -43,7 +43,7 @@ func TestAgentsThatWouldShareTopicsOrGroupsAreRejected(t *testing.T) {
 		}
 	}
 	slices.Sort(endings)
-	require.Equal(t, []string{"-delivery", "-enriched", "-fold", "-memoir-context"}, slices.Compact(endings))
+	require.Equal(t, []string{"-delivery", "-enriched", "-fold", "-gate", "-gate-grant", "-memoir-context"}, slices.Compact(endings))
 	for _, agent := range []string{"delivery", "fold", "support-team", "delivery-desk", "fold-delivery-x"} {
 		_, err := For(agent)
 		require.NoError(t, err, agent)

@@ -52,6 +52,17 @@ type Catalog struct {
 	AgentEvents   Topic[AgentEvent]
 	BatchMessages Topic[BatchMessage]
 
+	// The topics of processors/gate. Ensure creates them only with WithGates.
+	GateRequests  Topic[GateRequest]
+	GateDecisions Topic[GateDecision]
+	GateOutcomes  Topic[GateOutcome]
+	GateGrants    Topic[GateGrant]
+
+	// The topic of processors/peer. Ensure creates it only with WithPeers.
+	PeerAudit Topic[PeerAudit]
+
+	turns bool // Ensure creates the topics of TurnsGroup
+
 	// Topics that FlightDeck has, or had, and that the turn does not use. Ensure does not create them.
 	SessionContext          Topic[Raw]
 	SessionCost             Topic[SessionCost]
@@ -68,6 +79,9 @@ type catalogOptions struct {
 	deliveries bool
 	events     bool
 	compaction bool
+	gates      bool
+	peers      bool
+	turns      bool
 }
 
 // WithRouteTTL sets the lifetime of a reply route, which is also the retention that the reply-to topic is created with.
@@ -90,6 +104,21 @@ func WithEvents() CatalogOption {
 // WithCompaction makes Ensure create the topics of a compactor too. Otherwise Ensure does not create them.
 func WithCompaction() CatalogOption {
 	return func(o *catalogOptions) { o.compaction = true }
+}
+
+// WithGates makes Ensure create the topics of processors/gate too. Otherwise Ensure does not create them.
+func WithGates() CatalogOption {
+	return func(o *catalogOptions) { o.gates = true }
+}
+
+// WithPeers makes Ensure create the topic of processors/peer too. Otherwise Ensure does not create it.
+func WithPeers() CatalogOption {
+	return func(o *catalogOptions) { o.peers = true }
+}
+
+// WithTurns makes Ensure create the topics of invoke.TurnTable's group too. Otherwise Ensure does not create them.
+func WithTurns() CatalogOption {
+	return func(o *catalogOptions) { o.turns = true }
 }
 
 // For returns the catalog of an agent. The name is not trimmed. The error wraps ErrAgent if the name is blank, contains a
@@ -164,6 +193,17 @@ func catalog(agent string, o catalogOptions) Catalog {
 		s.Created = o.compaction
 		return s
 	}
+	gate := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.gates
+		return s
+	}
+	// All records of an agent have one key, and the group that reads them has a table of its own.
+	grants := gate("gate-grants", "GateGrant")
+	grants.Key, grants.Cleanup = KeyAgent, CleanupDelete
+	// Readers join the records of a task, of two instances.
+	peers := reader("peer-audit", "PeerAudit", KeyTask)
+	peers.Created = o.peers
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -172,6 +212,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 
 	return Catalog{
 		Agent:                agent,
+		turns:                o.turns,
 		MessageInput:         New(session("message-input", "Message"), messageWire.codec()),
 		EnrichedMessageInput: New(session("enriched-message-input", "EnrichedMessage"), enrichedWire.codec()),
 		ThinkRequestResponse: New(session("think-request-response", "ThinkResponse"), thinkWire.codec()),
@@ -195,6 +236,13 @@ func catalog(agent string, o catalogOptions) Catalog {
 
 		AgentEvents:   New(event("agent-events", "AgentEvent"), agentEventWire.codec()),
 		BatchMessages: New(event("batch-messages", "BatchMessage"), batchMessageWire.codec()),
+
+		GateRequests:  New(gate("gate-requests", "GateRequest"), gateRequestWire.codec()),
+		GateDecisions: New(gate("gate-decisions", "GateDecision"), gateDecisionWire.codec()),
+		GateOutcomes:  New(gate("gate-outcomes", "GateOutcome"), gateOutcomeWire.codec()),
+		GateGrants:    New(grants, gateGrantWire.codec()),
+
+		PeerAudit: New(peers, peerAuditWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
@@ -231,6 +279,29 @@ func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.Delivery
 // FoldGroup is the consumer group that folds the agent's events, "{agent}-fold-streams".
 func (c Catalog) FoldGroup() goka.Group { return goka.Group(c.Agent + "-fold-streams") }
 
+// GateGroup is the consumer group of the agent's gates, "{agent}-gate-streams".
+func (c Catalog) GateGroup() goka.Group { return goka.Group(c.Agent + "-gate-streams") }
+
+// GateGrantGroup is the consumer group that keeps the agent's standing approvals, "{agent}-gate-grant-streams".
+func (c Catalog) GateGrantGroup() goka.Group { return goka.Group(c.Agent + "-gate-grant-streams") }
+
+// GateGrantTable is the table of GateGrantGroup.
+func (c Catalog) GateGrantTable() goka.Table { return goka.GroupTable(c.GateGrantGroup()) }
+
+// PeerTasksGroup is the name of the consumer group that is reserved for the tasks that the agent delegates to other
+// instances, "{agent}-peer-tasks". For rejects agents that would share it.
+func (c Catalog) PeerTasksGroup() goka.Group { return goka.Group(c.Agent + "-peer-tasks") }
+
+// PeerRunsGroup is the name that is reserved for the tasks that other instances delegate to the agent, "{agent}-peer-runs".
+func (c Catalog) PeerRunsGroup() goka.Group { return goka.Group(c.Agent + "-peer-runs") }
+
+// PeerChainGroup is the name that is reserved for the head of the audit's hash chain, "{agent}-peer-chain".
+func (c Catalog) PeerChainGroup() goka.Group { return goka.Group(c.Agent + "-peer-chain") }
+
+// TurnsGroup is the consumer group whose table has the turns that began lately, "{agent}-invoke-turns". See
+// invoke.TurnTable.
+func (c Catalog) TurnsGroup() goka.Group { return goka.Group(c.Agent + "-invoke-turns") }
+
 // ThinkGroup is the group of the agent's model workers, "{agent}-think-consumer".
 func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
 
@@ -245,11 +316,14 @@ func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 
 // Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
 func (c Catalog) Groups() []goka.Group {
-	return []goka.Group{c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup()}
+	return []goka.Group{
+		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(), c.TurnsGroup(),
+	}
 }
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
-// its group, those of a compactor, those of deliveries, those of folding, and those that Ensure does not create.
+// its group, those of a compactor, those of deliveries, those of folding, those of gates, that of peers, those of the table
+// of turns, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -265,6 +339,9 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.CompactionRequest.spec, c.CompactionResult.spec)
 	specs = append(specs, c.deliverySpecs()...)
 	specs = append(specs, c.foldSpecs()...)
+	specs = append(specs, c.gateSpecs()...)
+	specs = append(specs, c.PeerAudit.spec)
+	specs = append(specs, c.turnsSpecs()...)
 	return append(specs,
 		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
 		c.MemoirContextSessionEnd.spec,
@@ -283,6 +360,25 @@ func (c Catalog) deliverySpecs() []Spec {
 func (c Catalog) foldSpecs() []Spec {
 	specs := []Spec{c.AgentEvents.spec, c.BatchMessages.spec}
 	return append(specs, groupSpecs(c.FoldGroup(), "fold row", KeySession, c.AgentEvents.spec.Created)...)
+}
+
+// gateSpecs returns the topics of gates, and those that the two gate groups keep for themselves.
+func (c Catalog) gateSpecs() []Spec {
+	created := c.GateRequests.spec.Created
+	specs := []Spec{c.GateRequests.spec, c.GateDecisions.spec, c.GateOutcomes.spec, c.GateGrants.spec}
+	specs = append(specs, groupSpecs(c.GateGroup(), "gate row", KeySession, created)...)
+	return append(specs, groupSpecs(c.GateGrantGroup(), "grant row", KeyAgent, created)...)
+}
+
+// turnsSegment is the segment size of the table of TurnsGroup. Every process reads the table when it starts, and brokers do
+// not compact the newest segment.
+const turnsSegment = 16 << 20
+
+// turnsSpecs returns the topics that TurnsGroup keeps for itself.
+func (c Catalog) turnsSpecs() []Spec {
+	specs := groupSpecs(c.TurnsGroup(), "turns row", KeySession, c.turns)
+	specs[len(specs)-1].SegmentBytes = turnsSegment
+	return specs
 }
 
 // groupSpecs returns the topics that a group keeps for itself: dead letters, loop, and the changelog of its table.

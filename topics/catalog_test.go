@@ -36,6 +36,12 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"delivery-routes-table": "route row",
 		"agent-events":          "AgentEvent", "batch-messages": "BatchMessage", "fold-streams-dlq": "raw",
 		"fold-streams-loop": "raw", "fold-streams-table": "fold row",
+		"gate-requests": "GateRequest", "gate-decisions": "GateDecision", "gate-outcomes": "GateOutcome",
+		"gate-grants": "GateGrant", "gate-streams-dlq": "raw", "gate-streams-loop": "raw",
+		"gate-streams-table": "gate row", "gate-grant-streams-dlq": "raw", "gate-grant-streams-loop": "raw",
+		"gate-grant-streams-table": "grant row",
+		"peer-audit":               "PeerAudit",
+		"invoke-turns-dlq":         "raw", "invoke-turns-loop": "raw", "invoke-turns-table": "turns row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -77,6 +83,54 @@ func TestFoldTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 		require.False(t, without[s.Name], s.Name)
 	}
 	require.EqualValues(t, "harbor-fold-streams", c.FoldGroup())
+}
+
+func TestGateTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
+	c, err := For("harbor", WithGates())
+	require.NoError(t, err)
+	with, without := map[string]bool{}, map[string]bool{}
+	for _, s := range c.Specs() {
+		with[s.Name] = s.Created
+	}
+	for _, s := range harbor(t).Specs() {
+		without[s.Name] = s.Created
+	}
+	for _, s := range c.gateSpecs() {
+		require.True(t, with[s.Name], s.Name)
+		require.False(t, without[s.Name], s.Name)
+	}
+	require.EqualValues(t, "harbor-gate-streams", c.GateGroup())
+	require.EqualValues(t, "harbor-gate-grant-streams-table", c.GateGrantTable())
+}
+
+func TestPeerTopicIsCreatedOnlyWithTheOption(t *testing.T) {
+	c, err := For("harbor", WithPeers())
+	require.NoError(t, err)
+	require.Contains(t, c.Specs(), c.PeerAudit.Spec())
+	require.True(t, c.PeerAudit.Spec().Created)
+	require.False(t, harbor(t).PeerAudit.Spec().Created)
+	require.Equal(t, "harbor-peer-audit", c.PeerAudit.Name())
+	require.EqualValues(t, "harbor-peer-tasks", c.PeerTasksGroup())
+	require.EqualValues(t, "harbor-peer-runs", c.PeerRunsGroup())
+	require.EqualValues(t, "harbor-peer-chain", c.PeerChainGroup())
+}
+
+func TestTopicsOfTheTableOfTurnsAreCreatedOnlyWithTheOption(t *testing.T) {
+	for _, with := range []bool{true, false} {
+		c, err := For("harbor", WithEvents())
+		if with {
+			c, err = For("harbor", WithEvents(), WithTurns())
+		}
+		require.NoError(t, err)
+		specs := c.turnsSpecs()
+		require.Len(t, specs, 3)
+		for _, s := range specs {
+			require.Equal(t, with, s.Created, s.Name)
+		}
+		require.Equal(t, "harbor-invoke-turns-table", specs[2].Name)
+		require.Equal(t, 16<<20, specs[2].SegmentBytes, "brokers compact it while it is small")
+		require.Contains(t, c.Groups(), c.TurnsGroup())
+	}
 }
 
 func TestAgentNamesAreValidatedAndNotTrimmed(t *testing.T) {

@@ -45,4 +45,9 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.CompactionResult, "compaction-result")
 	conform(t, c.AgentEvents, "agent-events")
 	conform(t, c.BatchMessages, "batch-messages")
+	conform(t, c.GateRequests, "gate-requests")
+	conform(t, c.GateDecisions, "gate-decisions")
+	conform(t, c.GateOutcomes, "gate-outcomes")
+	conform(t, c.GateGrants, "gate-grants")
+	conform(t, c.PeerAudit, "peer-audit")
 }

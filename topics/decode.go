@@ -14,3 +14,9 @@ func DecodeToolUse(raw Raw) (ToolUseItem, error) { return toolUseWire.Unmarshal(
 
 // DecodeToolResult decodes a value of {agent}-tool-use-result.
 func DecodeToolResult(raw Raw) (ToolUseResult, error) { return toolResultWire.Unmarshal(raw) }
+
+// DecodeGateOutcome decodes a value of {agent}-gate-outcomes.
+func DecodeGateOutcome(raw Raw) (GateOutcome, error) { return gateOutcomeWire.Unmarshal(raw) }
+
+// DecodeGateDecision decodes a value of {agent}-gate-decisions.
+func DecodeGateDecision(raw Raw) (GateDecision, error) { return gateDecisionWire.Unmarshal(raw) }

@@ -138,6 +138,10 @@ func create(
 			text := strconv.FormatInt(ms, 10)
 			config[retentionMS] = &text
 		}
+		if s.SegmentBytes != 0 {
+			text := strconv.Itoa(s.SegmentBytes)
+			config["segment.bytes"] = &text
+		}
 		err := admin.CreateTopic(s.Name, &sarama.TopicDetail{
 			NumPartitions: count, ReplicationFactor: o.replication, ConfigEntries: config,
 		}, false)

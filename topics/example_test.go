@@ -101,11 +101,39 @@ func ExampleDescribe() {
 	// harbor-fold-streams-dlq            raw                source key  delete          broker default  no
 	// harbor-fold-streams-loop           raw                session_id  delete          broker default  no
 	// harbor-fold-streams-table          fold row           session_id  compact         unlimited       no
+	// harbor-gate-requests               GateRequest        session_id  delete          broker default  no
+	// harbor-gate-decisions              GateDecision       session_id  delete          broker default  no
+	// harbor-gate-outcomes               GateOutcome        session_id  delete          broker default  no
+	// harbor-gate-grants                 GateGrant          agent       delete          broker default  no
+	// harbor-gate-streams-dlq            raw                source key  delete          broker default  no
+	// harbor-gate-streams-loop           raw                session_id  delete          broker default  no
+	// harbor-gate-streams-table          gate row           session_id  compact         unlimited       no
+	// harbor-gate-grant-streams-dlq      raw                source key  delete          broker default  no
+	// harbor-gate-grant-streams-loop     raw                agent       delete          broker default  no
+	// harbor-gate-grant-streams-table    grant row          agent       compact         unlimited       no
+	// harbor-peer-audit                  PeerAudit          task_id     delete          broker default  no
+	// harbor-invoke-turns-dlq            raw                source key  delete          broker default  no
+	// harbor-invoke-turns-loop           raw                session_id  delete          broker default  no
+	// harbor-invoke-turns-table          turns row          session_id  compact         unlimited       no
 	// harbor-session-context             Raw                session_id  delete          broker default  no
 	// harbor-session-cost                SessionCost        session_id  delete          broker default  no
 	// harbor-session-end                 SessionEnd         session_id  delete          broker default  no
 	// harbor-memoir-context              string             user_id     delete          broker default  no
 	// harbor-memoir-context-session-end  MemoirSnapshot     user_id     delete          broker default  no
+}
+
+func ExamplePeerAuditHash() {
+	record := topics.PeerAudit{
+		Version: topics.PeerAuditVersion, Event: topics.PeerSent, TaskID: "t-9", InstanceID: "hq-1", Seq: 1,
+		PeerID: "tenant-a", ContentLength: 12,
+	}
+	record.Hash = topics.PeerAuditHash(record)
+	fmt.Println(record.Hash[:16], topics.PeerAuditHash(record) == record.Hash)
+	record.ContentLength++
+	fmt.Println(topics.PeerAuditHash(record) == record.Hash)
+	// Output:
+	// a5911ff2072fe7a0 true
+	// false
 }
 
 func ExampleEnsure() {

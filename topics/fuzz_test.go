@@ -106,3 +106,9 @@ func FuzzDelivery(f *testing.F)        { fuzz(f, deliveryWire, "deliveries") }
 func FuzzReceipt(f *testing.F)         { fuzz(f, receiptWire, "delivery-receipts") }
 func FuzzDeadDelivery(f *testing.F)    { fuzz(f, deadDeliveryWire, "delivery-dlq") }
 func FuzzDeliveryControl(f *testing.F) { fuzz(f, deliveryControlWire, "delivery-control") }
+
+func FuzzGateRequest(f *testing.F)  { fuzz(f, gateRequestWire, "gate-requests") }
+func FuzzGateDecision(f *testing.F) { fuzz(f, gateDecisionWire, "gate-decisions") }
+func FuzzGateOutcome(f *testing.F)  { fuzz(f, gateOutcomeWire, "gate-outcomes") }
+func FuzzGateGrant(f *testing.F)    { fuzz(f, gateGrantWire, "gate-grants") }
+func FuzzPeerAudit(f *testing.F)    { fuzz(f, peerAuditWire, "peer-audit") }

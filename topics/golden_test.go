@@ -59,6 +59,11 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.CompactionResult, "compaction-result")
 	roundTrip(t, c.AgentEvents, "agent-events")
 	roundTrip(t, c.BatchMessages, "batch-messages")
+	roundTrip(t, c.GateRequests, "gate-requests")
+	roundTrip(t, c.GateDecisions, "gate-decisions")
+	roundTrip(t, c.GateOutcomes, "gate-outcomes")
+	roundTrip(t, c.GateGrants, "gate-grants")
+	roundTrip(t, c.PeerAudit, "peer-audit")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

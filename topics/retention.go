@@ -23,6 +23,9 @@ func inputRetention(ctx context.Context, admin Admin, c Catalog, poll time.Durat
 	if s := c.CompactionResult.spec; s.Created {
 		inputs = append(inputs, s)
 	}
+	if s := c.GateOutcomes.spec; s.Created {
+		inputs = append(inputs, s, c.GateRequests.spec)
+	}
 	for _, s := range inputs {
 		entries, err := configuration(ctx, admin, s.Name, poll)
 		if err != nil {

@@ -39,6 +39,8 @@ type Spec struct {
 	Cleanup Cleanup
 	// Retention is the retention.ms that the topic is created with. Zero is the broker's default.
 	Retention time.Duration
+	// SegmentBytes is the segment.bytes that the topic is created with. Zero is the broker's default.
+	SegmentBytes int
 	// CoPartitioned topics must all have the same number of partitions.
 	CoPartitioned bool
 	// Created says whether Ensure creates the topic if it does not exist.
@@ -54,6 +56,8 @@ const (
 	KeyUser    Key = "user_id"
 	KeyTool    Key = "tool_name"
 	KeyRoute   Key = "route"
+	KeyAgent   Key = "agent"
+	KeyTask    Key = "task_id"
 	// KeySource: a dead letter has the key of the record that was dead-lettered.
 	KeySource Key = "source key"
 )
