@@ -51,8 +51,8 @@ func TestMissingOrSuperfluousTLSIsNamed(t *testing.T) {
 		address  string
 		protocol string
 	}{
-		"whether security.protocol must be PLAINTEXT or SASL_PLAINTEXT": {closing(t, nil), "SSL"},
-		"whether security.protocol must be SSL or SASL_SSL":             {closing(t, config), "PLAINTEXT"},
+		"whether security.protocol (KAFKA_SECURITY_PROTOCOL) must be PLAINTEXT or SASL_PLAINTEXT": {closing(t, nil), "SSL"},
+		"whether security.protocol (KAFKA_SECURITY_PROTOCOL) must be SSL or SASL_SSL":             {closing(t, config), "PLAINTEXT"},
 	} {
 		p, err := processors.NewPublisher([]string{tc.address}, processors.WithProperties(map[string]string{
 			"security.protocol": tc.protocol,

@@ -42,7 +42,8 @@ func (o *options) preparation(c instance.Config) preparation {
 	return func(ctx context.Context) error {
 		_, err := backoff.Retry(ctx, func() (struct{}, error) {
 			conf := c.Sarama()
-			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, *o.catalog, ensure...))
+			kafka.LimitGreeting(conf)
+			err := kafka.Explain(conf, topics.EnsureCluster(ctx, c.Brokers, conf, *o.catalog, ensure...), c.Brokers...)
 			switch {
 			case err == nil:
 			case errors.Is(err, topics.ErrCoPartitioning), errors.Is(err, topics.ErrPartitions):

@@ -168,7 +168,7 @@ func (p *KafkaPublisher) connect() error {
 	conf.Producer.Return.Successes, conf.Producer.Return.Errors = true, true
 	async, err := sarama.NewAsyncProducer(p.brokers, conf)
 	if err != nil {
-		return fmt.Errorf("processors: connect: %w", kafka.Explain(conf, err))
+		return fmt.Errorf("processors: connect: %w", kafka.Explain(conf, err, p.brokers...))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -88,8 +88,11 @@ func (inst *Instance) connect() (sarama.Client, error) {
 	conf.Net.DialTimeout = min(conf.Net.DialTimeout, session/2)
 	conf.Admin.Timeout = min(conf.Admin.Timeout, conf.Net.ReadTimeout)
 	kafka.NewSilence(conf.Net.ReadTimeout, 0).Limit(conf)
+	if conf.Net.TLS.Enable { // a Silence does not limit its requests
+		kafka.LimitGreeting(conf)
+	}
 	client, err := sarama.NewClient(inst.cfg.Brokers, conf)
-	return client, kafka.Explain(conf, err)
+	return client, kafka.Explain(conf, err, inst.cfg.Brokers...)
 }
 
 func (inst *Instance) newRun(client sarama.Client) *run {

@@ -36,7 +36,7 @@ func TestPlaintextListenerIsReportedAtTheFirstConnection(t *testing.T) {
 	defer client.Close()
 	_, err = share.Probe(t.Context(), client, "g")
 	require.ErrorContains(t, err, "TLS handshake")
-	require.ErrorContains(t, err, "whether security.protocol must be PLAINTEXT")
+	require.ErrorContains(t, err, "whether security.protocol (KAFKA_SECURITY_PROTOCOL) must be PLAINTEXT")
 	require.NoError(t, listener.Close())
 	<-ended
 	require.LessOrEqual(t, connections, 2)
