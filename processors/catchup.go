@@ -21,18 +21,48 @@ func (f *Follower) CatchUp(ctx context.Context, topic, key string) error {
 	if err != nil {
 		return err
 	}
-	p := place{topic, partition}
+	return f.askEnd(place{topic, partition}).wait(ctx)
+}
+
+// CatchUpTopic is CatchUp for all partitions of a topic, for a record whose key is not known.
+func (f *Follower) CatchUpTopic(ctx context.Context, topic string) error {
+	partitions, err := f.Partitions(topic)
+	if err != nil {
+		return err
+	}
+	asked := make([]catching, len(partitions))
+	for i, partition := range partitions {
+		asked[i] = f.askEnd(place{topic, partition})
+	}
+	for _, a := range asked {
+		if err := a.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catching is a call of CatchUp for one partition.
+type catching struct {
+	handled *handled
+	request *endRequest
+}
+
+func (f *Follower) askEnd(p place) catching {
 	h := f.progress.of(p)
-	ask := h.join(func() (int64, error) { return f.committedEnd(p, h) })
+	return catching{h, h.join(func() (int64, error) { return f.committedEnd(p, h) })}
+}
+
+func (c catching) wait(ctx context.Context) error {
 	select {
-	case <-ask.done:
+	case <-c.request.done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if ask.err != nil {
-		return ask.err
+	if c.request.err != nil {
+		return c.request.err
 	}
-	return h.wait(ctx, ask.end)
+	return c.handled.wait(ctx, c.request.end)
 }
 
 // committedEnd returns the offset after the last committed record of a partition, or the offset up to which the follower has

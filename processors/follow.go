@@ -28,6 +28,7 @@ type Follower struct {
 	handle  func(Inbound)
 	conf    *sarama.Config
 	logger  *zap.Logger
+	whole   bool // reads from the beginning
 
 	ready     chan struct{} // closed when every partition is read
 	readyOnce sync.Once
@@ -59,10 +60,22 @@ func NewFollower(brokers, topics []string, handle func(Inbound), opts ...Option)
 	}, nil
 }
 
+// NewTableFollower returns a follower that reads the topics from their beginnings: the table of a group, for example, whose
+// topic has the latest row of every key. Ready is then closed once the records that were committed when Run connected are
+// handled. Otherwise it is NewFollower.
+func NewTableFollower(brokers, topics []string, handle func(Inbound), opts ...Option) (*Follower, error) {
+	f, err := NewFollower(brokers, topics, handle, opts...)
+	if err != nil {
+		return nil, err
+	}
+	f.whole = true
+	return f, nil
+}
+
 // Ready returns a channel that is closed once Run reads every partition. Records that are written afterwards are handled.
 func (f *Follower) Ready() <-chan struct{} { return f.ready }
 
-// Run starts at the current ends of the topics. It blocks until ctx ends and then returns nil. After a failure, such as
+// Run starts at the current ends of the topics, or at their beginnings (NewTableFollower). It blocks until ctx ends and then returns nil. After a failure, such as
 // unavailable brokers or missing topics, it retries with backoff (50 ms to 5 s) and continues after the last record that
 // was handled. Call it once.
 func (f *Follower) Run(ctx context.Context) error {
@@ -96,9 +109,11 @@ type positions map[place]int64
 
 // serve reads until something fails or ctx ends.
 func (f *Follower) serve(ctx context.Context, at positions, connected func()) error {
-	client, err := sarama.NewClient(f.brokers, kafka.Copy(f.conf))
+	conf := kafka.Copy(f.conf)
+	kafka.LimitGreeting(conf)
+	client, err := sarama.NewClient(f.brokers, conf)
 	if err != nil {
-		return fmt.Errorf("processors: connect: %w", kafka.Explain(f.conf, err))
+		return fmt.Errorf("processors: connect: %w", kafka.Explain(f.conf, err, f.brokers...))
 	}
 	defer f.close(client)
 	if err := f.locate(client, at); err != nil {
@@ -133,7 +148,7 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	}
 	// A replay uses a connection of its own. A broker answers the requests of a connection in order, so the replay would
 	// wait for fetches that wait for new records.
-	conf := kafka.Copy(f.conf)
+	conf = kafka.Copy(f.conf)
 	conf.Consumer.MaxWaitTime = replayWait
 	asking, err := sarama.NewClient(f.brokers, conf)
 	if err != nil {
@@ -143,12 +158,29 @@ func (f *Follower) serve(ctx context.Context, at positions, connected func()) er
 	f.connect(inner, asking)
 	defer f.disconnect(asking)
 	connected()
-	f.readyOnce.Do(func() { close(f.ready) })
+	if f.whole {
+		if err := f.catchUpTopics(inner); err != nil {
+			cancel(err)
+		}
+	}
+	if inner.Err() == nil {
+		f.readyOnce.Do(func() { close(f.ready) })
+	}
 	<-inner.Done()
 	return context.Cause(inner)
 }
 
-// locate sets the position of a partition that has not been read yet to its end. Other positions are moved only past
+// catchUpTopics blocks until the records of all topics that are committed now are handled.
+func (f *Follower) catchUpTopics(ctx context.Context) error {
+	for _, topic := range f.topics {
+		if err := f.CatchUpTopic(ctx, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate sets the position of a partition that has not been read yet to its end, or its beginning for a follower of tables. Other positions are moved only past
 // records that the broker has deleted. A topic that was deleted and created again is read from its beginning.
 func (f *Follower) locate(client sarama.Client, at positions) error {
 	for _, topic := range f.topics {
@@ -163,7 +195,7 @@ func (f *Follower) locate(client sarama.Client, at positions) error {
 			}
 			p := place{topic, partition}
 			known, ok := at[p]
-			if !ok {
+			if !ok && !f.whole {
 				at[p] = newest
 				continue
 			}

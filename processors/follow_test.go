@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,4 +187,43 @@ func TestReplayFromPassesTheRecordsOfAllKeysFromAnOffset(t *testing.T) {
 	end, err := follower.OffsetAt("answers", 0, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, 3, end)
+}
+
+func TestTableFollowerReadsFromTheBeginningAndIsReadyWhenItHasCaughtUp(t *testing.T) {
+	f := newField(t, 4)
+	p := newPublisher(t, f.addrs)
+	for i := range 20 {
+		publish(t, p, fmt.Sprint("s-", i), "before")
+	}
+	enter := make(chan struct{})
+	var handled atomic.Int64
+	follower, err := processors.NewTableFollower(f.addrs, []string{"answers"}, func(processors.Inbound) {
+		<-enter
+		handled.Add(1)
+	})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	select {
+	case enter <- struct{}{}:
+	case <-follower.Ready():
+		t.Fatal("it is ready before it has handled a record")
+	}
+	select {
+	case <-follower.Ready():
+		t.Fatal("it is ready before it has handled all records")
+	default:
+	}
+	close(enter)
+	<-follower.Ready()
+	require.Equal(t, int64(20), handled.Load())
+	publish(t, p, "s-7", "after")
+	require.NoError(t, follower.CatchUpTopic(t.Context(), "answers"))
+	require.Equal(t, int64(21), handled.Load())
+	require.ErrorIs(t, follower.CatchUpTopic(t.Context(), "none"), processors.ErrNoTopic)
 }
