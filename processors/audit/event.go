@@ -19,12 +19,14 @@ type Action string
 const (
 	// Write: a message was written, or a turn was started.
 	Write Action = "write"
-	// Answer: the result of a tool call was written.
+	// Answer: the result of a tool call, or a decision about a gate, was written.
 	Answer Action = "answer"
 	// Cancel: a message or a turn was cancelled.
 	Cancel Action = "cancel"
 	// Purge: a session was deleted.
 	Purge Action = "purge"
+	// Revoke: the revocation of a standing approval was written.
+	Revoke Action = "revoke"
 	// Refuse: the request was refused with status 401, 403 or 429.
 	Refuse Action = "refuse"
 )
@@ -32,7 +34,7 @@ const (
 // Event is one request that had an effect, or that was refused.
 type Event struct {
 	At     time.Time
-	Door   string // chat, callback, invoke or websocket
+	Door   string // chat, callback, gate, invoke or websocket
 	Agent  string // empty if the door does not know it
 	Action Action
 	// Subject is auth.Caller.Name; empty if the caller is not authenticated. Address is the remote address without port.

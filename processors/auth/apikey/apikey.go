@@ -13,7 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors/auth"
-	"github.com/turntable-streams/turntable/processors/auth/internal/reload"
+	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
 // Prefix is how every key begins.

@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/auth/internal/reload"
+	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
 // source finds public keys.

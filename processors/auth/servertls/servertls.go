@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/turntable-streams/turntable/processors/auth/internal/reload"
+	"github.com/turntable-streams/turntable/processors/internal/reload"
 )
 
 // Files are the files of a server, in PEM.

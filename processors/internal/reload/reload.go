@@ -66,6 +66,16 @@ func (v *Value[T]) Get() *T {
 	return v.value.Load()
 }
 
+// Latest returns the value that the files have now. It reads them in each call, one caller at a time, so that a change has an
+// effect on every call after it. If the files cannot be read or parsed, the value stays, and the reason is logged once.
+func (v *Value[T]) Latest() *T {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.look()
+	v.looked.Store(v.now().UnixNano())
+	return v.value.Load()
+}
+
 func (v *Value[T]) look() {
 	contents, sum, err := v.read()
 	if err == nil {
