@@ -1,0 +1,168 @@
+package gate
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// apply applies a decision to its gate. A decision about a gate that has ended changes nothing.
+func (e Decided) apply(t *transition) {
+	d := e.Decision
+	switch {
+	case e.tombstone():
+		t.deadLetter(reasonTombstone)
+	case d.SessionID != t.key:
+		t.deadLetter(reasonSession)
+	case len(d.GateID) > maxID:
+		t.deadLetter(reasonLongID)
+	case d.Verdict == topics.VerdictRevoke:
+		t.revoke(d.GateID)
+	default:
+		t.decide(e.Record, d)
+	}
+}
+
+func (t *transition) decide(r *Record, d topics.GateDecision) {
+	g := t.find(d.GateID)
+	switch {
+	case g == nil && t.ended(d.GateID):
+	case g == nil:
+		t.hold(&Held{GateId: d.GateID, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, r)
+	case d.Verdict == topics.VerdictClose && d.Cause == topics.CauseGrant:
+		t.approveByGrant(g, d.By, t.timeOf(r))
+	case d.Verdict == topics.VerdictClose:
+		t.end(g, closed(d.Cause, t.timeOf(r)))
+	case t.timeOf(r) >= g.ExpiresMs:
+		t.end(g, closed(topics.CauseDeadline, t.timeOf(r)))
+	case g.NoRoom:
+		t.deadLetter(reasonNoRoom) // its close ends it
+	default:
+		t.decideOpen(g, d, t.timeOf(r))
+	}
+}
+
+// closed returns the outcome of a gate that ends without a decision.
+func closed(cause topics.GateCause, at int64) *Outcome {
+	o := &Outcome{Status: string(topics.GateCancelled), Cause: string(cause), AtMs: at}
+	switch cause {
+	case topics.CauseDeadline:
+		o.Status = string(topics.GateTimedOut)
+	case topics.CauseNoRoom:
+		o.Status, o.Reason = string(topics.GateDenied), textTooMany
+	}
+	return o
+}
+
+// decideOpen applies a person's decision to an open gate. A decision that the gate does not accept is dead-lettered, and the
+// gate stays open. A policy that denies the arguments that would run overrides an approval.
+func (t *transition) decideOpen(g *Gate, d topics.GateDecision, at int64) {
+	v := g.view(t.key)
+	if err := v.Check(d); err != nil {
+		t.deadLetter(err.Error())
+		return
+	}
+	o := &Outcome{
+		Status: string(topics.GateDenied), Cause: string(topics.CauseHuman), DecisionId: d.DecisionID, OptionId: d.OptionID,
+		Reason: d.Reason, By: d.By, AtMs: at,
+	}
+	if d.Verdict == topics.VerdictDeny {
+		t.end(g, o)
+		return
+	}
+	if len(d.EditedArgs)+len(d.Answer) > t.rules.RecordLimit-rowMargin {
+		t.deadLetter(reasonTooLarge)
+		return
+	}
+	args, digest := v.Args, g.ArgsSha256
+	if d.EditedArgs != nil {
+		args, digest = d.EditedArgs, topics.ArgsSHA256(d.EditedArgs)
+	}
+	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: args})
+	if decision.Effect == approval.Deny {
+		o = deniedByPolicy(decision, at)
+		o.DecisionId, o.By = d.DecisionID, d.By
+		t.end(g, o)
+		return
+	}
+	o.Status, o.EffectiveArgs, o.EffectiveArgsSha256, o.Answer = string(topics.GateApproved), d.EditedArgs, digest, d.Answer
+	if o.OptionId == "" {
+		o.OptionId = v.onceOption()
+	}
+	if !decision.Dangerous {
+		t.grant(g, d, at)
+	}
+	t.end(g, o)
+}
+
+// approveByGrant ends a gate for which a grant was found when its request arrived. A policy that denies overrides the grant;
+// if a grant no longer suffices, a person is asked. A record that was written at the deadline or later changes nothing: the
+// deadline's record follows.
+func (t *transition) approveByGrant(g *Gate, by string, at int64) {
+	v := g.view(t.key)
+	decision := t.rules.Policy.Evaluate(approval.Call{Tool: g.Tool, Args: v.Args})
+	inTime := at < g.ExpiresMs && !g.NoRoom
+	switch {
+	case inTime && decision.Effect == approval.Deny:
+		t.end(g, deniedByPolicy(decision, at))
+	case inTime && t.approvable(g) && !decision.Dangerous:
+		t.end(g, g.approved(topics.CauseGrant, by, at))
+	case g.Closing == string(topics.CauseGrant):
+		g.Closing, g.ClosingBy, g.DueMs = "", "", g.ExpiresMs
+		t.changed = true
+	}
+}
+
+// approved returns the outcome of a gate that is approved without a person.
+func (g *Gate) approved(cause topics.GateCause, by string, at int64) *Outcome {
+	return &Outcome{
+		Status: string(topics.GateApproved), Cause: string(cause), EffectiveArgsSha256: g.ArgsSha256,
+		OptionId: g.view("").onceOption(), By: by, AtMs: at,
+	}
+}
+
+func deniedByPolicy(decision approval.Decision, at int64) *Outcome {
+	return &Outcome{
+		Status: string(topics.GateDenied), Cause: string(topics.CausePolicy), Reason: clipped(decision.Message), AtMs: at,
+	}
+}
+
+// end emits the outcome of a gate and moves the gate to the ended ones.
+func (t *transition) end(g *Gate, o *Outcome) { t.endAs(g, o, false) }
+
+func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
+	t.changed = true
+	o.WaitedMs = max(o.AtMs-g.OpenedMs, 0)
+	outcome := topics.GateOutcome{
+		GateID: g.Id, SessionID: t.key, TurnID: g.TurnId, CallID: g.CallId, Kind: topics.GateKind(g.Kind), Tool: g.Tool,
+		ToolUseID: g.ToolUseId, InteractionID: g.InteractionId, Status: topics.GateStatus(o.Status),
+		Cause: topics.GateCause(o.Cause), DecisionID: o.DecisionId, OptionID: o.OptionId, EffectiveArgs: rawOf(o.EffectiveArgs),
+		EffectiveArgsSHA256: o.EffectiveArgsSha256, Answer: rawOf(o.Answer), Reason: o.Reason, By: o.By, WaitedMS: o.WaitedMs,
+		Shadow: shadow,
+	}
+	t.emit(t.key, g.Id+"/outcome", GateEnded(outcome))
+	t.row.Open = slices.DeleteFunc(t.row.Open, func(other *Gate) bool { return other == g })
+	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *Held) bool { return h.GateId == g.Id && h != t.replaying })
+	if g.Purged || shadow || outcome.Cause == topics.CauseInvalid {
+		t.rememberEnded(g.Id)
+		return
+	}
+	g.Outcome = o
+	g.forgetRequest()
+	t.row.Closed = append(t.row.Closed, g)
+	if len(t.row.Closed) > maxClosed {
+		t.forgetOutcome()
+	}
+}
+
+// forgetRequest drops what is not kept of a gate after its outcome.
+func (g *Gate) forgetRequest() {
+	g.Args, g.Message, g.Options, g.ResponseSchema, g.DueMs, g.Closing = nil, "", nil, nil, 0, ""
+	if len(g.Outcome.EffectiveArgs) > maxKept {
+		g.Outcome.EffectiveArgs = nil
+	}
+	if len(g.Outcome.Answer) > maxKept {
+		g.Outcome.Answer = nil
+	}
+}

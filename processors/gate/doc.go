@@ -1,0 +1,97 @@
+// Package gate asks a person. Everything that waits for a person's decision is a gate: a tool call that needs approval, a
+// permission outside a turn, a question, work for another agent. Every gate ends in exactly one outcome: approved, denied,
+// timed out or cancelled, with the cause.
+//
+//	gate-requests ----+                         +--> gate-outcomes   how the gate ended
+//	gate-decisions ---+   one session's row     |
+//	session-control --+-> (state, event, now) --+--> gate-decisions  close: at a deadline, for a withdrawal, purge or grant, or without room
+//	deadlines --------+    -> (state, effects)  +--> gate-grants     a standing approval for the agent
+//	                             | looks up
+//	gate-grants ------> one agent's row: its standing approvals
+//
+// All topics are named "{agent}-..." and keyed by session, gate-grants by agent. There are two groups: Graph has the gates,
+// GrantsGraph has the standing approvals. Graph looks up the table of GrantsGraph, which may be stale by some milliseconds:
+// a person is then asked once more, or a revoked grant counts for one more request.
+//
+// A requester, such as package turn, writes a topics.GateRequest and continues when it reads the topics.GateOutcome with the
+// same gate_id. A person decides through package gate/door; a program calls Decide. Inspect and Gates list what is open.
+//
+// # How a gate ends
+//
+//	status      cause                        what happened
+//	approved    human                        a person approved, or answered
+//	            grant                        a person approved the tool before, for the session or the agent
+//	            policy                       the policy allows it
+//	denied      human                        a person denied
+//	            policy                       the policy denies it, perhaps only since a person approved it
+//	            no_room, invalid             too many requests wait; the request is too large, a member of its arguments is
+//	                                         repeated, or no answer could match its schema
+//	timed_out   deadline                     no one decided in time
+//	cancelled   superseded, parent_ended,    the requester withdrew it
+//	            parent_cannot_ask
+//	            purged                       the session was purged
+//
+// Only the first three approve. Silence, an unknown option or a malformed answer never does: a decision that a gate does not
+// accept (View.Check) is dead-lettered, and the gate stays open.
+//
+// # Guarantees
+//
+// The order of a session's records in gate-decisions decides: the first record that ends a gate counts. The deadline is one of
+// them: when it is due, the group writes a record with the verdict close, which ends the gate when it is read. A decision that
+// is written at the deadline or later never counts, nor does a grant's record. Withdrawals, purges and grants end a gate in the
+// same way, and so does a session that has no room for the gate (no_room): no one can decide about the gate until its record
+// is read. After a crash, the group reads the same records in the same order, so a gate cannot end in two ways, with either
+// guarantee. Exceptions remain at least once: if a process crashes between an outcome and its row, the repeated outcome can
+// differ if
+//
+//   - the next process has another policy or other limits;
+//   - the session had no room for the gate in one process but had in the other, and a decision or a grant's record about the
+//     gate precedes its no_room record in gate-decisions;
+//   - the session had no room even for a gate without its arguments and texts: more than 64 such gates wait, or they fill the
+//     16 KiB that are kept for them. Such a gate is denied at once.
+//
+// The first record of a gate in gate-outcomes is the one that counts.
+//
+//	                            what can be repeated                    what cannot happen
+//	outcome                     the record, with the same ID            no outcome, or another one
+//	decision                    a decision that came too late: nothing  an approval that counts twice
+//	decision before its request it is held (WithHold)                   a lost answer
+//	group is down               deadlines are closed when it returns    a new deadline after a restart
+//	standing approval           -                                       a revoked grant that returns
+//
+// The turntable.id of an outcome is "{gate_id}/outcome".
+//
+// # Policy
+//
+// The policy (WithPolicy, package approval) is evaluated when a request arrives, and again for the arguments that are about
+// to be approved, edited or not. It asks, unless the requester's own policy decided: then the stricter of both counts. It
+// approves only what a requester without a policy asks, never a dangerous request or a question. The requester keeps its
+// arguments; the outcome has the digest of those that may run, and edited arguments byte by byte.
+//
+// A request in shadow mode has its outcome at once. Where a person would have been asked, it is cancelled with the cause
+// policy.
+//
+// # Standing approvals
+//
+// A decision with the scope session or agent approves later requests of the agent for the same tool with any arguments, for
+// a day or 30 days (WithGrants). A grant's ID is the gate_id of its approval. RevokeForSession and RevokeForAgent end it. An
+// approval with edits, or of a dangerous request, counts once.
+//
+// # Time
+//
+// A gate expires when its request says, else after the TTL of the policy (10 minutes by default), counted from the timestamp
+// of the request's record, and after 30 days at the latest. No goroutine waits: deadlines are in the row.
+//
+// # Sizes
+//
+// Every field of a row is bounded by count and in bytes (WithRowLimit, WithRecordLimit, WithOpenLimit). A request may have
+// 256 KiB of arguments, and 64 KiB each of message, options and schema. An outcome can be read for a day
+// (WithRemembered) without its arguments. If there is no room, outcomes are given up first, then records that wait for their
+// request; new requests are denied: they are kept without
+// arguments and texts until they end. Schemas are JSON Schemas without references to other documents, and the work of
+// validating with one is bounded.
+//
+// # Tests
+//
+// Package processortest/gates lists gates, decides them and lets them expire on a test's clock.
+package gate

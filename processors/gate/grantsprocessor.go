@@ -1,0 +1,54 @@
+package gate
+
+import (
+	"errors"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// GrantsGraph returns the group "{agent}-gate-grant-streams" for processors.New: the standing approvals, in one row per
+// agent. Give it the options that Graph has. Its errors are those of Graph.
+func GrantsGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+	catalog, rules, err := configure(agent, opts)
+	if err != nil {
+		return nil, err
+	}
+	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, rules.onGrant))
+	return goka.DefineGroup(catalog.GateGrantGroup(), append(edges,
+		goka.Persist(rows[*Grants]{GrantCodec(), func(c *processors.Context) error { return rules.applyGrant(c, nil) }}),
+	)...), nil
+}
+
+func (r Rules) onGrant(c *processors.Context, in codec.Decoded[topics.GateGrant]) error {
+	if in.Tombstone() {
+		return c.DeadLetter(reasonTombstone)
+	}
+	return r.applyGrant(c, &in.Value)
+}
+
+// applyGrant applies a record, or a deadline, to the row of an agent. A row with a newer version stops the processor. A row
+// that cannot be decoded grants nothing; it is left unchanged and the record is dead-lettered.
+func (r Rules) applyGrant(c *processors.Context, record *topics.GateGrant) error {
+	row, err := GrantsOf(c.Value())
+	if errors.Is(err, ErrRowVersion) {
+		return err
+	}
+	if err != nil {
+		return c.DeadLetter(reasonBroken)
+	}
+	out := ApplyGrant(row, c.Key(), record, c.Now(), r)
+	switch {
+	case out.Reason != "":
+		return c.DeadLetter(out.Reason)
+	case !out.Changed:
+		return nil
+	case out.Grants == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.Grants)
+	}
+}

@@ -1,0 +1,208 @@
+package gate
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// tb is implemented by *testing.T and *rapid.T.
+type tb interface {
+	require.TestingT
+	Helper()
+}
+
+// harness applies events to the row of one session. The row is encoded and decoded between two events, as in a broker.
+type harness struct {
+	tb     tb
+	topics topics.Catalog
+	rules  Rules
+	key    string
+	now    time.Time
+	row    []byte
+	grants *Grants // the agent's
+	offset int64
+}
+
+func newHarness(t tb, change ...func(*Rules)) *harness {
+	c, err := topics.For("quay")
+	require.NoError(t, err)
+	p := &harness{tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC()}
+	p.rules.Agent = "quay"
+	for _, f := range change {
+		f(&p.rules)
+	}
+	require.NoError(t, p.rules.validate())
+	return p
+}
+
+// withRules sets the rules of the policy.
+func withRules(rules ...approval.Rule) func(*Rules) {
+	return func(r *Rules) { r.Policy.Rules = rules }
+}
+
+func (p *harness) record(topic string, value []byte) *Record {
+	p.offset++
+	return &Record{Session: p.key, At: p.now, Topic: topic, Offset: p.offset, Value: value}
+}
+
+var paying = topics.Raw(`{"cents":250}`)
+
+// request returns the request of the gate with an ID: to pay, unless changed.
+func (p *harness) request(id string, change ...func(*topics.GateRequest)) Requested {
+	p.tb.Helper()
+	r := topics.GateRequest{
+		GateID: id, SessionID: p.key, TurnID: "t1", CallID: "t1/0/tool-use/" + id, Kind: topics.GateTool, Tool: "pay",
+		ToolUseID: "toolu_" + id, Args: paying, Origin: topics.GateOrigin{Agent: "quay", Via: "turn"}, Effect: "ask",
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	value, err := p.topics.GateRequests.Codec().Marshal(r)
+	require.NoError(p.tb, err)
+	d := p.topics.GateRequests.Codec().Unmarshal(value)
+	require.NoError(p.tb, d.Err)
+	return Requested{p.record(p.topics.GateRequests.Name(), value), d.Value}
+}
+
+func (p *harness) withdrawal(id string, cause topics.GateCause) Requested {
+	return p.request(id, func(r *topics.GateRequest) {
+		*r = topics.GateRequest{GateID: id, SessionID: p.key, Withdrawn: cause}
+	})
+}
+
+// decision returns a person's decision about a gate.
+func (p *harness) decision(id, decisionID string, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) Decided {
+	p.tb.Helper()
+	d := topics.GateDecision{GateID: id, SessionID: p.key, DecisionID: decisionID, Verdict: verdict, By: "ines", Via: "door"}
+	for _, f := range change {
+		f(&d)
+	}
+	return p.decided(d)
+}
+
+func (p *harness) decided(d topics.GateDecision) Decided {
+	p.tb.Helper()
+	value, err := p.topics.GateDecisions.Codec().Marshal(d)
+	require.NoError(p.tb, err)
+	read := p.topics.GateDecisions.Codec().Unmarshal(value)
+	require.NoError(p.tb, read.Err)
+	return Decided{p.record(p.topics.GateDecisions.Name(), value), read.Value}
+}
+
+func (p *harness) approve(id string, change ...func(*topics.GateDecision)) Decided {
+	return p.decision(id, "d-"+strconv.FormatInt(p.offset, 10), topics.VerdictApprove, change...)
+}
+
+func (p *harness) control(action string) Controlled {
+	return Controlled{p.record(p.topics.SessionControl.Name(), []byte("{}")), topics.Control{Action: action}}
+}
+
+// handle applies an event, checks the row and returns the effects.
+func (p *harness) handle(e Event) effects {
+	p.tb.Helper()
+	var state *State
+	if p.row != nil {
+		var err error
+		state, err = DecodeState(p.row)
+		require.NoError(p.tb, err)
+	}
+	had := state != nil
+	out := Apply(state, e, func(agent string) *Grants {
+		require.Equal(p.tb, "quay", agent)
+		return p.grants
+	}, p.now, p.rules)
+	switch {
+	case !out.Changed:
+	case out.State == nil:
+		require.True(p.tb, had, "only an existing row is deleted")
+		p.row = nil
+	default:
+		raw, err := EncodeState(out.State)
+		require.NoError(p.tb, err)
+		require.LessOrEqual(p.tb, len(raw), p.rules.RowLimit)
+		p.row = raw
+		at, ok := rowformat.Deadline(raw)
+		require.True(p.tb, ok, "every row has a deadline")
+		if _, timer := e.(DeadlineCame); timer {
+			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
+		}
+	}
+	return out.Effects
+}
+
+// settle applies an event and then the records that it wrote to gate-decisions.
+func (p *harness) settle(e Event) effects {
+	p.tb.Helper()
+	all := p.handle(e)
+	for _, c := range valuesOf[CloseAsked](all) {
+		all = append(all, p.handle(p.decided(topics.GateDecision(c)))...)
+	}
+	return all
+}
+
+// set replaces the row.
+func (p *harness) set(s *State) {
+	p.tb.Helper()
+	var err error
+	p.row, err = EncodeState(s)
+	require.NoError(p.tb, err)
+}
+
+func (p *harness) state() *State {
+	if p.row == nil {
+		return nil
+	}
+	s, err := DecodeState(p.row)
+	require.NoError(p.tb, err)
+	return s
+}
+
+// advance moves the clock by d and applies the deadlines in that time.
+func (p *harness) advance(d time.Duration) (all effects) {
+	p.tb.Helper()
+	end := p.now.Add(d)
+	for {
+		at, ok := rowformat.Deadline(p.row)
+		if !ok || at > end.UnixMilli() {
+			p.now = end
+			return all
+		}
+		p.now = time.UnixMilli(max(at, p.now.UnixMilli())).UTC()
+		all = append(all, p.settle(DeadlineCame{p.key})...)
+	}
+}
+
+type effects []Effect
+
+// valuesOf returns the values of one topic.
+func valuesOf[V Value](es effects) (list []V) {
+	for _, e := range es {
+		if m, ok := e.(Emit); ok {
+			if v, ok := m.Value.(V); ok {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// outcome returns the only outcome among effects.
+func outcome(t tb, es effects) topics.GateOutcome {
+	t.Helper()
+	list := valuesOf[GateEnded](es)
+	require.Len(t, list, 1, "%v", es)
+	return topics.GateOutcome(list[0])
+}
+
+// letter returns the reason of the only effect, which is a dead letter.
+func letter(t tb, es effects) string {
+	t.Helper()
+	require.Len(t, es, 1)
+	return es[0].(DeadLetter).Reason
+}

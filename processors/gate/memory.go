@@ -1,0 +1,59 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+)
+
+// A row remembers what it no longer contains by digests: gates that ended, grants that were revoked. A byte field holds
+// them, each followed by the time it was stored (8 bytes, milliseconds since the epoch), oldest first.
+const (
+	digestSize = digests.Size
+	memorySize = digestSize + 8
+)
+
+type digest = digests.Digest
+
+// The domains of digests: equal texts in different domains have different digests.
+const (
+	ofEnded   = "gate ended"
+	ofRevoked = "grant revoked"
+)
+
+// remember returns memory with a digest, without those that exceed the rules.
+func (r Rules) remember(memory []byte, d digest, now time.Time) []byte {
+	memory = append(memory, d[:]...)
+	memory = binary.BigEndian.AppendUint64(memory, uint64(now.UnixMilli()))
+	for len(memory) > r.RememberCount*memorySize || r.forgotten(memory, now) {
+		memory = memory[memorySize:]
+	}
+	return memory
+}
+
+// remembers reports whether a digest is stored and not older than Rules.RememberFor.
+func (r Rules) remembers(memory []byte, d digest, now time.Time) bool {
+	for ; len(memory) >= memorySize; memory = memory[memorySize:] {
+		if bytes.Equal(memory[:digestSize], d[:]) && !r.forgotten(memory, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgotten reports whether the first digest in memory is as old as Rules.RememberFor, or older.
+func (r Rules) forgotten(memory []byte, now time.Time) bool {
+	if len(memory) < memorySize {
+		return false
+	}
+	at := int64(binary.BigEndian.Uint64(memory[digestSize:]))
+	return at <= now.Add(-r.RememberFor).UnixMilli()
+}
+
+// withoutHalf returns memory without its older half.
+func withoutHalf(memory []byte) []byte {
+	n := len(memory) / memorySize
+	return memory[(n+1)/2*memorySize:]
+}

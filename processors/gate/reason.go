@@ -1,0 +1,22 @@
+package gate
+
+// The reasons of dead letters, in their error.reason header, beside those of View.Check.
+const (
+	reasonTombstone = "gate: tombstone"
+	reasonSession   = "gate: its session_id is not its key"
+	reasonLongID    = "gate: its id is too long"
+	reasonConflict  = "gate: another request has this gate_id"
+	reasonNoRequest = "gate: its request did not come"
+	reasonNoRoom    = "gate: no room in the session's row"
+	reasonTooLarge  = "gate: its value does not fit into a record"
+	reasonBroken    = "gate: the record cannot be applied"
+	reasonAgent     = "gate: its agent is not its key"
+	reasonGrantRoom = "gate: the agent has too many grants"
+)
+
+// The reasons of outcomes without a person's reason. The model reads them.
+const (
+	textAsks    = "a person would have been asked"
+	textTooMany = "too many requests of the session wait for a decision"
+	textInvalid = "the request cannot be decided: it is too large, its arguments are ambiguous or no valid JSON, or its schema cannot be used"
+)

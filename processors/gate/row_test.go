@@ -1,0 +1,183 @@
+package gate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestRowWithNewerVersionIsNotDecoded(t *testing.T) {
+	raw, err := EncodeState(&State{Version: rowVersion + 1})
+	require.NoError(t, err)
+	_, err = DecodeState(raw)
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = StateOf(TableCodec().Unmarshal(raw))
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = GrantsOf(GrantCodec().Unmarshal(raw))
+	require.ErrorIs(t, err, ErrRowVersion)
+	_, err = StateOf("text")
+	require.Error(t, err)
+	s, err := StateOf(nil)
+	require.NoError(t, err)
+	require.Nil(t, s)
+}
+
+func TestUnknownFieldsSurvive(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.request("g1"))
+	p.row = protowire.AppendTag(p.row, 999, protowire.VarintType)
+	p.row = protowire.AppendVarint(p.row, 7)
+	outcome(t, p.handle(p.approve("g1")))
+	require.NotEmpty(t, p.state().ProtoReflect().GetUnknown())
+}
+
+func TestRequestsWithoutRoomAreDenied(t *testing.T) {
+	large := func(r *topics.GateRequest) {
+		r.Args, r.ArgsSHA256 = topics.Raw(`"`+strings.Repeat("x", 200_000)+`"`), ""
+	}
+	p := newHarness(t)
+	denied := 0
+	for i := range 10 {
+		for _, o := range valuesOf[GateEnded](p.settle(p.request(fmt.Sprint("g", i), large))) {
+			require.Equal(t, topics.GateDenied, o.Status)
+			require.Equal(t, topics.CauseNoRoom, o.Cause)
+			denied++
+		}
+	}
+	open := len(p.state().Open)
+	require.Equal(t, 10, open+denied)
+	require.Greater(t, open, 2)
+	require.Greater(t, denied, 2)
+	for i := range open {
+		require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.approve(fmt.Sprint("g", i)))).Status)
+	}
+
+	p = newHarness(t, func(r *Rules) { r.OpenLimit = 2 })
+	p.handle(p.request("g1"))
+	p.handle(p.request("g2"))
+	require.Equal(t, topics.CauseNoRoom, outcome(t, p.settle(p.request("g3"))).Cause)
+}
+
+func TestOutcomesAreForgottenBeforeRequestsAreDenied(t *testing.T) {
+	p := newHarness(t)
+	s := &State{Version: rowVersion}
+	for i := range maxClosed - 1 {
+		s.Closed = append(s.Closed, &Gate{Id: fmt.Sprint("g", i), Outcome: &Outcome{AtMs: p.now.UnixMilli()}})
+	}
+	p.set(s)
+	for i := range 5 {
+		id := fmt.Sprint("new", i)
+		p.handle(p.request(id))
+		p.handle(p.approve(id))
+		require.Len(t, p.state().Closed, maxClosed)
+	}
+	require.Empty(t, p.handle(p.request("g0")), "a digest of the gate is kept")
+	require.Empty(t, p.handle(p.approve("g0")))
+	require.Empty(t, p.state().Open)
+	require.Empty(t, p.state().Early)
+}
+
+func TestLargeAnswersAreNotKept(t *testing.T) {
+	p := newHarness(t)
+	question := func(r *topics.GateRequest) { r.Kind = topics.GateInput }
+	for id, size := range map[string]int{"small": maxKept - 2, "large": maxKept} {
+		value := topics.Raw(`"` + strings.Repeat("x", size) + `"`)
+		p.handle(p.request(id, question))
+		o := outcome(t, p.handle(p.decision(id, "d"+id, topics.VerdictAnswer, func(d *topics.GateDecision) { d.Answer = value })))
+		require.True(t, bytes.Equal(value, o.Answer), "the outcome has it")
+		require.Equal(t, id == "small", findIn(p.state().Closed, id).Outcome.Answer != nil)
+	}
+}
+
+func TestHeldRecordsAreBounded(t *testing.T) {
+	p := newHarness(t)
+	s := &State{Version: rowVersion}
+	for i := range maxEarly - 1 {
+		s.Early = append(s.Early, &Held{GateId: fmt.Sprint("g", i), Value: []byte("{}"), ExpiresMs: p.now.UnixMilli() + 1})
+	}
+	p.set(s)
+	require.Empty(t, p.handle(p.approve("last")))
+	require.Equal(t, reasonNoRoom, letter(t, p.handle(p.approve("one more"))))
+	require.Len(t, p.state().Early, maxEarly)
+
+	p = newHarness(t)
+	reason := func(d *topics.GateDecision) { d.Reason = strings.Repeat("x", 200_000) }
+	for i := range 10 {
+		p.handle(p.approve(fmt.Sprint("g", i), reason))
+	}
+	require.Less(t, len(p.state().Early), 6)
+	p.rules.RowLimit = 64 << 10 // a smaller limit than the row was written with
+	es := p.handle(p.request("g99"))
+	require.NotEmpty(t, es, "held records are given up")
+}
+
+func TestDescribeShowsNoArguments(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.request("g1"))
+	p.handle(p.request("g2"))
+	p.handle(p.approve("g2", scope(topics.ScopeSession)))
+	p.handle(p.approve("g3"))
+	p.handle(p.withdrawal("g1", topics.CauseParentEnded))
+	text := Describe(p.state())
+	require.Equal(t, `gate g1: tool "pay", 13 bytes, expires 2026-09-21T14:23:20Z, closing (parent_ended)
+gate g2: tool "pay", approved (human) at 2026-09-21T14:13:20Z
+early: for gate g3, 99 bytes, expires 2026-09-21T14:23:20Z
+grant g2: "pay", expires 2026-09-22T14:13:20Z
+remembered: 0
+next deadline: 2026-09-21T14:14:20Z
+`, text)
+	require.Equal(t, "no state\n", Describe(nil))
+}
+
+func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
+	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, TouchedMs: 1})
+	require.NoError(t, err)
+	ms, ok := rows[*State]{}.Deadline(raw)
+	require.True(t, ok)
+	require.EqualValues(t, 77, ms)
+	_, ok = rowformat.Deadline(nil)
+	require.False(t, ok)
+}
+
+// FuzzRow reads arbitrary bytes as a row.
+func FuzzRow(f *testing.F) {
+	p := newHarness(f)
+	p.handle(p.request("g1"))
+	p.handle(p.request("g2"))
+	p.handle(p.approve("g2", scope(topics.ScopeSession)))
+	p.handle(p.approve("g3"))
+	f.Add(p.row)
+	f.Add([]byte{0x10, 0x05})
+	f.Add([]byte{0x1a, 0x00}) // a gate of nothing
+	f.Add([]byte{0x22, 0x00})
+	events := []Event{
+		p.request("g1"), p.approve("g1"), p.approve("g3"), p.withdrawal("g2", topics.CauseParentEnded),
+		p.control(topics.ActionPurge),
+		DeadlineCame{"s1"},
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		ms, ok := rowformat.Deadline(raw)
+		s, err := DecodeState(raw)
+		if err != nil {
+			return
+		}
+		if ok {
+			require.NotZero(t, ms)
+		}
+		_ = Describe(s)
+		_ = Gates("s1", s)
+		for _, e := range events {
+			s, err := DecodeState(raw)
+			require.NoError(t, err)
+			Apply(s, e, func(string) *Grants { return nil }, p.now.Add(time.Hour), p.rules)
+		}
+	})
+}
