@@ -13,7 +13,7 @@ func (s *State) bound() int {
 	if s == nil {
 		return 0
 	}
-	size := 22*most + len(s.History) + len(s.Hidden) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
+	size := 23*most + len(s.History) + len(s.Hidden) + textBound(s.UserId) + len(s.Causes) + len(s.Requests) + len(s.Calls) + len(s.Steps) +
 		most*len(s.UsedRoutesMs) + s.Turn.bound() + len(s.unknownFields)
 	for _, f := range s.largeFields() {
 		if !f.hasParts() {
@@ -33,6 +33,9 @@ func (s *State) bound() int {
 	for _, h := range s.Early {
 		size += most + h.bound()
 	}
+	for _, g := range s.OtherGates {
+		size += 4*most + len(g.GateId) + len(g.TurnId) + len(g.unknownFields)
+	}
 	return size
 }
 
@@ -40,13 +43,13 @@ func (t *OpenTurn) bound() int {
 	if t == nil {
 		return 0
 	}
-	size := 14*most + t.Message.bound() + len(t.Input) + len(t.Prompt) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
+	size := 15*most + t.Message.bound() + len(t.Input) + len(t.Prompt) + len(t.Tail) + len(t.Results) + textBound(t.UserId) +
 		len(t.unknownFields)
 	if t.Compaction != nil {
 		size += 2*most + len(t.Compaction.unknownFields)
 	}
 	for _, c := range t.Calls {
-		size += 6*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + len(c.unknownFields)
+		size += 8*most + textBound(c.ToolUseId) + textBound(c.Name) + c.Result.bound() + c.Gate.bound() + len(c.unknownFields)
 	}
 	for _, h := range t.Held {
 		size += most + h.bound()
@@ -68,6 +71,14 @@ func (r *Result) bound() int {
 	}
 	return 9*most + textBound(r.SessionId) + textBound(r.ToolUseId) + textBound(r.ToolId) + textBound(r.Name) +
 		len(r.Result) + textBound(r.Status) + textBound(r.Timestamp) + len(r.unknownFields)
+}
+
+func (g *Gate) bound() int {
+	if g == nil {
+		return 0
+	}
+	return 7*most + len(g.GateId) + textBound(g.ToolId) + len(g.Input) + textBound(g.SessionId) + textBound(g.Timestamp) +
+		len(g.unknownFields)
 }
 
 func (h *Held) bound() int {

@@ -12,7 +12,7 @@ var internal = failure{topics.CodeInternal, "internal error"}
 // defect returns the outcome of an event that cannot be applied to a row, because of a bug or a damaged row. The record is
 // dead-lettered, its message is answered with an error, and the row stays unchanged. A deadline ends the turn, because no
 // other event is certain to end it.
-func defect(row any, e Event, cause error, now time.Time) Outcome {
+func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 	if e.record() != nil {
 		return Outcome{Effects: deadLetterUnapplied(e, cause.Error(), internal, now)}
 	}
@@ -20,21 +20,22 @@ func defect(row any, e Event, cause error, now time.Time) Outcome {
 	if err != nil {
 		return Outcome{}
 	}
-	return abandon(state, e.session(), now)
+	return abandon(state, e.session(), now, rules)
 }
 
 // abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
 // with code internal and without routes; held records are dead-lettered. The conversation, the cost and the memories
 // stay.
-func abandon(state *State, key string, now time.Time) Outcome {
-	return abandonWith(state, key, internal, now)
+func abandon(state *State, key string, now time.Time, rules Rules) Outcome {
+	return abandonWith(state, key, internal, now, rules)
 }
 
-func abandonWith(state *State, key string, f failure, now time.Time) Outcome {
+func abandonWith(state *State, key string, f failure, now time.Time, rules Rules) Outcome {
 	if state == nil {
 		return Outcome{}
 	}
-	s := &transition{row: state, key: key, now: now}
+	s := &transition{row: state, key: key, now: now, rules: rules}
+	s.abandonGates()
 	for a := range s.unfinished() {
 		if a == nil || len(a.TurnId) > maxID { // no record may be too large
 			continue
@@ -49,7 +50,7 @@ func abandonWith(state *State, key string, f failure, now time.Time) Outcome {
 	}
 	unused := slices.Concat(numbersOf(state.Turn.GetTailParts()), numbersOf(state.Turn.GetResultsParts()),
 		numbersOf(state.Turn.GetPromptParts()))
-	state.Turn, state.Waiting, state.Routes, state.Early, state.DeadlineMs = nil, nil, nil, nil, 0
+	state.Turn, state.Waiting, state.Routes, state.Early, state.OtherGates, state.DeadlineMs = nil, nil, nil, nil, nil, 0
 	state.Version = state.format()
 	return Outcome{Changed: true, State: state, Effects: s.effects, UnusedParts: unused}
 }

@@ -25,8 +25,12 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 		item.TotalTools = total
 		turn.Calls = append(turn.Calls, &Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
 	}
-	turn.DeadlineMs = s.after(s.rules.ToolTimeout)
-	if !s.makeRoomInHistory(false) {
+	turn.DeadlineMs, turn.StoppedMs = s.after(s.rules.ToolTimeout), 0
+	decisions := s.gateCalls(items)
+	for !s.makeRoomInHistory(false) {
+		if s.refuseLargestGate() {
+			continue
+		}
 		// No call was emitted, so none needs a result.
 		turn.Calls, turn.Responded, turn.Tail = nil, false, nil
 		s.fail(tooLarge("the conversation does not fit into the session's row"))
@@ -39,9 +43,10 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 		case turn.Calls[i].Result != nil:
 			s.emit(turn.Message.TurnId, turn.Step, Refused(item), i)
 		default:
-			s.emit(turn.Message.TurnId, turn.Step, Called(item), i)
+			s.handOut(i, item, decisions)
 		}
 	}
+	s.claimOutcomes()
 	s.claimHeld()
 	s.completeStep()
 }
@@ -114,22 +119,36 @@ func (s *transition) openCall(id string) *Call {
 // endCall ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
 func (s *transition) endCall(c *Call, r *Result) {
 	s.changed = true
+	if c.Edited {
+		r.Result = markEdited(r.Result)
+	}
 	s.row.Turn.keepResult(c, r)
 	s.rememberCall(digests.Of(ofCall, c.GetToolUseId()))
 }
 
-// timeOutCalls ends the open calls with timeout errors.
+// timeOutCalls ends the open calls whose time is up with timeout errors.
 func (s *transition) timeOutCalls() {
-	ms := s.rules.ToolTimeout.Milliseconds()
-	s.endOpenCalls(ms, fmt.Sprintf("async tool did not respond within %dms", ms), "timeout")
+	turn, ms := s.row.Turn, s.rules.ToolTimeout.Milliseconds()
+	text := fmt.Sprintf("async tool did not respond within %dms", ms)
+	for i, c := range turn.Calls {
+		switch {
+		case c.ended() || turn.callDeadline(c) > s.nowMS():
+		case c.Gate != nil:
+			s.endGatedCall(i, topics.CauseParentEnded, timedOutText, reasonOfTimeout)
+		default:
+			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), ms, text, "timeout"))
+		}
+	}
 	s.completeStep()
 }
 
-func (s *transition) endOpenCalls(latency int64, text, reason string) {
+// endOpenCalls ends the open calls with errors and withdraws their gates.
+func (s *transition) endOpenCalls(text, reason string) {
 	calls := s.row.Turn.Calls
-	for _, c := range calls {
+	for i, c := range calls {
 		if !c.ended() {
-			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(calls), latency, text, reason))
+			s.withdrawGate(i, s.endCause())
+			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(calls), 0, text, reason))
 		}
 	}
 }
@@ -169,7 +188,7 @@ func (s *transition) completeOpenCalls(f failure) {
 	if len(turn.Calls) == 0 {
 		return
 	}
-	s.endOpenCalls(0, f.text, string(f.code))
+	s.endOpenCalls(f.text, string(f.code))
 	if !s.collectResults() {
 		return
 	}

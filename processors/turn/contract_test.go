@@ -130,6 +130,14 @@ var contract = []struct{ rule, test string }{
 	{"cancel", "TestCancelEndsTheNamedRequest"},
 	{"purge", "TestPurgeEndsTheSession"},
 	{"idle", "TestIdleSessionsArePurged"},
+	{"approvals", "TestCallThatNeedsApprovalIsRequestedAndTheOthersRun"},
+	{"approved arguments", "TestApprovalThatDoesNotCoverWhatWouldRunIsRefused"},
+	{"refused calls", "TestModelIsToldWhyACallDidNotRun"},
+	{"edited calls", "TestEditedArgumentsRunAndTheConversationShowsThem"},
+	{"clocks of gates", "TestUngatedCallsKeepTheClockOfTheirStep"},
+	{"gates without outcomes", "TestGateWithoutAnOutcomeEndsFiveMinutesAfterItsDeadline"},
+	{"outcomes in any order", "TestOutcomeThatIsReadBeforeItsCallIsHeld"},
+	{"gates of others", "TestStepEndsAfterItsTimeoutWithoutGates"},
 }
 
 func TestEveryRuleHasItsTest(t *testing.T) {

@@ -59,5 +59,6 @@ func (s *transition) purge(f failure) {
 // onlyMemoriesLeft reports whether only memories are left of a session.
 func (s *transition) onlyMemoriesLeft() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
+		len(s.row.OtherGates) == 0 &&
 		s.row.History == nil && s.row.HistoryParts == nil && s.row.hiddenSize() == 0 && s.row.Cost == nil && s.row.UserId == nil
 }

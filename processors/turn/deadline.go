@@ -1,5 +1,7 @@
 package turn
 
+import "math"
+
 func (d DeadlineCame) apply(s *transition) {
 	d.end(s)
 	// A deadline can fire too early if rules were changed or the clock was set back. It fires again only if the row is
@@ -8,6 +10,7 @@ func (d DeadlineCame) apply(s *transition) {
 }
 
 func (DeadlineCame) end(s *transition) {
+	s.expireOthers()
 	if turn := s.row.Turn; turn != nil && s.turnDeadline() <= s.nowMS() {
 		s.changed, s.row.TouchedMs = true, s.nowMS()
 		switch {
@@ -52,6 +55,9 @@ func (s *transition) deadline() int64 {
 	for _, r := range s.row.Routes {
 		add(r.ExpiresMs)
 	}
+	for _, g := range s.row.OtherGates {
+		add(g.ExpiresMs)
+	}
 	for a := range s.unfinished() {
 		if a.Route != nil {
 			add(a.Route.ExpiresMs)
@@ -63,9 +69,15 @@ func (s *transition) deadline() int64 {
 	return earliest
 }
 
-// turnDeadline returns when the open step or the open calls time out, in milliseconds since the epoch. With Supersede, a
-// waiting message makes a step time out earlier.
+// turnDeadline returns when the open step or the first of the open calls times out, in milliseconds since the epoch. With
+// Supersede, a waiting message makes a step time out earlier. A step whose clock is stopped has no deadline.
 func (s *transition) turnDeadline() int64 {
+	if s.row.Turn.StoppedMs != 0 && s.paused() {
+		return math.MaxInt64
+	}
+	if len(s.row.Turn.Calls) > 0 {
+		return s.row.Turn.callsDeadline()
+	}
 	at := s.row.Turn.DeadlineMs
 	if s.rules.Policy != Supersede || !s.thinking() || len(s.row.Waiting) == 0 {
 		return at
@@ -77,7 +89,7 @@ func (s *transition) turnDeadline() int64 {
 // after Rules.IdleAfter if that is set. ok is false if the session waits for something or is never removed.
 func (s *transition) idleAt() (at int64, ok bool) {
 	switch {
-	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early) > 0:
+	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early)+len(s.row.OtherGates) > 0:
 		return 0, false
 	case s.onlyMemoriesLeft():
 		return s.forgottenAt(), true

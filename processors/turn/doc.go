@@ -8,6 +8,8 @@
 //	reply-to ---------------+                          +--> message-input (the tool message, for readers)
 //	session-control --------+                          +--> message-output
 //	deadlines --------------+                          +--> {group}-dlq (records that cannot be used, with the reason)
+//	gate-outcomes ----------+                          +--> gate-requests (WithApproval, WithGates)
+//	gate-requests (WithGates)
 //
 // All topics are keyed by session and named "{agent}-...". The wire format is FlightDeck's; see package topics.
 //
@@ -53,6 +55,40 @@
 // tombstone on think-request-response, or, the oldest first, when the row has no room for them: a session's row and its
 // parts together never exceed WithRowLimit. Each time exchanges are hidden, the processor logs a line and calls
 // Metrics.HistoryHidden.
+//
+// # Approvals
+//
+// With WithApproval, a policy (package processors/approval) says which tool calls wait for a person's approval. The gate of
+// a call, package processors/gate or another group with the same topics, ends in exactly one outcome:
+//
+//	turn --> {agent}-gate-requests --> gate (a person, a policy or a deadline decides) --> {agent}-gate-outcomes --> turn
+//
+//	outcome      the call
+//	approved     is handed out with the arguments of the outcome, if they have its digest, and the policy, evaluated again,
+//	             does not deny them; WithToolTimeout begins now
+//	denied       ends in an error result, reason denied: "the call was refused, because ..."
+//	timed_out    ends in an error result, reason approval_timed_out: "no one answered in time ..."
+//	cancelled    ends in an error result, reason cancelled
+//	none         ends as timed out 5 minutes after the gate's deadline, and the gate is withdrawn
+//
+// Calls that the policy denies are requested too, so that the refusal has an outcome; they never run. The other calls of the
+// response run meanwhile on the clock of their step. To FlightDeck's readers a waiting call is one that was not handed out yet:
+// tool-use-all-complete and the tool message follow with the last result, in the same form. The deadline_ms of the former is
+// that of the calls that did not wait.
+//
+// The gate's ID is topics.GateID(session, turn, call), and call_id is the turntable.id of the call's record on tool-use. If
+// the outcome changed the arguments, the tool_use block of the conversation has the arguments that ran, and the result of
+// the call has the member "turntable_approval": otherwise the model would try the original ones again.
+//
+// A turn that ends withdraws the gates of its calls. A message that arrives while a call waits is queued; with
+// WithSupersedeGates it withdraws the gates, and the turn continues without the calls. A policy in shadow mode hands out every
+// call and records what it would have asked.
+//
+// With WithGates, the clock of a think step stops while a gate of another requester, such as an agent behind
+// processors/fold/group, is open for its turn. The requester names the turn in turn_id: by the turn's ID, or by the request_id
+// of its message. The turn waits for the outcome until 5 minutes after the request's expires_at, or for 30 days if it has none,
+// because the deadline is then that of the gate's policy. It withdraws the gate if the turn ends or is superseded before. A
+// session has up to 256 such gates; more do not stop the clock.
 //
 // WithMaxSteps bounds the steps of a turn and WithMaxCost the cost of a session: beyond them the turn ends in an error
 // output, code too_many_steps or over_budget.
@@ -101,6 +137,9 @@
 //	WithRowLimit                   960 KiB           largest row of a session: the record limit less 64 KiB
 //	WithDelivery                   off               outputs carry a route_id instead of the bearer token
 //	WithMetrics                    none              callbacks for hidden exchanges
+//	WithApproval                   off               a policy that says which tool calls wait for a person's approval
+//	WithGates                      off               an open gate of another requester stops the clock of its think step
+//	WithSupersedeGates             off               a message that arrives during a gate ends the gate
 //	WithIdlePurge                  off               how long a session may be idle before it is removed
 //
 // # Decisions beyond the wire format
@@ -142,6 +181,11 @@
 //     error results, so that readers see a result for every call. The model is not asked.
 //   - A tool message that is too large first omits the copies in metadata.tool_results ("result":null), then replaces the
 //     largest results by too_large errors.
+//   - An outcome that is read before its call, because a crash lost the row of the request, is held like a result. So is the
+//     result of a call whose approval was lost; it counts when the approval is read again. Any other outcome of a call that
+//     does not wait for it is dead-lettered, except cancelled ones, which answer the turn's own withdrawal.
+//   - An outcome counts only with the gate ID and the call ID of the waiting call. Without its digest
+//     (effective_args_sha256), an approval is a refusal.
 //   - If the turn of an agent that was called as a tool ends in an error, the callback's body is
 //     {"result":message,"status":"error","error":{...}}.
 //   - A value that is JSON null is poison, not a tombstone: a faulty worker must not clear a history.
@@ -151,8 +195,9 @@
 // Every field of a row is bounded, by count and in bytes (Rules.RowLimit), and no record larger than Rules.RecordLimit is
 // written. If a row would be too large, the following is given up in this order: hidden exchanges, the older of the
 // remembered calls and records, the stored message of the open step, held records, waiting messages, exchanges of earlier
-// turns, the result that has just arrived (the model gets an error in its place), and last the turn, in an error output;
-// see room.go. Routes and request IDs are not given up. If a tool message would be too large, the following is given up in
+// turns, the result that has just arrived (the model gets an error in its place), calls that wait for approval (the largest
+// first, in too_large errors), and last the turn, in an error output; see room.go. The arguments of a call that waits for
+// approval are stored in the row in addition to the conversation. A call for which there is no room is not requested. Routes and request IDs are not given up. If a tool message would be too large, the following is given up in
 // this order: the copies of results in its metadata, exchanges of earlier turns, the largest results themselves, and last
 // the turn.
 package turn

@@ -135,6 +135,10 @@ func (h *Held) event(session string) (e Event, err error) {
 		var v topics.ThinkFailure
 		v, err = topics.DecodeThinkFailure(h.Value)
 		e = ThinkFailed{r, v}
+	case h.Kind == Held_GATE_OUTCOME:
+		var v topics.GateOutcome
+		v, err = topics.DecodeGateOutcome(h.Value)
+		e = GateEnded{r, v}
 	case h.Failure:
 		var v topics.ToolUseItem
 		v, err = topics.DecodeToolUse(h.Value)

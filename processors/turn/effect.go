@@ -77,8 +77,10 @@ func (s *transition) emit(turn string, step uint32, v Value, index int) {
 	}
 	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
 	switch v.(type) {
-	case Enriched, Called, CompactionRequested:
+	case Enriched, CompactionRequested:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
+	case Called:
+		e.DeadlineMS = s.row.Turn.callDeadline(s.row.Turn.Calls[index])
 	}
 	s.effects = append(s.effects, e)
 }

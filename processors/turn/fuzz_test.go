@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,13 +19,14 @@ func FuzzAnyBytesOnAnyInput(f *testing.F) {
 		`{"last_input_response":[{"role":"assistant","content":[{"type":"text","text":"x"}]}],"end_turn":true}`,
 		`{` + calling("t1", "t1", "") + `}`, `{"tool_uses":[null]}`, `{"tool_use_id":"t1","name":null,"result":[1]}`,
 		`{"session_id":"s1","role":"user","metadata":{"request_id":7}}`, `{"previous_messages":[null],"cost":1e999}`,
+		`{"gate_id":"g","session_id":"s1","turn_id":"r1","kind":"tool","tool":"x"}`, `{"gate_id":"g","status":"approved"}`,
 	} {
 		f.Add([]byte(seed), []byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		p := newPlay(t)
+		p := newPlay(t, withPolicy(paying()), withGates)
 		deliver := func(value []byte) {
-			for _, topic := range append(inputs, "session-control") {
+			for _, topic := range append(slices.Clone(inputs), "session-control", "gate-outcomes", "gate-requests") {
 				for _, v := range [][]byte{value, nil} {
 					e, ok := p.event(topic, v)
 					if !ok {
@@ -39,7 +41,7 @@ func FuzzAnyBytesOnAnyInput(f *testing.F) {
 		p.send("message-input", message("one"))
 		deliver(first)
 		if s := p.state(); s != nil && s.Turn != nil && len(s.Turn.Calls) == 0 {
-			p.send("think-request-response", `{`+calling("t1", "t2")+`}`)
+			p.send("think-request-response", `{`+callingFor(wanted{"t1", "pay", `{}`}, wanted{"t2", "look", `{}`})+`}`)
 		}
 		deliver(second)
 		for range 100 {
@@ -47,7 +49,7 @@ func FuzzAnyBytesOnAnyInput(f *testing.F) {
 			if s == nil || s.Turn == nil {
 				return
 			}
-			p.wait(time.UnixMilli(s.Turn.DeadlineMs).Sub(p.now))
+			p.wait(time.UnixMilli(s.DeadlineMs).Sub(p.now))
 		}
 		require.Fail(t, "a turn hangs")
 	})

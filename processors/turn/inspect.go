@@ -28,6 +28,9 @@ func Describe(s *State) string {
 	for _, h := range s.Early {
 		line("early%s: %s %d bytes, expires %s", stepAwaited(h), h.Kind, len(h.Value), at(h.ExpiresMs))
 	}
+	for _, g := range s.OtherGates {
+		line("gate %s of turn %s, expires %s", g.GateId, g.TurnId, at(g.ExpiresMs))
+	}
 	for _, r := range s.Routes {
 		line("route%s: %d bytes, expires %s", request(r.RequestId), len(r.ReplyTo), at(r.ExpiresMs))
 	}
@@ -54,11 +57,19 @@ func describeTurn(line func(string, ...any), t *OpenTurn) {
 	case t.Compaction != nil:
 		waits = "the compactor"
 	}
-	line("turn %s%s: step %d waits for %s until %s", message.TurnId, request(message.RequestId), t.Step, waits,
-		at(t.DeadlineMs))
+	until := at(t.DeadlineMs)
+	if t.StoppedMs != 0 {
+		until += ", stopped at " + at(t.StoppedMs)
+	}
+	line("turn %s%s: step %d waits for %s until %s", message.TurnId, request(message.RequestId), t.Step, waits, until)
 	for i, c := range t.Calls {
 		state := "open"
-		if c.ended() {
+		switch {
+		case c.Gate != nil:
+			state = fmt.Sprintf("waits for gate %s until %s", c.Gate.GateId, at(c.Gate.ExpiresMs))
+		case c.DeadlineMs != 0 && !c.ended():
+			state = "approved, open until " + at(c.DeadlineMs)
+		case c.ended():
 			state = fmt.Sprintf("ended, %d bytes", c.ResultLength)
 			if r := t.result(c); r != nil {
 				state = fmt.Sprintf("%s, %d bytes", r.GetStatus(), len(r.Result))

@@ -27,6 +27,8 @@ const (
 	ofCall     = "call"
 	ofResult   = "result"
 	ofFailure  = "failure"
+	ofOutcome  = "outcome"
+	ofGate     = "gate"
 )
 
 // turnID returns the id of the turn of a message, derived from the message's cause id: a repeat of the record has the

@@ -54,6 +54,8 @@ func (e MessageArrived) apply(s *transition) {
 		s.row.Waiting = append(s.row.Waiting, a)
 		if !s.makeRoomUpTo(heldRecords) {
 			s.stopWaiting(a)
+		} else if s.rules.SupersedeGates {
+			s.supersedeGates()
 		}
 		if s.rules.Policy == Supersede && s.thinking() && s.turnDeadline() <= s.nowMS() {
 			s.fail(thinkTimeout(s))

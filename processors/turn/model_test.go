@@ -40,6 +40,7 @@ type modelCase struct {
 	Seed             uint64
 	Small            bool
 	Delivery, Reject bool
+	Gates            bool
 	Crashes          crashes
 	exact            bool // the outputs that are repeated now have the same bytes, times included
 	traced           bool
@@ -47,13 +48,13 @@ type modelCase struct {
 
 func caseOf(seed uint64, small bool) modelCase {
 	return modelCase{
-		Seed: seed, Small: small, Delivery: seed%2 == 1, Reject: seed%5 == 4,
+		Seed: seed, Small: small, Delivery: seed%2 == 1, Reject: seed%5 == 4, Gates: !small && seed%4 >= 2,
 		Crashes: []crashes{rowsSurvive, sameOrder, anyOrder}[seed/2%3],
 	}
 }
 
 func (c modelCase) String() string {
-	return fmt.Sprintf("seed %d: small row %v, delivery %v, reject %v, crashes: %s", c.Seed, c.Small, c.Delivery, c.Reject, c.Crashes)
+	return fmt.Sprintf("seed %d: small row %v, delivery %v, reject %v, gates %v, crashes: %s", c.Seed, c.Small, c.Delivery, c.Reject, c.Gates, c.Crashes)
 }
 
 func TestTurnKeepsItsPromises(t *testing.T) {
@@ -165,7 +166,7 @@ func (m *model) settle() {
 	}
 	for id := range m.published {
 		turn, step := turnOf(id)
-		if strings.Contains(id, "/tool-use/") && !m.raced[turn] && m.published[fmt.Sprintf("%s/%d/all-complete/0", turn, step)].raw == "" {
+		if (strings.Contains(id, "/tool-use/") || strings.Contains(id, "/gate-request/")) && !m.raced[turn] && m.published[fmt.Sprintf("%s/%d/all-complete/0", turn, step)].raw == "" {
 			m.failf("the call %s has no result", id)
 		}
 	}

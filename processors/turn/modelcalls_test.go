@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // The oracle's rules of tool calls and their results.
@@ -36,11 +38,17 @@ func (o *oracle) call(items []calledItem) {
 		if blank(item.id) || blank(item.name) || o.openCall(*item.id) >= 0 {
 			c.outcome = "error:invalid_tool_call"
 			o.expect(turn, o.step, "tool-use-dlq", i, fmt.Sprintf("refuses %s %s of %d", quotedText(c.id), quotedText(c.name), len(items)))
-		} else {
-			o.expect(turn, o.step, "tool-use", i, fmt.Sprintf("calls %s %s of %d", quotedText(c.id), quotedText(c.name), len(items)))
 		}
 		o.calls = append(o.calls, c)
+		switch {
+		case c.outcome != "":
+		case o.gated(c.name):
+			o.ask(i)
+		default:
+			o.expect(turn, o.step, "tool-use", i, callsFor(c.id, c.name, modelArgs, len(items)))
+		}
 	}
+	o.claimOutcomes()
 	// Of two results that came early for one call the first on its topic counts.
 	held := slices.Clone(o.held)
 	slices.SortStableFunc(held, func(a, b heldRecord) int {
@@ -51,7 +59,7 @@ func (o *oracle) call(items []calledItem) {
 			continue
 		}
 		i := o.openCall(h.call)
-		if i < 0 || h.named && h.callID != o.callID(i) || !h.named && h.turn != turn {
+		if i < 0 || o.calls[i].waits || h.named && h.callID != o.callID(i) || !h.named && h.turn != turn {
 			continue
 		}
 		o.held = slices.DeleteFunc(o.held, func(other heldRecord) bool { return other.record == h.record })
@@ -75,9 +83,16 @@ func (o *oracle) openCall(id string) int {
 }
 
 func (o *oracle) settle(i int, r *modelRecord, m meantResult) {
-	o.calls[i].outcome = m.outcome
-	o.known.add("ended/"+m.id, o.now.UnixMilli())
+	o.endCall(i, m.outcome)
 	o.known.add("result/"+r.topic+"/"+r.value, o.now.UnixMilli())
+}
+
+func (o *oracle) endCall(i int, outcome string) {
+	if o.calls[i].edited {
+		outcome += " (edited)"
+	}
+	o.calls[i].outcome = outcome
+	o.known.add("ended/"+*o.calls[i].id, o.now.UnixMilli())
 }
 
 func (o *oracle) result(r *modelRecord, m meantResult) bool {
@@ -89,11 +104,11 @@ func (o *oracle) result(r *modelRecord, m meantResult) bool {
 		return o.namedResult(r, m, i)
 	}
 	switch {
-	case i >= 0:
+	case i >= 0 && !o.calls[i].waits:
 		o.settle(i, r, m)
 		o.completeStep()
 		return true
-	case !o.thinking, o.remembers("ended/"+m.id) && !(o.Small && o.rowHolds(r)), o.noRoom(),
+	case !o.thinking && i < 0, o.remembers("ended/"+m.id) && !(o.Small && o.rowHolds(r)), o.noRoom(),
 		m.failure && o.Small && !o.rowHolds(r):
 		return false
 	}
@@ -112,6 +127,8 @@ func (o *oracle) namedResult(r *modelRecord, m meantResult, i int) bool {
 	turn, step := turnOf(m.callID)
 	open := len(o.unfinished) > 0 && o.unfinished[0].turn == turn
 	switch {
+	case open && step == o.step && i >= 0 && o.callID(i) == m.callID && o.calls[i].waits: // it is held until the approval
+		return o.holdResult(r, m, turn, step)
 	case o.known.has("finished/"+turn, 0), open && step < o.step, open && step == o.step && !o.thinking && (i < 0 || o.callID(i) != m.callID):
 		return false
 	case open && step == o.step && !o.thinking:
@@ -121,6 +138,10 @@ func (o *oracle) namedResult(r *modelRecord, m meantResult, i int) bool {
 	case o.noRoom(), m.failure && o.Small && !o.rowHolds(r):
 		return false
 	}
+	return o.holdResult(r, m, turn, step)
+}
+
+func (o *oracle) holdResult(r *modelRecord, m meantResult, turn string, step int) bool {
 	if slices.ContainsFunc(o.held, func(h heldRecord) bool { return h.callID == m.callID }) {
 		return false
 	}
@@ -158,14 +179,31 @@ func (o *oracle) completed() []expectedCall {
 func (o *oracle) endAll(outcome string) {
 	for i, c := range o.calls {
 		if c.outcome == "" {
-			o.calls[i].outcome = outcome
-			o.known.add("ended/"+*c.id, o.now.UnixMilli())
+			cause := topics.CauseParentEnded
+			if o.purging {
+				cause = topics.CausePurged
+			}
+			o.withdrawGate(i, cause)
+			o.endCall(i, outcome)
 		}
 	}
 }
 
 func (o *oracle) timeOutCalls() {
-	o.endAll("error:timeout")
+	for i, c := range o.calls {
+		until := c.until
+		if until.IsZero() {
+			until = o.deadline
+		}
+		switch {
+		case c.outcome != "" || until.After(o.now):
+		case c.waits:
+			o.withdrawGate(i, topics.CauseParentEnded)
+			o.refuse(i, "approval_timed_out")
+		default:
+			o.endCall(i, "error:timeout")
+		}
+	}
 	o.completeStep()
 }
 

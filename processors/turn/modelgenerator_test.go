@@ -32,6 +32,10 @@ func (m *model) move(n int) {
 	if pending := m.pending(); len(pending) > 0 && g.IntN(3) == 0 {
 		m.deliver(pending[g.IntN(len(pending))])
 	}
+	if m.Gates && g.IntN(6) == 0 {
+		g.decide()
+		return
+	}
 	g.choose([]weighted{
 		{18, g.message},
 		{20, g.respond},

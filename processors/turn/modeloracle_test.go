@@ -17,8 +17,9 @@ import (
 type oracle struct {
 	*model
 	belief
-	known *memory
-	want  []string
+	known   *memory
+	want    []string
+	purging bool
 	// What the event under judgement led to: outputs by ID, those that say that something is too large, and the records
 	// that were given up.
 	got     map[string]string
@@ -55,6 +56,10 @@ type acceptedMessage struct {
 type expectedCall struct {
 	id, name *string
 	outcome  string // "" while it is open
+	// waits for its gate; until is when it times out, zero for the deadline of the step.
+	waits  bool
+	until  time.Time
+	edited bool
 }
 
 // heldRecord is one that came early. turn and step are those that it names; one that names none belongs to the turn that
@@ -66,6 +71,9 @@ type heldRecord struct {
 	named  bool
 	call   string // the tool_use_id of a result, the ID of its call where it names one
 	callID string
+	// gate is the ID of the call of an outcome, and seen says that its step is open.
+	gate string
+	seen bool
 }
 
 func newOracle(m *model) oracle {
@@ -127,8 +135,8 @@ func (o *oracle) judgeEvent(r *modelRecord, es effects) {
 			o.known.add("emitted/"+id, 1)
 		}
 	}
-	if deadline, ok := rowformat.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.deadline.UnixMilli()) {
-		o.failf("the turn must end at %s, the row's deadline is %s", o.deadline, time.UnixMilli(deadline).UTC())
+	if deadline, ok := rowformat.Deadline(o.row); len(o.unfinished) > 0 && (!ok || deadline > o.due().UnixMilli()) {
+		o.failf("the turn must go on at %s, the row's deadline is %s", o.due(), time.UnixMilli(deadline).UTC())
 	}
 }
 
@@ -190,6 +198,8 @@ func (o *oracle) happen(r *modelRecord, own bool) bool {
 		return o.thinkFails(r, meant)
 	case meantResult:
 		return o.result(r, meant)
+	case meantOutcome:
+		return o.outcome(r, meant)
 	case meantRoute:
 		return o.routed(r, meant)
 	case meantTombstone:

@@ -16,13 +16,18 @@ func say(v Value) string {
 	case Enriched:
 		return asking(string(v.LatestInput), string(topics.Splice(v.History)), costText(v.Cost))
 	case Called:
-		return fmt.Sprintf("calls %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
+		return callsFor(v.ToolUseID, v.Name, string(v.Input), int(v.TotalTools))
+	case GateRequested:
+		if v.Withdrawn != "" {
+			return "withdraws: " + string(v.Withdrawn)
+		}
+		return asksFor(v.ToolUseID, v.Tool)
 	case Refused:
 		return fmt.Sprintf("refuses %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
 	case Completed:
 		var calls []expectedCall
 		for i, r := range v.Results {
-			calls = append(calls, expectedCall{v.Expected[i].ToolUseID, v.Expected[i].Name, outcomeOf(r.Result)})
+			calls = append(calls, expectedCall{id: v.Expected[i].ToolUseID, name: v.Expected[i].Name, outcome: outcomeOf(r.Result)})
 			if quotedText(r.ToolUseID) != quotedText(v.Expected[i].ToolUseID) {
 				return "the results are not those of the calls"
 			}
@@ -87,12 +92,18 @@ func callsText(calls []expectedCall) string {
 
 // outcomeOf is a result as the oracle names it: what the tool said, or why there is an error in its place.
 func outcomeOf(result topics.Raw) string {
-	var r struct{ Said, Reason string }
-	_ = json.Unmarshal(result, &r)
-	if r.Reason != "" {
-		return "error:" + r.Reason
+	var r struct {
+		Said, Reason string
+		Edited       json.RawMessage `json:"turntable_approval"`
 	}
+	_ = json.Unmarshal(result, &r)
 	said, _, _ := strings.Cut(r.Said, " ")
+	if r.Reason != "" {
+		said = "error:" + r.Reason
+	}
+	if r.Edited != nil {
+		said += " (edited)"
+	}
 	return said
 }
 
@@ -108,7 +119,7 @@ func toolText(content topics.Raw) string {
 	}
 	var calls []expectedCall
 	for _, e := range entries {
-		calls = append(calls, expectedCall{e.ToolUseID, e.Name, outcomeOf(topics.Raw(e.Result))})
+		calls = append(calls, expectedCall{id: e.ToolUseID, name: e.Name, outcome: outcomeOf(topics.Raw(e.Result))})
 	}
 	return callsText(calls)
 }

@@ -107,6 +107,7 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 		o.output(a, code)
 	default:
 		o.unfinished = append(o.unfinished, a)
+		o.supersede()
 	}
 	return true
 }
@@ -155,8 +156,9 @@ func (o *oracle) think(input string) {
 		o.judgeLimit()
 	}
 	o.expect(a.turn, o.step, "enriched", 0, asking(input, o.before, o.cost))
+	o.seeOutcomes()
 	for step := o.step; o.thinking && o.unfinished[0].turn == a.turn && o.step == step; {
-		i := slices.IndexFunc(o.held, func(h heldRecord) bool { return h.call == "" && h.turn == a.turn && h.step == step })
+		i := slices.IndexFunc(o.held, func(h heldRecord) bool { return h.call == "" && h.gate == "" && h.turn == a.turn && h.step == step })
 		if i < 0 {
 			return
 		}
@@ -294,7 +296,7 @@ func (o *oracle) output(a acceptedMessage, text string) {
 
 // time lets a deadline come.
 func (o *oracle) time() {
-	if len(o.unfinished) > 0 && !o.deadline.After(o.now) {
+	if len(o.unfinished) > 0 && !o.due().After(o.now) {
 		if o.thinking {
 			o.end("error:think_timeout")
 		} else {
@@ -310,7 +312,9 @@ func (o *oracle) control(m meantControl) bool {
 		waiting := o.unfinished
 		if len(waiting) > 0 {
 			o.unfinished = waiting[:1:1]
+			o.purging = true
 			o.end("error:cancelled")
+			o.purging = false
 			for _, a := range waiting[1:] {
 				o.output(a, "error:cancelled")
 			}

@@ -102,16 +102,18 @@ func (g generator) body(m *meantResponse) (said topics.Raw, more string) {
 	switch k := g.IntN(20); {
 	case k < 10:
 		m.items = g.tools()
-		var items []string
+		var items, blocks []string
 		for _, item := range m.items {
 			if item.null {
 				items = append(items, "null")
 				continue
 			}
-			items = append(items, fmt.Sprintf(`{"tool_use_id":%s,"name":%s,"input":{"n":123456789012345678901234567890.10}}`,
-				quotedText(item.id), quotedText(item.name)))
+			items = append(items, fmt.Sprintf(`{"tool_use_id":%s,"name":%s,"input":%s}`, quotedText(item.id), quotedText(item.name), modelArgs))
+			if g.rules.Approval != nil && item.id != nil && item.name != nil {
+				blocks = append(blocks, toolBlock(*item.id, *item.name, modelArgs))
+			}
 		}
-		return topics.Raw(`[{"role":"assistant","content":[]},null]`),
+		return topics.Raw(`[{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]},null]`),
 			fmt.Sprintf(`"tool_uses":[%s],"end_turn":%v`, strings.Join(items, ","), g.chance(2))
 	case k < 19:
 		padding := g.padding(150)
@@ -145,7 +147,7 @@ func (g generator) tools() (items []calledItem) {
 		}
 	}
 	for i := range n {
-		item := calledItem{id: ptr(fmt.Sprintf("c%d-%d", g.op, i)), name: ptr("look")}
+		item := calledItem{id: ptr(fmt.Sprintf("c%d-%d", g.op, i)), name: ptr(g.tool())}
 		switch g.IntN(20) {
 		case 0:
 			item = calledItem{null: true}
@@ -248,6 +250,9 @@ func (g generator) tell(c issuedCall) {
 		m.failure, m.outcome = true, "error:tool_failed"
 		topic, kind, value = "tool-use-dlq", "/failure", fmt.Sprintf(`{"tool_use_id":%q,"n":%q,"name":null}`, c.id, name)
 		opts = append(opts, header(topics.HeaderErrorReason, "broken"))
+	}
+	if g.rules.Approval != nil {
+		value = strings.Replace(value, `"name":"look"`, `"name":null`, 1)
 	}
 	if c.record != "" && g.chance(2) {
 		m.callID = c.record

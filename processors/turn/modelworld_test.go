@@ -26,6 +26,7 @@ type model struct {
 	refused   map[string]bool // turns of messages that no row has room to remember
 	asked     []*askedStep    // by publication, repeated ones once
 	ids       []issuedCall
+	gates     []*requestedGate
 	trace     []string
 	peak      time.Time
 	aged      bool // some of what is remembered is old
@@ -66,6 +67,9 @@ func newModel(t tb, c modelCase) *model {
 			}
 			if c.Reject {
 				r.Policy = Reject
+			}
+			if c.Gates {
+				r.Agent, r.Approval, r.SupersedeGates = agent, modelPolicy(), c.Seed%8 >= 6
 			}
 			if c.Small {
 				r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin
@@ -132,7 +136,7 @@ func (m *model) again(r *modelRecord) {
 
 // pending are the topics with records that are not handed over yet, in a fixed order.
 func (m *model) pending() (list []string) {
-	for _, topic := range append(slices.Clone(inputs), "session-control") {
+	for _, topic := range append(slices.Clone(inputs), "session-control", "gate-outcomes") {
 		if m.next[topic] < len(m.logs[topic]) {
 			list = append(list, topic)
 		}
@@ -223,7 +227,10 @@ func (m *model) publish(es effects) {
 				turn: turn, step: step, id: out.ID,
 				history: slices.Clone(v.History), input: slices.Clone(v.LatestInput),
 			})
+		case GateRequested:
+			m.requested(v)
 		case Called:
+			m.judgeCall(out.ID, v)
 			if !repeated {
 				m.ids = append(m.ids, issuedCall{*v.ToolUseID, out.ID})
 			}

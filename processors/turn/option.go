@@ -1,6 +1,10 @@
 package turn
 
-import "time"
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/approval"
+)
 
 // Option sets a rule of Graph. Graph validates the values and returns an error, which wraps ErrOption, for the first one
 // that is out of range.
@@ -107,6 +111,38 @@ func WithRowLimit(bytes int) Option {
 // switched on.
 func WithDelivery() Option {
 	return func(o *options) { o.rules.Delivery = true }
+}
+
+// WithApproval makes tool calls wait for a person's approval (default off). The policy is evaluated for each call that the
+// model asks for: a call that it does not allow is not handed out, but requested on gate-requests, and waits for its record
+// of gate-outcomes. The other calls of the same response run. An approved call is handed out with the arguments of the
+// outcome, and the policy is evaluated again before that. Any other outcome ends the call with an error result, whose reason
+// is denied, approval_timed_out or cancelled. Clocks: a waiting call times out with its gate; WithToolTimeout begins at the
+// approval. If the gate has no outcome 5 minutes after its deadline, the call ends as timed out. If the policy is in shadow
+// mode, all calls are handed out, and what it would have asked is only recorded.
+//
+// The topics must exist (topics.WithGates), with as many partitions as the others. Package gate has the group that decides.
+// Without it, every call that the policy does not allow times out. Before the option is removed, let the open gates end: their
+// calls time out, because the group then reads no outcomes.
+func WithApproval(policy approval.Policy) Option {
+	return func(o *options) { o.rules.Approval = &policy }
+}
+
+// WithGates stops the clock of a think step (WithThinkTimeout, WithSupersede) while an agent behind it asks a person (default
+// off): while a gate of gate-requests that names the step's turn is open. The gate names it by turn_id, which is the turn's ID
+// or the request_id of its message. The clock runs again when all these gates have their outcomes, or 5 minutes after their
+// deadlines (30 days if the request states none). A turn that ends, for example because it is cancelled, withdraws them. The topics must exist
+// (topics.WithGates), with as many partitions as the others.
+func WithGates() Option {
+	return func(o *options) { o.rules.Gates = true }
+}
+
+// WithSupersedeGates lets a message that arrives while a gate of its session's turn is open end the gate (default off: the
+// message waits for its turn, and the gate for its decision). The gates are withdrawn with the cause superseded, the calls that
+// wait for them end in error results, reason cancelled, and the turn continues. The message waits for its turn.
+// It requires WithApproval or WithGates.
+func WithSupersedeGates() Option {
+	return func(o *options) { o.rules.SupersedeGates = true }
 }
 
 // WithIdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long

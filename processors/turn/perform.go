@@ -52,6 +52,8 @@ func (b *binding) encodeEmit(e Emit) (encoded, error) {
 		return encodeFor(e, b.topics.MessageInput, topics.Message(v))
 	case CompactionRequested:
 		return encodeFor(e, b.topics.CompactionRequest, topics.CompactionRequest(v))
+	case GateRequested:
+		return encodeFor(e, b.topics.GateRequests, topics.GateRequest(v))
 	case Answered:
 		return encodeFor(e, b.topics.MessageOutput, topics.Output(v))
 	default:

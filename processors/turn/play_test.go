@@ -202,7 +202,7 @@ func (p *play) keep(out Outcome) {
 	require.Equal(p.tb, out.State.DeadlineMs != 0, ok)
 	if t := out.State.Turn; t != nil {
 		require.True(p.tb, ok, "an open turn has a deadline")
-		require.LessOrEqual(p.tb, ms, t.DeadlineMs)
+		require.True(p.tb, ms <= t.DeadlineMs || out.State.hasGates(), "only gates stop the clocks of a turn")
 	} else {
 		require.Empty(p.tb, out.State.Waiting, "nobody waits without an open turn")
 	}

@@ -60,6 +60,12 @@ func decode(c topics.Catalog, topic string, r *Record) (Event, bool) {
 	case "compaction-result":
 		d := c.CompactionResult.Codec().Unmarshal(r.Value)
 		return Compacted{r, d.Value}, d.Err == nil
+	case "gate-outcomes":
+		d := c.GateOutcomes.Codec().Unmarshal(r.Value)
+		return GateEnded{r, d.Value}, d.Err == nil
+	case "gate-requests":
+		d := c.GateRequests.Codec().Unmarshal(r.Value)
+		return GateOpened{r, d.Value}, d.Err == nil
 	default:
 		panic(topic)
 	}

@@ -24,6 +24,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.rules.Agent = agent
 	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics}
 	sources := []processors.Source{
 		processors.Input(catalog.MessageInput, b.onMessage,
@@ -40,6 +41,13 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if o.rules.Compaction != nil {
 		sources = append(sources, processors.Input(catalog.CompactionResult, b.onCompaction))
 		more = append(more, output(catalog.CompactionRequest))
+	}
+	if o.rules.usesGates() {
+		sources = append(sources, processors.Input(catalog.GateOutcomes, b.onGateOutcome))
+		more = append(more, output(catalog.GateRequests))
+	}
+	if o.rules.Gates {
+		sources = append(sources, processors.Input(catalog.GateRequests, b.onGateRequest))
 	}
 	edges := append(processors.Edges(catalog.Group(), sources...), more...)
 	return goka.DefineGroup(catalog.Group(), append(edges,
@@ -95,6 +103,14 @@ func (b *binding) onCompaction(c *processors.Context, in codec.Decoded[topics.Co
 	return b.apply(c, Compacted{recordOf(c, in.Raw), in.Value})
 }
 
+func (b *binding) onGateOutcome(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
+	return b.apply(c, GateEnded{recordOf(c, in.Raw), in.Value})
+}
+
+func (b *binding) onGateRequest(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
+	return b.apply(c, GateOpened{recordOf(c, in.Raw), in.Value})
+}
+
 func (b *binding) onDeadline(c *processors.Context) error {
 	return b.apply(c, DeadlineCame{c.Key()})
 }
@@ -124,7 +140,7 @@ func (b *binding) apply(c *processors.Context, e Event) error {
 	case purges(e):
 		out, err = b.erase(c, e.record(), err), nil
 	default:
-		out = defect(c.Value(), e, err, c.Now())
+		out = defect(c.Value(), e, err, c.Now(), b.rules)
 		err = b.encode(&out)
 	}
 	if err == nil && out.Changed && purges(e) && c.HasParts() {

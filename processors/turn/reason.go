@@ -30,5 +30,8 @@ const (
 	reasonNoRequest    = "turn: nothing to cancel"
 	reasonRowSize      = "turn: the session's row is over its limit"
 	reasonNoCompaction = "turn: no turn waits for this summary"
+	reasonLateOutcome  = "turn: no call waits for the outcome of this gate"
+	reasonRefused      = "turn: the call that the result answers was not approved"
+	reasonManyGates    = "turn: too many open gates, the think step does not wait for this one"
 	reasonAction       = "turn: action is neither cancel nor purge"
 )

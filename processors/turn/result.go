@@ -85,7 +85,7 @@ func (s *transition) claimant(from *Record, r workerReply) *Call {
 	}
 	call := s.openCall(r.toolUseID)
 	switch {
-	case call == nil || !s.answers(r.name, call):
+	case call == nil || call.Gate != nil || !s.answers(r.name, call):
 		s.holdForCall(from, r)
 	case !sameTool(r.tool, call.Name):
 		s.deadLetterReply(r, reasonOtherTool)
@@ -119,9 +119,10 @@ func (s *transition) deadLetterLate(r workerReply) {
 
 // holdForCall holds a tool's reply whose call is not open while the model may still ask for that call: after a crash the reply
 // can arrive before the think-response. Any other reply is late or answers no call, and is dead-lettered. A reply whose
-// tool_use_id belonged to an earlier call is late too, unless it names the open step.
+// tool_use_id belonged to an earlier call is late too, unless it names the open step. A reply to a call that waits for its
+// approval is held too: after a crash it can arrive before the outcome that the call was handed out for.
 func (s *transition) holdForCall(from *Record, r workerReply) {
-	if !s.thinking() || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
+	if !s.thinking() && !s.holdsBack(r) || r.name.turn == "" && s.knowsCall(digests.Of(ofCall, r.toolUseID)) {
 		s.deadLetterLate(r)
 		return
 	}
@@ -143,9 +144,15 @@ func (s *transition) holdForCall(from *Record, r workerReply) {
 	s.changed = true
 }
 
+// holdsBack reports whether a tool's reply answers a call that waits for its approval.
+func (s *transition) holdsBack(r workerReply) bool {
+	c := s.openCall(r.toolUseID)
+	return r.kind == Held_TOOL && c != nil && c.Gate != nil && s.answers(r.name, c)
+}
+
 // answersAlike reports whether a record that is held for the open step answers the same call.
 func (r workerReply) answersAlike(h *Held) bool {
-	return h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
+	return h.Kind == r.kind && h.ToolUseId == r.toolUseID && (r.name.turn == "" || h.TurnId == r.name.turn && h.Call == r.name.call) &&
 		sameTool(h.tool(), r.tool)
 }
 
@@ -172,7 +179,7 @@ func (s *transition) claimHeld() {
 	})
 	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
 		call := s.openCall(h.ToolUseId)
-		if call == nil || !s.answers(h.name(), call) {
+		if isOutcome(h) || call == nil || call.Gate != nil || !s.answers(h.name(), call) {
 			return false
 		}
 		if !sameTool(h.tool(), call.Name) {

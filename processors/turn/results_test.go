@@ -72,7 +72,7 @@ func TestAbandonedTurnDeletesItsParts(t *testing.T) {
 	p := midway(t)
 	s, err := DecodeState(p.row)
 	require.NoError(t, err)
-	out := abandon(s, p.key, p.now)
+	out := abandon(s, p.key, p.now, p.rules)
 	require.Equal(t, uint32(rowVersion), out.State.Version)
 	for _, n := range out.UnusedParts {
 		require.Contains(t, p.parts, n)

@@ -20,10 +20,12 @@ import (
 //  6. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
 //  7. Exchanges of earlier turns, the oldest first: the model is no longer sent them.
 //  8. The result of a tool that has just arrived: the model is told that it is too large.
-//  9. The open turn: error output too_large, its open calls end with it. The history stays as it was before it, except for
+//  9. Calls that wait for approval, those with the largest arguments first: they end in too_large errors, and their gates
+//     are withdrawn.
+// 10. The open turn: error output too_large, its open calls end with it. The history stays as it was before it, except for
 //     the exchanges that were hidden meanwhile.
-// 10. The remaining memories of ended calls. No turn is open that a late result could reach.
-// 11. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
+// 11. The remaining memories of ended calls. No turn is open that a late result could reach.
+// 12. The record itself: dead-lettered and not remembered, a message with an error output. The row stays as it was.
 //
 // A reply route or a record that arrives early displaces only hidden exchanges, memories and that message (1 to 4). The
 // history is shortened only when a turn begins, and when a response or a result arrives: a model that is at work repeats
@@ -72,7 +74,9 @@ func (s *transition) makeRoomUpTo(most loss) bool {
 func (s *transition) trim() bool {
 	s.row.DeadlineMs, s.row.Version = s.deadline(), s.row.format() // they count towards the row's size
 	for !s.shrink(s.rowLimit, waitingMessages) && s.row.Turn != nil {
-		s.fail(tooLarge("no room in the session's row"))
+		if !s.giveUpGate() {
+			s.fail(tooLarge("no room in the session's row"))
+		}
 	}
 	limit := max(s.rowLimit, s.oversize)
 	if s.shrink(limit, waitingMessages) {

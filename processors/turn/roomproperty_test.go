@@ -25,6 +25,7 @@ type full struct {
 	asked    *Enriched
 	open     []string // tool calls
 	repeats  []Event  // that were applied
+	judge    func(effects)
 }
 
 func newFull(t tb) *full {
@@ -40,6 +41,9 @@ func (f *full) handle(e Event) effects {
 	f.now = f.now.Add(time.Millisecond)
 	before := f.row
 	es := f.play.apply(e)
+	if f.judge != nil {
+		f.judge(es)
+	}
 	for _, effect := range es {
 		m, ok := effect.(Emit)
 		if !ok {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
@@ -27,13 +28,16 @@ const (
 	// rowPrompt is the format of a row whose prompt has parts. An older build would answer for a worker that omits its input
 	// without the prompt, and would never delete the parts.
 	rowPrompt = 7
+	// rowGates is the format of a row whose turn waits for gates, or has a call that was approved. An older build would not
+	// hand out an approved call, and would end calls and steps at the wrong time.
+	rowGates = 8
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "turn", Version: rowPrompt, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowGates, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -50,6 +54,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case s.hasGates():
+		return rowGates
 	case len(t.GetPromptParts()) > 0:
 		return rowPrompt
 	case s.hiddenSize() > 0 || t.GetCompaction() != nil:
@@ -65,4 +71,11 @@ func (s *State) format() uint32 {
 	default:
 		return min(s.Version, rowVersion)
 	}
+}
+
+// hasGates reports whether the session has open gates, calls that were approved, or held outcomes.
+func (s *State) hasGates() bool {
+	t := s.Turn
+	return len(s.OtherGates) > 0 || t.GetStoppedMs() != 0 || slices.ContainsFunc(t.GetCalls(), (*Call).gated) ||
+		slices.ContainsFunc(t.GetHeld(), isOutcome) || slices.ContainsFunc(s.Early, isOutcome)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/turn/internal/limits"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -64,6 +65,14 @@ type Rules struct {
 	RowLimit int
 	// Delivery replaces the bearer tokens of rows and outputs by a route_id.
 	Delivery bool
+	// Agent is the agent's name, which the requests of gates state as their origin.
+	Agent string
+	// Approval is the policy that says which tool calls wait for a person's approval; nil: none do. It must not be modified.
+	Approval *approval.Policy
+	// Gates stops the clock of a think step while a gate of another requester that names its turn is open.
+	Gates bool
+	// SupersedeGates ends the gates of a turn when another message of its session begins to wait.
+	SupersedeGates bool
 	// IdleAfter is how long an idle session is kept; 0 means indefinitely.
 	IdleAfter time.Duration
 }
@@ -145,6 +154,14 @@ func (r Rules) validate() error {
 			ErrOption, r.RowLimit, minRecord-rowMargin, r.RecordLimit)
 	case r.IdleAfter < 0:
 		return fmt.Errorf("%w: idle purge is %v, want 0 (off) or more", ErrOption, r.IdleAfter)
+	}
+	if r.SupersedeGates && !r.usesGates() {
+		return fmt.Errorf("%w: gates are superseded without WithApproval or WithGates", ErrOption)
+	}
+	if r.Approval != nil {
+		if err := r.Approval.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrOption, err)
+		}
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ const (
 	Held_RESPONSE Held_Kind = 1
 	// A record of think-dlq.
 	Held_THINK_FAILURE Held_Kind = 2
+	// A record of gate-outcomes. A row that holds any has version 8.
+	Held_GATE_OUTCOME Held_Kind = 3
 )
 
 // Enum value maps for Held_Kind.
@@ -40,11 +42,13 @@ var (
 		0: "TOOL",
 		1: "RESPONSE",
 		2: "THINK_FAILURE",
+		3: "GATE_OUTCOME",
 	}
 	Held_Kind_value = map[string]int32{
 		"TOOL":          0,
 		"RESPONSE":      1,
 		"THINK_FAILURE": 2,
+		"GATE_OUTCOME":  3,
 	}
 )
 
@@ -72,7 +76,7 @@ func (x Held_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Held_Kind.Descriptor instead.
 func (Held_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{7, 0}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // State is the state of a session: one row of the group table.
@@ -121,8 +125,11 @@ type State struct {
 	// The messages before the history, which the model no longer sees: the elements of a JSON array, byte for byte, each
 	// followed by a comma. hidden_parts are the parts that come before the field hidden; the oldest are purged first. A row
 	// that has any has version 6.
-	Hidden        []byte  `protobuf:"bytes,23,opt,name=hidden,proto3" json:"hidden,omitempty"`
-	HiddenParts   []*Part `protobuf:"bytes,24,rep,name=hidden_parts,json=hiddenParts,proto3" json:"hidden_parts,omitempty"`
+	Hidden      []byte  `protobuf:"bytes,23,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	HiddenParts []*Part `protobuf:"bytes,24,rep,name=hidden_parts,json=hiddenParts,proto3" json:"hidden_parts,omitempty"`
+	// Open gates of other requesters that name a turn (see othergate.go), in order of arrival. A row that has any has
+	// version 8.
+	OtherGates    []*OtherGate `protobuf:"bytes,25,rep,name=other_gates,json=otherGates,proto3" json:"other_gates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +332,13 @@ func (x *State) GetHiddenParts() []*Part {
 	return nil
 }
 
+func (x *State) GetOtherGates() []*OtherGate {
+	if x != nil {
+		return x.OtherGates
+	}
+	return nil
+}
+
 // Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
 type Part struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -501,7 +515,10 @@ type OpenTurn struct {
 	TailParts    []*Part `protobuf:"bytes,14,rep,name=tail_parts,json=tailParts,proto3" json:"tail_parts,omitempty"`
 	ResultsParts []*Part `protobuf:"bytes,15,rep,name=results_parts,json=resultsParts,proto3" json:"results_parts,omitempty"`
 	// What the turn waits for before its first step, if it asked the compactor. A row that has it has version 6.
-	Compaction    *Compacting `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
+	Compaction *Compacting `protobuf:"bytes,20,opt,name=compaction,proto3" json:"compaction,omitempty"`
+	// When the clock of the open think step was stopped, in milliseconds since the epoch, 0 while it runs. A row that has it
+	// has version 8.
+	StoppedMs     int64 `protobuf:"varint,21,opt,name=stopped_ms,json=stoppedMs,proto3" json:"stopped_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -662,6 +679,13 @@ func (x *OpenTurn) GetCompaction() *Compacting {
 	return nil
 }
 
+func (x *OpenTurn) GetStoppedMs() int64 {
+	if x != nil {
+		return x.StoppedMs
+	}
+	return 0
+}
+
 // Compacting is a request to the compactor that waits for its result. The message of the turn has its input meanwhile.
 type Compacting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -715,9 +739,17 @@ type Call struct {
 	Name      *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// How the call ended; absent while it is open. A large result is in the turn's results instead: result_length bytes
 	// from position result_at.
-	Result        *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	ResultAt      uint32  `protobuf:"varint,4,opt,name=result_at,json=resultAt,proto3" json:"result_at,omitempty"`
-	ResultLength  uint32  `protobuf:"varint,5,opt,name=result_length,json=resultLength,proto3" json:"result_length,omitempty"`
+	Result       *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	ResultAt     uint32  `protobuf:"varint,4,opt,name=result_at,json=resultAt,proto3" json:"result_at,omitempty"`
+	ResultLength uint32  `protobuf:"varint,5,opt,name=result_length,json=resultLength,proto3" json:"result_length,omitempty"`
+	// The gate that holds the call back; absent if it has none or has its outcome. A row that has a gate, or a call that was
+	// approved, has version 8.
+	Gate *Gate `protobuf:"bytes,6,opt,name=gate,proto3" json:"gate,omitempty"`
+	// When an approved call times out, in milliseconds since the epoch; 0 for a call that no gate held back, which times out
+	// with the turn.
+	DeadlineMs int64 `protobuf:"varint,7,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	// The call ran with other arguments than those that the model gave.
+	Edited        bool `protobuf:"varint,8,opt,name=edited,proto3" json:"edited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,6 +819,178 @@ func (x *Call) GetResultLength() uint32 {
 	return 0
 }
 
+func (x *Call) GetGate() *Gate {
+	if x != nil {
+		return x.Gate
+	}
+	return nil
+}
+
+func (x *Call) GetDeadlineMs() int64 {
+	if x != nil {
+		return x.DeadlineMs
+	}
+	return 0
+}
+
+func (x *Call) GetEdited() bool {
+	if x != nil {
+		return x.Edited
+	}
+	return false
+}
+
+// Gate holds a tool call back until its outcome.
+type Gate struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	GateId string                 `protobuf:"bytes,1,opt,name=gate_id,json=gateId,proto3" json:"gate_id,omitempty"`
+	// When the turn stops waiting for the outcome, in milliseconds since the epoch.
+	ExpiresMs int64 `protobuf:"varint,2,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// The rest of the call's item.
+	ToolId *string `protobuf:"bytes,3,opt,name=tool_id,json=toolId,proto3,oneof" json:"tool_id,omitempty"`
+	// The arguments as JSON, byte for byte; empty for none.
+	Input         []byte  `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
+	SessionId     *string `protobuf:"bytes,5,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`
+	Timestamp     *string `protobuf:"bytes,6,opt,name=timestamp,proto3,oneof" json:"timestamp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gate) Reset() {
+	*x = Gate{}
+	mi := &file_processors_turn_state_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gate) ProtoMessage() {}
+
+func (x *Gate) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_turn_state_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gate.ProtoReflect.Descriptor instead.
+func (*Gate) Descriptor() ([]byte, []int) {
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Gate) GetGateId() string {
+	if x != nil {
+		return x.GateId
+	}
+	return ""
+}
+
+func (x *Gate) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *Gate) GetToolId() string {
+	if x != nil && x.ToolId != nil {
+		return *x.ToolId
+	}
+	return ""
+}
+
+func (x *Gate) GetInput() []byte {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Gate) GetSessionId() string {
+	if x != nil && x.SessionId != nil {
+		return *x.SessionId
+	}
+	return ""
+}
+
+func (x *Gate) GetTimestamp() string {
+	if x != nil && x.Timestamp != nil {
+		return *x.Timestamp
+	}
+	return ""
+}
+
+// OtherGate is the open gate of another requester.
+type OtherGate struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	GateId string                 `protobuf:"bytes,1,opt,name=gate_id,json=gateId,proto3" json:"gate_id,omitempty"`
+	// The turn as the requester names it: by its ID or by the request ID of its message.
+	TurnId string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	// When the turn no longer waits for the gate, in milliseconds since the epoch.
+	ExpiresMs     int64 `protobuf:"varint,3,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherGate) Reset() {
+	*x = OtherGate{}
+	mi := &file_processors_turn_state_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherGate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherGate) ProtoMessage() {}
+
+func (x *OtherGate) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_turn_state_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherGate.ProtoReflect.Descriptor instead.
+func (*OtherGate) Descriptor() ([]byte, []int) {
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *OtherGate) GetGateId() string {
+	if x != nil {
+		return x.GateId
+	}
+	return ""
+}
+
+func (x *OtherGate) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *OtherGate) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
 // Result is how a call ended: its tool's result, or an error in its place.
 type Result struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -806,7 +1010,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +1022,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[6]
+	mi := &file_processors_turn_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +1035,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{6}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Result) GetSessionId() string {
@@ -930,7 +1134,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1146,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[7]
+	mi := &file_processors_turn_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1159,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{7}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Held) GetToolUseId() string {
@@ -1089,7 +1293,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1305,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[8]
+	mi := &file_processors_turn_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1318,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{8}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Header) GetName() []byte {
@@ -1145,7 +1349,7 @@ type ReplyRoute struct {
 
 func (x *ReplyRoute) Reset() {
 	*x = ReplyRoute{}
-	mi := &file_processors_turn_state_proto_msgTypes[9]
+	mi := &file_processors_turn_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1361,7 @@ func (x *ReplyRoute) String() string {
 func (*ReplyRoute) ProtoMessage() {}
 
 func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_turn_state_proto_msgTypes[9]
+	mi := &file_processors_turn_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1374,7 @@ func (x *ReplyRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplyRoute.ProtoReflect.Descriptor instead.
 func (*ReplyRoute) Descriptor() ([]byte, []int) {
-	return file_processors_turn_state_proto_rawDescGZIP(), []int{9}
+	return file_processors_turn_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReplyRoute) GetRequestId() string {
@@ -1205,7 +1409,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xe1\a\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xa0\b\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1235,7 +1439,9 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"stepsParts\x12-\n" +
 	"\x05early\x18\x16 \x03(\v2\x17.turntable.turn.v1.HeldR\x05early\x12\x16\n" +
 	"\x06hidden\x18\x17 \x01(\fR\x06hidden\x12:\n" +
-	"\fhidden_parts\x18\x18 \x03(\v2\x17.turntable.turn.v1.PartR\vhiddenPartsB\a\n" +
+	"\fhidden_parts\x18\x18 \x03(\v2\x17.turntable.turn.v1.PartR\vhiddenParts\x12=\n" +
+	"\vother_gates\x18\x19 \x03(\v2\x1c.turntable.turn.v1.OtherGateR\n" +
+	"otherGatesB\a\n" +
 	"\x05_costB\n" +
 	"\n" +
 	"\b_user_id\"6\n" +
@@ -1252,7 +1458,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
-	"\b_user_id\"\xd8\x05\n" +
+	"\b_user_id\"\xf7\x05\n" +
 	"\bOpenTurn\x125\n" +
 	"\amessage\x18\x01 \x01(\v2\x1b.turntable.turn.v1.AcceptedR\amessage\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x1f\n" +
@@ -1276,20 +1482,45 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\rresults_parts\x18\x0f \x03(\v2\x17.turntable.turn.v1.PartR\fresultsParts\x12=\n" +
 	"\n" +
 	"compaction\x18\x14 \x01(\v2\x1d.turntable.turn.v1.CompactingR\n" +
-	"compactionB\n" +
+	"compaction\x12\x1d\n" +
+	"\n" +
+	"stopped_ms\x18\x15 \x01(\x03R\tstoppedMsB\n" +
 	"\n" +
 	"\b_user_id\"\"\n" +
 	"\n" +
 	"Compacting\x12\x14\n" +
-	"\x05front\x18\x01 \x01(\x04R\x05front\"\xd2\x01\n" +
+	"\x05front\x18\x01 \x01(\x04R\x05front\"\xb8\x02\n" +
 	"\x04Call\x12#\n" +
 	"\vtool_use_id\x18\x01 \x01(\tH\x00R\ttoolUseId\x88\x01\x01\x12\x17\n" +
 	"\x04name\x18\x02 \x01(\tH\x01R\x04name\x88\x01\x01\x121\n" +
 	"\x06result\x18\x03 \x01(\v2\x19.turntable.turn.v1.ResultR\x06result\x12\x1b\n" +
 	"\tresult_at\x18\x04 \x01(\rR\bresultAt\x12#\n" +
-	"\rresult_length\x18\x05 \x01(\rR\fresultLengthB\x0e\n" +
+	"\rresult_length\x18\x05 \x01(\rR\fresultLength\x12+\n" +
+	"\x04gate\x18\x06 \x01(\v2\x17.turntable.turn.v1.GateR\x04gate\x12\x1f\n" +
+	"\vdeadline_ms\x18\a \x01(\x03R\n" +
+	"deadlineMs\x12\x16\n" +
+	"\x06edited\x18\b \x01(\bR\x06editedB\x0e\n" +
 	"\f_tool_use_idB\a\n" +
-	"\x05_name\"\xed\x02\n" +
+	"\x05_name\"\xe2\x01\n" +
+	"\x04Gate\x12\x17\n" +
+	"\agate_id\x18\x01 \x01(\tR\x06gateId\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x02 \x01(\x03R\texpiresMs\x12\x1c\n" +
+	"\atool_id\x18\x03 \x01(\tH\x00R\x06toolId\x88\x01\x01\x12\x14\n" +
+	"\x05input\x18\x04 \x01(\fR\x05input\x12\"\n" +
+	"\n" +
+	"session_id\x18\x05 \x01(\tH\x01R\tsessionId\x88\x01\x01\x12!\n" +
+	"\ttimestamp\x18\x06 \x01(\tH\x02R\ttimestamp\x88\x01\x01B\n" +
+	"\n" +
+	"\b_tool_idB\r\n" +
+	"\v_session_idB\f\n" +
+	"\n" +
+	"_timestamp\"\\\n" +
+	"\tOtherGate\x12\x17\n" +
+	"\agate_id\x18\x01 \x01(\tR\x06gateId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x03 \x01(\x03R\texpiresMs\"\xed\x02\n" +
 	"\x06Result\x12\"\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tH\x00R\tsessionId\x88\x01\x01\x12#\n" +
@@ -1310,7 +1541,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x05_nameB\t\n" +
 	"\a_statusB\f\n" +
 	"\n" +
-	"_timestamp\"\xce\x04\n" +
+	"_timestamp\"\xe0\x04\n" +
 	"\x04Held\x12\x1e\n" +
 	"\vtool_use_id\x18\x01 \x01(\tR\ttoolUseId\x121\n" +
 	"\x06result\x18\x02 \x01(\v2\x19.turntable.turn.v1.ResultR\x06result\x12\x18\n" +
@@ -1331,11 +1562,12 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
 	"any_length\x18\x10 \x01(\bR\tanyLength\x12\x1d\n" +
 	"\n" +
-	"expires_ms\x18\x11 \x01(\x03R\texpiresMs\"1\n" +
+	"expires_ms\x18\x11 \x01(\x03R\texpiresMs\"C\n" +
 	"\x04Kind\x12\b\n" +
 	"\x04TOOL\x10\x00\x12\f\n" +
 	"\bRESPONSE\x10\x01\x12\x11\n" +
-	"\rTHINK_FAILURE\x10\x02\"2\n" +
+	"\rTHINK_FAILURE\x10\x02\x12\x10\n" +
+	"\fGATE_OUTCOME\x10\x03\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\"\x9c\x01\n" +
@@ -1362,7 +1594,7 @@ func file_processors_turn_state_proto_rawDescGZIP() []byte {
 }
 
 var file_processors_turn_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_processors_turn_state_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_processors_turn_state_proto_goTypes = []any{
 	(Held_Kind)(0),     // 0: turntable.turn.v1.Held.Kind
 	(*State)(nil),      // 1: turntable.turn.v1.State
@@ -1371,39 +1603,43 @@ var file_processors_turn_state_proto_goTypes = []any{
 	(*OpenTurn)(nil),   // 4: turntable.turn.v1.OpenTurn
 	(*Compacting)(nil), // 5: turntable.turn.v1.Compacting
 	(*Call)(nil),       // 6: turntable.turn.v1.Call
-	(*Result)(nil),     // 7: turntable.turn.v1.Result
-	(*Held)(nil),       // 8: turntable.turn.v1.Held
-	(*Header)(nil),     // 9: turntable.turn.v1.Header
-	(*ReplyRoute)(nil), // 10: turntable.turn.v1.ReplyRoute
+	(*Gate)(nil),       // 7: turntable.turn.v1.Gate
+	(*OtherGate)(nil),  // 8: turntable.turn.v1.OtherGate
+	(*Result)(nil),     // 9: turntable.turn.v1.Result
+	(*Held)(nil),       // 10: turntable.turn.v1.Held
+	(*Header)(nil),     // 11: turntable.turn.v1.Header
+	(*ReplyRoute)(nil), // 12: turntable.turn.v1.ReplyRoute
 }
 var file_processors_turn_state_proto_depIdxs = []int32{
 	4,  // 0: turntable.turn.v1.State.turn:type_name -> turntable.turn.v1.OpenTurn
 	3,  // 1: turntable.turn.v1.State.waiting:type_name -> turntable.turn.v1.Accepted
-	10, // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
+	12, // 2: turntable.turn.v1.State.routes:type_name -> turntable.turn.v1.ReplyRoute
 	2,  // 3: turntable.turn.v1.State.history_parts:type_name -> turntable.turn.v1.Part
 	2,  // 4: turntable.turn.v1.State.causes_parts:type_name -> turntable.turn.v1.Part
 	2,  // 5: turntable.turn.v1.State.requests_parts:type_name -> turntable.turn.v1.Part
 	2,  // 6: turntable.turn.v1.State.calls_parts:type_name -> turntable.turn.v1.Part
 	2,  // 7: turntable.turn.v1.State.steps_parts:type_name -> turntable.turn.v1.Part
-	8,  // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
+	10, // 8: turntable.turn.v1.State.early:type_name -> turntable.turn.v1.Held
 	2,  // 9: turntable.turn.v1.State.hidden_parts:type_name -> turntable.turn.v1.Part
-	10, // 10: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
-	3,  // 11: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
-	2,  // 12: turntable.turn.v1.OpenTurn.prompt_parts:type_name -> turntable.turn.v1.Part
-	6,  // 13: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
-	8,  // 14: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
-	2,  // 15: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
-	2,  // 16: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
-	5,  // 17: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compacting
-	7,  // 18: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
-	7,  // 19: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
-	9,  // 20: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
-	0,  // 21: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	8,  // 10: turntable.turn.v1.State.other_gates:type_name -> turntable.turn.v1.OtherGate
+	12, // 11: turntable.turn.v1.Accepted.route:type_name -> turntable.turn.v1.ReplyRoute
+	3,  // 12: turntable.turn.v1.OpenTurn.message:type_name -> turntable.turn.v1.Accepted
+	2,  // 13: turntable.turn.v1.OpenTurn.prompt_parts:type_name -> turntable.turn.v1.Part
+	6,  // 14: turntable.turn.v1.OpenTurn.calls:type_name -> turntable.turn.v1.Call
+	10, // 15: turntable.turn.v1.OpenTurn.held:type_name -> turntable.turn.v1.Held
+	2,  // 16: turntable.turn.v1.OpenTurn.tail_parts:type_name -> turntable.turn.v1.Part
+	2,  // 17: turntable.turn.v1.OpenTurn.results_parts:type_name -> turntable.turn.v1.Part
+	5,  // 18: turntable.turn.v1.OpenTurn.compaction:type_name -> turntable.turn.v1.Compacting
+	9,  // 19: turntable.turn.v1.Call.result:type_name -> turntable.turn.v1.Result
+	7,  // 20: turntable.turn.v1.Call.gate:type_name -> turntable.turn.v1.Gate
+	9,  // 21: turntable.turn.v1.Held.result:type_name -> turntable.turn.v1.Result
+	11, // 22: turntable.turn.v1.Held.headers:type_name -> turntable.turn.v1.Header
+	0,  // 23: turntable.turn.v1.Held.kind:type_name -> turntable.turn.v1.Held.Kind
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_processors_turn_state_proto_init() }
@@ -1416,14 +1652,15 @@ func file_processors_turn_state_proto_init() {
 	file_processors_turn_state_proto_msgTypes[3].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[5].OneofWrappers = []any{}
 	file_processors_turn_state_proto_msgTypes[6].OneofWrappers = []any{}
-	file_processors_turn_state_proto_msgTypes[9].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[8].OneofWrappers = []any{}
+	file_processors_turn_state_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_turn_state_proto_rawDesc), len(file_processors_turn_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

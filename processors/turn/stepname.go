@@ -23,7 +23,12 @@ func namedStep(r *Record, kind string) (n stepName, ok bool) {
 	if !r.Own {
 		return n, false
 	}
-	turn, rest, _ := strings.Cut(r.Cause, "/")
+	return parseStepName(r.Cause, kind)
+}
+
+// parseStepName returns the output of the given kind that an id names. ok is false if it names none.
+func parseStepName(id, kind string) (n stepName, ok bool) {
+	turn, rest, _ := strings.Cut(id, "/")
 	step, rest, _ := strings.Cut(rest, "/")
 	named, rest, _ := strings.Cut(rest, "/")
 	index, _, _ := strings.Cut(rest, "/")

@@ -65,7 +65,11 @@ func (s *transition) shortenResults(over int) {
 // tooLargeResult returns the error that replaces a result that does not fit.
 func (s *transition) tooLargeResult(c *Call, r *Result) *Result {
 	text := "the tool's result has " + strconv.Itoa(len(r.Result)) + " bytes, which is too large"
-	return s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
+	short := s.synthesise(c.ToolUseId, c.Name, len(s.row.Turn.Calls), r.LatencyMs, text, "too_large")
+	if c.Edited {
+		short.Result = markEdited(short.Result)
+	}
+	return short
 }
 
 func (s *transition) buildToolMessage(short bool) ToolMessage {

@@ -44,7 +44,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	}
 	s := &transition{row: from.state, key: event.session(), now: now, rules: rules}
 	if s.row == nil {
-		s.row = &State{Version: rowVersion}
+		s.row, s.isNew = &State{Version: rowVersion}, true
 	}
 	if err := s.layout.open(s.row, from.parts, &from.full, rules.RowLimit); err != nil {
 		return Outcome{}, err
@@ -104,6 +104,7 @@ type transition struct {
 	rowLimit int // maximum size of the row before divide, in bytes
 	oversize int // the size of the stored row if it exceeded its limit, else 0
 	key      string
+	isNew    bool // the session had no row
 	now      time.Time
 	rules    Rules
 	effects  []Effect

@@ -62,7 +62,8 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 	turn.Calls = nil
 	turn.Input, turn.InputHistoryLength = asked[:], length
 	turn.Prompt, turn.PromptParts = input, nil
-	turn.DeadlineMs = s.after(s.rules.ThinkTimeout)
+	turn.DeadlineMs, turn.StoppedMs = s.after(s.rules.ThinkTimeout), 0
+	s.setClock()
 	s.emit(turn.Message.TurnId, turn.Step, record, 0)
 	return true
 }
@@ -102,6 +103,9 @@ func (s *transition) user(a *Accepted) *string {
 // close ends the open turn with its output, gives up its held records, and opens the turn of the next waiting message.
 func (s *transition) close(o topics.Output) {
 	turn := s.row.Turn
+	if len(s.row.OtherGates) > 0 {
+		s.withdrawOthers(s.endCause())
+	}
 	s.rememberStep()
 	s.row.Turn = nil
 	s.output(turn.Message, o)

@@ -42,6 +42,8 @@ type settings struct {
 	MetadataMS int64
 	// Verbose logs warnings too.
 	Verbose bool
+	// Approval makes every tool call wait for approval.
+	Approval bool
 }
 
 // child is the main function of the process that is killed. It runs the pipeline until its standard input ends. It prints

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -29,11 +30,16 @@ type config struct {
 }
 
 func (c config) processor(log *zap.Logger) (*processors.Processor, error) {
+	var with []topics.CatalogOption
+	if c.child.Approval {
+		c.turn = append(c.turn, turn.WithApproval(approval.Policy{}))
+		with = append(with, topics.WithGates())
+	}
 	graph, err := turn.Graph(c.agent, c.turn...)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := topics.For(c.agent)
+	catalog, err := topics.For(c.agent, with...)
 	if err != nil {
 		return nil, err
 	}

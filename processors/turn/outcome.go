@@ -1,0 +1,185 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// GateEnded is a record of gate-outcomes.
+type GateEnded struct {
+	*Record
+	Outcome topics.GateOutcome
+}
+
+// The reasons in the error results of calls that did not run. The model reads the text beside them.
+const (
+	reasonOfDenied    = "denied"
+	reasonOfTimeout   = "approval_timed_out"
+	reasonOfCancelled = "cancelled"
+)
+
+func (GateEnded) writtenByTurn() bool { return false }
+
+func (e GateEnded) apply(s *transition) {
+	if e.tombstone() {
+		s.deadLetter(reasonTombstone)
+		return
+	}
+	o := e.Outcome
+	n, own := parseStepName(o.CallID, Called{}.kind())
+	if !own || o.GateID != topics.GateID(s.key, n.turn, o.CallID) {
+		s.otherGateEnded(o)
+		return
+	}
+	if o.Shadow { // the call did not wait for it
+		return
+	}
+	r := workerReply{kind: Held_GATE_OUTCOME, toolUseID: o.ToolUseID, digest: digests.Of(ofOutcome, e.Value), name: n}
+	switch s.placeOf(n) {
+	case stepToCome:
+		s.holdForStep(e.Record, r)
+	case stepEnded:
+		s.lateOutcome(o)
+	default:
+		switch {
+		case s.thinking(): // after a crash: the response with the call is read again later
+			s.holdForCall(e.Record, r)
+		case s.waiting(n, o.GateID) == nil:
+			s.lateOutcome(o)
+		default:
+			s.endGate(int(n.call), o)
+			s.claimHeld()
+			s.completeStep()
+		}
+	}
+}
+
+// waiting returns the named call of the open step if it waits for the gate, else nil.
+func (s *transition) waiting(n stepName, gate string) *Call {
+	calls := s.row.Turn.Calls
+	if int64(n.call) >= int64(len(calls)) || calls[n.call].Gate.GetGateId() != gate {
+		return nil
+	}
+	return calls[n.call]
+}
+
+// lateOutcome dead-letters the outcome of a gate for which no call waits. The outcome of a gate that the turn withdrew is
+// expected and has no further effect.
+func (s *transition) lateOutcome(o topics.GateOutcome) {
+	if o.Status != topics.GateCancelled {
+		s.deadLetter(reasonLateOutcome)
+	}
+}
+
+// endGate applies the outcome of a waiting call's gate.
+func (s *transition) endGate(i int, o topics.GateOutcome) {
+	c := s.row.Turn.Calls[i]
+	gate := c.Gate
+	c.Gate, s.changed = nil, true
+	switch o.Status {
+	case topics.GateApproved:
+		s.runApproved(i, gate, o)
+	case topics.GateTimedOut:
+		s.endRefused(c, timedOutText, reasonOfTimeout)
+	case topics.GateCancelled:
+		s.endRefused(c, cancelledText(o.Cause), reasonOfCancelled)
+	default:
+		s.endRefused(c, deniedText(o), reasonOfDenied)
+	}
+}
+
+// runApproved hands out an approved call. The outcome names the tool, and the arguments by their digest; they must be those
+// that run: after a crash another response of the model may count, whose call has the same gate. The policy is evaluated
+// again, because it may have changed and the arguments may have been edited: it can still deny the call.
+func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
+	c := s.row.Turn.Calls[i]
+	item := gate.item(c, len(s.row.Turn.Calls))
+	edited := o.EffectiveArgs != nil && string(o.EffectiveArgs) != string(item.Input)
+	mayEdit := !edited || s.rules.evaluate(c.Name, item.Input).Edit
+	if o.EffectiveArgs != nil {
+		item.Input = o.EffectiveArgs
+	}
+	d := s.rules.evaluate(c.Name, item.Input)
+	switch {
+	case o.Tool != *c.Name || topics.ArgsSHA256(item.Input) != o.EffectiveArgsSHA256:
+		s.endRefused(c, "the call was refused, because the approval is for another call", reasonOfDenied)
+	case !mayEdit:
+		s.endRefused(c, "the call was refused, because the policy does not permit that its arguments are changed", reasonOfDenied)
+	case d.Effect != approval.Allow && d.Effect != approval.Ask && !d.Shadow:
+		s.endRefused(c, deniedText(topics.GateOutcome{Cause: topics.CausePolicy, Reason: d.Message}), reasonOfDenied)
+	case s.sizeOfItem(item) > s.rules.RecordLimit:
+		s.endRefused(c, "the tool call does not fit into a record", "too_large")
+	case edited && !s.showEdited(c, gate.Input, item.Input):
+		s.endRefused(c, "the changed arguments of the call do not fit into the session's row", "too_large")
+	default:
+		c.DeadlineMs, c.Edited = s.after(s.rules.ToolTimeout), edited
+		s.emit(s.row.Turn.Message.TurnId, s.row.Turn.Step, Called(item), i)
+	}
+}
+
+// claimOutcomes applies the held outcomes of the open step's gates. An outcome that no call waits for is given up: it
+// contradicts the policy, which has changed since it was held.
+func (s *transition) claimOutcomes() {
+	turn := s.row.Turn
+	held := slices.Clone(turn.Held)
+	turn.Held = slices.DeleteFunc(turn.Held, isOutcome)
+	for _, h := range held {
+		if !isOutcome(h) {
+			continue
+		}
+		s.changed = true
+		e, err := h.event(s.key)
+		outcome, ok := e.(GateEnded)
+		switch {
+		case err != nil || !ok:
+			s.giveUp(h, reasonUnreadable)
+		case s.waiting(h.name(), outcome.Outcome.GateID) == nil:
+			s.giveUp(h, reasonLateOutcome)
+		default:
+			s.endGate(int(h.Call), outcome.Outcome)
+		}
+	}
+}
+
+func isOutcome(h *Held) bool { return h.Kind == Held_GATE_OUTCOME }
+
+// timedOutText tells the model that a call did not run because of time, and not because it was refused.
+const timedOutText = "no one answered in time whether the call may run, so it did not run; it was not refused"
+
+// deniedText tells the model why a call was refused.
+func deniedText(o topics.GateOutcome) string {
+	text := "the call was refused"
+	switch o.Cause {
+	case topics.CausePolicy:
+		text = "the call was refused, because the policy does not permit it"
+	case topics.CauseNoRoom:
+		text = "the call was refused, because the session has no room for another request for approval"
+	default:
+		if blank(&o.Reason) {
+			return text + " by a person, who gave no reason"
+		}
+		return text + ", because: " + clipped(o.Reason)
+	}
+	if !blank(&o.Reason) {
+		text += ": " + clipped(o.Reason)
+	}
+	return text
+}
+
+// cancelledText tells the model why no one was asked to the end.
+func cancelledText(cause topics.GateCause) string {
+	const text = "the call did not run, because the request for its approval was cancelled"
+	switch cause {
+	case topics.CauseSuperseded:
+		return text + ": a newer message arrived"
+	case topics.CauseParentCannotAsk:
+		return text + ": the caller cannot ask a person"
+	case topics.CausePurged:
+		return text + ": the session was purged"
+	default:
+		return text
+	}
+}

@@ -1,0 +1,105 @@
+package turn
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestModelIsToldWhyACallDidNotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		status topics.GateStatus
+		change func(*topics.GateOutcome)
+		reason string
+		text   string
+	}{
+		"denied":              {topics.GateDenied, cause(topics.CauseHuman, "not this month"), "denied", "the call was refused, because: not this month"},
+		"denied silently":     {topics.GateDenied, cause(topics.CauseHuman, " "), "denied", "the call was refused by a person, who gave no reason"},
+		"denied by a policy":  {topics.GateDenied, cause(topics.CausePolicy, "no"), "denied", "the call was refused, because the policy does not permit it: no"},
+		"denied for room":     {topics.GateDenied, cause(topics.CauseNoRoom, ""), "denied", "the call was refused, because the session has no room for another request for approval"},
+		"timed out":           {topics.GateTimedOut, cause(topics.CauseDeadline, ""), "approval_timed_out", "no one answered in time whether the call may run, so it did not run; it was not refused"},
+		"cancelled":           {topics.GateCancelled, cause(topics.CauseParentEnded, ""), "cancelled", "the call did not run, because the request for its approval was cancelled"},
+		"cannot ask":          {topics.GateCancelled, cause(topics.CauseParentCannotAsk, ""), "cancelled", "the call did not run, because the request for its approval was cancelled: the caller cannot ask a person"},
+		"unknown in the core": {"perhaps", cause(topics.CauseHuman, "x"), "denied", "the call was refused, because: x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, g := waitForApproval(t)
+			var es effects
+			if name == "unknown in the core" { // no codec lets it pass
+				o := topics.GateOutcome{GateID: g.GateID, CallID: g.CallID, Status: c.status, Reason: "x", EffectiveArgsSHA256: g.ArgsSHA256}
+				es = p.apply(GateEnded{&Record{Session: "s1", Cause: "x", Value: []byte("x")}, o})
+			} else {
+				es = p.send("gate-outcomes", outcome(g, c.status, c.change))
+			}
+			require.Empty(t, emitted[Called](es))
+			done := the[Completed](t, es)
+			require.Equal(t, fmt.Sprintf(`{"error":%q,"reason":%q}`, c.text, c.reason), string(done.Results[0].Result))
+			require.Equal(t, "error", *done.Results[0].Status)
+			require.Contains(t, string(the[Enriched](t, es).LatestInput), c.text)
+		})
+	}
+}
+
+func TestEditedArgumentsRunAndTheConversationShowsThem(t *testing.T) {
+	p, g := waitForApproval(t)
+	const less = `{"to":"acme","amount":100, "note":"é \"}]"}`
+	es := p.send("gate-outcomes", outcome(g, topics.GateApproved, editing(less)))
+	require.Equal(t, less, string(the[Called](t, es).Input))
+	es = p.resultFrom("pay", "t1", "paid")
+	asked := the[Enriched](t, es)
+	require.Contains(t, string(asked.History), `{"type":"text","text":"let me"},{"type":"tool_use","id":"t1","name":"pay","input":`+less+`}`)
+	require.NotContains(t, string(asked.History), "120.50")
+	result := string(the[Completed](t, es).Results[0].Result)
+	require.Equal(t, `{"said":"paid",`+editedMember+`}`, result)
+	require.Contains(t, string(asked.LatestInput), result)
+
+	es = p.respond(asked, saying("done"))
+	require.Equal(t, "done", the[Answered](t, es).Content)
+	require.Contains(t, string(p.state().History), less, "the history has the call as it ran")
+}
+
+func TestApprovalThatDoesNotCoverWhatWouldRunIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*topics.GateOutcome)
+		policy func(*approval.Policy)
+		text   string
+	}{
+		"another digest":     {func(o *topics.GateOutcome) { o.EffectiveArgsSHA256 = topics.ArgsSHA256(topics.Raw(`{}`)) }, nil, "for another call"},
+		"another tool":       {func(o *topics.GateOutcome) { o.Tool = "look" }, nil, "for another call"},
+		"no digest":          {func(o *topics.GateOutcome) { o.EffectiveArgsSHA256 = "" }, nil, "for another call"},
+		"edited, old digest": {func(o *topics.GateOutcome) { o.EffectiveArgs = topics.Raw(`{"amount":1}`) }, nil, "for another call"},
+		"edited to a denied": {editing(`{"amount":5000}`), nil, "the policy does not permit it: over the limit"},
+		"edit not permitted": {editing(`{"amount":5}`), func(p *approval.Policy) { p.Rules[0].Edit = false }, "does not permit that its arguments are changed"},
+		"policy changed":     {func(*topics.GateOutcome) {}, func(p *approval.Policy) { p.Rules[0].Effect = approval.Deny; p.Rules[0].Message = "stop" }, "the policy does not permit it: stop"},
+		"policy broken":      {func(*topics.GateOutcome) {}, func(p *approval.Policy) { p.Rules[0].Effect = "perhaps" }, "the policy does not permit it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, g := waitForApproval(t)
+			if c.policy != nil {
+				changed := paying()
+				c.policy(&changed)
+				p.rules.Approval = &changed
+			}
+			es := p.send("gate-outcomes", outcome(g, topics.GateApproved, c.change))
+			require.Empty(t, emitted[Called](es))
+			result := string(the[Completed](t, es).Results[0].Result)
+			require.Contains(t, result, c.text)
+			require.Contains(t, result, `"reason":"denied"`)
+			require.Contains(t, string(the[Enriched](t, es).History), "120.50", "the conversation is unchanged")
+		})
+	}
+}
+
+func TestPolicyThatBecameMoreLenientKeepsTheApproval(t *testing.T) {
+	for name, policy := range map[string]*approval.Policy{"none": nil, "allow": {Default: approval.Allow}, "shadow": {Default: approval.Deny, Shadow: true}} {
+		t.Run(name, func(t *testing.T) {
+			p, g := waitForApproval(t)
+			p.rules.Approval, p.rules.Gates = policy, true
+			require.NotEmpty(t, emitted[Called](p.send("gate-outcomes", outcome(g, topics.GateApproved))))
+		})
+	}
+}
