@@ -2,6 +2,7 @@ package fold
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -59,7 +60,7 @@ func (f *Folder) Batch(end End) (Batch, error) {
 		Messages: make([]topics.Raw, len(f.messages)), StopReason: stop, State: end.State,
 		Failed: f.failed || end.Error != "", Error: end.Error, Usage: usageOf(f.usage), Malformed: f.malformed,
 	}
-	if b.PendingInteraction, err = f.pendingInteraction(stop); err != nil {
+	if b.PendingInteraction, err = f.pendingInteraction(stop, end.Decided); err != nil {
 		return Batch{}, err
 	}
 	for i := range f.messages {
@@ -69,7 +70,7 @@ func (f *Folder) Batch(end End) (Batch, error) {
 		}
 	}
 	for i := range f.requests {
-		if r := &f.requests[i]; !r.answered && (r.data == nil || isObject(r.data)) {
+		if r := &f.requests[i]; !r.answered && (r.data == nil || isObject(r.data)) && !isDecided(end.Decided, i) {
 			b.Pending = append(b.Pending, r.pending())
 		}
 	}
@@ -107,21 +108,30 @@ func (f *Folder) resolve(terminal topics.Raw) (topics.Raw, error) {
 	return bytes.Clone(stop), nil
 }
 
-func (f *Folder) pendingInteraction(stop topics.Raw) (topics.Raw, error) {
-	if len(f.requests) == 0 || !isString(stop) || unquote(stop) != "paused" {
+func (f *Folder) pendingInteraction(stop topics.Raw, decided []int) (topics.Raw, error) {
+	at := len(f.requests) - 1
+	for at >= 0 && isDecided(decided, at) {
+		at--
+	}
+	if at < 0 || !isString(stop) || unquote(stop) != "paused" {
 		return nil, nil
 	}
-	last := &f.requests[len(f.requests)-1]
+	last := &f.requests[at]
 	if last.data != nil && !isObject(last.data) {
 		return nil, f.countMalformed("data is not an object")
 	}
 	return last.pending(), nil
 }
 
+func isDecided(decided []int, i int) bool {
+	_, ok := slices.BinarySearch(decided, i)
+	return ok
+}
+
 // AssistantText concatenates the contents of the assistant's messages so far, without separators. Contents that are not
 // strings are skipped. With Strict it fails when Batch(End{}) fails.
 func (f *Folder) AssistantText() (string, error) {
-	if _, err := f.pendingInteraction(f.StopReason()); err != nil {
+	if _, err := f.pendingInteraction(f.StopReason(), nil); err != nil {
 		return "", err
 	}
 	var text strings.Builder

@@ -2,6 +2,7 @@ package fold_test
 
 import (
 	"fmt"
+	"log"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/fold"
@@ -233,4 +234,29 @@ func ExampleEndOf() {
 	fmt.Println(batch.State, string(batch.AppendJSON(nil)))
 	// Output:
 	// complete {"messages":[{"role":"assistant","content":"Berth N4."}],"stop_reason":"end_turn","pending_interaction":null}
+}
+
+// A runner that continues after a pause looks up which of its requests were answered.
+func ExampleFolder_Interactions() {
+	f := fold.NewFolder()
+	for _, raw := range []string{
+		`{"type":"interaction_request","id":"r1","kind":"user_approval","payload":{"toolCall":{"name":"pay","input":{"eur":1}}}}`,
+		`{"type":"interaction_request","id":"r2","kind":"user_input","payload":{"question":"Which berth?"}}`,
+		`{"type":"done","stopReason":"paused"}`,
+		`{"type":"interaction_response","id":"r1","kind":"user_approval","payload":{"approved":true}}`,
+	} {
+		e, err := fold.DecodeEvent(topics.Raw(raw))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := f.Add(e); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, a := range f.Interactions() {
+		fmt.Println(a.ID, a.Kind, a.Tool, a.Answered, fold.GateCall("turn-1", 1, a.Index))
+	}
+	// Output:
+	// r1 user_approval pay true turn-1/1/interaction/0
+	// r2 user_input  false turn-1/1/interaction/1
 }

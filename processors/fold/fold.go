@@ -46,6 +46,9 @@ type End struct {
 	State State
 	// Error is the terminal result's error text. If it is empty, the text of the last error event is used.
 	Error string
+	// Decided are the indexes of interaction requests that were decided, in ascending order, also without an event that
+	// answers them: see Interaction. They are not in Batch.Pending, and Batch.PendingInteraction is the last of the others.
+	Decided []int
 }
 
 // State is the state of a turn.

@@ -42,6 +42,7 @@ func (s *transition) close(t *Turn, e ending) {
 	if s.rules.ThinkResponses {
 		s.answer(t, b)
 	}
+	s.withdrawGates(t)
 	s.dropEvents(t)
 	if t.Request != 0 {
 		s.drop(t.Request)
@@ -84,23 +85,37 @@ func (s *transition) fit(t *Turn, logs []fold.Log, e ending) topics.BatchMessage
 	return s.foldAll(t, logs[:n], cut)
 }
 
+// folderOf folds logs; whole is false if one is damaged, and the folder then has the events before the damage.
+func folderOf(logs []fold.Log) (f *fold.Folder, whole bool) {
+	f = fold.NewFolder()
+	for _, l := range logs {
+		if err := f.AddLog(l); err != nil {
+			return f, false
+		}
+	}
+	return f, true
+}
+
 // foldAll returns the batch message of a turn's events and its ending.
 func (s *transition) foldAll(t *Turn, logs []fold.Log, e ending) topics.BatchMessage {
-	f := fold.NewFolder()
-	for _, l := range logs {
-		if err := f.AddLog(l); err != nil { // a damaged log: the batch has the events before the damage
-			e = internalError
-			break
-		}
+	f, whole := folderOf(logs)
+	if !whole { // the batch has the events before the damage
+		e = internalError
 	}
 	if e.usage != nil {
 		if usage, err := fold.NewEvent("usage", []byte(e.usage)); err == nil {
 			_ = f.Add(usage) // a tolerant folder does not fail
 		}
 	}
+	if t.Asked > 0 && !t.Paused && !t.Done { // the last done event was that of a pause
+		_ = f.Add(fold.Done(nil))
+	}
+	e.end.Decided = t.decided(f)
 	batch, err := f.Batch(e.end)
 	if err != nil { // a terminal stop reason that is not a string, which the codec does not produce
+		decided := e.end.Decided
 		e = internalError
+		e.end.Decided = decided
 		batch, _ = f.Batch(e.end)
 	}
 	b := topics.BatchMessage{

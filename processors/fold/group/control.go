@@ -23,6 +23,7 @@ func (c ControlReceived) apply(s *transition) {
 	}
 	s.remember(cause, 0) // a redelivered control must not cancel later turns
 	s.changed, s.row.TouchedMs = true, s.nowMS()
+	s.purges = c.Control.Action == topics.ActionPurge
 	turn := c.Control.RequestID
 	for _, t := range slices.Clone(s.row.Open) {
 		all := turn == nil || strings.TrimSpace(*turn) == "" || c.Control.Action == topics.ActionPurge

@@ -58,6 +58,12 @@ func (s *transition) graceEnds(t *Turn) int64 {
 	return t.TouchedMs + s.rules.Grace.Milliseconds()
 }
 
-func (s *transition) silenceEnds(t *Turn) int64 { return t.TouchedMs + s.rules.Silence.Milliseconds() }
+// silenceEnds returns when a turn without records expires. While a gate is open, it expires only if no outcome arrives.
+func (s *transition) silenceEnds(t *Turn) int64 {
+	if len(t.Gates) > 0 {
+		return t.GatesMs + s.rules.gateWait().Milliseconds()
+	}
+	return t.TouchedMs + s.rules.Silence.Milliseconds()
+}
 
 func (s *transition) restEnds() int64 { return s.row.TouchedMs + s.rules.RememberFor.Milliseconds() }

@@ -2,11 +2,12 @@
 // writes one batch message per turn to {agent}-batch-messages. Package fold folds the events; this package orders them,
 // decides when a turn ends, and stores open turns in the group table. All topics are keyed by session.
 //
-// Graph returns the group for processors.New. The catalog needs topics.WithEvents.
+// Graph returns the group for processors.New. The catalog needs topics.WithEvents, and for WithGates topics.WithGates.
 //
 //	agent-events ------+     one session's row    +--> batch-messages
 //	session-control ---+--> (row, input, now) ----+--> think-request-response, think-dlq (WithThinkResponses)
-//	deadlines ---------+     -> (row, effects)    +--> {group}-dlq
+//	gate-outcomes -----+     -> (row, effects)    +--> gate-requests (both WithGates)
+//	deadlines ---------+                          +--> {group}-dlq
 //
 // # Input
 //
@@ -32,6 +33,32 @@
 // the batch with the same ID. While a closed turn is remembered, its later records have no effect; records of a newer
 // attempt are dead-lettered.
 //
+// # Paused runs
+//
+// A run that needs a person's decision raises interaction requests and pauses: its done event or its terminal record has the
+// stop reason paused. By default, that ends the turn in a batch. WithGates makes the turn wait: each interaction request
+// without an answer becomes a record on gate-requests, and the turn stays open until its run ends. The processors of gates
+// (package processors/gate) write one outcome for each to gate-outcomes. Whatever decides, and whenever, the turn has one
+// batch, and under WithThinkResponses one think-response, with the parts before and after the pause.
+//
+//	runner   ... interaction_request  done(paused)                            interaction_response  tool_result ... result
+//	          seq 7                   seq 8                                   seq 9                 seq 10
+//	fold                              gate-request                                                                  batch
+//	gate                                           decision -> gate-outcome
+//
+// A runner that pauses follows gate-outcomes and continues the same turn and attempt with the next seq, also after a terminal
+// record that paused. It finds its gates by their IDs: topics.GateID of the session, the turn, and fold.GateCall of the turn,
+// the attempt and the request's number. For each outcome it writes an interaction_response or a tool_result, so that the
+// request counts as answered; it then runs exactly the arguments it stored, or the effective_args of the outcome. A run that
+// is started again has a newer attempt: the gates of the older one are withdrawn, and it asks again. It can continue before
+// all of its gates have an outcome, and pause again.
+//
+// While a gate is open, the time of WithSilence does not run; after the last outcome it begins again, and the runner has that
+// long to continue. When a turn ends in another way (cancel, purge, a failed run, too many turns), its gates are withdrawn.
+// At most 256 gates of a turn are open; a turn with more is closed as failed (too_large). A turn whose ID is longer than
+// fold.MaxGateTurn bytes does not wait. A request whose record would be
+// too large is sent without arguments and with the effect deny.
+//
 // # Options
 //
 //	option                         default                  meaning
@@ -44,6 +71,8 @@
 //	WithRecordLimit                1 MiB                    largest record that is written
 //	WithRemembered                 24 h, 512                how long, and at least how many, closed turns are remembered
 //	WithThinkResponses             off                      closed turns feed the turn pipeline
+//	WithGates                      off                      paused runs wait for decisions
+//	WithGateTimeout                10 min                   deadline of these decisions
 //
 // # Cost
 //

@@ -32,7 +32,7 @@ func (DeadLetter) effect()  {}
 func (PartWritten) effect() {}
 func (PartDeleted) effect() {}
 
-// Value is the value of an output record: a BatchMessage, a ThinkResponse or a ThinkFailure.
+// Value is the value of an output record: a BatchMessage, a ThinkResponse, a ThinkFailure or a GateRequest.
 type Value interface{ value() }
 
 // The values of the output topics.
@@ -43,11 +43,14 @@ type (
 	ThinkResponse topics.ThinkResponse
 	// ThinkFailure goes to think-dlq.
 	ThinkFailure topics.ThinkFailure
+	// GateRequest goes to gate-requests. The name of the agent is added when it is written.
+	GateRequest topics.GateRequest
 )
 
 func (BatchMessage) value()  {}
 func (ThinkResponse) value() {}
 func (ThinkFailure) value()  {}
+func (GateRequest) value()   {}
 
 // deadLetter sends the current input record to the dead-letter topic.
 func (s *transition) deadLetter(reason string) {

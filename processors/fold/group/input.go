@@ -23,6 +23,12 @@ type (
 		Tombstone bool
 		Control   topics.Control
 	}
+	// OutcomeReceived is a record of gate-outcomes.
+	OutcomeReceived struct {
+		Session   string
+		Tombstone bool
+		Outcome   topics.GateOutcome
+	}
 	// DeadlineReached states that the row's earliest deadline is due.
 	DeadlineReached struct {
 		Session string
@@ -31,4 +37,5 @@ type (
 
 func (a EventReceived) sessionID() string   { return a.Session }
 func (c ControlReceived) sessionID() string { return c.Session }
+func (o OutcomeReceived) sessionID() string { return o.Session }
 func (d DeadlineReached) sessionID() string { return d.Session }

@@ -24,6 +24,12 @@ func Describe(r *Row) string {
 		if len(t.Held) > 0 {
 			line("  record %d is missing since %s, %d are held", t.Seq+1, at(t.GapMs), len(t.Held))
 		}
+		switch {
+		case len(t.Gates) > 0:
+			line("  waits for %d decisions, the last since %s", len(t.Gates), at(t.GatesMs))
+		case t.Paused:
+			line("  paused, waits for its runner to continue")
+		}
 		if t.Done {
 			line("  done, waits for its terminal record")
 		}

@@ -70,6 +70,24 @@ func WithThinkResponses() Option {
 	return func(o *options) { o.rules.ThinkResponses = true }
 }
 
+// WithGates makes a run that pauses wait for decisions (see Paused runs in the package documentation): its turn stays open
+// without a batch, and each of its open interaction requests becomes a record on gate-requests. The turn waits for the
+// outcomes without expiring, until 5 minutes after their deadline (see WithGateTimeout).
+//
+// The catalog for processors.WithTopics needs topics.WithGates. While turns wait, builds without this option cannot read
+// their rows.
+func WithGates() Option {
+	return func(o *options) { o.rules.Gates = true }
+}
+
+// WithGateTimeout sets the deadline of gates: how long after a pause a decision can be made (default 10
+// minutes, approval.DefaultTTL; 1 ms to 30 days). Every request carries it as expires_at, so that the gate, and a turn
+// processor with turn.WithGates, assume the same deadline. The turn expires 5 minutes later if it has no outcome then, for
+// example because no processor of gates is running.
+func WithGateTimeout(d time.Duration) Option {
+	return func(o *options) { o.rules.GateTimeout = d }
+}
+
 func rulesOf(opts []Option) (Rules, error) {
 	o := options{rules: DefaultRules()}
 	for _, opt := range opts {

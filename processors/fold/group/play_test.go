@@ -33,6 +33,9 @@ type play struct {
 	past  []Input
 	// batches are the emitted batches, by id.
 	batches map[string][]topics.BatchMessage
+	// gates are the requested gates by id, and withdrawn the causes of the withdrawn ones.
+	gates     map[string]topics.GateRequest
+	withdrawn map[string]topics.GateCause
 	// written counts the bytes of rows and parts that were written to the table.
 	written int
 }
@@ -41,6 +44,7 @@ func newPlay(t tester, change ...func(*Rules)) *play {
 	p := &play{
 		tb: t, rules: DefaultRules(), now: time.UnixMilli(1_790_000_000_000).UTC(),
 		parts: map[uint32][]byte{}, batches: map[string][]topics.BatchMessage{},
+		gates: map[string]topics.GateRequest{}, withdrawn: map[string]topics.GateCause{},
 	}
 	for _, f := range change {
 		f(&p.rules)
@@ -126,6 +130,9 @@ func (p *play) do(e Effect) {
 		if b, ok := e.Value.(BatchMessage); ok {
 			p.batches[e.ID] = append(p.batches[e.ID], topics.BatchMessage(b))
 			require.LessOrEqual(p.tb, p.size(topics.BatchMessage(b)), p.rules.RecordLimit)
+		}
+		if r, ok := e.Value.(GateRequest); ok {
+			p.gate(e.ID, topics.GateRequest(r))
 		}
 	case PartWritten:
 		require.False(p.tb, p.whole)

@@ -24,12 +24,20 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	b := &binding{catalog, rules}
-	edges := processors.Edges(catalog.FoldGroup(),
+	inputs := []processors.Source{
 		processors.Input(catalog.AgentEvents, b.onEvent,
 			processors.KeyedBy(func(e topics.AgentEvent) *string { return &e.SessionID })),
 		processors.Input(catalog.SessionControl, b.onControl),
-	)
+	}
+	if rules.Gates {
+		inputs = append(inputs, processors.Input(catalog.GateOutcomes, b.onOutcome,
+			processors.KeyedBy(func(o topics.GateOutcome) *string { return &o.SessionID })))
+	}
+	edges := processors.Edges(catalog.FoldGroup(), inputs...)
 	edges = append(edges, goka.Persist(rows{TableCodec(), b.onDeadline}), output(catalog.BatchMessages))
+	if rules.Gates {
+		edges = append(edges, output(catalog.GateRequests))
+	}
 	if rules.ThinkResponses {
 		edges = append(edges, output(catalog.ThinkRequestResponse), output(catalog.ThinkDLQ))
 	}
@@ -50,6 +58,10 @@ func (b *binding) onEvent(c *processors.Context, in codec.Decoded[topics.AgentEv
 
 func (b *binding) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
 	return b.apply(c, ControlReceived{c.Key(), c.CauseID(), in.Tombstone(), in.Value})
+}
+
+func (b *binding) onOutcome(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
+	return b.apply(c, OutcomeReceived{c.Key(), in.Tombstone(), in.Value})
 }
 
 func (b *binding) onDeadline(c *processors.Context) error {
@@ -131,6 +143,10 @@ func (b *binding) emit(c *processors.Context, e Emit) error {
 		return processors.EmitWithID(c, b.topics.ThinkRequestResponse, e.Key, topics.ThinkResponse(v), e.ID)
 	case ThinkFailure:
 		return processors.EmitWithID(c, b.topics.ThinkDLQ, e.Key, topics.ThinkFailure(v), e.ID)
+	case GateRequest:
+		r := topics.GateRequest(v)
+		r.Origin.Agent = b.topics.Agent
+		return processors.EmitWithID(c, b.topics.GateRequests, e.Key, r, e.ID)
 	default:
 		return fmt.Errorf("fold: no topic for %T", e.Value)
 	}

@@ -8,5 +8,6 @@ const (
 	reasonEventSize = "fold: event is too large"
 	reasonTaken     = "fold: terminal record with the seq of another record"
 	reasonClosed    = "fold: the turn has its batch, a newer attempt is too late"
-	reasonBroken    = "fold: the record cannot be applied"
+
+	reasonBroken = "fold: the record cannot be applied"
 )

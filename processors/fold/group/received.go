@@ -38,6 +38,8 @@ func (a EventReceived) apply(s *transition) {
 	s.changed, t.TouchedMs = true, s.nowMS()
 	s.keepRequest(t, e.Request)
 	switch {
+	case s.pausesAt(t, e.Result):
+		s.takePause(t, e)
 	case e.Result != nil:
 		s.end(t, uint64(e.Seq), *e.Result)
 	case uint64(e.Seq) == t.Seq+1:
@@ -52,13 +54,13 @@ func (a EventReceived) apply(s *transition) {
 // repeats reports whether the record was applied or held before.
 func (s *transition) repeats(t *Turn, e topics.AgentEvent) bool {
 	seq := uint64(e.Seq)
-	if e.Result != nil {
+	_, held := t.heldIndex(seq)
+	if e.Result != nil && !s.pausesAt(t, e.Result) {
 		if seq <= t.Seq {
 			s.deadLetter(reasonTaken)
 		}
 		return seq <= t.Seq
 	}
-	_, held := t.heldIndex(seq)
 	return seq <= t.Seq || held
 }
 
@@ -106,8 +108,15 @@ func (s *transition) fold(t *Turn, e fold.Event) bool {
 		t.PartsSize, t.Tail = t.PartsSize+uint64(len(tail)), nil
 	}
 	if e.Type != "done" {
+		t.Paused, t.Stopped = false, false // the run continues
 		return true
 	}
+	if s.rules.Gates && pausedDone(e) {
+		if waits, open := s.pause(t); waits || !open {
+			return open
+		}
+	}
+	t.Paused, t.Stopped = false, false
 	// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
 	if reason, ok := e.Field("stopReason"); t.Done && ok && string(reason) != "null" {
 		t.Seq++

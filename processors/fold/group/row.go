@@ -2,19 +2,38 @@ package group
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rowVersion is the version of the row format that this build writes. Raise it only if an older build could not work
-// correctly with a newer row. A new field is no reason: older builds preserve unknown fields.
-const rowVersion = 1
+// The versions of the row format. A row has the lowest one that an older build must have to work correctly with it. A new
+// field is no reason for a new version: older builds preserve unknown fields.
+const (
+	// rowVersion is the version of rows without gates.
+	rowVersion = 1
+	// rowGates: a turn waits, or has waited, for decisions. Older builds would expire it, and end it at a second pause.
+	rowGates = 2
+)
 
 // ErrRowVersion is wrapped by errors about a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: fold: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "fold", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "fold", Version: rowGates, Newer: ErrRowVersion}
+
+// format returns the lowest row version that can represent the row.
+func (r *Row) format() uint32 {
+	if len(r.Early) > 0 {
+		return rowGates
+	}
+	for _, t := range r.Open {
+		if t.Asked > 0 || slices.ContainsFunc(t.Held, func(h *Held) bool { return h.Paused }) {
+			return rowGates
+		}
+	}
+	return rowVersion
+}
 
 // EncodeRow encodes a row.
 func EncodeRow(s *Row) ([]byte, error) { return layout.Encode(s) }

@@ -3,10 +3,12 @@ package group
 import "slices"
 
 // Upper bounds of the size of a row without its parts, in bytes: a turn with its id, tail and part numbers; a held record;
-// the fields of the session.
+// an open gate; an early outcome; the fields of the session.
 const (
 	turnCost    = 1 << 10
-	heldCost    = 25
+	heldCost    = 27
+	gateCost    = 5
+	earlyCost   = 64
 	sessionCost = 16 << 10
 )
 
@@ -24,9 +26,9 @@ func (s *transition) rowLimit() int {
 // first; if no turn holds records, the one whose last record is the oldest.
 func (s *transition) shrink(more int) {
 	for len(s.row.Open) > 0 {
-		size := more
+		size := more + earlyCost*len(s.row.Early)
 		for _, t := range s.row.Open {
-			size += turnCost + heldCost*len(t.Held)
+			size += turnCost + heldCost*len(t.Held) + gateCost*len(t.Gates)
 		}
 		if size <= s.rowLimit() {
 			return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors/approval"
 )
 
 // ErrOption is wrapped by errors about an option that is out of range.
@@ -36,6 +37,9 @@ type Rules struct {
 	RememberCount int
 	// ThinkResponses enables think-responses: see WithThinkResponses.
 	ThinkResponses bool
+	// Gates makes paused runs wait for decisions: see WithGates. GateTimeout is the deadline of their gates.
+	Gates       bool
+	GateTimeout time.Duration
 }
 
 const (
@@ -52,6 +56,11 @@ const (
 	maxOpen     = 256     // maximum of OpenLimit
 	maxWindow   = 10_000  // maximum of WindowCount
 	maxRemember = 16 * pageEntries
+	// mostGateTimeout is the longest deadline of a gate, and gateMargin how much longer a turn waits for its outcome.
+	mostGateTimeout = 30 * 24 * time.Hour
+	gateMargin      = 5 * time.Minute
+	// maxGates is the maximum number of open gates of a turn, and of the outcomes that a session holds.
+	maxGates = 256
 )
 
 // DefaultRules returns the default rules.
@@ -61,8 +70,12 @@ func DefaultRules() Rules {
 		Grace: 5 * time.Second, Silence: 30 * time.Minute,
 		OpenLimit: 16, TurnLimit: rowformat.RecordLimit - recordMargin, RecordLimit: rowformat.RecordLimit,
 		RememberFor: 24 * time.Hour, RememberCount: 512,
+		GateTimeout: approval.DefaultTTL,
 	}
 }
+
+// gateWait returns after how long a turn whose gates have no outcome expires.
+func (r Rules) gateWait() time.Duration { return r.GateTimeout + gateMargin }
 
 // eventLimit returns the maximum size of an event, which must fit into a part.
 func (r Rules) eventLimit() int { return max(r.RecordLimit-recordMargin, r.RecordLimit/2) }
@@ -81,6 +94,9 @@ func (r Rules) validate() error {
 		if d.value < time.Millisecond {
 			return fmt.Errorf("%w: %s is %v, want 1ms or more", ErrOption, d.name, d.value)
 		}
+	}
+	if r.GateTimeout < time.Millisecond || r.GateTimeout > mostGateTimeout {
+		return fmt.Errorf("%w: gate timeout is %v, want 1ms to %v", ErrOption, r.GateTimeout, mostGateTimeout)
 	}
 	for _, n := range []struct {
 		name         string

@@ -41,7 +41,9 @@ type Row struct {
 	// The number of the next part.
 	NextPart uint32 `protobuf:"varint,6,opt,name=next_part,json=nextPart,proto3" json:"next_part,omitempty"`
 	// The parts themselves, if the table does not support parts.
-	Inline        []*Inline `protobuf:"bytes,7,rep,name=inline,proto3" json:"inline,omitempty"`
+	Inline []*Inline `protobuf:"bytes,7,rep,name=inline,proto3" json:"inline,omitempty"`
+	// The outcomes of gates whose request was not opened yet, oldest first (see outcome.go).
+	Early         []*Early `protobuf:"bytes,8,rep,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +127,13 @@ func (x *Row) GetInline() []*Inline {
 	return nil
 }
 
+func (x *Row) GetEarly() []*Early {
+	if x != nil {
+		return x.Early
+	}
+	return nil
+}
+
 // Turn is an open turn.
 type Turn struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -146,8 +155,16 @@ type Turn struct {
 	// How many events were dead-lettered.
 	Refused uint64 `protobuf:"varint,12,opt,name=refused,proto3" json:"refused,omitempty"`
 	// The part with the enriched message that the turn answers, and its size; 0 for none.
-	Request       uint32 `protobuf:"varint,13,opt,name=request,proto3" json:"request,omitempty"`
-	RequestSize   uint64 `protobuf:"varint,14,opt,name=request_size,json=requestSize,proto3" json:"request_size,omitempty"`
+	Request     uint32 `protobuf:"varint,13,opt,name=request,proto3" json:"request,omitempty"`
+	RequestSize uint64 `protobuf:"varint,14,opt,name=request_size,json=requestSize,proto3" json:"request_size,omitempty"`
+	// The gates of a run that paused (see gates.go): how many interaction requests the turn had at its last pause, the
+	// numbers of those whose gate is open, and when the last gate was opened, in milliseconds since the epoch.
+	Asked   uint32   `protobuf:"varint,15,opt,name=asked,proto3" json:"asked,omitempty"`
+	Gates   []uint32 `protobuf:"varint,16,rep,packed,name=gates,proto3" json:"gates,omitempty"`
+	GatesMs int64    `protobuf:"varint,17,opt,name=gates_ms,json=gatesMs,proto3" json:"gates_ms,omitempty"`
+	// The run has paused, and no event of it was received since; stopped means that its terminal record was received, too.
+	Paused        bool `protobuf:"varint,18,opt,name=paused,proto3" json:"paused,omitempty"`
+	Stopped       bool `protobuf:"varint,19,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -280,6 +297,41 @@ func (x *Turn) GetRequestSize() uint64 {
 	return 0
 }
 
+func (x *Turn) GetAsked() uint32 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *Turn) GetGates() []uint32 {
+	if x != nil {
+		return x.Gates
+	}
+	return nil
+}
+
+func (x *Turn) GetGatesMs() int64 {
+	if x != nil {
+		return x.GatesMs
+	}
+	return 0
+}
+
+func (x *Turn) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *Turn) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
 // Extent is a range of part numbers.
 type Extent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -350,7 +402,9 @@ type Held struct {
 	Part uint32 `protobuf:"varint,2,opt,name=part,proto3" json:"part,omitempty"`
 	Size uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	// The event was dead-lettered.
-	Refused       bool `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused bool `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	// It is the terminal record of a run that paused.
+	Paused        bool `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -413,6 +467,66 @@ func (x *Held) GetRefused() bool {
 	return false
 }
 
+func (x *Held) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+// Early is an outcome of a gate that was not opened yet, and when it was received.
+type Early struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gate          string                 `protobuf:"bytes,1,opt,name=gate,proto3" json:"gate,omitempty"`
+	AtMs          int64                  `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Early) Reset() {
+	*x = Early{}
+	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Early) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Early) ProtoMessage() {}
+
+func (x *Early) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Early.ProtoReflect.Descriptor instead.
+func (*Early) Descriptor() ([]byte, []int) {
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Early) GetGate() string {
+	if x != nil {
+		return x.Gate
+	}
+	return ""
+}
+
+func (x *Early) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
 // Page is a part with digests of closed turns.
 type Page struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -426,7 +540,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	mi := &file_processors_fold_group_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +552,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[4]
+	mi := &file_processors_fold_group_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +565,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Page) GetPart() uint32 {
@@ -486,7 +600,7 @@ type Inline struct {
 
 func (x *Inline) Reset() {
 	*x = Inline{}
-	mi := &file_processors_fold_group_state_proto_msgTypes[5]
+	mi := &file_processors_fold_group_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +612,7 @@ func (x *Inline) String() string {
 func (*Inline) ProtoMessage() {}
 
 func (x *Inline) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_fold_group_state_proto_msgTypes[5]
+	mi := &file_processors_fold_group_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +625,7 @@ func (x *Inline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inline.ProtoReflect.Descriptor instead.
 func (*Inline) Descriptor() ([]byte, []int) {
-	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_fold_group_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Inline) GetNumber() uint32 {
@@ -532,7 +646,7 @@ var File_processors_fold_group_state_proto protoreflect.FileDescriptor
 
 const file_processors_fold_group_state_proto_rawDesc = "" +
 	"\n" +
-	"!processors/fold/group/state.proto\x12\x11turntable.fold.v1\"\x8d\x02\n" +
+	"!processors/fold/group/state.proto\x12\x11turntable.fold.v1\"\xbd\x02\n" +
 	"\x03Row\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -542,7 +656,8 @@ const file_processors_fold_group_state_proto_rawDesc = "" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12\x1b\n" +
 	"\tnext_part\x18\x06 \x01(\rR\bnextPart\x121\n" +
-	"\x06inline\x18\a \x03(\v2\x19.turntable.fold.v1.InlineR\x06inline\"\x91\x03\n" +
+	"\x06inline\x18\a \x03(\v2\x19.turntable.fold.v1.InlineR\x06inline\x12.\n" +
+	"\x05early\x18\b \x03(\v2\x18.turntable.fold.v1.EarlyR\x05early\"\x8a\x04\n" +
 	"\x04Turn\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x10\n" +
@@ -560,16 +675,25 @@ const file_processors_fold_group_state_proto_rawDesc = "" +
 	"\x04done\x18\v \x01(\bR\x04done\x12\x18\n" +
 	"\arefused\x18\f \x01(\x04R\arefused\x12\x18\n" +
 	"\arequest\x18\r \x01(\rR\arequest\x12!\n" +
-	"\frequest_size\x18\x0e \x01(\x04R\vrequestSize\"H\n" +
+	"\frequest_size\x18\x0e \x01(\x04R\vrequestSize\x12\x14\n" +
+	"\x05asked\x18\x0f \x01(\rR\x05asked\x12\x14\n" +
+	"\x05gates\x18\x10 \x03(\rR\x05gates\x12\x19\n" +
+	"\bgates_ms\x18\x11 \x01(\x03R\agatesMs\x12\x16\n" +
+	"\x06paused\x18\x12 \x01(\bR\x06paused\x12\x18\n" +
+	"\astopped\x18\x13 \x01(\bR\astopped\"H\n" +
 	"\x06Extent\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\rR\x05first\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
-	"\x04room\x18\x03 \x01(\rR\x04room\"Z\n" +
+	"\x04room\x18\x03 \x01(\rR\x04room\"r\n" +
 	"\x04Held\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04part\x18\x02 \x01(\rR\x04part\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x18\n" +
-	"\arefused\x18\x04 \x01(\bR\arefused\"I\n" +
+	"\arefused\x18\x04 \x01(\bR\arefused\x12\x16\n" +
+	"\x06paused\x18\x05 \x01(\bR\x06paused\"0\n" +
+	"\x05Early\x12\x12\n" +
+	"\x04gate\x18\x01 \x01(\tR\x04gate\x12\x13\n" +
+	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\"I\n" +
 	"\x04Page\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x17\n" +
@@ -590,26 +714,28 @@ func file_processors_fold_group_state_proto_rawDescGZIP() []byte {
 	return file_processors_fold_group_state_proto_rawDescData
 }
 
-var file_processors_fold_group_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_fold_group_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_processors_fold_group_state_proto_goTypes = []any{
 	(*Row)(nil),    // 0: turntable.fold.v1.Row
 	(*Turn)(nil),   // 1: turntable.fold.v1.Turn
 	(*Extent)(nil), // 2: turntable.fold.v1.Extent
 	(*Held)(nil),   // 3: turntable.fold.v1.Held
-	(*Page)(nil),   // 4: turntable.fold.v1.Page
-	(*Inline)(nil), // 5: turntable.fold.v1.Inline
+	(*Early)(nil),  // 4: turntable.fold.v1.Early
+	(*Page)(nil),   // 5: turntable.fold.v1.Page
+	(*Inline)(nil), // 6: turntable.fold.v1.Inline
 }
 var file_processors_fold_group_state_proto_depIdxs = []int32{
 	1, // 0: turntable.fold.v1.Row.open:type_name -> turntable.fold.v1.Turn
-	4, // 1: turntable.fold.v1.Row.closed:type_name -> turntable.fold.v1.Page
-	5, // 2: turntable.fold.v1.Row.inline:type_name -> turntable.fold.v1.Inline
-	2, // 3: turntable.fold.v1.Turn.parts:type_name -> turntable.fold.v1.Extent
-	3, // 4: turntable.fold.v1.Turn.held:type_name -> turntable.fold.v1.Held
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	5, // 1: turntable.fold.v1.Row.closed:type_name -> turntable.fold.v1.Page
+	6, // 2: turntable.fold.v1.Row.inline:type_name -> turntable.fold.v1.Inline
+	4, // 3: turntable.fold.v1.Row.early:type_name -> turntable.fold.v1.Early
+	2, // 4: turntable.fold.v1.Turn.parts:type_name -> turntable.fold.v1.Extent
+	3, // 5: turntable.fold.v1.Turn.held:type_name -> turntable.fold.v1.Held
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_processors_fold_group_state_proto_init() }
@@ -623,7 +749,7 @@ func file_processors_fold_group_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_fold_group_state_proto_rawDesc), len(file_processors_fold_group_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

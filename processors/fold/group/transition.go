@@ -36,7 +36,7 @@ func Apply(row *Row, in Input, parts Parts, now time.Time, rules Rules) (Outcome
 	case s.erased:
 		return Outcome{Changed: row != nil, Effects: s.allEffects()}, nil
 	}
-	s.row.DeadlineMs = s.deadline()
+	s.row.Version, s.row.DeadlineMs = s.row.format(), s.deadline()
 	return Outcome{Row: s.row, Changed: true, Effects: s.allEffects()}, nil
 }
 
@@ -52,6 +52,7 @@ type transition struct {
 	deleted []uint32
 	changed bool  // the row must be written
 	erased  bool  // the row must be deleted
+	purges  bool  // the session is purged
 	err     error // error of parts
 }
 
@@ -78,9 +79,11 @@ func (s *transition) begin(id string, attempt int64) *Turn {
 	return t
 }
 
-// restart drops the events of the older attempt. The request that the turn answers is kept.
+// restart drops the events of the older attempt and withdraws its gates. The request that the turn answers is kept.
 func (s *transition) restart(t *Turn, attempt int64) {
 	s.dropEvents(t)
+	s.withdrawGates(t)
+	t.Asked, t.GatesMs, t.Paused, t.Stopped = 0, 0, false, false
 	t.Attempt, t.Seq, t.Parts, t.PartsSize, t.Tail = uint64(attempt), 0, nil, 0, nil
 	t.Held, t.HeldSize, t.GapMs, t.Done, t.Refused = nil, 0, 0, false, 0
 }

@@ -11,8 +11,14 @@ import (
 
 // hold stores a record that arrived before a missing one.
 func (s *transition) hold(t *Turn, e topics.AgentEvent) {
-	event, ok, invalid := s.eventOf(e)
-	h := &Held{Seq: uint64(e.Seq), Refused: invalid}
+	h := &Held{Seq: uint64(e.Seq), Paused: e.Result != nil}
+	var event fold.Event
+	ok := false
+	if h.Paused {
+		event, ok = usageIn(e.Result)
+	} else {
+		event, ok, h.Refused = s.eventOf(e)
+	}
 	if ok {
 		raw := event.Wrapped()
 		if len(t.Held) < s.rules.WindowCount && int(t.HeldSize)+len(raw) <= s.rules.WindowBytes && s.roomFor(len(raw)) {
@@ -61,6 +67,9 @@ func (s *transition) release(t *Turn) {
 		}
 		t.Held, t.HeldSize = t.Held[1:], t.HeldSize-h.Size
 		t.Seq++
+		if h.Paused && !s.pauseByResult(t) {
+			return
+		}
 	}
 	t.GapMs = 0
 	if len(t.Held) > 0 {

@@ -39,6 +39,11 @@ type Stream interface {
 // Named is a Stream that knows its turn's id before its first event.
 type Named interface{ TurnID() string }
 
+// Continuing is a Stream that may continue a turn after a pause, because the request has answered its interactions. It begins
+// with the first event of the turn's attempt. The client receives the events after the ID that After returns; a batch has all
+// of them. A zero ID means that the request has begun a turn.
+type Continuing interface{ After() EventID }
+
 // Item is an event and its position.
 type Item struct {
 	// ID is zero in streams that do not number their events. The door then numbers them.
@@ -64,6 +69,14 @@ type Resumer interface {
 	// names. The door skips the events up to last. Resume never begins a turn. It returns ErrGone if there is no such
 	// turn, or if its first events or the events up to last can no longer be read.
 	Resume(ctx context.Context, r Request, last EventID) (Stream, error)
+}
+
+// Answerer is an Agent whose turns may pause for answers: a request with answers continues its turn. If Answers returns true,
+// the door admits callers with either of the rights auth.Write and auth.Answer; the agent then checks that a request has the
+// right that it needs: Request.Caller.Can.
+type Answerer interface {
+	Agent
+	Answers() bool
 }
 
 // Shape says whether an agent answers with batches, streams or both.

@@ -75,7 +75,7 @@ func (c *exchange) fail(e Error) {
 		c.vercelHead()
 	}
 	status := newObject().with("code", topics.Raw(strconv.Itoa(e.Status))).text("message", e.Text).
-		text("type", e.Type)
+		text("type", e.Type).with("outcome", e.outcome)
 	c.json(e.Status, c.envelope().with("status", status.value()))
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // batch answers with the batch of the whole turn.
@@ -26,7 +27,16 @@ func (c *exchange) batch(ctx context.Context, t *turn) {
 		folded.Messages = uiMessages(folded.Messages, c.trace.TraceID, c.continuation)
 	}
 	c.turnHead(t)
-	c.succeed(folded.AppendEnvelope(nil))
+	c.succeed(c.outputs(folded))
+}
+
+// outputs returns the batch. If requests can answer interactions, the batch of a paused turn also has all open ones.
+func (c *exchange) outputs(b fold.Batch) topics.Raw {
+	outputs := topics.Raw(b.AppendEnvelope(nil))
+	if stop, _ := text(b.StopReason); !c.door.answers || stop != stopPaused || len(b.Pending) == 0 {
+		return outputs
+	}
+	return replaced(outputs, "pending_interactions", array(b.Pending))
 }
 
 var errTooLarge = &Error{Code: "too_large", Text: "the turn is too large for a batch"}
@@ -53,7 +63,7 @@ func (c *exchange) fold(ctx context.Context, t *turn) (fold.Batch, error) {
 			if o := t.outcome(err); o.err != nil {
 				return fold.Batch{}, o.err
 			}
-			b, err := folder.Batch(fold.End{StopReason: t.end.StopReason, State: t.end.State})
+			b, err := folder.Batch(fold.End{StopReason: t.end.StopReason, State: t.end.State, Decided: t.end.Decided})
 			if err != nil {
 				return fold.Batch{}, malformed(err)
 			}

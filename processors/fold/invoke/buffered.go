@@ -10,14 +10,16 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 )
 
 // Buffered is an Agent whose runs continue when the client disconnects. It keeps their events in memory, so that a client
 // that lost its connection can resume in the same process. Create it with NewBuffered and stop it with Close. It is safe
 // for concurrent use.
 type Buffered struct {
-	agent Agent
-	rules bufferRules
+	agent     Agent
+	continuer Continuer // nil if turns of the agent cannot continue
+	rules     bufferRules
 
 	ctx  context.Context // cancelled by Close
 	stop context.CancelFunc
@@ -36,7 +38,8 @@ type turnKey struct{ session, turn string }
 type bufferRules struct {
 	turns, turnBytes, bytes int
 	caller, session         int // turns of one caller and of one session; 0: by default
-	keep                    time.Duration
+	keep, pause             time.Duration
+	exclusive               bool // no new turn while one of the session is paused
 	clock                   processors.Clock
 }
 
@@ -61,7 +64,15 @@ func WithBufferShares(caller, session int) BufferOption {
 // WithBufferTime sets how long a turn is kept after it has ended (default 5 min).
 func WithBufferTime(keep time.Duration) BufferOption { return func(r *bufferRules) { r.keep = keep } }
 
-// WithBufferClock sets the clock for WithBufferTime (default: the system clock).
+// WithPauseTimeout sets how long a paused turn of a Continuer can be answered (default 10 min, more than 0). Then it ends as
+// expired, and answers get 409.
+func WithPauseTimeout(d time.Duration) BufferOption { return func(r *bufferRules) { r.pause = d } }
+
+// WithRefuseWhilePaused answers a request that is no answer with 409 while a turn of its session is paused (default: it
+// begins another turn, and the paused one can still be answered).
+func WithRefuseWhilePaused() BufferOption { return func(r *bufferRules) { r.exclusive = true } }
+
+// WithBufferClock sets the clock for WithBufferTime and WithPauseTimeout (default: the system clock).
 func WithBufferClock(c processors.Clock) BufferOption { return func(r *bufferRules) { r.clock = c } }
 
 // defaultShare is how many turns a session, or a caller of a small buffer, can have.
@@ -70,17 +81,18 @@ const defaultShare = 16
 // NewBuffered returns an Agent that buffers the turns of a. A turn's id is made of the request's trace and span ids. It
 // fails with ErrDoor if a is nil or an option is out of range.
 func NewBuffered(a Agent, opts ...BufferOption) (*Buffered, error) {
-	r := bufferRules{turns: 1000, turnBytes: 16 << 20, bytes: 256 << 20, keep: 5 * time.Minute, clock: clock.System()}
+	r := bufferRules{turns: 1000, turnBytes: 16 << 20, bytes: 256 << 20, keep: 5 * time.Minute, pause: 10 * time.Minute, clock: clock.System()}
 	for _, opt := range opts {
 		opt(&r)
 	}
 	if r.caller == 0 && r.session == 0 {
 		r.caller, r.session = max(r.turns/4, defaultShare), defaultShare
 	}
-	if a == nil || r.caller < 1 || r.session < 1 || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.clock == nil {
+	if a == nil || r.caller < 1 || r.session < 1 || r.turns < 1 || r.turnBytes < 1 || r.bytes < r.turnBytes || r.keep < 0 || r.pause <= 0 || r.clock == nil {
 		return nil, fmt.Errorf("%w: a buffer needs an agent, a clock and limits above zero", ErrDoor)
 	}
 	b := &Buffered{agent: a, rules: r, turns: map[turnKey]*recording{}, shares: newShares()}
+	b.continuer, _ = a.(Continuer)
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil
 }
@@ -92,6 +104,9 @@ func (b *Buffered) Capability() Capability {
 	}
 	return Capability{}
 }
+
+// Answers implements Answerer: it reports whether the wrapped agent is a Continuer.
+func (b *Buffered) Answers() bool { return b.continuer != nil }
 
 // Close cancels all runs and waits for them to end. New turns then get 503.
 func (b *Buffered) Close() error {
@@ -110,18 +125,37 @@ var (
 		RetryAfter: time.Second,
 	}
 	errClosed = &Error{Status: http.StatusServiceUnavailable, Code: "stopping", Text: "the service is stopping"}
-	errLarge  = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
+	errWaits  = &Error{
+		Status: http.StatusConflict, Type: TypeUnknown, Code: "paused", Text: "a turn of the session is paused; answer it first",
+	}
+	errLarge = &Error{Code: "too_large", Text: "the turn is too large to be kept"}
 )
 
-// Invoke implements Agent. The run continues when ctx is done.
+// Invoke implements Agent. The run continues when ctx is done. With a Continuer, a request that answers interactions of a
+// paused turn of the session continues that turn, if the caller has the right auth.Answer: see Approvals of embedded agents
+// in the package documentation.
 func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
-	rec := &recording{
-		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, caller: r.callerKey,
-		changed: make(chan struct{}), attempt: 1,
+	if b.continuer != nil {
+		if stream, err := b.answer(ctx, r); stream != nil || err != nil {
+			return stream, err
+		}
 	}
+	if b.continuer != nil && !r.Caller.Can(auth.Write) { // the door also admits callers who may answer only
+		return nil, errForbidden
+	}
+	rec := newRecording(r, b.continuer != nil)
 	if err := b.enter(rec); err != nil {
 		return nil, err
 	}
+	begin := func(run context.Context) (Stream, error) { return b.agent.Invoke(run, r) }
+	if err := b.run(ctx, rec, begin, func() { b.leave(rec) }); err != nil {
+		return nil, err
+	}
+	return &playback{rec: rec, attempt: 1}, nil
+}
+
+// run begins a run and records it. If the run does not begin, it calls undo. The caller has added the run to b.runs.
+func (b *Buffered) run(ctx context.Context, rec *recording, begin func(context.Context) (Stream, error), undo func()) error {
 	defer b.runs.Done()
 	// The run keeps the values of the caller's context but not its cancellation.
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -131,12 +165,12 @@ func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 		if !began {
 			unlink()
 			cancel()
-			b.leave(rec)
+			undo()
 		}
 	}()
-	stream, err := b.agent.Invoke(run, r)
+	stream, err := begin(run)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	began = true
 	b.runs.Go(func() {
@@ -144,7 +178,7 @@ func (b *Buffered) Invoke(ctx context.Context, r Request) (Stream, error) {
 		defer unlink()
 		b.record(run, stream, rec)
 	})
-	return &playback{rec: rec, attempt: 1}, nil
+	return nil
 }
 
 // Resume implements Resumer.
@@ -159,80 +193,6 @@ func (b *Buffered) Resume(_ context.Context, r Request, last EventID) (Stream, e
 	return &playback{rec: rec, attempt: last.Attempt}, nil
 }
 
-// enter adds a turn and evicts old ones if the buffer is full.
-func (b *Buffered) enter(rec *recording) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.forget()
-	if b.closed {
-		return errClosed
-	}
-	for b.shares.callers[rec.caller].turns >= b.rules.caller {
-		if !b.evict(func(r *recording) bool { return r.caller == rec.caller }) {
-			return errShare
-		}
-	}
-	for b.shares.sessions[rec.key.session] >= b.rules.session {
-		if !b.evict(func(r *recording) bool { return r.key.session == rec.key.session }) {
-			return errShare
-		}
-	}
-	for len(b.order) >= b.rules.turns || b.bytes > b.rules.bytes {
-		if !b.evict(anyone) {
-			return errBusy
-		}
-	}
-	b.runs.Add(1)
-	b.shares.add(rec, 1, 0)
-	b.turns[rec.key] = rec
-	b.order = append(b.order, rec)
-	return nil
-}
-
-// forget drops turns that ended more than WithBufferTime ago. The caller of forget and evict holds the lock.
-func (b *Buffered) forget() {
-	now := b.rules.clock.Now()
-	for i := 0; i < len(b.order); {
-		if at, done := b.order[i].ended(); done && now.Sub(at) >= b.rules.keep {
-			b.drop(i)
-			continue
-		}
-		i++
-	}
-}
-
-// evict drops the oldest turn of some that has ended; false if there is none.
-func (b *Buffered) evict(of func(*recording) bool) bool {
-	for i, rec := range b.order {
-		if _, done := rec.ended(); done && of(rec) {
-			b.drop(i)
-			return true
-		}
-	}
-	return false
-}
-
-func anyone(*recording) bool { return true }
-
-func (b *Buffered) drop(i int) {
-	rec := b.order[i]
-	b.bytes -= rec.held()
-	b.shares.add(rec, -1, -rec.held())
-	delete(b.turns, rec.key)
-	b.order = append(b.order[:i], b.order[i+1:]...)
-}
-
-func (b *Buffered) leave(rec *recording) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, r := range b.order {
-		if r == rec {
-			b.drop(i)
-			return
-		}
-	}
-}
-
 // record stores the events of a run until it ends.
 func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 	var err error
@@ -240,7 +200,7 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		if thrown := recover(); thrown != nil {
 			err = fmt.Errorf("%w: %T", errPanic, thrown)
 		}
-		rec.close(err, s, b.rules.clock.Now())
+		b.end(err, s, rec)
 	}()
 	for {
 		var item Item
@@ -250,8 +210,7 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		case errors.As(err, &superseded) && ctx.Err() == nil:
 			freed := rec.restart()
 			b.mu.Lock()
-			b.bytes -= freed
-			b.shares.add(rec, 0, -freed)
+			b.count(rec, -freed)
 			b.mu.Unlock()
 			continue
 		case err != nil:
@@ -267,21 +226,3 @@ func (b *Buffered) record(ctx context.Context, s Stream, rec *recording) {
 		}
 	}
 }
-
-// grow counts more bytes of a turn, and reports whether they are too many. The caller holds the lock.
-func (b *Buffered) grow(rec *recording, size int) (full bool) {
-	b.bytes += size
-	b.shares.add(rec, 0, size)
-	share := max(b.rules.bytes/4, b.rules.turnBytes)
-	over := func() bool { return b.shares.callers[rec.caller].bytes > share }
-	for over() && b.evict(func(r *recording) bool { return r.caller == rec.caller }) {
-		continue
-	}
-	for b.bytes > b.rules.bytes && b.evict(anyone) {
-		continue
-	}
-	return over() || b.bytes > b.rules.bytes
-}
-
-// eventCost is the estimated memory of an event in addition to its data, in bytes.
-const eventCost = 160

@@ -6,15 +6,19 @@ import (
 	"net/http"
 
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // authenticate sets the caller of the request. If it returns false, it has written the response.
 func (c *exchange) authenticate(resumes bool) bool {
 	needs := auth.Read
-	if !resumes {
+	if !resumes && !c.door.answers {
 		needs |= auth.Write
 	}
 	refusal := c.visit.Authenticate(needs)
+	if refusal == nil && !resumes && !c.visit.Caller.Can(auth.Write) && !c.visit.Caller.Can(auth.Answer) {
+		refusal = c.visit.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: "Forbidden"})
+	}
 	if refusal == nil {
 		c.caller = c.visit.Caller
 		return true

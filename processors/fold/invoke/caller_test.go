@@ -48,6 +48,18 @@ func TestRequestNeedsRights(t *testing.T) {
 	}
 }
 
+// The random ID of a request without a session is not one of the caller's.
+func TestCallerWithSessionsOfItsOwnMustNameOne(t *testing.T) {
+	sessions, err := auth.ParseSessions("{user}:*")
+	require.NoError(t, err)
+	agent := scripted(t, hello)
+	s := newSite(t, agent, as(auth.Caller{UserID: "mira", MayUse: sessions.For("mira")}))
+	const data = `"data":{"inputs":{"messages":[{"role":"user","content":"x"}]}}}`
+	require.Equal(t, http.StatusForbidden, s.invoke("{"+data).status)
+	require.Empty(t, agent.requests)
+	require.Equal(t, http.StatusOK, s.invoke(`{"session_id":"mira:1",`+data).status)
+}
+
 func TestEndedCredentialIsRejected(t *testing.T) {
 	for name, c := range map[string]auth.Caller{
 		"expired": {Expires: noon}, "revoked": {Revoked: func() bool { return true }},

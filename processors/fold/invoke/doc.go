@@ -53,6 +53,54 @@
 //	curl -sN "http://127.0.0.1:8080/invoke?session_id=demo" -H 'Accept: text/event-stream' -H "Last-Event-ID: $last"
 //	curl -s  "http://127.0.0.1:8080/invoke?session_id=demo" -H "Last-Event-ID: $last"
 //
+// # Answers
+//
+// A turn whose run needs a person's decision pauses: its response ends with the stop reason paused, and no connection is held.
+// A batch has the last open interaction request in pending_interaction, and with WithGates all of them in
+// pending_interactions. With WithGates on the pipeline, a request whose last message has an answer decides it and continues
+// the turn, under its ID: a stream has the events after the pause, a batch the whole turn.
+//
+//	{"role":"tool","content":[{"type":"tool_result","toolCallId":"call-1",
+//	                           "output":{"approved":true,"interactionToken":"req-1"}}]}
+//
+// The answer is matched by interactionToken with the IDs of the session's open requests, else by the ID of the tool call, else
+// by the tool's name and arguments, compared by value. If a decided request and a later one have the same ID, the answer is
+// about the one whose call and arguments it has, so that its repeat does not decide the later one. A message of a Vercel client with approval parts is the same answer. A
+// question (user_input, client_tool) is answered by any output. What runs are the arguments of the request; those in the
+// client's history have no effect. The door writes a record to gate-decisions and waits at most 10 s for its outcome.
+//
+//	response           meaning
+//	200                the turn goes on, or was continued by this decision before; if other requests are open, or the
+//	                   decision has no outcome yet, it ends paused again
+//	409 with outcome   another decision, or the deadline, came first
+//	409                the answer matches no open request, or several
+//	422                the answer neither approves nor denies, or contradicts another one
+//
+// A repeated answer is the same decision: it has the ID of its Idempotency-Key, or of the gate and the verdict. Answering
+// needs auth.Answer, starting a turn auth.Write. When a decision is made elsewhere, a request with Last-Event-ID reads on
+// after the pause. An answer is never written as a message; a message while a turn is paused is.
+//
+// # Approvals of embedded agents
+//
+// The same answers continue the turns of an agent in this process, if it is a Continuer under NewBuffered:
+//
+//	Invoke   --> events ... done paused      the turn waits, without a connection and without a goroutine
+//	answers  --> Continue(decisions)         when all open interactions are decided, by one request or by several
+//	         --> events ...                  of the same turn: IDs go on, and Last-Event-ID works across the pause
+//
+// The agent gets the request that began the turn, the decisions with the stored arguments, and the events so far. A request
+// with other answers than those that were given, or after WithPauseTimeout, gets 409 with the outcome; the turn then ends as
+// expired. If Continue fails, the answers are void and can be sent again. An answer that arrives before its run has paused
+// waits for the pause. A message while a turn is paused begins another turn, unless WithRefuseWhilePaused is set; the paused
+// turn can still be answered. Paused turns count in the limits of the buffer. At the limit of its caller or its session, the
+// oldest paused turn is dropped after all turns that have ended; answers to it get 409. They do not survive a restart: use a
+// pipeline for that.
+//
+// A Vercel client sends its messages with the answers in the assistant's last message, as useChat does with
+// sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses. The response continues that message: results
+// and denials (tool-output-denied) of its calls first, then a new step. If the turn still waits for other answers, it has no
+// step. Other clients get the calls again before their results.
+//
 // # The index of turns
 //
 // Every process with a pipeline keeps an index of the turns that began within WithLookback, by session: the request, the
@@ -70,10 +118,30 @@
 // turn that is not in the index may have begun just now: before the answer is 410, the pipeline asks the brokers for the ends
 // of two partitions and waits until the follower has reached them. Concurrent requests share that question.
 //
-// When Run starts, it reads the three topics once from WithLookback on; until then requests get 503. The index is in memory
-// and bounded: WithIndexedTurns in all, 256 turns of a session, and no turn without a record within WithLookback. No other
-// processor is needed. At most 8 chunks of 256 KiB are read from Kafka at the same time. A chunk is read without waiting
-// for the client, and callers take turns, so neither a slow client nor a caller with many requests takes the place of others.
+// The index is in memory and bounded: WithIndexedTurns in all, 256 turns of a session, and no turn without a record within
+// WithLookback. When Run starts, it fills the index; until then requests get 503. There are two ways:
+//
+//	default          reads the three topics once from WithLookback on: no other processor is needed, and the
+//	                 time grows with the events of that hour
+//	WithTurnTable    reads the table of turns, and the topics from the offsets that the table covers
+//
+// The table is that of a small group of its own, TurnTable, which any processor of the agent can run:
+//
+//	message-input, agent-events, message-output --> TurnTable --> {agent}-invoke-turns-table
+//	table + later records of the three topics   --> index of a process that starts
+//
+// A row has the turns of a session: IDs, the offsets of the first and the last record, times, and the text of an error. It is
+// written when a turn begins, when it ends, and rarely between, so the last offset of a turn that runs can be behind; a
+// request for it then reads at most 4096 records more. Turns leave their row after WithKept, and a purge deletes the row.
+//
+// A process reads the group's committed offsets, then the whole table, then the topics from those offsets on. The group
+// commits an offset after the rows of the records before it, so every turn is in the table or in the records that are read,
+// whether the group runs, lags or was killed. If the table is missing or empty, kept for less than WithLookback, or cannot be
+// decoded, the process logs a warning and reads the topics, as without the option. If agent-events was deleted and created
+// again, the answer for a turn of the earlier topic is 410.
+//
+// At most 8 chunks of 256 KiB are read from Kafka at the same time. A chunk is read without waiting for the client, and
+// callers take turns, so neither a slow client nor a caller with many requests takes the place of others.
 // A caller is auth.Caller.Name, or the IP address for callers without a name.
 //
 // # Client disconnects
@@ -97,6 +165,10 @@
 //	WithKeepalive, WithWriteTimeout   15 s, 30 s            silence before a keepalive; wait for a slow client
 //
 // # Security
+//
+// A request that starts a turn without a session ID gets a new, random one. A caller whose sessions are limited, for example an
+// API key with {user}:* (see auth.ParseSessions), may not use that session: the answer is 403. Such callers must send a
+// session ID of their own.
 //
 // A door without WithAuthenticate accepts anyone and logs a warning once. A stream ends when the credential of its caller
 // expires or is revoked; the turn continues. The door dials no address that a request names. Headers are limited before

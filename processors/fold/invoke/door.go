@@ -21,6 +21,7 @@ import (
 type Door struct {
 	agent      Agent
 	resumer    Resumer // nil if turns cannot be read again
+	answers    bool    // requests can answer interactions
 	capability Capability
 	rules      rules
 	entrance   *entrance.Entrance
@@ -43,6 +44,9 @@ func New(agent Agent, opts ...Option) (*Door, error) {
 		return nil, err
 	}
 	d.resumer, _ = agent.(Resumer)
+	if a, ok := agent.(Answerer); ok {
+		d.answers = a.Answers()
+	}
 	if c, ok := agent.(Capable); ok {
 		d.capability = c.Capability()
 	}
@@ -101,6 +105,8 @@ type exchange struct {
 	request Request
 	last    EventID // zero: a new turn
 	resumes bool
+	// continues means that the request answers interactions; the client has the events up to last.
+	continues bool
 
 	answer       MediaType
 	continuation string // id of the message that a Vercel client continues

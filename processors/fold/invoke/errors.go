@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/turntable-streams/turntable/topics"
 )
 
 // ErrGone means that a turn cannot be read again: its events were removed, or it never began. The response is 410.
@@ -29,6 +31,8 @@ type Error struct {
 	Text string
 	// RetryAfter is the response header Retry-After, in whole seconds; zero for none.
 	RetryAfter time.Duration
+
+	outcome topics.Raw // of a gate that was decided before, in the error's status; nil for none
 }
 
 // Error implements error.

@@ -14,9 +14,18 @@ import (
 )
 
 // turn is a stream of given events.
-type turn struct{ events []string }
+type turn struct {
+	before []fold.Event
+	events []string
+	paused bool
+}
 
 func (t *turn) Next(context.Context) (invoke.Item, error) {
+	if len(t.before) > 0 {
+		e := t.before[0]
+		t.before = t.before[1:]
+		return invoke.Item{Event: e}, nil
+	}
 	if len(t.events) == 0 {
 		return invoke.Item{}, io.EOF
 	}
@@ -25,8 +34,13 @@ func (t *turn) Next(context.Context) (invoke.Item, error) {
 	return invoke.Item{Event: e}, err
 }
 
-func (*turn) End() fold.End { return fold.End{StopReason: topics.Raw(`"end_turn"`)} }
-func (*turn) Close() error  { return nil }
+func (t *turn) End() fold.End {
+	if t.paused {
+		return fold.End{}
+	}
+	return fold.End{StopReason: topics.Raw(`"end_turn"`)}
+}
+func (*turn) Close() error { return nil }
 
 // greet is an agent that says hello.
 func greet(context.Context, invoke.Request) (invoke.Stream, error) {

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -12,28 +13,33 @@ import (
 // their sessions. Both happen under one lock: when a request begins to wait, all records that it does not receive are in the
 // index.
 type hub struct {
-	events   topics.Topic[topics.AgentEvent]
-	outputs  topics.Topic[topics.Output]
-	messages string // the topic of the messages
-	limit    int    // maximum bytes in an inbox
-	clock    processors.Clock
+	indexedTopics
+	limit int // maximum bytes in an inbox
+	clock processors.Clock
 
 	mu       sync.Mutex
 	sessions map[string]map[*inbox]struct{}
 	index    *turnIndex
+	gates    *gateIndex // nil without WithGates
+	gateTopics
 }
 
 // sessionTurns is how many turns of a session are indexed.
 const sessionTurns = 256
 
 func newHub(c topics.Catalog, r pipelineRules) *hub {
-	return &hub{
-		events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name(), limit: r.waiting, clock: r.clock,
+	h := &hub{
+		indexedTopics: indexedTopicsOf(c), limit: r.waiting, clock: r.clock,
 		sessions: map[string]map[*inbox]struct{}{}, index: newTurnIndex(r.lookback, sessionTurns, r.turns),
+		gateTopics: gateTopics{c.GateRequests, c.GateOutcomes},
 	}
+	if r.gates {
+		h.gates = newGateIndex(r.lookback, sessionGates, r.turns)
+	}
+	return h
 }
 
-// sessionRecord is a record for the requests of a session. Either event or failed is set.
+// sessionRecord is a record for the requests of a session. Either event or failed is set, or outcome.
 type sessionRecord struct {
 	partition int32
 	offset    int64
@@ -41,10 +47,15 @@ type sessionRecord struct {
 	past      bool      // read by a replay
 	event     *topics.AgentEvent
 	failed    *topics.Output
+	outcome   bool // a gate of the session has an outcome, which is in the index
 }
 
 // handle is called by the follower for each record.
 func (h *hub) handle(r processors.Inbound) {
+	if h.gates != nil && h.gateTopics.has(r.Topic) {
+		h.handleGate(r)
+		return
+	}
 	s, known := h.sightingOf(r)
 	l, ok, decoded := sessionRecord{}, false, h.waiting(string(r.Key))
 	if decoded {
@@ -73,8 +84,69 @@ func (h *hub) waiting(session string) bool {
 	return len(h.sessions[session]) > 0
 }
 
+// handleGate adds a record of a gate to the index.
+func (h *hub) handleGate(r processors.Inbound) {
+	g, ok := h.gateOf(r)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gates.add(g, h.clock.Now())
+	if g.outcome == nil {
+		return
+	}
+	for box := range h.sessions[g.session] {
+		box.put(sessionRecord{outcome: true}, eventCost, h.limit)
+	}
+}
+
+// outcome returns the outcome of a gate, nil if none is known.
+func (h *hub) outcome(session, gate string) *topics.GateOutcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g := h.gates.find(session, gate); g != nil {
+		return g.outcome
+	}
+	return nil
+}
+
+// mayWait returns the turns of a session that may wait for a decision: those with gates, and the last ones that had a record.
+// A client can answer before the requests of its gates were written.
+func (h *hub) mayWait(session string) (list []indexedTurn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	begun := slices.DeleteFunc(slices.Clone(h.index.sessions[session]), func(t *indexedTurn) bool { return t.first < 0 || t.gone })
+	slices.SortStableFunc(begun, func(a, b *indexedTurn) int { return b.touched.Compare(a.touched) })
+	add := func(t *indexedTurn) {
+		if len(list) < waitingTurns && !slices.ContainsFunc(list, func(o indexedTurn) bool { return o.turn == t.turn }) {
+			list = append(list, *t)
+		}
+	}
+	for _, t := range begun[:min(len(begun), latestTurns)] {
+		add(t)
+	}
+	for _, id := range h.gates.turns(session) {
+		if t := h.index.find(session, id); t != nil && t.turn == id && t.first >= 0 && !t.gone {
+			add(t)
+		}
+	}
+	return list
+}
+
+const (
+	// waitingTurns is how many turns of a session are read to find the interaction that an answer decides, and latestTurns how
+	// many of them because of their last record.
+	waitingTurns = 8
+	latestTurns  = 3
+)
+
 // learn adds an earlier record to the index.
 func (h *hub) learn(r processors.Inbound) {
+	if h.gates != nil && h.gateTopics.has(r.Topic) {
+		h.handleGate(r)
+		return
+	}
 	s, ok := h.sightingOf(r)
 	if !ok {
 		return

@@ -61,7 +61,7 @@ func (r *rules) invalid(format string, args ...any) {
 // WithAuthenticate sets how callers are authenticated (default: every request is accepted). If a returns an *Error, the
 // response has its status and text; any other error is answered with 401. A request for a session that the caller may not
 // use is answered with 403, and so is one without the rights: auth.Read to resume a turn, auth.Read and auth.Write to
-// start one. When the credential expires, an open stream ends with an error event (code credential_expired) and
+// start one, auth.Read and auth.Answer to continue a paused one (see Answerer). When the credential expires, an open stream ends with an error event (code credential_expired) and
 // stream_end, and a batch that is not complete is answered with 401. The turn continues, and the client can resume it with
 // a new credential. The caller is passed to the agent in Request.Caller; the door does not use the UserID.
 //

@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/fairness"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -45,7 +46,9 @@ type pipelineRules struct {
 	grace    time.Duration
 	gap      time.Duration
 	waiting  int
-	turns    int // in the index
+	turns    int  // in the index
+	table    bool // the index is loaded from the table of turns
+	gates    bool // requests can answer interactions: see WithGates
 	clock    processors.Clock
 }
 
@@ -64,7 +67,8 @@ func WithMessage(message func(Request) (topics.Message, error)) PipelineOption {
 }
 
 // WithLookback sets how long after its beginning a turn can be read again (default 1 h, at least 1 ms). The turns of that
-// time are indexed in memory; when Run starts, it reads the topics of events, messages and outputs from that time on, once.
+// time are indexed in memory; when Run starts, it reads the topics of events, messages and outputs from that time on, once,
+// or the table of turns (see WithTurnTable).
 func WithLookback(d time.Duration) PipelineOption { return func(r *pipelineRules) { r.lookback = d } }
 
 // WithIndexedTurns sets how many turns are indexed (default 250,000, at least 1), of one session at most 256. Each takes
@@ -112,7 +116,7 @@ func NewPipeline(agent string, brokers []string, to processors.Publisher, opts .
 	if _, p.logger, err = processors.ClientConfig(brokers, r.kafka...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
 	}
-	if p.follower, err = processors.NewFollower(brokers, p.indexed(), p.hub.handle, r.kafka...); err != nil {
+	if p.follower, err = processors.NewFollower(brokers, p.followed(), p.hub.handle, r.kafka...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
 	}
 	return p, nil
@@ -123,8 +127,16 @@ func (p *Pipeline) indexed() []string {
 	return []string{p.topics.AgentEvents.Name(), p.topics.MessageInput.Name(), p.topics.MessageOutput.Name()}
 }
 
-// Run reads records until ctx is done, and then returns nil. It first reads the topics since WithLookback, once, to index
-// the turns. Call it once.
+// followed returns the topics of the follower.
+func (p *Pipeline) followed() []string {
+	if p.rules.gates {
+		return append(p.indexed(), p.hub.gateTopics.names()...)
+	}
+	return p.indexed()
+}
+
+// Run reads records until ctx is done, and then returns nil. It first indexes the turns since WithLookback, from the topics or
+// from the table of turns. Call it once.
 func (p *Pipeline) Run(ctx context.Context) error {
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.Go(func() error { return p.follower.Run(ctx) })
@@ -154,6 +166,16 @@ const publishTimeout = 30 * time.Second
 func (p *Pipeline) Invoke(ctx context.Context, r Request) (Stream, error) {
 	if !p.isReady() {
 		return nil, errStarting
+	}
+	if p.rules.gates {
+		switch s, err := p.answer(ctx, r); {
+		case err != nil:
+			return nil, err
+		case s != nil:
+			return s, nil
+		case !r.Caller.Can(auth.Write): // the door admits callers who may only answer
+			return nil, errForbidden
+		}
 	}
 	id := r.Trace.TraceID + "-" + r.Trace.SpanID
 	if r.IdempotencyKey != "" {
@@ -194,10 +216,14 @@ func (p *Pipeline) publish(ctx context.Context, session, id string, out processo
 // open returns the stream of a turn, and what the index has about the turn: nil if it has nothing.
 func (p *Pipeline) open(r Request, turn string) (*pipelineStream, *indexedTurn) {
 	box, known := p.hub.open(r.SessionID, turn)
-	return &pipelineStream{
+	s := &pipelineStream{
 		pipeline: p, session: r.SessionID, caller: r.callerKey, request: turn, box: box, touched: p.rules.clock.Now(),
-		from: section{partition: -1},
-	}, known
+		from: section{partition: -1}, sequence: sequence{resumes: p.rules.gates},
+	}
+	if p.rules.gates {
+		s.pauses = newPauses(turn)
+	}
+	return s, known
 }
 
 // derived returns an id that depends only on parts.

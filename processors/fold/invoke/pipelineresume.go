@@ -42,7 +42,10 @@ func (p *Pipeline) resume(ctx context.Context, r Request, last EventID) (*pipeli
 
 // catchUp waits until the index has all records of a session that are in Kafka now.
 func (p *Pipeline) catchUp(ctx context.Context, session string) error {
-	for _, topic := range []string{p.topics.AgentEvents.Name(), p.topics.MessageInput.Name()} {
+	for _, topic := range p.followed() {
+		if topic == p.topics.MessageOutput.Name() {
+			continue
+		}
 		if err := p.follower.CatchUp(ctx, topic, session); err != nil {
 			return notConnected(ctx, err)
 		}
@@ -59,11 +62,11 @@ func notConnected(ctx context.Context, err error) error {
 }
 
 // begin starts to read a turn of the index from its first record. It returns ErrGone if the turn is not in the index, began
-// before the look-back, or has no events although last names one.
+// before the look-back, has no events although last names one, or if none of its records is where the index has them.
 func (s *pipelineStream) begin(ctx context.Context, known *indexedTurn, last EventID) error {
 	rules := s.pipeline.rules
 	switch {
-	case known == nil, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
+	case known == nil, known.gone, !known.began.After(rules.clock.Now().Add(-rules.lookback)):
 		return ErrGone
 	case known.first < 0 && (last.Seq > 0 || last.Attempt > 1):
 		return ErrGone
@@ -84,7 +87,7 @@ func (s *pipelineStream) replayFrom(ctx context.Context, from section) {
 	s.from = from
 	s.replay = &replay{
 		records: make(chan sessionRecord, 16), hub: p.hub, from: p.follower, slots: p.slots, caller: s.caller,
-		session: s.session, section: from,
+		session: s.session, turn: s.turn, section: from,
 	}
 	go s.replay.run(ctx)
 }
@@ -142,6 +145,9 @@ func (s *pipelineStream) stepReplay(ctx context.Context) error {
 			return s.take(ctx, l)
 		}
 		err := s.replay.err
+		if err == nil && !s.replay.found {
+			err = ErrGone // retention removed the records, or the topic was deleted and created again
+		}
 		s.replay = nil
 		s.cancelReplay()
 		return notConnected(ctx, err)

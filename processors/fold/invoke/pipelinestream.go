@@ -38,6 +38,14 @@ type pipelineStream struct {
 	done         bool           // a done event was received
 	closed       bool           // a second done event with a stop reason was received: it is the last event
 	end          fold.End
+
+	// With WithGates only. written is about when the last record was written.
+	pauses   *pauses // nil otherwise
+	written  time.Time
+	after    EventID // a request that answers gets the events after this one
+	awaits   []awaited
+	answerBy time.Time
+	caughtUp bool // the follower has caught up at the pause
 }
 
 // TurnID implements Named. It returns the request's id, by which a turn with another id is found, too.
@@ -53,7 +61,13 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			e := s.ready[0]
 			s.ready = s.ready[1:]
 			if e.Result != nil {
-				s.end = endOf(*e.Result)
+				if s.pausesAt(e) {
+					continue
+				}
+				if item, ok := s.lastDone(e); ok {
+					return item, nil
+				}
+				s.end = s.ending(endOf(*e.Result))
 				return Item{}, io.EOF
 			}
 			if item, ok := s.item(e); ok {
@@ -62,6 +76,9 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 		}
 		if s.newer != nil {
 			l := *s.newer
+			if s.pauses != nil {
+				s.pauses = newPauses(l.event.TurnID)
+			}
 			s.newer, s.done, s.received = nil, false, 0
 			s.sequence.restart(l.event.Attempt)
 			if err := s.take(ctx, l); err != nil {
@@ -69,22 +86,39 @@ func (s *pipelineStream) Next(ctx context.Context) (Item, error) {
 			}
 			return Item{}, &Superseded{By: EventID{Turn: l.event.TurnID, Attempt: uint64(l.event.Attempt)}}
 		}
-		if err := s.step(ctx); err != nil {
+		switch err := s.step(ctx); {
+		case errors.Is(err, errPaused):
+			return s.pause()
+		case err != nil:
 			return Item{}, err
 		}
 	}
 }
 
-// item returns a record's event; ok is false for a user's record and for a record without a valid event.
-func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
-	if e.Author == topics.AuthorUser {
-		return Item{}, false
+// eventIn returns a record's event; ok is false for a user's record and for a record without a valid event.
+func eventIn(e topics.AgentEvent) (event fold.Event, ok bool) {
+	if e.Author == topics.AuthorUser || e.Result != nil {
+		return fold.Event{}, false
 	}
 	event, err := fold.DecodeEvent(e.Event)
-	if err != nil {
+	return event, err == nil
+}
+
+// item returns a record's event; ok is false for a user's record and for a record without a valid event.
+func (s *pipelineStream) item(e topics.AgentEvent) (Item, bool) {
+	event, ok := eventIn(e)
+	if !ok {
 		return Item{}, false
 	}
-	if event.Type == "done" {
+	paused := false
+	if s.pauses != nil {
+		s.pauses.turn = e.TurnID // the request may name the turn by another ID
+		paused = s.pauses.event(event, e.Seq, s.written)
+	}
+	switch {
+	case paused:
+		s.done = false
+	case event.Type == "done":
 		// A second done event that names a stop reason closes the turn. One without a reason repeats the first.
 		reason, ok := event.Field("stopReason")
 		s.closed = s.done && ok && kindOf(reason) != 'n'
@@ -127,6 +161,9 @@ func (s *pipelineStream) step(ctx context.Context) error {
 	switch {
 	case l.failed != nil:
 		return s.outputError(*l.failed)
+	case l.outcome:
+		s.touched = s.pipeline.rules.clock.Now()
+		return nil
 	case l.partition == s.from.partition && l.offset < s.from.end:
 		return nil
 	}
@@ -152,6 +189,10 @@ func (s *pipelineStream) take(ctx context.Context, l sessionRecord) error {
 		return nil
 	}
 	s.touched = s.pipeline.rules.clock.Now()
+	s.written = s.touched
+	if l.past {
+		s.written = earlier(s.touched, l.at)
+	}
 	seq, open := s.sequence.seq, s.sequence.open()
 	ready, err := s.sequence.add(*l.event)
 	if errors.Is(err, errAttempt) {
@@ -220,7 +261,16 @@ func (s *pipelineStream) owns(e topics.AgentEvent) bool {
 func (s *pipelineStream) wait(ctx context.Context) error {
 	rules := s.pipeline.rules
 	until, late := s.touched.Add(rules.silence), error(errSilent)
+	pausedUntil, over, paused := s.pausedUntil()
+	if paused && errors.Is(over, errPaused) && s.from.partition >= 0 && !s.caughtUp {
+		s.caughtUp = true // another process may know of outcomes and events that this one has not read
+		return s.pipeline.catchUp(ctx, s.session)
+	}
 	switch {
+	case len(s.awaits) > 0:
+		until, late = s.answerBy, errUnsettled
+	case paused && !s.sequence.open():
+		until, late = pausedUntil, over
 	case s.sequence.open():
 		until, late = s.missingSince.Add(rules.gap), s.gapError()
 	case s.done:

@@ -25,6 +25,18 @@ type recording struct {
 	err     error // the error that ended the run, or io.EOF
 	end     fold.End
 	at      time.Time
+	asks    asks
+}
+
+func newRecording(r Request, continues bool) *recording {
+	rec := &recording{
+		key: turnKey{r.SessionID, r.Trace.TraceID + "-" + r.Trace.SpanID}, caller: r.callerKey,
+		attempt: 1, changed: make(chan struct{}), asks: asks{settled: make(chan struct{})},
+	}
+	if continues {
+		rec.asks.began, rec.asks.kept = r, sizeOfRequest(r)
+	}
+	return rec
 }
 
 func (r *recording) add(e fold.Event, size int) (held int) {
@@ -41,6 +53,7 @@ func (r *recording) restart() (freed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	freed, r.attempt, r.events, r.size = r.size, r.attempt+1, nil, 0
+	r.asks.seq = 0
 	r.announce()
 	return freed
 }
@@ -50,12 +63,12 @@ func (r *recording) announce() {
 	r.changed = make(chan struct{})
 }
 
-func (r *recording) close(err error, s Stream, now time.Time) {
-	end, err := endAndClose(err, s)
+// close ends the turn and returns the size of what it no longer keeps.
+func (r *recording) close(err error, end fold.End, now time.Time) (freed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done, r.err, r.end, r.at = true, err, end, now
-	r.announce()
+	r.settle(err, end, now)
+	return r.forgetRequest()
 }
 
 // endAndClose closes a run's stream and returns its end.
@@ -74,10 +87,18 @@ func endAndClose(err error, s Stream) (end fold.End, ended error) {
 	return end, err
 }
 
+// ended reports whether the turn has ended, and when. A paused turn has not.
 func (r *recording) ended() (time.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.at, r.done
+	return r.at, r.done && !r.asks.waits
+}
+
+// waiting reports whether the turn is paused.
+func (r *recording) waiting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asks.waits
 }
 
 // reaches reports whether a client can have received the event: it was recorded, or belongs to an older attempt, or is the
@@ -86,7 +107,7 @@ func (r *recording) reaches(id EventID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sent := uint64(len(r.events))
-	if r.done {
+	if r.done && !r.asks.waits {
 		sent++
 	}
 	return id.Attempt >= 1 && (id.Attempt < r.attempt || id.Attempt == r.attempt && id.Seq <= sent)
@@ -95,7 +116,7 @@ func (r *recording) reaches(id EventID) bool {
 func (r *recording) held() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.size
+	return r.size + r.asks.kept
 }
 
 // playback reads a recording from the beginning of an attempt.
@@ -103,7 +124,12 @@ type playback struct {
 	rec     *recording
 	attempt uint64
 	next    int
+	end     fold.End
+	from    EventID // of a client that continued the turn: it has the events up to this one
 }
+
+// After implements Continuing.
+func (p *playback) After() EventID { return p.from }
 
 // TurnID implements Named.
 func (p *playback) TurnID() string { return p.rec.key.turn }
@@ -137,17 +163,15 @@ func (p *playback) look() (item Item, wait <-chan struct{}, err error) {
 		id := EventID{Turn: r.key.turn, Attempt: p.attempt, Seq: uint64(p.next)}
 		return Item{ID: id, Event: r.events[p.next-1]}, nil, nil
 	case r.done:
+		p.end = r.end
+		p.end.Decided = r.asks.decided(int64(r.attempt))
 		return Item{}, nil, r.err
 	}
 	return Item{}, r.changed, nil
 }
 
 // End implements Stream.
-func (p *playback) End() fold.End {
-	p.rec.mu.Lock()
-	defer p.rec.mu.Unlock()
-	return p.rec.end
-}
+func (p *playback) End() fold.End { return p.end }
 
 // Close implements Stream.
 func (*playback) Close() error { return nil }

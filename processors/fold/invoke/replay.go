@@ -14,6 +14,7 @@ type follower interface {
 	Run(ctx context.Context) error
 	Ready() <-chan struct{}
 	CatchUp(ctx context.Context, topic, key string) error
+	Committed(group string, topics ...string) (processors.Offsets, error)
 	Partitions(topic string) ([]int32, error)
 	OffsetAt(topic string, partition int32, since time.Time) (int64, error)
 	ReplayFrom(ctx context.Context, topic string, partition int32, begin int64,
@@ -36,12 +37,14 @@ const (
 type replay struct {
 	records chan sessionRecord
 	err     error // set when records is closed
+	found   bool  // a record of the turn was read; set when records is closed
 
 	hub     *hub
 	from    follower
 	slots   *fairness.Slots
 	caller  string
 	session string
+	turn    string
 	section section
 }
 
@@ -84,7 +87,9 @@ func (r *replay) read(ctx context.Context, begin int64) (chunk []sessionRecord, 
 		func(_ context.Context, in processors.Inbound) bool {
 			all += len(in.Value)
 			if string(in.Key) == r.session {
-				if l, ok := r.hub.read(in); ok {
+				l, ok := r.hub.read(in)
+				r.found = r.found || r.isOf(in, l)
+				if ok {
 					l.past = true
 					chunk, own = append(chunk, l), own+len(in.Value)
 				}
@@ -96,4 +101,13 @@ func (r *replay) read(ctx context.Context, begin int64) (chunk []sessionRecord, 
 			topic, r.section.partition, begin, chunkTimeout, err)
 	}
 	return chunk, next, err
+}
+
+// isOf reports whether a record is one of the turn, if only by its ID.
+func (r *replay) isOf(in processors.Inbound, l sessionRecord) bool {
+	if l.event != nil && l.event.TurnID == r.turn {
+		return true
+	}
+	seen, ok := r.hub.sightingOf(in)
+	return ok && seen.turn == r.turn
 }

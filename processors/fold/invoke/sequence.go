@@ -14,6 +14,7 @@ type sequence struct {
 	held    map[int64]topics.AgentEvent
 	bytes   int
 	final   int64 // seq of a held terminal record, 0 for none
+	resumes bool  // runs that pause can continue after their terminal record
 }
 
 // errGap means that records of a turn are missing.
@@ -67,7 +68,7 @@ func (s *sequence) hold(e topics.AgentEvent) error {
 	}
 	s.held[e.Seq] = e
 	s.bytes += sizeOf(e)
-	if e.Result != nil {
+	if e.Result != nil && !(s.resumes && pausesTurn(*e.Result)) {
 		s.final = e.Seq
 	}
 	return s.gap()
@@ -89,4 +90,9 @@ func (s *sequence) gap() error {
 func (s *sequence) open() bool { return len(s.held) > 0 }
 
 // restart begins another attempt.
-func (s *sequence) restart(attempt int64) { *s = sequence{attempt: attempt} }
+func (s *sequence) restart(attempt int64) { *s = sequence{attempt: attempt, resumes: s.resumes} }
+
+// pausesTurn reports whether a terminal record can be that of a pause.
+func pausesTurn(r topics.AgentResult) bool {
+	return r.OK && (r.StopReason == nil || *r.StopReason == stopPaused)
+}

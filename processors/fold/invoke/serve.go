@@ -46,7 +46,13 @@ func (c *exchange) serve() {
 	reading, stop := c.untilExpiry(ctx)
 	defer stop()
 	turn := newTurn(stream, c.request.Trace.TraceID)
-	if !c.resumes {
+	if k, ok := stream.(Continuing); ok && !c.resumes && k.After() != (EventID{}) {
+		c.last, c.continues = k.After(), true
+	}
+	switch {
+	case c.continues:
+		c.visit.Record(audit.Answer, c.session, turn.at.Turn, http.StatusOK)
+	case !c.resumes:
 		c.visit.Record(audit.Write, c.session, turn.at.Turn, http.StatusOK)
 	}
 	switch {

@@ -12,20 +12,32 @@ const (
 	maxIndexedError = 4 * maxErrorLen
 )
 
+// indexedTopics are the topics from which the index is made.
+type indexedTopics struct {
+	events   topics.Topic[topics.AgentEvent]
+	outputs  topics.Topic[topics.Output]
+	messages string // the topic of the messages
+}
+
+func indexedTopicsOf(c topics.Catalog) indexedTopics {
+	return indexedTopics{events: c.AgentEvents, outputs: c.MessageOutput, messages: c.MessageInput.Name()}
+}
+
 // sightingOf returns what a record states about a turn; ok is false if it states nothing. It reads only the members that it
 // needs, because it is called for every record.
-func (h *hub) sightingOf(r processors.Inbound) (s sighting, ok bool) {
+func (h *indexedTopics) sightingOf(r processors.Inbound) (s sighting, ok bool) {
 	if r.Value == nil || len(r.Key) == 0 || len(r.Key) > maxIndexed {
 		return sighting{}, false
 	}
 	s = sighting{session: string(r.Key), partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 	switch r.Topic {
 	case h.events.Name():
-		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request")
+		fields := topics.LookupAll(r.Value, "session_id", "turn_id", "request", "result")
 		if indexed(fields[0]) != s.session {
 			return sighting{}, false
 		}
 		s.turn, s.request = indexed(fields[1]), requestIn(topics.LookupAll(fields[2], "latest_input")[0])
+		s.ended = fields[3] != nil
 		return s, s.turn != ""
 	case h.messages:
 		s.request = requestIn(r.Value)

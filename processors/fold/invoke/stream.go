@@ -83,7 +83,7 @@ func (c *exchange) take(f framing, s step, steps <-chan step, out *writer) bool 
 			out.whole = out.flush()
 			return false
 		}
-		has := c.resumes && s.item.ID.Attempt == c.last.Attempt && s.item.ID.Seq <= c.last.Seq
+		has := (c.resumes || c.continues) && s.item.ID.Attempt == c.last.Attempt && s.item.ID.Seq <= c.last.Seq
 		out.buffer = f.event(out.buffer, s.item, has)
 		if len(out.buffer) > fullBuffer {
 			return true
@@ -174,7 +174,9 @@ func (c *exchange) framing() framing {
 		if id == "" {
 			id = "msg-" + c.trace.TraceID
 		}
-		return newVercel(id, c.session, c.trace.TraceID, c.resumes && c.last.Seq > 0)
+		f := newVercel(id, c.session, c.trace.TraceID)
+		f.resumed, f.continued, f.same = c.resumes && c.last.Seq > 0, c.continues, c.continuation != ""
+		return f
 	}
 	return &sse{}
 }

@@ -27,7 +27,10 @@ func (p *Pipeline) load(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		err := p.loadTopics(ctx)
+		err := p.loadIndex(ctx)
+		if err == nil && p.rules.gates {
+			err = p.loadTopics(ctx, p.hub.gateTopics.names(), nil)
+		}
 		if err == nil {
 			close(p.ready)
 			return nil
@@ -46,26 +49,39 @@ func (p *Pipeline) load(ctx context.Context) error {
 	}
 }
 
-func (p *Pipeline) loadTopics(ctx context.Context) error {
+func (p *Pipeline) loadIndex(ctx context.Context) error {
+	if p.rules.table {
+		if loaded, err := p.loadFast(ctx); loaded || err != nil {
+			return err
+		}
+	}
+	return p.loadTopics(ctx, p.indexed(), nil)
+}
+
+// loadTopics adds the records of topics that were written since the look-back, and that are not before the covered
+// offsets.
+func (p *Pipeline) loadTopics(ctx context.Context, names []string, covered processors.Offsets) error {
 	since := p.rules.clock.Now().Add(-p.rules.lookback)
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(loadedAtOnce)
-	for _, topic := range p.indexed() {
+	for _, topic := range names {
 		partitions, err := p.follower.Partitions(topic)
 		if err != nil {
 			return errors.Join(fmt.Errorf("invoke: %w", err), tasks.Wait())
 		}
 		for _, partition := range partitions {
-			tasks.Go(func() error { return p.loadPartition(ctx, topic, partition, since) })
+			least, _ := covered.Of(topic, partition)
+			tasks.Go(func() error { return p.loadPartition(ctx, topic, partition, since, least) })
 		}
 	}
 	return tasks.Wait()
 }
 
-func (p *Pipeline) loadPartition(ctx context.Context, topic string, partition int32, since time.Time) error {
+func (p *Pipeline) loadPartition(ctx context.Context, topic string, partition int32, since time.Time, least int64,
+) error {
 	begin, err := p.follower.OffsetAt(topic, partition, since)
 	if err == nil {
-		_, err = p.follower.ReplayFrom(ctx, topic, partition, begin, func(_ context.Context, r processors.Inbound) bool {
+		_, err = p.follower.ReplayFrom(ctx, topic, partition, max(begin, least), func(_ context.Context, r processors.Inbound) bool {
 			p.hub.learn(r)
 			return true
 		})

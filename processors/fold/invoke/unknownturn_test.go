@@ -55,6 +55,7 @@ var guarantees = map[string]func(b *broker, events ...topics.AgentEvent){
 
 func (b *broker) writeInTransaction(events ...topics.AgentEvent) {
 	b.t.Helper()
+	ctx := context.WithoutCancel(b.t.Context()) // as write
 	to, err := kgo.NewClient(kgo.SeedBrokers(b.addrs...), kgo.TransactionalID(b.t.Name()))
 	require.NoError(b.t, err)
 	defer to.Close()
@@ -63,9 +64,9 @@ func (b *broker) writeInTransaction(events ...topics.AgentEvent) {
 		raw, err := b.catalog.AgentEvents.Codec().Marshal(e)
 		require.NoError(b.t, err)
 		r := &kgo.Record{Topic: b.catalog.AgentEvents.Name(), Key: []byte(e.SessionID), Value: raw}
-		require.NoError(b.t, to.ProduceSync(b.t.Context(), r).FirstErr())
+		require.NoError(b.t, to.ProduceSync(ctx, r).FirstErr())
 	}
-	require.NoError(b.t, to.EndTransaction(b.t.Context(), kgo.TryCommit))
+	require.NoError(b.t, to.EndTransaction(ctx, kgo.TryCommit))
 }
 
 // writeAll writes records without waiting for each.

@@ -11,18 +11,23 @@ import (
 // projection converts events to the parts of the Vercel UI message stream. Every part conforms to the schema of the ai
 // package. No part refers to a missing part, at which the reader of the ai package would stop. It does no I/O.
 type projection struct {
-	messages, thoughts int              // number of message and thought events
-	open               map[ident]bool   // open text blocks by id
-	thinking           map[ident]bool   // open reasoning blocks by id
-	names              map[ident]string // names of the calls whose input was added
-	usage              object           // from the last usage event; nil for none
-	reason             *string          // the last stop reason of a done event
-	content, failed    bool             // a part with content, or with an error, was added
-	parts              []topics.Raw     // parts of the current event
+	messages, thoughts int            // number of message and thought events
+	open               map[ident]bool // open text blocks by id; false: the reader needs another start
+	thinking           map[ident]bool // open reasoning blocks by id, likewise
+	calls              map[ident]call // the calls whose input was added
+	step               int            // number of the current step, from 1
+	stepping           bool           // the step has begun
+	paused             bool           // the turn has paused: the next part begins a step
+	usage              object         // from the last usage event; nil for none
+	reason             *string        // the last stop reason of a done event
+	content, failed    bool           // a part with content, or with an error, was added
+	parts              []topics.Raw   // parts of the current event
 }
 
 func newProjection() *projection {
-	return &projection{open: map[ident]bool{}, thinking: map[ident]bool{}, names: map[ident]string{}}
+	return &projection{
+		open: map[ident]bool{}, thinking: map[ident]bool{}, calls: map[ident]call{}, step: 1, stepping: true,
+	}
 }
 
 // event returns the parts of the next event. They are valid until the next call.
@@ -32,6 +37,9 @@ func (p *projection) event(e fold.Event) []topics.Raw {
 		return nil // a malformed event, which fold leaves out, too
 	}
 	if project, ok := projections[e.Type]; ok {
+		if e.Type != "done" {
+			p.continues()
+		}
 		project(p, e)
 	}
 	return p.parts
@@ -59,8 +67,6 @@ var projections = map[string]func(*projection, fold.Event){
 
 func part(kind string) object { return newObject().text("type", kind) }
 
-func (p *projection) add(o object) { p.parts = append(p.parts, o.value()) }
-
 // whole adds a complete block.
 func (p *projection) whole(kind, id string, value topics.Raw) {
 	p.add(part(kind+"-start").text("id", id))
@@ -86,27 +92,40 @@ func (p *projection) blockStart(e fold.Event, kind string, open map[ident]bool) 
 	if !ok {
 		return
 	}
-	open[id] = true
 	p.add(part(kind+"-start").text("id", id.text))
+	open[id] = true
 }
 
 // blockDelta adds a delta, unless its block is not open or it is not a string: fold drops it, too.
 func (p *projection) blockDelta(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
+	started, isOpen := open[id]
 	delta, there := e.Field("delta")
-	if !ok || !open[id] || !there || kindOf(delta) != '"' {
+	if !ok || !isOpen || !there || kindOf(delta) != '"' {
 		return
+	}
+	if !started || p.paused {
+		p.startAgain(id, kind, open)
 	}
 	p.add(part(kind+"-delta").text("id", id.text).with("delta", delta))
 	p.content = p.content || kind == "text"
 }
 
+// startAgain adds the start of a block that was open when the turn paused.
+func (p *projection) startAgain(id ident, kind string, open map[ident]bool) {
+	p.add(part(kind+"-start").text("id", id.text))
+	open[id] = true
+}
+
 func (p *projection) blockEnd(e fold.Event, kind string, open map[ident]bool) {
 	id, ok := blockID(e)
-	if !ok || !open[id] {
+	if !ok {
 		return
 	}
-	delete(open, id)
+	started := open[id] && !p.paused
+	if delete(open, id); !started {
+		return // the reader has no such block
+	}
 	p.add(part(kind+"-end").text("id", id.text))
 }
 
@@ -173,8 +192,8 @@ func (p *projection) failure(e fold.Event) {
 // fail adds an error: a part with its code, then the error part that every client supports.
 func (p *projection) fail(code string, text topics.Raw) {
 	p.failed = true
-	p.add(part("data-agent-error").with("data", newObject().text("code", code).with("errorText", text).value()))
-	p.add(part("error").with("errorText", text))
+	p.update(part("data-agent-error").with("data", newObject().text("code", code).with("errorText", text).value()))
+	p.update(part("error").with("errorText", text))
 }
 
 func (p *projection) done(e fold.Event) {
@@ -195,7 +214,9 @@ func (p *projection) end(o outcome, traceID string) []topics.Raw {
 		}
 		p.fail(e.Code, quote(e.Text))
 	}
-	p.add(part("finish-step"))
+	if p.stepping {
+		p.update(part("finish-step"))
+	}
 	if !p.content && !p.failed {
 		p.fail("no_output", quote("The agent produced no output."))
 	}
@@ -211,7 +232,7 @@ func (p *projection) end(o outcome, traceID string) []topics.Raw {
 	if len(metadata) > 1 {
 		finish = finish.with("messageMetadata", metadata.value())
 	}
-	p.add(finish)
+	p.update(finish)
 	return p.parts
 }
 

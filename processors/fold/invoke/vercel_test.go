@@ -161,7 +161,7 @@ func TestPartsConformToTheSchema(t *testing.T) {
 		"tool-input-start": {"toolCallId", "toolName"}, "tool-input-available": {"toolCallId", "toolName"},
 		"tool-output-available": {"toolCallId"}, "tool-output-error": {"toolCallId", "errorText"},
 		"tool-output-denied": {"toolCallId"}, "tool-approval-request": {"approvalId", "toolCallId"},
-		"file": {"url", "mediaType"}, "error": {"errorText"}, "finish": nil, "finish-step": nil,
+		"file": {"url", "mediaType"}, "error": {"errorText"}, "finish": nil, "finish-step": nil, "start-step": nil,
 	}
 	for _, g := range corpus(t) {
 		p := newProjection()

@@ -218,15 +218,12 @@ func approval(p topics.Raw) (approved, ok bool) {
 
 func decision(p topics.Raw, state string) topics.Raw {
 	approved, ok := approval(p)
-	return verdict(ok && approved && state != "output-denied", member(member(p, "approval"), "id"))
+	a := member(p, "approval")
+	return verdict(ok && approved && state != "output-denied", member(a, "id"), member(a, "reason"))
 }
 
-func verdict(approved bool, token topics.Raw) topics.Raw {
-	value := topics.Raw("false")
-	if approved {
-		value = topics.Raw("true")
-	}
-	return newObject().with("approved", value).with("interactionToken", token).value()
+func verdict(approved bool, token, reason topics.Raw) topics.Raw {
+	return newObject().with("approved", boolean(approved)).with("interactionToken", token).with("reason", reason).value()
 }
 
 // approvalBlock returns the answer to an approval request.
@@ -237,7 +234,7 @@ func approvalBlock(p topics.Raw) topics.Raw {
 	case member(p, "output") != nil:
 		return o.with("output", member(p, "output")).value()
 	case kindOf(approved) == 't' || kindOf(approved) == 'f':
-		return o.with("output", verdict(kindOf(approved) == 't', member(p, "approvalId"))).value()
+		return o.with("output", verdict(kindOf(approved) == 't', member(p, "approvalId"), member(p, "reason"))).value()
 	}
 	return o.with("output", first(member(p, "reason"))).value()
 }

@@ -17,7 +17,7 @@ func (p *projection) toolCall(e fold.Event) {
 		return
 	}
 	name, _ := e.Field("name")
-	_, shown := p.names[id]
+	_, shown := p.calls[id]
 	p.input(id, toolName(name), arguments(e.Field))
 	if render, _ := e.Field("render"); kindOf(render) == '{' && !shown {
 		p.render(id, render)
@@ -26,31 +26,57 @@ func (p *projection) toolCall(e fold.Event) {
 
 // input adds a call's input, the first time with the start of the call. The call keeps its first name.
 func (p *projection) input(id ident, name string, args topics.Raw) {
-	first, shown := p.names[id]
-	if first != "" {
-		name = first
+	known, shown := p.calls[id]
+	if known.name != "" {
+		name = known.name
 	}
-	p.names[id] = name
-	if name == "" {
-		name = unknownTool
-	}
-	if !shown {
-		p.add(part("tool-input-start").text("toolCallId", id.text).text("toolName", name))
-	}
-	p.add(part("tool-input-available").text("toolCallId", id.text).text("toolName", name).with("input", args))
 	p.content = true
+	if shown && p.earlier(known) {
+		// Until the next step begins, the reader updates the call. Then it would take the input for that of another call.
+		if known.step == p.step && known.args != nil && !topics.Equal(known.args, args) {
+			p.update(inputPart(id, name, args))
+		}
+		p.calls[id] = call{name, known.step, args}
+		return
+	}
+	if known.step == 0 {
+		p.add(part("tool-input-start").text("toolCallId", id.text).text("toolName", orUnknown(name)))
+	}
+	p.calls[id] = call{name, p.step, args}
+	p.add(inputPart(id, name, args))
+}
+
+// earlier reports whether a call is shown in a step that has ended.
+func (p *projection) earlier(c call) bool { return c.step > 0 && (c.step < p.step || p.paused) }
+
+func inputPart(id ident, name string, args topics.Raw) object {
+	return part("tool-input-available").text("toolCallId", id.text).text("toolName", orUnknown(name)).with("input", args)
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return unknownTool
+	}
+	return name
 }
 
 func (p *projection) render(id ident, render topics.Raw) {
-	p.add(part("data-render").with("data", newObject().text("toolCallId", id.text).with("render", render).value()))
+	p.update(part("data-render").with("data", newObject().text("toolCallId", id.text).with("render", render).value()))
 }
 
 func (p *projection) toolResult(e fold.Event) {
 	value, _ := e.Field("id")
 	id, ok := idOf(value)
-	if _, shown := p.names[id]; !ok || !shown {
+	c, shown := p.calls[id]
+	switch {
+	case !ok || !shown:
 		return
+	case c.step == 0:
+		p.input(id, c.name, first(c.args))
+		c = p.calls[id]
 	}
+	c.args = nil
+	p.calls[id] = c
 	output, ok := e.Field("output")
 	if !ok {
 		output = null
@@ -59,14 +85,14 @@ func (p *projection) toolResult(e fold.Event) {
 	failed, _ := e.Field("isError")
 	switch {
 	case truthy(denied):
-		p.add(part("tool-output-denied").text("toolCallId", id.text))
+		p.update(part("tool-output-denied").text("toolCallId", id.text))
 	case truthy(failed):
-		p.add(part("tool-output-error").text("toolCallId", id.text).with("errorText", asText(output)))
+		p.update(part("tool-output-error").text("toolCallId", id.text).with("errorText", asText(output)))
 	default:
 		if data, ok := e.Field("data"); ok && kindOf(data) != 'n' {
 			output = data
 		}
-		p.add(part("tool-output-available").text("toolCallId", id.text).with("output", output))
+		p.update(part("tool-output-available").text("toolCallId", id.text).with("output", output))
 	}
 	p.content = true
 	if render, _ := e.Field("render"); kindOf(render) == '{' {
@@ -117,11 +143,19 @@ func (p *projection) approval(request string, payload topics.Raw) {
 		name = toolName(member(payload, "toolName"))
 	}
 	args := arguments(func(name string) (topics.Raw, bool) { return field(call, name) })
-	_, shown := p.names[id]
+	c, shown := p.calls[id]
 	if shown && name != "" {
-		p.names[id] = name
+		c.name = name
 	}
-	if !shown || truthy(args) {
+	if shown && p.earlier(c) { // it is asked again: the reader needs the call in this step
+		if c.step = 0; !truthy(args) {
+			args = first(c.args)
+		}
+	}
+	if shown {
+		p.calls[id] = c
+	}
+	if c.step == 0 || truthy(args) {
 		p.input(id, name, args)
 	}
 	if manifest := member(payload, "manifest"); manifest != nil {

@@ -1,0 +1,240 @@
+package invoke
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/kafka"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// gates is a broker with a runner that pauses, and with gates that decide as the processors of gates do: the first decision
+// counts.
+type gates struct {
+	*broker
+	write func(b *broker, events ...topics.AgentEvent) // by guarantee
+
+	mu        sync.Mutex
+	turns     map[string]*pausedTurn // by turn
+	decisions []topics.GateDecision
+	decided   map[string]bool // by gate
+	messages  int
+	deaf      bool // decisions have no outcome
+}
+
+// pausedTurn is a turn of session s-1 that asks, pauses, and goes on when all its gates are decided.
+type pausedTurn struct {
+	asks     []string // the interaction requests' data
+	terminal bool     // it writes a terminal record when it pauses
+	seq      int64
+	answers  map[int]topics.GateOutcome
+}
+
+func newGates(t testing.TB, write func(b *broker, events ...topics.AgentEvent)) *gates {
+	t.Helper()
+	g := &gates{broker: newBroker(t), write: write, turns: map[string]*pausedTurn{}, decided: map[string]bool{}}
+	catalog, err := topics.For("pilot", topics.WithEvents(), topics.WithGates())
+	require.NoError(t, err)
+	admin, err := sarama.NewClusterAdmin(g.addrs, kafka.Config())
+	require.NoError(t, err)
+	require.NoError(t, topics.Ensure(t.Context(), admin, catalog))
+	require.NoError(t, admin.Close())
+	g.catalog = catalog
+	g.follow(func(r processors.Inbound) {
+		switch r.Topic {
+		case catalog.MessageInput.Name():
+			g.mu.Lock()
+			g.messages++
+			g.mu.Unlock()
+		case catalog.GateDecisions.Name():
+			d := catalog.GateDecisions.Codec().Unmarshal(r.Value)
+			if d.Err != nil {
+				t.Error(d.Err)
+				return
+			}
+			g.decide(d.Value)
+		}
+	}, catalog.MessageInput.Name(), catalog.GateDecisions.Name())
+	return g
+}
+
+func (g *gates) follow(handle func(processors.Inbound), names ...string) {
+	g.t.Helper()
+	f, err := processors.NewFollower(g.addrs, names, handle)
+	require.NoError(g.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	g.t.Cleanup(func() {
+		stop()
+		require.NoError(g.t, <-ended)
+	})
+	<-f.Ready()
+}
+
+// gated starts a turn of session s-1 that asks and pauses.
+func (g *gates) gated(turn string, terminal bool, asks ...string) {
+	g.t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := &pausedTurn{asks: asks, terminal: terminal, answers: map[int]topics.GateOutcome{}}
+	g.turns[turn] = p
+	events := []string{`{"type":"message","data":{"text":"Paying."}}`}
+	for _, a := range asks {
+		events = append(events, `{"type":"interaction_request","data":`+a+`}`)
+	}
+	g.emit(turn, append(events, `{"type":"done","data":{"stopReason":"paused"}}`)...)
+	if terminal {
+		stop := stopPaused
+		g.end(turn, topics.AgentResult{OK: true, StopReason: &stop})
+	}
+}
+
+func (g *gates) emit(turn string, events ...string) {
+	for _, e := range events {
+		g.turns[turn].seq++
+		g.write(g.broker, topics.AgentEvent{SessionID: "s-1", TurnID: turn, Attempt: 1, Seq: g.turns[turn].seq, Event: topics.Raw(e)})
+	}
+}
+
+func (g *gates) end(turn string, r topics.AgentResult) {
+	g.turns[turn].seq++
+	g.write(g.broker, topics.AgentEvent{SessionID: "s-1", TurnID: turn, Attempt: 1, Seq: g.turns[turn].seq, Result: &r})
+}
+
+// decide is called for each decision.
+func (g *gates) decide(d topics.GateDecision) {
+	g.mu.Lock()
+	g.decisions = append(g.decisions, d)
+	deaf := g.deaf
+	g.mu.Unlock()
+	status := topics.GateApproved
+	if d.Verdict == topics.VerdictDeny {
+		status = topics.GateDenied
+	}
+	if !deaf {
+		g.outcome(d.GateID, topics.GateOutcome{
+			Status: status, Cause: topics.CauseHuman, DecisionID: d.DecisionID, By: d.By, Reason: d.Reason, Answer: d.Answer,
+		})
+	}
+}
+
+func gateOf(turn string, n int) string { return topics.GateID("s-1", turn, fold.GateCall(turn, 1, n)) }
+
+// outcome ends a gate, once. When it was the last one of its turn, the turn goes on.
+func (g *gates) outcome(gate string, o topics.GateOutcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.decided[gate] {
+		return
+	}
+	for turn, p := range g.turns {
+		for n := range p.asks {
+			if gateOf(turn, n) != gate {
+				continue
+			}
+			g.decided[gate] = true
+			o.GateID, o.SessionID, o.TurnID, o.CallID = gate, "s-1", turn, fold.GateCall(turn, 1, n)
+			out, err := processors.OutboundOf(g.catalog.GateOutcomes, "s-1", o, "")
+			if err == nil {
+				err = g.to.Publish(context.Background(), out)
+			}
+			if err != nil {
+				g.t.Error(err)
+			}
+			p.answers[n] = o
+			if len(p.answers) == len(p.asks) {
+				g.proceed(turn)
+			}
+			return
+		}
+	}
+	g.t.Errorf("a decision about gate %s, which no turn has", gate)
+}
+
+func (g *gates) proceed(turn string) {
+	p := g.turns[turn]
+	for n := range p.asks {
+		o := p.answers[n]
+		id, _ := text(member(topics.Raw(p.asks[n]), "id"))
+		g.emit(turn, fmt.Sprintf(`{"type":"interaction_response","data":{"id":%q,"kind":"user_approval","payload":{"approved":%t}}}`,
+			id, o.Status == topics.GateApproved))
+	}
+	g.emit(turn, `{"type":"message","data":{"text":"It is `+string(p.answers[0].Status)+`."}}`, `{"type":"done","data":{}}`)
+	g.end(turn, topics.AgentResult{OK: true, StopReason: &endTurn})
+}
+
+// starts makes the runner answer the next messages with paused turns.
+func (g *gates) starts(terminal bool, asks ...string) {
+	g.t.Helper()
+	g.follow(func(r processors.Inbound) {
+		m := g.catalog.MessageInput.Codec().Unmarshal(r.Value).Value
+		g.gated(requestOf(m), terminal, asks...)
+	}, g.catalog.MessageInput.Name())
+}
+
+func (g *gates) written() []topics.GateDecision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]topics.GateDecision(nil), g.decisions...)
+}
+
+func (g *gates) messagesWritten() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.messages
+}
+
+func askFor(id, call, args string) string {
+	return fmt.Sprintf(`{"id":%q,"kind":"user_approval","payload":{"toolCallId":%q,"toolCall":{"name":"pay","rawInput":%s}}}`, id, call, args)
+}
+
+// answerBody returns a request that answers with a tool result, after a call with these arguments.
+func answerBody(call, args, output string) string {
+	return `{"session_id":"s-1","data":{"inputs":{"messages":[{"role":"user","content":"Pay."},` +
+		`{"role":"assistant","content":[{"type":"tool_call","toolCallId":"` + call + `","toolName":"pay","input":` + args + `}]},` +
+		`{"role":"tool","content":[{"type":"tool_result","toolCallId":"` + call + `","output":` + output + `}]}]}}}`
+}
+
+// lastID returns the ID of a stream's last event.
+func lastID(t testing.TB, body string) string {
+	t.Helper()
+	var last string
+	for line := range strings.Lines(body) {
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			last = strings.TrimSpace(id)
+		}
+	}
+	require.NotEmpty(t, last, body)
+	return last
+}
+
+func firstFrame(body string) string {
+	_, rest, _ := strings.Cut(body, "id: ")
+	id, _, _ := strings.Cut(rest, "\n")
+	return id
+}
+
+var asksOnce = []string{askFor("r1", "t1", `{"eur":1}`)}
+
+// gatedSite is a door of a pipeline that decides gates.
+func (g *gates) site(opts ...Option) *site {
+	g.t.Helper()
+	return serve(g.t, must(New(g.pipeline(WithGates()), append([]Option{WithRandom(&counting{})}, opts...)...)))
+}
+
+// status returns the error code and the message of an error response.
+func (g got) failure(t testing.TB) string {
+	t.Helper()
+	require.GreaterOrEqual(t, g.status, http.StatusBadRequest, g.body)
+	return textAt(t, g.body, "status", "message")
+}

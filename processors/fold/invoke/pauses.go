@@ -1,0 +1,125 @@
+package invoke
+
+import (
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/fold"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// pauses follows the interaction requests of one attempt at a turn, and when its run pauses. It agrees with the fold group
+// about which gates there are. It does no I/O.
+type pauses struct {
+	turn   string
+	folder *fold.Folder // of the events that concern interactions
+	asked  []int64      // by interaction: seq of the last record of the pause after it
+	// at is the seq of the last record of the pause, and since when that was written; 0 while the run goes on. stopped means
+	// that it is a terminal record.
+	at      int64
+	since   time.Time
+	stopped bool
+	stale   bool // the last done event is that of a pause after which the run went on
+}
+
+func newPauses(turn string) *pauses { return &pauses{turn: turn, folder: fold.NewFolder()} }
+
+// event adds the next event of the attempt. paused reports whether the run has paused at it.
+func (p *pauses) event(e fold.Event, seq int64, now time.Time) (paused bool) {
+	switch e.Type {
+	case "interaction_request", "interaction_response", "tool_call":
+		_ = p.folder.Add(e) // does not fail without fold.Strict
+	case "tool_result":
+		id, _ := e.Field("id") // its output is not needed
+		if short, err := fold.NewEvent(e.Type, newObject().with("id", id).value()); err == nil {
+			_ = p.folder.Add(short)
+		}
+	case "done":
+		reason, _ := e.Field("stopReason")
+		stop, _ := text(reason)
+		if p.at, p.stopped, p.stale = 0, false, false; stop == stopPaused {
+			return p.pause(seq, now)
+		}
+		return false
+	}
+	if p.at != 0 {
+		p.at, p.stopped, p.stale = 0, false, true
+	}
+	return false
+}
+
+// record adds the next record of the attempt.
+func (p *pauses) record(e topics.AgentEvent, at time.Time) {
+	switch event, ok := eventIn(e); {
+	case e.Result != nil:
+		p.result(*e.Result, e.Seq, at)
+	case ok:
+		p.event(event, e.Seq, at)
+	}
+}
+
+// stopPaused is the stop reason of a run that waits for decisions.
+const stopPaused = "paused"
+
+// result adds a terminal record. It returns false if that is the end of the turn. A terminal record without a stop reason has
+// that of the done event before it.
+func (p *pauses) result(r topics.AgentResult, seq int64, now time.Time) (paused bool) {
+	switch {
+	case !r.OK,
+		r.StopReason != nil && *r.StopReason != stopPaused,
+		r.StopReason == nil && (p.at == 0 || p.stopped):
+		return false
+	}
+	p.stopped = p.pause(seq, now)
+	return p.stopped
+}
+
+// pause pauses the run, if an interaction request has no answer.
+func (p *pauses) pause(seq int64, now time.Time) bool {
+	list, waits := p.folder.Interactions(), false
+	for _, a := range list {
+		waits = waits || !a.Answered && len(p.turn) <= fold.MaxGateTurn
+	}
+	if !waits {
+		return false
+	}
+	for i := range p.asked {
+		if p.at != 0 && p.asked[i] == p.at { // a terminal record after the done event of the pause
+			p.asked[i] = seq
+		}
+	}
+	for len(p.asked) < len(list) {
+		p.asked = append(p.asked, seq)
+	}
+	p.at, p.since = seq, now
+	return true
+}
+
+// gates returns the interactions before the last pause with their gates. outcome returns the outcome of a gate, nil for none.
+func (p *pauses) gates(session, turn string, attempt int64, outcome func(gate string) *topics.GateOutcome) []gated {
+	var list []gated
+	for i, a := range p.folder.Interactions() {
+		if i >= len(p.asked) {
+			break
+		}
+		g := gated{
+			Interaction: a, turn: turn, attempt: attempt, after: p.asked[i],
+			gate: topics.GateID(session, turn, fold.GateCall(turn, attempt, a.Index)),
+		}
+		g.outcome = outcome(g.gate)
+		g.open = !a.Answered && g.outcome == nil
+		list = append(list, g)
+	}
+	return list
+}
+
+// decided returns the indexes of the interactions that are not open.
+func decided(list []gated) (indexes []int) {
+	for _, g := range list {
+		if !g.open {
+			indexes = append(indexes, g.Index)
+		}
+	}
+	return indexes
+}
+
+func anyOpen(list []gated) bool { return len(decided(list)) < len(list) }

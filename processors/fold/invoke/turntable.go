@@ -1,0 +1,158 @@
+package invoke
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/fold/invoke/internal/turnrow"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// TurnTableOption configures TurnTable.
+type TurnTableOption func(*tableRules)
+
+// WithKept sets how long a turn stays in the table after its last record (default 1 h, at least 1 ms): at least as long as
+// WithLookback of the pipelines that read the table. To make both longer, first restart the group with the new time, and the
+// pipelines after that time.
+func WithKept(d time.Duration) TurnTableOption { return func(r *tableRules) { r.kept = d } }
+
+// TurnTable returns the group "{agent}-invoke-turns" for processors.New. It keeps the table of turns that pipelines with
+// WithTurnTable read when they start. The catalog for processors.WithTopics needs topics.WithTurns and topics.WithEvents. The
+// group reads every record of message-input, agent-events and message-output once and writes nothing but its table: when a
+// turn begins, when it ends, and in between once per minute or per 4096 records of its partition. A row has at most 256
+// turns and 512 KiB: IDs, offsets, times, and the texts of errors; a purge on session-control deletes it.
+//
+// Do not reset the group's offsets to later records: the table would lack the turns of the records between, while pipelines
+// assume that it has them. TurnTable fails with ErrDoor if an option is out of range or the agent's name is not valid.
+func TurnTable(agent string, opts ...TurnTableOption) (*goka.GroupGraph, error) {
+	catalog, err := topics.For(agent)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDoor, err)
+	}
+	r := tableRules{kept: time.Hour, limit: maxTurnRow}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if r.kept < time.Millisecond {
+		return nil, fmt.Errorf("%w: WithKept: %s, want at least 1 ms", ErrDoor, r.kept)
+	}
+	b := &turnTable{topics: indexedTopicsOf(catalog), rules: r}
+	edges := processors.Edges(catalog.TurnsGroup(),
+		b.input(catalog.AgentEvents.Spec()), b.input(catalog.MessageInput.Spec()), b.input(catalog.MessageOutput.Spec()),
+		processors.Input(catalog.SessionControl, b.onControl),
+	)
+	edges = append(edges, goka.Persist(turnRows{codec.Of[*turnrow.Row](turnrow.Format{}), b.onDeadline}))
+	return goka.DefineGroup(catalog.TurnsGroup(), edges...), nil
+}
+
+// turnRows is the codec of the table. It also implements the deadlines of the rows.
+type turnRows struct {
+	codec.Codec[*turnrow.Row]
+	onDeadline func(c *processors.Context) error
+}
+
+var _ processors.Timed = turnRows{}
+
+func (turnRows) Deadline(raw []byte) (ms int64, ok bool) { return rowformat.Deadline(raw) }
+
+func (r turnRows) OnDeadline(ctx goka.Context, _ processors.Due) {
+	processors.OnDeadline(ctx, r.onDeadline)
+}
+
+// turnTable connects the rules of the table to Goka.
+type turnTable struct {
+	topics indexedTopics
+	rules  tableRules
+}
+
+// input reads a topic as bytes: few members of few records are needed.
+func (b *turnTable) input(s topics.Spec) processors.Source {
+	return processors.Input(topics.New(s, codec.Bytes()),
+		func(c *processors.Context, in codec.Decoded[[]byte]) error { return b.onRecord(c, in.Raw) },
+		processors.Known[[]byte](b.known))
+}
+
+// known reports whether the row need not be written because of a record.
+func (b *turnTable) known(c *processors.Context, raw []byte) bool {
+	s, ok := b.sightingOf(c, raw)
+	if !ok {
+		return true
+	}
+	row, err := rowIn(c)
+	return err == nil && row != nil && b.rules.has(row, s)
+}
+
+func (b *turnTable) onRecord(c *processors.Context, raw []byte) error {
+	s, ok := b.sightingOf(c, raw)
+	if !ok {
+		return nil
+	}
+	row, err := rowIn(c)
+	if err != nil {
+		return err
+	}
+	next, changed := b.within(c).apply(row, s, c.Now())
+	if !changed {
+		return nil
+	}
+	return write(c, next)
+}
+
+func (b *turnTable) sightingOf(c *processors.Context, raw []byte) (sighting, bool) {
+	return b.topics.sightingOf(processors.Inbound{
+		Topic: c.Topic(), Partition: c.Partition(), Offset: c.Offset(), Timestamp: c.Timestamp(), Key: []byte(c.Key()), Value: raw,
+	})
+}
+
+func (b *turnTable) onDeadline(c *processors.Context) error {
+	row, err := rowIn(c)
+	if err != nil || row == nil {
+		return err
+	}
+	return write(c, b.within(c).expire(c.Key(), row, c.Now()))
+}
+
+// onControl deletes the row of a session that is purged.
+func (b *turnTable) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
+	if in.Tombstone() || in.Value.Action != topics.ActionPurge || c.Value() == nil {
+		return nil
+	}
+	return c.Delete()
+}
+
+// within returns the rules for rows that fit into a record.
+func (b *turnTable) within(c *processors.Context) tableRules {
+	r := b.rules
+	if limit := c.MaxRecordBytes(); limit > 0 {
+		r.limit = min(r.limit, limit/2)
+	}
+	return r
+}
+
+// rowIn returns the row of the context's session, nil if there is none. A row that cannot be decoded stops the group: without
+// it the table would lack turns. Pipelines then read the records since the last committed offsets.
+func rowIn(c *processors.Context) (*turnrow.Row, error) {
+	d, ok := c.Value().(codec.Decoded[*turnrow.Row])
+	if !ok {
+		return nil, nil
+	}
+	if d.Err != nil {
+		return nil, fmt.Errorf("%w: invoke: row of the table of turns: %w", processors.ErrKeepRecord, d.Err)
+	}
+	return d.Value, nil
+}
+
+func write(c *processors.Context, row *turnrow.Row) error {
+	if row == nil {
+		if c.Value() == nil {
+			return nil
+		}
+		return c.Delete()
+	}
+	return c.SetValue(row)
+}
