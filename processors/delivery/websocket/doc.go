@@ -18,8 +18,21 @@
 //	{"type":"pipeline_event","data":{"topic":"...","sessionId":"s",...,"partition":0,"offset":7,"value":{}},...}
 //
 // Other frames from a client are ignored. Two things are additions to FlightDeck's protocol: both kinds of frame have the
-// members event_id and session_id beside data; and there are two more kinds, which FlightDeck's dashboard ignores:
-// "resumed" (see Resuming), and "refused" if auth.Caller.MayUse denies a subscription.
+// members event_id and session_id beside data; and there are more kinds, which FlightDeck's dashboard ignores:
+// "resumed" (see Resuming), "refused" if auth.Caller.MayUse denies a subscription, and the two of gates.
+//
+// # Gates
+//
+// With WithGates, clients also see what waits for a person's decision in their session, as the door of package
+// processors/gate/door shows it: after a subscription each gate that is open, then each that is opened or has ended.
+//
+//	{"type":"gate_opened","data":{"gate_id":"...","status":"pending","tool":"pay","args":{},...},"session_id":"s"}
+//	{"type":"gate_closed","data":{"gate_id":"...","status":"approved","outcome":{},...},"session_id":"s"}
+//
+// These frames have no event_id. They show a state, so they are not resumed: every subscription, also one with
+// last_event_id, is followed by the gates that are open now, and a client drops those that it knew before. A gate that ends
+// at once, by a rule, has a gate_closed frame only. Decisions are sent to that door; a socket accepts none. If the gates
+// cannot be read, the client is disconnected with status 1013.
 //
 // # Who receives what
 //

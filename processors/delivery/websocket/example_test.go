@@ -2,8 +2,11 @@ package websocket_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"log"
 	"net/http"
+	"slices"
 
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 )
@@ -21,4 +24,23 @@ func Example() {
 	}()
 	http.Handle("/ws", server)
 	log.Fatal(http.ListenAndServe("localhost:8080", nil))
+}
+
+// paying is a source of gates: one is open in every session. Use an Index of package processors/gate/door instead.
+type paying struct{}
+
+func (paying) Watch(
+	_ context.Context, _, session string, _ func(opened bool, gate []byte),
+) (open iter.Seq[[]byte], stop func(), err error) {
+	gate := fmt.Appendf(nil, `{"gate_id":"5f0c","session_id":%q,"status":"pending","tool":"pay"}`, session)
+	return slices.Values([][]byte{gate}), func() {}, nil
+}
+
+// Clients also see what waits for a person in their session.
+func ExampleWithGates() {
+	server, err := websocket.New("support", websocket.WithOrigins("support.example"), websocket.WithGates(paying{}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/gates/ws", server)
 }

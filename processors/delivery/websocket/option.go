@@ -34,6 +34,7 @@ type rules struct {
 	write        time.Duration
 	replay       Replay
 	resumeKeys   [][]byte
+	gates        Gates // nil: none
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error

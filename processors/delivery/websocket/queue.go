@@ -35,8 +35,8 @@ func (q *queue) put(i item) bool {
 	return true
 }
 
-// wait adds an item as soon as there is room. It returns false if stop is closed before. Only one goroutine may wait at a
-// time.
+// wait adds an item as soon as there is room. It returns false if stop is closed before. Several goroutines may wait: each
+// item that one of them adds is removed later, which wakes the next.
 func (q *queue) wait(stop <-chan struct{}, i item) bool {
 	for !q.put(i) {
 		select {

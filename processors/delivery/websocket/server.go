@@ -104,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.conn = conn
 	subscriber := &subscriber{server: s, client: c, visit: v}
-	defer subscriber.stopResume()
+	defer subscriber.stop()
 	c.serve(subscriber.receive)
 }
 
@@ -128,18 +128,22 @@ func (s *subscriber) receive(frame []byte) {
 		}
 		return
 	}
-	s.stopResume()
+	s.stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	if gates := s.server.rules.gates; gates != nil {
+		feed := &gateFeed{client: s.client, session: sub.session, more: make(chan struct{}, 1)}
+		s.ended.Go(func() { feed.run(ctx, gates, s.server.rules.logger) })
+	}
 	if sub.last == "" {
 		s.server.hub.subscribe(s.client, sub.session)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
 	s.ended.Go(func() { s.server.resume(ctx, s.client, sub) })
 }
 
-// stopResume cancels the resume that is running and waits for its end.
-func (s *subscriber) stopResume() {
+// stop cancels what the last subscription has started and waits for its end.
+func (s *subscriber) stop() {
 	if s.cancel != nil {
 		s.cancel()
 		s.cancel = nil
