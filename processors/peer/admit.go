@@ -1,0 +1,60 @@
+package peer
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+)
+
+// Admit makes the checks of a request that come before its body is read, in the order in which a peer may rely on them:
+// the configuration is enabled, the request has a bearer token, the token is accepted, and there is room for another task.
+// authorization are the values of the header Authorization. acquire takes a place, if there is one, and reports whether it
+// did; it is called last, once. The caller gives the place back when the request has been answered. The refusal is nil if the
+// request is admitted.
+func Admit(s *settings.Settings, authorization []string, acquire func(settings.Inbound) bool) (settings.Inbound, *wire.Refusal) {
+	if !s.Enabled {
+		return settings.Inbound{}, wire.Disabled()
+	}
+	token, ok := wire.Bearer(authorization)
+	if !ok {
+		return settings.Inbound{}, wire.MissingToken()
+	}
+	in, ok := s.Accept(token)
+	if !ok {
+		return settings.Inbound{}, wire.UnknownToken()
+	}
+	if !acquire(in) {
+		return in, wire.ConcurrencyLimit()
+	}
+	return in, nil
+}
+
+// Agents are the agents that tasks of peers may name.
+type Agents struct {
+	// Default is the agent of a task that names none.
+	Default string
+	IDs     []string
+}
+
+// Check makes the checks of a request that come after its body was read (wire.ReadRequest): the token may use the agent, the
+// agent exists, and the task has neither passed this instance nor too many others. It returns the agent that the task is for.
+// The refusal is nil if the task is accepted. A token with a list of agents is told only about those.
+func Check(s *settings.Settings, in settings.Inbound, req wire.Request, agents Agents) (agentID string, refusal *wire.Refusal) {
+	agentID = req.AgentID
+	if agentID == "" {
+		agentID = agents.Default
+	}
+	switch {
+	case !in.MayUse(req.AgentID):
+		refusal = wire.AgentForbidden(in.ID, req.AgentID)
+	case agentID == "" || agentID != agents.Default && !slices.Contains(agents.IDs, agentID):
+		refusal = wire.UnknownAgent(agentID)
+	default:
+		refusal = req.Path.Check(s.InstanceID, s.MaxHops)
+	}
+	if refusal != nil {
+		return "", refusal
+	}
+	return agentID, nil
+}
