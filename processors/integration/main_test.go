@@ -1,14 +1,22 @@
 package integration
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/process"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
 func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(childAgent) != "":
+		process.Main(gateChild)
+	case os.Getenv(approvalAgent) != "":
+		process.Main(approvalChild)
+	}
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }
