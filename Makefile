@@ -32,12 +32,16 @@ run: ## run the topology example: two agents answer one question, then those on 
 multiagent: ## run two agents as separate processes; one calls the other as a tool over HTTP
 	@$(GO) run ./examples/multiagent $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
 
+.PHONY: approval
+approval: ## run an agent that asks a person before it pays: approve, deny, edit and no answer
+	@$(GO) run ./examples/approval $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## run all tests under the race detector (about seven minutes on two cores)
+test: ## run all tests under the race detector (about ten minutes on two cores)
 	$(GO) test -race -p 4 -timeout 30m $(SLOWEST) ./...
 
 # Property tests of make test draw from one seed, so that a run fails only for a change. make property tries new cases.

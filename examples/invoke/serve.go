@@ -85,7 +85,21 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, listener, door, out, pipeline.Ready(),
+	// The desk is an embedded agent: its turns are kept in this process.
+	payments, err := invoke.NewBuffered(desk{})
+	if err != nil {
+		return err
+	}
+	defer payments.Close()
+	paying, err := invoke.New(payments)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/invoke", door)
+	mux.Handle("/agent/v0/invoke", door)
+	mux.Handle("/desk/invoke", paying)
+	return runAll(ctx, listener, mux, out, pipeline.Ready(),
 		turns.Run, batches.Run, pipeline.Run,
 		func(ctx context.Context) error { return worker.Run(ctx, s.brokers) },
 	)
@@ -94,13 +108,10 @@ func serve(ctx context.Context, s settings, out io.Writer) error {
 // runAll runs the components and the HTTP server until ctx ends or one of them fails. It serves requests once ready is
 // closed, and prints the address then.
 func runAll(
-	ctx context.Context, listener net.Listener, door http.Handler, out io.Writer, ready <-chan struct{},
+	ctx context.Context, listener net.Listener, doors http.Handler, out io.Writer, ready <-chan struct{},
 	components ...func(context.Context) error,
 ) error {
-	mux := http.NewServeMux()
-	mux.Handle("/invoke", door)
-	mux.Handle("/agent/v0/invoke", door)
-	server := httpserver.New(mux)
+	server := httpserver.New(doors)
 
 	tasks, ctx := errgroup.WithContext(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // streams end when the service does

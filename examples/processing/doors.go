@@ -16,7 +16,7 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/door"
 )
 
-// openDoors accepts messages and callbacks at PORT. It starts when the turn runs, because the topics may be missing
+// openDoors accepts messages, callbacks and, with GATE_POLICY, decisions at PORT. It starts when the turn runs, because the topics may be missing
 // earlier, and when the WebSocket runs, so that it shows their effects.
 func (p *pipeline) openDoors(entrances *stage) error {
 	options := append([]door.Option{
@@ -35,7 +35,13 @@ func (p *pipeline) openDoors(entrances *stage) error {
 	}
 	p.logger.Warn("paths that begin with a door's path are served too, as by chat-api: a proxy must protect them by prefix",
 		zap.Strings("paths", []string{door.ChatPath, door.ToolResponsePath}))
-	return p.listen(entrances, "doors", p.doors, p.tls, doors, p.runs)
+	handler := http.Handler(doors)
+	if p.gates != nil {
+		if handler, err = p.besideGates(doors); err != nil {
+			return err
+		}
+	}
+	return p.listen(entrances, "doors", p.doors, p.tls, handler, p.runs)
 }
 
 // closing is longer than a request waits for the brokers.

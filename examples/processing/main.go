@@ -6,7 +6,7 @@
 //
 // It also shows how to embed Turntable: environment to options (settings.go), graph, processor, Run (pipeline.go). The
 // optional parts are deliveries (deliveries.go), the doors (doors.go) and who may use them (authentication.go), the WebSocket
-// (websocket.go) and the health check (health.go); stages.go determines the order in which they stop.
+// (websocket.go), calls that wait for a person (gates.go) and the health check (health.go); stages.go determines the order in which they stop.
 package main
 
 import (

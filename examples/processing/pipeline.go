@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
+	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
 	"github.com/turntable-streams/turntable/processors/turn"
 )
 
@@ -26,6 +27,7 @@ type pipeline struct {
 	to     *processors.KafkaPublisher
 	screen *websocket.Server // nil where it is off
 	calls  *sink.HTTP        // nil where deliveries are off
+	gates  *gatedoor.Index   // nil where gates, or all that show them, are off
 	stages []stage
 
 	listeners []net.Listener // those of servers that never started are closed here
@@ -54,6 +56,11 @@ func (p *pipeline) build() error {
 		return err
 	}
 	var entrances, work, shown stage
+	if p.policy != nil {
+		if err := p.addGates(&entrances); err != nil {
+			return err
+		}
+	}
 	if p.websocket != "" {
 		if err := p.openWebSocket(&entrances, &shown); err != nil {
 			return fmt.Errorf("WS_PORT: %w", err)

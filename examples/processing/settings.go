@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/turn"
@@ -44,6 +45,8 @@ type settings struct {
 	services   sink.Services
 	delivery   []delivery.Option
 	chatGroup  string // OUTPUT_CONSUMER_GROUP: chat-api's group, from whose offsets deliveries start
+
+	policy *approval.Policy // GATE_POLICY; nil: no call waits for a person
 }
 
 // readSettings reads the environment. Its error names every invalid variable.
@@ -78,6 +81,12 @@ func readSettings(logger *zap.Logger) (settings, error) {
 	if s.deliveries {
 		catalog = append(catalog, topics.WithDeliveries())
 		s.turn = append(s.turn, turn.WithDelivery())
+	}
+	s.policy, err = readPolicy()
+	check(err)
+	if s.policy != nil {
+		catalog = append(catalog, topics.WithGates())
+		s.turn = append(s.turn, turn.WithApproval(*s.policy))
 	}
 	s.agent = os.Getenv("AGENT_NAME")
 	if s.catalog, err = topics.For(s.agent, catalog...); err != nil {
@@ -143,7 +152,7 @@ func (s *settings) announce(logger *zap.Logger) {
 	on := []string{"turn"}
 	for name, is := range map[string]bool{
 		"chat and tool callbacks": s.doors != "", "websocket": s.websocket != "", "deliveries": s.deliveries,
-		"health": s.health != "",
+		"gates": s.policy != nil, "health": s.health != "",
 	} {
 		if is {
 			on = append(on, name)

@@ -19,6 +19,9 @@ func (p *pipeline) openWebSocket(entrances, shown *stage) error {
 	if p.origins != nil {
 		options = append(options, websocket.WithOrigins(p.origins...)) // besides the server's own
 	}
+	if p.gates != nil {
+		options = append(options, websocket.WithGates(p.gates))
+	}
 	screen, err := websocket.New(p.agent, options...)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ type asker struct {
 	open     map[string]waiter
 	asked    int // the number of the last question
 	failed   error
+	lines    <-chan string // of standard input; nil if it is not read
 }
 
 // newAsker registers waits for the questions that earlier runs left open. The recorder must not run yet, because the answers
@@ -57,8 +58,8 @@ func (a *asker) resume(ctx context.Context) error {
 	return nil
 }
 
-// readOn asks each line of in, until in or ctx ends.
-func (a *asker) readOn(ctx context.Context, in io.Reader) error {
+// readLines returns the lines of in. The channel is closed at its end.
+func readLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	scanner := bufio.NewScanner(in)
 	go func() { // ends with in: a read cannot be cancelled
@@ -71,12 +72,17 @@ func (a *asker) readOn(ctx context.Context, in io.Reader) error {
 			}
 		}
 	}()
+	return lines
+}
+
+// readOn asks each line of standard input, until it or ctx ends.
+func (a *asker) readOn(ctx context.Context, in io.Reader) error {
 	for {
 		a.screen.prompt(in)
 		select {
-		case line, ok := <-lines:
+		case line, ok := <-a.lines:
 			if !ok {
-				return scanner.Err()
+				return nil
 			}
 			if strings.TrimSpace(line) == "" {
 				continue
@@ -108,17 +114,25 @@ func (a *asker) ask(ctx context.Context, question string) error {
 
 func (a *asker) await(ctx context.Context, answer waiter, before tally) error {
 	begin := a.now()
-	select {
-	case out := <-answer:
-		took := a.now().Sub(begin)
-		a.recorder.settle(ctx)
-		a.answer(out)
-		passed := a.recorder.tally().since(before)
-		a.screen.note(grey, "summary", "%d turns, %d hops, %d ms", passed.turns, passed.hops, took.Milliseconds())
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	var out output
+	for waiting := true; waiting; {
+		select {
+		case out = <-answer:
+			waiting = false
+		case g := <-a.recorder.gates:
+			if err := a.decide(ctx, g); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	took := a.now().Sub(begin)
+	a.recorder.settle(ctx)
+	a.answer(out)
+	passed := a.recorder.tally().since(before)
+	a.screen.note(grey, "summary", "%d turns, %d hops, %d ms", passed.turns, passed.hops, took.Milliseconds())
+	return nil
 }
 
 func (a *asker) answer(out output) {

@@ -31,45 +31,55 @@ func requestNumber(id string) int {
 // backlogDepth is the maximum number of records that are read back per partition.
 const backlogDepth = 10_000
 
-// readBacklog returns the exchanges of a session so far, and the end offsets of the flow's topics at that moment. Records
-// before them are in the backlog; the recorder starts there.
-func readBacklog(ctx context.Context, brokers []string, session string) ([]exchange, kadm.Offsets, error) {
+// backlog is what earlier runs left.
+type backlog struct {
+	exchanges []exchange    // of the session so far
+	gates     []gateRequest // that are open
+	ends      kadm.Offsets  // records before them are in the backlog; the recorder starts there
+}
+
+// readBacklog reads what earlier runs left of a session, up to the end offsets of the flow's topics at that moment.
+func readBacklog(ctx context.Context, brokers []string, session string, approve bool) (b backlog, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
-		return nil, nil, fmt.Errorf("backlog: %w", err)
+		return b, fmt.Errorf("backlog: %w", err)
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	starts, startErr := admin.ListStartOffsets(ctx, flowTopics()...)
-	ends, endErr := admin.ListEndOffsets(ctx, flowTopics()...)
+	starts, startErr := admin.ListStartOffsets(ctx, flowTopics(approve)...)
+	ends, endErr := admin.ListEndOffsets(ctx, flowTopics(approve)...)
 	if err := errors.Join(startErr, endErr, starts.Error(), ends.Error()); err != nil {
-		return nil, nil, fmt.Errorf("backlog: extent of the topics: %w", err)
+		return b, fmt.Errorf("backlog: extent of the topics: %w", err)
 	}
-	var exchanges []exchange
+	b.ends = ends.Offsets()
 	err = replay(ctx, brokers, starts, ends, topicOf(orchestrator, messageInput), func(r *kgo.Record) {
 		var m message
 		if string(r.Key) != session || json.Unmarshal(r.Value, &m) != nil || m.Role != "user" {
 			return
 		}
 		if id := field[metadata](m.Metadata).RequestID; id != "" {
-			exchanges = append(exchanges, exchange{request: id, question: contentText(m.Content)})
+			b.exchanges = append(b.exchanges, exchange{request: id, question: contentText(m.Content)})
 		}
 	})
 	if err != nil {
-		return nil, nil, err
+		return b, err
 	}
 	err = replay(ctx, brokers, starts, ends, topicOf(orchestrator, messageOutput), func(r *kgo.Record) {
 		var out output
 		if string(r.Key) != session || json.Unmarshal(r.Value, &out) != nil {
 			return
 		}
-		for i := range exchanges {
-			if exchanges[i].request == out.RequestID && exchanges[i].output == nil {
-				exchanges[i].output = &out
+		for i := range b.exchanges {
+			if b.exchanges[i].request == out.RequestID && b.exchanges[i].output == nil {
+				b.exchanges[i].output = &out
 			}
 		}
 	})
-	return exchanges, ends.Offsets(), err
+	if err != nil || !approve {
+		return b, err
+	}
+	b.gates, err = openGates(ctx, brokers, starts, ends, session)
+	return b, err
 }
 
 // replay reads a topic from its start to its end.

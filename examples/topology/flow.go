@@ -10,18 +10,25 @@ import (
 
 // flow is the suffixes of the topics the recorder shows, in the order in which a turn passes them.
 var flow = []string{
-	sessionControl, replyTo, messageInput, enrichedInput, thinkResponses, thinkDLQ, toolUses, toolUseDLQ, toolUseResults,
+	sessionControl, replyTo, messageInput, enrichedInput, thinkResponses, thinkDLQ,
+	gateRequests, gateDecisions, gateOutcomes, toolUses, toolUseDLQ, toolUseResults,
 	toolUseComplete, messageOutput, groupDLQ,
 }
 
 // groupDLQ is the dead-letter topic of the turn processor.
 const groupDLQ = "streams-dlq"
 
+// gateTopics are the suffixes that exist only for the orchestrator, with -approve.
+var gateTopics = []string{gateRequests, gateDecisions, gateOutcomes}
+
 // flowTopics names the topics the recorder shows.
-func flowTopics() []string {
+func flowTopics(approve bool) []string {
 	var names []string
 	for _, agent := range []string{orchestrator, worker} {
 		for _, suffix := range flow {
+			if slices.Contains(gateTopics, suffix) && (agent == worker || !approve) {
+				continue
+			}
 			names = append(names, topicOf(agent, suffix))
 		}
 	}

@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
+	"github.com/lovoo/goka"
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// pipeline is the two agents' turn processors.
+// pipeline is the processors of the two agents.
 type pipeline struct {
 	settings
 	logger *zap.Logger
@@ -21,7 +25,11 @@ type pipeline struct {
 // open creates missing topics, because the recorder and the roles read them before the processors start.
 func (p pipeline) open(ctx context.Context) error {
 	for _, agent := range []string{orchestrator, worker} {
-		catalog, err := topics.For(agent)
+		var opts []topics.CatalogOption
+		if agent == orchestrator && p.approve {
+			opts = append(opts, topics.WithGates())
+		}
+		catalog, err := topics.For(agent, opts...)
 		if err != nil {
 			return err
 		}
@@ -32,15 +40,31 @@ func (p pipeline) open(ctx context.Context) error {
 	return nil
 }
 
-// turn runs the turn processor of an agent until ctx ends. It calls ready when records flow.
-func (p pipeline) turn(ctx context.Context, agent string, ready func()) error {
-	graph, err := turn.Graph(agent)
-	if err != nil {
-		return err
+// approvals lets the orchestrator call every tool but delegate_task, for which it must ask.
+func approvals() approval.Policy {
+	return approval.Policy{Default: approval.Allow, Rules: []approval.Rule{
+		{Tool: delegateTask, Effect: approval.Ask, Message: "May the orchestrator delegate this task?"},
+	}}
+}
+
+// graphs returns the groups of the two agents.
+func (p pipeline) graphs() ([]*goka.GroupGraph, error) {
+	work, workErr := turn.Graph(worker)
+	if !p.approve {
+		orchestrate, err := turn.Graph(orchestrator)
+		return []*goka.GroupGraph{orchestrate, work}, errors.Join(workErr, err)
 	}
+	orchestrate, err := turn.Graph(orchestrator, turn.WithApproval(approvals()))
+	gates, gatesErr := gate.Graph(orchestrator, gate.WithPolicy(approvals()))
+	grants, grantsErr := gate.GrantsGraph(orchestrator)
+	return []*goka.GroupGraph{orchestrate, work, gates, grants}, errors.Join(workErr, err, gatesErr, grantsErr)
+}
+
+// process runs a group until ctx ends. It calls ready when records flow.
+func (p pipeline) process(ctx context.Context, graph *goka.GroupGraph, ready func()) error {
 	processor, err := processors.New(p.brokers, graph,
 		processors.WithInstance(p.instance),
-		processors.WithStorage(p.storage(agent)),
+		processors.WithStorage(p.storage(graph.Group())),
 		processors.WithLogger(p.logger),
 		processors.WithMetrics(processors.Metrics{State: func(s processors.State) {
 			if s == processors.Running {
@@ -54,9 +78,9 @@ func (p pipeline) turn(ctx context.Context, agent string, ready func()) error {
 	return processor.Run(ctx)
 }
 
-func (p pipeline) storage(agent string) processors.Storage {
+func (p pipeline) storage(group goka.Group) processors.Storage {
 	if p.data == "" {
 		return processors.Memory()
 	}
-	return processors.LevelDB(filepath.Join(p.data, "tables", agent))
+	return processors.LevelDB(filepath.Join(p.data, "tables", string(group)))
 }

@@ -26,6 +26,8 @@ type recorder struct {
 	next    kadm.Offsets      // of each partition, the offset it is at
 	moved   chan struct{}     // closed and replaced when next moves
 	waiting map[string]waiter // by request id
+
+	gates chan gateRequest // requests of the session that a person must decide
 }
 
 // tally counts the records of the session and of the sessions of its delegated tasks.
@@ -48,7 +50,7 @@ func newRecorder(brokers []string, from kadm.Offsets, session string, print func
 	}
 	return &recorder{
 		client: client, session: session, print: print,
-		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter),
+		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter), gates: make(chan gateRequest, mostGates),
 	}, nil
 }
 
@@ -83,7 +85,18 @@ func (t *recorder) take(r *kgo.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count.hops++
-	if _, suffix := split(r.Topic); suffix != messageOutput {
+	switch _, suffix := split(r.Topic); suffix {
+	case messageOutput:
+	case gateRequests:
+		var g gateRequest
+		if json.Unmarshal(r.Value, &g) == nil && g.Withdrawn == "" {
+			select {
+			case t.gates <- g:
+			default: // the gate stays open until its deadline
+			}
+		}
+		return
+	default:
 		return
 	}
 	t.count.turns++

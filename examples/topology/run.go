@@ -33,16 +33,22 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	before, from, err := readBacklog(ctx, s.brokers, s.session)
+	before, err := readBacklog(ctx, s.brokers, s.session, s.approve)
 	if err != nil {
 		return err
 	}
 	screen := newScreen(out)
-	recorder, err := newRecorder(s.brokers, from, s.session, screen.record)
+	recorder, err := newRecorder(s.brokers, before.ends, s.session, screen.record)
 	if err != nil {
 		return err
 	}
-	user := newAsker(recorder, screen, time.Now, before)
+	user := newAsker(recorder, screen, time.Now, before.exchanges)
+	for _, g := range before.gates {
+		recorder.gates <- g
+	}
+	if !s.once || s.approve {
+		user.lines = readLines(ctx, in)
+	}
 	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
 	if err := p.run(ctx, recorder, func(ctx context.Context) error {
 		err := user.resume(ctx)
@@ -112,13 +118,17 @@ func (p pipeline) run(ctx context.Context, recorder *recorder, use func(ctx cont
 			return r.run(ctx, p.brokers, p.instance, ready, p.logger)
 		})
 	}
-	for _, agent := range []string{orchestrator, worker} {
+	graphs, err := p.graphs()
+	if err != nil {
+		return err
+	}
+	for _, graph := range graphs {
 		starting.Add(1)
 		ready := sync.OnceFunc(starting.Done)
 		group.Go(func() error {
 			defer ready()
-			if err := p.turn(ctx, agent, ready); err != nil {
-				return fmt.Errorf("%s: %w", agent, err)
+			if err := p.process(ctx, graph, ready); err != nil {
+				return fmt.Errorf("%s: %w", graph.Group(), err)
 			}
 			return nil
 		})

@@ -46,7 +46,7 @@ const (
 var colours = map[string]string{
 	messageInput: cyan, enrichedInput: cyan, thinkResponses: purple, toolUses: yellow, toolUseResults: yellow,
 	toolUseComplete: yellow, messageOutput: green, replyTo: blue, sessionControl: blue,
-	toolUseDLQ: red, thinkDLQ: red, groupDLQ: red,
+	gateRequests: blue, gateDecisions: blue, gateOutcomes: blue, toolUseDLQ: red, thinkDLQ: red, groupDLQ: red,
 }
 
 func (s *screen) paint(colour, text string) string {

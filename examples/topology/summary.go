@@ -68,6 +68,16 @@ var summaries = map[string]func(raw jsontext.Value) (string, error){
 		}
 		return o.Content
 	}),
+	gateRequests: of(func(g gateRequest) string {
+		if g.Withdrawn != "" {
+			return "withdrawn: " + g.Withdrawn
+		}
+		return fmt.Sprintf("may %s run? %s", g.Tool, g.Args)
+	}),
+	gateDecisions: of(func(d gateDecision) string { return strings.TrimSpace(d.By + " says " + d.Verdict + " " + d.Reason) }),
+	gateOutcomes: of(func(o gateOutcome) string {
+		return strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", o.Tool, o.Status, o.Cause, o.Reason))
+	}),
 	replyTo:    of(func(r route) string { return "answer to " + r.CallbackService + " as " + r.RequestID }),
 	toolUseDLQ: of(func(t toolUse) string { return "invalid tool call " + t.ToolUseID }),
 }

@@ -29,6 +29,9 @@ const (
 	messageOutput   = "message-output"
 	replyTo         = "reply-to"
 	sessionControl  = "session-control"
+	gateRequests    = "gate-requests"
+	gateDecisions   = "gate-decisions"
+	gateOutcomes    = "gate-outcomes"
 )
 
 func topicOf(agent, suffix string) string { return agent + "-" + suffix }

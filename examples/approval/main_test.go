@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
+
+// buffer is what a program writes while a test reads it.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestModelIsToldTheDifferenceBetweenTheFourDecisions(t *testing.T) {
+	out, errs := new(buffer), new(buffer)
+	require.Zero(t, command(deadline(t), nil, out, errs), errs)
+	require.Empty(t, errs.String())
+	parts := strings.Split(strings.TrimSpace(out.String()), "\n\n")
+	require.Len(t, parts, 4, out)
+	for i, want := range [][]string{
+		{`pay +ran: 12\.50 to mira`, `was told: success {"paid":1250`, `agent +Paid\.`},
+		{`was told: error {"error":"[^"]*refused[^"]*Otto was paid yesterday\.","reason":"denied"}`, `agent +I did not pay`},
+		{`pay +ran: 40\.00 to ines`, `was told: success {"paid":4000,.*"edited":true`, `agent +Paid\.`},
+		{`was told: error {"error":"no one answered in time[^"]*","reason":"approval_timed_out"}`, `agent +I did not pay`},
+	} {
+		require.Contains(t, parts[i], "was read, without a gate")
+		for _, line := range want {
+			require.Regexp(t, line, parts[i])
+		}
+	}
+	require.Equal(t, 2, strings.Count(out.String(), "  pay     ran"), "the tool ran for the approved calls only")
+}
+
+// With -serve, the commands that the program prints work. An amount over the limit is never paid.
+func TestServedAgentIsPlayedWithItsPrintedCommands(t *testing.T) {
+	ctx, stop := context.WithCancel(deadline(t))
+	out, errs, code := new(buffer), new(buffer), make(chan int, 1)
+	go func() { code <- command(ctx, []string{"-serve"}, out, errs) }()
+	printed := regexp.MustCompile(`curl -s (http://\S+)/api/chat -d '([^']+)'`)
+	require.Eventually(t, func() bool { return printed.MatchString(out.String()) }, 2*time.Minute, 20*time.Millisecond)
+	found := printed.FindStringSubmatch(out.String())
+	base, body := found[1], found[2]
+
+	status, _ := post(t, base+"/api/chat", body)
+	require.Equal(t, http.StatusOK, status)
+	var list struct {
+		Gates []openGate `json:"gates"`
+	}
+	response, err := http.Get(base + "/api/gates?session_id=mine&status=pending&wait=30s")
+	require.NoError(t, err)
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&list))
+	require.NoError(t, response.Body.Close())
+	require.Len(t, list.Gates, 1)
+
+	status, answer := post(t, base+"/api/gates/"+list.Gates[0].ID+"/decision",
+		`{"verdict":"approve","edited_args":{"to":"mira","cents":100001}}`)
+	require.Equal(t, http.StatusUnprocessableEntity, status, answer)
+	status, answer = post(t, base+"/api/gates/"+list.Gates[0].ID+"/decision", `{"verdict":"approve"}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "ran: 20.00 to mira") }, time.Minute, 20*time.Millisecond)
+	stop()
+	require.Zero(t, <-code, errs)
+	require.Empty(t, errs.String())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, string(answer)
+}
+
+func TestCommandLineIsChecked(t *testing.T) {
+	for _, args := range [][]string{{"-no-such"}, {"question"}} {
+		errs := new(buffer)
+		require.Equal(t, 2, command(t.Context(), args, io.Discard, errs), args)
+		require.NotEmpty(t, errs.String())
+	}
+	require.Zero(t, command(t.Context(), []string{"-h"}, io.Discard, io.Discard))
+}

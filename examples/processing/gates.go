@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/processors/approval/policyfile"
+	"github.com/turntable-streams/turntable/processors/gate"
+	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
+)
+
+// readPolicy reads the file of GATE_POLICY; nil if it is not set. The error names the file and the line of each mistake.
+func readPolicy() (*approval.Policy, error) {
+	path := variable("GATE_POLICY")
+	if path == "" {
+		return nil, nil
+	}
+	policy, err := policyfile.Read(path)
+	if err != nil {
+		return nil, fmt.Errorf("GATE_POLICY: %w", err)
+	}
+	return &policy, nil
+}
+
+// addGates adds the groups of gates and, for the doors and the WebSocket, their index. The index stops with the requests,
+// which may wait for it.
+func (p *pipeline) addGates(entrances *stage) error {
+	for _, g := range []struct {
+		directory string
+		graph     func(string, ...gate.Option) (*goka.GroupGraph, error)
+	}{{"gate-grants", gate.GrantsGraph}, {"gates", gate.Graph}} {
+		graph, err := g.graph(p.agent, gate.WithPolicy(*p.policy))
+		if err != nil {
+			return err
+		}
+		if err := p.add(graph, g.directory); err != nil {
+			return err
+		}
+	}
+	if p.doors == "" && p.websocket == "" {
+		return nil
+	}
+	index, err := gatedoor.NewIndex(p.agent, gatedoor.WithLogger(p.logger))
+	if err != nil {
+		return err
+	}
+	p.gates = index
+	*entrances = append(*entrances, func(ctx context.Context) error {
+		return index.Run(ctx, p.kafka.Brokers, p.kafka.Options...)
+	})
+	return nil
+}
+
+// besideGates returns the handler of PORT: the door of gates, and others for all other paths.
+func (p *pipeline) besideGates(others http.Handler) (http.Handler, error) {
+	options := []gatedoor.Option{gatedoor.WithLogger(p.logger)}
+	if p.authenticate != nil {
+		options = append(options, gatedoor.WithAuthenticate(p.authenticate))
+	}
+	for _, origin := range p.origins {
+		options = append(options, gatedoor.WithCORS(origin, "Authorization", "Idempotency-Key"))
+	}
+	gates, err := gatedoor.New(p.gates, p.to, options...)
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == gatedoor.GatesPath || strings.HasPrefix(r.URL.Path, gatedoor.GatesPath+"/") {
+			gates.ServeHTTP(w, r)
+			return
+		}
+		others.ServeHTTP(w, r)
+	}), nil
+}
