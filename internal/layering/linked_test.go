@@ -32,6 +32,7 @@ func requireUnlinked(t *testing.T, listing []byte, more ...string) {
 var (
 	linked = []string{
 		"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/delivery",
+		"processors/gate",
 	}
 	workers = []string{
 		"processors/worker", "processors/turn/think", "processors/turn/tools", "processors/turn/compact",
