@@ -32,8 +32,7 @@ func ambiguousEnding(agent string, o catalogOptions) string {
 // name that is accepted stays accepted.
 func (c Catalog) allGroups() []string {
 	all := []string{
-		c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup(), string(c.PeerTasksGroup()), string(c.PeerRunsGroup()),
-		string(c.PeerChainGroup()),
+		c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup(), c.PeerSinkGroup(),
 	}
 	for _, g := range c.Groups() {
 		all = append(all, string(g))

@@ -58,8 +58,14 @@ type Catalog struct {
 	GateOutcomes  Topic[GateOutcome]
 	GateGrants    Topic[GateGrant]
 
-	// The topic of processors/peer. Ensure creates it only with WithPeers.
-	PeerAudit Topic[PeerAudit]
+	// The topics of processors/peer. Ensure creates them only with WithPeers.
+	PeerCommands  Topic[PeerCommand]
+	PeerReplies   Topic[PeerReply]
+	PeerAttempts  Topic[Delivery]
+	PeerReceipts  Topic[Receipt]
+	PeerCallbacks Topic[Output]
+	PeerEvents    Topic[PeerAudit]
+	PeerAudit     Topic[PeerAudit]
 
 	turns bool // Ensure creates the topics of TurnsGroup
 
@@ -111,7 +117,7 @@ func WithGates() CatalogOption {
 	return func(o *catalogOptions) { o.gates = true }
 }
 
-// WithPeers makes Ensure create the topic of processors/peer too. Otherwise Ensure does not create it.
+// WithPeers makes Ensure create the topics of processors/peer too. Otherwise Ensure does not create them.
 func WithPeers() CatalogOption {
 	return func(o *catalogOptions) { o.peers = true }
 }
@@ -201,9 +207,17 @@ func catalog(agent string, o catalogOptions) Catalog {
 	// All records of an agent have one key, and the group that reads them has a table of its own.
 	grants := gate("gate-grants", "GateGrant")
 	grants.Key, grants.Cleanup = KeyAgent, CleanupDelete
+	peer := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.peers
+		return s
+	}
+	// All events of an instance have one key, and the group that reads them has a table of its own.
+	peerEvents := peer("peer-events", "PeerAudit")
+	peerEvents.Key = KeyInstance
 	// Readers join the records of a task, of two instances.
-	peers := reader("peer-audit", "PeerAudit", KeyTask)
-	peers.Created = o.peers
+	peerAudit := reader("peer-audit", "PeerAudit", KeyTask)
+	peerAudit.Created = o.peers
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -242,7 +256,13 @@ func catalog(agent string, o catalogOptions) Catalog {
 		GateOutcomes:  New(gate("gate-outcomes", "GateOutcome"), gateOutcomeWire.codec()),
 		GateGrants:    New(grants, gateGrantWire.codec()),
 
-		PeerAudit: New(peers, peerAuditWire.codec()),
+		PeerCommands:  New(peer("peer-commands", "PeerCommand"), peerCommandWire.codec()),
+		PeerReplies:   New(peer("peer-replies", "PeerReply"), peerReplyWire.codec()),
+		PeerAttempts:  New(peer("peer-attempts", "Delivery"), deliveryWire.codec()),
+		PeerReceipts:  New(peer("peer-receipts", "Receipt"), receiptWire.codec()),
+		PeerCallbacks: New(peer("peer-callbacks", "Output"), outputWire.codec()),
+		PeerEvents:    New(peerEvents, peerEventWire.codec()),
+		PeerAudit:     New(peerAudit, peerAuditWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
@@ -288,14 +308,14 @@ func (c Catalog) GateGrantGroup() goka.Group { return goka.Group(c.Agent + "-gat
 // GateGrantTable is the table of GateGrantGroup.
 func (c Catalog) GateGrantTable() goka.Table { return goka.GroupTable(c.GateGrantGroup()) }
 
-// PeerTasksGroup is the name of the consumer group that is reserved for the tasks that the agent delegates to other
-// instances, "{agent}-peer-tasks". For rejects agents that would share it.
+// PeerTasksGroup is the consumer group of the tasks that the agent delegates to other instances, and of those that they
+// delegate to it, "{agent}-peer-tasks".
 func (c Catalog) PeerTasksGroup() goka.Group { return goka.Group(c.Agent + "-peer-tasks") }
 
-// PeerRunsGroup is the name that is reserved for the tasks that other instances delegate to the agent, "{agent}-peer-runs".
-func (c Catalog) PeerRunsGroup() goka.Group { return goka.Group(c.Agent + "-peer-runs") }
+// PeerSinkGroup is the group of the workers that send tasks to other instances, "{agent}-peer-sink".
+func (c Catalog) PeerSinkGroup() string { return c.Agent + "-peer-sink" }
 
-// PeerChainGroup is the name that is reserved for the head of the audit's hash chain, "{agent}-peer-chain".
+// PeerChainGroup is the consumer group that makes the hash chain of the audit, "{agent}-peer-chain".
 func (c Catalog) PeerChainGroup() goka.Group { return goka.Group(c.Agent + "-peer-chain") }
 
 // TurnsGroup is the consumer group whose table has the turns that began lately, "{agent}-invoke-turns". See
@@ -317,12 +337,13 @@ func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 // Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{
-		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(), c.TurnsGroup(),
+		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
+		c.PeerTasksGroup(), c.PeerChainGroup(), c.TurnsGroup(),
 	}
 }
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
-// its group, those of a compactor, those of deliveries, those of folding, those of gates, that of peers, those of the table
+// its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of the table
 // of turns, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
@@ -340,7 +361,7 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.deliverySpecs()...)
 	specs = append(specs, c.foldSpecs()...)
 	specs = append(specs, c.gateSpecs()...)
-	specs = append(specs, c.PeerAudit.spec)
+	specs = append(specs, c.peerSpecs()...)
 	specs = append(specs, c.turnsSpecs()...)
 	return append(specs,
 		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
@@ -368,6 +389,17 @@ func (c Catalog) gateSpecs() []Spec {
 	specs := []Spec{c.GateRequests.spec, c.GateDecisions.spec, c.GateOutcomes.spec, c.GateGrants.spec}
 	specs = append(specs, groupSpecs(c.GateGroup(), "gate row", KeySession, created)...)
 	return append(specs, groupSpecs(c.GateGrantGroup(), "grant row", KeyAgent, created)...)
+}
+
+// peerSpecs returns the topics of peers, and those that the two peer groups keep for themselves.
+func (c Catalog) peerSpecs() []Spec {
+	created := c.PeerAudit.spec.Created
+	specs := []Spec{
+		c.PeerCommands.spec, c.PeerReplies.spec, c.PeerAttempts.spec, c.PeerReceipts.spec, c.PeerCallbacks.spec,
+		c.PeerEvents.spec, c.PeerAudit.spec,
+	}
+	specs = append(specs, groupSpecs(c.PeerTasksGroup(), "peer row", KeySession, created)...)
+	return append(specs, groupSpecs(c.PeerChainGroup(), "chain row", KeyInstance, created)...)
 }
 
 // turnsSegment is the segment size of the table of TurnsGroup. Every process reads the table when it starts, and brokers do

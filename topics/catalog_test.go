@@ -40,8 +40,11 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"gate-grants": "GateGrant", "gate-streams-dlq": "raw", "gate-streams-loop": "raw",
 		"gate-streams-table": "gate row", "gate-grant-streams-dlq": "raw", "gate-grant-streams-loop": "raw",
 		"gate-grant-streams-table": "grant row",
-		"peer-audit":               "PeerAudit",
-		"invoke-turns-dlq":         "raw", "invoke-turns-loop": "raw", "invoke-turns-table": "turns row",
+		"peer-audit":               "PeerAudit", "peer-events": "PeerAudit", "peer-commands": "PeerCommand",
+		"peer-replies": "PeerReply", "peer-attempts": "Delivery", "peer-receipts": "Receipt", "peer-callbacks": "Output",
+		"peer-tasks-dlq": "raw", "peer-tasks-loop": "raw", "peer-tasks-table": "peer row",
+		"peer-chain-dlq": "raw", "peer-chain-loop": "raw", "peer-chain-table": "chain row",
+		"invoke-turns-dlq": "raw", "invoke-turns-loop": "raw", "invoke-turns-table": "turns row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -103,15 +106,20 @@ func TestGateTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	require.EqualValues(t, "harbor-gate-grant-streams-table", c.GateGrantTable())
 }
 
-func TestPeerTopicIsCreatedOnlyWithTheOption(t *testing.T) {
+func TestPeerTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	c, err := For("harbor", WithPeers())
 	require.NoError(t, err)
-	require.Contains(t, c.Specs(), c.PeerAudit.Spec())
-	require.True(t, c.PeerAudit.Spec().Created)
-	require.False(t, harbor(t).PeerAudit.Spec().Created)
+	require.Len(t, c.peerSpecs(), 13)
+	for _, s := range c.peerSpecs() {
+		require.Contains(t, c.Specs(), s)
+		require.True(t, s.Created, s.Name)
+	}
+	for _, s := range harbor(t).peerSpecs() {
+		require.False(t, s.Created, s.Name)
+	}
 	require.Equal(t, "harbor-peer-audit", c.PeerAudit.Name())
 	require.EqualValues(t, "harbor-peer-tasks", c.PeerTasksGroup())
-	require.EqualValues(t, "harbor-peer-runs", c.PeerRunsGroup())
+	require.Equal(t, "harbor-peer-sink", c.PeerSinkGroup())
 	require.EqualValues(t, "harbor-peer-chain", c.PeerChainGroup())
 }
 

@@ -50,4 +50,9 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.GateOutcomes, "gate-outcomes")
 	conform(t, c.GateGrants, "gate-grants")
 	conform(t, c.PeerAudit, "peer-audit")
+	conform(t, c.PeerEvents, "peer-events")
+	conform(t, c.PeerCommands, "peer-commands")
+	conform(t, c.PeerReplies, "peer-replies")
+	conform(t, c.PeerAttempts, "deliveries")
+	conform(t, c.PeerReceipts, "delivery-receipts")
 }

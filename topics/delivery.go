@@ -12,6 +12,8 @@ const (
 	KindFunction = "function"
 	// KindLog writes a log line.
 	KindLog = "log"
+	// KindPeer sends a task to another instance, see processors/peer.
+	KindPeer = "peer"
 )
 
 // Destination is where a delivery goes. Records contain no addresses: the sink looks the service up in its registry.
@@ -23,7 +25,7 @@ type Destination struct {
 // Key returns "{kind}/{service}", the key of the route in tables and receipts.
 func (d Destination) Key() string { return d.Kind + "/" + d.Service }
 
-// Delivery is the value of {agent}-deliveries: one attempt of a delivery, emitted when it is due. DeliveryID and
+// Delivery is the value of {agent}-deliveries and {agent}-peer-attempts: one attempt of a delivery, emitted when it is due. DeliveryID and
 // Attempt identify it.
 type Delivery struct {
 	DeliveryID string

@@ -68,58 +68,70 @@ func ExampleDescribe() {
 		fmt.Println(err)
 	}
 	// Output:
-	// TOPIC                              VALUE              KEY         CLEANUP         RETENTION       CREATED
-	// harbor-message-input               Message            session_id  delete          broker default  yes, co-partitioned
-	// harbor-enriched-message-input      EnrichedMessage    session_id  delete          broker default  yes, co-partitioned
-	// harbor-think-request-response      ThinkResponse      session_id  delete          broker default  yes, co-partitioned
-	// harbor-think-dlq                   ThinkFailure       session_id  delete          broker default  yes
-	// harbor-tool-use                    ToolUseItem        session_id  delete          broker default  yes, co-partitioned
-	// harbor-tool-use-dlq                ToolUseItem        session_id  delete          broker default  yes, co-partitioned
-	// harbor-tool-use-result             ToolUseResult      session_id  delete          broker default  yes, co-partitioned
-	// harbor-tool-use-all-complete       ToolResults        session_id  delete          broker default  yes, co-partitioned
-	// harbor-tool-use-latency            ToolLatency        tool_name   delete          broker default  yes
-	// harbor-message-output              Output             session_id  delete          broker default  yes, co-partitioned
-	// harbor-reply-to                    Route              session_id  compact,delete  1d              yes, co-partitioned
-	// harbor-session-control             Control            session_id  delete          broker default  yes, co-partitioned
-	// harbor-streams-dlq                 raw                source key  delete          broker default  yes
-	// harbor-streams-loop                raw                session_id  delete          as inputs       yes, co-partitioned
-	// harbor-streams-table               session row        session_id  compact         unlimited       yes, co-partitioned
-	// harbor-compaction-request          CompactionRequest  session_id  delete          broker default  no
-	// harbor-compaction-result           CompactionResult   session_id  delete          broker default  no
-	// harbor-deliveries                  Delivery           session_id  delete          broker default  no
-	// harbor-delivery-receipts           Receipt            session_id  delete          broker default  no
-	// harbor-delivery-dlq                DeadDelivery       session_id  delete          broker default  no
-	// harbor-delivery-control            DeliveryControl    session_id  delete          broker default  no
-	// harbor-delivery-streams-dlq        raw                source key  delete          broker default  no
-	// harbor-delivery-streams-loop       raw                session_id  delete          broker default  no
-	// harbor-delivery-streams-table      delivery row       session_id  compact         unlimited       no
-	// harbor-delivery-routes-dlq         raw                source key  delete          broker default  no
-	// harbor-delivery-routes-loop        raw                route       delete          broker default  no
-	// harbor-delivery-routes-table       route row          route       compact         unlimited       no
-	// harbor-agent-events                AgentEvent         session_id  delete          broker default  no
-	// harbor-batch-messages              BatchMessage       session_id  delete          broker default  no
-	// harbor-fold-streams-dlq            raw                source key  delete          broker default  no
-	// harbor-fold-streams-loop           raw                session_id  delete          broker default  no
-	// harbor-fold-streams-table          fold row           session_id  compact         unlimited       no
-	// harbor-gate-requests               GateRequest        session_id  delete          broker default  no
-	// harbor-gate-decisions              GateDecision       session_id  delete          broker default  no
-	// harbor-gate-outcomes               GateOutcome        session_id  delete          broker default  no
-	// harbor-gate-grants                 GateGrant          agent       delete          broker default  no
-	// harbor-gate-streams-dlq            raw                source key  delete          broker default  no
-	// harbor-gate-streams-loop           raw                session_id  delete          broker default  no
-	// harbor-gate-streams-table          gate row           session_id  compact         unlimited       no
-	// harbor-gate-grant-streams-dlq      raw                source key  delete          broker default  no
-	// harbor-gate-grant-streams-loop     raw                agent       delete          broker default  no
-	// harbor-gate-grant-streams-table    grant row          agent       compact         unlimited       no
-	// harbor-peer-audit                  PeerAudit          task_id     delete          broker default  no
-	// harbor-invoke-turns-dlq            raw                source key  delete          broker default  no
-	// harbor-invoke-turns-loop           raw                session_id  delete          broker default  no
-	// harbor-invoke-turns-table          turns row          session_id  compact         unlimited       no
-	// harbor-session-context             Raw                session_id  delete          broker default  no
-	// harbor-session-cost                SessionCost        session_id  delete          broker default  no
-	// harbor-session-end                 SessionEnd         session_id  delete          broker default  no
-	// harbor-memoir-context              string             user_id     delete          broker default  no
-	// harbor-memoir-context-session-end  MemoirSnapshot     user_id     delete          broker default  no
+	// TOPIC                              VALUE              KEY          CLEANUP         RETENTION       CREATED
+	// harbor-message-input               Message            session_id   delete          broker default  yes, co-partitioned
+	// harbor-enriched-message-input      EnrichedMessage    session_id   delete          broker default  yes, co-partitioned
+	// harbor-think-request-response      ThinkResponse      session_id   delete          broker default  yes, co-partitioned
+	// harbor-think-dlq                   ThinkFailure       session_id   delete          broker default  yes
+	// harbor-tool-use                    ToolUseItem        session_id   delete          broker default  yes, co-partitioned
+	// harbor-tool-use-dlq                ToolUseItem        session_id   delete          broker default  yes, co-partitioned
+	// harbor-tool-use-result             ToolUseResult      session_id   delete          broker default  yes, co-partitioned
+	// harbor-tool-use-all-complete       ToolResults        session_id   delete          broker default  yes, co-partitioned
+	// harbor-tool-use-latency            ToolLatency        tool_name    delete          broker default  yes
+	// harbor-message-output              Output             session_id   delete          broker default  yes, co-partitioned
+	// harbor-reply-to                    Route              session_id   compact,delete  1d              yes, co-partitioned
+	// harbor-session-control             Control            session_id   delete          broker default  yes, co-partitioned
+	// harbor-streams-dlq                 raw                source key   delete          broker default  yes
+	// harbor-streams-loop                raw                session_id   delete          as inputs       yes, co-partitioned
+	// harbor-streams-table               session row        session_id   compact         unlimited       yes, co-partitioned
+	// harbor-compaction-request          CompactionRequest  session_id   delete          broker default  no
+	// harbor-compaction-result           CompactionResult   session_id   delete          broker default  no
+	// harbor-deliveries                  Delivery           session_id   delete          broker default  no
+	// harbor-delivery-receipts           Receipt            session_id   delete          broker default  no
+	// harbor-delivery-dlq                DeadDelivery       session_id   delete          broker default  no
+	// harbor-delivery-control            DeliveryControl    session_id   delete          broker default  no
+	// harbor-delivery-streams-dlq        raw                source key   delete          broker default  no
+	// harbor-delivery-streams-loop       raw                session_id   delete          broker default  no
+	// harbor-delivery-streams-table      delivery row       session_id   compact         unlimited       no
+	// harbor-delivery-routes-dlq         raw                source key   delete          broker default  no
+	// harbor-delivery-routes-loop        raw                route        delete          broker default  no
+	// harbor-delivery-routes-table       route row          route        compact         unlimited       no
+	// harbor-agent-events                AgentEvent         session_id   delete          broker default  no
+	// harbor-batch-messages              BatchMessage       session_id   delete          broker default  no
+	// harbor-fold-streams-dlq            raw                source key   delete          broker default  no
+	// harbor-fold-streams-loop           raw                session_id   delete          broker default  no
+	// harbor-fold-streams-table          fold row           session_id   compact         unlimited       no
+	// harbor-gate-requests               GateRequest        session_id   delete          broker default  no
+	// harbor-gate-decisions              GateDecision       session_id   delete          broker default  no
+	// harbor-gate-outcomes               GateOutcome        session_id   delete          broker default  no
+	// harbor-gate-grants                 GateGrant          agent        delete          broker default  no
+	// harbor-gate-streams-dlq            raw                source key   delete          broker default  no
+	// harbor-gate-streams-loop           raw                session_id   delete          broker default  no
+	// harbor-gate-streams-table          gate row           session_id   compact         unlimited       no
+	// harbor-gate-grant-streams-dlq      raw                source key   delete          broker default  no
+	// harbor-gate-grant-streams-loop     raw                agent        delete          broker default  no
+	// harbor-gate-grant-streams-table    grant row          agent        compact         unlimited       no
+	// harbor-peer-commands               PeerCommand        session_id   delete          broker default  no
+	// harbor-peer-replies                PeerReply          session_id   delete          broker default  no
+	// harbor-peer-attempts               Delivery           session_id   delete          broker default  no
+	// harbor-peer-receipts               Receipt            session_id   delete          broker default  no
+	// harbor-peer-callbacks              Output             session_id   delete          broker default  no
+	// harbor-peer-events                 PeerAudit          instance_id  delete          broker default  no
+	// harbor-peer-audit                  PeerAudit          task_id      delete          broker default  no
+	// harbor-peer-tasks-dlq              raw                source key   delete          broker default  no
+	// harbor-peer-tasks-loop             raw                session_id   delete          broker default  no
+	// harbor-peer-tasks-table            peer row           session_id   compact         unlimited       no
+	// harbor-peer-chain-dlq              raw                source key   delete          broker default  no
+	// harbor-peer-chain-loop             raw                instance_id  delete          broker default  no
+	// harbor-peer-chain-table            chain row          instance_id  compact         unlimited       no
+	// harbor-invoke-turns-dlq            raw                source key   delete          broker default  no
+	// harbor-invoke-turns-loop           raw                session_id   delete          broker default  no
+	// harbor-invoke-turns-table          turns row          session_id   compact         unlimited       no
+	// harbor-session-context             Raw                session_id   delete          broker default  no
+	// harbor-session-cost                SessionCost        session_id   delete          broker default  no
+	// harbor-session-end                 SessionEnd         session_id   delete          broker default  no
+	// harbor-memoir-context              string             user_id      delete          broker default  no
+	// harbor-memoir-context-session-end  MemoirSnapshot     user_id      delete          broker default  no
 }
 
 func ExamplePeerAuditHash() {

@@ -112,3 +112,5 @@ func FuzzGateDecision(f *testing.F) { fuzz(f, gateDecisionWire, "gate-decisions"
 func FuzzGateOutcome(f *testing.F)  { fuzz(f, gateOutcomeWire, "gate-outcomes") }
 func FuzzGateGrant(f *testing.F)    { fuzz(f, gateGrantWire, "gate-grants") }
 func FuzzPeerAudit(f *testing.F)    { fuzz(f, peerAuditWire, "peer-audit") }
+func FuzzPeerCommand(f *testing.F)  { fuzz(f, peerCommandWire, "peer-commands") }
+func FuzzPeerReply(f *testing.F)    { fuzz(f, peerReplyWire, "peer-replies") }

@@ -64,6 +64,9 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.GateOutcomes, "gate-outcomes")
 	roundTrip(t, c.GateGrants, "gate-grants")
 	roundTrip(t, c.PeerAudit, "peer-audit")
+	roundTrip(t, c.PeerEvents, "peer-events")
+	roundTrip(t, c.PeerCommands, "peer-commands")
+	roundTrip(t, c.PeerReplies, "peer-replies")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

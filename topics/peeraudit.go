@@ -78,7 +78,11 @@ type PeerAudit struct {
 	Hash     string
 }
 
-var peerAuditWire = wire[PeerAudit]{depth: MaxDepth, read: readValidPeerAudit, write: writePeerAudit}
+var (
+	peerAuditWire = wire[PeerAudit]{depth: MaxDepth, read: readValidPeerAudit, write: writePeerAudit}
+	// peerEventWire is that of {agent}-peer-events, whose records have no place in a chain yet.
+	peerEventWire = wire[PeerAudit]{depth: MaxDepth, read: readPeerAudit, write: writePeerAudit}
+)
 
 // PeerAuditHash returns the SHA-256 of the record's JSON without the member hash, in hexadecimal. The member is the last one
 // of the JSON that this package writes, so a program in another language can check a record by removing it.

@@ -19,7 +19,7 @@ const (
 	OutcomeDead Outcome = "dead"
 )
 
-// Receipt is the value of {agent}-delivery-receipts. A sink writes one for each attempt. The delivery group writes one
+// Receipt is the value of {agent}-delivery-receipts and {agent}-peer-receipts. A sink writes one for each attempt. The delivery group writes one
 // final receipt for each delivery, and one more each time that the delivery is requeued.
 type Receipt struct {
 	DeliveryID string
@@ -39,6 +39,8 @@ type Receipt struct {
 	Sink     *string
 	InFlight int64
 	AtMS     int64 // Unix milliseconds
+	// Response is what a transport with responses returned, nil for others.
+	Response Raw
 }
 
 var receiptWire = wire[Receipt]{depth: MaxDepth, read: readReceipt, write: writeReceipt}
@@ -72,6 +74,8 @@ func readReceipt(c *cursor, r *Receipt) error {
 			r.InFlight, err = c.integer(32)
 		case "at_ms":
 			r.AtMS, err = c.integer(64)
+		case "response":
+			r.Response, err = c.document()
 		default:
 			err = c.skip()
 		}
@@ -105,5 +109,6 @@ func writeReceipt(w *writer, r Receipt) {
 	w.text("sink", r.Sink)
 	w.integer("in_flight", r.InFlight)
 	w.integer("at_ms", r.AtMS)
+	w.someRaw("response", r.Response)
 	w.close()
 }

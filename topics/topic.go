@@ -58,6 +58,8 @@ const (
 	KeyRoute   Key = "route"
 	KeyAgent   Key = "agent"
 	KeyTask    Key = "task_id"
+	// KeyInstance: the ID of the instance.
+	KeyInstance Key = "instance_id"
 	// KeySource: a dead letter has the key of the record that was dead-lettered.
 	KeySource Key = "source key"
 )
