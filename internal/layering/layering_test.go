@@ -136,6 +136,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 		if tested, ok := testedBy[p.name()]; ok {
 			allowed = append(allowed, tested)
 		}
+		if slices.Contains(transports, p.name()) {
+			allowed = append(allowed, "delivery")
+		}
 		for _, imported := range ours(p.Imports) {
 			require.Contains(t, allowed, capabilityOf(imported), "%s imports %s", p.name(), imported)
 		}
@@ -147,6 +150,10 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 
 // testedBy are the packages of the harness that are for one capability, which they import. Only tests import them.
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
+
+// transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
+// capability.
+var transports = []string{"processors/peer/transport"}
 
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
@@ -189,7 +196,7 @@ var confined = []struct {
 	// The rules of a capability have no HTTP: its door is a package of its own.
 	{"net/http", []string{
 		"processors", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
-		"processors/fold/invoke", "processors/gate/door", "internal/testing/", "examples/",
+		"processors/fold/invoke", "processors/gate/door", "processors/peer/door", "processors/peer/transport", "internal/testing/", "examples/",
 		"processors/turn/think/", // the models of providers
 		"internal/oauthbearer",   // the token endpoint of a cluster
 	}},

@@ -32,7 +32,7 @@ func requireUnlinked(t *testing.T, listing []byte, more ...string) {
 var (
 	linked = []string{
 		"processors", "processors/turn", "processors/turn/door", "processors/turn/token", "processors/delivery",
-		"processors/gate",
+		"processors/gate", "processors/peer",
 	}
 	workers = []string{
 		"processors/worker", "processors/turn/think", "processors/turn/tools", "processors/turn/compact",

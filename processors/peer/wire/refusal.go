@@ -24,6 +24,22 @@ const (
 	CodeLoop             Code = "loop"              // 409: the task has passed this instance already
 	CodeConflict         Code = "conflict"          // 409: another task with the same ID
 	CodeInternal         Code = "internal"          // 500
+	CodeUnknownTask      Code = "unknown_task"      // 404: no task with this ID, or it is forgotten
+	CodeNoRoom           Code = "no_room"           // 503: too many tasks of the session
+)
+
+// The codes of a task that the dispatcher ended without a reply, with the status of the proxy.
+const (
+	CodeUnknownPeer    Code = "unknown_peer"    // 404
+	CodeTimeout        Code = "timeout"         // 504: the peer did not answer before the deadline
+	CodeUnreachable    Code = "unreachable"     // 502: no connection
+	CodeMalformed      Code = "malformed_reply" // 502
+	CodePeerRefused    Code = "peer_refused"    // 502: the peer answered with another status than 2xx, 429 and 503
+	CodePeerBusy       Code = "peer_busy"       // 503: the peer answered with 429 or 503
+	CodeOutcomeUnknown Code = "outcome_unknown" // 502: the peer may have run the task, and must not be asked again
+	CodeCancelled      Code = "cancelled"       // nobody waits for the task any more
+	CodeToolForbidden  Code = "tool_forbidden"  // the session may not delegate to peers
+	CodeInvalidInput   Code = "invalid_input"   // the input of the tool
 )
 
 // Refusal is a response other than 200, with an error body.

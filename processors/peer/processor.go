@@ -1,0 +1,204 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Graph returns the group "{agent}-peer-tasks" for processors.New: the tasks that the agent delegates to peers, and those that
+// peers delegate to it, in one row per session. WithSettings is required. It returns an error if the name of an agent is
+// invalid, or one that wraps ErrOption if an option is missing or out of range.
+func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+	b, err := newBinding(agent, opts)
+	if err != nil {
+		return nil, err
+	}
+	own := b.agents[0].Catalog
+	inputs := []processors.Source{
+		processors.Input(own.PeerCommands, b.onCommand, processors.Confidential[topics.PeerCommand]()), // it may contain a token
+		processors.Input(own.PeerReceipts, b.onReceipt, processors.Confidential[topics.Receipt]()),
+	}
+	outputs := []goka.Edge{
+		output(own.PeerAttempts), output(own.PeerCommands), output(own.PeerReplies), output(own.PeerCallbacks),
+		output(b.audit.PeerEvents),
+	}
+	for _, a := range b.agents {
+		inputs = append(inputs, a.inputs(b.gates)...)
+		outputs = append(outputs, output(a.ToolUseResult), output(a.MessageInput), output(a.SessionControl))
+	}
+	edges := processors.Edges(own.PeerTasksGroup(), inputs...)
+	edges = append(edges, goka.Persist(rows[*State]{TableCodec(), b.onDeadline}))
+	return goka.DefineGroup(own.PeerTasksGroup(), append(edges, outputs...)...), nil
+}
+
+func output[T any](t topics.Topic[T]) goka.Edge { return goka.Output(t.Stream(), t.Codec()) }
+
+// binding connects the pure transition Apply to Goka: it decodes, calls Apply, emits the effects and writes the row.
+type binding struct {
+	options
+	agents []agent // that of the group first
+	audit  topics.Catalog
+}
+
+// agent is an agent of the instance, whose records b handles.
+type agent struct {
+	topics.Catalog
+	b *binding
+}
+
+func newBinding(name string, opts []Option) (*binding, error) {
+	o, err := optionsOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	if o.configuration == nil {
+		return nil, fmt.Errorf("%w: no settings: use WithSettings", ErrOption)
+	}
+	b := &binding{options: o}
+	for i, other := range append([]string{name}, o.agents...) {
+		catalog, err := topics.For(other)
+		if err != nil {
+			return nil, fmt.Errorf("peer: %w", err)
+		}
+		if slices.ContainsFunc(b.agents, func(a agent) bool { return a.Agent == other }) {
+			return nil, fmt.Errorf("%w: agent %q is given twice", ErrOption, other)
+		}
+		if b.agents = append(b.agents, agent{catalog, b}); i == 0 {
+			b.audit = catalog
+		}
+	}
+	if o.auditAgent != "" {
+		if b.audit, err = topics.For(o.auditAgent); err != nil {
+			return nil, fmt.Errorf("peer: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// inputs are the topics of the agent's turn, and of its gates.
+func (a agent) inputs(gates bool) []processors.Source {
+	in := []processors.Source{
+		processors.Input(a.ToolUse, a.onCall),
+		processors.Input(a.MessageOutput, a.onOutput, processors.Confidential[topics.Output]()), // it may contain a bearer token
+		processors.Input(a.SessionControl, a.onControl),
+	}
+	if gates {
+		in = append(in, processors.Input(a.GateRequests, a.onGate), processors.Input(a.GateOutcomes, a.onGateEnd))
+	}
+	return in
+}
+
+func (b *binding) onCommand(c *processors.Context, in codec.Decoded[topics.PeerCommand]) error {
+	return b.apply(c, Commanded{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
+}
+
+func (b *binding) onReceipt(c *processors.Context, in codec.Decoded[topics.Receipt]) error {
+	return b.apply(c, Receipted{recordOf(c, b.agents[0].Agent, in.Raw), in.Value})
+}
+
+func (b *binding) onDeadline(c *processors.Context) error {
+	return b.apply(c, DeadlineCame{c.Key()})
+}
+
+func (a agent) onCall(c *processors.Context, in codec.Decoded[topics.ToolUseItem]) error {
+	return a.b.apply(c, Called{recordOf(c, a.Agent, in.Raw), in.Value})
+}
+
+func (a agent) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
+	return a.b.apply(c, OutputArrived{recordOf(c, a.Agent, in.Raw), in.Value})
+}
+
+func (a agent) onControl(c *processors.Context, in codec.Decoded[topics.Control]) error {
+	return a.b.apply(c, Controlled{recordOf(c, a.Agent, in.Raw), in.Value})
+}
+
+func (a agent) onGate(c *processors.Context, in codec.Decoded[topics.GateRequest]) error {
+	return a.b.apply(c, GateAsked{recordOf(c, a.Agent, in.Raw), in.Value})
+}
+
+func (a agent) onGateEnd(c *processors.Context, in codec.Decoded[topics.GateOutcome]) error {
+	return a.b.apply(c, GateEnded{recordOf(c, a.Agent, in.Raw), in.Value})
+}
+
+func recordOf(c *processors.Context, agent string, raw []byte) *Record {
+	return &Record{
+		Session: c.Key(), ID: string(c.Headers()[topics.HeaderID]), Agent: agent, At: c.Timestamp(), Value: raw,
+	}
+}
+
+// apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
+// the row, and overwriting it would lose what this build cannot read. A row that cannot be decoded is left unchanged and
+// the event's record is dead-lettered; a purge deletes it.
+func (b *binding) apply(c *processors.Context, e Event) error {
+	state, err := StateOf(c.Value())
+	if errors.Is(err, ErrRowVersion) {
+		return err
+	}
+	if err != nil {
+		if control, ok := e.(Controlled); ok && control.Control.Action == topics.ActionPurge && !control.tombstone() {
+			return c.Delete()
+		}
+		return c.DeadLetter(reasonBroken)
+	}
+	out := Apply(state, e, b.configuration, c.Now(), b.rules)
+	for _, effect := range out.Effects {
+		if err := b.perform(c, effect); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !out.Changed:
+		return nil
+	case out.State == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.State)
+	}
+}
+
+// perform writes the record of an effect.
+func (b *binding) perform(c *processors.Context, effect Effect) error {
+	e, ok := effect.(Emit)
+	if !ok {
+		return c.DeadLetter(effect.(DeadLetter).Reason)
+	}
+	own := b.agents[0].Catalog
+	switch v := e.Value.(type) {
+	case AttemptAsked:
+		return processors.EmitWithID(c, own.PeerAttempts, c.Key(), topics.Delivery(v), e.ID)
+	case Asked:
+		return processors.EmitWithID(c, own.PeerCommands, c.Key(), topics.PeerCommand(v), e.ID)
+	case Replied:
+		return processors.EmitWithID(c, own.PeerReplies, c.Key(), topics.PeerReply(v), e.ID)
+	case CallbackAsked:
+		return processors.EmitWithID(c, own.PeerCallbacks, c.Key(), topics.Output(v), e.ID)
+	case Audited:
+		return processors.EmitWithID(c, b.audit.PeerEvents, v.InstanceID, topics.PeerAudit(v), e.ID)
+	case ToolAnswered:
+		return emitOf(b, c, v.Agent, e.ID, v.Result, func(a agent) topics.Topic[topics.ToolUseResult] { return a.ToolUseResult })
+	case MessageSent:
+		return emitOf(b, c, v.Agent, e.ID, v.Message, func(a agent) topics.Topic[topics.Message] { return a.MessageInput })
+	case TurnCancelled:
+		return emitOf(b, c, v.Agent, e.ID, v.Control, func(a agent) topics.Topic[topics.Control] { return a.SessionControl })
+	default:
+		return fmt.Errorf("peer: no topic for %T", e.Value)
+	}
+}
+
+// emitOf writes a record to a topic of one of the agents. An agent that is no longer configured gets no record: the task that
+// it belongs to ends at its deadline.
+func emitOf[T any](b *binding, c *processors.Context, name, id string, value T, topic func(agent) topics.Topic[T]) error {
+	i := slices.IndexFunc(b.agents, func(a agent) bool { return a.Agent == name })
+	if i < 0 {
+		c.Logger().Warn("a task is of an agent that is not given to WithAgents; it ends at its deadline")
+		return nil
+	}
+	return processors.EmitWithID(c, topic(b.agents[i]), c.Key(), value, id)
+}

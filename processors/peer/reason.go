@@ -1,0 +1,8 @@
+package peer
+
+// The reasons of dead letters.
+const (
+	reasonBroken  = "peer: the session's row cannot be decoded; a purge of the session deletes it"
+	reasonCommand = "peer: command of an unknown kind"
+	reasonRequest = "peer: the request cannot be read"
+)

@@ -1,0 +1,107 @@
+package peer
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+)
+
+// The order of records in one partition, that of the session in peer-commands, decides how a task ends. The group therefore
+// does not end a task itself when a receipt, an output, a deadline or a purge ends it. It writes a settle (a task that is
+// delegated) or an end (the task of a peer) to peer-commands, and the task ends when the first of them is read. If the group
+// ended the task directly, a crash after the reply was sent, but before the row was, could end the task twice in different
+// ways: after the restart, deadlines and the records of other topics may come in another order.
+
+// Result is the result of applying an event to a row.
+type Result struct {
+	// Changed reports whether the row must be written, or deleted if State is nil. If it is false, the row stays as it is.
+	Changed bool
+	// State is the new row. It is set only if Changed is true.
+	State *State
+	// Effects are the records to write, in this order and before the row.
+	Effects []Effect
+}
+
+// Apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
+// row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
+// configuration returns the configuration in force and is called only for events that need it. Apply is deterministic: equal
+// arguments and equal configurations give equal results.
+//
+// An event that was applied before begins no task and ends none.
+func Apply(state *State, event Event, configuration func() *settings.Settings, now time.Time, rules Rules) Result {
+	t := &transition{row: state, key: event.session(), configuration: configuration, now: now, rules: rules}
+	if t.row == nil {
+		t.row = &State{Version: rowVersion}
+	}
+	event.apply(t)
+	switch {
+	case !t.changed:
+		return Result{Effects: t.effects}
+	case t.erased:
+		return Result{Changed: state != nil, Effects: t.effects}
+	}
+	if _, timer := event.(DeadlineCame); !timer {
+		t.row.TouchedMs = t.nowMS()
+	}
+	t.row.DeadlineMs = t.deadline()
+	return Result{State: t.row, Changed: true, Effects: t.effects}
+}
+
+// transition is a session's row while one event is applied to it.
+type transition struct {
+	row           *State
+	key           string // the session ID
+	configuration func() *settings.Settings
+	now           time.Time
+	rules         Rules
+	effects       []Effect
+	changed       bool // the row must be written
+	erased        bool // the row must be deleted
+}
+
+func (t *transition) nowMS() int64 { return t.now.UnixMilli() }
+
+// timeOf returns the time of a record. It is the record's timestamp, which is the same if the record is read again, unless it
+// is unusable.
+func (t *transition) timeOf(r *Record) time.Time {
+	if r.At.UnixMilli() > 0 && !r.At.After(t.now.Add(maxAhead)) {
+		return r.At
+	}
+	return t.now
+}
+
+// room reports whether so many bytes fit into the row. It forgets tasks that have ended for them, oldest first.
+func (t *transition) room(bytes int) bool {
+	for proto.Size(t.row)+bytes > t.rules.RowLimit {
+		if !t.forgetTask() {
+			return false
+		}
+	}
+	return true
+}
+
+// deadline returns the earliest deadline of the row in milliseconds since the epoch, 0 if it has none.
+func (t *transition) deadline() int64 {
+	earliest := int64(0)
+	add := func(at int64) {
+		if at = max(at, 1); earliest == 0 || at < earliest {
+			earliest = at
+		}
+	}
+	t.taskDeadlines(add)
+	t.runDeadlines(add)
+	if at, ok := t.idleEnd(); ok {
+		add(at)
+	}
+	return earliest
+}
+
+// idleEnd returns when a row that holds nothing is deleted. ok is false for any other row.
+func (t *transition) idleEnd() (at int64, ok bool) {
+	if len(t.row.Tasks) > 0 || t.row.Run != nil {
+		return 0, false
+	}
+	return t.row.TouchedMs, true
+}
