@@ -1,0 +1,312 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// tb is implemented by *testing.T and *rapid.T.
+type tb interface {
+	require.TestingT
+	Helper()
+}
+
+// harness applies events to the row of one session. The row is encoded and decoded between two events, as in a broker, and so
+// is every record that is read or written.
+type harness struct {
+	tb       tb
+	topics   topics.Catalog
+	rules    Rules
+	settings *settings.Settings // in force
+	key      string             // the session
+	now      time.Time
+	row      []byte
+}
+
+func newHarness(t tb, change ...func(*Rules)) *harness {
+	c, err := topics.For("harbor")
+	require.NoError(t, err)
+	p := &harness{
+		tb: t, topics: c, rules: DefaultRules(), key: "s1", now: time.UnixMilli(1_790_000_000_000).UTC(),
+		settings: &settings.Settings{
+			Enabled: true, InstanceID: "hq-1", MaxHops: settings.DefaultMaxHops,
+			Outbound: []settings.Outbound{
+				{ID: "tenant-a", Timeout: time.Minute},
+				{ID: "tenant-b", Timeout: 10 * time.Second, AllowedAgents: []string{"front"}},
+			},
+			Inbound: []settings.Inbound{{ID: "partner-b"}},
+		},
+	}
+	for _, f := range change {
+		f(&p.rules)
+	}
+	require.NoError(t, p.rules.validate())
+	return p
+}
+
+// configure changes the configuration in force.
+func (p *harness) configure(change func(*settings.Settings)) {
+	next := *p.settings
+	change(&next)
+	p.settings = &next
+}
+
+// read returns a value as the group reads it from a topic, and the record of it.
+func read[T any](p *harness, t topics.Topic[T], id string, v T) (*Record, T) {
+	p.tb.Helper()
+	raw, err := t.Codec().Marshal(v)
+	require.NoError(p.tb, err)
+	d := t.Codec().Unmarshal(raw)
+	require.NoError(p.tb, d.Err)
+	return &Record{Session: p.key, ID: id, Agent: p.topics.Agent, At: p.now, Value: raw}, d.Value
+}
+
+// toolCall returns a call of a tool. id is the record's turntable.id; that of a turn is {turn}/{step}/tool-use/{number}.
+func (p *harness) toolCall(id, tool, input string, change ...func(*topics.ToolUseItem)) Called {
+	p.tb.Helper()
+	use := "toolu_" + id
+	v := topics.ToolUseItem{ToolUseID: &use, Name: &tool, SessionID: &p.key, TotalTools: 1}
+	if input != "" {
+		v.Input = topics.Raw(input)
+	}
+	for _, f := range change {
+		f(&v)
+	}
+	r, v := read(p, p.topics.ToolUse, id, v)
+	return Called{r, v}
+}
+
+// command returns a record of peer-commands.
+func (p *harness) command(c topics.PeerCommand) Commanded {
+	p.tb.Helper()
+	r, c := read(p, p.topics.PeerCommands, "", c)
+	return Commanded{r, c}
+}
+
+// output returns the output of a turn. id is the record's turntable.id; that of a turn is {turn}/{step}/answer/0.
+func (p *harness) output(id, text string, change ...func(*topics.Output)) OutputArrived {
+	p.tb.Helper()
+	v := topics.Output{SessionID: &p.key, Content: text, SourceAgent: p.topics.Agent, Timestamp: topics.Timestamp(p.now)}
+	for _, f := range change {
+		f(&v)
+	}
+	r, v := read(p, p.topics.MessageOutput, id, v)
+	return OutputArrived{r, v}
+}
+
+// gateRequest returns the request of a gate.
+func (p *harness) gateRequest(id, tool, message string, change ...func(*topics.GateRequest)) GateAsked {
+	p.tb.Helper()
+	v := topics.GateRequest{
+		GateID: id, SessionID: p.key, Kind: topics.GateTool, Tool: tool, Message: message,
+		Origin: topics.GateOrigin{Agent: p.topics.Agent, Via: "turn"},
+	}
+	for _, f := range change {
+		f(&v)
+	}
+	r, v := read(p, p.topics.GateRequests, "", v)
+	return GateAsked{r, v}
+}
+
+// gateOutcome returns the outcome of a gate.
+func (p *harness) gateOutcome(id string, status topics.GateStatus) GateEnded {
+	p.tb.Helper()
+	r, v := read(p, p.topics.GateOutcomes, "", topics.GateOutcome{
+		GateID: id, SessionID: p.key, Kind: topics.GateTool, Status: status, Cause: topics.CauseHuman,
+	})
+	return GateEnded{r, v}
+}
+
+// control returns a record of session-control.
+func (p *harness) control(action string) Controlled {
+	p.tb.Helper()
+	r, v := read(p, p.topics.SessionControl, "", topics.Control{Action: action})
+	return Controlled{r, v}
+}
+
+// receipt returns the sink's receipt of an attempt, with what the attempt brought.
+func (p *harness) receipt(a AttemptAsked, outcome topics.Outcome, answer wire.Answer, change ...func(*topics.Receipt)) Receipted {
+	p.tb.Helper()
+	v := topics.Receipt{
+		DeliveryID: a.DeliveryID, SessionID: a.SessionID, Attempt: a.Attempt, Route: a.Route, Outcome: outcome,
+		AtMS: p.now.UnixMilli(), Response: answer.Body(),
+	}
+	for _, f := range change {
+		f(&v)
+	}
+	r, v := read(p, p.topics.PeerReceipts, "", v)
+	return Receipted{r, v}
+}
+
+// handle applies an event, checks the row and the records that were written, and returns the effects.
+func (p *harness) handle(e Event) effects {
+	p.tb.Helper()
+	state := p.state()
+	had := state != nil
+	out := Apply(state, e, func() *settings.Settings { return p.settings }, p.now, p.rules)
+	switch {
+	case !out.Changed:
+	case out.State == nil:
+		require.True(p.tb, had, "only an existing row is deleted")
+		p.row = nil
+	default:
+		p.set(out.State)
+		require.LessOrEqual(p.tb, len(p.row), p.rules.RowLimit)
+		at, ok := rowformat.Deadline(p.row)
+		require.True(p.tb, ok, "every row has a deadline")
+		if _, timer := e.(DeadlineCame); timer {
+			require.Greater(p.tb, at, p.now.UnixMilli(), "the next deadline is in the future")
+		}
+	}
+	for _, effect := range out.Effects {
+		if m, ok := effect.(Emit); ok {
+			p.writes(m)
+		}
+	}
+	return out.Effects
+}
+
+// writes checks that the record of an effect can be written and read.
+func (p *harness) writes(m Emit) {
+	p.tb.Helper()
+	require.NotEmpty(p.tb, m.ID, "%T", m.Value)
+	switch v := m.Value.(type) {
+	case AttemptAsked:
+		wrote(p, p.topics.PeerAttempts, topics.Delivery(v))
+	case Asked:
+		wrote(p, p.topics.PeerCommands, topics.PeerCommand(v))
+	case Replied:
+		wrote(p, p.topics.PeerReplies, topics.PeerReply(v))
+	case CallbackAsked:
+		wrote(p, p.topics.PeerCallbacks, topics.Output(v))
+	case Audited:
+		require.NotEmpty(p.tb, v.InstanceID, "the key")
+		wrote(p, p.topics.PeerEvents, topics.PeerAudit(v))
+	case ToolAnswered:
+		wrote(p, p.topics.ToolUseResult, v.Result)
+	case MessageSent:
+		wrote(p, p.topics.MessageInput, v.Message)
+	case TurnCancelled:
+		wrote(p, p.topics.SessionControl, v.Control)
+	}
+}
+
+func wrote[T any](p *harness, t topics.Topic[T], v T) {
+	p.tb.Helper()
+	raw, err := t.Codec().Marshal(v)
+	require.NoError(p.tb, err)
+	require.NoError(p.tb, t.Codec().Unmarshal(raw).Err, "%s: %s", t.Name(), raw)
+	require.LessOrEqual(p.tb, len(raw)+1024, p.rules.RecordLimit, "%s: with key and headers", t.Name())
+}
+
+// settle applies an event, and then the records that the group wrote to itself. It returns all effects.
+func (p *harness) settle(e Event) effects {
+	p.tb.Helper()
+	all := p.handle(e)
+	for i := 0; i < len(all); i++ {
+		if m, ok := all[i].(Emit); ok {
+			if c, ok := m.Value.(Asked); ok {
+				all = append(all, p.handle(p.own(m.ID, c))...)
+			}
+		}
+	}
+	return all
+}
+
+// own returns the record of a command that the group has written to itself.
+func (p *harness) own(id string, c Asked) Commanded {
+	p.tb.Helper()
+	e := p.command(topics.PeerCommand(c))
+	e.ID = id
+	return e
+}
+
+// set replaces the row.
+func (p *harness) set(s *State) {
+	p.tb.Helper()
+	raw, err := EncodeState(s)
+	require.NoError(p.tb, err)
+	p.row = raw
+}
+
+// state returns the row, nil if there is none.
+func (p *harness) state() *State {
+	p.tb.Helper()
+	if p.row == nil {
+		return nil
+	}
+	s, err := DecodeState(p.row)
+	require.NoError(p.tb, err)
+	return s
+}
+
+// due returns the earliest deadline of the row.
+func (p *harness) due() (at time.Time, ok bool) {
+	if p.row == nil {
+		return time.Time{}, false
+	}
+	ms, ok := rowformat.Deadline(p.row)
+	return time.UnixMilli(ms).UTC(), ok
+}
+
+// advance moves the clock by d. It applies the deadlines in that time, and the records that the group writes to itself.
+func (p *harness) advance(d time.Duration) (all effects) {
+	p.tb.Helper()
+	end := p.now.Add(d)
+	for {
+		at, ok := p.due()
+		if !ok || at.After(end) {
+			p.now = end
+			return all
+		}
+		if at.After(p.now) {
+			p.now = at
+		}
+		all = append(all, p.settle(DeadlineCame{p.key})...)
+	}
+}
+
+type effects []Effect
+
+// valuesOf returns the values of one topic.
+func valuesOf[V Value](es effects) (list []V) {
+	for _, e := range es {
+		if m, ok := e.(Emit); ok {
+			if v, ok := m.Value.(V); ok {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+// onlyValue returns the only value of one topic.
+func onlyValue[V Value](t tb, es effects) V {
+	t.Helper()
+	list := valuesOf[V](es)
+	require.Len(t, list, 1, "%v", es)
+	return list[0]
+}
+
+// events returns what the audit records.
+func events(es effects) (list []topics.PeerEvent) {
+	for _, a := range valuesOf[Audited](es) {
+		list = append(list, a.Event)
+	}
+	return list
+}
+
+// letter returns the reason of the only effect, which is a dead letter.
+func letter(t tb, es effects) string {
+	t.Helper()
+	require.Len(t, es, 1, "%v", es)
+	require.IsType(t, DeadLetter{}, es[0])
+	return es[0].(DeadLetter).Reason
+}
