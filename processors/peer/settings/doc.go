@@ -9,7 +9,8 @@
 //	    {"id": "tenant-a", "baseUrl": "https://a.example", "tokenEnv": "TENANT_A_TOKEN", "allowedAgentIds": ["front"], "timeoutMs": 30000}
 //	  ],
 //	  "inboundTokens": [
-//	    {"id": "partner-b", "tokenSha256": "<64 hexadecimal digits>", "allowedAgentIds": ["front"], "maxConcurrent": 2}
+//	    {"id": "partner-b", "tokenSha256": "<64 hexadecimal digits>", "allowedAgentIds": ["front"], "maxConcurrent": 2,
+//	     "allowedTools": ["delegate_to_peer"], "callbackService": "partner-b-callback"}
 //	  ],
 //	  "defaultOutboundTimeoutMs": 60000,
 //	  "inboundMaxConcurrent": 4,
@@ -39,6 +40,10 @@
 //	token or tokenSha256                  one is required: the token that is accepted, or its SHA-256 in hexadecimal
 //	allowedAgentIds                       as above
 //	maxConcurrent              the above  1 to 64
+//	allowedTools               []         the tools that a task with the token may use although it comes from a peer; only
+//	                                      delegate_to_peer has an effect
+//	callbackService                       the name of a service of the delivery sink that gets the replies of tasks with a
+//	                                      callback; without it, such tasks are refused
 //
 // Several inbound entries may have the same id, so that a token can be replaced while both are in use. Store the hash of a
 // token instead of the token:
@@ -51,8 +56,8 @@
 // # What is rejected
 //
 // Texts are trimmed. Numbers may be texts, are truncated, and are cut to their bounds; a number below 1 is rejected, because
-// a timeout of 0 is not an absent one. A list of agents that is no array, or that has a blank element or one that is not a
-// text, is rejected: if it were ignored, every agent would be allowed. So are unknown members of peers and of entries, which
+// a timeout of 0 is not an absent one. A list that is no array, or that has a blank element or one that is not a
+// text, is rejected: if a list of agents were ignored, every agent would be allowed. So are unknown members of peers and of entries, which
 // may be a misspelled allowedAgentIds. Errors name the entry and the member and never contain values, because a value may be
 // a token at the wrong place.
 //

@@ -48,6 +48,20 @@ func ExampleParse() {
 	// Output: settings: bad configuration: peers.inboundTokens[0].allowedAgentIds: want an array of texts
 }
 
+// The tasks of a peer do not get the tool delegate_to_peer unless the entry of its token names it.
+func ExampleSettings_MayDelegate() {
+	s, err := settings.Parse([]byte(`{"peers":{"inboundTokens":[
+		{"id":"partner-b","token":"T1"},
+		{"id":"partner-c","token":"T2","allowedTools":["delegate_to_peer"]}
+	]}}`), os.LookupEnv)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.MayDelegate("partner-b"), s.MayDelegate("partner-c"))
+	// Output: false true
+}
+
 func ExampleSettings_Peer() {
 	s, err := settings.Parse([]byte(`{"peers":{"enabled":true,"instanceId":"hq-1","outbound":[
 		{"id":"tenant-a","baseUrl":"https://a.example/","token":"T1"}

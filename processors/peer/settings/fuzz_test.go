@@ -14,7 +14,8 @@ func FuzzParse(f *testing.F) {
 	for _, content := range []string{
 		before, after, `{}`, `{"peers":null}`, `{"peers":{"enabled":"TRUE","instanceId":"a","maxHops":1e3}}`,
 		`{"peers":{"outbound":[{"id":"a","baseUrl":"https://a.example/","token":"T","allowedAgentIds":[" x "],"timeoutMs":"7"}]}}`,
-		`{"peers":{"inboundTokens":[{"id":"a","token":"T","allowedAgentIds":"front"}]}}`, `{"a":[[[]]]}`, "\xff", `{"a":1}x`,
+		`{"peers":{"inboundTokens":[{"id":"a","token":"T","allowedAgentIds":"front"}]}}`,
+		`{"peers":{"inboundTokens":[{"id":"a","token":"T","allowedTools":["delegate_to_peer"],"callbackService":"b"}]}}`, `{"a":[[[]]]}`, "\xff", `{"a":1}x`,
 	} {
 		f.Add([]byte(content))
 	}
@@ -37,6 +38,7 @@ func FuzzParse(f *testing.F) {
 		for _, in := range s.Inbound {
 			require.NotEmpty(t, in.ID)
 			require.NotContains(t, in.AllowedAgents, "")
+			require.NotContains(t, in.AllowedTools, "")
 			require.True(t, in.MaxConcurrent >= 1 && in.MaxConcurrent <= settings.MaxConcurrent)
 		}
 	})

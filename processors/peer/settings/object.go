@@ -181,8 +181,8 @@ func (o *object) entries(name string) (list []*object) {
 	return list
 }
 
-// agents reads a list of agent IDs. A list that would allow more agents than the reader of the file thinks is rejected.
-func (o *object) agents(name string) (ids []string) {
+// names reads a list of agent IDs or tools. A list that would allow more than the reader of the file thinks is rejected.
+func (o *object) names(name string) (ids []string) {
 	for i, v := range o.elements(name, "texts") {
 		element := fmt.Sprintf("%s[%d]", name, i)
 		text, ok := textOf(v)

@@ -104,16 +104,17 @@ func (p *parser) outbound(o *object, timeout time.Duration) Outbound {
 	o.known("id", "baseUrl", "token", "tokenEnv", "description", "allowedAgentIds", "timeoutMs")
 	return Outbound{
 		ID: o.required("id", o.name("id")), BaseURL: o.baseURL("baseUrl"), Token: NewSecret(o.outboundToken()),
-		Description: o.text("description"), AllowedAgents: o.agents("allowedAgentIds"),
+		Description: o.text("description"), AllowedAgents: o.names("allowedAgentIds"),
 		Timeout: o.duration("timeoutMs", timeout),
 	}
 }
 
 func (p *parser) inbound(o *object, concurrent int) Inbound {
-	o.known("id", "token", "tokenSha256", "allowedAgentIds", "maxConcurrent")
+	o.known("id", "token", "tokenSha256", "allowedAgentIds", "maxConcurrent", "allowedTools", "callbackService")
 	return Inbound{
-		ID: o.required("id", o.name("id")), TokenSHA256: o.inboundHash(), AllowedAgents: o.agents("allowedAgentIds"),
+		ID: o.required("id", o.name("id")), TokenSHA256: o.inboundHash(), AllowedAgents: o.names("allowedAgentIds"),
 		MaxConcurrent: int(o.number("maxConcurrent", int64(concurrent), 1, MaxConcurrent)),
+		AllowedTools:  o.names("allowedTools"), CallbackService: o.name("callbackService"),
 	}
 }
 

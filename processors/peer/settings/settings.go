@@ -16,7 +16,7 @@ var ErrSettings = errors.New("settings: bad configuration")
 const (
 	// MaxSize is the largest file, in bytes.
 	MaxSize = 1 << 20
-	// MaxEntries is the largest number of outbound entries, of inbound entries, and of agents in a list.
+	// MaxEntries is the largest number of outbound entries, of inbound entries, and of agents or tools in a list.
 	MaxEntries = 1000
 	// MaxName is the largest length of an ID or a label, in bytes, and MaxToken that of a token.
 	MaxName  = 256
@@ -75,6 +75,11 @@ type Inbound struct {
 	// MaxConcurrent is how many tasks with this token one process runs at the same time. It is the entry's, or
 	// InboundMaxConcurrent.
 	MaxConcurrent int
+	// AllowedTools are tools that tasks with the token may use although they come from a peer. See Settings.MayDelegate.
+	AllowedTools []string
+	// CallbackService names the service of the delivery sink that gets the replies of tasks with a callback. It is empty if
+	// such tasks are refused.
+	CallbackService string
 }
 
 // Peer returns the peer with an ID, which is trimmed. There is none if the configuration is not enabled.
@@ -123,6 +128,26 @@ func (in Inbound) MayUse(agentID string) bool { return mayUse(in.AllowedAgents, 
 
 func mayUse(allowed []string, agentID string) bool {
 	return len(allowed) == 0 || slices.Contains(allowed, strings.TrimSpace(agentID))
+}
+
+// delegateTool is the name of the tool with which a model delegates a task to a peer.
+const delegateTool = "delegate_to_peer"
+
+// MayDelegate reports whether tasks that came with the inbound label may be delegated further with the tool delegate_to_peer.
+// AllowedTools of every entry with the label must have it, because a session keeps the label and not the token. It is false for
+// a label without entries.
+func (s *Settings) MayDelegate(label string) bool {
+	allowed := false
+	for _, in := range s.Inbound {
+		if in.ID != label {
+			continue
+		}
+		if !slices.Contains(in.AllowedTools, delegateTool) {
+			return false
+		}
+		allowed = true
+	}
+	return allowed
 }
 
 // Secret is a token that is not printed: formatted and encoded it is "[secret]".

@@ -36,7 +36,7 @@ func TestFileIsReadWhole(t *testing.T) {
 		"outbound":[{"id":" tenant-a ","baseUrl":" https://a.example/x// ","token":" T1 ","description":" d ",
 			"allowedAgentIds":[" front "],"timeoutMs":5000},{"id":"tenant-b","baseUrl":"http://127.0.0.1:8080","token":"T1"}],
 		"inboundTokens":[{"id":"partner-b","tokenSha256":"`+hex.EncodeToString(sum[:])+`","allowedAgentIds":["front","back"],
-			"maxConcurrent":2},{"id":"partner-c","token":" T 3 "}],
+			"maxConcurrent":2,"allowedTools":[" delegate_to_peer "],"callbackService":" partner-b-callback "},{"id":"partner-c","token":" T 3 "}],
 		"defaultOutboundTimeoutMs":30000,"inboundMaxConcurrent":9,"maxHops":2}`)
 	require.Equal(t, &settings.Settings{
 		Enabled: true, InstanceID: "hq-1", InstanceName: "HQ",
@@ -48,7 +48,10 @@ func TestFileIsReadWhole(t *testing.T) {
 			{ID: "tenant-b", BaseURL: "http://127.0.0.1:8080", Token: settings.NewSecret("T1"), Timeout: 30 * time.Second},
 		},
 		Inbound: []settings.Inbound{
-			{ID: "partner-b", TokenSHA256: sum, AllowedAgents: []string{"front", "back"}, MaxConcurrent: 2},
+			{
+				ID: "partner-b", TokenSHA256: sum, AllowedAgents: []string{"front", "back"}, MaxConcurrent: 2,
+				AllowedTools: []string{"delegate_to_peer"}, CallbackService: "partner-b-callback",
+			},
 			{ID: "partner-c", TokenSHA256: hashOf("T 3"), MaxConcurrent: 9},
 		},
 		InboundMaxConcurrent: 9, MaxHops: 2,
@@ -159,6 +162,16 @@ func TestListsOfAgents(t *testing.T) {
 	require.Empty(t, parse(t, `{"inboundTokens":[{"id":"a","token":"T","allowedAgentIds":[]}]}`).Inbound[0].AllowedAgents)
 }
 
+// A label may have several tokens. The most restrictive entry decides.
+func TestLabelsThatMayDelegate(t *testing.T) {
+	s := parse(t, `{"inboundTokens":[{"id":"a","token":"T1","allowedTools":["read","delegate_to_peer"]},
+		{"id":"b","token":"T2","allowedTools":["delegate_to_peer"]},{"id":"b","token":"T3"},
+		{"id":"c","token":"T4","allowedTools":["Delegate_To_Peer","delegate"]},{"id":"d","token":"T5","allowedTools":[]}]}`)
+	for label, want := range map[string]bool{"a": true, "b": false, "c": false, "d": false, "A": false, "": false} {
+		require.Equal(t, want, s.MayDelegate(label), label)
+	}
+}
+
 const (
 	outbound = `{"outbound":[{"id":"a","baseUrl":"https://a.example","token":"T1"},{"id":"a","baseUrl":"https://a.example","token":"T1"%s}]}`
 	inbound  = `{"inboundTokens":[{"id":"a","token":"T1"%s}]}`
@@ -175,7 +188,10 @@ func TestMistakesAreRejectedByName(t *testing.T) {
 		{fmt.Sprintf(inbound, `,"allowedAgentIds":["a\u0000"]`), "peers.inboundTokens[0].allowedAgentIds[0]: a character of it is not printable"},
 		{fmt.Sprintf(outbound, `,"allowedAgentIds":"front"`), "peers.outbound[1].allowedAgentIds: want an array of texts"},
 		{fmt.Sprintf(outbound, `,"allowedAgentIds":[""]`), "peers.outbound[1].allowedAgentIds[0]: blank"},
-		{fmt.Sprintf(inbound, `,"allowedAgentsIds":["front"]`), "peers.inboundTokens[0]: member 3 is unknown; want id, token, tokenSha256, allowedAgentIds, maxConcurrent"},
+		{fmt.Sprintf(inbound, `,"allowedAgentsIds":["front"]`), "peers.inboundTokens[0]: member 3 is unknown; want id, token, tokenSha256, allowedAgentIds, maxConcurrent, allowedTools, callbackService"},
+		{fmt.Sprintf(inbound, `,"allowedTools":"delegate_to_peer"`), "peers.inboundTokens[0].allowedTools: want an array of texts"},
+		{fmt.Sprintf(inbound, `,"allowedTools":[""]`), "peers.inboundTokens[0].allowedTools[0]: blank"},
+		{fmt.Sprintf(inbound, `,"callbackService":["a"]`), "peers.inboundTokens[0].callbackService: want a text"},
 		{fmt.Sprintf(inbound, `,"allowedAgentIds":[`+strings.Repeat(`"a",`, 1000)+`"a"]`), "peers.inboundTokens[0].allowedAgentIds: want at most 1000 texts"},
 
 		{`{"enabled":true}`, "peers.instanceId: blank"},

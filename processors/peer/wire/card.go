@@ -37,6 +37,10 @@ type Card struct {
 	Delegate bool
 	// Idempotent says that a task that is sent again with the same ID is not run again. HybridClaw's instances do not say so.
 	Idempotent bool
+	// Async says that the instance answers a request with Prefer: respond-async with 202 and a location to poll.
+	Async bool
+	// Cancel says that a task can be cancelled with DELETE.
+	Cancel bool
 }
 
 // Body returns the body of the card.
@@ -65,6 +69,8 @@ func (c Card) Body() []byte {
 		Delegate   bool `json:"delegate"`
 		Streaming  bool `json:"streaming"`
 		Idempotent bool `json:"idempotent"`
+		Async      bool `json:"async"`
+		Cancel     bool `json:"cancel"`
 	}
 	return pretty(struct {
 		Protocol        string       `json:"protocol"`
@@ -76,7 +82,7 @@ func (c Card) Body() []byte {
 		Capabilities    capabilities `json:"capabilities"`
 	}{
 		Protocol, ProtocolVersion, c.InstanceID, c.InstanceName, c.AppVersion, agents,
-		capabilities{Delegate: c.Delegate, Idempotent: c.Idempotent},
+		capabilities{Delegate: c.Delegate, Idempotent: c.Idempotent, Async: c.Async, Cancel: c.Cancel},
 	})
 }
 
@@ -116,8 +122,11 @@ func ReadCard(body []byte) (Card, error) {
 		c.Agents = append(c.Agents, Agent{ID: id, Name: name})
 	}
 	if capabilities, err := object(f["capabilities"]); err == nil {
-		c.Delegate = string(capabilities["delegate"]) == "true"
-		c.Idempotent = string(capabilities["idempotent"]) == "true"
+		c.Delegate, c.Idempotent = capabilities.isTrue("delegate"), capabilities.isTrue("idempotent")
+		c.Async, c.Cancel = capabilities.isTrue("async"), capabilities.isTrue("cancel")
 	}
 	return c, nil
 }
+
+// isTrue reports whether a member is the boolean true.
+func (f fields) isTrue(name string) bool { return string(f[name]) == "true" }

@@ -16,7 +16,7 @@ var odd = []string{
 }
 
 func FuzzRequest(f *testing.F) {
-	for _, body := range append(odd, with(``), with(`,"agentId":" x ","timeoutMs":1e3,"hopCount":2,"instanceChain":["a"]`)) {
+	for _, body := range append(odd, with(``), with(`,"agentId":" x ","timeoutMs":1e3,"hopCount":2,"instanceChain":["a"],"callback":{"token":"T"}`)) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

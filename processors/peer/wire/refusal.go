@@ -62,7 +62,7 @@ var (
 	invalidJSON      = Refusal{Status: 400, Code: CodeInvalidJSON, Text: "Invalid JSON body"}
 	invalidRequest   = Refusal{
 		Status: 400, Code: CodeInvalidRequest, Text: "Invalid peer delegation request. Required: taskId, parentInstanceId, " +
-			"content. Optional: parentRunId, parentSessionId, agentId, model, timeoutMs, hopCount, instanceChain.",
+			"content. Optional: parentRunId, parentSessionId, agentId, model, timeoutMs, hopCount, instanceChain, callback.",
 	}
 	conflict = Refusal{Status: 409, Code: CodeConflict, Text: "Another task was delegated with this taskId."}
 	internal = Refusal{Status: 500, Code: CodeInternal, Text: "Internal error."}

@@ -138,6 +138,7 @@ func TestSummariesOfApprovals(t *testing.T) {
 func TestCards(t *testing.T) {
 	card := wire.Card{
 		InstanceID: "hq-1", InstanceName: "HQ", AppVersion: "1.2", DefaultAgent: "main", Delegate: true, Idempotent: true,
+		Async: true, Cancel: true,
 		Agents: []wire.Agent{{ID: "z"}, {ID: "a", Name: "A"}, {ID: "main"}},
 	}
 	body := card.Body()
@@ -148,7 +149,7 @@ func TestCards(t *testing.T) {
 		"agents": []any{
 			map[string]any{"id": "main", "name": nil}, map[string]any{"id": "a", "name": "A"}, map[string]any{"id": "z", "name": nil},
 		},
-		"capabilities": map[string]any{"delegate": true, "streaming": false, "idempotent": true},
+		"capabilities": map[string]any{"delegate": true, "streaming": false, "idempotent": true, "async": true, "cancel": true},
 	}, raw)
 	got, err := wire.ReadCard(body)
 	require.NoError(t, err)
@@ -159,11 +160,11 @@ func TestCards(t *testing.T) {
 	const good = `"protocol":"hybridclaw-peer","instanceId":"","appVersion":"","agents":[]`
 	for _, body := range []string{
 		`{` + good + `}`, `{` + good + `,"protocolVersion":"9","capabilities":null}`,
-		`{` + good + `,"capabilities":[],"instanceName":5}`, `{` + good + `,"capabilities":{"idempotent":"true"}}`,
+		`{` + good + `,"capabilities":[],"instanceName":5}`, `{` + good + `,"capabilities":{"idempotent":"true","async":1,"cancel":null}}`,
 	} {
 		got, err := wire.ReadCard([]byte(body))
 		require.NoError(t, err, body)
-		require.False(t, got.Delegate || got.Idempotent, body)
+		require.False(t, got.Delegate || got.Idempotent || got.Async || got.Cancel, body)
 	}
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `x`, `{"instanceId":"","appVersion":"","agents":[]}`,

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -20,18 +21,19 @@ func with(members string) string {
 
 func TestRequestIsReadWhole(t *testing.T) {
 	req, refusal := wire.ReadRequest([]byte(with(`,"parentRunId":"r","parentSessionId":"s","agentId":" front ","model":" m ",
-		"timeoutMs":1500.9,"hopCount":3,"instanceChain":["hq-1","x"],"later":[{}]`)))
+		"timeoutMs":1500.9,"hopCount":3,"instanceChain":["hq-1","x"],"callback":{"token":" T1","later":1},"later":[{}]`)))
 	require.Nil(t, refusal)
 	require.Equal(t, wire.Request{
 		TaskID: "t-9", ParentInstanceID: "hq-1", Content: "c", ParentRunID: "r", ParentSessionID: "s", AgentID: "front",
 		Model: " m ", Timeout: 1500 * time.Millisecond, Path: wire.Path{Hops: 3, Chain: []string{"hq-1", "x"}},
+		CallbackToken: " T1",
 	}, req)
 }
 
 func TestRequestsThatAreAccepted(t *testing.T) {
 	for _, body := range []string{
 		`{"taskId":" ","parentInstanceId":"","content":" "}`,
-		with(`,"parentRunId":null,"parentSessionId":null,"agentId":null,"model":null,"timeoutMs":null,"hopCount":null,"instanceChain":null`),
+		with(`,"parentRunId":null,"parentSessionId":null,"agentId":null,"model":null,"timeoutMs":null,"hopCount":null,"instanceChain":null,"callback":null`),
 		with(`,"agentId":"  ","model":"","timeoutMs":-1.5`), with(`,"timeoutMs":0`), with(`,"timeoutMs":1e300`),
 		with(`,"unknown":{"a":1}`), with(`,"content":5,"content":"the last one counts"`), with(`,"instanceChain":[]`),
 		with(`,"content":"a cut emoji \ud83d"`), "\n " + with(``) + " \r\n", with(",\"content\":\"\xff\""),
@@ -70,6 +72,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			with(`,"parentInstanceId":"` + long + `"`), with(`,"parentRunId":"` + long + `"`), with(`,"agentId":"` + long + `"`),
 			with(`,"hopCount":-1`), with(`,"hopCount":1.5`), with(`,"hopCount":"1"`), with(`,"hopCount":1e10`),
 			with(`,"instanceChain":"a"`), with(`,"instanceChain":[5]`), with(`,"instanceChain":[""]`), with(`,"instanceChain":{}`),
+			with(`,"callback":{}`), with(`,"callback":"T1"`), with(`,"callback":[]`), with(`,"callback":{"token":5}`),
+			with(`,"callback":{"token":" "}`), with(`,"callback":{"token":null}`), with(`,"callback":{"token":"a\nb"}`),
+			with(`,"callback":{"token":"` + strings.Repeat("T", wire.MaxToken+1) + `"}`),
 			with(`,"instanceChain":["` + long + `"]`), with(`,"instanceChain":[` + strings.Repeat(`"a",`, 64) + `"a"]`),
 		},
 	} {
@@ -103,6 +108,7 @@ func anyRequest(t *rapid.T) wire.Request {
 		ParentRunID: text.Draw(t, "run"), ParentSessionID: text.Draw(t, "session"), AgentID: wire.Trim(text.Draw(t, "agent")),
 		Model: text.Draw(t, "model"), Timeout: time.Duration(rapid.IntRange(0, 600_000).Draw(t, "timeout")) * time.Millisecond,
 	}
+	r.CallbackToken = rapid.StringMatching(`([!-~]{1,5})?`).Draw(t, "callback")
 	r.Path.Chain = append(r.Path.Chain, rapid.SliceOfN(some, 0, 3).Draw(t, "chain")...)
 	r.Path.Hops = max(1, len(r.Path.Chain)) + rapid.IntRange(0, 2).Draw(t, "hops")
 	return r
@@ -120,7 +126,7 @@ func TestRequestSurvivesItsBody(t *testing.T) {
 
 func TestHashIsThatOfTheTaskAndNotOfTheAttempt(t *testing.T) {
 	base := with(`,"agentId":"front","timeoutMs":9000,"instanceChain":["a","b"]`)
-	same := "{ \"agentId\":\" front\", \"later\":1, \"instanceChain\":[\"a\",\"b\"]," + with(``)[1:]
+	same := "{ \"agentId\":\" front\", \"later\":1, \"instanceChain\":[\"a\",\"b\"],\"callback\":{\"token\":\"T\"}," + with(``)[1:]
 	hash := func(body string) string {
 		req, refusal := wire.ReadRequest([]byte(body))
 		require.Nil(t, refusal)
@@ -138,6 +144,22 @@ func TestHashIsThatOfTheTaskAndNotOfTheAttempt(t *testing.T) {
 		h := hash(with(other))
 		require.False(t, seen[h], other)
 		seen[h] = true
+	}
+}
+
+func TestFormattedRequestHasNoTexts(t *testing.T) {
+	r := wire.Request{
+		TaskID: "t-9", ParentInstanceID: "secret", Content: "secret", ParentRunID: "secret", ParentSessionID: "secret",
+		AgentID: "secret", Model: "secret", CallbackToken: "secret", Path: wire.Path{Hops: 1, Chain: []string{"secret"}},
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "request", r)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "request", r, "at", &r)
+	for _, text := range []string{
+		fmt.Sprint(r), fmt.Sprintf("%+v", &r), fmt.Sprintf("%#v", r), fmt.Sprintf("%+v", []wire.Request{r}), log.String(),
+	} {
+		require.NotContains(t, text, "secret")
+		require.Contains(t, text, "t-9")
 	}
 }
 
