@@ -13,6 +13,7 @@
 // session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
 // Graph looks up the table of RoutesGraph, which may be stale by some milliseconds. A stale row can cause an unnecessary
 // attempt, but loses no delivery. Package sink makes the attempts; it owns no state.
+// With WithPeerCallbacks, Graph also reads peer-callbacks, the replies of tasks that package peer runs for other instances.
 //
 // # Guarantees
 //

@@ -12,8 +12,9 @@ import (
 type Option func(*options)
 
 type options struct {
-	rules    Rules
-	rowLimit int // 0: the record limit less rowMargin
+	rules         Rules
+	rowLimit      int // 0: the record limit less rowMargin
+	peerCallbacks bool
 }
 
 // WithDefaultService sets how deliveries are attempted to the services that WithService does not name. Zero fields keep
@@ -97,7 +98,18 @@ func WithRowLimit(bytes int) Option {
 	return func(o *options) { o.rowLimit = bytes }
 }
 
+// WithPeerCallbacks makes the group also deliver "{agent}-peer-callbacks", as it delivers message-output: the replies of tasks
+// that a peer has asked to be called back for, see package processors/peer. The topic must exist (topics.WithPeers).
+func WithPeerCallbacks() Option {
+	return func(o *options) { o.peerCallbacks = true }
+}
+
 func rulesOf(opts []Option) (Rules, error) {
+	o, err := optionsOf(opts)
+	return o.rules, err
+}
+
+func optionsOf(opts []Option) (options, error) {
 	o := options{rules: DefaultRules()}
 	for _, opt := range opts {
 		opt(&o)
@@ -106,5 +118,5 @@ func rulesOf(opts []Option) (Rules, error) {
 	if o.rowLimit != 0 {
 		o.rules.RowLimit = o.rowLimit
 	}
-	return o.rules, o.rules.validate()
+	return o, o.rules.validate()
 }

@@ -19,17 +19,21 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delivery: %w", err)
 	}
-	rules, err := rulesOf(opts)
+	o, err := optionsOf(opts)
 	if err != nil {
 		return nil, err
 	}
-	b := &binding{topics: catalog, rules: rules}
-	edges := processors.Edges(catalog.DeliveryGroup(),
+	b := &binding{topics: catalog, rules: o.rules}
+	inputs := []processors.Source{
 		processors.Input(catalog.MessageOutput, b.onOutput, processors.Confidential[topics.Output]()), // it may contain a bearer token
 		processors.Input(catalog.ReplyTo, b.onRoute, processors.Confidential[topics.Route]()),
 		processors.Input(catalog.DeliveryReceipts, b.onReceipt),
 		processors.Input(catalog.DeliveryControl, b.onControl),
-	)
+	}
+	if o.peerCallbacks {
+		inputs = append(inputs, processors.Input(catalog.PeerCallbacks, b.onOutput, processors.Confidential[topics.Output]()))
+	}
+	edges := processors.Edges(catalog.DeliveryGroup(), inputs...)
 	return goka.DefineGroup(catalog.DeliveryGroup(), append(edges,
 		goka.Persist(rows{TableCodec(), b.onDeadline}),
 		goka.Lookup(catalog.DeliveryRoutes(), CircuitCodec()),

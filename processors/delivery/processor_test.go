@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/delivery"
+	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/processortest"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -167,4 +168,37 @@ func TestDeadLettersContainNoToken(t *testing.T) {
 			require.NotContains(t, string(header), secret)
 		}
 	}
+}
+
+// callback writes the reply of a task of a peer, as package peer does.
+func callback(t *testing.T, b *fixture, service string) {
+	t.Helper()
+	session := "peer:partner-b:1"
+	processortest.In(b.Driver, b.topics.PeerCallbacks).Pipe(session, topics.Output{
+		SessionID: &session, Content: `{"taskId":"t-9"}`, SourceAgent: "quay",
+		ReplyTo: topics.Raw(`{"callbackService":"` + service + `","bearerToken":"` + secret + `","request_id":"peer_1_0a"}`),
+	}, processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("peer_1_0a/callback")}))
+}
+
+func TestRepliesOfPeersAreDeliveredToTheNamedService(t *testing.T) {
+	b := newFixture(t, delivery.WithPeerCallbacks())
+	callback(t, b, "partner-b-callback")
+	attempt := b.attempts.Next().Value
+	require.Equal(t, topics.Destination{Kind: "http", Service: "partner-b-callback"}, attempt.Route)
+	require.Equal(t, secret, *attempt.Token)
+	require.Equal(t, "peer_1_0a", attempt.TurnID)
+	require.NotContains(t, string(attempt.Body), secret)
+	require.Equal(t, `{"result":"{\"taskId\":\"t-9\"}"}`, string(sink.CallbackBody(attempt)))
+	b.report(attempt, topics.OutcomeFailed, "down")
+	b.Advance(time.Minute)
+	again := b.attempts.Next().Value
+	require.Equal(t, attempt.DeliveryID, again.DeliveryID)
+	b.report(again, topics.OutcomeDelivered, "")
+	require.Equal(t, topics.OutcomeDelivered, b.finals.Next().Value.Outcome)
+
+	callback(t, b, "partner-b-callback")
+	require.Zero(t, b.attempts.Len(), "a repeated reply is the same delivery")
+	b.writeRouteAndOutput("s1")
+	require.Equal(t, "harbor", b.attempts.Next().Value.Route.Service, "outputs are delivered too")
+	require.NoError(t, b.Replay())
 }
