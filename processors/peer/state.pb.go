@@ -142,7 +142,10 @@ type State struct {
 	// The task of a peer that the session runs, if it was made for one.
 	Run *Run `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
-	TouchedMs     int64 `protobuf:"varint,5,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	TouchedMs int64 `protobuf:"varint,5,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	// What was read of the run before the command that begins it, which a crash can cause: gates, tools and an output. It is
+	// kept until expires_ms. The output is a reply, and run_id the request_id that it names.
+	Early         *Run `protobuf:"bytes,6,opt,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +213,13 @@ func (x *State) GetTouchedMs() int64 {
 		return x.TouchedMs
 	}
 	return 0
+}
+
+func (x *State) GetEarly() *Run {
+	if x != nil {
+		return x.Early
+	}
+	return nil
 }
 
 // Task is a task that is delegated to a peer.
@@ -554,16 +564,18 @@ type Run struct {
 	ExpiresMs       int64     `protobuf:"varint,17,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	Phase           Run_Phase `protobuf:"varint,18,opt,name=phase,proto3,enum=turntable.peer.v1.Run_Phase" json:"phase,omitempty"`
 	DueMs           int64     `protobuf:"varint,19,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
-	// The turn was told to stop.
-	Cancelled bool `protobuf:"varint,20,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// The names of the tools that the run used.
 	ToolsUsed []string `protobuf:"bytes,21,rep,name=tools_used,json=toolsUsed,proto3" json:"tools_used,omitempty"`
 	// The gates that the run waits for, oldest first, and those that ended before their request was read.
 	Gates      []*Gate  `protobuf:"bytes,22,rep,name=gates,proto3" json:"gates,omitempty"`
 	EndedGates []string `protobuf:"bytes,23,rep,name=ended_gates,json=endedGates,proto3" json:"ended_gates,omitempty"`
 	// The body of the reply: the one that the end on its way has, then the one that counts.
-	Reply         []byte `protobuf:"bytes,24,opt,name=reply,proto3" json:"reply,omitempty"`
-	EndedMs       int64  `protobuf:"varint,25,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	Reply   []byte `protobuf:"bytes,24,opt,name=reply,proto3" json:"reply,omitempty"`
+	EndedMs int64  `protobuf:"varint,25,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	// The ID that this instance had when the run began.
+	InstanceId string `protobuf:"bytes,26,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// The reply on its way is that of a run that failed before it could report.
+	Thrown        bool `protobuf:"varint,27,opt,name=thrown,proto3" json:"thrown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -731,13 +743,6 @@ func (x *Run) GetDueMs() int64 {
 	return 0
 }
 
-func (x *Run) GetCancelled() bool {
-	if x != nil {
-		return x.Cancelled
-	}
-	return false
-}
-
 func (x *Run) GetToolsUsed() []string {
 	if x != nil {
 		return x.ToolsUsed
@@ -771,6 +776,20 @@ func (x *Run) GetEndedMs() int64 {
 		return x.EndedMs
 	}
 	return 0
+}
+
+func (x *Run) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *Run) GetThrown() bool {
+	if x != nil {
+		return x.Thrown
+	}
+	return false
 }
 
 // Gate is an open gate of a run.
@@ -925,7 +944,7 @@ var File_processors_peer_state_proto protoreflect.FileDescriptor
 
 const file_processors_peer_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xba\x01\n" +
+	"\x1bprocessors/peer/state.proto\x12\x11turntable.peer.v1\"\xe8\x01\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -933,7 +952,8 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\x05tasks\x18\x03 \x03(\v2\x17.turntable.peer.v1.TaskR\x05tasks\x12(\n" +
 	"\x03run\x18\x04 \x01(\v2\x16.turntable.peer.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
-	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\"\xe4\x05\n" +
+	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
+	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xe4\x05\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +
@@ -977,7 +997,7 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"httpStatus\x12$\n" +
 	"\x0eretry_after_ms\x18\x04 \x01(\x03R\fretryAfterMs\x12\x16\n" +
 	"\x06detail\x18\x05 \x01(\tR\x06detail\x12\x1a\n" +
-	"\banswered\x18\x06 \x01(\bR\banswered\"\xb6\x06\n" +
+	"\banswered\x18\x06 \x01(\bR\banswered\"\xd1\x06\n" +
 	"\x03Run\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -1000,15 +1020,17 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\n" +
 	"expires_ms\x18\x11 \x01(\x03R\texpiresMs\x122\n" +
 	"\x05phase\x18\x12 \x01(\x0e2\x1c.turntable.peer.v1.Run.PhaseR\x05phase\x12\x15\n" +
-	"\x06due_ms\x18\x13 \x01(\x03R\x05dueMs\x12\x1c\n" +
-	"\tcancelled\x18\x14 \x01(\bR\tcancelled\x12\x1d\n" +
+	"\x06due_ms\x18\x13 \x01(\x03R\x05dueMs\x12\x1d\n" +
 	"\n" +
 	"tools_used\x18\x15 \x03(\tR\ttoolsUsed\x12-\n" +
 	"\x05gates\x18\x16 \x03(\v2\x17.turntable.peer.v1.GateR\x05gates\x12\x1f\n" +
 	"\vended_gates\x18\x17 \x03(\tR\n" +
 	"endedGates\x12\x14\n" +
 	"\x05reply\x18\x18 \x01(\fR\x05reply\x12\x19\n" +
-	"\bended_ms\x18\x19 \x01(\x03R\aendedMs\"+\n" +
+	"\bended_ms\x18\x19 \x01(\x03R\aendedMs\x12\x1f\n" +
+	"\vinstance_id\x18\x1a \x01(\tR\n" +
+	"instanceId\x12\x16\n" +
+	"\x06thrown\x18\x1b \x01(\bR\x06thrown\"+\n" +
 	"\x05Phase\x12\v\n" +
 	"\aRUNNING\x10\x00\x12\n" +
 	"\n" +
@@ -1056,15 +1078,16 @@ var file_processors_peer_state_proto_goTypes = []any{
 var file_processors_peer_state_proto_depIdxs = []int32{
 	3, // 0: turntable.peer.v1.State.tasks:type_name -> turntable.peer.v1.Task
 	5, // 1: turntable.peer.v1.State.run:type_name -> turntable.peer.v1.Run
-	0, // 2: turntable.peer.v1.Task.phase:type_name -> turntable.peer.v1.Task.Phase
-	4, // 3: turntable.peer.v1.Task.outcome:type_name -> turntable.peer.v1.Outcome
-	1, // 4: turntable.peer.v1.Run.phase:type_name -> turntable.peer.v1.Run.Phase
-	6, // 5: turntable.peer.v1.Run.gates:type_name -> turntable.peer.v1.Gate
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5, // 2: turntable.peer.v1.State.early:type_name -> turntable.peer.v1.Run
+	0, // 3: turntable.peer.v1.Task.phase:type_name -> turntable.peer.v1.Task.Phase
+	4, // 4: turntable.peer.v1.Task.outcome:type_name -> turntable.peer.v1.Outcome
+	1, // 5: turntable.peer.v1.Run.phase:type_name -> turntable.peer.v1.Run.Phase
+	6, // 6: turntable.peer.v1.Run.gates:type_name -> turntable.peer.v1.Gate
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_processors_peer_state_proto_init() }

@@ -72,9 +72,10 @@ func (t *transition) timeOf(r *Record) time.Time {
 	return t.now
 }
 
-// room reports whether so many bytes fit into the row. It forgets tasks that have ended for them, oldest first.
+// room reports whether so many bytes fit into the row, beside the reply of a run that has none yet. It forgets tasks that have
+// ended for them, oldest first.
 func (t *transition) room(bytes int) bool {
-	for proto.Size(t.row)+bytes > t.rules.RowLimit {
+	for proto.Size(t.row)+t.runReserve()+bytes > t.rules.RowLimit {
 		if !t.forgetTask() {
 			return false
 		}
@@ -100,7 +101,7 @@ func (t *transition) deadline() int64 {
 
 // idleEnd returns when a row that holds nothing is deleted. ok is false for any other row.
 func (t *transition) idleEnd() (at int64, ok bool) {
-	if len(t.row.Tasks) > 0 || t.row.Run != nil {
+	if len(t.row.Tasks) > 0 || t.row.Run != nil || t.row.Early != nil {
 		return 0, false
 	}
 	return t.row.TouchedMs, true

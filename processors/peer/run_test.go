@@ -1,0 +1,285 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// receiver is a harness for the session of the task t-9 of partner-b.
+type receiver struct{ *harness }
+
+func newReceiver(t tb, change ...func(*Rules)) *receiver {
+	p := newHarness(t, change...)
+	p.key = wire.SessionID("partner-b", "t-9")
+	return &receiver{p}
+}
+
+// request is that of the task.
+func request(change ...func(*wire.Request)) wire.Request {
+	r := wire.Request{
+		TaskID: "t-9", ParentInstanceID: "a-1", ParentRunID: "run-1", ParentSessionID: "s-1", Content: "count the rows", Model: "m-1",
+		Path: wire.Path{Hops: 1, Chain: []string{"a-1"}},
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+// runCommand returns the command of a door that has accepted the task.
+func (p *receiver) runCommand(waiter string, change ...func(*topics.PeerCommand)) Commanded {
+	p.tb.Helper()
+	req := request()
+	return p.runOf(req, waiter, change...)
+}
+
+func (p *receiver) runOf(req wire.Request, waiter string, change ...func(*topics.PeerCommand)) Commanded {
+	p.tb.Helper()
+	c := topics.PeerCommand{
+		Kind: topics.PeerRun, TaskID: req.TaskID, InboundID: "partner-b", Agent: p.topics.Agent, Request: req.Body(), Hash: req.Hash(),
+		Waiter: waiter,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	return p.command(c)
+}
+
+// about returns a command about the task.
+func (p *receiver) about(kind topics.PeerCommandKind, waiter string, change ...func(*topics.PeerCommand)) Commanded {
+	p.tb.Helper()
+	c := topics.PeerCommand{Kind: kind, TaskID: "t-9", InboundID: "partner-b", Waiter: waiter}
+	for _, f := range change {
+		f(&c)
+	}
+	return p.command(c)
+}
+
+func detached(c *topics.PeerCommand) { c.Detached = true }
+
+// begun returns a receiver with a run for which w1 waits.
+func begun(t tb, change ...func(*Rules)) *receiver {
+	p := newReceiver(t, change...)
+	p.handle(p.runCommand("w1"))
+	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+	return p
+}
+
+// answer returns the output of the run's turn.
+func (p *receiver) answer(text string, change ...func(*topics.Output)) OutputArrived {
+	p.tb.Helper()
+	id := p.state().GetRun().GetRunId()
+	return p.output("turn-1/0/answer/0", text, append([]func(*topics.Output){func(o *topics.Output) { o.RequestID = &id }}, change...)...)
+}
+
+// replied returns the reply that everyone is told.
+func replied(t tb, es effects) wire.Reply {
+	t.Helper()
+	r := onlyValue[Replied](t, es)
+	require.Equal(t, topics.PeerDone, r.State)
+	require.Empty(t, r.Waiter)
+	require.Equal(t, request().Hash(), r.Hash)
+	reply, err := wire.ReadReply(r.Body, "t-9")
+	require.NoError(t, err)
+	return reply
+}
+
+func TestRunIsARowBeforeItIsAMessage(t *testing.T) {
+	p := newReceiver(t)
+	es := p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(time.Minute).UnixMilli() }))
+	run := p.state().Run
+	require.Regexp(t, `^peer_1790000000000_[0-9a-f]{8}$`, run.RunId)
+	require.Equal(t, []string{"w1"}, run.Waiters)
+	require.Equal(t, p.now.Add(time.Minute).UnixMilli(), run.ExpiresMs)
+	require.Equal(t, []string{"a-1"}, run.Chain)
+	require.EqualValues(t, 1, run.Hops)
+
+	require.Len(t, es, 2)
+	m := onlyValue[MessageSent](t, es)
+	require.Equal(t, run.RunId+"/message", es[1].(Emit).ID)
+	require.Equal(t, "harbor", m.Agent)
+	require.Equal(t, p.key, *m.Message.SessionID)
+	require.Equal(t, "peer:partner-b", *m.Message.UserID)
+	require.Equal(t, "user", *m.Message.Role)
+	require.Equal(t, `"count the rows"`, string(m.Message.Content))
+	require.JSONEq(t, `{"request_id":"`+run.RunId+`","peer":{"task_id":"t-9","inbound_id":"partner-b","parent_instance_id":"a-1"},
+		"model":"m-1"}`, string(m.Message.Metadata))
+
+	require.Equal(t, topics.PeerAudit{
+		Event: topics.PeerReceived, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
+		ParentRunID: "run-1", ParentSessionID: "s-1", ParentInstanceID: "a-1", InboundID: "partner-b", AgentID: "harbor", Model: "m-1",
+		ContentLength: 14,
+	}, topics.PeerAudit(onlyValue[Audited](t, es)))
+}
+
+func TestRequestOfADoorThatCannotBeReadIsDeadLettered(t *testing.T) {
+	p := newReceiver(t)
+	for name, change := range map[string]func(*topics.PeerCommand){
+		"no request":     func(c *topics.PeerCommand) { c.Request = nil },
+		"another task":   func(c *topics.PeerCommand) { c.Request = request(func(r *wire.Request) { r.TaskID = "x" }).Body() },
+		"no agent":       func(c *topics.PeerCommand) { c.Agent = "" },
+		"no hash":        func(c *topics.PeerCommand) { c.Hash = "" },
+		"a large waiter": func(c *topics.PeerCommand) { c.Waiter = strings.Repeat("w", maxWaiter+1) },
+		"outbound":       func(c *topics.PeerCommand) { c.PeerID, c.InboundID = "tenant-a", "" },
+	} {
+		require.Equal(t, reasonRequest, letter(t, p.handle(p.runCommand("w1", change))), name)
+		require.Nil(t, p.row, name)
+	}
+}
+
+func TestRepeatedRequestWaitsForTheRun(t *testing.T) {
+	p := begun(t)
+	require.Empty(t, p.handle(p.runCommand("w1")), "the same record again")
+	require.Empty(t, p.handle(p.runCommand("w2", detached)))
+	require.Equal(t, []string{"w1", "w2"}, p.state().Run.Waiters)
+	p.handle(p.runCommand("w3"))
+	require.True(t, p.state().Run.Detached, "it stays detached")
+
+	es := p.handle(p.runOf(request(func(r *wire.Request) { r.Content = "delete the rows" }), "w4"))
+	require.Equal(t, topics.PeerConflict, onlyValue[Replied](t, es).State)
+	require.Equal(t, "w4", onlyValue[Replied](t, es).Waiter)
+	require.Len(t, es, 1)
+	require.Len(t, p.state().Run.Waiters, 3)
+}
+
+func TestRepeatedRequestOfAnEndedRunGetsItsReply(t *testing.T) {
+	p := begun(t)
+	first := replied(t, p.settle(p.answer("42 rows")))
+	p.advance(time.Hour)
+	es := p.handle(p.runCommand("w2"))
+	require.Len(t, es, 1)
+	again := onlyValue[Replied](t, es)
+	require.Equal(t, "w2", again.Waiter)
+	require.Equal(t, topics.PeerDone, again.State)
+	reply, err := wire.ReadReply(again.Body, "t-9")
+	require.NoError(t, err)
+	require.Equal(t, first, reply)
+	require.Empty(t, p.handle(p.runCommand("")), "nobody waits for an answer")
+
+	es = p.handle(p.runOf(request(func(r *wire.Request) { r.Model = "m-2" }), "w3"))
+	require.Equal(t, topics.PeerConflict, onlyValue[Replied](t, es).State)
+}
+
+func TestTooManyWaitersAreRefused(t *testing.T) {
+	p := begun(t)
+	for i := range maxWaiters - 1 {
+		require.Empty(t, p.handle(p.runCommand("w1-"+strings.Repeat("x", i))))
+	}
+	require.Equal(t, topics.PeerNoRoom, onlyValue[Replied](t, p.handle(p.runCommand("w-last"))).State)
+	require.Empty(t, p.handle(p.runCommand("w1")), "it waits already")
+}
+
+func TestTaskIsToldToThoseWhoAsk(t *testing.T) {
+	p := newReceiver(t)
+	ask := func(change ...func(*topics.PeerCommand)) topics.PeerReply {
+		es := p.handle(p.about(topics.PeerAsk, "w9", change...))
+		require.Len(t, es, 1)
+		r := onlyValue[Replied](t, es)
+		require.Equal(t, "w9", r.Waiter)
+		return topics.PeerReply(r)
+	}
+	require.Equal(t, topics.PeerUnknown, ask().State)
+	require.Nil(t, p.row)
+	p.handle(p.runCommand("w1"))
+	require.Equal(t, topics.PeerRunning, ask().State)
+	require.Equal(t, request().Hash(), ask().Hash)
+	require.Equal(t, topics.PeerUnknown, ask(func(c *topics.PeerCommand) { c.InboundID = "partner-c" }).State)
+	require.Equal(t, topics.PeerUnknown, ask(func(c *topics.PeerCommand) { c.TaskID = "t-10" }).State)
+	p.handle(p.answer("42 rows"))
+	require.Equal(t, topics.PeerRunning, ask().State, "until the end is read")
+	p.handle(p.own("", onlyValue[Asked](t, p.advanceTo())))
+	done := ask()
+	require.Equal(t, topics.PeerDone, done.State)
+	require.NotEmpty(t, done.Body)
+	require.Empty(t, p.handle(p.about(topics.PeerAsk, "")))
+}
+
+// advanceTo waits until an end that was lost is written again, and returns that.
+func (p *receiver) advanceTo() effects {
+	p.tb.Helper()
+	at, ok := p.due()
+	require.True(p.tb, ok)
+	p.now = at
+	return p.handle(DeadlineCame{p.key})
+}
+
+func TestRunThatNobodyWaitsForIsCancelled(t *testing.T) {
+	p := begun(t)
+	p.handle(p.runCommand("w2"))
+	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w1")))
+	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w1")), "again")
+	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w9")), "it has never waited")
+	es := p.settle(p.about(topics.PeerLeave, "w2"))
+	require.Equal(t, p.state().Run.RunId, *onlyValue[TurnCancelled](t, es).Control.RequestID)
+	require.Equal(t, topics.ActionCancel, onlyValue[TurnCancelled](t, es).Control.Action)
+	require.Equal(t, "cancelled", replied(t, es).Error)
+	require.Equal(t, []topics.PeerEvent{topics.PeerCompleted}, events(es))
+
+	p = newReceiver(t)
+	p.handle(p.runCommand("w1", detached))
+	require.Empty(t, p.settle(p.about(topics.PeerLeave, "w1")))
+	require.Equal(t, Run_RUNNING, p.state().Run.Phase, "detached")
+	require.Empty(t, newReceiver(t).handle(p.about(topics.PeerLeave, "w1")))
+}
+
+func TestCancelledRunEndsItsTurn(t *testing.T) {
+	p := begun(t)
+	es := p.settle(p.about(topics.PeerCancel, "w5"))
+	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	states := map[string]topics.PeerState{}
+	for _, r := range valuesOf[Replied](es) {
+		states[r.Waiter] = r.State
+	}
+	require.Equal(t, map[string]topics.PeerState{"w5": topics.PeerRunning, "": topics.PeerDone}, states)
+	require.Empty(t, p.settle(p.about(topics.PeerCancel, "")), "again")
+	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, newReceiver(t).handle(p.about(topics.PeerCancel, "w5"))).State)
+}
+
+func TestRunWithoutRoomIsNotAccepted(t *testing.T) {
+	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	long := request(func(r *wire.Request) {
+		for i := range 60 {
+			r.Path.Chain = append(r.Path.Chain, strings.Repeat("x", 1000)+string(rune('a'+i%26)))
+		}
+		r.Path.Hops = len(r.Path.Chain)
+	})
+	es := p.handle(p.runOf(long, "w1"))
+	require.Len(t, es, 1)
+	require.Equal(t, topics.PeerNoRoom, onlyValue[Replied](t, es).State)
+	require.Nil(t, p.row)
+}
+
+func TestContentThatDoesNotFitIntoARecordEndsTheRun(t *testing.T) {
+	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	big := request(func(r *wire.Request) { r.Content = strings.Repeat("\x01", 20<<10) }) // six bytes each
+	es := p.settle(p.runOf(big, "w1"))
+	require.Empty(t, valuesOf[MessageSent](es))
+	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
+	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, "t-9")
+	require.NoError(t, err)
+	require.Equal(t, wire.StatusError, reply.Status)
+	require.Equal(t, "the content does not fit into a record", reply.Error)
+}
+
+func TestInstanceWithoutAnIDHasNoAudit(t *testing.T) {
+	p := newReceiver(t)
+	p.configure(func(s *settings.Settings) { *s = settings.Settings{} })
+	es := p.handle(p.runCommand("w1"))
+	require.Empty(t, events(es))
+	require.Len(t, valuesOf[MessageSent](es), 1)
+	p.configure(func(s *settings.Settings) { s.InstanceID = "hq-2" })
+	require.Empty(t, events(p.settle(p.answer("42 rows"))), "the run has begun without one")
+}
+
+func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
+	require.True(t, strings.HasPrefix(wire.SessionID("", ""), sessionPrefix))
+	s := settings.Settings{Inbound: []settings.Inbound{{ID: "a", AllowedTools: []string{ToolName}}}}
+	require.True(t, s.MayDelegate("a"), "the settings know the tool's name")
+}

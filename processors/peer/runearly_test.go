@@ -1,0 +1,96 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// lost returns a receiver whose row was lost in a crash after its message was sent, and the ID of the run.
+func lost(t tb) (p *receiver, again Commanded, id string) {
+	p = begun(t)
+	id = p.state().Run.RunId
+	again = p.runCommand("w1")
+	p.row = nil
+	return p, again, id
+}
+
+func TestOutputThatIsReadBeforeItsCommandEndsTheRun(t *testing.T) {
+	p, again, id := lost(t)
+	require.Empty(t, p.handle(p.toolCall("", "read", "{}")))
+	require.Empty(t, p.handle(p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id })))
+	es := p.settle(again)
+	require.Equal(t, "42 rows", replied(t, es).Result)
+	require.Equal(t, []string{"read"}, replied(t, es).ToolsUsed)
+	require.Equal(t, "harbor", replied(t, es).AgentID)
+	require.Nil(t, p.state().Early)
+}
+
+func TestEarlyErrorIsKeptToo(t *testing.T) {
+	p, again, id := lost(t)
+	p.handle(p.output("turn-1/0/answer/0", "", func(o *topics.Output) {
+		o.RequestID, o.Error = &id, &topics.OutputError{Message: "the model failed"}
+	}))
+	require.Equal(t, "the model failed", replied(t, p.settle(again)).Error)
+}
+
+func TestGateThatIsReadBeforeItsCommandRejectsTheRun(t *testing.T) {
+	p, again, _ := lost(t)
+	p.handle(p.gateRequest("g1", "pay", ""))
+	p.handle(p.gateOutcome("g2", topics.GateApproved))
+	p.handle(again)
+	p.handle(p.gateRequest("g2", "look", ""))
+	require.Equal(t, "pay requires approval", replied(t, p.advance(p.rules.GateGrace)).PendingApprovalSummary)
+}
+
+func TestEarlyOutputOfAnotherRunIsIgnored(t *testing.T) {
+	for name, change := range map[string]func(*OutputArrived){
+		"another run":   func(e *OutputArrived) { e.Output.RequestID = new("peer_1_00000000") },
+		"another agent": func(e *OutputArrived) { e.Agent = "pilot" },
+		"no run":        func(e *OutputArrived) { e.Output.RequestID = nil },
+		"other request": func(e *OutputArrived) { e.Output.RequestID = new("chat-1") },
+		"large request": func(e *OutputArrived) { e.Output.RequestID = new(runPrefix + strings.Repeat("x", maxWaiter)) },
+	} {
+		p, again, id := lost(t)
+		e := p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id })
+		change(&e)
+		p.handle(e)
+		require.Len(t, valuesOf[MessageSent](p.settle(again)), 1, name)
+		require.Equal(t, Run_RUNNING, p.state().Run.Phase, name)
+	}
+}
+
+func TestEarlyRecordsAreForgotten(t *testing.T) {
+	p, _, id := lost(t)
+	p.handle(p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id }))
+	p.advance(p.rules.RunTime - time.Millisecond)
+	require.NotNil(t, p.row)
+	p.advance(time.Millisecond)
+	require.Nil(t, p.row)
+
+	p.handle(p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = &id }))
+	p.handle(p.control(topics.ActionPurge))
+	require.Nil(t, p.state().GetEarly())
+}
+
+func TestOtherSessionsHaveNoRowsForTheirTurns(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.gateRequest("g1", "pay", ""))
+	p.handle(p.gateOutcome("g1", topics.GateApproved))
+	p.handle(p.toolCall("turn-1/0/tool-use/0", "read", "{}"))
+	p.handle(p.output("turn-1/0/answer/0", "42 rows", func(o *topics.Output) { o.RequestID = new("peer_1_00000000") }))
+	require.Nil(t, p.row)
+}
+
+func TestEarlyOutputThatDoesNotFitIsDropped(t *testing.T) {
+	p, again, id := lost(t)
+	p.rules.RowLimit = 64 << 10
+	p.handle(p.output("turn-1/0/answer/0", strings.Repeat("x", 100<<10), func(o *topics.Output) { o.RequestID = &id }))
+	p.settle(again)
+	require.Equal(t, wire.Status("error"), replied(t, p.advance(p.rules.RunTime)).Status)
+}

@@ -1,0 +1,239 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
+	p := begun(t)
+	p.handle(p.toolCall("turn-1/0/tool-use/0", "read", "{}"))
+	p.now = p.now.Add(time.Second)
+	es := p.handle(p.answer("42 rows"))
+	require.Len(t, es, 1)
+	end := onlyValue[Asked](t, es)
+	require.Equal(t, topics.PeerEnd, end.Kind)
+	run := p.state().Run
+	require.Equal(t, run.RunId+"/end", es[0].(Emit).ID)
+
+	es = p.handle(p.own("", end))
+	require.Equal(t, wire.Reply{
+		TaskID: "t-9", PeerInstanceID: "hq-1", PeerRunID: run.RunId, PeerSessionID: p.key, Status: wire.StatusSuccess,
+		Result: "42 rows", ToolsUsed: []string{"read"}, AgentID: "harbor", Model: "m-1",
+	}, replied(t, es))
+	require.Equal(t, topics.PeerAudit{
+		Event: topics.PeerCompleted, TaskID: "t-9", InstanceID: "hq-1", AtMS: p.now.UnixMilli(), SessionID: p.key, RunID: run.RunId,
+		InboundID: "partner-b", Status: "success", ResultLength: 7, ToolsUsed: []string{"read"},
+	}, topics.PeerAudit(onlyValue[Audited](t, es)))
+	require.Empty(t, valuesOf[CallbackAsked](es))
+	kept := p.state().Run
+	require.Equal(t, Run_ENDED, kept.Phase)
+	require.Empty(t, kept.Waiters)
+	require.Empty(t, kept.ParentSessionId)
+	require.Equal(t, []string{"a-1"}, kept.Chain, "calls of a turn that continues are still those of a peer")
+	require.Empty(t, p.handle(p.own("", end)), "read again")
+}
+
+func TestOutputsOfOtherTurnsDoNotEndTheRun(t *testing.T) {
+	p := begun(t)
+	other := "x"
+	require.Empty(t, p.handle(p.answer("no", func(o *topics.Output) { o.RequestID = &other })))
+	foreign := p.answer("no")
+	foreign.Agent = "pilot"
+	require.Empty(t, p.handle(foreign))
+	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+	none := p.answer("yes", func(o *topics.Output) { o.RequestID = nil })
+	require.Equal(t, "yes", replied(t, p.settle(none)).Result, "a pipeline without request IDs")
+}
+
+func TestErrorOutputsAreErrors(t *testing.T) {
+	status := "error"
+	for want, change := range map[string]func(*topics.Output){
+		"the model failed": func(o *topics.Output) {
+			o.Status, o.Error = &status, &topics.OutputError{Code: "think_failed", Message: "the model failed"}
+		},
+		"content":         func(o *topics.Output) { o.Status, o.Content = &status, "content" },
+		"the turn failed": func(o *topics.Output) { o.Content, o.Error = "x", &topics.OutputError{Code: "internal", Message: " "} },
+		strings.Repeat("x", wire.MaxDetail) + "…": func(o *topics.Output) {
+			o.Error = &topics.OutputError{Message: strings.Repeat("x", wire.MaxDetail+1)}
+		},
+	} {
+		p := begun(t)
+		es := p.settle(p.answer("", change))
+		require.Equal(t, wire.StatusError, replied(t, es).Status)
+		require.Equal(t, want, replied(t, es).Error)
+		require.Empty(t, replied(t, es).Result)
+		require.Equal(t, []topics.PeerEvent{topics.PeerCompleted}, events(es))
+	}
+	p := begun(t)
+	r := replied(t, p.settle(p.answer("")))
+	require.Equal(t, wire.StatusSuccess, r.Status, "an empty answer")
+	require.Empty(t, r.Result)
+}
+
+func TestResultThatIsTooLargeIsAnErrorWithItsSize(t *testing.T) {
+	for result, fits := range map[string]bool{
+		strings.Repeat("x", maxResult): true, strings.Repeat("x", maxResult+1): false,
+		strings.Repeat("\x01", 100<<10): false, // escaped in the reply and again in a callback
+	} {
+		p := begun(t)
+		r := replied(t, p.settle(p.answer(result)))
+		if fits {
+			require.Equal(t, wire.StatusSuccess, r.Status)
+			require.Len(t, r.Result, len(result))
+			continue
+		}
+		require.Equal(t, wire.StatusError, r.Status)
+		require.Equal(t, tooLong(result), r.Error)
+		require.Equal(t, "m-1", r.Model)
+	}
+	small := func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
+	p := begun(t, small)
+	r := replied(t, p.settle(p.answer(strings.Repeat("x", minReply))))
+	require.Contains(t, r.Error, "the result has 40960 bytes", "the row is small")
+}
+
+// Every text of a reply may be escaped to six bytes.
+func TestReplyAlwaysFits(t *testing.T) {
+	p := newReceiver(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 })
+	worst := strings.Repeat("\x01", wire.MaxID)
+	req := request(func(r *wire.Request) { r.TaskID, r.Model = worst, worst })
+	p.handle(p.runOf(req, "w1"))
+	require.NotNil(t, p.state().GetRun())
+	for i := range maxTools {
+		p.handle(p.toolCall("", strings.Repeat("\x01", maxToolName-3)+string(rune('a'+i%26))+string(rune('a'+i/26)), "{}"))
+	}
+	es := p.settle(p.answer(strings.Repeat("x", 30<<10)))
+	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, worst)
+	require.NoError(t, err)
+	require.Equal(t, "the reply does not fit into a record", reply.Error)
+	require.Equal(t, []topics.PeerEvent{topics.PeerFailed}, events(es))
+}
+
+func TestFirstEndThatIsReadCounts(t *testing.T) {
+	p := begun(t)
+	first := onlyValue[Asked](t, p.handle(p.answer("42 rows")))
+	other := begun(t)
+	second := onlyValue[Asked](t, other.handle(other.about(topics.PeerCancel, "")))
+	require.Equal(t, "cancelled", replied(t, p.handle(p.own("", second))).Error, "from before a crash")
+	require.Empty(t, p.handle(p.own("", first)))
+	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	require.Contains(t, string(p.state().Run.Reply), "cancelled")
+}
+
+func TestEndsOfOtherRunsAreIgnored(t *testing.T) {
+	p := begun(t)
+	end := onlyValue[Asked](t, p.handle(p.answer("42 rows")))
+	p.handle(p.own("", end))
+	p.advance(p.rules.RememberFor)
+	require.Nil(t, p.row, "forgotten")
+	require.Empty(t, p.handle(p.own("", end)))
+	require.Nil(t, p.row)
+	require.Len(t, valuesOf[MessageSent](p.handle(p.runCommand("w1"))), 1, "the same task ID is a new task")
+	require.Empty(t, p.handle(p.own("", end)), "the end of the former run")
+	require.Equal(t, Run_RUNNING, p.state().Run.Phase)
+
+	bad := end
+	bad.Reply = topics.Raw(`{"taskId":"t-9"}`)
+	require.Equal(t, reasonReply, letter(t, p.handle(p.own("", bad))))
+}
+
+func TestLostEndIsWrittenAgain(t *testing.T) {
+	p := begun(t)
+	first := p.handle(p.answer("42 rows"))
+	again := p.advanceTo()
+	require.Equal(t, first, again)
+	require.Equal(t, writeAgain, p.now.Sub(time.UnixMilli(1_790_000_000_000)))
+	require.Equal(t, "42 rows", replied(t, p.settle(p.own("", onlyValue[Asked](t, p.advanceTo())))).Result)
+	require.Empty(t, p.advance(time.Hour))
+
+	thrown := newReceiver(t, func(r *Rules) { r.RecordLimit = 128 << 10; r.RowLimit = 64 << 10 })
+	one := thrown.handle(thrown.runOf(request(func(r *wire.Request) { r.Content = strings.Repeat("x", 120<<10) }), ""))
+	require.Equal(t, onlyValue[Asked](t, one), onlyValue[Asked](t, thrown.advanceTo()))
+	require.Equal(t, "internal", onlyValue[Asked](t, one).Code)
+}
+
+func TestReplyIsDeliveredToTheCallbackService(t *testing.T) {
+	p := newReceiver(t)
+	p.handle(p.runCommand("w1", detached, func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "partner-b-cb", "T\"7" }))
+	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
+	id := p.state().Run.RunId
+	es := p.settle(p.answer("42 rows"))
+	cb := onlyValue[CallbackAsked](t, es)
+	require.Equal(t, string(onlyValue[Replied](t, es).Body), cb.Content)
+	require.Equal(t, "partner-b-cb", topics.ServiceOf(cb.ReplyTo), "the first one counts")
+	require.Equal(t, "T\"7", topics.TokenOf(cb.ReplyTo))
+	require.Equal(t, id, *cb.RequestID)
+	require.Equal(t, "harbor", cb.SourceAgent)
+	require.Nil(t, cb.Status)
+	require.NotContains(t, p.state().String(), "T\\\"7", "the token is not kept")
+	require.Empty(t, valuesOf[CallbackAsked](p.handle(p.runCommand("w3"))))
+
+	p = begun(t)
+	p.handle(p.runCommand("w2", func(c *topics.PeerCommand) { c.CallbackService, c.CallbackToken = "other", "T8" }))
+	require.Equal(t, "other", topics.ServiceOf(onlyValue[CallbackAsked](t, p.settle(p.answer("x"))).ReplyTo), "a later one counts")
+}
+
+func TestRunTimesOut(t *testing.T) {
+	p := begun(t)
+	require.Empty(t, p.advance(p.rules.RunTime-time.Millisecond))
+	es := p.advance(time.Millisecond)
+	require.Len(t, valuesOf[TurnCancelled](es), 1)
+	require.Equal(t, "timed out after 600000 ms", replied(t, es).Error)
+	require.Equal(t, wire.StatusError, replied(t, es).Status)
+
+	p = newReceiver(t)
+	p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1500 }))
+	require.Equal(t, "timed out after 1500 ms", replied(t, p.advance(1500*time.Millisecond)).Error)
+	p = newReceiver(t)
+	p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(time.Hour).UnixMilli() }))
+	require.Equal(t, "timed out after 600000 ms", replied(t, p.advance(10*time.Minute)).Error, "the limit of the group")
+}
+
+func TestRunThatIsReadAfterItsDeadlineIsNotBegun(t *testing.T) {
+	p := newReceiver(t)
+	c := p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.UnixMilli() + 1000 })
+	p.now = p.now.Add(time.Second)
+	es := p.settle(c)
+	require.Empty(t, valuesOf[MessageSent](es))
+	require.Len(t, valuesOf[TurnCancelled](es), 1, "it may have begun before a crash")
+	require.Equal(t, "timed out after 1000 ms", replied(t, es).Error)
+	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerCompleted}, events(es))
+}
+
+func TestPurgeEndsTheRun(t *testing.T) {
+	p := begun(t)
+	foreign := p.control(topics.ActionPurge)
+	foreign.Agent = "pilot"
+	require.Empty(t, p.handle(foreign), "the session of another agent")
+	es := p.settle(p.control(topics.ActionPurge))
+	require.Empty(t, valuesOf[TurnCancelled](es), "the turn reads the purge itself")
+	require.Equal(t, "session purged", replied(t, es).Error)
+	require.NotContains(t, p.state().String(), "s-1")
+	require.Empty(t, p.settle(p.control(topics.ActionPurge)))
+	require.Empty(t, p.settle(p.control(topics.ActionCancel)))
+}
+
+func TestEndedRunIsRememberedForItsTime(t *testing.T) {
+	p := begun(t)
+	p.settle(p.answer("42 rows"))
+	p.advance(p.rules.RememberFor - time.Millisecond)
+	require.Equal(t, topics.PeerDone, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+	p.advance(time.Millisecond)
+	require.Nil(t, p.row)
+	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).State)
+}
+
+func TestReplyOfARowWithALowerLimitIsNotStored(t *testing.T) {
+	p := begun(t)
+	end := onlyValue[Asked](t, p.handle(p.answer(strings.Repeat("x", 200<<10))))
+	p = begun(t, func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 512<<10 })
+	require.Len(t, replied(t, p.handle(p.own("", end))).Result, 200<<10)
+	require.Contains(t, string(onlyValue[Replied](t, p.handle(p.about(topics.PeerAsk, "w"))).Body), "no longer stored")
+}

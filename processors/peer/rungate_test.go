@@ -1,0 +1,109 @@
+package peer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestGateThatStaysOpenRejectsTheRun(t *testing.T) {
+	p := begun(t)
+	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "May the agent pay?")))
+	require.Empty(t, p.handle(p.gateRequest("g1", "pay", "again")))
+	require.Empty(t, p.advance(p.rules.GateGrace-time.Millisecond))
+	es := p.advance(time.Millisecond)
+	r := replied(t, es)
+	require.Equal(t, wire.StatusRejected, r.Status)
+	require.Equal(t, "pay: May the agent pay?", r.PendingApprovalSummary)
+	require.Empty(t, valuesOf[TurnCancelled](es), "the turn continues")
+	require.True(t, onlyValue[Audited](t, es).PendingApproval)
+	require.Empty(t, p.settle(p.answer("paid")), "a later output changes nothing")
+	require.Empty(t, p.handle(p.gateOutcome("g1", topics.GateApproved)))
+	require.Equal(t, wire.StatusRejected, replied(t, effects{Emit{Value: Replied{
+		State: topics.PeerDone, Hash: p.state().Run.Hash, Body: p.state().Run.Reply,
+	}}}).Status)
+}
+
+func TestGatesThatDoNotRejectTheRun(t *testing.T) {
+	for name, play := range map[string]func(p *receiver) []Event{
+		"ended in time": func(p *receiver) []Event {
+			return []Event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateApproved)}
+		},
+		"denied in time": func(p *receiver) []Event {
+			return []Event{p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateDenied)}
+		},
+		"outcome first": func(p *receiver) []Event {
+			return []Event{p.gateOutcome("g1", topics.GateApproved), p.gateRequest("g1", "pay", "")}
+		},
+		"request again": func(p *receiver) []Event {
+			return []Event{
+				p.gateRequest("g1", "pay", ""), p.gateOutcome("g1", topics.GateApproved), p.gateRequest("g1", "pay", ""),
+			}
+		},
+		"shadow": func(p *receiver) []Event {
+			return []Event{p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) { g.Shadow = true })}
+		},
+		"withdrawn": func(p *receiver) []Event {
+			return []Event{p.gateRequest("g1", "pay", ""), p.gateRequest("g1", "pay", "", func(g *topics.GateRequest) {
+				g.Withdrawn = topics.CauseSuperseded
+			})}
+		},
+		"long ID": func(p *receiver) []Event { return []Event{p.gateRequest(strings.Repeat("g", maxGateID+1), "pay", "")} },
+	} {
+		p := begun(t)
+		for _, e := range play(p) {
+			require.Empty(t, p.handle(e), name)
+		}
+		require.Empty(t, p.advance(time.Minute), name)
+		require.Equal(t, "paid", replied(t, p.settle(p.answer("paid"))).Result, name)
+	}
+}
+
+func TestOldestOpenGateIsTold(t *testing.T) {
+	p := begun(t)
+	p.handle(p.gateRequest("g0", "look", ""))
+	p.now = p.now.Add(time.Millisecond)
+	p.handle(p.gateRequest("g1", strings.Repeat("p", 500), strings.Repeat("m", 5000)))
+	p.now = p.now.Add(time.Millisecond)
+	p.handle(p.gateRequest("g2", "sail", ""))
+	p.handle(p.gateOutcome("g0", topics.GateApproved))
+	r := replied(t, p.advance(time.Minute))
+	require.Equal(t, strings.Repeat("p", maxToolName)+": "+strings.Repeat("m", maxGateMessage)+"…", r.PendingApprovalSummary)
+}
+
+func TestGateAndDeadlineThatAreBothDueCountInTheirOrder(t *testing.T) {
+	late := func(gate, deadline time.Duration) wire.Reply {
+		p := newReceiver(t)
+		p.handle(p.runCommand("w1", func(c *topics.PeerCommand) { c.DeadlineMS = p.now.Add(deadline).UnixMilli() }))
+		p.now = p.now.Add(gate - p.rules.GateGrace)
+		p.handle(p.gateRequest("g1", "pay", ""))
+		p.now = p.now.Add(time.Hour) // the group did not run
+		return replied(t, p.settle(DeadlineCame{p.key}))
+	}
+	require.Equal(t, wire.StatusRejected, late(2*time.Second, 3*time.Second).Status)
+	require.Equal(t, wire.StatusError, late(3*time.Second, 2500*time.Millisecond).Status)
+}
+
+func TestGatesAndToolsAreBounded(t *testing.T) {
+	p := begun(t)
+	for i := range 2 * maxGates {
+		p.handle(p.gateRequest(fmt.Sprint("g", i), "pay", ""))
+		p.handle(p.gateOutcome(fmt.Sprint("e", i), topics.GateApproved))
+	}
+	for i := range 2 * maxTools {
+		p.handle(p.toolCall("", fmt.Sprint("tool", i/2), "{}"))
+	}
+	p.handle(p.toolCall("", "one too many", "{}"))
+	run := p.state().Run
+	require.Len(t, run.Gates, maxGates)
+	require.Len(t, run.EndedGates, maxGates)
+	require.Equal(t, "e127", run.EndedGates[maxGates-1], "the newest are kept")
+	require.Len(t, run.ToolsUsed, maxTools)
+	require.Empty(t, p.handle(p.toolCall("", "read", "{}", func(u *topics.ToolUseItem) { u.Name = nil })))
+}
