@@ -1,12 +1,10 @@
 package delivery
 
 import (
-	"encoding/binary"
-	"math"
 	"strconv"
 	"time"
 
-	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/internal/retry/backoff"
 )
 
 // postpone lets a delivery wait because its route had no room since sinceMS. The waits grow. Neither the wait nor the
@@ -15,7 +13,7 @@ func (t *transition) postpone(d *Delivery, sinceMS int64) {
 	t.changed = true
 	d.Deferrals++
 	service := t.rules.service(d.Service)
-	upper := backoff(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
+	upper := backoff.Bound(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
 	// At least half of the bound, so that attempts in flight can end.
 	due := t.after(max(upper/2+t.jitter(d, "deferral", upper/2), minWait))
 	d.CreditMs += due - sinceMS
@@ -26,7 +24,7 @@ func (t *transition) postpone(d *Delivery, sinceMS int64) {
 // delivery ends dead if it has no attempts left or the wait exceeds its budget or its TTL.
 func (t *transition) retry(d *Delivery, retryAfter time.Duration) {
 	service := t.rules.service(d.Service)
-	wait := t.jitter(d, "retry", backoff(service.Initial, service.Longest, uint32(len(d.Failures))))
+	wait := t.jitter(d, "retry", backoff.Bound(service.Initial, service.Longest, uint32(len(d.Failures))))
 	due := t.after(max(wait, retryAfter, minWait))
 	switch {
 	case t.attemptsSpent(d):
@@ -63,18 +61,8 @@ func (t *transition) recordFailure(d *Delivery, reason string, status int64) {
 	})
 }
 
-// backoff returns the upper bound of the n-th wait: initial, doubled n-1 times, at most longest.
-func backoff(initial, longest time.Duration, n uint32) time.Duration {
-	for ; n > 1 && initial < longest; n-- {
-		initial *= 2
-	}
-	return min(initial, longest)
-}
-
 // jitter returns a wait between zero and upper. It is derived from the delivery's ID, attempt and deferrals, so that a
 // repeat of the event draws the same wait.
 func (t *transition) jitter(d *Delivery, what string, upper time.Duration) time.Duration {
-	drawn := digests.Of(ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
-	fraction := float64(binary.BigEndian.Uint64(drawn[:])>>11) / float64(1<<53)
-	return time.Duration(math.Round(fraction * float64(upper)))
+	return backoff.Jitter(upper, ofJitter, d.Id, what, strconv.Itoa(int(d.Attempt)), strconv.Itoa(int(d.Deferrals)))
 }
