@@ -4,5 +4,6 @@ package peer
 const (
 	reasonBroken  = "peer: the session's row cannot be decoded; a purge of the session deletes it"
 	reasonCommand = "peer: command of an unknown kind"
+	reasonCall    = "peer: the call has no tool_use_id"
 	reasonRequest = "peer: the request cannot be read"
 )

@@ -256,8 +256,10 @@ type Task struct {
 	// An attempt may have reached the peer.
 	Reached bool `protobuf:"varint,21,opt,name=reached,proto3" json:"reached,omitempty"`
 	// Why the last attempt failed, then how the task ended.
-	Outcome       *Outcome `protobuf:"bytes,22,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	SettledMs     int64    `protobuf:"varint,23,opt,name=settled_ms,json=settledMs,proto3" json:"settled_ms,omitempty"`
+	Outcome   *Outcome `protobuf:"bytes,22,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	SettledMs int64    `protobuf:"varint,23,opt,name=settled_ms,json=settledMs,proto3" json:"settled_ms,omitempty"`
+	// The session was purged: how the task ended is not kept.
+	Purged        bool `protobuf:"varint,24,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +453,13 @@ func (x *Task) GetSettledMs() int64 {
 		return x.SettledMs
 	}
 	return 0
+}
+
+func (x *Task) GetPurged() bool {
+	if x != nil {
+		return x.Purged
+	}
+	return false
 }
 
 // Outcome is how a task ended, or why an attempt failed.
@@ -953,7 +962,7 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\x03run\x18\x04 \x01(\v2\x16.turntable.peer.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
-	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xe4\x05\n" +
+	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xfc\x05\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +
@@ -982,7 +991,8 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\areached\x18\x15 \x01(\bR\areached\x124\n" +
 	"\aoutcome\x18\x16 \x01(\v2\x1a.turntable.peer.v1.OutcomeR\aoutcome\x12\x1d\n" +
 	"\n" +
-	"settled_ms\x18\x17 \x01(\x03R\tsettledMs\"<\n" +
+	"settled_ms\x18\x17 \x01(\x03R\tsettledMs\x12\x16\n" +
+	"\x06purged\x18\x18 \x01(\bR\x06purged\"<\n" +
 	"\x05Phase\x12\v\n" +
 	"\aPENDING\x10\x00\x12\v\n" +
 	"\aATTEMPT\x10\x01\x12\f\n" +

@@ -72,10 +72,10 @@ func (t *transition) timeOf(r *Record) time.Time {
 	return t.now
 }
 
-// room reports whether so many bytes fit into the row, beside the reply of a run that has none yet. It forgets tasks that have
-// ended for them, oldest first.
+// room reports whether so many bytes fit into the row, beside the reply of a run that has none yet and what open tasks may
+// need. It forgets tasks that have ended for them, oldest first.
 func (t *transition) room(bytes int) bool {
-	for proto.Size(t.row)+t.runReserve()+bytes > t.rules.RowLimit {
+	for proto.Size(t.row)+t.runReserve()+t.taskReserves()+bytes > t.rules.RowLimit {
 		if !t.forgetTask() {
 			return false
 		}

@@ -1,0 +1,88 @@
+package peer
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// cancelTask ends a task that no one wants any more, and tells the peer if it may have it.
+func (t *transition) cancelTask(task *Task) {
+	if task.Phase == Task_PENDING || task.Phase == Task_ATTEMPT {
+		t.cancelAttempt(task)
+		t.askSettle(task, &Outcome{Code: string(wire.CodeCancelled)})
+	}
+}
+
+// turnEnded cancels the tasks of calls of a turn that has ended.
+func (t *transition) turnEnded(e OutputArrived) {
+	turn := turnOf(e.ID)
+	if turn == "" {
+		return
+	}
+	for _, x := range slices.Clone(t.row.Tasks) { // to make room, tasks may be forgotten
+		if x.isCall() && x.Agent == e.Agent && turnOf(x.CallId) == turn {
+			t.cancelTask(x)
+		}
+	}
+}
+
+// cancelledTask cancels the tasks with an ID.
+func (t *transition) cancelledTask(e Commanded) {
+	for _, x := range t.named(e.Command) {
+		t.cancelTask(x)
+	}
+}
+
+// leftTask handles a caller that no longer waits. A task without waiters is cancelled, unless it is detached.
+func (t *transition) leftTask(e Commanded) {
+	for _, x := range t.named(e.Command) {
+		i := slices.Index(x.Waiters, e.Command.Waiter)
+		if i < 0 {
+			continue
+		}
+		x.Waiters, t.changed = slices.Delete(x.Waiters, i, i+1), true
+		if len(x.Waiters) == 0 && !x.Detached {
+			t.cancelTask(x)
+		}
+	}
+}
+
+// askedTask says how a task is.
+func (t *transition) askedTask(e Commanded) {
+	c := e.Command
+	named := t.named(c)
+	if len(named) == 0 {
+		none := &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, RunId: runID(t.key, c.TaskID, c.PeerID, c.Hash)}
+		t.reply(none, c.Waiter, topics.PeerUnknown, nil)
+		return
+	}
+	// Others with the ID were refused because of the first one.
+	if x := named[0]; x.isOpen() {
+		t.reply(x, c.Waiter, topics.PeerRunning, nil)
+	} else {
+		t.tell(x, c.Waiter)
+	}
+}
+
+// named returns the tasks that a command is about: those with its ID, and with its hash if it has one.
+func (t *transition) named(c topics.PeerCommand) (list []*Task) {
+	for _, x := range t.row.Tasks {
+		if x.Id == c.TaskID && x.PeerId == c.PeerID && (c.Hash == "" || x.Hash == c.Hash) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// purgeTasks cancels all tasks, and forgets how those ended that have ended.
+func (t *transition) purgeTasks(*Record) {
+	for _, x := range slices.Clone(t.row.Tasks) {
+		t.changed = t.changed || !x.Purged
+		x.Purged = true
+		if t.cancelTask(x); !x.isOpen() {
+			x.Outcome = nil
+		}
+	}
+}

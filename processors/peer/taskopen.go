@@ -1,0 +1,204 @@
+package peer
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// begin begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task too,
+// which is settled with the reason: how it ends is then decided in one place.
+func (t *transition) begin(task *Task, req wire.Request, waiter string) {
+	known := t.find(task.Id, task.PeerId, task.Hash)
+	if known != nil && !known.isEarly() {
+		t.beginAgain(known, task, waiter)
+		return
+	}
+	task.RunId = runID(t.key, task.Id, task.PeerId, task.Hash)
+	conflict := t.isTaken(task)
+	if conflict && !task.isCall() {
+		t.reply(task, waiter, topics.PeerConflict, nil)
+		return
+	}
+	if known != nil {
+		t.beginEarly(known, task, req)
+		return
+	}
+	if waiter != "" {
+		task.Waiters = []string{waiter}
+	}
+	code := wire.CodeConflict
+	if !conflict {
+		code = t.admit(task, &req)
+	}
+	t.open(task, req, code)
+}
+
+// open adds a task to the row. The code says why it is refused; empty if it is not.
+func (t *transition) open(task *Task, req wire.Request, code wire.Code) {
+	if code == "" {
+		task.Request = req.Body()
+		switch {
+		case len(task.Request) > min(wire.MaxBody, t.rules.RecordLimit-recordReserve):
+			code = wire.CodeTooLarge
+		case t.openTasks() >= t.rules.TaskLimit, !t.room(proto.Size(task) + taskReserve):
+			code = wire.CodeNoRoom
+		}
+	}
+	if code != "" {
+		task.Request = nil
+		if !t.room(proto.Size(task) + taskReserve) {
+			t.turnAway(task)
+			return
+		}
+	}
+	t.changed = true
+	t.row.Tasks = append(t.row.Tasks, task)
+	if code != wire.CodeConflict { // the audit has one task with an ID
+		t.auditSent(task, req)
+	}
+	if code != "" {
+		t.askSettle(task, &Outcome{Code: string(code)})
+		return
+	}
+	t.attempt(task)
+}
+
+// turnAway answers a task for which the row has no room, not even without its request.
+func (t *transition) turnAway(task *Task) {
+	if task.isCall() {
+		task.SettledMs = task.OpenedMs
+		t.answerCall(task, failure(wire.CodeNoRoom, textOf(task, wire.CodeNoRoom)))
+		return
+	}
+	for _, waiter := range task.Waiters {
+		t.reply(task, waiter, topics.PeerNoRoom, nil)
+	}
+}
+
+// beginAgain handles a repeat of a task: who waits for the task is told how it ended, or is told when it ends.
+func (t *transition) beginAgain(known, again *Task, waiter string) {
+	switch {
+	case known.isCall() && !known.isOpen():
+		if known.Outcome != nil {
+			t.answerCall(known, t.result(known, known.Outcome))
+		}
+	case known.isCall():
+	case !known.isOpen():
+		t.tell(known, waiter)
+	default:
+		if again.Detached && !known.Detached {
+			known.Detached, t.changed = true, true
+		}
+		t.addWaiter(known, waiter)
+	}
+}
+
+// addWaiter lets a request wait for a task. If there are too many, the task continues without any.
+func (t *transition) addWaiter(task *Task, waiter string) {
+	switch {
+	case waiter == "" || slices.Contains(task.Waiters, waiter):
+	case len(task.Waiters) >= maxWaiters || !t.room(len(waiter)+8):
+		t.changed = t.changed || !task.Detached
+		task.Detached = true
+	default:
+		t.changed = true
+		task.Waiters = append(task.Waiters, waiter)
+	}
+}
+
+// beginEarly handles a task whose end was read first: after a crash, the records of two topics may come in another order than
+// before it. The task is not begun again.
+func (t *transition) beginEarly(known, task *Task, req wire.Request) {
+	outcome := known.Outcome
+	if outcome == nil { // it did not fit into the row, or was purged
+		code := wire.CodeNoRoom
+		if known.Purged {
+			code = wire.CodeCancelled
+		}
+		outcome = &Outcome{Code: string(code)}
+	}
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return x == known })
+	t.changed = true
+	task.Purged, task.SettledMs = known.Purged, known.SettledMs
+	if t.room(proto.Size(task) + taskReserve) {
+		t.row.Tasks = append(t.row.Tasks, task)
+	}
+	if outcome.Code != string(wire.CodeConflict) {
+		t.auditSent(task, req)
+	}
+	t.end(task, outcome)
+}
+
+// admit makes the checks that come before a task is sent. It sets what only the configuration knows. The code is empty if the
+// task may be sent.
+func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
+	s := t.configuration()
+	var path wire.Path
+	if run := t.row.Run; run != nil {
+		path = wire.Path{Hops: int(run.Hops), Chain: run.Chain}
+	}
+	req.ParentInstanceID, req.Path = s.InstanceID, path.Via(s.InstanceID)
+	if task.isCall() && t.forbidden() {
+		return wire.CodeToolForbidden
+	}
+	if !s.Enabled {
+		return wire.CodeDisabled
+	}
+	to, ok := s.Peer(task.PeerId)
+	switch {
+	case !ok:
+		return wire.CodeUnknownPeer
+	case !to.MayUse(req.AgentID):
+		return wire.CodeAgentForbidden
+	case slices.Contains(path.Chain, s.InstanceID):
+		return wire.CodeLoop
+	case req.Path.Hops > s.MaxHops:
+		return wire.CodeHopLimit
+	}
+	if task.TimeoutMs <= 0 {
+		task.TimeoutMs = timeoutOf(to).Milliseconds()
+	}
+	return ""
+}
+
+// find returns the task with an ID and a hash, nil if there is none.
+func (t *transition) find(taskID, peerID, hash string) *Task {
+	for _, x := range t.row.Tasks {
+		if x.Id == taskID && x.PeerId == peerID && x.Hash == hash {
+			return x
+		}
+	}
+	return nil
+}
+
+// isTaken reports whether another task has the ID of a task.
+func (t *transition) isTaken(task *Task) bool {
+	return slices.ContainsFunc(t.row.Tasks, func(x *Task) bool {
+		return x.Id == task.Id && x.PeerId == task.PeerId && x.Hash != task.Hash
+	})
+}
+
+func (t *transition) openTasks() (n int) {
+	for _, x := range t.row.Tasks {
+		if x.isOpen() {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *transition) auditSent(task *Task, req wire.Request) {
+	t.audit(task, "sent", Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
+}
+
+// audit writes a record of the audit. An instance without an ID has no audit: its records would have no key.
+func (t *transition) audit(task *Task, step string, r topics.PeerAudit) {
+	if r.InstanceID = t.configuration().InstanceID; r.InstanceID != "" {
+		r.Version = topics.PeerAuditVersion
+		t.emit(task.RunId+"/"+step, Audited(r))
+	}
+}

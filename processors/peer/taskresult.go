@@ -1,0 +1,112 @@
+package peer
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// toolResult is the result of a call of the tool.
+type toolResult struct {
+	status string
+	value  topics.Raw // {"result":...} or {"error":...,"reason":...}
+}
+
+// The statuses of results.
+const (
+	resultSuccess = "success"
+	resultError   = "error"
+)
+
+// failure returns the result of a call that failed. Calls fail with the code as the reason.
+func failure[T ~string](reason T, text string) toolResult {
+	b, _ := jsontext.AppendQuote([]byte(`{"error":`), text) // invalid UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(append(b, `,"reason":`...), string(reason))
+	return toolResult{resultError, append(b, '}')}
+}
+
+// result returns the result of the call of a task. Texts of the peer are marked as such.
+func (t *transition) result(task *Task, o *Outcome) toolResult {
+	r := resultOf(task, o)
+	if !t.fitsRecord(len(r.value)) {
+		return failure(wire.CodeNoRoom, "The result of peer "+strconv.Quote(task.PeerId)+" does not fit into a record.")
+	}
+	return r
+}
+
+func resultOf(task *Task, o *Outcome) toolResult {
+	if reply, ok := replyOf(task, o); ok {
+		text, failed := wire.ForModel(reply)
+		if failed {
+			return failure(reply.Status, text)
+		}
+		b, _ := jsontext.AppendQuote([]byte(`{"result":`), text)
+		return toolResult{resultSuccess, append(b, '}')}
+	}
+	code := codeOf(o)
+	text := textOf(task, code)
+	if o.HttpStatus != 0 {
+		text += " It answered with status " + strconv.FormatInt(o.HttpStatus, 10) + "."
+	}
+	if o.Detail != "" {
+		text += "\n\n" + wire.Untrusted(o.Detail, wire.MaxDetail)
+	}
+	return failure(code, text)
+}
+
+// textOf says in English why a task has no reply. It has no text of the peer.
+func textOf(task *Task, code wire.Code) string {
+	peer := "peer " + strconv.Quote(task.PeerId)
+	switch code {
+	case wire.CodeToolForbidden:
+		return "This session may not delegate tasks to peers."
+	case wire.CodeDisabled:
+		return "Peer delegation is disabled."
+	case wire.CodeUnknownPeer:
+		return "Unknown " + peer + "."
+	case wire.CodeAgentForbidden:
+		return "The task must name an agent that tasks for " + peer + " may name."
+	case wire.CodeLoop:
+		return "The task has passed this instance already."
+	case wire.CodeHopLimit:
+		return "The task was passed on too often."
+	case wire.CodeNoRoom:
+		return "The session has too many tasks of peers, or they are too large."
+	case wire.CodeTooLarge:
+		return "The task is too large."
+	case wire.CodeConflict:
+		return "Another call has delegated a task with this taskId. Omit taskId for a new task."
+	case wire.CodeTimeout:
+		return "The task for " + peer + " timed out."
+	case wire.CodeUnreachable:
+		return "There was no connection to " + peer + "."
+	case wire.CodeMalformed:
+		return "The reply of " + peer + " is malformed."
+	case wire.CodePeerBusy:
+		return "There was no room for the task at " + peer + "."
+	case wire.CodePeerRefused:
+		return "The task was refused by " + peer + "."
+	case wire.CodeOutcomeUnknown:
+		return "The connection was lost while " + peer + " ran the task. It may have run it, and must not get it again."
+	case wire.CodeCancelled:
+		return "The task for " + peer + " was cancelled."
+	default:
+		return "The task for " + peer + " failed."
+	}
+}
+
+// answerCall writes the result of a call.
+func (t *transition) answerCall(task *Task, r toolResult) {
+	name, at := ToolName, topics.Timestamp(msTime(task.SettledMs))
+	id := task.CallId
+	if id == "" {
+		id = task.RunId
+	}
+	t.emit(id+"/result", ToolAnswered{Agent: task.Agent, Result: topics.ToolUseResult{
+		SessionID: &t.key, ToolUseID: &task.ToolUseId, ToolID: task.ToolId, Name: &name, Result: r.value,
+		LatencyMS: max(task.SettledMs-task.OpenedMs, 0), Status: &r.status, TotalTools: task.TotalTools, Timestamp: &at,
+	}})
+}

@@ -1,0 +1,166 @@
+package peer
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// askSettle asks for the end of a task. The outcome stays in the row until the record was read, because the record is written
+// again if it does not come back.
+func (t *transition) askSettle(task *Task, outcome *Outcome) {
+	t.changed = true
+	task.Phase, task.DueMs = Task_SETTLING, t.now.Add(writeAgain).UnixMilli()
+	task.Request, task.Outcome = nil, nil
+	t.emitSettle(task, outcome)
+	switch {
+	case t.room(len(outcome.Reply) + len(outcome.Detail)):
+	case len(outcome.Reply) > 0:
+		outcome = &Outcome{Code: string(wire.CodeNoRoom)}
+	default:
+		outcome.Detail = ""
+	}
+	task.Outcome = outcome
+}
+
+func (t *transition) emitSettle(task *Task, o *Outcome) {
+	t.emit(task.RunId+"/settle", Asked{
+		Kind: topics.PeerSettle, TaskID: task.Id, PeerID: task.PeerId, Hash: task.Hash, Reply: rawOf(o.Reply), Code: o.Code,
+		HTTPStatus: o.HttpStatus, RetryAfterMS: o.RetryAfterMs, Detail: o.Detail, Answered: o.Answered,
+	})
+}
+
+// settled ends a task. The first record counts. One of a task that is not known comes before the task after a crash, so it is
+// kept for the task; or it repeats that of a task that is forgotten.
+func (t *transition) settled(e Commanded) {
+	c := e.Command
+	if c.PeerID == "" {
+		t.deadLetter(reasonCommand)
+		return
+	}
+	outcome := &Outcome{
+		Reply: c.Reply, Code: c.Code, HttpStatus: c.HTTPStatus, RetryAfterMs: c.RetryAfterMS, Detail: c.Detail, Answered: c.Answered,
+	}
+	task := t.find(c.TaskID, c.PeerID, c.Hash)
+	switch {
+	case task == nil:
+		task = &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.Record).UnixMilli()}
+		t.keep(task, outcome, maxKept)
+		if t.room(proto.Size(task) + taskReserve) {
+			t.row.Tasks = append(t.row.Tasks, task)
+			t.changed = true
+		}
+	case task.isOpen():
+		task.SettledMs = t.timeOf(e.Record).UnixMilli()
+		t.end(task, outcome)
+	}
+}
+
+// end ends a task and tells everyone who waits for it.
+func (t *transition) end(task *Task, outcome *Outcome) {
+	t.changed = true
+	if outcome.Code == string(wire.CodeCancelled) && task.Phase != Task_SETTLING {
+		t.cancelAttempt(task) // the process that cancelled the task may have crashed before
+	}
+	t.auditEnd(task, outcome)
+	most := maxKept
+	if task.isCall() {
+		t.answerCall(task, t.result(task, outcome))
+		most = maxKeptOfCall
+	} else {
+		t.reply(task, "", topics.PeerDone, outcome)
+	}
+	task.Request, task.Outcome, task.Waiters, task.DueMs = nil, nil, nil, 0
+	t.keep(task, outcome, most)
+	t.forgetOldest()
+}
+
+// keep keeps the outcome of a task that has ended, if it is small enough and there is room for it, and marks the task as ended.
+func (t *transition) keep(task *Task, outcome *Outcome, most int) {
+	if !task.Purged && len(outcome.Reply) <= most && t.room(proto.Size(outcome)+taskReserve) {
+		task.Outcome = outcome
+	}
+	task.Phase = Task_SETTLED
+}
+
+// auditEnd writes the end of a task to the audit. A call that was refused because another one has its task ID has no beginning
+// in the audit.
+func (t *transition) auditEnd(task *Task, o *Outcome) {
+	if o.Code == string(wire.CodeConflict) && task.Attempts == 0 {
+		return
+	}
+	sent := Sent(wire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
+	at := msTime(task.SettledMs)
+	if reply, ok := replyOf(task, o); ok {
+		t.audit(task, "end", Acknowledged(sent, reply, at))
+		return
+	}
+	t.audit(task, "end", SendFailed(sent, codeOf(o), int(o.HttpStatus), at))
+}
+
+// replyOf returns the reply of a task; ok is false if it ended without one.
+func replyOf(task *Task, o *Outcome) (reply wire.Reply, ok bool) {
+	if len(o.Reply) == 0 {
+		return wire.Reply{}, false
+	}
+	reply, err := wire.ReadReply(o.Reply, task.Id)
+	return reply, err == nil
+}
+
+// codeOf returns the reason of a task that ended without a reply.
+func codeOf(o *Outcome) wire.Code {
+	if len(o.Reply) > 0 || o.Code == "" {
+		return wire.CodeMalformed
+	}
+	return wire.Code(o.Code)
+}
+
+// tell tells a waiter how a task ended.
+func (t *transition) tell(task *Task, waiter string) {
+	if task.Outcome == nil {
+		t.reply(task, waiter, topics.PeerUnknown, nil)
+		return
+	}
+	t.reply(task, waiter, topics.PeerDone, task.Outcome)
+}
+
+// reply tells a waiter, or everyone who waits for the task if waiter is empty, how a task is.
+func (t *transition) reply(task *Task, waiter string, state topics.PeerState, o *Outcome) {
+	r := topics.PeerReply{TaskID: task.Id, PeerID: task.PeerId, Waiter: waiter, State: state, Hash: task.Hash}
+	if o != nil {
+		if _, ok := replyOf(task, o); ok {
+			r.Body = rawOf(o.Reply)
+		} else {
+			r.Code, r.HTTPStatus, r.RetryAfterMS = string(codeOf(o)), o.HttpStatus, o.RetryAfterMs
+			r.Detail, r.Answered = o.Detail, o.Answered
+		}
+	}
+	id := task.RunId + "/reply"
+	if waiter != "" {
+		id += "/" + waiter + "/" + string(state)
+	}
+	t.emit(id, Replied(r))
+}
+
+// rawOf returns the JSON value in bytes, nil if there are none.
+func rawOf(b []byte) topics.Raw {
+	if len(b) == 0 {
+		return nil
+	}
+	return topics.Raw(b)
+}
+
+// forgetOldest forgets tasks that have ended while there are too many, oldest first.
+func (t *transition) forgetOldest() {
+	ended := len(t.row.Tasks) - t.openTasks()
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool {
+		if x.isOpen() || ended <= maxEnded {
+			return false
+		}
+		ended--
+		return true
+	})
+}
