@@ -58,30 +58,30 @@ func (t *transition) askedTask(e Commanded) {
 		t.reply(none, c.Waiter, topics.PeerUnknown, nil)
 		return
 	}
-	// Others with the ID were refused because of the first one.
-	if x := named[0]; x.isOpen() {
+	if x := named[0]; x.isOpen() { // others with the ID were not accepted
 		t.reply(x, c.Waiter, topics.PeerRunning, nil)
 	} else {
 		t.tell(x, c.Waiter)
 	}
 }
 
-// named returns the tasks that a command is about: those with its ID, and with its hash if it has one.
+// named returns the tasks that a command of a door is about: those of commands with its ID, and with its hash if it has one.
 func (t *transition) named(c topics.PeerCommand) (list []*Task) {
 	for _, x := range t.row.Tasks {
-		if x.Id == c.TaskID && x.PeerId == c.PeerID && (c.Hash == "" || x.Hash == c.Hash) {
+		if !x.isCall() && !x.isEarly() && x.Id == c.TaskID && x.PeerId == c.PeerID && (c.Hash == "" || x.Hash == c.Hash) {
 			list = append(list, x)
 		}
 	}
 	return list
 }
 
-// purgeTasks cancels all tasks, and forgets how those ended that have ended.
+// purgeTasks cancels all tasks, and forgets how those ended that have ended. An end that was read before its call is forgotten
+// when the call was answered with it: the call may have been answered with it before a crash.
 func (t *transition) purgeTasks(*Record) {
 	for _, x := range slices.Clone(t.row.Tasks) {
 		t.changed = t.changed || !x.Purged
 		x.Purged = true
-		if t.cancelTask(x); !x.isOpen() {
+		if t.cancelTask(x); !x.isOpen() && !x.isEarly() {
 			x.Outcome = nil
 		}
 	}

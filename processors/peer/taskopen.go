@@ -51,7 +51,7 @@ func (t *transition) open(task *Task, req wire.Request, code wire.Code) {
 	if code != "" {
 		task.Request = nil
 		if !t.room(proto.Size(task) + taskReserve) {
-			t.turnAway(task)
+			t.turnAway(task, req)
 			return
 		}
 	}
@@ -67,11 +67,14 @@ func (t *transition) open(task *Task, req wire.Request, code wire.Code) {
 	t.attempt(task)
 }
 
-// turnAway answers a task for which the row has no room, not even without its request.
-func (t *transition) turnAway(task *Task) {
+// turnAway ends a task for which the row has no room, not even without its request.
+func (t *transition) turnAway(task *Task, req wire.Request) {
+	none := &Outcome{Code: string(wire.CodeNoRoom)}
+	task.SettledMs = task.OpenedMs
+	t.auditSent(task, req)
+	t.auditEnd(task, none)
 	if task.isCall() {
-		task.SettledMs = task.OpenedMs
-		t.answerCall(task, failure(wire.CodeNoRoom, textOf(task, wire.CodeNoRoom)))
+		t.answerCall(task, t.result(task, none))
 		return
 	}
 	for _, waiter := range task.Waiters {
@@ -114,12 +117,8 @@ func (t *transition) addWaiter(task *Task, waiter string) {
 // before it. The task is not begun again.
 func (t *transition) beginEarly(known, task *Task, req wire.Request) {
 	outcome := known.Outcome
-	if outcome == nil { // it did not fit into the row, or was purged
-		code := wire.CodeNoRoom
-		if known.Purged {
-			code = wire.CodeCancelled
-		}
-		outcome = &Outcome{Code: string(code)}
+	if outcome == nil { // it did not fit into the row
+		outcome = &Outcome{Code: string(wire.CodeNoRoom)}
 	}
 	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return x == known })
 	t.changed = true
@@ -175,10 +174,11 @@ func (t *transition) find(taskID, peerID, hash string) *Task {
 	return nil
 }
 
-// isTaken reports whether another task has the ID of a task.
+// isTaken reports whether another task of the same topic has the ID of a task. The order of two topics is not the same after a
+// crash, so tasks of two topics are left to the peer, which refuses the second one.
 func (t *transition) isTaken(task *Task) bool {
 	return slices.ContainsFunc(t.row.Tasks, func(x *Task) bool {
-		return x.Id == task.Id && x.PeerId == task.PeerId && x.Hash != task.Hash
+		return x.Id == task.Id && x.PeerId == task.PeerId && x.Agent == task.Agent && x.Hash != task.Hash && !x.isEarly()
 	})
 }
 

@@ -1,0 +1,192 @@
+package peer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// cancellationOf returns the only cancellation among effects.
+func cancellationOf(t tb, es effects) AttemptAsked {
+	t.Helper()
+	a := onlyValue[AttemptAsked](t, es)
+	require.True(t, sent(t, a).Cancel)
+	return a
+}
+
+func TestEndOfTheTurnCancelsItsTasks(t *testing.T) {
+	p := newHarness(t)
+	one := attemptOf(t, p.handle(p.delegation("turn-1/0/tool-use/0", asking)))
+	attemptOf(t, p.handle(p.delegation("turn-2/0/tool-use/0", asking)))
+	require.Empty(t, p.handle(p.output("turn-3/1/answer/0", "bye")))
+	require.Empty(t, p.handle(p.output("", "bye")))
+	foreign := p.output("turn-1/1/answer/0", "bye")
+	foreign.Agent = "quay"
+	require.Empty(t, p.handle(foreign))
+
+	es := p.settle(p.output("turn-1/1/answer/0", "bye"))
+	requireFailed(t, es, wire.CodeCancelled)
+	require.Equal(t, []topics.PeerEvent{topics.PeerSendFailed}, events(es))
+	a := cancellationOf(t, es)
+	require.Equal(t, one.DeliveryID, a.DeliveryID)
+	require.EqualValues(t, 2, a.Attempt)
+	require.Equal(t, sent(t, one).TaskID, sent(t, a).TaskID)
+	require.Empty(t, sent(t, a).Request)
+	require.Empty(t, p.handle(p.receipt(a, topics.OutcomeFailed, wire.Answer{Code: wire.CodeUnreachable})))
+	require.Empty(t, p.handle(p.replied(one)), "the task has ended")
+	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
+	require.Equal(t, Task_ATTEMPT, p.state().Tasks[1].Phase)
+}
+
+func TestPeerIsToldOfACancellationOnlyIfItMayHaveTheTask(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer wire.Answer
+		told   int
+	}{
+		"not reached": {wire.Answer{Code: wire.CodeUnreachable}, 0},
+		"reached":     {wire.Answer{Code: wire.CodeTimeout, Reached: true}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			require.Empty(t, p.handle(p.failedWith(attemptOf(t, p.handle(p.delegation(callID, asking))), 0, test.answer)))
+			es := p.settle(p.output("turn-1/1/answer/0", "bye"))
+			require.Len(t, valuesOf[AttemptAsked](es), test.told)
+			requireFailed(t, es, wire.CodeCancelled)
+		})
+	}
+}
+
+func TestTaskWithoutWaitersIsCancelled(t *testing.T) {
+	p := newHarness(t)
+	command := p.proxied("t1", "w1")
+	attemptOf(t, p.handle(command))
+	require.Empty(t, p.handle(p.proxied("t1", "w2")), "a repeat waits")
+	require.Empty(t, p.handle(p.proxied("t1", "w2")))
+	require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", "w1")))
+	require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", "w1")), "it has left already")
+	require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t2", "w2")), "another task")
+	es := p.settle(p.waiting(topics.PeerLeave, "t1", "w2"))
+	cancellationOf(t, es)
+	require.Equal(t, string(wire.CodeCancelled), onlyValue[Replied](t, es).Code)
+
+	p = newHarness(t)
+	p.handle(p.proxied("t1", "w1"))
+	require.Empty(t, p.handle(p.proxied("t1", "w2", detached)))
+	for _, w := range []string{"w1", "w2"} {
+		require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", w)))
+	}
+	require.Equal(t, Task_ATTEMPT, p.state().Tasks[0].Phase, "a detached task continues")
+}
+
+func TestTooManyWaitersDetachATask(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.proxied("t1", "w0"))
+	for i := range maxWaiters + 5 {
+		p.handle(p.proxied("t1", fmt.Sprint("w", i)))
+	}
+	require.Len(t, p.state().Tasks[0].Waiters, maxWaiters)
+	for i := range maxWaiters {
+		require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", fmt.Sprint("w", i))))
+	}
+	require.Equal(t, Task_ATTEMPT, p.state().Tasks[0].Phase, "another request may wait")
+}
+
+func TestCancelCommand(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.proxied("t1", "w1", detached))
+	es := p.settle(p.waiting(topics.PeerCancel, "t1", ""))
+	cancellationOf(t, es)
+	reply := onlyValue[Replied](t, es)
+	require.Equal(t, string(wire.CodeCancelled), reply.Code)
+	require.Empty(t, p.settle(p.waiting(topics.PeerCancel, "t1", "")))
+}
+
+func TestWaitersAreTold(t *testing.T) {
+	p := newHarness(t)
+	ask := func(waiter string) topics.PeerReply {
+		return topics.PeerReply(onlyValue[Replied](t, p.handle(p.waiting(topics.PeerAsk, "t1", waiter))))
+	}
+	require.Equal(t, topics.PeerUnknown, ask("w0").State)
+	require.Nil(t, p.state())
+	begin := p.proxied("t1", "w1")
+	a := attemptOf(t, p.handle(begin))
+	running := ask("w9")
+	require.Equal(t, topics.PeerReply{TaskID: "t1", PeerID: "tenant-a", Waiter: "w9", State: topics.PeerRunning, Hash: begin.Command.Hash}, running)
+
+	conflict := onlyValue[Replied](t, p.handle(p.proxied("t1", "w2", func(r *wire.Request, _ *topics.PeerCommand) { r.Content = "else" })))
+	require.Equal(t, topics.PeerConflict, conflict.State)
+	require.Equal(t, "w2", conflict.Waiter)
+	require.NotEqual(t, begin.Command.Hash, conflict.Hash)
+
+	es := p.settle(p.replied(a))
+	require.Empty(t, valuesOf[ToolAnswered](es))
+	done := topics.PeerReply(onlyValue[Replied](t, es))
+	require.Equal(t, topics.PeerDone, done.State)
+	require.Empty(t, done.Waiter)
+	require.Equal(t, begin.Command.Hash, done.Hash)
+	_, err := wire.ReadReply(done.Body, "t1")
+	require.NoError(t, err)
+
+	done.Waiter = "w3"
+	require.Equal(t, done, topics.PeerReply(onlyValue[Replied](t, p.handle(p.proxied("t1", "w3")))))
+	require.Equal(t, done, ask("w3"))
+	p.advance(25 * time.Hour)
+	require.Equal(t, topics.PeerUnknown, ask("w4").State)
+}
+
+func TestRequestThatCannotBeReadIsDeadLettered(t *testing.T) {
+	p := newHarness(t)
+	c := topics.PeerCommand{Kind: topics.PeerDelegate, TaskID: "t1", PeerID: "tenant-a"}
+	require.Equal(t, reasonRequest, letter(t, p.handle(p.command(c))))
+	c.Request = topics.Raw(`{"taskId":"t1","parentInstanceId":"","content":""}`)
+	require.Equal(t, reasonRequest, letter(t, p.handle(p.command(c))))
+	c.Kind, c.PeerID, c.InboundID = topics.PeerSettle, "", "partner-b"
+	require.Equal(t, reasonCommand, letter(t, p.handle(p.command(c))))
+	require.Nil(t, p.state())
+}
+
+func TestRequestOfAProxyIsSentAsThisInstance(t *testing.T) {
+	p := newHarness(t)
+	es := p.handle(p.proxied("t1", "w1", func(r *wire.Request, _ *topics.PeerCommand) {
+		r.ParentInstanceID, r.ParentRunID, r.ParentSessionID, r.CallbackToken = "someone", "run-7", "s-7", "secret"
+		r.Timeout, r.Path = time.Second, wire.Path{Hops: 3, Chain: []string{"x", "y"}}
+	}))
+	req, refusal := wire.ReadRequest(sent(t, attemptOf(t, es)).Request)
+	require.Nil(t, refusal)
+	require.Equal(t, wire.Request{
+		TaskID: "t1", ParentInstanceID: "hq-1", Content: "count the boats", ParentRunID: "run-7", ParentSessionID: "s-7",
+		Path: wire.Path{Hops: 1, Chain: []string{"hq-1"}},
+	}, req)
+	require.Equal(t, "run-7", onlyValue[Audited](t, es).ParentRunID)
+}
+
+func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
+	p := newHarness(t)
+	one := attemptOf(t, p.handle(p.delegation("turn-1/0/tool-use/0", asking)))
+	require.Len(t, valuesOf[ToolAnswered](p.settle(p.replied(one))), 1)
+	attemptOf(t, p.handle(p.delegation("turn-2/0/tool-use/0", asking)))
+	two := attemptOf(t, p.handle(p.proxied("t1", "w1")))
+	settling := onlyValue[Asked](t, p.handle(p.replied(two)))
+
+	es := p.settle(p.control(topics.ActionPurge))
+	cancellationOf(t, es)
+	requireFailed(t, es, wire.CodeCancelled)
+	es = p.handle(p.own("", settling))
+	require.NotNil(t, onlyValue[Replied](t, es).Body, "it had ended before")
+	for _, x := range p.state().Tasks {
+		require.Equal(t, Task_SETTLED, x.Phase)
+		require.Nil(t, x.Outcome)
+		require.Nil(t, x.Request)
+	}
+	require.Empty(t, p.handle(p.delegation("turn-1/0/tool-use/0", asking)), "it is not begun again")
+	require.Equal(t, topics.PeerUnknown, onlyValue[Replied](t, p.handle(p.proxied("t1", "w2"))).State)
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
+	require.Empty(t, p.handle(p.control(topics.ActionCancel)))
+	p.advance(25 * time.Hour)
+	require.Nil(t, p.state())
+}
