@@ -39,8 +39,8 @@ func (p *harness) proxied(taskID, waiter string, change ...func(*wire.Request, *
 	return p.command(c)
 }
 
-func once(_ *wire.Request, c *topics.PeerCommand)     { c.Once = true }
-func detached(_ *wire.Request, c *topics.PeerCommand) { c.Detached = true }
+func once(_ *wire.Request, c *topics.PeerCommand)       { c.Once = true }
+func unattended(_ *wire.Request, c *topics.PeerCommand) { c.Detached = true }
 
 // waiting returns a command of a waiter about a delegated task.
 func (p *harness) waiting(kind topics.PeerCommandKind, taskID, waiter string) Commanded {
@@ -265,7 +265,7 @@ func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
 	require.Equal(t, "peer_9", req.ParentRunID)
 }
 
-func TestInstanceWithoutAnIDHasNoAudit(t *testing.T) {
+func TestInstanceWithoutAnIDHasNoAuditOfTasks(t *testing.T) {
 	p := newHarness(t)
 	p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, "" })
 	es := p.settle(p.delegation(callID, asking))

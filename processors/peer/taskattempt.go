@@ -88,9 +88,9 @@ func (t *transition) receipted(e Receipted) {
 	case r.Outcome == topics.OutcomeDeferred, r.Reason != nil && *r.Reason == reasonInterrupted:
 		t.postpone(task, t.wait(task, t.rules.RetryInitial))
 	case task.Once || isFinal(r, answer):
-		t.askSettle(task, failed(r, answer))
+		t.askSettle(task, failureOf(r, answer))
 	default:
-		t.retry(task, failed(r, answer))
+		t.retry(task, failureOf(r, answer))
 	}
 }
 
@@ -143,7 +143,7 @@ func isFinal(r topics.Receipt, a wire.Answer) bool {
 	}
 }
 
-func failed(r topics.Receipt, a wire.Answer) *Outcome {
+func failureOf(r topics.Receipt, a wire.Answer) *Outcome {
 	return &Outcome{
 		Code: string(a.Code), HttpStatus: r.Status, RetryAfterMs: min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds()),
 		Detail: truncate.Text(a.Detail, maxDetail), Answered: a.Answered,

@@ -183,7 +183,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 }
 
 func TestDeferredAttemptIsNoFailure(t *testing.T) {
-	for _, change := range []func(*wire.Request, *topics.PeerCommand){once, detached} {
+	for _, change := range []func(*wire.Request, *topics.PeerCommand){once, unattended} {
 		p := newHarness(t)
 		es := p.handle(p.proxied("t1", "w1", change))
 		for n := 1; n < 5; n++ {

@@ -17,11 +17,8 @@ const (
 	ofJitter = "peer jitter"
 )
 
-// subAgentMark is in the session IDs of sub-agents, and peerMark begins those of the tasks of peers.
-const (
-	subAgentMark = "--"
-	peerMark     = "peer:"
-)
+// subAgentMark is in the session IDs of sub-agents.
+const subAgentMark = "--"
 
 // called begins the task of a call of the tool. The input of a call that cannot be read says all that its result depends on, so
 // its result needs no task.
@@ -36,7 +33,7 @@ func (t *transition) called(e Called) {
 	}
 	in, err := readInput(e.Call.Input)
 	if err != nil {
-		task.RunId, task.SettledMs = runID(t.key, e.Agent, callKey(task)), task.OpenedMs
+		task.RunId, task.SettledMs = taskRun(t.key, e.Agent, callKey(task)), task.OpenedMs
 		t.answerCall(task, failure(wire.CodeInvalidInput, err.Error()))
 		return
 	}
@@ -47,7 +44,7 @@ func (t *transition) called(e Called) {
 	task.Hash = digestOf(ofCall, t.key, e.Agent, callKey(task), task.Id, in.content, in.agentID, in.model)
 	task.ExpiresMs = t.timeOf(e.Record).Add(t.taskTime(in)).UnixMilli()
 	task.TimeoutMs = in.timeout.Milliseconds()
-	t.begin(task, wire.Request{
+	t.beginTask(task, wire.Request{
 		TaskID: task.Id, Content: in.content, AgentID: in.agentID, Model: in.model,
 		ParentRunID: t.parentRun(task), ParentSessionID: t.key,
 	}, "")
@@ -95,7 +92,7 @@ func (t *transition) forbidden() bool {
 	case t.row.Run != nil:
 		return !t.configuration().MayDelegate(t.row.Run.InboundId)
 	default:
-		return strings.HasPrefix(t.key, peerMark)
+		return strings.HasPrefix(t.key, sessionPrefix)
 	}
 }
 
@@ -119,10 +116,10 @@ func (t *transition) delegated(e Commanded) {
 		task.ExpiresMs = opened.Add(t.rules.TaskTime).UnixMilli()
 	}
 	req.TaskID, req.CallbackToken, req.Timeout = c.TaskID, "", 0
-	t.begin(task, req, c.Waiter)
+	t.beginTask(task, req, c.Waiter)
 }
 
-func runID(parts ...string) string { return "peer_" + digestOf(ofRun, parts...) }
+func taskRun(parts ...string) string { return "peer_" + digestOf(ofRun, parts...) }
 
 // isCall reports whether a task is that of a call of the tool.
 func (x *Task) isCall() bool { return x.ToolUseId != "" }

@@ -54,14 +54,14 @@ func (t *transition) askedTask(e Commanded) {
 	c := e.Command
 	named := t.named(c)
 	if len(named) == 0 {
-		none := &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, RunId: runID(t.key, c.TaskID, c.PeerID, c.Hash)}
+		none := &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, RunId: taskRun(t.key, c.TaskID, c.PeerID, c.Hash)}
 		t.reply(none, c.Waiter, topics.PeerUnknown, nil)
 		return
 	}
 	if x := named[0]; x.isOpen() { // others with the ID were not accepted
 		t.reply(x, c.Waiter, topics.PeerRunning, nil)
 	} else {
-		t.tell(x, c.Waiter)
+		t.tellTask(x, c.Waiter)
 	}
 }
 

@@ -76,7 +76,7 @@ func TestTaskWithoutWaitersIsCancelled(t *testing.T) {
 
 	p = newHarness(t)
 	p.handle(p.proxied("t1", "w1"))
-	require.Empty(t, p.handle(p.proxied("t1", "w2", detached)))
+	require.Empty(t, p.handle(p.proxied("t1", "w2", unattended)))
 	for _, w := range []string{"w1", "w2"} {
 		require.Empty(t, p.handle(p.waiting(topics.PeerLeave, "t1", w)))
 	}
@@ -98,7 +98,7 @@ func TestTooManyWaitersDetachATask(t *testing.T) {
 
 func TestCancelCommand(t *testing.T) {
 	p := newHarness(t)
-	p.handle(p.proxied("t1", "w1", detached))
+	p.handle(p.proxied("t1", "w1", unattended))
 	es := p.settle(p.waiting(topics.PeerCancel, "t1", ""))
 	cancellationOf(t, es)
 	reply := onlyValue[Replied](t, es)

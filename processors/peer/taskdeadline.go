@@ -78,8 +78,8 @@ func (t *transition) forgetTask() bool {
 	return false
 }
 
-// reserved returns the room that open tasks may need.
-func (t *transition) reserved() int { return t.openTasks() * taskReserve }
+// taskReserves returns the room that open tasks may need.
+func (t *transition) taskReserves() int { return t.openTasks() * taskReserve }
 
 // timeoutOf returns how long an attempt may take whose request does not say it.
 func timeoutOf(o settings.Outbound) time.Duration {

@@ -9,15 +9,15 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// begin begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task too,
+// beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task too,
 // which is settled with the reason: how it ends is then decided in one place.
-func (t *transition) begin(task *Task, req wire.Request, waiter string) {
+func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
 	known := t.find(task.Id, task.PeerId, task.Hash)
 	if known != nil && !known.isEarly() {
 		t.beginAgain(known, task, waiter)
 		return
 	}
-	task.RunId = runID(t.key, task.Id, task.PeerId, task.Hash)
+	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
 	conflict := t.isTaken(task)
 	if conflict && !task.isCall() {
 		t.reply(task, waiter, topics.PeerConflict, nil)
@@ -91,7 +91,7 @@ func (t *transition) beginAgain(known, again *Task, waiter string) {
 		}
 	case known.isCall():
 	case !known.isOpen():
-		t.tell(known, waiter)
+		t.tellTask(known, waiter)
 	default:
 		if again.Detached && !known.Detached {
 			known.Detached, t.changed = true, true

@@ -38,7 +38,7 @@ func (t *transition) result(task *Task, o *Outcome) toolResult {
 }
 
 func resultOf(task *Task, o *Outcome) toolResult {
-	if reply, ok := replyOf(task, o); ok {
+	if reply, ok := taskReply(task, o); ok {
 		text, failed := wire.ForModel(reply)
 		if failed {
 			return failure(reply.Status, text)

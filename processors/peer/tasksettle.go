@@ -94,15 +94,15 @@ func (t *transition) auditEnd(task *Task, o *Outcome) {
 	}
 	sent := Sent(wire.Request{TaskID: task.Id}, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs))
 	at := msTime(task.SettledMs)
-	if reply, ok := replyOf(task, o); ok {
+	if reply, ok := taskReply(task, o); ok {
 		t.audit(task, "end", Acknowledged(sent, reply, at))
 		return
 	}
 	t.audit(task, "end", SendFailed(sent, codeOf(o), int(o.HttpStatus), at))
 }
 
-// replyOf returns the reply of a task; ok is false if it ended without one.
-func replyOf(task *Task, o *Outcome) (reply wire.Reply, ok bool) {
+// taskReply returns the reply of a task; ok is false if it ended without one.
+func taskReply(task *Task, o *Outcome) (reply wire.Reply, ok bool) {
 	if len(o.Reply) == 0 {
 		return wire.Reply{}, false
 	}
@@ -118,8 +118,8 @@ func codeOf(o *Outcome) wire.Code {
 	return wire.Code(o.Code)
 }
 
-// tell tells a waiter how a task ended.
-func (t *transition) tell(task *Task, waiter string) {
+// tellTask tells a waiter how a task ended.
+func (t *transition) tellTask(task *Task, waiter string) {
 	if task.Outcome == nil {
 		t.reply(task, waiter, topics.PeerUnknown, nil)
 		return
@@ -131,7 +131,7 @@ func (t *transition) tell(task *Task, waiter string) {
 func (t *transition) reply(task *Task, waiter string, state topics.PeerState, o *Outcome) {
 	r := topics.PeerReply{TaskID: task.Id, PeerID: task.PeerId, Waiter: waiter, State: state, Hash: task.Hash}
 	if o != nil {
-		if _, ok := replyOf(task, o); ok {
+		if _, ok := taskReply(task, o); ok {
 			r.Body = rawOf(o.Reply)
 		} else {
 			r.Code, r.HTTPStatus, r.RetryAfterMS = string(codeOf(o)), o.HttpStatus, o.RetryAfterMs
