@@ -9,8 +9,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task too,
-// which is settled with the reason: how it ends is then decided in one place.
+// beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task
+// too, which is settled with the reason: how it ends is then decided in one place.
 func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
 	known := t.find(task.Id, task.PeerId, task.Hash)
 	if known != nil && !known.isEarly() {

@@ -21,8 +21,8 @@ type ToolDefinition struct {
 	InputSchema topics.Raw // a JSON schema of an object
 }
 
-const toolDescription = "Delegate a task to a peer, which is another instance with agents, data and tools of its own, and wait for " +
-	"its result. The peer sees only the content. A task that needs a person's approval there is rejected."
+const toolDescription = "Delegate a task to a peer, which is another instance with agents, data and tools of its own, and wait " +
+	"for its result. The peer sees only the content. A task that needs a person's approval there is rejected."
 
 const toolSchema = `{"type":"object","properties":{` +
 	`"peerId":{"type":"string","description":"ID of the peer"},` +

@@ -1,0 +1,165 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestChecksOfATask(t *testing.T) {
+	run := func(t tb, p *harness, hops int32, chain ...string) {
+		p.set(&State{Version: rowVersion, TouchedMs: p.now.UnixMilli(), Run: &Run{
+			TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: hops, Chain: chain, Phase: Run_ENDED,
+			EndedMs: p.now.UnixMilli(), ExpiresMs: p.now.UnixMilli(),
+		}})
+	}
+	allow := func(s *settings.Settings) {
+		s.Inbound = []settings.Inbound{{ID: "partner-b", AllowedTools: []string{ToolName}}}
+	}
+	for name, test := range map[string]struct {
+		change func(*harness)
+		input  string
+		want   wire.Code
+	}{
+		"sub-agent":         {func(p *harness) { p.key = "s1--sub" }, asking, wire.CodeToolForbidden},
+		"allowed sub-agent": {func(p *harness) { p.key, p.rules.SubAgents = "s1--sub", true }, asking, ""},
+		"task of a peer":    {func(p *harness) { run(t, p, 1, "b-1") }, asking, wire.CodeToolForbidden},
+		"allowed task of a peer": {func(p *harness) {
+			run(t, p, 1, "b-1")
+			p.configure(allow)
+		}, asking, ""},
+		"task of a peer that is forgotten": {func(p *harness) { p.key = wire.SessionID("partner-b", "up") }, asking, wire.CodeToolForbidden},
+		"disabled": {func(p *harness) {
+			p.configure(func(s *settings.Settings) { s.Enabled = false })
+		}, asking, wire.CodeDisabled},
+		"unknown peer":    {nil, `{"peerId":"nobody","content":"x"}`, wire.CodeUnknownPeer},
+		"no agent":        {nil, `{"peerId":"tenant-b","content":"x"}`, wire.CodeAgentForbidden},
+		"forbidden agent": {nil, `{"peerId":"tenant-b","content":"x","agentId":"back"}`, wire.CodeAgentForbidden},
+		"allowed agent":   {nil, `{"peerId":"tenant-b","content":"x","agentId":" front "}`, ""},
+		"loop": {func(p *harness) {
+			run(t, p, 2, "hq-1", "b-1")
+			p.configure(allow)
+		}, asking, wire.CodeLoop},
+		"hop limit": {func(p *harness) {
+			run(t, p, 4, "b-1")
+			p.configure(allow)
+		}, asking, wire.CodeHopLimit},
+		"last hop": {func(p *harness) {
+			run(t, p, 3, "b-1")
+			p.configure(allow)
+		}, asking, ""},
+		"task limit": {func(p *harness) {
+			p.rules.TaskLimit = 1
+			p.handle(p.delegation("turn-0/0/tool-use/0", asking))
+		}, asking, wire.CodeNoRoom},
+		"no room": {func(p *harness) { p.rules.RowLimit = 64 << 10 },
+			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, wire.CodeNoRoom},
+		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, wire.CodeTooLarge},
+		"forbidden before disabled": {func(p *harness) {
+			p.key = "s1--sub"
+			p.configure(func(s *settings.Settings) { s.Enabled = false })
+		}, asking, wire.CodeToolForbidden},
+		"agent before loop": {func(p *harness) {
+			run(t, p, 9, "hq-1")
+			p.configure(allow)
+		}, `{"peerId":"tenant-b","content":"x"}`, wire.CodeAgentForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			if test.change != nil {
+				test.change(p)
+			}
+			es := p.settle(p.delegation(callID, test.input))
+			if test.want == "" {
+				attemptOf(t, es)
+				require.Equal(t, []topics.PeerEvent{topics.PeerSent}, events(es))
+				return
+			}
+			require.Empty(t, valuesOf[AttemptAsked](es))
+			require.Equal(t, []topics.PeerEvent{topics.PeerSent, topics.PeerSendFailed}, events(es))
+			require.Equal(t, string(test.want), valuesOf[Audited](es)[1].Code)
+			require.NotEmpty(t, requireFailed(t, es, test.want))
+		})
+	}
+}
+
+func TestTaskOfAPeerIsSentWithItsWay(t *testing.T) {
+	p := newHarness(t)
+	p.configure(func(s *settings.Settings) { s.Inbound[0].AllowedTools = []string{ToolName} })
+	p.set(&State{Version: rowVersion, Run: &Run{
+		TaskId: "up", InboundId: "partner-b", RunId: "peer_9", Hops: 2, Chain: []string{"b-1"}, Phase: Run_RUNNING,
+		ExpiresMs: p.now.Add(time.Hour).UnixMilli(),
+	}})
+	req, refusal := wire.ReadRequest(sent(t, attemptOf(t, p.handle(p.delegation(callID, asking)))).Request)
+	require.Nil(t, refusal)
+	require.Equal(t, wire.Path{Hops: 3, Chain: []string{"b-1", "hq-1"}}, req.Path)
+	require.Equal(t, "peer_9", req.ParentRunID)
+}
+
+func TestInstanceWithoutAnIDHasNoAuditOfTasks(t *testing.T) {
+	p := newHarness(t)
+	p.configure(func(s *settings.Settings) { s.Enabled, s.InstanceID = false, "" })
+	es := p.settle(p.delegation(callID, asking))
+	require.Empty(t, events(es))
+	requireFailed(t, es, wire.CodeDisabled)
+}
+
+func TestInputOfTheTool(t *testing.T) {
+	for name, input := range map[string]string{
+		"no input":         ``,
+		"no peer":          `{"content":"x"}`,
+		"blank peer":       `{"peerId":" \u00a0","content":"x"}`,
+		"blank content":    `{"peerId":"tenant-a","content":"\n"}`,
+		"peer is a number": `{"peerId":7,"content":"x"}`,
+		"agent is a list":  `{"peerId":"tenant-a","content":"x","agentId":["front"]}`,
+		"time is a text":   `{"peerId":"tenant-a","content":"x","timeoutMs":"9"}`,
+		"time is infinite": `{"peerId":"tenant-a","content":"x","timeoutMs":1e999}`,
+		"long task":        `{"peerId":"tenant-a","content":"x","taskId":"` + strings.Repeat("x", 1025) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			es := p.handle(p.delegation(callID, input))
+			require.Len(t, es, 1)
+			requireFailed(t, es, wire.CodeInvalidInput)
+			require.Nil(t, p.state())
+			require.Equal(t, es, p.handle(p.delegation(callID, input)))
+		})
+	}
+	p := newHarness(t)
+	begin := func(id, input string) (wire.Attempt, wire.Request) {
+		body := sent(t, attemptOf(t, p.handle(p.delegation(id, input))))
+		req, refusal := wire.ReadRequest(body.Request)
+		require.Nil(t, refusal)
+		return body, req
+	}
+	body, req := begin("turn-1/0/tool-use/0", `{"peerId":" tenant-a ","content":" x\n","agentId":"\tfront","model":null,"taskId":" t-9 ","timeoutMs":2500.9}`)
+	require.Equal(t, []string{"t-9", "x", "front", ""}, []string{req.TaskID, req.Content, req.AgentID, req.Model})
+	require.Equal(t, 2500*time.Millisecond, body.Timeout)
+	require.Equal(t, p.now.Add(2500*time.Millisecond), body.Deadline.UTC())
+	body, _ = begin("turn-1/0/tool-use/1", `{"peerId":"tenant-a","content":"x","timeoutMs":-1}`)
+	require.Equal(t, time.Second, body.Timeout)
+	body, _ = begin("turn-1/0/tool-use/2", `{"peerId":"tenant-a","content":"x","timeoutMs":1e300}`)
+	require.Equal(t, 10*time.Minute, body.Timeout)
+	require.Equal(t, reasonCall, letter(t, p.handle(p.toolCall(callID, ToolName, asking, func(i *topics.ToolUseItem) { i.ToolUseID = nil }))))
+	require.Empty(t, p.handle(p.toolCall(callID, "read", asking)))
+}
+
+func TestCallWithTheTaskIDOfAnotherOneIsAConflict(t *testing.T) {
+	p := newHarness(t)
+	named := `{"peerId":"tenant-a","content":"x","taskId":"t-9"}`
+	a := attemptOf(t, p.handle(p.delegation(callID, named)))
+	for i, input := range []string{named, `{"peerId":"tenant-a","content":"y","taskId":"t-9"}`} {
+		es := p.settle(p.delegation(callID+strings.Repeat("x", i+1), input))
+		requireFailed(t, es, wire.CodeConflict)
+		require.Empty(t, events(es), "the audit has one task with an ID")
+	}
+	attemptOf(t, p.handle(p.delegation(callID+"b", `{"peerId":"tenant-b","content":"y","agentId":"front","taskId":"t-9"}`)))
+	status, _ := toolResultOf(t, p.settle(p.replied(a)))
+	require.Equal(t, "success", status)
+}
