@@ -1,5 +1,59 @@
-// Package peer has the rules of delegation between instances: one instance sends a task to another one over HTTP, and both
-// keep an audit of it. It does no I/O. Package settings has the configuration, and package wire the bodies.
+// Package peer delegates tasks between instances: an agent of one instance sends a task to another instance over HTTP and gets
+// a reply, or the reason why there is none. Both instances keep an audit of it. Every task ends in exactly one outcome, also if
+// processes of both instances are killed meanwhile.
+//
+//	dispatcher                                                      receiver
+//
+//	turn    -- tool-use ------+                                    door (package door)
+//	door    -- peer-commands -+                                      |  peer-commands        ^ peer-replies
+//	                          v                                      v                       |
+//	                    Graph: one row per session           Graph: one row per session -----+
+//	                      |  peer-attempts     ^ peer-receipts       |                ^
+//	                      v                    |                     v                |
+//	                    sink (package transport) -- HTTP --> door   message-input --> turn -- message-output
+//	                      |
+//	        tool-use-result --> turn
+//
+//	both: Graph -- peer-events --> ChainGraph -- peer-audit
+//
+// An instance that delegates, and accepts tasks too, runs the same graphs once. Topics are named "{agent}-..." and keyed by
+// session; peer-events is keyed by instance and peer-audit by task.
+//
+// # The life of a task
+//
+// The model of the dispatcher calls the tool delegate_to_peer (Tool returns its definition), or a program posts to the door's
+// proxy. Graph checks the configuration (package settings), writes the audit record sent, and asks the sink for an attempt. An
+// attempt is one HTTP request with one deadline. If the peer is offline or busy, the next attempt waits for a deadline of the
+// row: no goroutine sleeps, and other tasks are not delayed. The task ends with the peer's reply, or with send_failed at its
+// own deadline (WithTaskTime). The turn gets the tool's result, in which the peer's text is bounded and marked as untrusted.
+//
+// The receiver's door accepts a task by writing it to peer-commands. It holds no state: Graph stores the task in the row of a
+// session that is derived from the token's label and the task ID, and starts an ordinary turn in that session. Output, error,
+// cancellation, deadline, or a gate that waits for a person end the task, and its reply is written to peer-replies, where every
+// door sees it. The reply is kept for WithRemembered, so a repeated request gets it again from any process.
+//
+// # Guarantees
+//
+//	                        what can be repeated                             what cannot happen
+//	delegated task          -                                                no outcome, or two different ones
+//	tool result             the record, with the same ID                     a result of another task, or none
+//	attempt                 the HTTP request, with the same task ID, to a    a second request to a peer whose card does not
+//	                        peer whose card says idempotent                  say idempotent, after one that may have reached it
+//	task of a peer          the record on message-input, with the same ID    a second turn, or another reply to a repeat
+//	audit                   its record, with the same hash                   a task with one half of its records
+//
+// A peer that is not idempotent is not asked again if an attempt may have reached it: the task ends with outcome_unknown. An
+// approval is never given remotely: a run that needs one is rejected, and a later decision on the receiver sends nothing.
+//
+// Outcomes are decided by the order of one topic, peer-commands. What ends a task writes a record there, and the first one that
+// is read counts. A crash can repeat it, but not replace it by another.
+//
+// # Who may delegate
+//
+// Sub-agents (sessions with "--" in their IDs) have the tool only with WithSubAgents. The turns of peers' tasks have it only if
+// the token's entry in the configuration names it in allowedTools. A task carries the instances that it has passed: one that
+// comes back is refused, and so is one that has passed too many. Peers that drop this path are bounded by deadlines and by the
+// number of tasks that a token may have at a time.
 //
 // # Checks
 //
@@ -33,7 +87,7 @@
 //	or peer.delegate.send_failed
 //
 // Sent, Acknowledged, SendFailed, Received, Completed and Refused make the records, which have lengths of contents, never the
-// contents. The records of an instance form a hash chain: Head.Append makes
+// contents. ChainGraph makes them a hash chain, one for the instance: Head.Append makes
 // the next record of a chain, and Verify finds records that were removed, altered, repeated or moved. There is no chain
 // across instances. Stitch pairs the records of two instances by task ID instead, and reports what one of them lacks or
 // states differently. An instance that rewrites its own chain therefore still contradicts its peers.
