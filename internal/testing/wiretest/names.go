@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -75,8 +76,8 @@ func coordOf(r *kgo.Record) Coord {
 }
 
 // CreateTopics creates the missing topics of an agent, all except the loop topic, with the given partition count, for
-// tests whose pipeline does not create them. The replication factor is the broker's default. It blocks until the broker
-// has answered.
+// tests whose pipeline does not create them. The replication factor is the broker's default. It blocks until the brokers'
+// metadata have the topics.
 func CreateTopics(ctx context.Context, bootstrap []string, agent string, partitions int32) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...))
 	if err != nil {
@@ -100,7 +101,22 @@ func CreateTopics(ctx context.Context, bootstrap []string, agent string, partiti
 	if err := created.Error(); err != nil {
 		return fmt.Errorf("wiretest: create topics: %w", err)
 	}
-	return nil
+	return awaitTopics(ctx, client, missing)
+}
+
+// awaitTopics blocks until the brokers' metadata have topics. A broker can answer the creation before that.
+func awaitTopics(ctx context.Context, client *kgo.Client, topics []string) error {
+	for {
+		counts, err := partitionCounts(ctx, client, topics)
+		if err != nil || len(counts) == len(topics) {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("wiretest: %d of %d topics exist: %w", len(counts), len(topics), context.Cause(ctx))
+		}
+	}
 }
 
 // partitionCounts returns the partition counts of existing topics. It asks the broker, because the admin client's
