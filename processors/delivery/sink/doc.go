@@ -25,4 +25,10 @@
 // An attempt is at-least-once. A receiver can get the same attempt twice in two cases: the sink died after the receiver
 // accepted the delivery and before the receipt was written, or the delivery group died after it requested the attempt and
 // before its own row was written. Every attempt of a delivery has the same Idempotency-Key, so the receiver can deduplicate.
+//
+// # Responses
+//
+// A Transport that implements Exchanger returns what the receiver responded, which the receipt carries for a success and a
+// failure. It is told when a record may have been handled before, so that it can refuse to repeat what must not be repeated.
+// The attempts of package peer use it: see ForPeers.
 package sink

@@ -113,7 +113,7 @@ func (h *HTTP) Deliver(ctx context.Context, d topics.Delivery) error {
 	}
 	response, err := h.client.Do(r)
 	if err != nil {
-		return &Failure{Reason: networkReason(err)}
+		return &Failure{Reason: NetworkReason(err)}
 	}
 	defer func() { _ = response.Body.Close() }() // the status is the result; an error here changes nothing
 	// Read the body only so that the connection can be reused.
@@ -137,6 +137,16 @@ func (h *HTTP) result(response *http.Response) error {
 	return f
 }
 
+// The reasons of network errors. An error of the client's context that was cancelled has the reason
+// delivery.ReasonInterrupted.
+const (
+	ReasonTimeout        = "timeout"
+	ReasonNoName         = "name cannot be resolved"
+	ReasonNoTLS          = "no TLS"
+	ReasonNoConnection   = "no connection"
+	ReasonConnectionLost = "connection lost" // the receiver may have handled the request
+)
+
 // validHeader reports whether a text is valid as the value of an HTTP header.
 func validHeader(text string) bool {
 	for i := range len(text) {
@@ -147,8 +157,9 @@ func validHeader(text string) bool {
 	return true
 }
 
-// networkReason classifies a network error. The text of the error contains the address, so it is not used.
-func networkReason(err error) string {
+// NetworkReason returns the Reason of a Failure for an error of an HTTP client, for transports of other packages. The text of
+// such an error contains the address, so it must not be used. See the constants ReasonTimeout and following.
+func NetworkReason(err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
@@ -156,16 +167,16 @@ func networkReason(err error) string {
 	var timeout net.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+		return ReasonTimeout
 	case errors.Is(err, context.Canceled):
 		return delivery.ReasonInterrupted
 	case errors.As(err, &dns):
-		return "name cannot be resolved"
+		return ReasonNoName
 	case errors.As(err, &certificate), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return "no TLS"
+		return ReasonNoTLS
 	case errors.As(err, &op) && op.Op == "dial":
-		return "no connection"
+		return ReasonNoConnection
 	default:
-		return "connection lost"
+		return ReasonConnectionLost
 	}
 }

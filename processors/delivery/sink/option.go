@@ -14,6 +14,7 @@ import (
 type Option func(*rules)
 
 type rules struct {
+	peers       bool
 	group       string
 	name        string
 	transports  map[string]Transport
@@ -95,7 +96,13 @@ func WithDrain(d time.Duration) Option {
 	}
 }
 
-// WithGroup sets the name of the share group or consumer group (default "{agent}-delivery-sink"). It must not be empty.
+// ForPeers makes the sink read {agent}-peer-attempts and write {agent}-peer-receipts: it sends the tasks that the agent
+// delegates to other instances. Its default group is "{agent}-peer-sink". A program that makes both kinds of attempts runs two
+// sinks.
+func ForPeers() Option { return func(r *rules) { r.peers = true } }
+
+// WithGroup sets the name of the share group or consumer group (default "{agent}-delivery-sink"; see ForPeers). It must not be
+// empty.
 func WithGroup(group string) Option {
 	return func(r *rules) {
 		if group == "" {

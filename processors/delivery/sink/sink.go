@@ -24,10 +24,11 @@ var ErrConfig = errors.New("sink: bad configuration")
 
 // Sink makes the attempts of an agent's deliveries and writes their receipts. Its methods are safe for concurrent use.
 type Sink struct {
-	topics topics.Catalog
-	to     processors.Publisher
-	rules  rules
-	slots  *slots
+	attempts topics.Topic[topics.Delivery]
+	receipts topics.Topic[topics.Receipt]
+	to       processors.Publisher
+	rules    rules
+	slots    *slots
 }
 
 // New returns a sink for an agent's deliveries. It opens no connection. The caller owns the publisher and must not close it
@@ -38,7 +39,7 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	r := rules{
-		group: catalog.SinkGroup(), name: processName(), transports: map[string]Transport{},
+		name: processName(), transports: map[string]Transport{},
 		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead, drain: defaultDrain,
 		clock: clock.System(), logger: zap.NewNop(),
 	}
@@ -54,7 +55,18 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
-	return &Sink{topics: catalog, to: to, rules: r, slots: newSlots(r.concurrency, r.perRoute)}, nil
+	s := &Sink{to: to, slots: newSlots(r.concurrency, r.perRoute)}
+	group := catalog.SinkGroup()
+	s.attempts, s.receipts = catalog.Deliveries, catalog.DeliveryReceipts
+	if r.peers {
+		group = catalog.PeerSinkGroup()
+		s.attempts, s.receipts = catalog.PeerAttempts, catalog.PeerReceipts
+	}
+	if r.group == "" {
+		r.group = group
+	}
+	s.rules = r
+	return s, nil
 }
 
 // processName returns the default name of a sink in its receipts.
@@ -70,12 +82,10 @@ func processName() string {
 // nil. It waits for brokers that are unavailable. opts are the connection options of processors.New; invalid ones return an
 // error.
 func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Option) error {
-	w, err := worker.New(s.rules.group, []string{s.topics.Deliveries.Name()},
-		func(ctx context.Context, r worker.Record) error { return s.Handle(ctx, r.Inbound) },
-		append([]worker.Option{
-			worker.WithConcurrency(s.rules.concurrency + deferring), worker.WithReadAhead(s.rules.readAhead),
-			worker.WithGrace(s.rules.drain), worker.WithDeadLetter(s.giveUp),
-		}, s.rules.runtime...)...)
+	w, err := worker.New(s.rules.group, []string{s.attempts.Name()}, s.HandleRecord, append([]worker.Option{
+		worker.WithConcurrency(s.rules.concurrency + deferring), worker.WithReadAhead(s.rules.readAhead),
+		worker.WithGrace(s.rules.drain), worker.WithDeadLetter(s.giveUp),
+	}, s.rules.runtime...)...)
 	if err == nil {
 		err = w.Run(ctx, brokers, append([]processors.Option{processors.WithLogger(s.rules.logger)}, opts...)...)
 	}
@@ -87,27 +97,32 @@ func (s *Sink) Run(ctx context.Context, brokers []string, opts ...processors.Opt
 
 // giveUp ends an attempt that was interrupted as often as the broker delivers its record. The delivery group retries it.
 func (s *Sink) giveUp(ctx context.Context, r worker.Record, _ error) error {
-	in := s.topics.Deliveries.Codec().Unmarshal(r.Value)
+	in := s.attempts.Codec().Unmarshal(r.Value)
 	if in.Err != nil {
 		return nil
 	}
-	return s.report(ctx, r.Inbound, in.Value, topics.Receipt{Outcome: topics.OutcomeFailed, Reason: text(delivery.ReasonInterrupted)})
+	return s.report(ctx, r.Inbound, in.Value, interrupted())
 }
 
 // receiptTimeout bounds how long the receipt of an interrupted attempt may take. It is shorter than the time for which the
 // consumer waits for an interrupted handler.
 const receiptTimeout = 700 * time.Millisecond
 
-// Handle handles one record of {agent}-deliveries, for programs with a consumer of their own. It blocks until the attempt
-// has ended and its receipt is acknowledged, and returns nil then, or if there is nothing to attempt. After an error the
-// offset must not be committed and the record must be redelivered.
+// Handle is HandleRecord for a record that was not handled before, for programs with a consumer of their own.
 func (s *Sink) Handle(ctx context.Context, r processors.Inbound) error {
+	return s.HandleRecord(ctx, worker.Record{Inbound: r})
+}
+
+// HandleRecord handles one record of the sink's topic. It blocks until the attempt has ended and its receipt is acknowledged,
+// and returns nil then, or if there is nothing to attempt. After an error the offset must not be committed and the record
+// must be redelivered, with Repeated set.
+func (s *Sink) HandleRecord(ctx context.Context, r worker.Record) error {
 	if r.Value == nil {
 		return nil
 	}
-	in := s.topics.Deliveries.Codec().Unmarshal(r.Value)
+	in := s.attempts.Codec().Unmarshal(r.Value)
 	if in.Err != nil {
-		// Only the delivery group writes this topic. The lease ends without a receipt and the group retries.
+		// Only the group that requests attempts writes this topic. The lease ends without a receipt and the group retries.
 		s.rules.logger.Warn("skipping a delivery that cannot be decoded", zap.Int32("partition", r.Partition),
 			zap.Int64("offset", r.Offset), zap.Error(in.Err))
 		return nil
@@ -115,36 +130,46 @@ func (s *Sink) Handle(ctx context.Context, r processors.Inbound) error {
 	d := in.Value
 	left := time.UnixMilli(min(d.LeaseUntilMS, d.ExpiresMS)).Sub(s.rules.clock.Now())
 	if left <= 0 {
-		return nil // the delivery group has ended this attempt
+		return nil // the group that requested it has ended this attempt
 	}
 	if !s.slots.take(d.Route.Key()) {
-		return s.report(ctx, r, d, topics.Receipt{Outcome: topics.OutcomeDeferred, Reason: text(delivery.ReasonBusy)})
+		receipt := topics.Receipt{Outcome: topics.OutcomeDeferred, Reason: text(delivery.ReasonBusy)}
+		if _, ok := s.rules.transports[d.Route.Kind].(Exchanger); ok && r.Repeated {
+			receipt = interrupted() // a deferred receipt would say that no attempt was made
+		}
+		return s.report(ctx, r.Inbound, d, receipt)
 	}
-	receipt := s.attempt(ctx, d, left)
+	receipt := s.attempt(ctx, Attempt{d, r.Repeated}, left)
 	s.slots.release(d.Route.Key())
 	if ctx.Err() != nil {
 		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiptTimeout)
 		defer cancel()
 		ctx = inner
 	}
-	return s.report(ctx, r, d, receipt)
+	return s.report(ctx, r.Inbound, d, receipt)
 }
 
 // attempt makes one attempt and returns its receipt. left is the rest of the lease.
-func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duration) topics.Receipt {
-	t, ok := s.rules.transports[d.Route.Kind]
+func (s *Sink) attempt(ctx context.Context, a Attempt, left time.Duration) topics.Receipt {
+	t, ok := s.rules.transports[a.Route.Kind]
 	if !ok {
 		return topics.Receipt{Outcome: topics.OutcomeRefused, Reason: text(delivery.ReasonUnknownService)}
 	}
 	inner, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	err := deliver(inner, t, d)
+	response, err := exchange(inner, t, a)
+	if !writable(response) {
+		s.rules.logger.Error("a response is no JSON object in valid UTF-8: dropped", zap.String("delivery", a.DeliveryID))
+		response = nil
+	}
 	var f *Failure
 	switch {
 	case err == nil:
-		return topics.Receipt{Outcome: topics.OutcomeDelivered}
+		return topics.Receipt{Outcome: topics.OutcomeDelivered, Response: response}
 	case ctx.Err() != nil: // the transport's error is about the stop, not about the receiver
-		return topics.Receipt{Outcome: topics.OutcomeFailed, Reason: text(delivery.ReasonInterrupted)}
+		receipt := interrupted()
+		receipt.Response = response
+		return receipt
 	case !errors.As(err, &f):
 		f = &Failure{Reason: "failed"}
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -153,6 +178,7 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 	}
 	receipt := topics.Receipt{
 		Outcome: topics.OutcomeFailed, Reason: text(clipped(f.Reason)), Status: int64(f.Status), RetryAfterMS: f.RetryAfter.Milliseconds(),
+		Response: response,
 	}
 	if f.Final {
 		receipt.Outcome = topics.OutcomeRefused
@@ -160,14 +186,22 @@ func (s *Sink) attempt(ctx context.Context, d topics.Delivery, left time.Duratio
 	return receipt
 }
 
-// deliver calls the transport. A panic value may contain a payload, so it is not included in the error.
-func deliver(ctx context.Context, t Transport, d topics.Delivery) (err error) {
+// exchange calls the transport. A panic value may contain a payload, so it is not included in the error.
+func exchange(ctx context.Context, t Transport, a Attempt) (response topics.Raw, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &Failure{Reason: "transport panicked"}
+			response, err = nil, &Failure{Reason: "transport panicked"}
 		}
 	}()
-	return t.Deliver(ctx, d)
+	if e, ok := t.(Exchanger); ok {
+		return e.Exchange(ctx, a)
+	}
+	return nil, t.Deliver(ctx, a.Delivery)
+}
+
+// interrupted returns the receipt of an attempt that the sink ended, or that may have been made by a sink that died.
+func interrupted() topics.Receipt {
+	return topics.Receipt{Outcome: topics.OutcomeFailed, Reason: text(delivery.ReasonInterrupted)}
 }
 
 // report writes the receipt of an attempt.
@@ -175,14 +209,11 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 	receipt.DeliveryID, receipt.SessionID, receipt.Attempt, receipt.Route = d.DeliveryID, d.SessionID, d.Attempt, d.Route
 	receipt.Sink, receipt.InFlight = &s.rules.name, int64(s.slots.inFlight(d.Route.Key()))
 	receipt.AtMS = s.rules.clock.Now().UnixMilli()
-	id := d.DeliveryID + "/receipt/" + strconv.FormatInt(d.Attempt, 10)
-	out, err := processors.OutboundOf(s.topics.DeliveryReceipts, string(r.Key), receipt, id)
-	if err != nil {
-		return err
+	err := s.write(ctx, r, receipt)
+	if errors.Is(err, processors.ErrTooLarge) && receipt.Response != nil {
+		receipt = shortened(receipt, s.rules.transports[d.Route.Kind])
+		err = s.write(ctx, r, receipt)
 	}
-	// Wait for brokers that are unavailable: an error would restart the consumer and repeat every attempt in flight.
-	err = retry.Until(ctx, func() error { return s.to.Publish(ctx, out) }, nil,
-		processors.ErrTooLarge, processors.ErrPublisherClosed)
 	if errors.Is(err, processors.ErrTooLarge) {
 		// A redelivery would repeat the attempt and fail in the same way. The group retries when the lease has ended.
 		s.rules.logger.Error("receipt does not fit into a record: skipped", zap.String("delivery", d.DeliveryID),
@@ -193,6 +224,18 @@ func (s *Sink) report(ctx context.Context, r processors.Inbound, d topics.Delive
 		return fmt.Errorf("sink: write receipt of delivery %s, attempt %d: %w", d.DeliveryID, d.Attempt, err)
 	}
 	return nil
+}
+
+// write writes a receipt. It waits for brokers that are unavailable: an error would restart the consumer and repeat every
+// attempt in flight.
+func (s *Sink) write(ctx context.Context, r processors.Inbound, receipt topics.Receipt) error {
+	id := receipt.DeliveryID + "/receipt/" + strconv.FormatInt(receipt.Attempt, 10)
+	out, err := processors.OutboundOf(s.receipts, string(r.Key), receipt, id)
+	if err != nil {
+		return err
+	}
+	return retry.Until(ctx, func() error { return s.to.Publish(ctx, out) }, nil,
+		processors.ErrTooLarge, processors.ErrPublisherClosed)
 }
 
 // maxReason bounds the reason of a receipt in bytes. A receipt that exceeds the broker's record limit would be retried
