@@ -19,7 +19,9 @@ import (
 // exchanger is a transport with responses.
 type exchanger func(ctx context.Context, a sink.Attempt) (topics.Raw, error)
 
-func (e exchanger) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, error) { return e(ctx, a) }
+func (e exchanger) Exchange(ctx context.Context, a sink.Attempt) (topics.Raw, error) {
+	return e(ctx, a)
+}
 
 func (e exchanger) Deliver(context.Context, topics.Delivery) error { panic("not called") }
 

@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+)
+
+// accepted answers 202 with a location.
+func accepted(location string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if location != "" {
+			w.Header().Set("Location", location)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"taskId":"t/9","status":"running"}`)
+	}
+}
+
+func TestAcceptedTaskIsPolledUntilItHasEnded(t *testing.T) {
+	for _, location := range []string{"tasks/t%2F9", "/base/api/peer/tasks/t%2F9", "own"} {
+		p := newInstance(t)
+		if location == "own" {
+			location = p.base + "/api/peer/tasks/t%2F9"
+		}
+		polls := []http.HandlerFunc{
+			accepted(""), answer(503, "away"), answer(500, "broken"), answer(429, ""), hangUp, answer(200, string(replyTo("t/9"))),
+		}
+		var n atomic.Int64
+		p.delegate = accepted(location)
+		p.tasks = func(w http.ResponseWriter, r *http.Request) {
+			require.Equal(t, "/base/api/peer/tasks/t%2F9?wait=25s", r.URL.RequestURI())
+			require.Equal(t, "Bearer "+token, r.Header.Get("Authorization"))
+			polls[n.Add(1)-1](w, r)
+		}
+		e := exchange(t, p.sender(), attempt())
+		require.False(t, e.failed, e.Failure)
+		require.JSONEq(t, string(replyTo("t/9")), string(e.Reply))
+		require.EqualValues(t, len(polls), n.Load())
+		require.Equal(t, 1, p.count("POST"), "a task is not sent again while it is polled")
+	}
+}
+
+func TestPollThatIsRefusedEndsTheAttempt(t *testing.T) {
+	for status, want := range map[int]wire.Code{
+		401: wire.CodePeerRefused, 403: wire.CodePeerRefused, 404: wire.CodeOutcomeUnknown, 302: wire.CodePeerRefused,
+	} {
+		p := newInstance(t)
+		p.delegate, p.tasks = accepted("tasks/t%2F9"), answer(status, `{"error":"no"}`)
+		e := exchange(t, p.sender(), attempt())
+		require.Equal(t, []any{want, true, true, true, status}, []any{e.Code, e.Final, e.Answered, e.Reached, e.Status})
+	}
+	p := newInstance(t)
+	p.delegate, p.tasks = accepted("tasks/t%2F9"), answer(200, string(replyTo("t-10")))
+	require.Equal(t, wire.CodeMalformed, exchange(t, p.sender(), attempt()).Code)
+}
+
+func TestDeadlineEndsPolling(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{"running": accepted(""), "silent": hang, "away": answer(503, "")} {
+		t.Run(name, func(t *testing.T) {
+			p := newInstance(t)
+			ctx, expire := expiring(t)
+			p.delegate = accepted("tasks/t%2F9")
+			var polls atomic.Int64
+			p.tasks = func(w http.ResponseWriter, r *http.Request) {
+				if n := polls.Add(1); name == "silent" || n == 3 {
+					expire()
+				}
+				handler(w, r)
+			}
+			e := exchangeIn(t, ctx, p.sender(), attempt())
+			require.Equal(t, []any{wire.CodeTimeout, "timeout", false, true, true}, []any{e.Code, e.Reason, e.Final, e.Answered, e.Reached})
+		})
+	}
+}
+
+func TestLocationThatIsNotOfThePeerIsNotRequested(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("called") }))
+	t.Cleanup(other.Close)
+	p := newInstance(t)
+	p.tasks = func(http.ResponseWriter, *http.Request) { t.Error("polled") }
+	for _, location := range []string{
+		"", other.URL + "/base/api/peer/tasks/t%2F9", "//" + other.Listener.Addr().String() + "/base/api/peer/tasks/t%2F9",
+		"/api/peer/tasks/t%2F9", "/base/api/peer/tasks/../../../admin", "../../../admin", "/admin",
+		strings.Replace(p.base, "http://", "http://user:pass@", 1) + "/api/peer/tasks/t%2F9",
+		strings.Replace(p.base, "http://", "https://", 1) + "/api/peer/tasks/t%2F9", "javascript:alert(1)", "http://[::1", "%zz",
+	} {
+		p.on(accepted(location))
+		e := exchange(t, p.sender(), attempt())
+		require.Equal(t, []any{wire.CodeMalformed, true, true, 202}, []any{e.Code, e.Final, e.Reached, e.Status}, location)
+	}
+}
+
+func TestDotsOfATaskIDAreNotAPath(t *testing.T) {
+	require.Equal(t, "/api/peer/tasks/%2E%2E", taskPath(".."))
+	require.Equal(t, "/api/peer/tasks/a%3Fb%23c%2F..", taskPath("a?b#c/.."))
+}
