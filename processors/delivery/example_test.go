@@ -103,6 +103,24 @@ func ExampleGraph() {
 	// quay-delivery-control
 }
 
+// The group also delivers the replies of tasks that package peer has run for other instances.
+func ExampleWithPeerCallbacks() {
+	graph, err := delivery.Graph("harbor", delivery.WithPeerCallbacks())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, in := range graph.InputStreams() {
+		fmt.Println(in.Topic())
+	}
+	// Unordered output:
+	// harbor-message-output
+	// harbor-reply-to
+	// harbor-delivery-receipts
+	// harbor-delivery-control
+	// harbor-peer-callbacks
+}
+
 func ExampleDescribe() {
 	fmt.Print(delivery.Describe(&delivery.State{
 		Open: []*delivery.Delivery{{

@@ -21,6 +21,8 @@ func TestOutputOfTheTurnEndsTheRun(t *testing.T) {
 	require.Equal(t, topics.PeerEnd, end.Kind)
 	run := p.state().Run
 	require.Equal(t, run.RunId+"/end", es[0].(Emit).ID)
+	require.Empty(t, p.handle(p.answer("another one")), "an end is on its way")
+	require.Empty(t, p.handle(p.about(topics.PeerCancel, "")))
 
 	es = p.handle(p.own("", end))
 	require.Equal(t, wire.Reply{
