@@ -222,7 +222,8 @@ var (
 	fall  = []string{"cut", "crash"}
 )
 
-var smallRows = func(r *Rules) { r.RowLimit, r.RecordLimit = 64<<10, 128<<10 }
+// narrow makes rows small and runs short.
+func narrow(r *Rules) { r.RowLimit, r.RecordLimit, r.RunTime = 64<<10, 128<<10, time.Minute }
 
 func play(t *rapid.T, w *runWorld, moves ...[]string) {
 	all := slices.Concat(moves...)
@@ -235,7 +236,7 @@ func play(t *rapid.T, w *runWorld, moves ...[]string) {
 
 func TestEveryRunEndsInOneReply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newRunWorld(t, smallRows)
+		w := newRunWorld(t, narrow)
 		play(t, w, quiet, quiet, noise)
 		for log := range w.logs { // repeat everything
 			for _, e := range slices.Clone(w.logs[log]) {
@@ -251,7 +252,7 @@ func TestEveryRunEndsInOneReply(t *testing.T) {
 // the cut is still there.
 func TestEveryRunEndsInOneReplyAcrossCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newRunWorld(t, smallRows)
+		w := newRunWorld(t, narrow)
 		play(t, w, quiet, quiet, noise, fall)
 		w.crash()
 		w.finish()
