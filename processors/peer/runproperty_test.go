@@ -30,11 +30,11 @@ type runWorld struct {
 }
 
 const (
-	logCommands = iota
-	logOutputs
-	logGates // requests and outcomes, each in their order
-	logTools
-	logControls
+	runCommands = iota
+	runOutputs
+	runGates // requests and outcomes, each in their order
+	runTools
+	runControls
 )
 
 func newRunWorld(t tb, change ...func(*Rules)) *runWorld {
@@ -59,7 +59,7 @@ func (w *runWorld) send(es effects) {
 		require.True(w.tb, ok, "nothing is dead-lettered: %v", e)
 		switch v := m.Value.(type) {
 		case Asked:
-			w.write(logCommands, w.own(m.ID, v))
+			w.write(runCommands, w.own(m.ID, v))
 		case MessageSent:
 			w.began = true
 			if _, repeated := w.sent[m.ID]; !repeated {
@@ -91,7 +91,7 @@ func (w *runWorld) end(request, text string, cancelled bool) {
 		return
 	}
 	w.open = slices.Delete(w.open, i, i+1)
-	w.write(logOutputs, w.output("turn-1/0/answer/0", text, func(o *topics.Output) {
+	w.write(runOutputs, w.output("turn-1/0/answer/0", text, func(o *topics.Output) {
 		o.RequestID = &request
 		if cancelled {
 			o.Error = &topics.OutputError{Code: topics.CodeCancelled, Message: "cancelled by the turn"}
@@ -124,30 +124,30 @@ func (w *runWorld) move(t *rapid.T, moves []string) {
 				r.Content = "delete the rows"
 			}
 		})
-		w.write(logCommands, w.runOf(req, waiter, func(c *topics.PeerCommand) {
+		w.write(runCommands, w.runOf(req, waiter, func(c *topics.PeerCommand) {
 			c.Detached = rapid.Bool().Draw(t, "detached")
 			if rapid.Bool().Draw(t, "callback") {
 				c.CallbackService, c.CallbackToken = "partner-b-cb", "T1"
 			}
 		}))
 	case "ask", "leave", "cancel":
-		w.write(logCommands, w.about(topics.PeerCommandKind(move), waiter))
+		w.write(runCommands, w.about(topics.PeerCommandKind(move), waiter))
 	case "answer":
 		if len(w.open) > 0 {
 			size := rapid.SampledFrom([]int{0, 10, 10, 20 << 10, 50 << 10}).Draw(t, "size")
 			w.end(w.open[0], strings.Repeat(rapid.SampledFrom([]string{"x", "\"", "\x01"}).Draw(t, "text"), size), false)
 		}
 	case "tool":
-		w.write(logTools, w.toolCall("", rapid.SampledFrom([]string{"read", "pay", "sail"}).Draw(t, "tool"), "{}"))
+		w.write(runTools, w.toolCall("", rapid.SampledFrom([]string{"read", "pay", "sail"}).Draw(t, "tool"), "{}"))
 	case "gate":
 		id := rapid.SampledFrom([]string{"g1", "g2"}).Draw(t, "gate")
 		if rapid.Bool().Draw(t, "ends") {
-			w.write(logGates, w.gateOutcome(id, topics.GateApproved))
+			w.write(runGates, w.gateOutcome(id, topics.GateApproved))
 		} else {
-			w.write(logGates, w.gateRequest(id, "pay", "May I?"))
+			w.write(runGates, w.gateRequest(id, "pay", "May I?"))
 		}
 	case "purge":
-		w.write(logControls, w.control(topics.ActionPurge))
+		w.write(runControls, w.control(topics.ActionPurge))
 	case "again":
 		log := rapid.IntRange(0, len(w.logs)-1).Draw(t, "log")
 		if n := w.next[log]; n > 0 {
@@ -175,7 +175,7 @@ func (w *runWorld) finish() {
 		}
 		run := w.state().GetRun()
 		switch {
-		case w.next[logCommands] < len(w.logs[logCommands]):
+		case w.next[runCommands] < len(w.logs[runCommands]):
 		case len(w.open) > 0:
 			w.end(w.open[0], "42 rows", false)
 		case run != nil && run.Phase != Run_ENDED:
