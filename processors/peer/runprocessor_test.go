@@ -7,7 +7,6 @@ import (
 	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/processors/delivery"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
@@ -15,7 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// instance runs the groups of an instance without a broker: the tasks, the chain, and the deliveries of callbacks.
+// instance runs the groups of an instance without a broker: the tasks and the chain.
 type instance struct {
 	*processortest.Driver
 	topics   topics.Catalog
@@ -43,11 +42,7 @@ func newInstance(t *testing.T, opts ...peer.Option) *instance {
 	require.NoError(t, err)
 	chain, err := peer.ChainGraph("harbor", opts...)
 	require.NoError(t, err)
-	routes, err := delivery.RoutesGraph("harbor")
-	require.NoError(t, err)
-	deliveries, err := delivery.Graph("harbor", delivery.WithPeerCallbacks())
-	require.NoError(t, err)
-	d := processortest.New(t, noon, tasks, chain, routes, deliveries)
+	d := processortest.New(t, noon, tasks, chain)
 	return &instance{
 		Driver: d, topics: c, commands: processortest.In(d, c.PeerCommands), outputs: processortest.In(d, c.MessageOutput),
 		controls: processortest.In(d, c.SessionControl), gates: processortest.In(d, c.GateRequests),
@@ -106,11 +101,11 @@ func TestTaskOfAPeerIsRunAnsweredAuditedAndCalledBack(t *testing.T) {
 	require.Equal(t, topics.PeerCompleted, records[1].Event)
 	require.Empty(t, peer.Verify(peer.Chain{Records: records}))
 
-	attempt := processortest.Out(b.Driver, b.topics.Deliveries).Next().Value
-	require.Equal(t, "partner-b-cb", attempt.Route.Service)
-	require.Equal(t, "T7", *attempt.Token)
-	content, _ := topics.Lookup(attempt.Body, "content")
-	require.JSONEq(t, string(done.Value.Body), *topics.TextOf(content))
+	callback := processortest.Out(b.Driver, b.topics.PeerCallbacks).Next()
+	require.Equal(t, id+"/callback", callback.ID())
+	require.Equal(t, "partner-b-cb", topics.ServiceOf(callback.Value.ReplyTo))
+	require.Equal(t, "T7", topics.TokenOf(callback.Value.ReplyTo))
+	require.Equal(t, string(done.Value.Body), callback.Value.Content)
 
 	b.run(t, "t-9", "harbor")
 	require.Equal(t, "w1", b.replies.Next().Value.Waiter, "the stored reply")
