@@ -4,10 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/turntable-streams/turntable/processors"
@@ -67,38 +65,4 @@ func (h *hall) judge(gates int) {
 	h.t.Logf("%d gates: %v", gates, count)
 }
 
-// all reads the committed records of a topic up to its current end.
-func (h *hall) all(topic string) []*kgo.Record {
-	client, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...))
-	require.NoError(h.t, err)
-	defer client.Close()
-	admin := kadm.NewClient(client)
-	ends, err := admin.ListCommittedOffsets(h.ctx, topic)
-	require.NoError(h.t, err)
-	require.NoError(h.t, ends.Error())
-	reader, err := kgo.NewClient(kgo.SeedBrokers(h.brokers...), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50*time.Millisecond))
-	require.NoError(h.t, err)
-	defer reader.Close()
-	left := 0
-	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			left++
-		}
-	})
-	var got []*kgo.Record
-	for left > 0 {
-		fetches := reader.PollFetches(h.ctx)
-		require.NoError(h.t, h.ctx.Err(), "reading %s", topic)
-		fetches.EachRecord(func(r *kgo.Record) {
-			end, _ := ends.Lookup(r.Topic, r.Partition)
-			if r.Offset < end.Offset && !r.Attrs.IsControl() {
-				got = append(got, r)
-			}
-			if r.Offset == end.Offset-1 {
-				left--
-			}
-		})
-	}
-	return got
-}
+func (h *hall) all(topic string) []*kgo.Record { return allOf(h.ctx, h.t, h.brokers, topic) }

@@ -13,6 +13,8 @@ import (
 
 func TestMain(m *testing.M) {
 	switch {
+	case os.Getenv(peerRole) != "":
+		process.Main(peerChild)
 	case os.Getenv(childAgent) != "":
 		process.Main(gateChild)
 	case os.Getenv(approvalAgent) != "":
