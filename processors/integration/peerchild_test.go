@@ -87,15 +87,13 @@ func peerChild() error {
 func sendTasks(
 	ctx context.Context, group *errgroup.Group, brokers []string, agent string, to processors.Publisher, file *settings.File, logger *zap.Logger,
 ) error {
-	requests, err := transport.New(agent, file.Settings, transport.WithLogger(logger))
-	if err != nil {
-		return err
-	}
+	requests := transport.New(file.Settings)
+	defer requests.Close()
 	sender, err := sink.New(agent, to, sink.ForPeers(), sink.WithTransport(topics.KindPeer, requests), sink.WithLogger(logger))
 	if err != nil {
 		return err
 	}
-	group.Go(func() error { return requests.Run(ctx, brokers) })
+	group.Go(func() error { return requests.Run(ctx, agent, brokers) })
 	group.Go(func() error { return sender.Run(ctx, brokers) })
 	return group.Wait()
 }

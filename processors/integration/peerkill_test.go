@@ -231,8 +231,11 @@ func asking(_ context.Context, s think.Step) (think.Reply, error) {
 	}}, err
 }
 
-// working is the receiver's model.
-func working(_ context.Context, s think.Step) (think.Reply, error) {
+// working is the receiver's model. It takes some time, so that kills meet tasks in progress.
+func working(ctx context.Context, s think.Step) (think.Reply, error) {
+	for range 1 + len(topics.Text(s.Input().Content))%3 + int(s.SessionID[len(s.SessionID)-1])%16 {
+		rest(ctx)
+	}
 	return think.Say("done: " + topics.Text(s.Input().Content)), nil
 }
 
