@@ -46,12 +46,14 @@
 //
 // A cancel ends the running attempt of its task, and then tells a peer whose card says that tasks can be cancelled. Run passes
 // cancels to every process, because the attempt may run in another one than the cancel. Telling the peer is tried once: a peer
-// that is away ends the run at its deadline.
+// that is away ends the run at its deadline. A process remembers a cancel for 15 minutes and does not make earlier
+// attempts of the task that it reads later. A session that was purged and delegates a task with the same ID again within this time
+// gets the task back as cancelled.
 //
 // # Secrets
 //
 // Requests go only to the base URLs of the configuration: redirects and proxies of the environment are not used, and a location
-// that a peer returns must be under the peer's base URL. Errors, answers and receipts have neither tokens nor addresses. They do
-// have the text of a peer's error, at most 4 KiB. Bodies of responses are bounded: replies by wire.MaxReply, cards by
-// wire.MaxCard, errors by 64 KiB.
+// that a peer returns must be under the peer's base URL. Errors and failed answers have neither tokens nor addresses. They do have
+// the text of a peer's error, at most 4 KiB, in which the peer's token is replaced; a reply is passed on as it is. Bodies of
+// responses are bounded: replies by wire.MaxReply, cards by wire.MaxCard, errors by 64 KiB.
 package transport
