@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -144,6 +145,60 @@ func TestOldestTasksAreForgottenForNewOnes(t *testing.T) {
 	attemptOf(t, p.handle(p.delegation("turn-9/0/tool-use/0", large)))
 	require.LessOrEqual(t, len(p.state().Tasks), 6)
 	requireFailed(t, p.settle(p.delegation("turn-9/0/tool-use/1", large)), wire.CodeNoRoom)
+}
+
+// Rows that are full of open tasks have room for all that can happen to them.
+func TestFullRowOfOpenTasks(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit, r.TaskLimit = 128<<10, 64<<10, 1000 })
+	input := `{"peerId":"tenant-a","content":"x"}`
+	var open []AttemptAsked
+	for i := 0; len(p.row)+i*taskReserve < 64<<10-700; i++ {
+		open = append(open, attemptsOf(t, p.handle(p.delegation(fmt.Sprint("turn-1/0/tool-use/", i), input)))...)
+	}
+	require.Greater(t, len(open), 50)
+	full := bytes.Clone(p.row)
+	detail := strings.Repeat("d", maxDetail)
+	for _, a := range open { // the harness checks the size of the row
+		p.handle(p.failedWith(a, 500, wire.Answer{Code: wire.CodePeerRefused, Detail: detail, Answered: true, Reached: true}))
+	}
+	p.advance(time.Minute)
+	require.Len(t, valuesOf[ToolAnswered](p.settle(p.output("turn-1/1/answer/0", "bye"))), len(open))
+
+	p.row = full
+	for _, a := range open {
+		p.settle(p.replied(a, func(r *wire.Reply) { r.Result = detail }))
+	}
+	p.advance(25 * time.Hour)
+	require.Nil(t, p.state())
+}
+
+func TestEndsThatWereReadEarlyAreForgottenLast(t *testing.T) {
+	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = 256<<10, 128<<10 })
+	call := p.delegation("turn-9/0/tool-use/0", asking)
+	settle := p.own("", onlyValue[Asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
+	first := p.handle(settle)
+	p.row = nil
+	require.Empty(t, p.handle(settle))
+	for i := range 5 {
+		a := attemptOf(t, p.handle(p.delegation(fmt.Sprint(callID, i), asking)))
+		p.settle(p.replied(a, func(r *wire.Reply) { r.Result = strings.Repeat("x", 40<<10) }))
+	}
+	require.Len(t, p.state().Tasks, 6)
+	require.Nil(t, p.state().Tasks[1].Outcome)
+	require.Equal(t, ends(first), ends(p.handle(call)))
+}
+
+func TestEndThatWasReadEarlySurvivesAPurge(t *testing.T) {
+	p := newHarness(t)
+	call := p.delegation(callID, asking)
+	settle := p.own("", onlyValue[Asked](t, p.handle(p.replied(attemptOf(t, p.handle(call))))))
+	first := p.handle(settle)
+	p.row = nil
+	require.Empty(t, p.handle(settle))
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
+	require.Equal(t, ends(first), ends(p.handle(call)), "the call was answered with it before the crash")
+	require.Nil(t, p.state().Tasks[0].Outcome)
+	require.Empty(t, p.handle(call))
 }
 
 func TestTooManyEndedTasksAreForgotten(t *testing.T) {

@@ -184,6 +184,8 @@ func (w *dispatch) move(t *rapid.T, moves []string) {
 		}
 	case "wait":
 		w.wait(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 30 * time.Second, 75 * time.Second}).Draw(t, "time"))
+	case "drain":
+		w.drain(rapid.IntRange(0, len(w.logs)-1).Draw(t, "log"))
 	case "cut":
 		w.cut()
 	case "crash":
@@ -220,13 +222,19 @@ func (w *dispatch) answer(t *rapid.T, a AttemptAsked) {
 	}
 }
 
-// finish reads all records and lets all deadlines pass.
-func (w *dispatch) finish() {
+// drain reads all records of a log.
+func (w *dispatch) drain(log int) {
+	for w.next[log] < len(w.logs[log]) {
+		w.read(log)
+	}
+}
+
+// finish reads all records, the logs in any order, and lets all deadlines pass.
+func (w *dispatch) finish(t *rapid.T) {
+	order := rapid.Permutation([]int{logCalls, logCommands, logReceipts, logOutputs, logControls}).Draw(t, "order")
 	for {
-		for log := range w.logs {
-			for w.next[log] < len(w.logs[log]) {
-				w.read(log)
-			}
+		for _, log := range order {
+			w.drain(log)
 		}
 		open := slices.ContainsFunc(w.state().GetTasks(), (*Task).isOpen)
 		if !open && w.next[logCommands] == len(w.logs[logCommands]) {
@@ -267,14 +275,14 @@ func TestEveryTaskEndsOnce(t *testing.T) {
 		for range rapid.IntRange(0, 100).Draw(t, "moves") {
 			w.move(t, dispatchMoves)
 		}
-		w.finish()
+		w.finish(t)
 		w.check()
 		for _, log := range w.logs { // repeat everything
 			for _, e := range log {
 				w.apply(e)
 			}
 		}
-		w.finish()
+		w.finish(t)
 		w.check()
 	})
 }
@@ -286,13 +294,13 @@ func TestEveryTaskEndsInOneWayAcrossCrashes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := begin(t)
-				moves := append(slices.Clone(dispatchMoves), "cut", "crash", "crash", "restart")
+				moves := append(slices.Clone(dispatchMoves), "cut", "crash", "crash", "restart", "drain", "drain")
 				for range rapid.IntRange(0, 150).Draw(t, "moves") {
 					w.move(t, moves)
 				}
-				w.finish()
+				w.finish(t)
 				w.crash()
-				w.finish()
+				w.finish(t)
 				w.check()
 			})
 		})
