@@ -163,3 +163,16 @@ func TestCallWithTheTaskIDOfAnotherOneIsAConflict(t *testing.T) {
 	status, _ := toolResultOf(t, p.settle(p.replied(a)))
 	require.Equal(t, "success", status)
 }
+
+func TestForeignCallWithoutAnID(t *testing.T) {
+	p := newHarness(t)
+	p.configure(func(s *settings.Settings) { s.Outbound = []settings.Outbound{{ID: "tenant-a"}} })
+	call := p.delegation("", asking)
+	es := p.handle(call)
+	a := attemptOf(t, es)
+	require.Equal(t, settings.DefaultTimeout, sent(t, a).Timeout)
+	require.Empty(t, p.handle(call))
+	require.Empty(t, p.handle(p.output("turn-1/1/answer/0", "bye")))
+	es = p.settle(p.replied(a))
+	require.Equal(t, "toolu_", *onlyValue[ToolAnswered](t, es).Result.ToolUseID)
+}

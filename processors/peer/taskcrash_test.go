@@ -164,6 +164,11 @@ func TestFullRowOfOpenTasks(t *testing.T) {
 	p.advance(time.Minute)
 	require.Len(t, valuesOf[ToolAnswered](p.settle(p.output("turn-1/1/answer/0", "bye"))), len(open))
 
+	p.row = bytes.Clone(full)
+	for _, a := range open {
+		p.handle(p.failedWith(a, 403, wire.Answer{Code: wire.CodePeerRefused, Detail: detail, Answered: true}))
+	}
+
 	p.row = full
 	for _, a := range open {
 		p.settle(p.replied(a, func(r *wire.Reply) { r.Result = detail }))
