@@ -75,10 +75,14 @@ func (t *transition) named(c topics.PeerCommand) (list []*Task) {
 	return list
 }
 
-// purgeTasks cancels all tasks, and forgets how those ended that have ended. An end that was read before its call is forgotten
-// when the call was answered with it: the call may have been answered with it before a crash.
-func (t *transition) purgeTasks(*Record) {
+// purgeTasks cancels the tasks of the session, except those of calls of other agents, and forgets how those ended that have
+// ended. An end that was read before its call is forgotten when the call was answered with it: the call may have been answered
+// with it before a crash.
+func (t *transition) purgeTasks(r *Record) {
 	for _, x := range slices.Clone(t.row.Tasks) {
+		if x.isCall() && x.Agent != r.Agent {
+			continue
+		}
 		t.changed = t.changed || !x.Purged
 		x.Purged = true
 		if t.cancelTask(x); !x.isOpen() && !x.isEarly() {

@@ -172,13 +172,17 @@ func TestPurgeCancelsTasksAndForgetsReplies(t *testing.T) {
 	attemptOf(t, p.handle(p.delegation("turn-2/0/tool-use/0", asking)))
 	two := attemptOf(t, p.handle(p.proxied("t1", "w1")))
 	settling := onlyValue[Asked](t, p.handle(p.replied(two)))
+	other := p.delegation("turn-3/0/tool-use/0", asking)
+	other.Agent = "quay"
+	attemptOf(t, p.handle(other))
 
 	es := p.settle(p.control(topics.ActionPurge))
 	cancellationOf(t, es)
 	requireFailed(t, es, wire.CodeCancelled)
 	es = p.handle(p.own("", settling))
 	require.NotNil(t, onlyValue[Replied](t, es).Body, "it had ended before")
-	for _, x := range p.state().Tasks {
+	require.Equal(t, Task_ATTEMPT, p.state().Tasks[3].Phase, "it is another agent's")
+	for _, x := range p.state().Tasks[:3] {
 		require.Equal(t, Task_SETTLED, x.Phase)
 		require.Nil(t, x.Outcome)
 		require.Nil(t, x.Request)
