@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// screen prints lines. Its methods may be called concurrently.
+type screen struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// line prints one fact.
+func (s *screen) line(who, format string, args ...any) {
+	s.print("  %-7s %s\n", who, fmt.Sprintf(format, args...))
+}
+
+// title begins a step.
+func (s *screen) title(text string) { s.print("\n%s\n", text) }
+
+func (s *screen) print(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.out, format, args...)
+}
+
+// lockedWriter serializes the writes of several goroutines.
+type lockedWriter struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}
