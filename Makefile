@@ -36,6 +36,10 @@ multiagent: ## run two agents as separate processes; one calls the other as a to
 approval: ## run an agent that asks a person before it pays: approve, deny, edit and no answer
 	@$(GO) run ./examples/approval $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
 
+.PHONY: peers
+peers: ## run three instances that delegate tasks: an offline one, an approval, a revoked token, a loop, the audit
+	@$(GO) run ./examples/peers
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...

@@ -1,5 +1,5 @@
 // Package auth defines how the HTTP and WebSocket doors of this module identify their callers: packages
-// processors/turn/door, processors/gate/door, processors/fold/invoke and processors/delivery/websocket. Each has an option WithAuthenticate that
+// processors/turn/door, processors/gate/door, processors/peer/door, processors/fold/invoke and processors/delivery/websocket. Each has an option WithAuthenticate that
 // takes an Authenticate function. A door without one accepts every request and logs a warning.
 //
 // Authentication fails closed. If Authenticate returns an error, the door rejects the request; it does not treat the sender
@@ -16,7 +16,7 @@
 //
 //	right    what it is for                  required by
 //	Read     the events of a session         POST and GET of /invoke, WebSocket, GET /api/gates
-//	Write    messages to a session           POST /api/chat, POST of /invoke that starts a turn
+//	Write    messages to a session           POST /api/chat and /api/peer/proxy, POST of /invoke that starts a turn
 //	Answer   what a turn waits for           decisions on gates; tool callbacks have tokens of their own
 //	Control  cancel a turn, purge a session  standing approvals of gates; no door yet for the others
 //
