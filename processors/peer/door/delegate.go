@@ -98,7 +98,9 @@ func (d *delegation) commands(w *waiter) []topics.PeerCommand {
 	if d.req.CallbackToken != "" {
 		run.CallbackService, run.CallbackToken = d.in.CallbackService, d.req.CallbackToken
 	}
-	return []topics.PeerCommand{run, {Kind: topics.PeerAsk, TaskID: d.req.TaskID, InboundID: d.in.ID, Waiter: w.id}}
+	return []topics.PeerCommand{run, {
+		Kind: topics.PeerAsk, TaskID: d.req.TaskID, InboundID: d.in.ID, Hash: w.hash, Waiter: w.id,
+	}}
 }
 
 // run hands a task to the group and waits for its reply.
@@ -142,7 +144,9 @@ func (h *Handler) answerRun(r *request, d *delegation, w *waiter, reply topics.P
 		return continues(d.req.TaskID, d.location)
 	case gone:
 		if !d.prefer.async {
-			h.leave(r, d.session(), topics.PeerCommand{TaskID: d.req.TaskID, InboundID: d.in.ID, Waiter: w.id})
+			h.leave(r, d.session(), topics.PeerCommand{
+				TaskID: d.req.TaskID, InboundID: d.in.ID, Hash: w.hash, Waiter: w.id,
+			})
 		}
 		r.Record(audit.Write, d.session(), d.req.TaskID, statusClientClosed)
 		return answer{status: statusClientClosed}

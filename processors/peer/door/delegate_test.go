@@ -200,7 +200,7 @@ func TestTaskOfADisconnectedClientIsLeft(t *testing.T) {
 	d.commanded(topics.PeerLeave, 1)
 	require.Empty(t, <-answer)
 	run, leave := d.group.of(topics.PeerRun)[0], d.group.of(topics.PeerLeave)[0]
-	require.Equal(t, topics.PeerCommand{Kind: topics.PeerLeave, TaskID: "t", InboundID: "partner-b", Waiter: run.Waiter}, leave)
+	require.Equal(t, topics.PeerCommand{Kind: topics.PeerLeave, TaskID: "t", InboundID: "partner-b", Hash: run.Hash, Waiter: run.Waiter}, leave)
 	require.Equal(t, 1, d.handler.slots.len(), "until the run has ended")
 	d.group.finish("partner-b", "t", "")
 	require.Zero(t, d.handler.slots.len())

@@ -79,6 +79,7 @@
 //	403  the caller may not use the session; the peer may not be asked for the agent; the session may not delegate
 //	404  there is no such peer
 //	409  another task for the peer was sent with the task ID; the task has passed this instance already
+//	410  the task has ended, and its outcome is no longer kept
 //	502  the peer refused the request, cannot be reached, or returned no well-formed reply
 //	503  the peer is busy, with its Retry-After; delegation is disabled; the session has no room
 //	504  the peer did not answer in time; "answered" says whether the headers of a response had arrived

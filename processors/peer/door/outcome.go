@@ -36,6 +36,8 @@ func (e *errand) outcome(reply topics.PeerReply) answer {
 		reply.Code = string(wire.CodeConflict)
 	case reply.State == topics.PeerNoRoom:
 		reply.Code = string(wire.CodeNoRoom)
+	case reply.State == topics.PeerUnknown:
+		reply.Code = string(wire.CodeUnknownTask)
 	}
 	f := failure{
 		Code: wire.Code(reply.Code), TaskID: e.taskID, PeerID: e.peerID, PeerStatus: reply.HTTPStatus,
@@ -74,6 +76,9 @@ func (f *failure) explain(e *errand, reply topics.PeerReply) int {
 	case wire.CodeConflict:
 		f.Error = wire.Conflict().Text
 		return http.StatusConflict
+	case wire.CodeUnknownTask:
+		f.Error = "The task has ended, and its outcome is no longer kept."
+		return http.StatusGone
 	case wire.CodeDisabled:
 		f.Error = wire.Disabled().Text
 		return http.StatusServiceUnavailable

@@ -98,7 +98,9 @@ func (h *Handler) send(r *request, e *errand) answer {
 		Once: !e.async, Detached: e.async, DeadlineMS: deadline.UnixMilli(),
 	}}
 	if e.async {
-		commands = append(commands, topics.PeerCommand{Kind: topics.PeerAsk, TaskID: e.taskID, PeerID: e.peerID, Waiter: w.id})
+		commands = append(commands, topics.PeerCommand{
+			Kind: topics.PeerAsk, TaskID: e.taskID, PeerID: e.peerID, Hash: w.hash, Waiter: w.id,
+		})
 	}
 	if refusal := h.publish(r, e.session, w.id, commands...); refusal != nil {
 		return e.refused(refusal)
@@ -123,7 +125,7 @@ func (h *Handler) answerErrand(r *request, e *errand, w *waiter, reply topics.Pe
 		return e.continues()
 	}
 	if !e.async && end != stopped {
-		h.leave(r, e.session, topics.PeerCommand{TaskID: e.taskID, PeerID: e.peerID, Waiter: w.id})
+		h.leave(r, e.session, topics.PeerCommand{TaskID: e.taskID, PeerID: e.peerID, Hash: w.hash, Waiter: w.id})
 	}
 	switch {
 	case end == gone:

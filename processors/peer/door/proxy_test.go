@@ -194,6 +194,7 @@ func TestTasksWithoutAReply(t *testing.T) {
 		{topics.PeerReply{Code: "no_room"}, 503, fault{Error: "The session has no room for the task."}, "1"},
 		{topics.PeerReply{Code: "loop"}, 409, fault{Error: "The task has passed this instance already."}, ""},
 		{topics.PeerReply{Code: "hop_limit"}, 403, fault{Error: "The task has passed too many instances."}, ""},
+		{topics.PeerReply{Code: "unknown_task"}, 410, fault{Error: "The task has ended, and its outcome is no longer kept."}, ""},
 		{topics.PeerReply{Code: "invalid_input"}, 400, fault{Error: "The task is not usable."}, ""},
 		{topics.PeerReply{Code: "internal", Detail: "x"}, 500, fault{Error: "Internal error."}, ""},
 	} {
@@ -263,7 +264,7 @@ func TestCallerOfTheProxyLeaves(t *testing.T) {
 	d.commanded(topics.PeerLeave, 1)
 	require.Empty(t, <-answer)
 	sent, leave := d.group.of(topics.PeerDelegate)[0], d.group.of(topics.PeerLeave)[0]
-	require.Equal(t, topics.PeerCommand{Kind: topics.PeerLeave, TaskID: "t", PeerID: "tenant-a", Waiter: sent.Waiter}, leave)
+	require.Equal(t, topics.PeerCommand{Kind: topics.PeerLeave, TaskID: "t", PeerID: "tenant-a", Hash: sent.Hash, Waiter: sent.Waiter}, leave)
 	require.Equal(t, d.group.sessions[0], d.group.sessions[1])
 
 	// The group does not settle the task at its deadline.
