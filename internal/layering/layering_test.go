@@ -152,8 +152,8 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
 
 // transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
-// capability.
-var transports = []string{"processors/peer/transport"}
+// capability, and the tests that run the sink with them.
+var transports = []string{"processors/peer/transport", "processors/peer/integration"}
 
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
