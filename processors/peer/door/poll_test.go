@@ -67,8 +67,11 @@ func TestWaitOfAnAsynchronousTask(t *testing.T) {
 	require.Equal(t, 202, (<-answer).status)
 	// The group does not say that it runs.
 	d.group.set(func(g *group) { g.silent = true })
-	answer = d.later(t.Context(), "POST", DelegatePath, requestOf("c"), t2, "Prefer: respond-async")
-	require.NoError(t, d.clock.WaitTickers(t.Context(), 1))
+	answer = d.later(t.Context(), "POST", DelegatePath, requestOf("c"), t2, "Prefer: respond-async, wait=5")
+	require.NoError(t, d.clock.WaitTickers(t.Context(), 2))
+	d.clock.Advance(5 * time.Second) // the task may not be accepted
+	require.NoError(t, d.clock.WaitTickers(t.Context(), 2))
+	require.Never(t, func() bool { return len(answer) > 0 }, 50*time.Millisecond, 5*time.Millisecond)
 	d.clock.Advance(answerTime)
 	require.Equal(t, 503, (<-answer).status)
 	// Another task has the ID.

@@ -34,13 +34,14 @@ func (d *rig) upload(token, taskID string) net.Conn {
 // A slot is taken before the body is read, so that slow uploads cannot pass the check together.
 func TestSlowUploadsTakeSlots(t *testing.T) {
 	for name, c := range map[string]struct {
-		token  string
+		tokens []string
 		limits string
 		most   int
 	}{
-		"of all tokens": {"T2", `"inboundMaxConcurrent":4`, 4},
-		"of a token":    {"T4", `"inboundMaxConcurrent":4`, 1},
-		"of the token, which may use fewer than all": {"T2", `"inboundMaxConcurrent":64`, 64},
+		"of all tokens":         {[]string{"T2", "T3"}, `"inboundMaxConcurrent":4`, 4},
+		"of a token":            {[]string{"T4"}, `"inboundMaxConcurrent":4`, 1},
+		"of a token and of all": {[]string{"T4", "T2"}, `"inboundMaxConcurrent":3`, 3},
+		"as many as there are":  {[]string{"T2"}, `"inboundMaxConcurrent":64`, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newRig(t)
@@ -49,7 +50,7 @@ func TestSlowUploadsTakeSlots(t *testing.T) {
 			answers := make(chan string, uploads)
 			var conns []net.Conn
 			for i := range uploads {
-				conns = append(conns, d.upload(c.token, fmt.Sprint("t", i)))
+				conns = append(conns, d.upload(c.tokens[i%len(c.tokens)], fmt.Sprint("t", i)))
 			}
 			var reading sync.WaitGroup
 			for _, conn := range conns {
