@@ -48,9 +48,14 @@
 // Outcomes are decided by the order of one topic, peer-commands. What ends a task writes a record there, and the first one that
 // is read counts. A crash can repeat it, but not replace it by another.
 //
+// # Beside other tools
+//
+// The group answers the calls of delegate_to_peer. A worker for other tools must leave them (tools.WithOthersLeft), or it answers
+// that there is no such tool. With turn.WithApproval, the policy must allow delegate_to_peer, or a person is asked first.
+//
 // # Who may delegate
 //
-// Sub-agents (sessions with "--" in their IDs) have the tool only with WithSubAgents. The turns of peers' tasks have it only if
+// Sub-agents (sessions with "--" in their IDs) may delegate only with WithSubAgents, through the tool and through the proxy. The turns of peers' tasks have it only if
 // the token's entry in the configuration names it in allowedTools. A task carries the instances that it has passed: one that
 // comes back is refused, and so is one that has passed too many. Peers that drop this path are bounded by deadlines and by the
 // number of tasks that a token may have at a time.

@@ -176,3 +176,16 @@ func TestForeignCallWithoutAnID(t *testing.T) {
 	es = p.settle(p.replied(a))
 	require.Equal(t, "toolu_", *onlyValue[ToolAnswered](t, es).Result.ToolUseID)
 }
+
+// A program that a session runs may call the proxy for it, so the proxy obeys the rule of the tool.
+func TestProxiedTaskOfASessionThatMayNotDelegateIsRefused(t *testing.T) {
+	for name, key := range map[string]string{"sub-agent": "s1--sub", "run that is forgotten": wire.SessionID("partner-b", "up")} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			p.key = key
+			es := p.handle(p.proxied("t-1", "w-1"))
+			require.Empty(t, attemptsOf(t, es))
+			require.Equal(t, string(wire.CodeToolForbidden), valuesOf[Asked](es)[0].Code)
+		})
+	}
+}

@@ -141,7 +141,7 @@ func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
 		path = wire.Path{Hops: int(run.Hops), Chain: run.Chain}
 	}
 	req.ParentInstanceID, req.Path = s.InstanceID, path.Via(s.InstanceID)
-	if task.isCall() && t.forbidden() {
+	if t.forbidden() {
 		return wire.CodeToolForbidden
 	}
 	if !s.Enabled {
