@@ -60,12 +60,10 @@ func TestChainFromAnOlderRowHasTheSameRecords(t *testing.T) {
 		}
 		records := Sorted("hq-1", audit)
 		require.Len(t, records, len(seen), "every event once, and every repeat is the same record")
-		head := Head{InstanceID: "hq-1"}
 		if row != nil {
 			r, err := decodeInto(row, &ChainRow{})
 			require.NoError(t, err)
-			head = headOf("hq-1", r)
-			require.Empty(t, Verify(Chain{Records: records, Head: head}))
+			require.Empty(t, Verify(Chain{Records: records, Head: headOf("hq-1", r)}))
 		}
 		for _, r := range records {
 			require.Equal(t, fmt.Sprint("t", r.AtMS), r.TaskID)
