@@ -58,8 +58,10 @@ func TestChecksOfATask(t *testing.T) {
 			p.rules.TaskLimit = 1
 			p.handle(p.delegation("turn-0/0/tool-use/0", asking))
 		}, asking, wire.CodeNoRoom},
-		"no room": {func(p *harness) { p.rules.RowLimit = 64 << 10 },
-			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, wire.CodeNoRoom},
+		"no room": {
+			func(p *harness) { p.rules.RowLimit = 64 << 10 },
+			`{"peerId":"tenant-a","content":"` + strings.Repeat("x", 65<<10) + `"}`, wire.CodeNoRoom,
+		},
 		"too large": {nil, `{"peerId":"tenant-a","content":"` + strings.Repeat("\u20ac", 400_000) + `"}`, wire.CodeTooLarge},
 		"forbidden before disabled": {func(p *harness) {
 			p.key = "s1--sub"

@@ -239,7 +239,8 @@ func TestRepliesThatCannotBeReadAreIgnored(t *testing.T) {
 	r, err := NewReplies("front", WithLogger(zap.New(core)))
 	require.NoError(t, err)
 	w, stop := r.wait(task{session: "s", inboundID: "b", taskID: "t"}, "h")
-	for _, value := range []string{"", "{", `{"state":"done"}`, `{"task_id":"t","inbound_id":"b","state":"done","hash":"other"}`,
+	for _, value := range []string{
+		"", "{", `{"state":"done"}`, `{"task_id":"t","inbound_id":"b","state":"done","hash":"other"}`,
 		`{"task_id":"t","inbound_id":"b","state":"done","hash":"h","waiter":"another"}`,
 		`{"task_id":"t","peer_id":"b","state":"done","hash":"h"}`, `{"task_id":"t","inbound_id":"b","state":"conflict"}`,
 	} {

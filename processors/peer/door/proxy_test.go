@@ -109,12 +109,16 @@ func TestRequestsToTheProxy(t *testing.T) {
 		{"content is not trimmed", `{"peerId":" tenant-a ","content":" ","taskId":" t "}`, 200, "", wire.Request{TaskID: "t", Content: " "}, 30 * time.Second},
 		{
 			"all members", `{"peerId":"tenant-a","content":"x","taskId":"t","agentId":" a ","model":" m ","timeoutMs":2500.7,"parentRunId":" r ","x":1}`,
-			200, "", wire.Request{TaskID: "t", Content: "x", AgentID: "a", Model: "m", ParentRunID: " r ", Timeout: 2500 * time.Millisecond}, 2500 * time.Millisecond,
+			200, "",
+			wire.Request{TaskID: "t", Content: "x", AgentID: "a", Model: "m", ParentRunID: " r ", Timeout: 2500 * time.Millisecond},
+			2500 * time.Millisecond,
 		},
 		{
 			"wrong types count as absent",
 			`{"peerId":"tenant-a","content":"x","taskId":"t","agentId":5,"model":null,"timeoutMs":"5","parentRunId":{},"parentSessionId":[]}`,
-			200, "", wire.Request{TaskID: "t", Content: "x"}, 30 * time.Second,
+			200, "",
+			wire.Request{TaskID: "t", Content: "x"},
+			30 * time.Second,
 		},
 		{"short timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":-5}`, 200, "", wire.Request{TaskID: "t", Content: "x", Timeout: time.Second}, time.Second},
 		{"long timeout", `{"peerId":"tenant-a","content":"x","taskId":"t","timeoutMs":1e300}`, 200, "", wire.Request{TaskID: "t", Content: "x", Timeout: 10 * time.Minute}, 10 * time.Minute},

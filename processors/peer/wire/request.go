@@ -143,7 +143,8 @@ func (r Request) Body() []byte {
 		Callback         callback `json:"callback,omitzero"`
 	}{
 		r.TaskID, r.ParentInstanceID, r.ParentRunID, r.ParentSessionID, r.AgentID, r.Model, r.Content,
-		r.Timeout.Milliseconds(), r.Path.Hops, r.Path.Chain, callback{r.CallbackToken},
+		r.Timeout.Milliseconds(), r.Path.Hops, r.Path.Chain,
+		callback{r.CallbackToken},
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("peer: write a request: " + err.Error())
