@@ -15,6 +15,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/kafka"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/delivery/sink"
 	"github.com/turntable-streams/turntable/processors/peer"
 	"github.com/turntable-streams/turntable/processors/peer/door"
@@ -126,7 +127,8 @@ func (i *instance) door() {
 	replies, err := door.NewReplies(i.agent)
 	require.NoError(i.t, err)
 	i.background(func(ctx context.Context) error { return replies.Run(ctx, i.brokers) })
-	handler, err := door.New(replies, i.to, i.config.Load, door.WithOpenProxy(), door.WithAppVersion("1.2"))
+	handler, err := door.New(replies, i.to, i.config.Load, door.WithOpenProxy(), door.WithAppVersion("1.2"),
+		door.WithLimits(admission.Limits{BodyIdle: waitLimit})) // uploads of tests wait for one another
 	require.NoError(i.t, err)
 	server := httptest.NewServer(handler)
 	i.t.Cleanup(server.Close)

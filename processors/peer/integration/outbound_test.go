@@ -125,16 +125,16 @@ func TestOutboundRows(t *testing.T) {
 		{name: "the reply to another task", peer: answer(200, strings.Replace(good, "%s", "other", 1)), status: 502, code: "malformed_reply"},
 		{name: "no peerInstanceId", peer: answer(200, `{"taskId":"%s","status":"success"}`), status: 502, code: "malformed_reply"},
 		{name: "a reply that is too large", peer: answer(200, strings.Replace(good, "42", strings.Repeat("4", 2<<20), 1)), status: 502, code: "malformed_reply"},
-		{name: "no headers in time", peer: stall(false), status: 504, code: "timeout", more: map[string]any{"timeoutMs": 1000.0, "answered": false}},
-		{name: "no end of the body in time", peer: stall(true), status: 504, code: "timeout", more: map[string]any{"timeoutMs": 1000.0, "answered": true}},
+		{name: "no headers in time", peer: stall(false), status: 504, code: "timeout", more: map[string]any{"timeoutMs": 5000.0, "answered": false}},
+		{name: "no end of the body in time", peer: stall(true), status: 504, code: "timeout", more: map[string]any{"timeoutMs": 5000.0, "answered": true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t, c.peer)
 			w.peerOf(f.URL)
 			id := w.task()
-			timeout := `,"timeoutMs":20000`
+			timeout := `,"timeoutMs":60000`
 			if c.status == 504 {
-				timeout = `,"timeoutMs":1000`
+				timeout = `,"timeoutMs":5000`
 			}
 			g := w.proxy(id, "x", timeout)
 			require.Equal(t, c.status, g.status, g.text)
