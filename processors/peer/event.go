@@ -16,7 +16,7 @@ type Event interface {
 type Record struct {
 	// Session is the session ID: the record's key and the key of the row.
 	Session string
-	// ID is the record's turntable.id header, empty if it has none.
+	// ID is the record's turntable.id header, or a digest that distinguishes it from all other records if it has none.
 	ID string
 	// Agent is the agent whose topic the record is of.
 	Agent string

@@ -127,10 +127,9 @@ func (a agent) onGateEnd(c *processors.Context, in codec.Decoded[topics.GateOutc
 	return a.b.apply(c, GateEnded{recordOf(c, a.Agent, in.Raw), in.Value})
 }
 
+// recordOf describes a record. Other programs may write any header, so a turntable.id that no row can hold counts as absent.
 func recordOf(c *processors.Context, agent string, raw []byte) *Record {
-	return &Record{
-		Session: c.Key(), ID: string(c.Headers()[topics.HeaderID]), Agent: agent, At: c.Timestamp(), Value: raw,
-	}
+	return &Record{Session: c.Key(), ID: c.CauseID(), Agent: agent, At: c.Timestamp(), Value: raw}
 }
 
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote
