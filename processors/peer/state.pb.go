@@ -259,7 +259,9 @@ type Task struct {
 	Outcome   *Outcome `protobuf:"bytes,22,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	SettledMs int64    `protobuf:"varint,23,opt,name=settled_ms,json=settledMs,proto3" json:"settled_ms,omitempty"`
 	// The session was purged: how the task ended is not kept.
-	Purged        bool `protobuf:"varint,24,opt,name=purged,proto3" json:"purged,omitempty"`
+	Purged bool `protobuf:"varint,24,opt,name=purged,proto3" json:"purged,omitempty"`
+	// The ID that this instance had when the task came.
+	InstanceId    string `protobuf:"bytes,25,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,6 +462,13 @@ func (x *Task) GetPurged() bool {
 		return x.Purged
 	}
 	return false
+}
+
+func (x *Task) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
 }
 
 // Outcome is how a task ended, or why an attempt failed.
@@ -962,7 +971,7 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\x03run\x18\x04 \x01(\v2\x16.turntable.peer.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
-	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xfc\x05\n" +
+	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\x9d\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +
@@ -992,7 +1001,9 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\aoutcome\x18\x16 \x01(\v2\x1a.turntable.peer.v1.OutcomeR\aoutcome\x12\x1d\n" +
 	"\n" +
 	"settled_ms\x18\x17 \x01(\x03R\tsettledMs\x12\x16\n" +
-	"\x06purged\x18\x18 \x01(\bR\x06purged\"<\n" +
+	"\x06purged\x18\x18 \x01(\bR\x06purged\x12\x1f\n" +
+	"\vinstance_id\x18\x19 \x01(\tR\n" +
+	"instanceId\"<\n" +
 	"\x05Phase\x12\v\n" +
 	"\aPENDING\x10\x00\x12\v\n" +
 	"\aATTEMPT\x10\x01\x12\f\n" +

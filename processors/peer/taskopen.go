@@ -12,6 +12,7 @@ import (
 // beginTask begins a task, unless it is known. The peer, the task ID and the hash identify it. A task that is refused is a task
 // too, which is settled with the reason: how it ends is then decided in one place.
 func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
+	task.InstanceId = t.configuration().InstanceID
 	known := t.find(task.Id, task.PeerId, task.Hash)
 	if known != nil && !known.isEarly() {
 		t.beginAgain(known, task, waiter)
@@ -140,7 +141,7 @@ func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
 	if run := t.row.Run; run != nil {
 		path = wire.Path{Hops: int(run.Hops), Chain: run.Chain}
 	}
-	req.ParentInstanceID, req.Path = s.InstanceID, path.Via(s.InstanceID)
+	req.ParentInstanceID, req.Path = task.InstanceId, path.Via(task.InstanceId)
 	if t.forbidden() {
 		return wire.CodeToolForbidden
 	}
@@ -153,7 +154,7 @@ func (t *transition) admit(task *Task, req *wire.Request) wire.Code {
 		return wire.CodeUnknownPeer
 	case !to.MayUse(req.AgentID):
 		return wire.CodeAgentForbidden
-	case slices.Contains(path.Chain, s.InstanceID):
+	case slices.Contains(path.Chain, task.InstanceId):
 		return wire.CodeLoop
 	case req.Path.Hops > s.MaxHops:
 		return wire.CodeHopLimit
@@ -195,9 +196,10 @@ func (t *transition) auditSent(task *Task, req wire.Request) {
 	t.audit(task, "sent", Sent(req, task.PeerId, t.key, task.RunId, msTime(task.OpenedMs)))
 }
 
-// audit writes a record of the audit. An instance without an ID has no audit: its records would have no key.
+// audit writes a record of the audit. All records of a task are in one chain, also if the instance gets another ID meanwhile. An
+// instance without an ID has no audit: its records would have no key.
 func (t *transition) audit(task *Task, step string, r topics.PeerAudit) {
-	if r.InstanceID = t.configuration().InstanceID; r.InstanceID != "" {
+	if r.InstanceID = task.InstanceId; r.InstanceID != "" {
 		r.Version = topics.PeerAuditVersion
 		t.emit(task.RunId+"/"+step, Audited(r))
 	}
