@@ -2,6 +2,7 @@ package peer
 
 import (
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ func (t *transition) called(e Called) {
 		task.Id = digestOf(ofTask, t.key, e.Agent, callKey(task)) // not longer, because HybridClaw distinguishes 32 characters only
 	}
 	task.Hash = digestOf(ofCall, t.key, e.Agent, callKey(task), task.Id, in.content, in.agentID, in.model)
+	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
 	task.ExpiresMs = t.timeOf(e.Record).Add(t.taskTime(in)).UnixMilli()
 	task.TimeoutMs = in.timeout.Milliseconds()
 	t.beginTask(task, wire.Request{
@@ -115,6 +117,9 @@ func (t *transition) delegated(e Commanded) {
 	if task.ExpiresMs == 0 {
 		task.ExpiresMs = opened.Add(t.rules.TaskTime).UnixMilli()
 	}
+	// The same request is another task when the first one is forgotten: without the time, the audit would take its records for
+	// repeats. The record's own timestamp is the same each time it is read.
+	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash, strconv.FormatInt(max(e.At.UnixMilli(), 0), 10))
 	req.TaskID, req.CallbackToken, req.Timeout = c.TaskID, "", 0
 	t.beginTask(task, req, c.Waiter)
 }

@@ -18,7 +18,6 @@ func (t *transition) beginTask(task *Task, req wire.Request, waiter string) {
 		t.beginAgain(known, task, waiter)
 		return
 	}
-	task.RunId = taskRun(t.key, task.Id, task.PeerId, task.Hash)
 	conflict := t.isTaken(task)
 	if conflict && !task.isCall() {
 		t.reply(task, waiter, topics.PeerConflict, nil)
