@@ -23,6 +23,7 @@ func SessionID(inboundID, taskID string) string {
 		}
 		return '_'
 	}, inboundID)
+	label = strings.ReplaceAll(label, "--", "-_") // which would make it the session of a sub-agent
 	return "peer:" + label[:min(len(label), maxLabel)] + ":" + digest("peer session", inboundID, taskID)
 }
 

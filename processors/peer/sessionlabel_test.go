@@ -1,0 +1,23 @@
+package peer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/peer/settings"
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+)
+
+func TestSessionOfALabelWithTwoDashesIsNotThatOfASubAgent(t *testing.T) {
+	for _, label := range []string{"partner--b", "partner---b", "partner-b-", "--", "partner-with-a-very-long-label-x--b"} {
+		p := newHarness(t)
+		p.configure(func(s *settings.Settings) {
+			s.Inbound = []settings.Inbound{{ID: label, AllowedTools: []string{ToolName}}}
+		})
+		p.key = wire.SessionID(label, "t-9")
+		p.set(&State{Version: rowVersion, TouchedMs: p.now.UnixMilli(), Run: &Run{
+			TaskId: "t-9", InboundId: label, RunId: "peer_9", Hops: 1, ExpiresMs: p.now.Add(time.Minute).UnixMilli(),
+		}})
+		attemptOf(t, p.handle(p.delegation(callID, asking)))
+	}
+}
