@@ -19,12 +19,12 @@ const (
 )
 
 // ForModel returns the tool result for a reply of a peer, and whether it is a failure: a reply that is not StatusSuccess is. All
-// text of the peer is bounded, and the result, the error and the summary are marked with Untrusted.
+// text of the peer is bounded. The result, the error and the summary are marked with Untrusted, and the IDs are single words.
 func ForModel(r Reply) (text string, failed bool) {
 	r = r.Settled()
-	instance := oneLine(r.PeerInstanceID, maxShown)
-	if Trim(instance) == "" {
-		instance = "unknown peer"
+	instance := "unknown peer"
+	if Trim(r.PeerInstanceID) != "" {
+		instance = oneWord(r.PeerInstanceID, maxShown)
 	}
 	if r.Status != StatusSuccess {
 		detail := "no detail"
@@ -34,9 +34,9 @@ func ForModel(r Reply) (text string, failed bool) {
 		case r.Error != "":
 			detail = r.Error
 		}
-		return "Peer delegation " + oneLine(string(r.Status), maxShown) + " on " + instance + ":\n\n" + Untrusted(detail, MaxDetail), true
+		return "Peer delegation " + oneWord(string(r.Status), maxShown) + " on " + instance + ":\n\n" + Untrusted(detail, MaxDetail), true
 	}
-	head := instance + " · " + oneLine(r.TaskID, maxShown) + " · " + oneLine(r.PeerRunID, maxShown)
+	head := instance + " · " + oneLine(r.TaskID, maxShown) + " · " + oneWord(r.PeerRunID, maxShown)
 	if r.Result == "" {
 		return head + "\n\nThe peer returned no result.", false
 	}

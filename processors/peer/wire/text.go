@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -46,4 +47,15 @@ func oneLine(text string, max int) string {
 		max--
 	}
 	return text[:max] + "…"
+}
+
+// oneWord returns an ID of a peer for a line: characters that IDs do not need become "_", so that an ID cannot be a sentence
+// that a model follows, and it is cut to max bytes.
+func oneWord(id string, max int) string {
+	return oneLine(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._:@/-", r) {
+			return r
+		}
+		return '_'
+	}, id), max)
 }
