@@ -48,7 +48,7 @@ func (t *transition) settled(e Commanded) {
 	switch {
 	case task == nil:
 		task = &Task{Id: c.TaskID, PeerId: c.PeerID, Hash: c.Hash, SettledMs: t.timeOf(e.Record).UnixMilli()}
-		t.keep(task, outcome, maxKept)
+		t.keep(task, outcome, t.rules.RowLimit) // also a large one, because the call must end as before the crash
 		if t.room(proto.Size(task) + taskReserve) {
 			t.row.Tasks = append(t.row.Tasks, task)
 			t.changed = true

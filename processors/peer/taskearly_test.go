@@ -1,0 +1,24 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+)
+
+func TestLargeEndThatIsReadBeforeItsCall(t *testing.T) {
+	p := newHarness(t)
+	call := p.delegation(callID, asking)
+	es := p.handle(p.replied(attemptOf(t, p.handle(call)), func(r *wire.Reply) { r.Result = strings.Repeat("r", 900_000) }))
+	settle := p.own("", onlyValue[Asked](t, es))
+	first := ends(p.handle(settle))
+	require.Len(t, first, 2)
+
+	p.row = nil // a crash
+	require.Empty(t, p.handle(settle))
+	require.Equal(t, first, ends(p.handle(call)))
+	require.Less(t, len(p.row), maxKeptOfCall)
+}
