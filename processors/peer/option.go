@@ -43,7 +43,7 @@ func WithAuditAgent(agent string) Option {
 	return func(o *options) { o.auditAgent = agent }
 }
 
-// WithTaskTime sets how long a task may take that the tool delegates, with all attempts and waits (default 10 minutes). A
+// WithTaskTime sets how long a task may take that the tool delegates, with all attempts and waits (default 4 minutes). A
 // timeoutMs in the tool's input can shorten it. Set it below the turn's timeout of tool calls (turn.WithToolTimeout): a result
 // after that is too late.
 func WithTaskTime(d time.Duration) Option {

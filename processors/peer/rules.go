@@ -43,7 +43,7 @@ const rowMargin = 64 << 10
 // DefaultRules returns the defaults of all options.
 func DefaultRules() Rules {
 	return Rules{
-		TaskTime:     10 * time.Minute,
+		TaskTime:     4 * time.Minute, // less than a turn waits for a tool, also with the lease of the last attempt
 		RunTime:      10 * time.Minute,
 		RetryInitial: time.Second,
 		RetryLongest: 30 * time.Second,

@@ -257,7 +257,7 @@ func TestTimeoutOfAnAttempt(t *testing.T) {
 	}), "the rest of the task's time")
 	require.Equal(t, 10*time.Second, begin("t4", func(r *wire.Request, c *topics.PeerCommand) { c.PeerID, r.AgentID = "tenant-b", "front" }))
 	p.handle(p.proxied("t5", "w1", func(_ *wire.Request, c *topics.PeerCommand) { c.DeadlineMS = 0 }))
-	require.Equal(t, p.now.Add(10*time.Minute).UnixMilli(), p.state().Tasks[4].ExpiresMs)
+	require.Equal(t, p.now.Add(p.rules.TaskTime).UnixMilli(), p.state().Tasks[4].ExpiresMs)
 }
 
 func TestReceiptsOfOthersChangeNothing(t *testing.T) {

@@ -147,7 +147,7 @@ func TestInputOfTheTool(t *testing.T) {
 	body, _ = begin("turn-1/0/tool-use/1", `{"peerId":"tenant-a","content":"x","timeoutMs":-1}`)
 	require.Equal(t, time.Second, body.Timeout)
 	body, _ = begin("turn-1/0/tool-use/2", `{"peerId":"tenant-a","content":"x","timeoutMs":1e300}`)
-	require.Equal(t, 10*time.Minute, body.Timeout)
+	require.Equal(t, p.rules.TaskTime, body.Timeout)
 	require.Equal(t, reasonCall, letter(t, p.handle(p.toolCall(callID, ToolName, asking, func(i *topics.ToolUseItem) { i.ToolUseID = nil }))))
 	require.Empty(t, p.handle(p.toolCall(callID, "read", asking)))
 }
