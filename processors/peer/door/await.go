@@ -24,12 +24,18 @@ const (
 	answerTime = 15 * time.Second
 	// replyMargin is how long a request waits for the reply after the deadline of its task.
 	replyMargin = 15 * time.Second
+	// leaveTime is how long a request whose client has gone waits before it counts as left. A server that stops ends the contexts
+	// of its requests too (http.Server.Close, or a BaseContext that ends), at about the time when the replies end. Then nobody
+	// has left, and the run must not be cancelled.
+	leaveTime = time.Second
 )
 
-// await blocks until a task has ended, for at most a time.
+// await blocks until a task has ended, for at most a time. It returns gone a little later than the client has disconnected, when it
+// is known that this process does not stop.
 func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (topics.PeerReply, ending) {
 	over := h.options.clock.NewTicker(max(most, time.Millisecond))
 	defer over.Stop()
+	left, leaving := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case reply := <-w.replies:
@@ -38,7 +44,11 @@ func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (top
 			}
 		case <-over.C():
 			return topics.PeerReply{}, silent
-		case <-ctx.Done():
+		case <-left:
+			t := h.options.clock.NewTicker(leaveTime)
+			defer t.Stop()
+			left, leaving = nil, t.C()
+		case <-leaving:
 			return topics.PeerReply{}, gone
 		case <-h.replies.ended:
 			return topics.PeerReply{}, stopped
@@ -47,7 +57,7 @@ func (h *Handler) await(ctx context.Context, w *waiter, most time.Duration) (top
 }
 
 // poll blocks until a task has ended, or until a time is over and the group has said that the task runs. The commands of the
-// waiter ask for that.
+// waiter ask for that. If the process stops, the time is over: the next request waits in another process.
 func (h *Handler) poll(ctx context.Context, w *waiter, most time.Duration) (topics.PeerReply, ending) {
 	answering := h.options.clock.NewTicker(answerTime)
 	defer answering.Stop()
@@ -74,7 +84,10 @@ func (h *Handler) poll(ctx context.Context, w *waiter, most time.Duration) (topi
 		case <-ctx.Done():
 			return topics.PeerReply{}, gone
 		case <-h.replies.ended:
-			return topics.PeerReply{}, stopped
+			if !running {
+				return topics.PeerReply{}, stopped
+			}
+			waited = true
 		}
 		if waited && running {
 			return topics.PeerReply{}, runs

@@ -196,7 +196,7 @@ func TestTaskOfADisconnectedClientIsLeft(t *testing.T) {
 	ctx, disconnect := context.WithCancel(context.Background())
 	answer := d.later(ctx, "POST", DelegatePath, requestOf("t", `,"timeoutMs":60000`), t2)
 	d.commanded(topics.PeerRun, 1)
-	disconnect()
+	d.disconnected(disconnect)
 	d.commanded(topics.PeerLeave, 1)
 	require.Empty(t, <-answer)
 	run, leave := d.group.of(topics.PeerRun)[0], d.group.of(topics.PeerLeave)[0]
@@ -231,6 +231,41 @@ func TestDoorThatStopsAnswersWhoWaits(t *testing.T) {
 	require.Equal(t, []topics.PeerCommandKind{topics.PeerRun}, d.group.kinds(), "the task continues, for the request that is repeated")
 	require.Equal(t, 503, d.delegate(requestOf("t"), t2).status)
 	require.Len(t, d.group.kinds(), 1)
+}
+
+// A server that stops ends the contexts of its requests, before or after the replies end.
+func TestRunOfAServerThatStopsIsNotCancelled(t *testing.T) {
+	for _, body := range []string{requestOf("t"), task1} {
+		path, kind := DelegatePath, topics.PeerRun
+		if body == task1 {
+			path, kind = ProxyPath, topics.PeerDelegate
+		}
+		d := newRig(t)
+		ctx, stop := context.WithCancel(context.Background())
+		d.later(ctx, "POST", path, body, t2, asJSON)
+		d.commanded(kind, 1)
+		require.NoError(t, d.clock.WaitTickers(t.Context(), 1))
+		stop()
+		require.NoError(t, d.clock.WaitTickers(t.Context(), 2))
+		close(d.replies.ended)
+		d.eventually(func() bool { return d.handler.peers.Len()+d.handler.callers.Len() == 0 })
+		require.Equal(t, []topics.PeerCommandKind{kind}, d.group.kinds())
+	}
+}
+
+func TestAsynchronousRequestsOfADoorThatStopsAreToldThatTheTaskRuns(t *testing.T) {
+	d := newRig(t)
+	post := d.later(t.Context(), "POST", DelegatePath, requestOf("t"), t2, "Prefer: respond-async, wait=25")
+	require.NoError(t, d.clock.WaitTickers(t.Context(), 2))
+	poll := d.later(t.Context(), "GET", TasksPath+"t?wait=25s", "", t2)
+	require.NoError(t, d.clock.WaitTickers(t.Context(), 4))
+	sent := d.later(t.Context(), "POST", ProxyPath, task1, asJSON, "Prefer: respond-async, wait=25")
+	require.NoError(t, d.clock.WaitTickers(t.Context(), 6))
+	close(d.replies.ended)
+	g := <-post
+	require.Equal(t, []any{202, "tasks/t"}, []any{g.status, g.header.Get("Location")})
+	require.Equal(t, 202, (<-poll).status)
+	require.Equal(t, 202, (<-sent).status)
 }
 
 func TestDoorWithoutRepliesIsNotReady(t *testing.T) {

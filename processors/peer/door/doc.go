@@ -118,8 +118,10 @@
 //
 // # Shutdown
 //
-// A Handler starts no goroutine and is not closed. End the context of Replies.Run first, which ends all waits with 503; then stop
-// the http.Server with Shutdown, then close the publisher.
+// A Handler starts no goroutine and is not closed. End the context of Replies.Run first, which ends all waits: asynchronous ones
+// with 202 if the task is known to run, all others with 503. Then stop the http.Server with Shutdown, then close the publisher. The
+// tasks continue. A client that disconnects counts as gone a second later, so that a server that ends its requests when it stops,
+// with Close or a BaseContext that ends, cancels none.
 //
 // # Options
 //

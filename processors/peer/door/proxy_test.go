@@ -264,7 +264,7 @@ func TestCallerOfTheProxyLeaves(t *testing.T) {
 	ctx, disconnect := context.WithCancel(context.Background())
 	answer := d.later(ctx, "POST", ProxyPath, task1, asJSON)
 	d.commanded(topics.PeerDelegate, 1)
-	disconnect()
+	d.disconnected(disconnect)
 	d.commanded(topics.PeerLeave, 1)
 	require.Empty(t, <-answer)
 	sent, leave := d.group.of(topics.PeerDelegate)[0], d.group.of(topics.PeerLeave)[0]

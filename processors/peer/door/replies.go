@@ -24,7 +24,7 @@ type Replies struct {
 	logger  *zap.Logger
 	started atomic.Bool
 	ready   chan struct{}
-	ended   chan struct{} // closed when Run ends
+	ended   chan struct{} // closed when the context of Run ends, or Run returns
 
 	mu       sync.Mutex
 	waiting  map[task]map[*waiter]struct{}
@@ -56,7 +56,9 @@ func (r *Replies) Run(ctx context.Context, brokers []string, opts ...processors.
 	if !r.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: Run may be called only once", ErrConfig)
 	}
-	defer close(r.ended)
+	end := sync.OnceFunc(func() { close(r.ended) })
+	defer end()
+	defer context.AfterFunc(ctx, end)() // at once: the follower takes a moment to end
 	logged := append([]processors.Option{processors.WithLogger(r.logger)}, opts...)
 	follower, err := processors.NewFollower(brokers, []string{r.topic.Name()}, r.onRecord, logged...)
 	if err != nil {

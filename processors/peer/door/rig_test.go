@@ -185,6 +185,16 @@ func succeed(c topics.PeerCommand) *topics.PeerReply {
 	return &topics.PeerReply{Body: body(c.TaskID, "success", "42 rows")}
 }
 
+// disconnected disconnects the client of a request that waits for a reply; it counts as left after leaveTime.
+func (d *rig) disconnected(disconnect func()) {
+	d.t.Helper()
+	require.NoError(d.t, d.clock.WaitTickers(d.t.Context(), 1))
+	before := d.clock.Tickers()
+	disconnect()
+	require.NoError(d.t, d.clock.WaitTickers(d.t.Context(), before+1))
+	d.clock.Advance(leaveTime)
+}
+
 // waiters returns how many tasks requests wait for.
 func (r *Replies) waiters() int {
 	r.mu.Lock()

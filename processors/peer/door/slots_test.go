@@ -117,7 +117,7 @@ func TestRepeatedRequestSharesTheSlotOfItsTask(t *testing.T) {
 	ctx, disconnect := context.WithCancel(context.Background())
 	lost := d.later(ctx, "POST", DelegatePath, requestOf("t"), t2)
 	d.commanded(topics.PeerRun, 1)
-	disconnect()
+	d.disconnected(disconnect)
 	d.commanded(topics.PeerLeave, 1)
 	<-lost
 	again := d.later(t.Context(), "POST", DelegatePath, requestOf("t"), t2)
