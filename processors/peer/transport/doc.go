@@ -29,6 +29,7 @@
 //	2xx that is no reply to this task          malformed_reply   yes    yes
 //	202, then 404                              outcome_unknown   yes    yes
 //	202, then another 4xx than 429             peer_refused      yes    yes
+//	202, then removed from the configuration   unknown_peer      yes    yes
 //	2xx with a reply, whatever its status      -                 -      yes
 //
 // Reached says that the peer may run the task. While a task is polled, 429, 5xx and lost connections are waited for.

@@ -17,16 +17,24 @@ const (
 	// pollMargin is how much longer than it is asked to a peer may hold a poll. A connection that was lost unnoticed is found
 	// by it.
 	pollMargin = 15 * time.Second
+	// longestRefused bounds the Retry-After of a poll: the peer says when it can be asked again, not when the task ends.
+	longestRefused = time.Minute
 )
 
-// poll asks how a task is until it has ended, or ctx ends. The peer has accepted the task.
+// poll asks how a task is until it has ended, or ctx ends. The peer has accepted the task. Every poll has the peer's token of the
+// configuration at that time: tokens are replaced while tasks run. A peer that was removed, or moved, is not asked any more.
 func (t *Transport) poll(ctx context.Context, peer settings.Outbound, taskID string) outcome {
 	pause := t.pause
 	for {
+		latest, ok := t.peer(peer.ID)
+		if !ok || latest.BaseURL != peer.BaseURL {
+			return failed(wire.CodeUnknownPeer, "unknown peer", final, reached)
+		}
+		peer.Token = latest.Token
 		wait, begun := waitOf(ctx), time.Now()
 		o, asked := t.ask(ctx, peer, taskID, wait)
 		if o != nil {
-			return o.alsoReached(true)
+			return withoutToken(*o, peer).alsoReached(true)
 		}
 		if held := time.Duration(wait) * time.Second / 2; held > 0 && time.Since(begun) >= held && asked == 0 {
 			pause = t.pause
@@ -67,7 +75,7 @@ func (t *Transport) ask(ctx context.Context, peer settings.Outbound, taskID stri
 	default:
 		end = refused(response, body, t.clock.Now())
 		if !end.failure.Final {
-			return nil, end.failure.RetryAfter
+			return nil, min(end.failure.RetryAfter, longestRefused)
 		}
 		if response.StatusCode == http.StatusNotFound { // the peer has forgotten the task
 			end.answer.Code = wire.CodeOutcomeUnknown

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/peer/settings"
 	"github.com/turntable-streams/turntable/processors/peer/wire"
 )
 
@@ -61,6 +63,66 @@ func TestPollThatIsRefusedEndsTheAttempt(t *testing.T) {
 	p := newInstance(t)
 	p.delegate, p.tasks = accepted("tasks/t%2F9"), answer(200, string(replyTo("t-10")))
 	require.Equal(t, wire.CodeMalformed, exchange(t, p.sender(), attempt()).Code)
+}
+
+// An operator replaces a token on both sides, or removes a peer, while a task runs.
+func TestPollsFollowTheConfiguration(t *testing.T) {
+	p := newInstance(t)
+	var current atomic.Pointer[settings.Settings]
+	current.Store(configured(p.base)())
+	change := func(peers ...settings.Outbound) {
+		current.Store(&settings.Settings{Enabled: true, InstanceID: "hq-1", Outbound: peers})
+	}
+	p.delegate = accepted("tasks/t%2F9")
+	p.tasks = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer "+token {
+			change(settings.Outbound{ID: "a", BaseURL: p.base, Token: settings.NewSecret("T1-s3cret"), Timeout: limit})
+			accepted("")(w, r)
+			return
+		}
+		require.Equal(t, "Bearer T1-s3cret", r.Header.Get("Authorization"))
+		answer(200, string(replyTo("t/9")))(w, r)
+	}
+	e := exchange(t, sender(t, current.Load), attempt())
+	require.False(t, e.failed, e.Failure)
+
+	for _, peers := range [][]settings.Outbound{nil, {{ID: "a", BaseURL: "http://other.example", Token: settings.NewSecret(token)}}} {
+		current.Store(configured(p.base)())
+		p.on(accepted("tasks/t%2F9"))
+		polls := p.count("GET /api/peer/tasks")
+		p.tasks = func(w http.ResponseWriter, r *http.Request) {
+			change(peers...)
+			accepted("")(w, r)
+		}
+		e := exchange(t, sender(t, current.Load), attempt())
+		require.Equal(t, []any{wire.CodeUnknownPeer, true, true}, []any{e.Code, e.Final, e.Reached})
+		require.Equal(t, polls+1, p.count("GET /api/peer/tasks"))
+	}
+
+	current.Store(configured(p.base)())
+	p.tasks = func(w http.ResponseWriter, r *http.Request) {
+		change(settings.Outbound{ID: "a", BaseURL: p.base, Token: settings.NewSecret("T1-s3cret"), Timeout: limit})
+		if r.Header.Get("Authorization") == "Bearer "+token {
+			accepted("")(w, r)
+			return
+		}
+		answer(403, `{"error":"no `+r.Header.Get("Authorization")+`"}`)(w, r)
+	}
+	e = exchange(t, sender(t, current.Load), attempt())
+	require.Equal(t, "no Bearer [secret]", e.Detail)
+}
+
+func TestPeerThatAsksToWaitForAYearIsAskedAfterAMinute(t *testing.T) {
+	p := newInstance(t)
+	p.tasks = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "31536000")
+		answer(503, "")(w, r)
+	}
+	tr := p.sender()
+	peer, _ := tr.peer("a")
+	o, again := tr.ask(t.Context(), peer, "t/9", 1)
+	require.Nil(t, o)
+	require.Equal(t, time.Minute, again)
 }
 
 func TestDeadlineEndsPolling(t *testing.T) {

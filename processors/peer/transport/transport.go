@@ -45,8 +45,8 @@ func WithClock(c processors.Clock) Option {
 	return func(t *Transport) { t.clock = c }
 }
 
-// New returns a transport that sends tasks to the peers of a configuration. The function is called for each attempt, by
-// several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
+// New returns a transport that sends tasks to the peers of a configuration. The function is called for each attempt and
+// each poll, by several goroutines, for example settings.File.Settings: a peer that was removed gets no further request. Call Close when
 // the transport is no longer used.
 func New(current func() *settings.Settings, opts ...Option) *Transport {
 	t := &Transport{current: current, client: sink.NewClient(), clock: clock.System(), pause: firstPause}
@@ -152,8 +152,12 @@ func (t *Transport) attempt(ctx context.Context, peerID string, a wire.Attempt) 
 		req.Timeout = rest
 	}
 	req.Timeout = max(req.Timeout-time.Since(begun), time.Millisecond)
-	o := t.post(ctx, peer, req)
-	if token := peer.Token.Reveal(); token != "" { // a peer may echo it
+	return withoutToken(t.post(ctx, peer, req), peer)
+}
+
+// withoutToken returns an outcome whose text does not have the peer's token, which a peer may echo.
+func withoutToken(o outcome, peer settings.Outbound) outcome {
+	if token := peer.Token.Reveal(); token != "" {
 		o.answer.Detail = strings.ReplaceAll(o.answer.Detail, token, peer.Token.String())
 	}
 	return o
