@@ -261,7 +261,9 @@ type Task struct {
 	// The session was purged: how the task ended is not kept.
 	Purged bool `protobuf:"varint,24,opt,name=purged,proto3" json:"purged,omitempty"`
 	// The ID that this instance had when the task came.
-	InstanceId    string `protobuf:"bytes,25,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	InstanceId string `protobuf:"bytes,25,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// The number of attempts that the sink deferred since the last one that it made.
+	Deferrals     uint32 `protobuf:"varint,26,opt,name=deferrals,proto3" json:"deferrals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +471,13 @@ func (x *Task) GetInstanceId() string {
 		return x.InstanceId
 	}
 	return ""
+}
+
+func (x *Task) GetDeferrals() uint32 {
+	if x != nil {
+		return x.Deferrals
+	}
+	return 0
 }
 
 // Outcome is how a task ended, or why an attempt failed.
@@ -971,7 +980,7 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"\x03run\x18\x04 \x01(\v2\x16.turntable.peer.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\x05 \x01(\x03R\ttouchedMs\x12,\n" +
-	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\x9d\x06\n" +
+	"\x05early\x18\x06 \x01(\v2\x16.turntable.peer.v1.RunR\x05early\"\xbb\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\apeer_id\x18\x02 \x01(\tR\x06peerId\x12\x14\n" +
@@ -1003,7 +1012,8 @@ const file_processors_peer_state_proto_rawDesc = "" +
 	"settled_ms\x18\x17 \x01(\x03R\tsettledMs\x12\x16\n" +
 	"\x06purged\x18\x18 \x01(\bR\x06purged\x12\x1f\n" +
 	"\vinstance_id\x18\x19 \x01(\tR\n" +
-	"instanceId\"<\n" +
+	"instanceId\x12\x1c\n" +
+	"\tdeferrals\x18\x1a \x01(\rR\tdeferrals\"<\n" +
 	"\x05Phase\x12\v\n" +
 	"\aPENDING\x10\x00\x12\v\n" +
 	"\aATTEMPT\x10\x01\x12\f\n" +

@@ -85,7 +85,9 @@ func (t *transition) receipted(e Receipted) {
 	t.changed = true
 	task.Reached = task.Reached || answer.Reached
 	switch {
-	case r.Outcome == topics.OutcomeDeferred, r.Reason != nil && *r.Reason == reasonInterrupted:
+	case r.Outcome == topics.OutcomeDeferred:
+		t.postpone(task, t.waitForSink(task))
+	case r.Reason != nil && *r.Reason == reasonInterrupted:
 		t.postpone(task, t.wait(task, t.rules.RetryInitial))
 	case task.Once || isFinal(r, answer):
 		t.askSettle(task, failureOf(r, answer))
@@ -153,6 +155,7 @@ func failureOf(r topics.Receipt, a wire.Answer) *Outcome {
 // retry schedules another attempt after a failed one. If the next attempt would come too late, the task ends with this failure.
 func (t *transition) retry(task *Task, failure *Outcome) {
 	task.Failures++
+	task.Deferrals = 0
 	task.Outcome = nil
 	if !t.room(len(failure.Detail)) {
 		failure.Detail = ""
@@ -160,6 +163,15 @@ func (t *transition) retry(task *Task, failure *Outcome) {
 	task.Outcome = failure
 	upper := backoff.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Failures)
 	t.postpone(task, max(t.wait(task, upper), time.Duration(failure.RetryAfterMs)*time.Millisecond))
+}
+
+// waitForSink returns the wait of a task that the sink has deferred. The waits grow, because every attempt writes the whole
+// request, but none takes more than half of the time that the task has left.
+func (t *transition) waitForSink(task *Task) time.Duration {
+	task.Deferrals++
+	left := time.Duration(task.ExpiresMs-t.nowMS()) * time.Millisecond
+	upper := min(backoff.Bound(t.rules.RetryInitial, t.rules.RetryLongest, task.Deferrals), left/2)
+	return t.wait(task, max(upper, t.rules.RetryInitial))
 }
 
 // wait returns a wait of at least half of upper.

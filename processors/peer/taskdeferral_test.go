@@ -1,0 +1,39 @@
+package peer
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/peer/wire"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// A peer that is slow keeps a sink busy for minutes. Each attempt that the sink defers writes the whole request.
+func TestWaitsForABusySinkGrow(t *testing.T) {
+	p := newHarness(t)
+	es, attempts := p.handle(p.delegation(callID, asking)), 0
+	for list := attemptsOf(t, es); len(list) > 0; list = attemptsOf(t, es) {
+		attempts++
+		deferred := p.receipt(list[0], topics.OutcomeDeferred, wire.Answer{})
+		deferred.Receipt.Response = nil
+		es = append(p.settle(deferred), p.advance(p.rules.RetryLongest)...)
+	}
+	requireFailed(t, es, wire.CodeTimeout)
+	require.Greater(t, attempts, 8)
+	require.Less(t, attempts, 24)
+	require.False(t, p.state().Tasks[0].Reached)
+}
+
+func TestFailureEndsTheGrowthOfTheWaitsForABusySink(t *testing.T) {
+	p := newHarness(t)
+	es := p.handle(p.delegation(callID, asking))
+	for range 4 {
+		p.handle(p.receipt(attemptOf(t, es), topics.OutcomeDeferred, wire.Answer{}))
+		es = p.advance(p.rules.RetryLongest)
+	}
+	require.EqualValues(t, 4, p.state().Tasks[0].Deferrals)
+	p.handle(p.offline(attemptOf(t, es)))
+	require.Zero(t, p.state().Tasks[0].Deferrals)
+	require.LessOrEqual(t, p.state().Tasks[0].DueMs-p.now.UnixMilli(), p.rules.RetryInitial.Milliseconds())
+}
