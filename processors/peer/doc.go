@@ -32,6 +32,10 @@
 // cancellation, deadline, or a gate that waits for a person end the task, and its reply is written to peer-replies, where every
 // door sees it. The reply is kept for WithRemembered, so a repeated request gets it again from any process.
 //
+// The session of a peer's task is an ordinary session of the turn, which keeps its history: use turn.WithIdlePurge, or the history
+// stays, and a task ID that is used again after WithRemembered continues in it. A call of the tool that is read after its turn has
+// ended, because the group is far behind, is still sent.
+//
 // # Guarantees
 //
 //	                        what can be repeated                             what cannot happen

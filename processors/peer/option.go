@@ -45,7 +45,7 @@ func WithAuditAgent(agent string) Option {
 
 // WithTaskTime sets how long a task may take that the tool delegates, with all attempts and waits (default 4 minutes). A
 // timeoutMs in the tool's input can shorten it. Set it below the turn's timeout of tool calls (turn.WithToolTimeout): a result
-// after that is too late.
+// after that is too late. A task whose sink died during an attempt ends up to WithLease later.
 func WithTaskTime(d time.Duration) Option {
 	return func(o *options) { o.rules.TaskTime = d }
 }

@@ -62,7 +62,8 @@ func newBinding(name string, opts []Option) (*binding, error) {
 		return nil, fmt.Errorf("%w: no settings: use WithSettings", ErrOption)
 	}
 	b := &binding{options: o}
-	for i, other := range append([]string{name}, o.agents...) {
+	b.rules.Agents = append([]string{name}, o.agents...)
+	for i, other := range b.rules.Agents {
 		catalog, err := topics.For(other)
 		if err != nil {
 			return nil, fmt.Errorf("peer: %w", err)

@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
@@ -28,6 +29,8 @@ type Rules struct {
 	RememberFor time.Duration
 	// TaskLimit is how many tasks of a session may be open.
 	TaskLimit int
+	// Agents are those of the instance. Nil means any.
+	Agents []string
 	// SubAgents says that sub-agents may delegate.
 	SubAgents bool
 	// RecordLimit is the largest record in bytes, including key and headers.
@@ -64,6 +67,10 @@ const (
 	maxAhead   = time.Minute // how far the clock of a record's writer may be ahead
 	minRecord  = rowformat.MinRecordLimit
 )
+
+func (r Rules) runsTasksOf(agent string) bool {
+	return r.Agents == nil || slices.Contains(r.Agents, agent)
+}
 
 // validate returns an error that names the first rule that is out of range.
 func (r Rules) validate() error {

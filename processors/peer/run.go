@@ -106,6 +106,8 @@ func (t *transition) begin(e Commanded, req wire.Request) {
 	case run.Phase != Run_RUNNING: // it was answered before a crash
 	case run.ExpiresMs <= t.nowMS():
 		t.timeOut(run) // a crash may have sent the message already, so that the turn must be cancelled too
+	case !t.rules.runsTasksOf(run.Agent): // the door was given another list of agents than the group
+		t.finish(run, wire.Reply{Thrown: true, Error: "the agent does not run tasks"})
 	case len(message.Content)+len(message.Metadata)+recordRoom > t.rules.RecordLimit:
 		t.finish(run, wire.Reply{Thrown: true, Error: "the content does not fit into a record"})
 	default:

@@ -283,3 +283,13 @@ func TestSessionsOfRunsHaveThePrefix(t *testing.T) {
 	s := settings.Settings{Inbound: []settings.Inbound{{ID: "a", AllowedTools: []string{ToolName}}}}
 	require.True(t, s.MayDelegate("a"), "the settings know the tool's name")
 }
+
+func TestTaskForAnAgentThatTheGroupDoesNotHaveEndsAtOnce(t *testing.T) {
+	p := newReceiver(t, func(r *Rules) { r.Agents = []string{"another"} })
+	es := p.settle(p.runOf(request(), "w1"))
+	require.Empty(t, valuesOf[MessageSent](es))
+	require.Equal(t, []topics.PeerEvent{topics.PeerReceived, topics.PeerFailed}, events(es))
+	reply, err := wire.ReadReply(onlyValue[Replied](t, es).Body, "t-9")
+	require.NoError(t, err)
+	require.Equal(t, "the agent does not run tasks", reply.Error)
+}
