@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,11 +48,20 @@ func (p *parser) fail(path, text string) {
 	p.errs = append(p.errs, fmt.Errorf("%w: %s: %s", ErrSettings, path, text))
 }
 
+// lineOf returns where a file is not JSON, empty if that is not known. The text of the error may quote the file.
+func lineOf(content []byte, err error) string {
+	var syntax *jsontext.SyntacticError
+	if !errors.As(err, &syntax) || syntax.ByteOffset > int64(len(content)) {
+		return ""
+	}
+	return "; see line " + strconv.Itoa(1+bytes.Count(content[:syntax.ByteOffset], []byte("\n")))
+}
+
 // peers returns the member peers of a file.
 func (p *parser) peers(content []byte) *object {
 	top, err := members(content)
 	if err != nil {
-		p.fail("file", "want one JSON object, without duplicate members")
+		p.fail("file", "want one JSON object, without duplicate members"+lineOf(content, err))
 		return &object{p: p}
 	}
 	peers := &object{p: p, path: "peers"}

@@ -320,3 +320,16 @@ func TestErrorsAndFormattedSettingsContainNoToken(t *testing.T) {
 	require.Contains(t, string(encoded), "[secret]")
 	require.Empty(t, settings.Secret{}.Reveal())
 }
+
+func TestErrorNamesTheLineThatIsNotJSON(t *testing.T) {
+	for content, want := range map[string]string{
+		"{\n \"peers\": {\n  \"token\": S3CRET\n }\n}":             "; see line 3",
+		"{\n \"peers\": {\n  \"S3CRET\": 1,\n  \"S3CRET\": 2\n }}": "; see line 4",
+		"{\n \"peers\": {},\n}":                                    "; see line 2",
+	} {
+		_, err := settings.Parse([]byte(content), func(string) (string, bool) { return "", false })
+		require.ErrorIs(t, err, settings.ErrSettings)
+		require.Contains(t, err.Error(), want, content)
+		require.NotContains(t, err.Error(), "S3CRET")
+	}
+}
