@@ -110,7 +110,9 @@ func (h *Handler) run(r *request, d *delegation) answer {
 	}
 	w, stop := h.replies.wait(d.task(), d.req.Hash())
 	defer stop()
-	d.lease.bind(running{d.in.ID, d.req.TaskID, w.hash})
+	if !d.lease.bind(running{d.in.ID, d.req.TaskID, w.hash}) {
+		return h.refuse(r, d.in.ID, d.req, wire.ConcurrencyLimit())
+	}
 	if refusal := h.publish(r, d.session(), w.id, d.commands(w)...); refusal != nil {
 		return h.refuse(r, d.in.ID, d.req, refusal)
 	}

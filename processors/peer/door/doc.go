@@ -113,7 +113,7 @@
 //
 // inboundMaxConcurrent and maxConcurrent of the settings are for one process and for each token: with n processes, n times as many
 // tasks run. A task has one slot, from before its body is read until it has ended, also if its client has disconnected or was
-// answered with 202. Repeated requests for a task share its slot, but need a free one until their body is read. So do the limits
+// answered with 202. Repeated requests for a task share its slot, also if there is no free one. So do the limits
 // of WithLimits count in one process.
 //
 // # Shutdown

@@ -17,9 +17,12 @@ type slots struct {
 
 	mu    sync.Mutex
 	taken map[*slot]struct{}
+	spare map[[sha256.Size]byte]int // requests without a slot, by token
 }
 
-func newSlots(c processors.Clock) *slots { return &slots{clock: c, taken: map[*slot]struct{}{}} }
+func newSlots(c processors.Clock) *slots {
+	return &slots{clock: c, taken: map[*slot]struct{}{}, spare: map[[sha256.Size]byte]int{}}
+}
 
 // running identifies what a slot is for: a task and the hash of its request. It is the zero value until the body was read.
 type running struct{ inboundID, taskID, hash string }
@@ -31,6 +34,7 @@ type slot struct {
 	users   int       // requests
 	until   time.Time // when the task has ended at the latest; zero if only its requests hold the slot
 	ended   bool      // the task has ended
+	spare   bool      // it is none: the request needs the slot of its task
 }
 
 // lease is a request's part of a slot. One goroutine uses it.
@@ -39,11 +43,12 @@ type lease struct {
 	slot  *slot // nil once the request has given it back
 }
 
-// acquire takes a slot for a request; nil if there is none for the token, or none at all.
+// acquire takes a slot for a request; nil if there is none for the token, or none at all. As many requests as the token has tasks
+// get a lease without a slot, which is for a repeated request: a dispatcher that restarts repeats all of them.
 func (s *slots) acquire(in settings.Inbound, all int) *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own, now := 0, s.clock.Now()
+	own, tasks, now := 0, 0, s.clock.Now()
 	for t := range s.taken {
 		if t.users == 0 && !now.Before(t.until) {
 			delete(s.taken, t)
@@ -51,29 +56,41 @@ func (s *slots) acquire(in settings.Inbound, all int) *lease {
 		}
 		if t.token == in.TokenSHA256 {
 			own++
+			if t.running != (running{}) {
+				tasks++
+			}
 		}
 	}
 	if len(s.taken) >= all || own >= in.MaxConcurrent {
-		return nil
+		if s.spare[in.TokenSHA256] >= tasks {
+			return nil
+		}
+		s.spare[in.TokenSHA256]++
+		return &lease{s, &slot{token: in.TokenSHA256, users: 1, spare: true}}
 	}
 	t := &slot{token: in.TokenSHA256, users: 1}
 	s.taken[t] = struct{}{}
 	return &lease{s, t}
 }
 
-// bind says which task the request is for. If the task has a slot already, the request shares it.
-func (l *lease) bind(r running) {
+// bind says which task the request is for. If the task has a slot already, the request shares it. It reports false if the task
+// has none, and the request neither.
+func (l *lease) bind(r running) bool {
 	l.slots.mu.Lock()
 	defer l.slots.mu.Unlock()
 	for t := range l.slots.taken {
 		if t != l.slot && t.running == r && t.token == l.slot.token && !t.ended {
 			t.users++
-			delete(l.slots.taken, l.slot)
+			l.release()
 			l.slot = t
-			return
+			return true
 		}
 	}
+	if l.slot.spare {
+		return false
+	}
 	l.slot.running = r
+	return true
 }
 
 // keep gives the request's part back, and leaves the slot to the task until it ends, at the latest until a time.
@@ -99,7 +116,12 @@ func (l *lease) end() {
 }
 
 func (l *lease) release() {
-	if l.slot.users--; l.slot.users == 0 && l.slot.until.IsZero() {
+	switch l.slot.users--; {
+	case l.slot.spare:
+		if l.slots.spare[l.slot.token]--; l.slots.spare[l.slot.token] == 0 {
+			delete(l.slots.spare, l.slot.token)
+		}
+	case l.slot.users == 0 && l.slot.until.IsZero():
 		delete(l.slots.taken, l.slot)
 	}
 	l.slot = nil

@@ -130,6 +130,24 @@ func TestRepeatedRequestSharesTheSlotOfItsTask(t *testing.T) {
 	require.Zero(t, d.handler.slots.len())
 }
 
+// The sink of a dispatcher restarts while as many of its tasks run as may.
+func TestRepeatedRequestNeedsNoFreeSlot(t *testing.T) {
+	d := newRig(t)
+	require.Equal(t, 202, d.delegate(requestOf("t"), t4, "Prefer: respond-async").status)
+	require.Equal(t, 202, d.delegate(requestOf("t"), t4, "Prefer: respond-async").status)
+	require.Equal(t, 429, d.delegate(requestOf("u"), t4, "Prefer: respond-async").status)
+	require.Equal(t, 429, d.delegate(requestOf("t", `,"model":"m"`), t4, "Prefer: respond-async").status, "another task")
+	require.Len(t, d.group.of(topics.PeerRun), 2)
+	slow := d.upload("T4", "t") // of which there is one at a time
+	d.eventually(func() bool { return d.handler.peers.Len() == 1 })
+	d.eventually(func() bool { return d.delegate(requestOf("t"), t4, "Prefer: respond-async").status == 429 })
+	require.NoError(t, slow.Close())
+	d.group.finish("partner-d", "t", "")
+	d.eventually(func() bool { return d.handler.peers.Len() == 0 })
+	require.Zero(t, d.handler.slots.len())
+	require.Empty(t, d.handler.slots.spare)
+}
+
 // Slots are never taken by more than the limits, and never lost.
 func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -152,7 +170,13 @@ func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 				in := settings.Inbound{MaxConcurrent: rapid.IntRange(1, 3).Draw(t, "own")}
 				in.TokenSHA256[0] = byte(rapid.IntRange(0, 1).Draw(t, "token"))
 				before := s.len()
-				if l := s.acquire(in, all); l != nil {
+				switch l := s.acquire(in, all); {
+				case l == nil:
+					require.Positive(t, before, "there is no reason to refuse")
+				case l.slot.spare:
+					open = append(open, l)
+					require.LessOrEqual(t, s.spare[in.TokenSHA256], before)
+				default:
 					open = append(open, l)
 					own := 0
 					for x := range s.taken {
@@ -161,14 +185,16 @@ func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 						}
 					}
 					require.LessOrEqual(t, own, in.MaxConcurrent)
-				} else {
-					require.Positive(t, before, "there is no reason to refuse")
 				}
 			},
 			"bind": func(t *rapid.T) {
 				if l, ok := take(); ok {
-					l.bind(task())
-					open = append(open, l)
+					if l.bind(task()) {
+						require.False(t, l.slot.spare)
+						open = append(open, l)
+					} else {
+						l.end()
+					}
 				}
 			},
 			"end": func(t *rapid.T) {
@@ -187,11 +213,20 @@ func TestSlotsAreBoundedAndNotLost(t *testing.T) {
 			"advance": func(*rapid.T) { c.Advance(1) },
 			"": func(t *rapid.T) {
 				require.LessOrEqual(t, s.len(), all)
-				used := map[*slot]int{}
+				used, spare := map[*slot]int{}, 0
+				for _, n := range s.spare {
+					require.Positive(t, n)
+					spare += n
+				}
 				for _, l := range open {
+					if l.slot.spare {
+						spare--
+						continue
+					}
 					used[l.slot]++
 					require.Contains(t, s.taken, l.slot, "the slot of a request is taken")
 				}
+				require.Zero(t, spare)
 				for x := range s.taken {
 					require.Equal(t, used[x], x.users)
 				}
