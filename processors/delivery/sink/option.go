@@ -33,6 +33,7 @@ const (
 	defaultPerRoute    = 32
 	defaultReadAhead   = 10_000
 	defaultDrain       = 10 * time.Second
+	defaultPeerDrain   = 25 * time.Second // a platform usually kills a process 30 s after it asked it to stop
 	// deferring is how many records are handled concurrently in addition to the attempts. They get a deferred receipt
 	// immediately.
 	deferring = 32
@@ -85,8 +86,8 @@ func WithWindow(records int) Option {
 	}
 }
 
-// WithDrain sets how long attempts may continue after the sink stops (default 10 s, at least 1 ms). Attempts that take longer
-// are interrupted and retried.
+// WithDrain sets how long attempts may continue after the sink stops (default 10 s, ForPeers: 25 s; at least 1 ms). Attempts that
+// take longer are interrupted and retried. The platform must not kill the process earlier.
 func WithDrain(d time.Duration) Option {
 	return func(r *rules) {
 		if d < time.Millisecond {
@@ -97,8 +98,9 @@ func WithDrain(d time.Duration) Option {
 }
 
 // ForPeers makes the sink read {agent}-peer-attempts and write {agent}-peer-receipts: it sends the tasks that the agent
-// delegates to other instances. Its default group is "{agent}-peer-sink". A program that makes both kinds of attempts runs two
-// sinks.
+// delegates to other instances. Its default group is "{agent}-peer-sink". If there are peers that are not idempotent, set WithDrain
+// to the longest time that their tasks take: a task of theirs that a deployment interrupts ends with outcome_unknown. A program
+// that makes both kinds of attempts runs two sinks.
 func ForPeers() Option { return func(r *rules) { r.peers = true } }
 
 // WithGroup sets the name of the share group or consumer group (default "{agent}-delivery-sink"; see ForPeers). It must not be

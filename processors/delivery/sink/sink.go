@@ -40,7 +40,7 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 	}
 	r := rules{
 		name: processName(), transports: map[string]Transport{},
-		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead, drain: defaultDrain,
+		concurrency: defaultConcurrency, perRoute: defaultPerRoute, readAhead: defaultReadAhead,
 		clock: clock.System(), logger: zap.NewNop(),
 	}
 	for _, opt := range opts {
@@ -56,14 +56,17 @@ func New(agent string, to processors.Publisher, opts ...Option) (*Sink, error) {
 		return nil, errors.Join(r.errs...)
 	}
 	s := &Sink{to: to, slots: newSlots(r.concurrency, r.perRoute)}
-	group := catalog.SinkGroup()
+	group, drain := catalog.SinkGroup(), defaultDrain
 	s.attempts, s.receipts = catalog.Deliveries, catalog.DeliveryReceipts
 	if r.peers {
-		group = catalog.PeerSinkGroup()
+		group, drain = catalog.PeerSinkGroup(), defaultPeerDrain
 		s.attempts, s.receipts = catalog.PeerAttempts, catalog.PeerReceipts
 	}
 	if r.group == "" {
 		r.group = group
+	}
+	if r.drain == 0 {
+		r.drain = drain
 	}
 	s.rules = r
 	return s, nil

@@ -72,7 +72,8 @@
 //
 // The answer is 200 with the reply of the peer, whatever its status says. Without Prefer one attempt is made, as the caller
 // waits for it. With Prefer: respond-async attempts are repeated until the time of the task is over; after 202, repeat the request
-// with the same taskId to wait for the outcome. Otherwise:
+// with the same taskId to wait for the outcome. A task that has ended keeps its outcome under its taskId: after peer_busy send it
+// under a new one, and after unavailable under the same. Otherwise:
 //
 //	400  the body has no peerId or no content, is not JSON, or an ID in it is not usable
 //	401  the caller is not authenticated

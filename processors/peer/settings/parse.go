@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +66,11 @@ func (p *parser) peers(content []byte) *object {
 		return &object{p: p}
 	}
 	peers := &object{p: p, path: "peers"}
+	missing := !slices.ContainsFunc(top, func(m member) bool { return m.name == "peers" })
 	for _, m := range top {
+		if missing && (m.name == "inboundTokens" || m.name == "outbound" || m.name == "instanceId") {
+			p.fail(m.name, "want it in the member peers")
+		}
 		if m.name != "peers" || m.value.Kind() == 'n' {
 			continue
 		}

@@ -333,3 +333,13 @@ func TestErrorNamesTheLineThatIsNotJSON(t *testing.T) {
 		require.NotContains(t, err.Error(), "S3CRET")
 	}
 }
+
+// Such a file would otherwise be one that is not enabled.
+func TestConfigurationOutsideOfPeersIsRejected(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	_, err := settings.Parse([]byte(`{"enabled":true,"instanceId":"hq-1"}`), none)
+	require.ErrorIs(t, err, settings.ErrSettings)
+	require.ErrorContains(t, err, "instanceId: want it in the member peers")
+	_, err = settings.Parse([]byte(`{"instanceId":"another program's","peers":{}}`), none)
+	require.NoError(t, err)
+}
