@@ -85,7 +85,7 @@ type layer struct {
 func shared(name string) bool {
 	switch name {
 	case "processors/auth", "processors/admission", "processors/audit", "processors/httpserver", "processors/internal/entrance",
-		"processors/internal/reload", "processors/approval", "processors/approval/policyfile":
+		"processors/internal/reload", "processors/internal/rows", "processors/approval", "processors/approval/policyfile":
 		return true
 	}
 	return false

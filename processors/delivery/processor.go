@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -35,7 +36,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := processors.Edges(catalog.DeliveryGroup(), inputs...)
 	return goka.DefineGroup(catalog.DeliveryGroup(), append(edges,
-		goka.Persist(rows{TableCodec(), b.onDeadline}),
+		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
 		goka.Lookup(catalog.DeliveryRoutes(), CircuitCodec()),
 		output(catalog.Deliveries), output(catalog.DeliveryReceipts), output(catalog.DeliveryDLQ), output(catalog.ReplyTo),
 	)...), nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -19,7 +20,7 @@ func GrantsGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := processors.Edges(catalog.GateGrantGroup(), processors.Input(catalog.GateGrants, rules.onGrant))
 	return goka.DefineGroup(catalog.GateGrantGroup(), append(edges,
-		goka.Persist(rows[*Grants]{GrantCodec(), func(c *processors.Context) error { return rules.applyGrant(c, nil) }}),
+		goka.Persist(rows.Timed[*Grants]{Codec: GrantCodec(), Due: func(c *processors.Context) error { return rules.applyGrant(c, nil) }}),
 	)...), nil
 }
 

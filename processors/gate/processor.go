@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -26,7 +27,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
 	return goka.DefineGroup(catalog.GateGroup(), append(edges,
-		goka.Persist(rows[*State]{TableCodec(), b.onDeadline}),
+		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
 		goka.Lookup(catalog.GateGrantTable(), GrantCodec()),
 		output(catalog.GateOutcomes), output(catalog.GateDecisions), output(catalog.GateGrants),
 	)...), nil

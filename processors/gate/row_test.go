@@ -140,7 +140,7 @@ next deadline: 2026-09-21T14:14:20Z
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, TouchedMs: 1})
 	require.NoError(t, err)
-	ms, ok := rows[*State]{}.Deadline(raw)
+	ms, ok := rowformat.Deadline(raw)
 	require.True(t, ok)
 	require.EqualValues(t, 77, ms)
 	_, ok = rowformat.Deadline(nil)

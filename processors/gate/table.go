@@ -1,42 +1,9 @@
 package gate
 
 import (
-	"fmt"
-
-	"github.com/lovoo/goka"
-
 	"github.com/turntable-streams/turntable/codec"
-	"github.com/turntable-streams/turntable/internal/rowformat"
-	"github.com/turntable-streams/turntable/internal/runtimeapi"
-	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
-
-// rows is the codec of a table with deadlines. It also encodes rows that are already bytes.
-type rows[T any] struct {
-	codec.Codec[T]
-	onDeadline func(c *processors.Context) error
-}
-
-var (
-	_ processors.Timed  = rows[*State]{}
-	_ runtimeapi.Frozen = rows[*State]{}
-)
-
-// FrozenRows implements runtimeapi.Frozen.
-func (rows[T]) FrozenRows() {}
-
-func (r rows[T]) Encode(value any) ([]byte, error) {
-	if raw, ok := value.([]byte); ok {
-		return raw, nil
-	}
-	return r.Codec.Encode(value)
-}
-
-func (rows[T]) Deadline(raw []byte) (ms int64, ok bool) { return rowformat.Deadline(raw) }
-
-func (r rows[T]) OnDeadline(ctx goka.Context, _ processors.Due) {
-	processors.OnDeadline(ctx, r.onDeadline)
-}
 
 // TableCodec returns the codec of Graph's table, for views and tools that read it. Decode returns a codec.Decoded[*State];
 // pass that to StateOf. Gates returns what a row contains.
@@ -50,7 +17,7 @@ func (stateFormat) Unmarshal(raw []byte) (*State, error) { return DecodeState(ra
 // StateOf returns the state in a value of Graph's table, as Processor.Get, a goka.View or a test harness returns it. A nil
 // value is a session without a row and returns nil. The error is that of DecodeState, or wraps codec.ErrType if the value
 // is of another type.
-func StateOf(row any) (*State, error) { return rowOf[*State](row) }
+func StateOf(row any) (*State, error) { return rows.Of[*State](row, "package gate") }
 
 // GrantCodec returns the codec of GrantsGraph's table, for views and tools that read it. Decode returns a
 // codec.Decoded[*Grants]; pass that to GrantsOf.
@@ -63,15 +30,4 @@ func (grantFormat) Unmarshal(raw []byte) (*Grants, error) { return decodeInto(ra
 
 // GrantsOf returns the grants in a value of GrantsGraph's table. A nil value is an agent without a row and returns nil. Its
 // errors are those of StateOf.
-func GrantsOf(row any) (*Grants, error) { return rowOf[*Grants](row) }
-
-func rowOf[T any](row any) (none T, err error) {
-	switch v := row.(type) {
-	case nil:
-		return none, nil
-	case codec.Decoded[T]:
-		return v.Value, v.Err
-	default:
-		return none, fmt.Errorf("%w: got %T, want a row of package gate", codec.ErrType, row)
-	}
-}
+func GrantsOf(row any) (*Grants, error) { return rows.Of[*Grants](row, "package gate") }

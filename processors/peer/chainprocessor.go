@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -30,7 +31,7 @@ func ChainGraph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	b := chainBinding{catalog}
 	edges := processors.Edges(catalog.PeerChainGroup(), processors.Input(catalog.PeerEvents, b.onEvent))
 	return goka.DefineGroup(catalog.PeerChainGroup(), append(edges,
-		goka.Persist(rows[*ChainRow]{ChainCodec(), b.onDeadline}), output(catalog.PeerAudit),
+		goka.Persist(rows.Timed[*ChainRow]{Codec: ChainCodec(), Due: b.onDeadline}), output(catalog.PeerAudit),
 	)...), nil
 }
 

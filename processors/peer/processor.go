@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,7 +35,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		outputs = append(outputs, output(a.ToolUseResult), output(a.MessageInput), output(a.SessionControl))
 	}
 	edges := processors.Edges(own.PeerTasksGroup(), inputs...)
-	edges = append(edges, goka.Persist(rows[*State]{TableCodec(), b.onDeadline}))
+	edges = append(edges, goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}))
 	return goka.DefineGroup(own.PeerTasksGroup(), append(edges, outputs...)...), nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -51,7 +52,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	}
 	edges := append(processors.Edges(catalog.Group(), sources...), more...)
 	return goka.DefineGroup(catalog.Group(), append(edges,
-		goka.Persist(rows{TableCodec(), b.onDeadline}),
+		goka.Persist(encodedRows{rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}}),
 		output(catalog.EnrichedMessageInput), output(catalog.ToolUse), output(catalog.ToolUseDLQ),
 		output(catalog.ToolUseAllComplete), output(catalog.MessageInput), output(catalog.MessageOutput),
 	)...), nil

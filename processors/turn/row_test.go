@@ -38,19 +38,19 @@ func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {
 	raw, err := EncodeState(&State{Version: 1, DeadlineMs: 77, History: []byte("not read")})
 	require.NoError(t, err)
-	ms, ok := rows{}.Deadline(raw)
+	ms, ok := encodedRows{}.Deadline(raw)
 	require.True(t, ok)
 	require.Equal(t, int64(77), ms)
-	require.Zero(t, testing.AllocsPerRun(10, func() { rows{}.Deadline(raw) }))
+	require.Zero(t, testing.AllocsPerRun(10, func() { encodedRows{}.Deadline(raw) }))
 
 	for _, none := range [][]byte{nil, {}, {0xff}, {0x10}, {0x12, 0x7f}, []byte("garbage"), {0x08, 0x01}} {
-		_, ok := rows{}.Deadline(none)
+		_, ok := encodedRows{}.Deadline(none)
 		require.False(t, ok)
 	}
 	// Another writer may put the field last.
 	late := protowire.AppendVarint(protowire.AppendTag(protowire.AppendBytes(
 		protowire.AppendTag(nil, 3, protowire.BytesType), []byte("[]")), 2, protowire.VarintType), 5)
-	ms, ok = rows{}.Deadline(late)
+	ms, ok = encodedRows{}.Deadline(late)
 	require.True(t, ok)
 	require.Equal(t, int64(5), ms)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -34,7 +35,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 			processors.KeyedBy(func(o topics.GateOutcome) *string { return &o.SessionID })))
 	}
 	edges := processors.Edges(catalog.FoldGroup(), inputs...)
-	edges = append(edges, goka.Persist(rows{TableCodec(), b.onDeadline}), output(catalog.BatchMessages))
+	edges = append(edges, goka.Persist(rows.Timed[*Row]{Codec: TableCodec(), Due: b.onDeadline}), output(catalog.BatchMessages))
 	if rules.Gates {
 		edges = append(edges, output(catalog.GateRequests))
 	}
