@@ -1,0 +1,72 @@
+package topics
+
+import "github.com/lovoo/goka"
+
+// Group is the consumer group of the agent's turn, "{agent}-streams". It is the group of FlightDeck's Java application:
+// the turn continues from its committed offsets, and both cannot run at the same time.
+func (c Catalog) Group() goka.Group { return goka.Group(c.Agent + "-streams") }
+
+// DeadLetters is the dead-letter topic of Group.
+func (c Catalog) DeadLetters() string { return string(c.Group()) + "-dlq" }
+
+// Loop is the loop topic of Group: records that were written under another key than their session ID, or to the wrong
+// partition, are sent through it to the right one.
+func (c Catalog) Loop() string { return string(c.Group()) + "-loop" }
+
+// Table is the changelog topic of the table of Group.
+func (c Catalog) Table() string { return string(c.Group()) + "-table" }
+
+// DeliveryGroup is the consumer group of the agent's deliveries, "{agent}-delivery-streams".
+func (c Catalog) DeliveryGroup() goka.Group { return goka.Group(c.Agent + "-delivery-streams") }
+
+// DeliveryRoutesGroup is the consumer group that keeps the state of the routes, "{agent}-delivery-routes".
+func (c Catalog) DeliveryRoutesGroup() goka.Group { return goka.Group(c.Agent + "-delivery-routes") }
+
+// DeliveryRoutes is the table of DeliveryRoutesGroup.
+func (c Catalog) DeliveryRoutes() goka.Table { return goka.GroupTable(c.DeliveryRoutesGroup()) }
+
+// FoldGroup is the consumer group that folds the agent's events, "{agent}-fold-streams".
+func (c Catalog) FoldGroup() goka.Group { return goka.Group(c.Agent + "-fold-streams") }
+
+// GateGroup is the consumer group of the agent's gates, "{agent}-gate-streams".
+func (c Catalog) GateGroup() goka.Group { return goka.Group(c.Agent + "-gate-streams") }
+
+// GateGrantGroup is the consumer group that keeps the agent's standing approvals, "{agent}-gate-grant-streams".
+func (c Catalog) GateGrantGroup() goka.Group { return goka.Group(c.Agent + "-gate-grant-streams") }
+
+// GateGrantTable is the table of GateGrantGroup.
+func (c Catalog) GateGrantTable() goka.Table { return goka.GroupTable(c.GateGrantGroup()) }
+
+// PeerTasksGroup is the consumer group of the tasks that the agent delegates to other instances, and of those that they
+// delegate to it, "{agent}-peer-tasks".
+func (c Catalog) PeerTasksGroup() goka.Group { return goka.Group(c.Agent + "-peer-tasks") }
+
+// PeerSinkGroup is the group of the workers that send tasks to other instances, "{agent}-peer-sink".
+func (c Catalog) PeerSinkGroup() string { return c.Agent + "-peer-sink" }
+
+// PeerChainGroup is the consumer group that makes the hash chain of the audit, "{agent}-peer-chain".
+func (c Catalog) PeerChainGroup() goka.Group { return goka.Group(c.Agent + "-peer-chain") }
+
+// TurnsGroup is the consumer group whose table has the turns that began lately, "{agent}-invoke-turns". See
+// invoke.TurnTable.
+func (c Catalog) TurnsGroup() goka.Group { return goka.Group(c.Agent + "-invoke-turns") }
+
+// ThinkGroup is the group of the agent's model workers, "{agent}-think-consumer".
+func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
+
+// ToolGroup is the group of the agent's tool workers, "{agent}-tool-execution".
+func (c Catalog) ToolGroup() string { return c.Agent + "-tool-execution" }
+
+// CompactGroup is the group of the agent's compactors, "{agent}-compactor".
+func (c Catalog) CompactGroup() string { return c.Agent + "-compactor" }
+
+// SinkGroup is the group of the agent's delivery sinks, "{agent}-delivery-sink".
+func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
+
+// Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
+func (c Catalog) Groups() []goka.Group {
+	return []goka.Group{
+		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
+		c.PeerTasksGroup(), c.PeerChainGroup(), c.TurnsGroup(),
+	}
+}
