@@ -19,6 +19,14 @@ const (
 	OutcomeDead Outcome = "dead"
 )
 
+// The reasons of sinks that groups compare. Receipts of other builds have them, so the texts must not change.
+const (
+	// ReasonInterrupted: the sink was stopped during the attempt.
+	ReasonInterrupted = "sink was stopped"
+	// ReasonTimeout: the attempt took too long.
+	ReasonTimeout = "timeout"
+)
+
 // Receipt is the value of {agent}-delivery-receipts and {agent}-peer-receipts. A sink writes one for each attempt. The delivery group writes one
 // final receipt for each delivery, and one more each time that the delivery is requeued.
 type Receipt struct {

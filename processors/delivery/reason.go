@@ -1,12 +1,14 @@
 package delivery
 
+import "github.com/turntable-streams/turntable/topics"
+
 // The reasons in receipts and dead deliveries. Sinks and rows of other builds contain them and this package compares
 // them, so the texts must not change.
 const (
 	// ReasonUnknownService states that the service is not in the sink's registry.
 	ReasonUnknownService = "unknown service"
 	// ReasonInterrupted states that the sink was stopped during the attempt.
-	ReasonInterrupted = "sink was stopped"
+	ReasonInterrupted = topics.ReasonInterrupted
 	// ReasonBusy states that the sink has too many attempts in flight on the route. It is not a failure.
 	ReasonBusy = "too many attempts on their way"
 

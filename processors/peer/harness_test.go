@@ -150,7 +150,9 @@ func (p *harness) handle(e Event) effects {
 	p.tb.Helper()
 	state := p.state()
 	had := state != nil
-	out := Apply(state, e, func() *settings.Settings { return p.settings }, p.now, p.rules)
+	reads := 0
+	out := Apply(state, e, func() *settings.Settings { reads++; return p.settings }, p.now, p.rules)
+	require.LessOrEqual(p.tb, reads, 1, "an event sees one configuration")
 	switch {
 	case !out.Changed:
 	case out.State == nil:

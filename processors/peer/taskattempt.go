@@ -18,12 +18,6 @@ const (
 	maxDetail     = 4 << 10               // bytes of a peer's error
 )
 
-// What the reasons of sinks say about an attempt. The texts are those of package delivery.
-const (
-	reasonInterrupted = "sink was stopped"
-	reasonTimedOut    = "timeout"
-)
-
 // attempt asks the sink for the next attempt of a task, or gives the task up if its time is over.
 func (t *transition) attempt(task *Task) {
 	left := task.ExpiresMs - t.nowMS()
@@ -87,7 +81,7 @@ func (t *transition) receipted(e Receipted) {
 	switch {
 	case r.Outcome == topics.OutcomeDeferred:
 		t.postpone(task, t.waitForSink(task))
-	case r.Reason != nil && *r.Reason == reasonInterrupted:
+	case r.Reason != nil && *r.Reason == topics.ReasonInterrupted:
 		t.postpone(task, t.wait(task, t.rules.RetryInitial))
 	case task.Once || isFinal(r, answer):
 		t.askSettle(task, failureOf(r, answer))
@@ -124,7 +118,7 @@ func answerOf(r topics.Receipt) wire.Answer {
 	switch {
 	case r.Outcome == topics.OutcomeDelivered:
 		a.Code = wire.CodeMalformed
-	case r.Reason != nil && *r.Reason == reasonTimedOut:
+	case r.Reason != nil && *r.Reason == topics.ReasonTimeout:
 		a.Code = wire.CodeTimeout
 	}
 	return a

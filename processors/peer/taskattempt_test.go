@@ -15,7 +15,7 @@ import (
 func (p *harness) interrupted(a AttemptAsked) Receipted {
 	p.tb.Helper()
 	return p.receipt(a, topics.OutcomeFailed, wire.Answer{}, func(r *topics.Receipt) {
-		reason := "sink was stopped"
+		reason := topics.ReasonInterrupted
 		r.Reason, r.Response = &reason, nil
 	})
 }

@@ -26,12 +26,12 @@ type Result struct {
 
 // Apply is the state machine of tasks: it applies an event to the row of its session. A nil state is a session without a
 // row. Apply modifies the state that it is given, so the caller must not use it afterwards; it only reads the event.
-// configuration returns the configuration in force and is called only for events that need it. Apply is deterministic: equal
+// configuration returns the configuration in force. It is called once at most, and only for events that need it. Apply is deterministic: equal
 // arguments and equal configurations give equal results.
 //
 // An event that was applied before begins no task and ends none.
 func Apply(state *State, event Event, configuration func() *settings.Settings, now time.Time, rules Rules) Result {
-	t := &transition{row: state, key: event.session(), configuration: configuration, now: now, rules: rules}
+	t := &transition{row: state, key: event.session(), current: configuration, now: now, rules: rules}
 	if t.row == nil {
 		t.row = &State{Version: rowVersion}
 	}
@@ -51,14 +51,23 @@ func Apply(state *State, event Event, configuration func() *settings.Settings, n
 
 // transition is a session's row while one event is applied to it.
 type transition struct {
-	row           *State
-	key           string // the session ID
-	configuration func() *settings.Settings
-	now           time.Time
-	rules         Rules
-	effects       []Effect
-	changed       bool // the row must be written
-	erased        bool // the row must be deleted
+	row      *State
+	key      string // the session ID
+	current  func() *settings.Settings
+	settings *settings.Settings // what current returned, nil before
+	now      time.Time
+	rules    Rules
+	effects  []Effect
+	changed  bool // the row must be written
+	erased   bool // the row must be deleted
+}
+
+// configuration returns the configuration in force. It is the same for the whole event, also if the file changes meanwhile.
+func (t *transition) configuration() *settings.Settings {
+	if t.settings == nil {
+		t.settings = t.current()
+	}
+	return t.settings
 }
 
 func (t *transition) nowMS() int64 { return t.now.UnixMilli() }

@@ -140,7 +140,7 @@ func (h *HTTP) result(response *http.Response) error {
 // The reasons of network errors. An error of the client's context that was cancelled has the reason
 // delivery.ReasonInterrupted.
 const (
-	ReasonTimeout        = "timeout"
+	ReasonTimeout        = topics.ReasonTimeout
 	ReasonNoName         = "name cannot be resolved"
 	ReasonNoTLS          = "no TLS"
 	ReasonNoConnection   = "no connection"

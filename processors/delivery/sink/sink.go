@@ -176,7 +176,7 @@ func (s *Sink) attempt(ctx context.Context, a Attempt, left time.Duration) topic
 	case !errors.As(err, &f):
 		f = &Failure{Reason: "failed"}
 		if errors.Is(err, context.DeadlineExceeded) {
-			f.Reason = "timeout"
+			f.Reason = ReasonTimeout
 		}
 	}
 	receipt := topics.Receipt{
