@@ -62,7 +62,7 @@ const (
 	CauseDeadline GateCause = "deadline" // no decision in time
 	// CauseNoRoom: the row of the session has no room for the gate.
 	CauseNoRoom GateCause = "no_room"
-	// CauseInvalid: nobody can decide about the request, because of its size, its arguments or its schema.
+	// CauseInvalid: the request cannot be decided, because of its size, its arguments or its schema.
 	CauseInvalid GateCause = "invalid"
 
 	// The causes that a requester names in GateRequest.Withdrawn. The outcome is GateCancelled.

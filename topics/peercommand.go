@@ -13,7 +13,7 @@ const (
 	PeerRun PeerCommandKind = "run"
 	// PeerAsk: say how a task is. The answer is a PeerReply for Waiter.
 	PeerAsk PeerCommandKind = "ask"
-	// PeerLeave: Waiter no longer waits. A task for which nobody waits is cancelled, unless it is Detached.
+	// PeerLeave: Waiter no longer waits. A task without waiters is cancelled, unless it is Detached.
 	PeerLeave PeerCommandKind = "leave"
 	// PeerCancel: the task is no longer wanted.
 	PeerCancel PeerCommandKind = "cancel"
@@ -35,9 +35,9 @@ type PeerCommand struct {
 	// Request is the body of POST /api/peer/delegate, of a PeerDelegate and a PeerRun, and Hash identifies it.
 	Request Raw
 	Hash    string
-	// Waiter identifies who waits for the task, empty for nobody.
+	// Waiter identifies who waits for the task, empty if no request does.
 	Waiter string
-	// Detached tasks continue when nobody waits for them.
+	// Detached tasks continue without waiters.
 	Detached bool
 	// Once limits a delegated task to one attempt.
 	Once bool

@@ -22,7 +22,7 @@ func (t *transition) gateAsked(e GateAsked) {
 	switch {
 	case g.Shadow || run == nil || len(g.GateID) > maxGateID:
 		return
-	case g.Withdrawn != "": // nobody waits for it any more; its outcome follows
+	case g.Withdrawn != "": // its requester no longer waits; its outcome follows
 		t.removeGate(run, g.GateID)
 		return
 	}

@@ -238,7 +238,7 @@ type Task struct {
 	Hash    string `protobuf:"bytes,9,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The dispatcher's name of the task's run in the audit.
 	RunId string `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// One attempt only; continues when nobody waits.
+	// One attempt only; continues without waiters.
 	Once     bool `protobuf:"varint,11,opt,name=once,proto3" json:"once,omitempty"`
 	Detached bool `protobuf:"varint,12,opt,name=detached,proto3" json:"detached,omitempty"`
 	// The doors' requests that wait for the task.

@@ -25,7 +25,7 @@ const (
 	// replyMargin is how long a request waits for the reply after the deadline of its task.
 	replyMargin = 15 * time.Second
 	// leaveTime is how long a request whose client has gone waits before it counts as left. A server that stops ends the contexts
-	// of its requests too (http.Server.Close, or a BaseContext that ends), at about the time when the replies end. Then nobody
+	// of its requests too (http.Server.Close, or a BaseContext that ends), at about the time when the replies end. Then no client
 	// has left, and the run must not be cancelled.
 	leaveTime = time.Second
 )

@@ -37,7 +37,7 @@ const (
 	CodePeerRefused    Code = "peer_refused"    // 502: the peer answered with another status than 2xx, 429 and 503
 	CodePeerBusy       Code = "peer_busy"       // 503: the peer answered with 429 or 503
 	CodeOutcomeUnknown Code = "outcome_unknown" // 502: the peer may have run the task, and must not be asked again
-	CodeCancelled      Code = "cancelled"       // nobody waits for the task any more
+	CodeCancelled      Code = "cancelled"       // the caller, or the turn that called, no longer waits
 	CodeToolForbidden  Code = "tool_forbidden"  // the session may not delegate to peers
 	CodeInvalidInput   Code = "invalid_input"   // the input of the tool
 )
