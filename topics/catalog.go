@@ -65,6 +65,11 @@ type Catalog struct {
 	PeerEvents    Topic[PeerAudit]
 	PeerAudit     Topic[PeerAudit]
 
+	// The topics of processors/channel. Ensure creates them only with WithChannels.
+	DelegationReplies Topic[DelegationReply]
+	DelegationStatus  Topic[Delegation]
+	ChannelMessages   Topic[Output]
+
 	turns bool // Ensure creates the topics of TurnsGroup
 
 	// Topics that FlightDeck has, or had, and that the turn does not use. Ensure does not create them.
@@ -85,6 +90,7 @@ type catalogOptions struct {
 	compaction bool
 	gates      bool
 	peers      bool
+	channels   bool
 	turns      bool
 }
 
@@ -118,6 +124,11 @@ func WithGates() CatalogOption {
 // WithPeers makes Ensure create the topics of processors/peer too. Otherwise Ensure does not create them.
 func WithPeers() CatalogOption {
 	return func(o *catalogOptions) { o.peers = true }
+}
+
+// WithChannels makes Ensure create the topics of processors/channel too. Otherwise Ensure does not create them.
+func WithChannels() CatalogOption {
+	return func(o *catalogOptions) { o.channels = true }
 }
 
 // WithTurns makes Ensure create the topics of invoke.TurnTable's group too. Otherwise Ensure does not create them.
@@ -216,6 +227,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 	// Readers join the records of a task, of two instances.
 	peerAudit := reader("peer-audit", "PeerAudit", KeyTask)
 	peerAudit.Created = o.peers
+	channel := func(suffix, record string) Spec {
+		s := session(suffix, record)
+		s.Created = o.channels
+		return s
+	}
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -261,6 +277,10 @@ func catalog(agent string, o catalogOptions) Catalog {
 		PeerCallbacks: New(peer("peer-callbacks", "Output"), outputWire.codec()),
 		PeerEvents:    New(peerEvents, peerEventWire.codec()),
 		PeerAudit:     New(peerAudit, peerAuditWire.codec()),
+
+		DelegationReplies: New(channel("delegation-replies", "DelegationReply"), delegationReplyWire.codec()),
+		DelegationStatus:  New(channel("delegation-status", "Delegation"), delegationWire.codec()),
+		ChannelMessages:   New(channel("channel-messages", "Output"), outputWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),

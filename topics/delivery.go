@@ -14,6 +14,8 @@ const (
 	KindLog = "log"
 	// KindPeer sends a task to another instance, see processors/peer.
 	KindPeer = "peer"
+	// KindChannel sends a message to the origin of a turn, see processors/channel. The service is the channel and the account.
+	KindChannel = "channel"
 )
 
 // Destination is where a delivery goes. Records contain no addresses: the sink looks the service up in its registry.
@@ -47,6 +49,10 @@ type Delivery struct {
 	// LeaseUntilMS is when the attempt's lease ends, in Unix milliseconds. The delivery group then stops waiting for the
 	// receipt and makes another attempt, so a sink skips a record whose lease has ended.
 	LeaseUntilMS int64
+	// Channel is the reply descriptor of a KindChannel: the origin, and the gate that the delivery asks about. Else it is nil.
+	Channel Raw
+	// Progress is the Response of the newest receipt of a failed attempt of a KindChannel: what was sent already. Or nil.
+	Progress Raw
 }
 
 var deliveryWire = wire[Delivery]{depth: MaxDepth, read: readValidDelivery, write: writeDelivery}
@@ -89,6 +95,10 @@ func readDelivery(c *cursor, d *Delivery) error {
 			d.NotBeforeMS, err = c.integer(64)
 		case "lease_until_ms":
 			d.LeaseUntilMS, err = c.integer(64)
+		case "channel":
+			d.Channel, err = c.document()
+		case "progress":
+			d.Progress, err = c.document()
 		default:
 			err = c.skip()
 		}
@@ -97,7 +107,7 @@ func readDelivery(c *cursor, d *Delivery) error {
 }
 
 func writeDelivery(w *writer, d Delivery) {
-	w.grow(len(d.Body))
+	w.grow(len(d.Body) + len(d.Channel) + len(d.Progress))
 	w.open()
 	w.word("delivery_id", d.DeliveryID)
 	w.word("session_id", d.SessionID)
@@ -111,6 +121,8 @@ func writeDelivery(w *writer, d Delivery) {
 	w.integer("attempt", d.Attempt)
 	w.integer("not_before_ms", d.NotBeforeMS)
 	w.integer("lease_until_ms", d.LeaseUntilMS)
+	w.someRaw("channel", d.Channel)
+	w.someRaw("progress", d.Progress)
 	w.close()
 }
 

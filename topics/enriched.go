@@ -19,6 +19,8 @@ func readEnriched(c *cursor, m *EnrichedMessage) error {
 			m.MemoirContext, err = c.text()
 		case "timestamp":
 			m.Timestamp, err = c.text()
+		case "ephemeral_prompt":
+			m.EphemeralPrompt, err = c.word()
 		default:
 			err = c.skip()
 		}
@@ -41,5 +43,6 @@ func writeEnriched(w *writer, m EnrichedMessage) {
 	w.raw("latest_input", m.LatestInput)
 	w.text("memoir_context", m.MemoirContext)
 	w.text("timestamp", m.Timestamp)
+	w.some("ephemeral_prompt", m.EphemeralPrompt)
 	w.close()
 }

@@ -27,6 +27,13 @@ type GateDecision struct {
 	// By is who decided, and Via is the door or the capability that wrote the decision.
 	By  string
 	Via string
+	// Channel is the Origin of the message in which a person decided on a channel, nil for other decisions. The gate must have
+	// been asked about in the same place. GateID may then be the beginning of the gate's ID, or empty for the only gate that is
+	// open there; Pressed says that it is the whole ID.
+	Channel Raw
+	Pressed bool
+	// Approver says that the person may decide about requests of others in the same place.
+	Approver bool
 }
 
 var gateDecisionWire = wire[GateDecision]{depth: MaxDepth, read: readValidGateDecision, write: writeGateDecision}
@@ -37,7 +44,7 @@ func readValidGateDecision(c *cursor, d *GateDecision) error {
 		return err
 	}
 	switch {
-	case d.GateID == "":
+	case d.GateID == "" && d.Channel == nil:
 		return missing("gate_id")
 	case d.SessionID == "":
 		return missing("session_id")
@@ -92,6 +99,12 @@ func readGateDecision(c *cursor, d *GateDecision) error {
 			d.By, err = c.word()
 		case "via":
 			d.Via, err = c.word()
+		case "channel":
+			d.Channel, err = c.document()
+		case "pressed":
+			d.Pressed, err = c.boolean()
+		case "approver":
+			d.Approver, err = c.boolean()
 		default:
 			err = c.skip()
 		}
@@ -115,5 +128,10 @@ func writeGateDecision(w *writer, d GateDecision) {
 	w.some("args_sha256", d.ArgsSHA256)
 	w.word("by", d.By)
 	w.some("via", d.Via)
+	w.someRaw("channel", d.Channel)
+	if d.Channel != nil {
+		w.boolean("pressed", d.Pressed)
+		w.boolean("approver", d.Approver)
+	}
 	w.close()
 }

@@ -38,6 +38,8 @@ type GateRequest struct {
 	// ExpiresMS is the deadline in milliseconds since the epoch; 0 means that of the gate's policy. On the wire it is
 	// expires_at, an ISO 8601 text.
 	ExpiresMS int64
+	// Channel is the Origin of the message whose turn opened the gate, where a person is asked, or nil. It is not GateOrigin.
+	Channel Raw
 	// Withdrawn is the cause for which the requester ends the gate; empty for a request.
 	Withdrawn GateCause
 }
@@ -117,6 +119,8 @@ func readGateRequest(c *cursor, r *GateRequest) error {
 			r.Shadow, err = c.boolean()
 		case "expires_at":
 			r.ExpiresMS, err = c.instant()
+		case "channel":
+			r.Channel, err = c.document()
 		case "withdrawn":
 			r.Withdrawn, err = readWord[GateCause](c)
 		default:
@@ -162,7 +166,7 @@ func readGateOrigin(c *cursor) (o GateOrigin, err error) {
 }
 
 func writeGateRequest(w *writer, r GateRequest) {
-	w.grow(len(r.Args) + len(r.Options) + len(r.ResponseSchema) + len(r.Message))
+	w.grow(len(r.Args) + len(r.Channel) + len(r.Options) + len(r.ResponseSchema) + len(r.Message))
 	w.open()
 	w.word("gate_id", r.GateID)
 	w.word("session_id", r.SessionID)
@@ -192,6 +196,7 @@ func writeGateRequest(w *writer, r GateRequest) {
 		w.boolean("shadow", true)
 	}
 	w.someInstant("expires_at", r.ExpiresMS)
+	w.someRaw("channel", r.Channel)
 	w.some("withdrawn", string(r.Withdrawn))
 	w.close()
 }

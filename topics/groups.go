@@ -47,6 +47,10 @@ func (c Catalog) PeerSinkGroup() string { return c.Agent + "-peer-sink" }
 // PeerChainGroup is the consumer group that makes the hash chain of the audit, "{agent}-peer-chain".
 func (c Catalog) PeerChainGroup() goka.Group { return goka.Group(c.Agent + "-peer-chain") }
 
+// DelegationsGroup is the consumer group of the tasks that the agent delegates to other agents and does not wait for,
+// "{agent}-delegations".
+func (c Catalog) DelegationsGroup() goka.Group { return goka.Group(c.Agent + "-delegations") }
+
 // TurnsGroup is the consumer group whose table has the turns that began lately, "{agent}-invoke-turns". See
 // invoke.TurnTable.
 func (c Catalog) TurnsGroup() goka.Group { return goka.Group(c.Agent + "-invoke-turns") }
@@ -67,6 +71,6 @@ func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{
 		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
-		c.PeerTasksGroup(), c.PeerChainGroup(), c.TurnsGroup(),
+		c.PeerTasksGroup(), c.PeerChainGroup(), c.DelegationsGroup(), c.TurnsGroup(),
 	}
 }

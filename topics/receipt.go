@@ -47,7 +47,8 @@ type Receipt struct {
 	Sink     *string
 	InFlight int64
 	AtMS     int64 // Unix milliseconds
-	// Response is what a transport with responses returned, nil for others.
+	// Response is what a transport with responses returned, nil for others. A final receipt of a KindChannel has that of the
+	// last attempt.
 	Response Raw
 }
 

@@ -26,6 +26,8 @@ type EnrichedMessage struct {
 	LatestInput   Raw      // a message, encoded
 	MemoirContext *string
 	Timestamp     *string
+	// EphemeralPrompt is a further section of the system prompt, for this turn only. It is left out when empty.
+	EphemeralPrompt string
 }
 
 // ThinkResponse is the value of {agent}-think-request-response.
@@ -67,6 +69,10 @@ type ToolUseItem struct {
 	SessionID  *string
 	TotalTools int64
 	Timestamp  *string
+	// Origin is the Origin of the turn's message, and Depth how many delegations led to the turn. A model cannot set them. They
+	// are left out when they are nil and 0.
+	Origin Raw
+	Depth  int64
 }
 
 // ToolUseResult is the value of {agent}-tool-use-result.

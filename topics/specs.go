@@ -3,7 +3,7 @@ package topics
 import "github.com/lovoo/goka"
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
-// its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of the table
+// its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of channels, those of the table
 // of turns, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
@@ -22,6 +22,7 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.foldSpecs()...)
 	specs = append(specs, c.gateSpecs()...)
 	specs = append(specs, c.peerSpecs()...)
+	specs = append(specs, c.channelSpecs()...)
 	specs = append(specs, c.turnsSpecs()...)
 	return append(specs,
 		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
@@ -60,6 +61,12 @@ func (c Catalog) peerSpecs() []Spec {
 	}
 	specs = append(specs, groupSpecs(c.PeerTasksGroup(), "peer row", KeySession, created)...)
 	return append(specs, groupSpecs(c.PeerChainGroup(), "chain row", KeyInstance, created)...)
+}
+
+// channelSpecs returns the topics of channels, and those that the group of delegations keeps for itself.
+func (c Catalog) channelSpecs() []Spec {
+	specs := []Spec{c.DelegationReplies.spec, c.DelegationStatus.spec, c.ChannelMessages.spec}
+	return append(specs, groupSpecs(c.DelegationsGroup(), "delegations row", KeySession, c.DelegationStatus.spec.Created)...)
 }
 
 // turnsSegment is the segment size of the table of TurnsGroup. Every process reads the table when it starts, and brokers do

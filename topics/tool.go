@@ -8,10 +8,20 @@ var (
 )
 
 func readToolUse(c *cursor, t *ToolUseItem) error {
-	return c.record(func(name []byte) error { return t.member(c, string(name)) })
+	return c.record(func(name []byte) (err error) {
+		switch n := string(name); n {
+		case "origin":
+			t.Origin, err = c.document()
+		case "delegation_depth":
+			t.Depth, err = c.integer(32)
+		default:
+			err = t.member(c, n)
+		}
+		return err
+	})
 }
 
-// readCalledTool reads an item of a think-response, which may have camelCase names.
+// readCalledTool reads an item of a think-response, which may have camelCase names. It takes no origin from a model.
 func readCalledTool(c *cursor, t *ToolUseItem) error {
 	return c.object(func(name []byte) error {
 		switch n := string(name); n {
@@ -52,7 +62,7 @@ func (t *ToolUseItem) member(c *cursor, name string) (err error) {
 }
 
 func writeToolUse(w *writer, t ToolUseItem) {
-	w.grow(len(t.Input))
+	w.grow(len(t.Input) + len(t.Origin))
 	w.open()
 	w.text("tool_use_id", t.ToolUseID)
 	w.text("tool_id", t.ToolID)
@@ -61,6 +71,10 @@ func writeToolUse(w *writer, t ToolUseItem) {
 	w.text("session_id", t.SessionID)
 	w.integer("total_tools", t.TotalTools)
 	w.text("timestamp", t.Timestamp)
+	w.someRaw("origin", t.Origin)
+	if t.Depth != 0 {
+		w.integer("delegation_depth", t.Depth)
+	}
 	w.close()
 }
 

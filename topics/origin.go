@@ -1,0 +1,219 @@
+package topics
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// MaxOrigin is the largest encoded Origin in bytes, and MaxAdapterData the largest of its member Adapter.
+const (
+	MaxOrigin      = 16 << 10
+	MaxAdapterData = 8 << 10
+	maxOriginText  = 512
+)
+
+// Origin says where a message of a channel came from, which is where its answer goes to. It travels as a value: in the
+// metadata of the message (MetaOrigin), the tool calls and delegations of its turn, and the route of its output. It contains
+// no secrets and no addresses of platforms.
+type Origin struct {
+	// Channel is the type of the platform, such as "slack", and Account the configured name of the account on it.
+	Channel string
+	Account string
+	// Recipient is where answers are sent: the platform's ID of a room, a conversation or a person.
+	Recipient string
+	// Thread is the platform's ID of the thread, empty outside of one.
+	Thread string
+	// MessageID is the platform's ID of the message.
+	MessageID string
+	// User is the platform's ID of the person who wrote, and UserName the name to show. Anyone can choose any name.
+	User     string
+	UserName string
+	// Group says that others read the answer too.
+	Group bool
+	// Adapter is what the adapter of the channel needs to answer, an object of at most MaxAdapterData bytes, or nil.
+	Adapter Raw
+}
+
+// The members of a message's metadata that processors/channel writes. Doors must not take them over from their callers:
+// whoever writes MetaOrigin decides where the answer goes to.
+const (
+	// MetaOrigin has the Origin of the message.
+	MetaOrigin = "turntable_origin"
+	// MetaPrompt has a text that the model gets as a further section of its system prompt, in this turn only.
+	MetaPrompt = "turntable_ephemeral_prompt"
+	// MetaTask marks the message as a task that another agent delegated: a DelegationTask.
+	MetaTask = "turntable_delegation"
+	// MetaResult marks the message as the result of a delegation: a DelegationNote. It is data and never a command.
+	MetaResult = "turntable_delegation_result"
+)
+
+func readOrigin(c *cursor, o *Origin) error {
+	return c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "channel":
+			o.Channel, err = c.word()
+		case "account":
+			o.Account, err = c.word()
+		case "recipient":
+			o.Recipient, err = c.word()
+		case "thread":
+			o.Thread, err = c.word()
+		case "message_id":
+			o.MessageID, err = c.word()
+		case "user":
+			o.User, err = c.word()
+		case "user_name":
+			o.UserName, err = c.word()
+		case "group":
+			o.Group, err = c.boolean()
+		case "adapter":
+			o.Adapter, err = c.document()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+}
+
+func writeOrigin(w *writer, o Origin) {
+	w.grow(len(o.Adapter))
+	w.open()
+	w.word("channel", o.Channel)
+	w.word("account", o.Account)
+	w.word("recipient", o.Recipient)
+	w.some("thread", o.Thread)
+	w.some("message_id", o.MessageID)
+	w.some("user", o.User)
+	w.some("user_name", o.UserName)
+	if o.Group {
+		w.boolean("group", true)
+	}
+	w.someRaw("adapter", o.Adapter)
+	w.close()
+}
+
+// DecodeOrigin reads an origin. The error, if it is too large or names no channel, account or recipient, does not quote it.
+func DecodeOrigin(raw Raw) (Origin, error) {
+	var o Origin
+	if raw == nil {
+		return o, ErrNull
+	}
+	if len(raw) > MaxOrigin {
+		return o, fmt.Errorf("%w: origin: %d bytes, the limit is %d", ErrType, len(raw), MaxOrigin)
+	}
+	if err := read(raw, MaxDepth, func(c *cursor) error { o = Origin{}; return readOrigin(c, &o) }); err != nil {
+		return Origin{}, err
+	}
+	if err := o.Check(); err != nil {
+		return Origin{}, err
+	}
+	return o, nil
+}
+
+// EncodeOrigin writes an origin. A valid one, see Check, can be decoded again.
+func EncodeOrigin(o Origin) Raw { return encode(o, writeOrigin) }
+
+// Check reports what is missing from an origin or too long in it. The error does not quote it.
+func (o Origin) Check() error {
+	for _, field := range []struct {
+		name, text string
+		required   bool
+	}{
+		{"channel", o.Channel, true}, {"account", o.Account, true}, {"recipient", o.Recipient, true},
+		{"thread", o.Thread, false}, {"message_id", o.MessageID, false}, {"user", o.User, false},
+		{"user_name", o.UserName, false},
+	} {
+		switch {
+		case field.required && field.text == "":
+			return missing("origin." + field.name)
+		case len(field.text) > maxOriginText:
+			return wrongType("origin."+field.name, fmt.Sprintf("longer than %d bytes", maxOriginText))
+		}
+	}
+	if len(o.Adapter) > MaxAdapterData {
+		return wrongType("origin.adapter", fmt.Sprintf("longer than %d bytes", MaxAdapterData))
+	}
+	return nil
+}
+
+// Destination is where answers to the origin go, for deliveries.
+func (o Origin) Destination() Destination {
+	return Destination{Kind: KindChannel, Service: o.Channel + "/" + o.Account}
+}
+
+// SamePlace reports whether two origins are of one conversation: the same channel, account, recipient and thread.
+func (o Origin) SamePlace(other Origin) bool {
+	return o.Channel == other.Channel && o.Account == other.Account && o.Recipient == other.Recipient && o.Thread == other.Thread
+}
+
+// Session is the ID of the session in which an agent answers the conversation of the origin: the same for one agent, channel,
+// account, recipient and thread, and different for any other.
+func (o Origin) Session(agent string) string {
+	return "channel-" + identity("session", agent, o.Channel, o.Account, o.Recipient, o.Thread)
+}
+
+// EventID identifies an event of the origin's platform, such as a message, by the platform's own ID of it. Records that it
+// causes have IDs that begin with it, so a repeated event changes nothing.
+func (o Origin) EventID(event string) string {
+	return "channel-event-" + identity("event", o.Channel, o.Account, event)
+}
+
+// identity returns 32 hexadecimal digits that are the same for the same texts only.
+func identity(parts ...string) string {
+	h := sha256.New()
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write([]byte(part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// The members of a reply descriptor for which no callback service is called.
+const (
+	memberOrigin     = "origin"
+	memberDelegation = "delegation"
+)
+
+// OriginRoute returns the reply descriptor of an output that goes to an origin. gate is the request for approval that the
+// output asks about, nil for none.
+func OriginRoute(origin, gate Raw) Raw {
+	return encode(struct{}{}, func(w *writer, _ struct{}) {
+		w.grow(len(origin) + len(gate))
+		w.open()
+		w.raw(memberOrigin, origin)
+		w.someRaw("gate", gate)
+		w.close()
+	})
+}
+
+// DelegationRoute returns the reply descriptor of the output of a delegated task.
+func DelegationRoute(task Raw) Raw {
+	return encode(task, func(w *writer, task Raw) {
+		w.grow(len(task))
+		w.open()
+		w.raw(memberDelegation, task)
+		w.close()
+	})
+}
+
+// OriginOf returns the origin of a reply descriptor, nil if it has none.
+func OriginOf(descriptor Raw) Raw {
+	origin, _ := Lookup(descriptor, memberOrigin)
+	return origin
+}
+
+// GateAskOf returns the request for approval that a reply descriptor is about, nil if it has none.
+func GateAskOf(descriptor Raw) Raw {
+	gate, _ := Lookup(descriptor, "gate")
+	return gate
+}
+
+// DelegationOf returns the delegated task of a reply descriptor, nil if it has none.
+func DelegationOf(descriptor Raw) Raw {
+	task, _ := Lookup(descriptor, memberDelegation)
+	return task
+}
