@@ -153,7 +153,9 @@ var testedBy = map[string]string{"processors/processortest/gates": "gate"}
 
 // transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
 // capability, and the tests that run the sink with them.
-var transports = []string{"processors/peer/transport", "processors/peer/integration"}
+var transports = []string{
+	"processors/peer/transport", "processors/peer/integration", "processors/channel/transport", "processors/channel/integration",
+}
 
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
@@ -197,6 +199,9 @@ var confined = []struct {
 	{"net/http", []string{
 		"processors", "processors/auth", "processors/auth/", "processors/httpserver", "processors/internal/entrance", "processors/turn/door", "processors/delivery/sink", "processors/delivery/websocket",
 		"processors/fold/invoke", "processors/gate/door", "processors/peer/door", "processors/peer/transport", "internal/testing/", "examples/",
+		"processors/channel/door", "processors/channel/internal/", // the adapters of platforms follow
+		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
+		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
 		"processors/turn/think/", // the models of providers
 		"internal/oauthbearer",   // the token endpoint of a cluster
 	}},
