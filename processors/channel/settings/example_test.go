@@ -1,0 +1,29 @@
+package settings_test
+
+import (
+	"fmt"
+
+	"github.com/turntable-streams/turntable/processors/channel/settings"
+)
+
+func ExampleParse() {
+	s, err := settings.Parse([]byte(`
+accounts:
+  - {channel: slack, name: main, prompt: Answer briefly., group: all}
+agents:
+  - {name: front, description: Answers first.}
+default_agent: front
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	account, _ := s.Account("slack", "main")
+	fmt.Println(account.Prompt, account.DM, account.Group)
+
+	_, err = settings.Parse([]byte("default_agent: front\n"))
+	fmt.Println(err)
+	// Output:
+	// Answer briefly. respond all
+	// settings: bad settings: line 1: default_agent: not in agents
+}
