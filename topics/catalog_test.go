@@ -44,6 +44,8 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"peer-replies": "PeerReply", "peer-attempts": "Delivery", "peer-receipts": "Receipt", "peer-callbacks": "Output",
 		"peer-tasks-dlq": "raw", "peer-tasks-loop": "raw", "peer-tasks-table": "peer row",
 		"peer-chain-dlq": "raw", "peer-chain-loop": "raw", "peer-chain-table": "chain row",
+		"delegation-replies": "DelegationReply", "delegation-status": "Delegation", "channel-messages": "Output",
+		"delegations-dlq": "raw", "delegations-loop": "raw", "delegations-table": "delegations row",
 		"invoke-turns-dlq": "raw", "invoke-turns-loop": "raw", "invoke-turns-table": "turns row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
@@ -121,6 +123,21 @@ func TestPeerTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	require.EqualValues(t, "harbor-peer-tasks", c.PeerTasksGroup())
 	require.Equal(t, "harbor-peer-sink", c.PeerSinkGroup())
 	require.EqualValues(t, "harbor-peer-chain", c.PeerChainGroup())
+}
+
+func TestChannelTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
+	c, err := For("harbor", WithChannels())
+	require.NoError(t, err)
+	require.Len(t, c.channelSpecs(), 6)
+	for _, s := range c.channelSpecs() {
+		require.Contains(t, c.Specs(), s)
+		require.True(t, s.Created, s.Name)
+	}
+	for _, s := range harbor(t).channelSpecs() {
+		require.False(t, s.Created, s.Name)
+	}
+	require.EqualValues(t, "harbor-delegations", c.DelegationsGroup())
+	require.Contains(t, c.Groups(), c.DelegationsGroup())
 }
 
 func TestTopicsOfTheTableOfTurnsAreCreatedOnlyWithTheOption(t *testing.T) {

@@ -53,6 +53,9 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.PeerEvents, "peer-events")
 	conform(t, c.PeerCommands, "peer-commands")
 	conform(t, c.PeerReplies, "peer-replies")
+	conform(t, c.DelegationReplies, "delegation-replies")
+	conform(t, c.DelegationStatus, "delegation-status")
+	conform(t, c.ChannelMessages, "channel-messages")
 	conform(t, c.PeerAttempts, "deliveries")
 	conform(t, c.PeerReceipts, "delivery-receipts")
 }

@@ -124,6 +124,12 @@ func ExampleDescribe() {
 	// harbor-peer-chain-dlq              raw                source key   delete          broker default  no
 	// harbor-peer-chain-loop             raw                instance_id  delete          broker default  no
 	// harbor-peer-chain-table            chain row          instance_id  compact         unlimited       no
+	// harbor-delegation-replies          DelegationReply    session_id   delete          broker default  no
+	// harbor-delegation-status           Delegation         session_id   delete          broker default  no
+	// harbor-channel-messages            Output             session_id   delete          broker default  no
+	// harbor-delegations-dlq             raw                source key   delete          broker default  no
+	// harbor-delegations-loop            raw                session_id   delete          broker default  no
+	// harbor-delegations-table           delegations row    session_id   compact         unlimited       no
 	// harbor-invoke-turns-dlq            raw                source key   delete          broker default  no
 	// harbor-invoke-turns-loop           raw                session_id   delete          broker default  no
 	// harbor-invoke-turns-table          turns row          session_id   compact         unlimited       no

@@ -107,10 +107,40 @@ func FuzzReceipt(f *testing.F)         { fuzz(f, receiptWire, "delivery-receipts
 func FuzzDeadDelivery(f *testing.F)    { fuzz(f, deadDeliveryWire, "delivery-dlq") }
 func FuzzDeliveryControl(f *testing.F) { fuzz(f, deliveryControlWire, "delivery-control") }
 
-func FuzzGateRequest(f *testing.F)  { fuzz(f, gateRequestWire, "gate-requests") }
-func FuzzGateDecision(f *testing.F) { fuzz(f, gateDecisionWire, "gate-decisions") }
-func FuzzGateOutcome(f *testing.F)  { fuzz(f, gateOutcomeWire, "gate-outcomes") }
-func FuzzGateGrant(f *testing.F)    { fuzz(f, gateGrantWire, "gate-grants") }
-func FuzzPeerAudit(f *testing.F)    { fuzz(f, peerAuditWire, "peer-audit") }
-func FuzzPeerCommand(f *testing.F)  { fuzz(f, peerCommandWire, "peer-commands") }
-func FuzzPeerReply(f *testing.F)    { fuzz(f, peerReplyWire, "peer-replies") }
+func FuzzGateRequest(f *testing.F)     { fuzz(f, gateRequestWire, "gate-requests") }
+func FuzzGateDecision(f *testing.F)    { fuzz(f, gateDecisionWire, "gate-decisions") }
+func FuzzGateOutcome(f *testing.F)     { fuzz(f, gateOutcomeWire, "gate-outcomes") }
+func FuzzGateGrant(f *testing.F)       { fuzz(f, gateGrantWire, "gate-grants") }
+func FuzzPeerAudit(f *testing.F)       { fuzz(f, peerAuditWire, "peer-audit") }
+func FuzzPeerCommand(f *testing.F)     { fuzz(f, peerCommandWire, "peer-commands") }
+func FuzzPeerReply(f *testing.F)       { fuzz(f, peerReplyWire, "peer-replies") }
+func FuzzDelegationReply(f *testing.F) { fuzz(f, delegationReplyWire, "delegation-replies") }
+func FuzzDelegation(f *testing.F)      { fuzz(f, delegationWire, "delegation-status") }
+
+// FuzzChannelParts reads what processors/channel writes into the metadata of messages and into reply descriptors.
+func FuzzChannelParts(f *testing.F) {
+	for _, v := range []string{
+		`{"channel":"slack","account":"main","recipient":"C1","group":true,"adapter":{"a":1}}`,
+		`{"agent":"harbor","session_id":"s","callback_id":"c","depth":1}`,
+		`{"callback_id":"c","status":"failed","sender":"hand:pilot","name":"pilot","depth":2}`, `null`, `[]`, `5`,
+	} {
+		f.Add([]byte(v))
+	}
+	f.Fuzz(func(t *testing.T, v []byte) {
+		if o, err := DecodeOrigin(v); err == nil {
+			again, err := DecodeOrigin(EncodeOrigin(o))
+			require.NoError(t, err)
+			require.Equal(t, o, again)
+		}
+		if task, err := DecodeDelegationTask(v); err == nil {
+			again, err := DecodeDelegationTask(EncodeDelegationTask(task))
+			require.NoError(t, err)
+			require.Equal(t, task, again)
+		}
+		if note, err := DecodeDelegationNote(v); err == nil {
+			again, err := DecodeDelegationNote(EncodeDelegationNote(note))
+			require.NoError(t, err)
+			require.Equal(t, note, again)
+		}
+	})
+}

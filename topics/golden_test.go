@@ -67,6 +67,9 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.PeerEvents, "peer-events")
 	roundTrip(t, c.PeerCommands, "peer-commands")
 	roundTrip(t, c.PeerReplies, "peer-replies")
+	roundTrip(t, c.DelegationReplies, "delegation-replies")
+	roundTrip(t, c.DelegationStatus, "delegation-status")
+	roundTrip(t, c.ChannelMessages, "channel-messages")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

@@ -135,6 +135,9 @@ func (o Origin) Check() error {
 	if len(o.Adapter) > MaxAdapterData {
 		return wrongType("origin.adapter", fmt.Sprintf("longer than %d bytes", MaxAdapterData))
 	}
+	if n := len(EncodeOrigin(o)); n > MaxOrigin { // texts of control characters, which are six bytes each on the wire
+		return wrongType("origin", fmt.Sprintf("%d bytes, the limit is %d", n, MaxOrigin))
+	}
 	return nil
 }
 
