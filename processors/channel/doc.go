@@ -1,0 +1,61 @@
+// Package channel delegates tasks that an agent does not wait for, and announces their results where the task was asked for: an
+// agent hands off a task in the middle of a conversation, answers the user at once, and the user gets the result later in the
+// same conversation, whatever happened in other conversations of the agent meanwhile.
+//
+//	turn  -- tool-use ---> Graph of the caller, one row per session -- message-input of the target --> turn of the target
+//	                         ^                                |                                             |
+//	                         | delegation-replies             |  message-input                              | message-output
+//	                         |                                v                                             v
+//	                         |                              turn of the caller -- message-output -->  Graph of the target
+//	                         |                                                        |                     |
+//	                         +--------------------------------------------------------|---------------------+
+//	                                                                                  v
+//	                                                                  deliveries to the origin
+//
+// Topics are named "{agent}-..." and keyed by session. Every agent that delegates, or is delegated to, has a Graph. The turns
+// need turn.WithChannels. Package processors/channel/door shows delegations and their results over HTTP.
+//
+// # Where the result goes
+//
+// The message of a conversation has an origin (topics.Origin). The turn copies it to the tool calls of that turn, and Graph stores
+// it with the delegation. The message that announces the result has this origin again, so the answer goes there, and nowhere
+// else. Nothing is looked up by agent, session or "last used": a second user of the agent, or a call from a program meanwhile,
+// changes nothing. A call without an origin is run too, but its result is not announced: the tool's answer says so, and the
+// result can be read.
+//
+// # The life of a delegation
+//
+// The model calls agent_send_async (Tools returns the definitions). Graph answers the call at once, stores the delegation in the row of the session, writes
+// the task to the target's message-input, in a session of its own, and a topics.Delegation to delegation-status. A delegation ends
+// when its first reply is read from delegation-replies: the output of the target's turn, the deadline (WithDeadline), a call
+// of agent_cancel by the same session, or a purge of the session. It ends in exactly one way, also if processes are killed
+// meanwhile, because the order of one topic decides.
+//
+// Then the result is written to delegation-status, the target is cancelled if it still runs, and one message to the caller's
+// message-input announces the result, whether the task completed or not. It is marked as not written by the user, contains the
+// first 32 KiB of the result, and is never parsed for commands. Its turn has the prompt of the account (WithPrompts) and the
+// callback prompt, and only this turn. The results of a session are announced one after the other, in the order in which they
+// came.
+//
+// # Peers
+//
+// With WithPeers a task can go to another instance: the agent_id is "peer:" and the ID of the peer, optionally followed by "/" and
+// the agent there. Package peer sends it.
+//
+// # Guarantees
+//
+//	                        what can be repeated                          what cannot happen
+//	delegation              -                                             no end, or two different ones
+//	answer of the call      the record, with the same ID                  -
+//	task of the target      the record, with the same ID                  a second turn
+//	announcement            the record, with the same ID                  a second turn, or one in another conversation
+//	result                  the record, with the same ID                  a result of another delegation
+//
+// The limits of open delegations and of the row are checked when a call is read. After a crash at least once, a call that was
+// refused by them is read again, and may then be accepted: its result is announced all the same.
+//
+// # Beside other tools
+//
+// The group answers the calls of agent_send_async and agent_cancel. A worker for other tools must leave them
+// (tools.WithOthersLeft), or it answers that there is no such tool.
+package channel
