@@ -179,6 +179,8 @@ func identity(parts ...string) string {
 const (
 	memberOrigin     = "origin"
 	memberDelegation = "delegation"
+
+	memberService = "callbackService" // the member of all other descriptors
 )
 
 // OriginRoute returns the reply descriptor of an output that goes to an origin. gate is the request for approval that the
@@ -203,20 +205,22 @@ func DelegationRoute(task Raw) Raw {
 	})
 }
 
-// OriginOf returns the origin of a reply descriptor, nil if it has none.
-func OriginOf(descriptor Raw) Raw {
-	origin, _ := Lookup(descriptor, memberOrigin)
-	return origin
+// OriginOf returns the origin of a reply descriptor, nil if it has none. The descriptor of a callback service has none: a
+// caller of a door wrote it, who must not choose where else an answer goes to.
+func OriginOf(descriptor Raw) Raw { return unlessService(descriptor, memberOrigin) }
+
+// unlessService returns a member of a reply descriptor that has no member callbackService, else nil.
+func unlessService(descriptor Raw, name string) Raw {
+	if _, ok := Lookup(descriptor, memberService); ok {
+		return nil
+	}
+	value, _ := Lookup(descriptor, name)
+	return value
 }
 
 // GateAskOf returns the request for approval that a reply descriptor is about, nil if it has none.
-func GateAskOf(descriptor Raw) Raw {
-	gate, _ := Lookup(descriptor, "gate")
-	return gate
-}
+func GateAskOf(descriptor Raw) Raw { return unlessService(descriptor, "gate") }
 
-// DelegationOf returns the delegated task of a reply descriptor, nil if it has none.
-func DelegationOf(descriptor Raw) Raw {
-	task, _ := Lookup(descriptor, memberDelegation)
-	return task
-}
+// DelegationOf returns the delegated task of a reply descriptor, nil if it has none. As for OriginOf, the descriptor of a
+// callback service has none.
+func DelegationOf(descriptor Raw) Raw { return unlessService(descriptor, memberDelegation) }

@@ -77,7 +77,7 @@ func RouteIDOf(descriptor Raw) string { return member(descriptor, memberRouteID)
 func TokenOf(descriptor Raw) string { return member(descriptor, memberToken) }
 
 // ServiceOf returns the callback service of a reply descriptor, empty if it has none.
-func ServiceOf(descriptor Raw) string { return member(descriptor, "callbackService") }
+func ServiceOf(descriptor Raw) string { return member(descriptor, memberService) }
 
 // member returns the text of a top-level member as Java's asText does: empty for an object or an array.
 func member(object Raw, name string) string {

@@ -33,7 +33,7 @@ func (t *transition) advance() {
 
 // blocked reports whether an earlier delivery to the same ordered service is open.
 func (t *transition) blocked(d *Delivery) bool {
-	if !t.rules.service(d.Service).Ordered {
+	if !t.rules.serviceOf(d.route()).Ordered {
 		return false
 	}
 	for _, earlier := range t.row.Open {
@@ -57,7 +57,7 @@ func (t *transition) attemptIfDue(d *Delivery) {
 		return
 	}
 	t.changed = true
-	service := t.rules.service(d.Service)
+	service := t.rules.serviceOf(d.route())
 	if d.StartedMs == 0 {
 		d.StartedMs = t.nowMS()
 	}
@@ -89,7 +89,7 @@ func (t *transition) emitAttempt(d *Delivery) {
 	t.emit(d, "attempt", d.Attempt, AttemptRequested(topics.Delivery{
 		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
-		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs,
+		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),
 	}))
 }
 

@@ -13,6 +13,7 @@
 // session. RoutesGraph has the routes, keyed by route, because the deliveries of a route are spread over all partitions.
 // Graph looks up the table of RoutesGraph, which may be stale by some milliseconds. A stale row can cause an unnecessary
 // attempt, but loses no delivery. Package sink makes the attempts; it owns no state.
+// With WithChannels, outputs with an origin are deliveries to its channel, and channel-messages is an input.
 // With WithPeerCallbacks, Graph also reads peer-callbacks, the replies of tasks that package peer runs for other instances.
 //
 // # Guarantees
@@ -54,6 +55,18 @@
 // its row has no room; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
 // its delivery ends dead.
 //
+// # Channels
+//
+// With WithChannels an output whose reply descriptor has an origin (topics.OriginRoute) is delivered to that place on its
+// channel, by the transport of the kind topics.KindChannel. The attempts carry the origin, so no one looks up where a session
+// was last seen, and a requeue goes to the same place. The deliveries of a session to an account are attempted in order. A
+// record of channel-messages is a delivery of its own: its identity is its whole turntable.id, not its turn.
+//
+// A message may be sent in several chunks. A failed attempt reports what was sent in the Response of its receipt; the next
+// attempt gets it as Progress and continues there. The final receipt has the Response of the last attempt. A Response of more
+// than MaxProgress bytes is not kept. An origin that is invalid is dead-lettered. A descriptor with a callbackService never goes
+// to a channel, whatever else its writer put into it, and the output of a delegated task is not delivered at all.
+//
 // # Agents that call agents
 //
 // An agent calls another as an asynchronous tool: a dispatcher turns the tool-use record into a chat request to the other
@@ -80,6 +93,6 @@
 // # Sizes
 //
 // Every field of a row is bounded by count and in bytes (Rules.RowLimit). If there is no room, state is given up in this
-// order: dead deliveries that wait for an operator, memories of finished deliveries, then the newest deliveries, which end
-// dead immediately.
+// order: dead deliveries that wait for an operator, memories of finished deliveries, the progress of deliveries to channels
+// (what was sent is then sent again), then the newest deliveries, which end dead immediately.
 package delivery

@@ -30,6 +30,11 @@ type (
 		*Record
 		Output topics.Output
 	}
+	// MessageGiven is a record of channel-messages.
+	MessageGiven struct {
+		*Record
+		Output topics.Output
+	}
 	// RouteGiven is a record of reply-to.
 	RouteGiven struct {
 		*Record

@@ -65,6 +65,20 @@ func (p *harness) outputOf(turn, descriptor string) Event {
 	return OutputArrived{p.record(turn+"/0/output/0", value), d.Value}
 }
 
+// messageOf returns a record of channel-messages. An empty ID is a record without a turntable.id.
+func (p *harness) messageOf(id, descriptor string) Event {
+	p.tb.Helper()
+	o := topics.Output{SessionID: &p.key, Content: "message " + id}
+	if descriptor != "" {
+		o.ReplyTo = topics.Raw(descriptor)
+	}
+	value, err := p.topics.ChannelMessages.Codec().Marshal(o)
+	require.NoError(p.tb, err)
+	d := p.topics.ChannelMessages.Codec().Unmarshal(value)
+	require.NoError(p.tb, d.Err)
+	return MessageGiven{p.record(id, value), d.Value}
+}
+
 // routeOf returns a reply route and its ID, by which outputs name it.
 func (p *harness) routeOf(descriptor string) (Event, string) {
 	p.tb.Helper()

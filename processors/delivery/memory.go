@@ -21,6 +21,7 @@ type digest = digests.Digest
 // The domains of digests: equal texts in different domains have different digests.
 const (
 	ofDelivery = "delivery"
+	ofMessage  = "channel message"
 	ofTurn     = "turn"
 	ofEnded    = "ended"
 	ofRoute    = "route used"
@@ -30,9 +31,12 @@ const (
 
 // deliveryID derives the ID of a delivery from its session, its turn and its route.
 func deliveryID(session, turn, route string) string {
-	d := digests.Of(ofDelivery, session, turn, route)
-	return hex.EncodeToString(d[:])
+	return identify(ofDelivery, session, turn, route)
 }
+
+func identify(domain string, parts ...string) string { return hexOf(digests.Of(domain, parts...)) }
+
+func hexOf(d digest) string { return hex.EncodeToString(d[:]) }
 
 // remember stores a digest and drops those that exceed Rules.RememberFor or Rules.RememberCount.
 func (t *transition) remember(d digest) {

@@ -27,7 +27,8 @@ func WithDefaultService(s Service) Option {
 	}
 }
 
-// WithService sets how deliveries to one service are attempted. Zero fields take the values of the default service.
+// WithService sets how deliveries to one service are attempted. Zero fields take the values of the default service. The name
+// of an account of a channel is "{channel}/{account}"; its zero fields take the defaults of channels, see WithChannels.
 func WithService(name string, s Service) Option {
 	return func(o *options) {
 		services := maps.Clone(o.rules.Services)
@@ -102,6 +103,17 @@ func WithRowLimit(bytes int) Option {
 // that a peer has asked to be called back for, see package processors/peer. The topic must exist (topics.WithPeers).
 func WithPeerCallbacks() Option {
 	return func(o *options) { o.peerCallbacks = true }
+}
+
+// WithChannels makes the group deliver outputs whose reply descriptor has an origin to that origin, as a topics.KindChannel,
+// and read "{agent}-channel-messages" too: what is sent to channels without a turn, such as replies to commands. The topic must
+// exist (topics.WithChannels). Otherwise such outputs are treated as outputs without a reply route.
+//
+// The deliveries of a session to an account are attempted in order. By default each is retried for 10 minutes, with waits of at
+// most 30 s: an outage of a platform may last that long, and the answers after it wait. A Retry-After that exceeds the budget
+// ends a delivery dead. WithService("slack/main", ...) sets that for the account main of Slack.
+func WithChannels() Option {
+	return func(o *options) { o.rules.ToChannels = true }
 }
 
 func rulesOf(opts []Option) (Rules, error) {

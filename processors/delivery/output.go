@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -12,6 +11,13 @@ import (
 // apply opens the delivery of an output. A tombstone has nothing to deliver.
 func (e OutputArrived) apply(t *transition) {
 	if e.tombstone() {
+		return
+	}
+	switch {
+	case topics.DelegationOf(e.Output.ReplyTo) != nil: // package channel passes it on
+		return
+	case t.rules.ToChannels && topics.OriginOf(e.Output.ReplyTo) != nil:
+		t.openToChannel(e.Record, e.Output, turnOf(e.Record), ofDelivery)
 		return
 	}
 	to, routed := t.destination(e.Output.ReplyTo)
@@ -59,11 +65,7 @@ func turnOf(r *Record) string {
 	if first, _, ok := strings.Cut(r.Cause, "/"); ok && r.Own && first != "" {
 		turn = first
 	}
-	if len(turn) > maxTurn {
-		d := digests.Of(ofTurn, turn)
-		return hex.EncodeToString(d[:])
-	}
-	return turn
+	return bounded(turn)
 }
 
 // opened reports whether a delivery was opened before.
@@ -96,6 +98,10 @@ func (t *transition) open(d *Delivery) {
 // lists all failures.
 func (t *transition) sizeOfAttempt(d *Delivery) int {
 	const envelope, escaped, failure = 1024, 6, 2*maxReason + 80
+	room := len(d.Body) + len(d.Channel)
+	if d.Kind == topics.KindChannel {
+		room += MaxProgress
+	}
 	texts := 3*len(t.key) + len(d.TurnId) + len(d.GetRequestId()) + len(d.Service) + len(d.GetToken())
-	return envelope + escaped*texts + len(d.Body) + failure*t.rules.service(d.Service).Attempts
+	return envelope + escaped*texts + room + failure*t.rules.serviceOf(d.route()).Attempts
 }

@@ -34,6 +34,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if o.peerCallbacks {
 		inputs = append(inputs, processors.Input(catalog.PeerCallbacks, b.onOutput, processors.Confidential[topics.Output]()))
 	}
+	if o.rules.ToChannels {
+		inputs = append(inputs, processors.Input(catalog.ChannelMessages, b.onMessage))
+	}
 	edges := processors.Edges(catalog.DeliveryGroup(), inputs...)
 	return goka.DefineGroup(catalog.DeliveryGroup(), append(edges,
 		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
@@ -52,6 +55,10 @@ type binding struct {
 
 func (b *binding) onOutput(c *processors.Context, in codec.Decoded[topics.Output]) error {
 	return b.apply(c, OutputArrived{recordOf(c, in.Raw), in.Value})
+}
+
+func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Output]) error {
+	return b.apply(c, MessageGiven{recordOf(c, in.Raw), in.Value})
 }
 
 func (b *binding) onRoute(c *processors.Context, in codec.Decoded[topics.Route]) error {

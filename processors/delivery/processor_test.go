@@ -202,3 +202,31 @@ func TestRepliesOfPeersAreDeliveredToTheNamedService(t *testing.T) {
 	require.Equal(t, "harbor", b.attempts.Next().Value.Route.Service, "outputs are delivered too")
 	require.NoError(t, b.Replay())
 }
+
+func TestMessagesToChannelsAreDelivered(t *testing.T) {
+	b := newFixture(t, delivery.WithChannels())
+	origin := topics.Origin{Channel: "slack", Account: "main", Recipient: "C7"}
+	session := origin.Session("quay")
+	message := topics.Output{
+		SessionID: &session, Content: "hello", ReplyTo: topics.OriginRoute(topics.EncodeOrigin(origin), nil),
+	}
+	messages := processortest.In(b.Driver, b.topics.ChannelMessages)
+	messages.Pipe(session, message, processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("e1/reply")}))
+	attempt := b.attempts.Next().Value
+	require.Equal(t, origin.Destination(), attempt.Route)
+	b.receipts.Pipe(session, topics.Receipt{
+		DeliveryID: attempt.DeliveryID, SessionID: session, Attempt: 1, Route: attempt.Route, Outcome: topics.OutcomeFailed,
+		AtMS: b.Now().UnixMilli(), Response: topics.Raw(`{"chunk":1}`),
+	})
+	b.Advance(time.Minute)
+	again := b.attempts.Next().Value
+	require.Equal(t, attempt.Channel, again.Channel)
+	require.Equal(t, `{"chunk":1}`, string(again.Progress))
+	b.report(again, topics.OutcomeDelivered, "")
+	require.Equal(t, `{"chunk":1}`, string(b.finals.Next().Value.Response))
+	b.outputs.Pipe(session, message, processortest.WithHeaders(goka.Headers{topics.HeaderID: []byte("t1/0/output/0")}))
+	require.Equal(t, "t1", b.attempts.Next().Value.TurnID)
+	messages.Pipe(session, topics.Output{SessionID: &session, Content: "nowhere"})
+	require.Contains(t, string(b.letters.Next().Headers[topics.HeaderErrorReason]), "no origin")
+	require.NoError(t, b.Replay())
+}

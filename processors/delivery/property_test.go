@@ -22,6 +22,7 @@ type simulation struct {
 	waiting  []topics.Delivery          // without a receipt
 	finals   map[string]topics.Receipt  // by record id
 	requeued map[string]int
+	reported map[string]bool // the responses in receipts
 }
 
 func newSimulation(t tb) *simulation {
@@ -30,11 +31,12 @@ func newSimulation(t tb) *simulation {
 			"ordered": {Ordered: true, Budget: 20 * time.Second},
 			"plain":   {Attempts: 5},
 		}
+		r.ToChannels = true
 		r.RememberFor = 1000 * 24 * time.Hour // longer than the test, because an expired digest allows a repeat
 	})
 	return &simulation{
 		harness: p, services: []string{"ordered", "plain"}, attempts: map[string]topics.Delivery{},
-		finals: map[string]topics.Receipt{}, requeued: map[string]int{},
+		finals: map[string]topics.Receipt{}, requeued: map[string]int{}, reported: map[string]bool{},
 	}
 }
 
@@ -72,10 +74,17 @@ func (w *simulation) check(es effects) {
 func (w *simulation) checkAttempt(a topics.Delivery) {
 	w.tb.Helper()
 	d := w.state().find(a.DeliveryID)
-	service := w.rules.service(a.Route.Service)
+	service := w.rules.serviceOf(a.Route)
 	require.Less(w.tb, w.now.UnixMilli(), d.StartedMs+d.CreditMs+service.Budget.Milliseconds(), "within its budget")
 	require.Less(w.tb, w.now.UnixMilli(), d.ExpiresMs)
 	require.Less(w.tb, len(d.Failures), service.Attempts)
+	if a.Route.Kind == topics.KindChannel {
+		require.Equal(w.tb, place, string(a.Channel), "every attempt has its origin")
+		require.True(w.tb, a.Progress == nil || w.reported[a.DeliveryID+string(a.Progress)], "of an attempt of the delivery")
+	} else {
+		require.Nil(w.tb, a.Channel)
+		require.Nil(w.tb, a.Progress)
+	}
 	if service.Ordered {
 		for _, other := range w.state().Open {
 			if other == d || other.Id == d.Id {
@@ -105,7 +114,11 @@ func TestEveryDeliveryEndsInOneFinalReceipt(t *testing.T) {
 		for i := range outputs {
 			service := rapid.SampledFrom(w.services).Draw(t, "service")
 			turn := fmt.Sprintf("t%d", i)
-			switch rapid.IntRange(0, 3).Draw(t, "route") {
+			switch rapid.IntRange(0, 5).Draw(t, "route") {
+			case 4:
+				queue = append(queue, w.outputOf(turn, place))
+			case 5:
+				queue = append(queue, w.messageOf(turn, place))
 			case 0:
 				queue = append(queue, w.outputOf(turn, fmt.Sprintf(`{"callbackService":%q}`, service)))
 			case 1: // the route never arrives
@@ -165,6 +178,10 @@ func (w *simulation) move(t *rapid.T, queue *[]Event) {
 				topics.OutcomeRefused,
 			}).Draw(t, "outcome"), func(r *topics.Receipt) {
 				r.RetryAfterMS = rapid.Int64Range(-1, 30_000).Draw(t, "retry after")
+				if rapid.Bool().Draw(t, "responds") {
+					r.Response = topics.Raw(fmt.Sprintf(`{"attempt":%d}`, r.Attempt))
+					w.reported[r.DeliveryID+string(r.Response)] = true
+				}
 			}))
 			if rapid.Bool().Draw(t, "once") {
 				w.waiting = slices.Delete(w.waiting, i, i+1)

@@ -29,6 +29,8 @@ const (
 	reasonTombstone = "delivery: tombstone"
 	reasonRouteSize = "delivery: route is too large"
 	reasonRouteRoom = "delivery: no room in the session's row"
+	reasonOrigin    = "delivery: its origin is invalid or too large: it is not delivered"
+	reasonNoOrigin  = "delivery: it has no origin to be delivered to"
 	reasonNotDead   = "delivery: no dead delivery of that id is kept"
 	reasonBroken    = "delivery: the record cannot be applied"
 )

@@ -38,9 +38,11 @@ func (e ReceiptArrived) apply(t *transition) {
 		}
 		t.postpone(d, since)
 	case topics.OutcomeRefused:
+		t.recordProgress(d, r.Response)
 		t.recordFailure(d, reasonOf(r), r.Status)
 		t.markDead(d, reasonRefused+clipped(reasonOf(r)))
 	default: // failed, or an outcome that only newer sinks write
+		t.recordProgress(d, r.Response)
 		t.recordFailure(d, reasonOf(r), r.Status)
 		t.retry(d, time.Duration(min(max(r.RetryAfterMS, 0), maxRetryAfter.Milliseconds()))*time.Millisecond)
 	}
@@ -66,7 +68,7 @@ func clipped(text string) string {
 // deliver ends a delivery as delivered. Its reply route is used up, so a tombstone removes it from reply-to, where other
 // readers may look for it. All routes of a session have one key: there is no tombstone while the session has another one.
 func (t *transition) deliver(d *Delivery, r topics.Receipt) {
-	t.end(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status})
+	t.end(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status, Response: r.Response})
 	if d.Routed && len(t.row.Routes) == 0 && !slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted) {
 		t.emit(d, "route", d.Round, RouteRemoved{})
 	}
@@ -80,7 +82,7 @@ func (t *transition) markDead(d *Delivery, reason string) {
 		Delivery: topics.Delivery{
 			DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(),
 			Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
-			NotBeforeMS: d.DueMs,
+			NotBeforeMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),
 		},
 		Reason: reason, AtMS: t.nowMS(),
 	}
@@ -105,7 +107,7 @@ func (t *transition) markDead(d *Delivery, reason string) {
 // end emits the final receipt of a delivery and removes it from the open ones.
 func (t *transition) end(d *Delivery, r topics.Receipt) {
 	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), d.route()
-	r.Final, r.AtMS = true, t.nowMS()
+	r.Final, r.AtMS, r.Response = true, t.nowMS(), d.responseOf(r)
 	t.emit(d, "final", d.Round, FinalReceipt(r))
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *Delivery) bool { return o == d })
 	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {

@@ -12,7 +12,7 @@ import (
 func (t *transition) postpone(d *Delivery, sinceMS int64) {
 	t.changed = true
 	d.Deferrals++
-	service := t.rules.service(d.Service)
+	service := t.rules.serviceOf(d.route())
 	upper := backoff.Bound(min(service.Initial, firstDeferral), service.Longest, d.Deferrals)
 	// At least half of the bound, so that attempts in flight can end.
 	due := t.after(max(upper/2+t.jitter(d, "deferral", upper/2), minWait))
@@ -23,7 +23,7 @@ func (t *transition) postpone(d *Delivery, sinceMS int64) {
 // retry schedules the next attempt after a failed one. The wait is at least retryAfter, the receiver's Retry-After. The
 // delivery ends dead if it has no attempts left or the wait exceeds its budget or its TTL.
 func (t *transition) retry(d *Delivery, retryAfter time.Duration) {
-	service := t.rules.service(d.Service)
+	service := t.rules.serviceOf(d.route())
 	wait := t.jitter(d, "retry", backoff.Bound(service.Initial, service.Longest, uint32(len(d.Failures))))
 	due := t.after(max(wait, retryAfter, minWait))
 	switch {
@@ -40,7 +40,7 @@ func (t *transition) retry(d *Delivery, retryAfter time.Duration) {
 
 // budgetEnd returns when the budget of a delivery is spent, in milliseconds since the epoch.
 func (t *transition) budgetEnd(d *Delivery) int64 {
-	return d.StartedMs + d.CreditMs + t.rules.service(d.Service).Budget.Milliseconds()
+	return d.StartedMs + d.CreditMs + t.rules.serviceOf(d.route()).Budget.Milliseconds()
 }
 
 func budgetReason(d *Delivery) string {
@@ -52,7 +52,7 @@ func budgetReason(d *Delivery) string {
 
 // attemptsSpent reports whether a delivery has no attempts left.
 func (t *transition) attemptsSpent(d *Delivery) bool {
-	return len(d.Failures) >= t.rules.service(d.Service).Attempts
+	return len(d.Failures) >= t.rules.serviceOf(d.route()).Attempts
 }
 
 func (t *transition) recordFailure(d *Delivery, reason string, status int64) {

@@ -2,19 +2,35 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
 )
 
-// rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
-// with a newer row. An additional field is no reason: unknown fields survive a rewrite.
-const rowVersion = 1
+// A row with which an older build could not keep a promise has a higher version, which that build refuses to read. An
+// additional field is no reason: unknown fields survive a rewrite.
+const (
+	rowVersion = 1
+	// rowChannels is the version of a row with deliveries to channels. An older build would attempt them without their origin,
+	// and out of order.
+	rowChannels = 2
+)
 
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: delivery: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "delivery", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "delivery", Version: rowChannels, Newer: ErrRowVersion}
+
+// format returns the lowest version that can represent this state.
+func (s *State) format() uint32 {
+	toChannel := func(d *Delivery) bool { return d.Kind == topics.KindChannel }
+	if slices.ContainsFunc(s.Open, toChannel) || slices.ContainsFunc(s.Dead, toChannel) {
+		return rowChannels
+	}
+	return rowVersion
+}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
@@ -12,9 +13,11 @@ import (
 // ErrOption is wrapped by every error of Graph and RoutesGraph about an option that is out of range.
 var ErrOption = errors.New("delivery: option out of range")
 
-// Service sets how deliveries to a service are attempted and retried. A zero field takes the value of the default service.
+// Service sets how deliveries to a service, or to an account of a channel, are attempted and retried. A zero field takes the
+// value of the default service, or that of Rules.Channels. The defaults below are those of services.
 type Service struct {
-	// Kind is the kind of transport (default topics.KindHTTP).
+	// Kind is the kind of transport (default topics.KindHTTP). It cannot be topics.KindChannel: only the origin of a turn makes
+	// a delivery one to a channel.
 	Kind string
 	// Budget is how long a delivery is retried, from its first attempt, before it ends dead (default 2 minutes). The time
 	// of deferred and lost attempts does not count.
@@ -37,6 +40,10 @@ type Rules struct {
 	Default Service
 	// Services are the settings by service name. Their zero fields take the values of Default.
 	Services map[string]Service
+	// ToChannels says that outputs with an origin are delivered to its channel.
+	ToChannels bool
+	// Channels applies to the accounts of channels that Services does not name. Its deliveries are always Ordered.
+	Channels Service
 	// Unrouted is the destination of outputs without a reply route. If its kind is empty, they are not delivered.
 	Unrouted topics.Destination
 	// Lease is how long an attempt may take until its receipt, before the delivery is retried.
@@ -80,6 +87,10 @@ func DefaultRules() Rules {
 			Kind: topics.KindHTTP, Budget: 2 * time.Minute, Initial: time.Second, Longest: 15 * time.Second,
 			Attempts: 100, InFlight: 32,
 		},
+		Channels: Service{
+			Kind: topics.KindChannel, Budget: 10 * time.Minute, Initial: time.Second, Longest: 30 * time.Second,
+			Attempts: 100, InFlight: 32, Ordered: true,
+		},
 		Lease:         time.Minute,
 		TTL:           24 * time.Hour,
 		RouteTTL:      topics.DefaultRouteTTL,
@@ -103,6 +114,7 @@ const (
 	maxReason     = 64       // bytes of a failure's reason
 	maxAttempts   = 1000     // largest Service.Attempts
 	maxSinks      = 64       // sinks whose load is kept for a route
+	maxGateAsk    = 4 << 10  // bytes of the gate in the descriptor of a channel
 	minRecord     = rowformat.MinRecordLimit
 
 	minWait       = 10 * time.Millisecond  // shortest wait before another attempt
@@ -111,9 +123,19 @@ const (
 )
 
 // service returns the settings of a service: its own, completed by the default service's.
-func (r Rules) service(name string) Service {
-	s := r.Services[name]
-	d := r.Default
+func (r Rules) service(name string) Service { return r.Services[name].completed(r.Default) }
+
+// serviceOf returns the settings of a destination. The accounts of channels, named "{channel}/{account}", are completed by
+// Rules.Channels.
+func (r Rules) serviceOf(to topics.Destination) Service {
+	if to.Kind == topics.KindChannel {
+		return r.Services[to.Service].completed(r.Channels)
+	}
+	return r.service(to.Service)
+}
+
+// completed returns the settings with those of d for zero fields.
+func (s Service) completed(d Service) Service {
 	if s.Kind == "" {
 		s.Kind = d.Kind
 	}
@@ -153,10 +175,14 @@ func (r Rules) validate() error {
 	if err := r.Default.validate("default"); err != nil {
 		return err
 	}
-	for name := range r.Services {
-		if err := r.service(name).validate(name); err != nil {
-			return err
-		}
+	if r.Default.Kind == topics.KindChannel {
+		return fmt.Errorf("%w: default service: kind is %s, which needs an origin", ErrOption, r.Default.Kind)
+	}
+	if r.Unrouted.Kind == topics.KindChannel {
+		return fmt.Errorf("%w: unrouted: kind is %s, which needs an origin", ErrOption, r.Unrouted.Kind)
+	}
+	if err := r.validateServices(); err != nil {
+		return err
 	}
 	switch {
 	case r.RememberCount < 1:
@@ -173,6 +199,24 @@ func (r Rules) validate() error {
 	case r.Breaker.Failures > 0 && (r.Breaker.Open < time.Millisecond || r.Breaker.Longest < r.Breaker.Open):
 		return fmt.Errorf("%w: breaker is open for %v, at most %v: want 1ms or more, and a maximum that is not shorter",
 			ErrOption, r.Breaker.Open, r.Breaker.Longest)
+	}
+	return nil
+}
+
+// validateServices checks the named services. A name with a slash is the account of a channel if the group delivers to
+// channels.
+func (r Rules) validateServices() error {
+	for name, s := range r.Services {
+		if s.Kind == topics.KindChannel {
+			return fmt.Errorf("%w: service %s: kind is %s: leave it empty", ErrOption, name, s.Kind)
+		}
+		complete := r.service(name)
+		if r.ToChannels && strings.Contains(name, "/") {
+			complete = r.serviceOf(topics.Destination{Kind: topics.KindChannel, Service: name})
+		}
+		if err := complete.validate(name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

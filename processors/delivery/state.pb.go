@@ -218,8 +218,12 @@ type Delivery struct {
 	// How many attempts in a row were deferred.
 	Deferrals uint32 `protobuf:"varint,20,opt,name=deferrals,proto3" json:"deferrals,omitempty"`
 	// The circuit of its route was open when it was last due.
-	HeldBack      bool       `protobuf:"varint,21,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
-	Failures      []*Failure `protobuf:"bytes,22,rep,name=failures,proto3" json:"failures,omitempty"`
+	HeldBack bool       `protobuf:"varint,21,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	Failures []*Failure `protobuf:"bytes,22,rep,name=failures,proto3" json:"failures,omitempty"`
+	// Of a delivery to a channel: its reply descriptor with the origin, and the response of the last failed attempt, which
+	// says what was sent already.
+	Channel       []byte `protobuf:"bytes,23,opt,name=channel,proto3" json:"channel,omitempty"`
+	Progress      []byte `protobuf:"bytes,24,opt,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -404,6 +408,20 @@ func (x *Delivery) GetHeldBack() bool {
 func (x *Delivery) GetFailures() []*Failure {
 	if x != nil {
 		return x.Failures
+	}
+	return nil
+}
+
+func (x *Delivery) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Delivery) GetProgress() []byte {
+	if x != nil {
+		return x.Progress
 	}
 	return nil
 }
@@ -704,7 +722,7 @@ const file_processors_delivery_state_proto_rawDesc = "" +
 	"remembered\x18\x06 \x01(\fR\n" +
 	"remembered\x12\x1d\n" +
 	"\n" +
-	"touched_ms\x18\a \x01(\x03R\ttouchedMs\"\x9f\x05\n" +
+	"touched_ms\x18\a \x01(\x03R\ttouchedMs\"\xd5\x05\n" +
 	"\bDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\"\n" +
@@ -733,7 +751,9 @@ const file_processors_delivery_state_proto_rawDesc = "" +
 	"\x04lost\x18\x13 \x01(\bR\x04lost\x12\x1c\n" +
 	"\tdeferrals\x18\x14 \x01(\rR\tdeferrals\x12\x1b\n" +
 	"\theld_back\x18\x15 \x01(\bR\bheldBack\x12:\n" +
-	"\bfailures\x18\x16 \x03(\v2\x1e.turntable.delivery.v1.FailureR\bfailuresB\r\n" +
+	"\bfailures\x18\x16 \x03(\v2\x1e.turntable.delivery.v1.FailureR\bfailures\x12\x18\n" +
+	"\achannel\x18\x17 \x01(\fR\achannel\x12\x1a\n" +
+	"\bprogress\x18\x18 \x01(\fR\bprogressB\r\n" +
 	"\v_request_idB\b\n" +
 	"\x06_token\"h\n" +
 	"\aFailure\x12\x18\n" +

@@ -52,7 +52,7 @@ func Apply(state *State, event Event, routes Routes, now time.Time, rules Rules)
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
-	t.row.DeadlineMs = t.deadline()
+	t.row.DeadlineMs, t.row.Version = t.deadline(), t.row.format()
 	return Outcome{State: t.row, Changed: true, Effects: t.effects}
 }
 
@@ -108,7 +108,7 @@ func (t *transition) makeRoom() bool {
 }
 
 // trim brings a row below Rules.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
-// ends the newest deliveries as dead, then drops routes. Kafka would reject a larger row, on every restart again.
+// the progress of deliveries to channels, then ends the newest deliveries as dead, then drops routes. Kafka would reject a larger row, on every restart again.
 func (t *transition) trim() {
 	for proto.Size(t.row) > t.rules.RowLimit {
 		switch {
@@ -116,6 +116,7 @@ func (t *transition) trim() {
 			t.row.Dead = t.row.Dead[1:]
 		case len(t.row.Remembered) >= 2*memorySize:
 			t.forgetHalf()
+		case t.dropProgress():
 		case len(t.row.Open) > 0:
 			t.markDead(t.row.Open[len(t.row.Open)-1], reasonNoRoom)
 		case len(t.row.Routes) > 0:
