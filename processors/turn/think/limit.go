@@ -83,7 +83,7 @@ func (r *rules) limitsOf(agent string) []Limit {
 const bytesPerToken = 4
 
 func estimate(s Step) int {
-	size := len(s.Memoir)
+	size := len(s.Memoir) + len(s.EphemeralPrompt)
 	for _, m := range s.Messages {
 		size += len(m.Content)
 	}

@@ -39,6 +39,9 @@ type Step struct {
 	Messages []topics.Message
 	// Memoir is what is remembered of the user from earlier sessions; empty if there is nothing.
 	Memoir string
+	// EphemeralPrompt is a further section of the system prompt for the turn of this step only, after Settings.System and
+	// Memoir; empty if there is none. Models must not keep it: the next turn does not have it.
+	EphemeralPrompt string
 	// Cost is the cost of the session so far in dollars; nil at its first step.
 	Cost *float64
 	// Key identifies the step. It is the same when the step is repeated.

@@ -11,7 +11,7 @@ type Settings struct {
 	Model string
 	// BaseURL is the address of the API (default: the one of the provider's SDK, which an environment variable can set).
 	BaseURL string
-	// System is the system prompt (default none). Step.Memoir is added to it.
+	// System is the system prompt (default none). Step.Memoir and Step.EphemeralPrompt are added to it.
 	System string
 	// Tools are the tools that the model may call (default none). Their order and their bytes are part of the prompt that
 	// the provider caches.

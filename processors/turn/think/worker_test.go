@@ -33,6 +33,22 @@ func TestModelGetsTheWholeConversation(t *testing.T) {
 	require.Equal(t, noon.Add(59*time.Second), got.Deadline)
 }
 
+func TestEphemeralPromptIsPassedToTheModelAndIsNotInTheResponse(t *testing.T) {
+	var got []string
+	b := newBench(t, func(_ context.Context, s think.Step) (think.Reply, error) {
+		got = append(got, s.EphemeralPrompt)
+		return think.Say("N4."), nil
+	})
+	b.handle(record(`{"history":[],"latest_input":{"role":"user","content":"?"},"ephemeral_prompt":"In one line."}`))
+	next := record(`{"history":[],"latest_input":{"role":"user","content":"?"}}`)
+	next.Headers[0].Value = []byte("turn/2/enriched/0")
+	b.handle(next)
+	require.Equal(t, []string{"In one line.", ""}, got)
+	for _, r := range b.paper.all() {
+		require.NotContains(t, string(r.Value), "In one line.")
+	}
+}
+
 func TestResponseCopiesHistoryAndInput(t *testing.T) {
 	cost := 0.25
 	b := newBench(t, func(context.Context, think.Step) (think.Reply, error) {

@@ -41,6 +41,10 @@ type Call struct {
 	Input topics.Raw
 	// Deadline is when the call is answered with a timeout error: the deadline of the turn, or earlier, see WithTimeout.
 	Deadline time.Time
+	// Origin is where the message of the turn came from, see topics.DecodeOrigin; nil if it is not of a channel. Depth is how
+	// many delegations led to the turn. A model cannot set them.
+	Origin topics.Raw
+	Depth  int64
 
 	id     string // turntable.id of the record; empty if it has none
 	toolID *string
@@ -117,6 +121,7 @@ func (w *Worker) readCall(r processors.Inbound) (Call, error) {
 	return Call{
 		Agent: w.topics.Agent, SessionID: string(r.Key), ToolUseID: *item.ToolUseID, Name: *item.Name, Input: item.Input,
 		Deadline: w.rules.Deadline(r), id: string(r.Header(topics.HeaderID)), toolID: item.ToolID,
+		Origin: item.Origin, Depth: item.Depth,
 		total: max(item.TotalTools, 0), at: w.rules.Begun(r), tokens: w.rules.tokens,
 	}, nil
 }

@@ -62,6 +62,24 @@ func TestEveryOutcomeOfAToolIsAResult(t *testing.T) {
 	}
 }
 
+func TestToolSeesTheOriginAndTheDepthOfItsTurn(t *testing.T) {
+	var got []tools.Call
+	b := newBench(t, map[string]tools.Func{"berth": func(_ context.Context, c tools.Call) (any, error) {
+		got = append(got, c)
+		return nil, nil
+	}})
+	b.handle(call("t1", "berth", `{"origin":{"channel":"forged"},"delegation_depth":9}`))
+	of := call("t2", "berth", `{}`)
+	origin := topics.EncodeOrigin(topics.Origin{Channel: "slack", Account: "main", Recipient: "C1", User: "U1"})
+	of.Value = append(of.Value[:len(of.Value)-1:len(of.Value)-1], `,"origin":`+string(origin)+`,"delegation_depth":2}`...)
+	b.handle(of)
+	require.Len(t, got, 2)
+	require.Nil(t, got[0].Origin, "the model cannot set it")
+	require.Zero(t, got[0].Depth)
+	require.Equal(t, origin, got[1].Origin)
+	require.EqualValues(t, 2, got[1].Depth)
+}
+
 func TestToolGetsTheCallOfTheModel(t *testing.T) {
 	var got tools.Call
 	var input struct {

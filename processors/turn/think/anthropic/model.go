@@ -110,15 +110,16 @@ func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta,
 	})
 }
 
-// system returns the system prompt, which ends a cached prefix, and the user's memoir.
+// system returns the sections of the system prompt. The fixed one ends a cached prefix.
 func (m *Model) system(s think.Step) []sdk.TextBlockParam {
+	sections, fixed := m.provider.System(s)
 	var blocks []sdk.TextBlockParam
-	system, memoir := m.provider.System(s)
-	if system != "" {
-		blocks = append(blocks, sdk.TextBlockParam{Text: system, CacheControl: sdk.NewCacheControlEphemeralParam()})
-	}
-	if memoir != "" {
-		blocks = append(blocks, sdk.TextBlockParam{Text: memoir})
+	for i, text := range sections {
+		block := sdk.TextBlockParam{Text: text}
+		if fixed && i == 0 {
+			block.CacheControl = sdk.NewCacheControlEphemeralParam()
+		}
+		blocks = append(blocks, block)
 	}
 	return blocks
 }

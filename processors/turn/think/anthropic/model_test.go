@@ -94,7 +94,7 @@ func ask(t *testing.T, s think.Settings, step think.Step, a *providertest.API) (
 func TestRequestHasPromptToolsAndCacheBreakpoints(t *testing.T) {
 	a := providertest.Start(t, said("end_turn", text(0, "N4.")))
 	step := providertest.Question()
-	step.Memoir = "Skipper."
+	step.Memoir, step.EphemeralPrompt = "Skipper.", "In one line."
 	_, err := ask(t, think.Settings{System: "Be brief.", MaxTokens: 100, Tools: []think.Tool{providertest.Tool()}}, step, a)
 	require.NoError(t, err)
 	r := a.Requests()[0]
@@ -102,7 +102,8 @@ func TestRequestHasPromptToolsAndCacheBreakpoints(t *testing.T) {
 	require.Equal(t, providertest.Key, r.Header.Get("X-Api-Key"))
 	require.JSONEq(t, `{"model":"some-model","max_tokens":100,"stream":true,"cache_control":{"type":"ephemeral"},
 		"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}},
-			{"type":"text","text":"What you know of the user from earlier sessions:\nSkipper."}],
+			{"type":"text","text":"What you know of the user from earlier sessions:\nSkipper."},
+			{"type":"text","text":"In one line."}],
 		"messages":[{"role":"user","content":[{"type":"text","text":"Which berth?"}]}],
 		"tools":[{"name":"berth_lookup","description":"Finds a berth.","input_schema":
 			{"type":"object","properties":{"at":{"type":"string"}},"additionalProperties":false}}]}`, r.Body)

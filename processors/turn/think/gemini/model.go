@@ -113,12 +113,10 @@ func (m *Model) config(s think.Step) *genai.GenerateContentConfig {
 		Tools: m.tools, MaxOutputTokens: int32(m.provider.Settings.MaxTokens), // New has checked the range
 		AutomaticContinuation: &off, // the SDK would make further requests
 	}
-	system, memoir := m.provider.System(s)
+	sections, _ := m.provider.System(s)
 	var parts []*genai.Part
-	for _, text := range []string{system, memoir} {
-		if text != "" {
-			parts = append(parts, &genai.Part{Text: text})
-		}
+	for _, text := range sections {
+		parts = append(parts, &genai.Part{Text: text})
 	}
 	if parts != nil {
 		c.SystemInstruction = &genai.Content{Parts: parts}

@@ -71,7 +71,7 @@ func ask(t *testing.T, s think.Settings, step think.Step, a *providertest.API) (
 func TestRequestHasPromptAndTools(t *testing.T) {
 	a := providertest.Start(t, said("STOP", text("N4.")))
 	step := providertest.Question()
-	step.Memoir = "Skipper."
+	step.Memoir, step.EphemeralPrompt = "Skipper.", "In one line."
 	_, err := ask(t, think.Settings{System: "Be brief.", MaxTokens: 100, Tools: []think.Tool{providertest.Tool()}}, step, a)
 	require.NoError(t, err)
 	r := a.Requests()[0]
@@ -79,7 +79,7 @@ func TestRequestHasPromptAndTools(t *testing.T) {
 	require.Equal(t, providertest.Key, r.Header.Get("X-Goog-Api-Key"))
 	require.JSONEq(t, `{"contents":[{"role":"user","parts":[{"text":"Which berth?"}]}],
 		"systemInstruction":{"role":"user","parts":[{"text":"Be brief."},
-			{"text":"What you know of the user from earlier sessions:\nSkipper."}]},
+			{"text":"What you know of the user from earlier sessions:\nSkipper."},{"text":"In one line."}]},
 		"generationConfig":{"maxOutputTokens":100},
 		"tools":[{"functionDeclarations":[{"name":"berth_lookup","description":"Finds a berth.","parametersJsonSchema":
 			{"type":"object","properties":{"at":{"type":"string"}},"additionalProperties":false}}]}]}`, r.Body)

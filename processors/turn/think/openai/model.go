@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"iter"
 	"os"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/openai/openai-go/v3"
@@ -112,17 +113,14 @@ func (m *Model) Stream(ctx context.Context, s think.Step) iter.Seq2[think.Delta,
 	})
 }
 
-// system returns the system prompt and the user's memoir as messages.
+// system returns the sections of the system prompt as one message, because some servers accept no second one. The fixed one
+// is first, so that it is cached.
 func (m *Model) system(s think.Step) []sdk.ChatCompletionMessageParamUnion {
-	system, memoir := m.provider.System(s)
-	switch {
-	case system == "" && memoir == "":
+	sections, _ := m.provider.System(s)
+	if len(sections) == 0 {
 		return nil
-	case system == "" || memoir == "":
-		return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(system + memoir)}
-	default: // one message, because some servers accept no second one; the fixed part is first, so that it is cached
-		return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(system + "\n\n" + memoir)}
 	}
+	return []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(strings.Join(sections, "\n\n"))}
 }
 
 // objectOf returns the arguments of a call as an object; false if they are not one.

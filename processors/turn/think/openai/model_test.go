@@ -79,14 +79,14 @@ func ask(t *testing.T, s think.Settings, step think.Step, a *providertest.API) (
 func TestRequestHasPromptAndTools(t *testing.T) {
 	a := providertest.Start(t, said("stop", "N4."))
 	step := providertest.Question()
-	step.Memoir = "Skipper."
+	step.Memoir, step.EphemeralPrompt = "Skipper.", "In one line."
 	_, err := ask(t, think.Settings{System: "Be brief.", MaxTokens: 100, Tools: []think.Tool{providertest.Tool()}}, step, a)
 	require.NoError(t, err)
 	r := a.Requests()[0]
 	require.Equal(t, "POST /chat/completions", r.Path)
 	require.Equal(t, "Bearer "+providertest.Key, r.Header.Get("Authorization"))
 	require.JSONEq(t, `{"model":"some-model","max_completion_tokens":100,"stream":true,"stream_options":{"include_usage":true},
-		"messages":[{"role":"system","content":"Be brief.\n\nWhat you know of the user from earlier sessions:\nSkipper."},
+		"messages":[{"role":"system","content":"Be brief.\n\nWhat you know of the user from earlier sessions:\nSkipper.\n\nIn one line."},
 			{"role":"user","content":"Which berth?"}],
 		"tools":[{"type":"function","function":{"name":"berth_lookup","description":"Finds a berth.","parameters":
 			{"type":"object","properties":{"at":{"type":"string"}},"additionalProperties":false}}}]}`, r.Body)

@@ -129,15 +129,19 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// System returns the system prompt, without and with the user's memoir; each is "" if it is blank.
-func (c *Client) System(s think.Step) (system, memoir string) {
+// System returns the sections of the system prompt that are not blank, in their order: the configured prompt, which is the
+// same for every step and is reported by fixed, the user's memoir, and the ephemeral prompt of the turn.
+func (c *Client) System(s think.Step) (sections []string, fixed bool) {
 	if strings.TrimSpace(c.Settings.System) != "" {
-		system = c.Settings.System
+		sections, fixed = append(sections, c.Settings.System), true
 	}
 	if strings.TrimSpace(s.Memoir) != "" {
-		memoir = "What you know of the user from earlier sessions:\n" + s.Memoir
+		sections = append(sections, "What you know of the user from earlier sessions:\n"+s.Memoir)
 	}
-	return system, memoir
+	if strings.TrimSpace(s.EphemeralPrompt) != "" {
+		sections = append(sections, s.EphemeralPrompt)
+	}
+	return sections, fixed
 }
 
 // Usage returns the usage of a call with its cost.

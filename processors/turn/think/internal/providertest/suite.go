@@ -91,6 +91,7 @@ func (p Provider) Run(t *testing.T) {
 	t.Run("IdempotencyKeyIsThatOfTheStep", p.idempotencyKeyIsThatOfTheStep)
 	t.Run("InvalidSettingsAreRejected", p.invalidSettingsAreRejected)
 	t.Run("EmptyConversationIsNotSent", p.emptyConversationIsNotSent)
+	t.Run("EphemeralPromptIsInTheRequestOfItsStepOnly", p.ephemeralPromptIsInTheRequestOfItsStepOnly)
 }
 
 // The worker retries what is Unavailable; neither the adapter nor its SDK does.
@@ -296,4 +297,24 @@ func (p Provider) emptyConversationIsNotSent(t *testing.T) {
 	_, err := p.NewModel(t, a, think.Settings{}).Think(t.Context(), Step(Message("user", `" "`)))
 	require.ErrorIs(t, err, think.ErrConversation)
 	require.Empty(t, a.Requests())
+}
+
+// The ephemeral prompt is the last section of the system prompt, and the next request does not have it.
+func (p Provider) ephemeralPromptIsInTheRequestOfItsStepOnly(t *testing.T) {
+	const prompt = "Present the findings."
+	a := Start(t, p.Text("N4."), p.Text("N4."), p.Text("N4."))
+	m := p.NewModel(t, a, think.Settings{System: "Be brief."})
+	step := Question()
+	step.Memoir = "Skipper."
+	for _, ephemeral := range []string{prompt, " \n", ""} {
+		step.EphemeralPrompt = ephemeral
+		_, err := m.Think(t.Context(), step)
+		require.NoError(t, err)
+	}
+	with, blank, without := a.Requests()[0].Body, a.Requests()[1].Body, a.Requests()[2].Body
+	require.Equal(t, 1, strings.Count(with, prompt))
+	require.Less(t, strings.Index(with, "Be brief."), strings.Index(with, "Skipper."))
+	require.Less(t, strings.Index(with, "Skipper."), strings.Index(with, prompt))
+	require.NotContains(t, without, prompt)
+	require.Equal(t, without, blank, "a blank prompt is no section")
 }
