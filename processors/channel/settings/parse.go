@@ -85,6 +85,11 @@ func (s *Settings) agentOf(o *object, name string) string {
 	return agent
 }
 
+// unthreaded are platforms on which a thread that is named after a message cannot be answered: Telegram's threads are topics of
+// forums (https://core.telegram.org/bots/api#sendmessage), and Discord's are channels that are created by a request
+// (https://discord.com/developers/docs/topics/threads).
+var unthreaded = []string{"telegram", "discord"}
+
 func (r *reader) account(s *Settings, m member) Account {
 	o := r.object(m.node, m.line, "channel", "name", "agent", "prompt", "dm", "group", "allowed", "approvers", "rate_limit",
 		"threading", "format", "prefix", "quiet_errors")
@@ -106,6 +111,9 @@ func (r *reader) account(s *Settings, m member) Account {
 	}
 	if a.Agent == "" && s.DefaultAgent == "" {
 		r.fail(o.line, "agent: missing, and there is no default_agent")
+	}
+	if a.Threading && slices.Contains(unthreaded, a.Channel) {
+		o.fail("threading", "the platform does not start a thread by the ID of a message")
 	}
 	if a.DM == DMAllowedOnly && len(a.Allowed) == 0 {
 		o.fail("dm", "allowed_only without anyone in allowed; want ignore")

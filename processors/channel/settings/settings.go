@@ -52,7 +52,7 @@ type Account struct {
 	Approvers []string
 	// RateLimit is how many messages of a person are passed on in 60 seconds, 0 for any number.
 	RateLimit int
-	// Threading says that a message of a group outside of a thread starts one.
+	// Threading says that a message of a group outside of a thread starts one, which the ID of the message names.
 	Threading bool
 	// Format is the format of answers. If it is empty, the adapter's is used.
 	Format text.Format

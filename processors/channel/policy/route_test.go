@@ -1,0 +1,128 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/policy"
+	"github.com/turntable-streams/turntable/processors/channel/settings"
+)
+
+// event is of the person U1, who is an admin, in the room C1 of the guild T1.
+func event() adapter.Inbound {
+	in := group("U1", "hello", mentioned)
+	in.Guild, in.Roles = "T1", []string{"member", "admin"}
+	return in
+}
+
+func bound(bindings ...settings.Binding) *settings.Settings {
+	s := with(nil)
+	s.Bindings = bindings
+	return s
+}
+
+func TestMostSpecificBindingWins(t *testing.T) {
+	byWeight := []settings.Binding{ // ascending
+		{Agent: "channel", Channel: "slack"},
+		{Agent: "account", Account: "main"},
+		{Agent: "both", Channel: "slack", Account: "main"},
+		{Agent: "guild", Guild: "T1"},
+		{Agent: "guild and roles", Guild: "T1", Roles: []string{"admin"}},
+		{Agent: "room", ChannelID: "C1"},
+		{Agent: "room in guild", ChannelID: "C1", Guild: "T1"},
+		{Agent: "person in room", ChannelID: "C1", Peer: "U1"},
+	}
+	for i, most := range byWeight {
+		// In the file, the most specific one is first, last, or between others.
+		for at := range i + 1 {
+			list := append([]settings.Binding{}, byWeight[:at]...)
+			list = append(list, most)
+			list = append(list, byWeight[at:i]...)
+			require.Equal(t, most.Agent, decide(bound(list...), event()).Agent)
+		}
+	}
+	for _, c := range []struct {
+		b    settings.Binding
+		want int
+	}{
+		{settings.Binding{Peer: "x"}, 8}, {settings.Binding{ChannelID: "x"}, 8}, {settings.Binding{Guild: "x"}, 4},
+		{settings.Binding{Roles: []string{"x", "y"}}, 2}, {settings.Binding{Account: "x"}, 2}, {settings.Binding{Channel: "x"}, 1},
+		{settings.Binding{}, 0},
+	} {
+		require.Equal(t, c.want, policy.Specificity(c.b))
+	}
+	require.Equal(t, "first", decide(bound(settings.Binding{Agent: "first", Peer: "U1"}, settings.Binding{Agent: "second", ChannelID: "C1"}),
+		event()).Agent)
+}
+
+func TestAllConditionsOfABindingMustMatch(t *testing.T) {
+	full := settings.Binding{
+		Agent: "ops", Channel: "slack", Account: "main", Peer: "U1", Guild: "T1", ChannelID: "C1", Roles: []string{"oncall", "admin"},
+	}
+	require.True(t, policy.Matches(full, event()))
+	for name, change := range map[string]func(*adapter.Inbound){
+		"channel": func(in *adapter.Inbound) { in.Origin.Channel = "other" },
+		"account": func(in *adapter.Inbound) { in.Origin.Account = "other" },
+		"peer":    func(in *adapter.Inbound) { in.Origin.User = "U2" },
+		"guild":   func(in *adapter.Inbound) { in.Guild = "" },
+		"room":    func(in *adapter.Inbound) { in.Origin.Recipient = "C2" },
+		"roles":   func(in *adapter.Inbound) { in.Roles = []string{"member", "Admin"} },
+		"none":    func(in *adapter.Inbound) { in.Roles = nil },
+	} {
+		in := event()
+		change(&in)
+		require.False(t, policy.Matches(full, in), name)
+	}
+}
+
+func TestRoutingFallsBack(t *testing.T) {
+	s := bound(settings.Binding{Agent: "ops", ChannelID: "C1"}, settings.Binding{Agent: "guild", Guild: "T1"})
+	s.DefaultAgent = "assistant"
+	for _, c := range []struct{ served, want string }{
+		{"ops", "ops"}, {"guild", "guild"}, {"front", "front"}, {"assistant", "assistant"}, {"", ""},
+	} {
+		// Only one agent is served: those before it in the order are skipped.
+		account, _ := s.Account("slack", "main")
+		require.Equal(t, c.want, policy.Route(s, account, event(), func(agent string) bool { return agent == c.served }))
+	}
+	out, _ := policy.Decide(s, policy.Rules{Serves: func(string) bool { return false }, MaxText: 10}, event(), policy.Window{}, noon)
+	require.Equal(t, policy.NoAgent, out.Reason)
+}
+
+// The binding that is chosen matches, and none that matches is more specific.
+func TestRouteIsOfAMostSpecificMatch(t *testing.T) {
+	word := rapid.SampledFrom([]string{"", "a", "b"})
+	binding := rapid.Custom(func(t *rapid.T) settings.Binding {
+		b := settings.Binding{
+			Channel: word.Draw(t, "channel"), Account: word.Draw(t, "account"), Peer: word.Draw(t, "peer"), Guild: word.Draw(t, "guild"),
+			ChannelID: word.Draw(t, "channel_id"), Roles: rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(t, "roles"),
+		}
+		b.Agent = b.Channel + "," + b.Account + "," + b.Peer + "," + b.Guild + "," + b.ChannelID
+		return b
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		s := &settings.Settings{Bindings: rapid.SliceOfN(binding, 0, 8).Draw(t, "bindings")}
+		in := adapter.Inbound{Guild: word.Draw(t, "guild"), Roles: []string{word.Draw(t, "role")}}
+		in.Origin.Channel, in.Origin.Account = word.Draw(t, "channel"), word.Draw(t, "account")
+		in.Origin.User, in.Origin.Recipient = word.Draw(t, "user"), word.Draw(t, "recipient")
+		most := 0
+		for _, b := range s.Bindings {
+			if policy.Matches(b, in) {
+				most = max(most, policy.Specificity(b))
+			}
+		}
+		got := policy.Route(s, settings.Account{Agent: "fallback"}, in, rules.Serves)
+		if most == 0 {
+			require.Equal(t, "fallback", got)
+			return
+		}
+		found := false
+		for _, b := range s.Bindings {
+			found = found || b.Agent == got && policy.Matches(b, in) && policy.Specificity(b) == most
+		}
+		require.True(t, found, got)
+	})
+}
