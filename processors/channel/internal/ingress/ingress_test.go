@@ -1,0 +1,214 @@
+package ingress_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// serve returns the address of a server that answers with the body that the door reads.
+func serve(t *testing.T, c ingress.Config) string {
+	t.Helper()
+	door := ingress.New(c)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, ok := door.Read(w, r); ok {
+			_, _ = w.Write(body)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func send(t *testing.T, method, url, media, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", media)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
+}
+
+func TestReadRefusesOtherMethodsTypesAndSizes(t *testing.T) {
+	url := serve(t, ingress.Config{Limit: 8})
+	for _, c := range []struct {
+		method, media, body string
+		want                int
+	}{
+		{"POST", "application/json", "12345678", 200},
+		{"POST", "application/json; charset=utf-8", "{}", 200},
+		{"GET", "application/json", "", 405}, {"PUT", "application/json", "{}", 405},
+		{"POST", "text/plain", "{}", 415}, {"POST", "", "{}", 415},
+		{"POST", "application/json", "123456789", 413},
+	} {
+		status, text := send(t, c.method, url, c.media, c.body)
+		require.Equal(t, c.want, status, c)
+		if status == 200 {
+			require.Equal(t, c.body, text)
+		}
+	}
+}
+
+func TestBodyOfUnknownLengthIsBounded(t *testing.T) {
+	url := serve(t, ingress.Config{Limit: 8})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.MultiReader(strings.NewReader("123456789")))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+}
+
+// partial opens a request whose body does not arrive, and returns its response when there is one.
+func partial(t *testing.T, url string) func() int {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n1234")
+	require.NoError(t, err)
+	return func() int {
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		return response.StatusCode
+	}
+}
+
+func TestSlowBodyIsGivenUp(t *testing.T) {
+	status := partial(t, serve(t, ingress.Config{ReadWithin: 10 * time.Millisecond}))
+	require.Equal(t, http.StatusRequestTimeout, status())
+}
+
+func TestSlowBodiesOccupyOnlyTheShareOfTheirAddress(t *testing.T) {
+	door := ingress.New(ingress.Config{Readers: 2, PerAddress: 1})
+	read := func(address string, body io.Reader) int {
+		r := httptest.NewRequest(http.MethodPost, "/", body)
+		r.Header.Set("Content-Type", "application/json")
+		r.RemoteAddr = address
+		w := httptest.NewRecorder()
+		door.Read(w, r)
+		return w.Code
+	}
+	slow, end := io.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() { read("[2001:db8::1]:1", slow) })
+	_, err := end.Write([]byte("{")) // returns when the door reads
+	require.NoError(t, err)
+	require.Equal(t, 503, read("[2001:db8::2]:2", strings.NewReader("{}")), "the same network")
+	require.Equal(t, 200, read("192.0.2.1:1", strings.NewReader("{}")), "another address")
+	require.NoError(t, end.Close())
+	wg.Wait()
+	require.Equal(t, 200, read("[2001:db8::2]:2", strings.NewReader("{}")), "the slot is free again")
+}
+
+func in(recipient, event string) adapter.Inbound {
+	return adapter.Inbound{Event: event, Origin: topics.Origin{Channel: "c", Account: "a", Recipient: recipient}}
+}
+
+func TestEventsOfOneConversationArePassedOneAfterTheOther(t *testing.T) {
+	door := ingress.New(ingress.Config{})
+	started, proceed := make(chan string), make(chan struct{})
+	receiver := adapter.ReceiverFunc(func(_ context.Context, in adapter.Inbound) error {
+		started <- in.Event
+		<-proceed
+		return nil
+	})
+	var wg sync.WaitGroup
+	submit := func(recipient, event string) {
+		wg.Go(func() { _ = door.Submit(t.Context(), receiver, in(recipient, event)) })
+	}
+	submit("room", "1")
+	require.Equal(t, "1", <-started)
+	submit("room", "2")
+	submit("other", "3")
+	require.Equal(t, "3", <-started, "another conversation does not wait")
+	proceed <- struct{}{}
+	proceed <- struct{}{} // 1 and 3 end, so 2 starts
+	require.Equal(t, "2", <-started)
+	proceed <- struct{}{}
+	wg.Wait()
+}
+
+func TestAnEventThatGivesUpDoesNotStopTheNextOnes(t *testing.T) {
+	door := ingress.New(ingress.Config{PerKey: 2})
+	started, proceed := make(chan struct{}), make(chan struct{})
+	blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		started <- struct{}{}
+		<-proceed
+		return nil
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = door.Submit(t.Context(), blocking, in("room", "1")) })
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, door.Submit(ctx, blocking, in("room", "2")), context.Canceled)
+	close(proceed)
+	wg.Wait()
+	passed := false
+	require.NoError(t, door.Submit(t.Context(), adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		passed = true
+		return nil
+	}), in("room", "3")))
+	require.True(t, passed)
+}
+
+func TestABusyConversationDoesNotStarveOthers(t *testing.T) {
+	door := ingress.New(ingress.Config{Events: 3, PerKey: 2})
+	started, proceed := make(chan struct{}, 2), make(chan struct{})
+	blocking := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		started <- struct{}{}
+		<-proceed
+		return nil
+	})
+	quick := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error { return nil })
+	busy, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() { _ = door.Submit(busy, blocking, in("room", "1")) })
+	}
+	<-started
+	// The second one occupies its slot before it waits.
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return door.Submit(ctx, quick, in("room", "x")) == ingress.ErrBusy
+	}, 10*time.Second, time.Millisecond)
+	require.NoError(t, door.Submit(t.Context(), quick, in("other", "2")))
+	stop()
+	close(proceed)
+	wg.Wait()
+}
+
+func TestNamesAreOneShortPrintableLine(t *testing.T) {
+	require.Equal(t, "Ann B", ingress.Name(" Ann\r\n\tB\u202e\x00"))
+	rapid.Check(t, func(t *rapid.T) {
+		name := ingress.Name(rapid.String().Draw(t, "name"))
+		require.True(t, utf8.ValidString(name))
+		require.LessOrEqual(t, len(name), 256)
+		require.Equal(t, name, ingress.Name(name))
+	})
+	require.Len(t, ingress.Name(strings.Repeat("é", 300)), 256)
+}

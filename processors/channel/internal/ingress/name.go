@@ -1,0 +1,32 @@
+package ingress
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxName is the longest name in bytes that Name returns. Origins can have it.
+const maxName = 256
+
+// Name returns a name as a person's client shows it: on one line, without invisible characters, and cut to 256 bytes at a
+// character. A platform's name of a person is chosen by that person, so it must not make a message unusable.
+func Name(s string) string {
+	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r), r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, s)), " ")
+	if len(s) <= maxName {
+		return s
+	}
+	end := maxName
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.TrimSpace(s[:end])
+}

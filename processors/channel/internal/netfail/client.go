@@ -1,0 +1,100 @@
+package netfail
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// DefaultTimeout is how long a request may take unless the adapter's configuration says otherwise, from dialing to the end of
+	// the response body.
+	DefaultTimeout = 30 * time.Second
+	// MaxResponse is how much of a response body can be read, in bytes. The response to a sent message is far smaller.
+	MaxResponse = 1 << 20
+
+	dialTimeout = 10 * time.Second
+	maxHeaders  = 32 << 10
+	idlePerHost = 16
+	idleTimeout = 90 * time.Second
+)
+
+// ErrTooLarge is the error of reading more than MaxResponse bytes of a response.
+var ErrTooLarge = errors.New("response is too large")
+
+// Client returns a client for requests with secrets to a platform. It follows no redirects, because they would send the secret
+// to a host that the operator did not name, and uses no proxy of the environment. It accepts at most 32 KiB of response headers;
+// reading more than MaxResponse bytes of a body is an error. A timeout of 0 is DefaultTimeout. The caller closes its idle
+// connections. It is safe for concurrent use.
+func Client(timeout time.Duration) *http.Client {
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	return &http.Client{
+		Timeout: timeout,
+		Transport: bounded{&http.Transport{
+			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    dialTimeout,
+			MaxIdleConns:           4 * idlePerHost,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: maxHeaders,
+		}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// bounded bounds the bodies of responses, also for libraries that read them whole.
+type bounded struct{ *http.Transport }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: MaxResponse}
+	return response, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		// One more byte tells the end of the body from a longer body.
+		var more [1]byte
+		if n, err := b.ReadCloser.Read(more[:]); n == 0 {
+			return 0, err
+		}
+		return 0, ErrTooLarge
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// Base returns the base URL of an API without a slash at its end. It must have HTTPS, because requests carry secrets, or be of
+// this host, for tests and gateways on it, and no user, query or fragment. The error does not quote the URL.
+func Base(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.ForceQuery:
+		return "", errors.New("want a URL without a user, query and fragment")
+	case u.Scheme != "https" && (u.Scheme != "http" || !Loopback(u.Hostname())):
+		return "", errors.New("want HTTPS: anyone on the network path could read the secrets")
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// Loopback reports whether a host is this one.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
