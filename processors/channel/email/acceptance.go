@@ -1,0 +1,91 @@
+package email
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Channel is the type of this channel: the Channel of origins.
+const Channel = "email"
+
+// ErrConfig is wrapped by the errors of New, NewServer and NewMailbox about a configuration.
+var ErrConfig = errors.New("email: bad configuration")
+
+// Acceptance says which mail is passed on for an account.
+type Acceptance struct {
+	// Account is the name of the account: the Account of origins.
+	Account string
+	// Addresses are the account's addresses, at least one. Server takes mail for them only. Mail from them is dropped.
+	Addresses []string
+	// Senders may write: addresses such as "ada@example.com" and domains such as "@example.com", without their subdomains.
+	// Case does not matter. At least one is required, unless AnySender is set, which lets everyone write.
+	Senders   []string
+	AnySender bool
+	// AuthServID is the name of the mail server whose Authentication-Results are required to say dmarc=pass for the domain of
+	// the sender. Empty: the sender is not verified, and anyone can write with any address. See the package's documentation.
+	AuthServID string
+	// MaxMessage is the largest mail and MaxText the longest text of one, in bytes (default 10 MiB and 128 KiB). Larger ones
+	// are refused.
+	MaxMessage int64
+	MaxText    int
+}
+
+// acceptance is a checked Acceptance.
+type acceptance struct {
+	Acceptance
+	own     map[string]struct{} // Addresses in lower case
+	domains []string
+	senders senders
+}
+
+func (a Acceptance) check() (*acceptance, error) {
+	c := &acceptance{Acceptance: a, own: map[string]struct{}{}}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = 10 << 20
+	}
+	if c.MaxText == 0 {
+		c.MaxText = 128 << 10
+	}
+	var errs []error
+	invalid := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if a.Account == "" {
+		invalid("Account is empty")
+	}
+	if len(a.Addresses) == 0 {
+		invalid("Addresses is empty")
+	}
+	for _, s := range a.Addresses {
+		address, ok := parseAddress(s)
+		if !ok {
+			invalid("Addresses: %q is not an address such as agent@example.com", s)
+			continue
+		}
+		c.own[strings.ToLower(address)] = struct{}{}
+		c.domains = append(c.domains, domainOf(address))
+	}
+	if len(a.Senders) == 0 && !a.AnySender {
+		invalid("Senders is empty (set AnySender to let everyone write)")
+	}
+	list, bad := parseSenders(a.Senders)
+	if bad != "" || list == nil {
+		invalid("Senders: %q is neither an address nor @domain", bad)
+	}
+	c.senders = list
+	if strings.ContainsAny(a.AuthServID, " \t\r\n;()\"") {
+		invalid("AuthServID: %q is not a name", a.AuthServID)
+	}
+	if c.MaxMessage < 1 || c.MaxText < 1 {
+		invalid("MaxMessage is %d and MaxText is %d, want at least 1", c.MaxMessage, c.MaxText)
+	}
+	return c, errors.Join(errs...)
+}
+
+func (a *acceptance) isOwnAddress(address string) bool {
+	_, ok := a.own[strings.ToLower(address)]
+	return ok
+}
+
+func (a *acceptance) mayWrite(address string) bool { return a.AnySender || a.senders.allow(address) }

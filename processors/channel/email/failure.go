@@ -1,0 +1,71 @@
+package email
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/textproto"
+	"strconv"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// connecting is the failure of an attempt that ended before the mail. Nothing here is about the mail: a refused login and a
+// refused connection are for the operator to mend, and are retried.
+func connecting(ctx context.Context, err error) *adapter.Failure {
+	var protocol *textproto.Error
+	if errors.As(err, &protocol) {
+		return &adapter.Failure{Reason: "mail server refused the connection: status " + strconv.Itoa(protocol.Code)}
+	}
+	return &adapter.Failure{Reason: networkReason(ctx, err)}
+}
+
+// sending is the failure of an attempt to send a mail.
+func sending(ctx context.Context, err error) *adapter.Failure {
+	var failed *mail.SendError
+	if !errors.As(err, &failed) || failed.ErrorCode() == 0 {
+		if failed != nil && (failed.Reason == mail.ErrNoUnencoded || failed.Reason == mail.ErrGetSender || failed.Reason == mail.ErrGetRcpts) {
+			return &adapter.Failure{Reason: "mail cannot be made", Final: true}
+		}
+		return &adapter.Failure{Reason: networkReason(ctx, err)}
+	}
+	f := &adapter.Failure{Reason: "smtp status " + strconv.Itoa(failed.ErrorCode())}
+	switch code := failed.ErrorCode(); {
+	case code == 530 || code == 534 || code == 535: // a login is missing: the operator's error
+	case code/100 == 5:
+		f.Final = true
+	}
+	return f
+}
+
+func networkReason(ctx context.Context, err error) string {
+	var (
+		noName  *net.DNSError
+		dial    *net.OpError
+		timeout net.Error
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		verify  *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return topics.ReasonInterrupted
+	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
+		return topics.ReasonTimeout
+	case errors.As(err, &noName):
+		return "name cannot be resolved"
+	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &verify), errors.As(err, &record):
+		return "no TLS"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "no connection"
+	default:
+		return "connection lost"
+	}
+}

@@ -1,0 +1,243 @@
+package email
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+)
+
+// ServerConfig is the configuration of a Server. Zero limits mean the defaults.
+type ServerConfig struct {
+	Acceptance
+	// Domain is the name with which the server greets. It is required.
+	Domain string
+	// TLS offers STARTTLS (RFC 3207), or with ImplicitTLS requires TLS from the first byte (RFC 8314). Nil offers none. With
+	// RequireTLS, mail is refused without TLS.
+	TLS                     *tls.Config
+	ImplicitTLS, RequireTLS bool
+	// Authenticate, if it is set, must allow the name and the password of every client (RFC 4954, mechanism PLAIN, over TLS only).
+	// It is called concurrently.
+	Authenticate func(name, password string) bool
+	// MaxRecipients is the maximum of recipients of a mail (default 10).
+	MaxRecipients int
+	// MaxConnections and MaxPerAddress limit open connections, in all (default 100) and of one IP address (default 20). Others
+	// get reply 421.
+	MaxConnections, MaxPerAddress int
+	// Timeout is how long a command, or all of a mail, may take to arrive, and a reply to be written (default 2 min).
+	Timeout time.Duration
+	// ReceiveTimeout is how long the Receiver may take (default 1 min). Then the client is told to try again.
+	ReceiveTimeout time.Duration
+	// Logger logs what was dropped and refused, without addresses and texts (default: none).
+	Logger *zap.Logger
+}
+
+// Server takes mail by SMTP for the addresses of an account and passes it to a Receiver. A mail is taken, with reply 250, when
+// Receive has returned nil; after an error the client gets 451 and sends it again. It relays nothing.
+type Server struct {
+	config ServerConfig
+	accept *acceptance
+	order  *order
+	begun  atomic.Bool
+}
+
+// NewServer returns a server. The error wraps ErrConfig.
+func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
+	accept, err := c.Acceptance.check()
+	errs := []error{err}
+	invalid := func(text string) { errs = append(errs, fmt.Errorf("%w: %s", ErrConfig, text)) }
+	if r == nil {
+		invalid("no Receiver")
+	}
+	if !isDomain(c.Domain) {
+		invalid("Domain is not a host name")
+	}
+	if (c.RequireTLS || c.ImplicitTLS) && c.TLS == nil {
+		invalid("RequireTLS and ImplicitTLS need TLS")
+	}
+	if c.Authenticate != nil && c.TLS == nil {
+		invalid("Authenticate needs TLS")
+	}
+	for _, n := range []*int{&c.MaxRecipients, &c.MaxConnections, &c.MaxPerAddress} {
+		if *n < 0 {
+			invalid("a limit is negative")
+		}
+	}
+	if c.Timeout < 0 || c.ReceiveTimeout < 0 {
+		invalid("a timeout is negative")
+	}
+	setDefault(&c.MaxRecipients, 10)
+	setDefault(&c.MaxConnections, 100)
+	setDefault(&c.MaxPerAddress, 20)
+	setDefault(&c.Timeout, 2*time.Minute)
+	setDefault(&c.ReceiveTimeout, time.Minute)
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &Server{config: c, accept: accept, order: newOrder(r)}, nil
+}
+
+func setDefault[T comparable](value *T, to T) {
+	var zero T
+	if *value == zero {
+		*value = to
+	}
+}
+
+// Serve accepts connections until ctx ends or the listener fails. Then it closes the listener and all connections, cancels what
+// is being received, and returns when their goroutines have ended: nil after the end of ctx. It may be called once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if !s.begun.CompareAndSwap(false, true) {
+		_ = l.Close()
+		return fmt.Errorf("%w: Serve may be called only once", ErrConfig)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		return &session{server: s, ctx: ctx, conn: c}, nil
+	}))
+	server.Domain, server.TLSConfig = s.config.Domain, s.config.TLS
+	server.MaxMessageBytes, server.MaxRecipients = s.accept.MaxMessage, s.config.MaxRecipients
+	server.ReadTimeout, server.WriteTimeout = s.config.Timeout, s.config.Timeout
+	server.ErrorLog = logger{s.config.Logger}
+	bounded := newBoundedListener(l, s.config.MaxConnections, s.config.MaxPerAddress)
+	var listener net.Listener = bounded
+	if s.config.ImplicitTLS {
+		listener = tls.NewListener(bounded, s.config.TLS)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	err := server.Serve(listener)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	stop()
+	cancel()
+	_ = l.Close() // an error means that it is closed
+	bounded.closeAll()
+	_ = server.Shutdown(context.Background()) // waits for the connections' goroutines, which closeAll has ended
+	if err != nil {
+		return fmt.Errorf("email: the SMTP server of account %s stopped: %w", s.config.Account, err)
+	}
+	return nil
+}
+
+// logger passes on that go-smtp reports something. Its texts may quote what a client sent.
+type logger struct{ to *zap.Logger }
+
+func (l logger) Printf(string, ...any) { l.to.Debug("an SMTP connection failed") }
+func (l logger) Println(...any)        { l.to.Debug("an SMTP connection failed") }
+
+// session is one connection. go-smtp uses it from one goroutine at a time.
+type session struct {
+	server        *Server
+	ctx           context.Context
+	conn          *smtp.Conn
+	authenticated bool
+	bounce        bool
+}
+
+func reply(code int, enhanced smtp.EnhancedCode, text string) error {
+	return &smtp.SMTPError{Code: code, EnhancedCode: enhanced, Message: text}
+}
+
+// AuthMechanisms implements smtp.AuthSession.
+func (s *session) AuthMechanisms() []string {
+	if s.server.config.Authenticate == nil {
+		return nil
+	}
+	return []string{sasl.Plain}
+}
+
+// Auth implements smtp.AuthSession.
+func (s *session) Auth(mechanism string) (sasl.Server, error) {
+	if s.server.config.Authenticate == nil || mechanism != sasl.Plain {
+		return nil, smtp.ErrAuthUnknownMechanism
+	}
+	return sasl.NewPlainServer(func(identity, name, password string) error {
+		if identity != "" && identity != name || !s.server.config.Authenticate(name, password) {
+			return smtp.ErrAuthFailed
+		}
+		s.authenticated = true
+		return nil
+	}), nil
+}
+
+// Mail implements smtp.Session.
+func (s *session) Mail(from string, _ *smtp.MailOptions) error {
+	if _, secure := s.conn.TLSConnectionState(); s.server.config.RequireTLS && !secure {
+		return reply(530, smtp.EnhancedCode{5, 7, 0}, "Must issue a STARTTLS command first")
+	}
+	if s.server.config.Authenticate != nil && !s.authenticated {
+		return reply(530, smtp.EnhancedCode{5, 7, 0}, "Authentication required")
+	}
+	s.bounce = from == ""
+	return nil
+}
+
+// Rcpt implements smtp.Session.
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if address, ok := parseAddress(to); !ok || !s.server.accept.isOwnAddress(address) {
+		return reply(550, smtp.EnhancedCode{5, 1, 1}, "No such mailbox")
+	}
+	return nil
+}
+
+// Data implements smtp.Session.
+func (s *session) Data(r io.Reader) error {
+	limit := s.server.accept.MaxMessage
+	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if errors.Is(err, smtp.ErrDataTooLarge) || int64(len(raw)) > limit {
+		return smtp.ErrDataTooLarge
+	}
+	if err != nil { // the connection was lost before the end of the mail
+		return reply(451, smtp.EnhancedCode{4, 4, 2}, "The message did not arrive")
+	}
+	if s.bounce {
+		s.server.log("mail was dropped", "it has no sender")
+		return nil
+	}
+	v := s.server.accept.judge(raw)
+	switch {
+	case v.dropped != "":
+		s.server.log("mail was dropped", v.dropped)
+		return nil
+	case v.tooLarge:
+		s.server.log("mail was refused", v.refused)
+		return smtp.ErrDataTooLarge
+	case v.refused != "":
+		s.server.log("mail was refused", v.refused)
+		return reply(550, smtp.EnhancedCode{5, 7, 1}, "Not accepted: "+v.refused)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.server.config.ReceiveTimeout)
+	defer cancel()
+	if err := s.server.order.receive(ctx, v.in); err != nil {
+		s.server.config.Logger.Warn("mail was not received; the client is told to send it again",
+			zap.String("account", s.server.config.Account), zap.String("event", v.in.Event), zap.Error(err))
+		return reply(451, smtp.EnhancedCode{4, 3, 0}, "Try again later")
+	}
+	return nil
+}
+
+// Reset implements smtp.Session.
+func (s *session) Reset() { s.bounce = false }
+
+// Logout implements smtp.Session.
+func (s *session) Logout() error { return nil }
+
+func (s *Server) log(text, reason string) {
+	s.config.Logger.Info(text, zap.String("account", s.config.Account), zap.String("reason", strings.TrimSpace(reason)))
+}

@@ -1,0 +1,217 @@
+package email
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+)
+
+func codeOf(t *testing.T, err error) int {
+	t.Helper()
+	var reply *smtp.SMTPError
+	require.ErrorAs(t, err, &reply)
+	return reply.Code
+}
+
+func TestMailIsTakenWhenItWasReceived(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r)
+	require.NoError(t, post(t, address, mailOf("hi")))
+	require.Len(t, r.all(), 1)
+	require.Equal(t, "Subject: Invoice\n\nhi", r.all()[0].Text)
+	require.Equal(t, originOf(t, mailOf("hi")), r.all()[0].Origin)
+
+	r.failing(errBroker)
+	err := post(t, address, mailOf("hi"))
+	require.Equal(t, 451, codeOf(t, err), "the client sends it again")
+	require.NotContains(t, err.Error(), "broker")
+	r.failing(nil)
+	require.NoError(t, post(t, address, mailOf("hi")))
+	require.Len(t, r.all(), 2)
+	require.Equal(t, r.all()[0].Event, r.all()[1].Event)
+}
+
+func TestServerTakesMailForItsAddressesOnly(t *testing.T) {
+	r := &inbox{}
+	c := client(t, serve(t, r, func(c *ServerConfig) { c.MaxRecipients = 1 }))
+	require.NoError(t, c.Mail("ada@example.org", nil))
+	for _, to := range []string{"eve@evil.test", "agent@example.com.evil.test", "agent@sub.example.com", "xagent@example.com", "agent%evil.test@example.com"} {
+		require.Equal(t, 550, codeOf(t, c.Rcpt(to, nil)), to)
+	}
+	require.NoError(t, c.Rcpt("Agent@EXAMPLE.com", nil))
+	require.Equal(t, 452, codeOf(t, c.Rcpt("agent@example.com", nil)), "too many recipients")
+}
+
+func TestRefusedMailHasAFinalReplyAndDroppedMailDoesNot(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r, func(c *ServerConfig) { c.MaxMessage, c.MaxText = 4000, 100 })
+	require.Equal(t, 550, codeOf(t, post(t, address, mailOf("hi", "From", "eve@evil.test"))))
+	require.Equal(t, 552, codeOf(t, post(t, address, mailOf(strings.Repeat("x", 101)))))
+	require.Equal(t, 552, codeOf(t, post(t, address, mailOf(strings.Repeat("x\r\n", 4000)))))
+	require.NoError(t, post(t, address, mailOf("hi", "Auto-Submitted", "auto-replied")))
+	require.NoError(t, client(t, address).SendMail("", []string{"agent@example.com"}, strings.NewReader(mailOf("bounce"))))
+	require.Empty(t, r.all())
+	c := client(t, address) // the empty sender of one mail is not that of the next
+	require.NoError(t, c.SendMail("", []string{"agent@example.com"}, strings.NewReader(mailOf("bounce"))))
+	require.NoError(t, c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
+	require.Len(t, r.all(), 1)
+}
+
+// dialog sends raw bytes and returns everything that the server answers until it has sent a line with the code.
+func dialog(t *testing.T, address, send, until string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(waitLimit)))
+	_, err = conn.Write([]byte(send))
+	require.NoError(t, err)
+	var got strings.Builder
+	buffer := make([]byte, 4096)
+	for !strings.Contains(got.String(), until) {
+		n, err := conn.Read(buffer)
+		got.Write(buffer[:n])
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF, got.String())
+			return got.String()
+		}
+	}
+	return got.String()
+}
+
+func TestEndOfMailIsOnlyTheOneOfTheStandard(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r)
+	for i, end := range []string{"\n.\n", "\r\n.\n", "\n.\r\n", "\r.\r"} {
+		smuggled := "MAIL FROM:<x@example.org>\r\nRCPT TO:<agent@example.com>\r\nDATA\r\n" + mailOf("smuggled", "Message-ID", "<evil@example.org>")
+		one := mailOf("one", "Message-ID", "<"+strconv.Itoa(i)+"@example.org>") + end + smuggled + "\r\n.\r\nQUIT\r\n"
+		dialog(t, address, "EHLO x\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<agent@example.com>\r\nDATA\r\n"+one, "221 ")
+	}
+	require.Len(t, r.all(), 4)
+	for _, in := range r.all() {
+		require.NotEqual(t, "<evil@example.org>", in.Origin.MessageID)
+	}
+}
+
+func TestHostileClientsAreRefused(t *testing.T) {
+	r := &inbox{}
+	address := serve(t, r)
+	require.Contains(t, dialog(t, address, "EHLO x\r\nMAIL FROM:<a@b>\r\nDATA\r\n", "502 "), "502 ")
+	require.Contains(t, dialog(t, address, strings.Repeat("x", 100_000)+"\r\n", "500 "), "500 ")
+	// A connection that is cut within a mail passes nothing on.
+	conn, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	_, err = conn.Write([]byte("EHLO x\r\nMAIL FROM:<a@example.org>\r\nRCPT TO:<agent@example.com>\r\nDATA\r\n" + mailOf("half")))
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.NoError(t, post(t, address, mailOf("whole")))
+	require.Len(t, r.all(), 1)
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	address := serve(t, &inbox{}, func(c *ServerConfig) { c.MaxPerAddress = 2 })
+	one, two := client(t, address), client(t, address)
+	require.NoError(t, one.Noop())
+	require.NoError(t, two.Noop())
+	require.Contains(t, dialog(t, address, "", "421 "), "421 4.7.0 Too many connections")
+	require.NoError(t, one.Quit())
+	require.Eventually(t, func() bool {
+		c, err := smtp.Dial(address)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = c.Close() }()
+		return c.Noop() == nil
+	}, waitLimit, time.Millisecond)
+}
+
+func TestIdleClientsAreDisconnected(t *testing.T) {
+	address := serve(t, &inbox{}, func(c *ServerConfig) { c.Timeout = 50 * time.Millisecond })
+	require.Contains(t, dialog(t, address, "EHLO x\r\n", "421 "), "421 4.4.2")
+}
+
+func TestTLSAndLoginCanBeRequired(t *testing.T) {
+	serverTLS, clientTLS := certificates(t)
+	clientTLS.ServerName = "example.com"
+	r := &inbox{}
+	address := serve(t, r, func(c *ServerConfig) {
+		c.TLS, c.RequireTLS = serverTLS, true
+		c.Authenticate = func(name, password string) bool { return name == "relay" && password == "secret" }
+	})
+	require.Equal(t, 530, codeOf(t, client(t, address).Mail("ada@example.org", nil)))
+	open := func() *smtp.Client {
+		c, err := smtp.DialStartTLS(address, clientTLS)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	require.Equal(t, 530, codeOf(t, open().Mail("ada@example.org", nil)))
+	require.Equal(t, 535, codeOf(t, open().Auth(sasl.NewPlainClient("", "relay", "wrong"))))
+	c := open()
+	require.NoError(t, c.Auth(sasl.NewPlainClient("", "relay", "secret")))
+	require.NoError(t, c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
+	require.Len(t, r.all(), 1)
+
+	implicit := serve(t, r, func(c *ServerConfig) { c.TLS, c.ImplicitTLS, c.RequireTLS = serverTLS, true, true })
+	conn, err := tls.Dial("tcp", implicit, clientTLS)
+	require.NoError(t, err)
+	secure := smtp.NewClient(conn)
+	t.Cleanup(func() { _ = secure.Close() })
+	require.NoError(t, secure.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi"))))
+	require.Len(t, r.all(), 2)
+}
+
+func TestStopCancelsWhatIsBeingReceived(t *testing.T) {
+	begun := make(chan struct{})
+	s, err := NewServer(ServerConfig{Acceptance: accepting(), Domain: "mx.example.com"}, adapter.ReceiverFunc(func(ctx context.Context, _ adapter.Inbound) error {
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	require.NoError(t, err)
+	l, _ := listen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, posted := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	c := client(t, l.Addr().String())
+	go func() {
+		posted <- c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(mailOf("hi")))
+	}()
+	<-begun
+	cancel()
+	require.NoError(t, <-ended)
+	require.Error(t, <-posted, "the client sends it again")
+	other, _ := listen(t)
+	require.ErrorIs(t, s.Serve(t.Context(), other), ErrConfig)
+}
+
+func TestMailOfAConversationIsPassedOnOneAfterTheOther(t *testing.T) {
+	entered, leave, calls := make(chan struct{}), make(chan struct{}), 0
+	o := newOrder(adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		calls++
+		close(entered)
+		<-leave
+		return nil
+	}))
+	in := adapter.Inbound{Origin: originOf(t, mailOf("hi"))}
+	ended := make(chan error, 1)
+	go func() { ended <- o.receive(context.Background(), in) }()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, o.receive(ctx, in), context.Canceled, "the first one is not done")
+	close(leave)
+	require.NoError(t, <-ended)
+	require.Equal(t, 1, calls)
+}
