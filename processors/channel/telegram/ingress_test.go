@@ -1,0 +1,175 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+)
+
+func message1(id int) string {
+	return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":5,%s,"chat":{"id":9,"type":"private"},"text":"m%d"}}`, id, fromAnn, id)
+}
+
+const pressed = `{"update_id":4,"callback_query":{"id":"q1","from":{"id":9},"message":{"message_id":6,"chat":{"id":9,"type":"private"}},"data":"approve:g-1"}}`
+
+func post(t *testing.T, a *Adapter, to adapter.Receiver, withSecret, body string) int {
+	t.Helper()
+	h, err := a.Handler(to)
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodPost, "/telegram", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if withSecret != "" {
+		r.Header.Set(secretHeader, withSecret)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code
+}
+
+func TestWebhookNeedsASecret(t *testing.T) {
+	a, _ := newAdapter(t, DefaultBaseURL, func(c *Config) { c.Secret = "" })
+	_, err := a.Handler(newInbox(0))
+	require.ErrorContains(t, err, "Config.Secret")
+}
+
+func TestWebhookTakesOnlyUpdatesWithTheSecret(t *testing.T) {
+	a, _ := newAdapter(t, DefaultBaseURL)
+	i := newInbox(0)
+	require.Equal(t, 401, post(t, a, i, "", message1(1)))
+	require.Equal(t, 401, post(t, a, i, hookSecret+"x", message1(1)))
+	require.Equal(t, 400, post(t, a, i, hookSecret, `{"message":{}}`))
+	require.Equal(t, 400, post(t, a, i, hookSecret, `[`))
+	require.Equal(t, 413, post(t, a, i, hookSecret, strings.Repeat(" ", 1<<20)+message1(1)))
+	require.Empty(t, i.all())
+	require.Equal(t, 200, post(t, a, i, hookSecret, `{"update_id":5,"poll":{}}`), "other updates are not sent again")
+	require.Empty(t, i.all())
+	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)))
+	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)), "a repeat has the same event, by which it is recognised")
+	require.Len(t, i.all(), 2)
+	require.Equal(t, i.all()[0], i.all()[1])
+	h, err := a.Handler(i)
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodGet, "/telegram", nil)
+	r.Header.Set(secretHeader, hookSecret)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	require.Equal(t, 405, w.Code)
+}
+
+func TestWebhookAsksForAnotherTryWhenNotHandled(t *testing.T) {
+	a, logs := newAdapter(t, DefaultBaseURL)
+	i := newInbox(1)
+	require.Equal(t, 503, post(t, a, i, hookSecret, message1(1)))
+	require.Equal(t, 200, post(t, a, i, hookSecret, message1(1)))
+	require.Len(t, i.all(), 1)
+	for _, e := range logs.All() {
+		require.NotContains(t, fmt.Sprint(e), "m1", "the text is not logged")
+	}
+}
+
+func TestPressedButtonIsAcknowledgedAfterItWasHandled(t *testing.T) {
+	v := newVendor(t)
+	v.answer = func(_ int, _ call, w http.ResponseWriter) { _, _ = io.WriteString(w, `{"ok":true,"result":true}`) }
+	a, _ := newAdapter(t, v.URL)
+	i := newInbox(1)
+	require.Equal(t, 503, post(t, a, i, hookSecret, pressed))
+	require.Empty(t, v.got())
+	require.Equal(t, 200, post(t, a, i, hookSecret, pressed))
+	require.Equal(t, []call{{Method: "answerCallbackQuery", Params: map[string]any{"callback_query_id": "q1"}}}, v.got())
+}
+
+// start runs the adapter until the test ends.
+func start(t *testing.T, a *Adapter, to adapter.Receiver) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, to) }()
+	done := false
+	stop = func() {
+		if !done {
+			done = true
+			cancel()
+			require.NoError(t, <-ended)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestPollingConfirmsOnlyHandledUpdates(t *testing.T) {
+	v := newVendor(t)
+	a, _ := newAdapter(t, v.URL)
+	i := newInbox(2)
+	v.add(1, message1(1))
+	v.add(2, message1(2))
+	start(t, a, i)
+	<-i.came
+	<-i.came
+	v.add(3, message1(3))
+	<-i.came
+	require.Equal(t, []string{"1", "2", "3"}, events(i))
+	require.Equal(t, []int64{0, 0, 0, 3}, v.polled()[:4], "the offset passes an update when the receiver took it")
+}
+
+func TestPollingSurvivesFailuresAndPoison(t *testing.T) {
+	v := newVendor(t)
+	v.polls = func(n int, w http.ResponseWriter) bool {
+		switch n {
+		case 1:
+			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_ = c.Close()
+			}
+		case 2:
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, `{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":3}}`)
+		case 3:
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}`)
+		case 4:
+			_, _ = io.WriteString(w, `{"ok":true,"result":[{"message":{"message_id":1}}]}`) // without an ID
+		case 5:
+			_, _ = io.WriteString(w, `{"ok":true,"result":"`+strings.Repeat("x", 2<<20)+`"}`)
+		default:
+			return false
+		}
+		return true
+	}
+	v.add(1, `{"update_id":1,"message":{"message_id":5,"text":{"not":"a text"}}}`)
+	v.add(2, message1(2))
+	a, logs := newAdapter(t, v.URL)
+	i := newInbox(0)
+	start(t, a, i)
+	<-i.came
+	require.Equal(t, []string{"2"}, events(i))
+	var reasons []any
+	for _, e := range logs.All() {
+		require.NotContains(t, fmt.Sprint(e), "s3cret")
+		if r, ok := e.ContextMap()["reason"]; ok {
+			reasons = append(reasons, r)
+		}
+	}
+	require.Equal(t, []any{"connection lost", "status 429", "status 409", "updates have no new IDs", "connection lost"}, reasons)
+}
+
+func TestPollingStopsWhileARequestIsOpen(t *testing.T) {
+	v := newVendor(t)
+	a, _ := newAdapter(t, v.URL)
+	stop := start(t, a, newInbox(0))
+	require.Eventually(t, func() bool { return len(v.polled()) == 1 }, waitFor, tick)
+	stop()
+}
+
+func events(i *inbox) (ids []string) {
+	for _, in := range i.all() {
+		ids = append(ids, in.Event)
+	}
+	return ids
+}

@@ -1,0 +1,155 @@
+// Package telegram is the adapter of Telegram bots (https://core.telegram.org/bots/api).
+//
+// Messages and pressed buttons arrive by a webhook (Adapter.Handler) or by long polling (Adapter.Run), which needs no public
+// URL; Telegram allows only one of the two at a time. Answers are sent with sendMessage. Telegram has no idempotency key: if a
+// connection is lost after Telegram accepted a message and before its response arrived, the retry sends the message twice.
+//
+// The adapter makes the few HTTP calls itself. The maintained client github.com/go-telegram/bot puts response bodies in its
+// errors, acknowledges polled updates before they are handled, and rejects a whole update if one nested object has a type
+// that it does not know. The bot's token is a part of every URL: no error or log entry contains a URL.
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/text"
+)
+
+// Channel is the type of the platform in origins and settings.
+const Channel = "telegram"
+
+// DefaultBaseURL is Telegram's API.
+const DefaultBaseURL = "https://api.telegram.org"
+
+// limit is the longest text of a message, in UTF-16 code units after its entities are parsed
+// (https://core.telegram.org/bots/api#sendmessage). The tags of HTML are counted too, which is never too short.
+const limit = 4096
+
+// Config is the configuration of one bot.
+type Config struct {
+	// Account is the name of the bot in the settings of channels.
+	Account string
+	// Token is the bot's token from BotFather. Its part before the colon is the bot's user ID.
+	Token string
+	// Username is the bot's name, without "@". Mentions of it address the bot.
+	Username string
+	// Secret is the secret_token of setWebhook (https://core.telegram.org/bots/api#setwebhook): 16 to 256 letters, digits, "_"
+	// and "-". It is required for Handler only.
+	Secret string
+	// BaseURL is the address of the Bot API (default DefaultBaseURL). See netfail.Base for what it may be.
+	BaseURL string
+	// Quote lets the first message of an answer in a group quote the message that it answers.
+	Quote bool
+	// Timeout is how long a request may take (default 30 s).
+	Timeout time.Duration
+	// Logger receives the reasons of lost connections and skipped updates, without their texts. Nil logs nothing.
+	Logger *zap.Logger
+	// Clock is the clock of waits (default the machine's).
+	Clock processors.Clock
+}
+
+// Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
+type Adapter struct {
+	config Config
+	user   int64  // of the bot
+	method string // the URL of methods, which contains the token, with a slash at its end
+	client *http.Client
+	poll   *http.Client
+}
+
+// New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
+func New(c Config) (*Adapter, error) {
+	if c.BaseURL == "" {
+		c.BaseURL = DefaultBaseURL
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	var errs []error
+	if c.Account == "" {
+		errs = append(errs, errors.New("Account is empty"))
+	}
+	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
+		errs = append(errs, errors.New("Username: want the bot's name without @"))
+	}
+	id, rest, _ := strings.Cut(c.Token, ":")
+	user, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || user <= 0 || !word(rest) {
+		errs = append(errs, errors.New("Token: want digits, a colon, and letters, digits, _ and -"))
+	}
+	if c.Secret != "" && (!word(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
+		errs = append(errs, errors.New("Secret: want 16 to 256 letters, digits, _ and -"))
+	}
+	base, err := netfail.Base(c.BaseURL)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("telegram: %w", errors.Join(errs...))
+	}
+	return &Adapter{
+		config: c, user: user, method: base + "/bot" + c.Token + "/",
+		client: netfail.Client(c.Timeout), poll: netfail.Client(pollTimeout + netfail.DefaultTimeout),
+	}, nil
+}
+
+// word reports whether a text is not empty and has only letters, digits, "_" and "-".
+func word(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Channel implements adapter.Adapter.
+func (a *Adapter) Channel() string { return Channel }
+
+// Traits implements adapter.Adapter.
+func (a *Adapter) Traits() adapter.Traits {
+	return adapter.Traits{
+		Format: text.TelegramHTML, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+	}
+}
+
+// Close closes idle connections.
+func (a *Adapter) Close() {
+	a.client.CloseIdleConnections()
+	a.poll.CloseIdleConnections()
+}
+
+// interface check
+var _ adapter.Adapter = (*Adapter)(nil)
+
+// answered tells Telegram that a pressed button was handled, which ends the progress bar on it
+// (https://core.telegram.org/bots/api#answercallbackquery). A failure changes nothing.
+func (a *Adapter) answered(ctx context.Context, query string) {
+	if query == "" {
+		return
+	}
+	_, err := a.call(ctx, a.client, "answerCallbackQuery", struct {
+		ID string `json:"callback_query_id"`
+	}{query})
+	var f *adapter.Failure
+	if errors.As(err, &f) {
+		a.config.Logger.Info("telegram: pressed button was handled, but not acknowledged", zap.String("account", a.config.Account), zap.String("reason", f.Reason))
+	}
+}

@@ -1,0 +1,57 @@
+package telegram
+
+import (
+	"errors"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+)
+
+// secretHeader has the secret_token of setWebhook (https://core.telegram.org/bots/api#setwebhook).
+const secretHeader = "X-Telegram-Bot-Api-Secret-Token"
+
+// Handler returns the handler of the bot's webhook, which passes updates to a receiver. Register its URL with setWebhook, with
+// Config.Secret as secret_token, allowed_updates message and callback_query, and max_connections 1 if the order of messages
+// that Telegram sends at almost the same time matters: events of one conversation are passed on one after the other, in the order
+// of their arrival. A request without the secret is answered with 401
+// before its body is read, a body over 1 MiB with 413, and one that is not an update with 400. If the receiver returns an error the answer is 503, and
+// Telegram sends the update again. It returns an error if Config.Secret is empty.
+func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
+	if a.config.Secret == "" {
+		return nil, errors.New("telegram: a webhook needs Config.Secret")
+	}
+	door := ingress.New(ingress.Config{})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !secret.Equal(r.Header.Get(secretHeader), a.config.Secret) {
+			ingress.Refuse(w, http.StatusUnauthorized)
+			return
+		}
+		body, ok := door.Read(w, r)
+		if !ok {
+			return
+		}
+		var u update
+		if err := rest.Decode(body, &u); err != nil || u.ID <= 0 {
+			ingress.Refuse(w, http.StatusBadRequest)
+			return
+		}
+		in, ok := a.inbound(u)
+		if !ok {
+			return
+		}
+		if err := door.Submit(r.Context(), to, in); err != nil {
+			a.config.Logger.Warn("telegram: update was not handled; Telegram sends it again",
+				zap.String("account", a.config.Account), zap.Int64("update_id", u.ID))
+			ingress.Refuse(w, http.StatusServiceUnavailable)
+			return
+		}
+		if u.Callback != nil {
+			a.answered(r.Context(), u.Callback.ID)
+		}
+	}), nil
+}
