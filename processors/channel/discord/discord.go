@@ -1,0 +1,154 @@
+// Package discord is the adapter of Discord bots (https://discord.com/developers/docs).
+//
+// Messages arrive over the gateway (Adapter.Run). Pressed buttons arrive at the interactions endpoint (Adapter.Handler) if the
+// application has one, and over the gateway otherwise. Answers are sent by the REST API with a nonce that Discord enforces, so a
+// retry within a few minutes sends nothing twice. They mention nobody, whatever the model writes.
+//
+// Requests are made and signatures verified with github.com/bwmarrin/discordgo. Its waits for rate limits, its retries and its
+// gateway are not used: the waits cannot be cancelled, and its gateway confirms events before they are handled, reads messages of
+// any length and cannot be stopped while it connects. The gateway of this package confirms an event after the receiver took it:
+// after a lost connection, a resumed session replays the events from there.
+package discord
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/socket"
+	"github.com/turntable-streams/turntable/processors/channel/text"
+)
+
+// Channel is the type of the platform in origins and settings.
+const Channel = "discord"
+
+// The addresses of Discord.
+const (
+	DefaultBaseURL    = "https://discord.com"
+	DefaultGatewayURL = "wss://gateway.discord.gg"
+)
+
+const (
+	// limit is the longest content of a message (https://discord.com/developers/docs/resources/message#create-message).
+	limit = 2000
+	// places is how many channels are remembered to be threads or not.
+	places = 10_000
+)
+
+// Config is the configuration of one bot.
+type Config struct {
+	// Account is the name of the bot in the settings of channels.
+	Account string
+	// Token is the bot's token, without "Bot " before it.
+	Token string
+	// PublicKey is the application's public key in hexadecimal. It is required for Handler only.
+	PublicKey string
+	// BaseURL is the address of the REST API without /api (default DefaultBaseURL), and GatewayURL that of the gateway
+	// (default DefaultGatewayURL). They must have https and wss, or be of this host.
+	BaseURL, GatewayURL string
+	// Timeout is how long a request may take (default 30 s).
+	Timeout time.Duration
+	// Logger receives the reasons of lost connections and skipped events, without their texts. Nil logs nothing.
+	Logger *zap.Logger
+	// Clock is the clock of waits and signatures (default the machine's).
+	Clock processors.Clock
+}
+
+// Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
+type Adapter struct {
+	config  Config
+	key     ed25519.PublicKey
+	gateway *url.URL
+	client  *http.Client
+	session *discordgo.Session
+	places  *lru.Cache[string, place]
+
+	mu     sync.Mutex
+	paused time.Time // until which the account sends nothing, because of a global rate limit
+}
+
+// New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
+func New(c Config) (*Adapter, error) {
+	if c.BaseURL == "" {
+		c.BaseURL = DefaultBaseURL
+	}
+	if c.GatewayURL == "" {
+		c.GatewayURL = DefaultGatewayURL
+	}
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	var errs []error
+	if c.Account == "" {
+		errs = append(errs, errors.New("Account is empty"))
+	}
+	if !rest.Header(c.Token) {
+		errs = append(errs, errors.New("Token: want the bot's token without \"Bot \""))
+	}
+	key, err := hex.DecodeString(c.PublicKey)
+	if err != nil || len(key) != ed25519.PublicKeySize && len(key) != 0 {
+		errs = append(errs, errors.New("PublicKey: want 64 hexadecimal digits"))
+	}
+	base, err := netfail.Base(c.BaseURL)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+	}
+	gateway, err := socket.URL(strings.TrimRight(c.GatewayURL, "/"))
+	if err != nil {
+		errs = append(errs, fmt.Errorf("GatewayURL: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("discord: %w", errors.Join(errs...))
+	}
+	a := &Adapter{config: c, key: key, gateway: gateway, client: netfail.Client(c.Timeout)}
+	if a.places, err = lru.New[string, place](places); err != nil {
+		return nil, fmt.Errorf("discord: %w", err)
+	}
+	if a.session, err = discordgo.New("Bot " + c.Token); err != nil {
+		return nil, errors.New("discord: the client cannot be made")
+	}
+	to, err := url.Parse(base)
+	if err != nil {
+		return nil, errors.New("discord: BaseURL is not a URL")
+	}
+	a.session.Client = &http.Client{
+		Transport: redirected{to: to, by: a.client.Transport}, Timeout: a.client.Timeout, CheckRedirect: a.client.CheckRedirect,
+	}
+	a.session.ShouldRetryOnRateLimit, a.session.MaxRestRetries = false, 0
+	a.session.LogLevel = -1 // it logs to the standard logger
+	a.session.UserAgent = "DiscordBot (https://github.com/turntable-streams/turntable, 1)"
+	return a, nil
+}
+
+// Channel implements adapter.Adapter.
+func (a *Adapter) Channel() string { return Channel }
+
+// Traits implements adapter.Adapter.
+func (a *Adapter) Traits() adapter.Traits {
+	return adapter.Traits{
+		Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.UTF16}, Threads: true, Buttons: true,
+	}
+}
+
+// Close closes idle connections.
+func (a *Adapter) Close() { a.client.CloseIdleConnections() }
+
+var _ adapter.Adapter = (*Adapter)(nil)
