@@ -59,7 +59,6 @@ const (
 	maxAnnounced = 32 << 10    // bytes of a result in a callback message
 	minAnnounced = 1 << 10     // bytes of it that always fit into the row
 	maxEnded     = 1000        // delegations that have ended
-	maxEarly     = 64          // ends that were read before their calls
 	maxAnswered  = 64          // outputs that were read before their messages
 	earlyFor     = time.Hour   // how long these are kept, and the IDs of delegations of a purged session
 	writeAgain   = time.Minute // until a reply that did not come back is written again

@@ -91,9 +91,7 @@ type State struct {
 	// Ends that were read before their call, which a crash can cause.
 	Early []*Early `protobuf:"bytes,6,rep,name=early,proto3" json:"early,omitempty"`
 	// Outputs of callback messages that were read before the row said that the messages were written, which a crash can cause.
-	Answered []*Answered `protobuf:"bytes,7,rep,name=answered,proto3" json:"answered,omitempty"`
-	// When the session last changed, in milliseconds since the epoch.
-	TouchedMs     int64 `protobuf:"varint,8,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	Answered      []*Answered `protobuf:"bytes,7,rep,name=answered,proto3" json:"answered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,27 +175,21 @@ func (x *State) GetAnswered() []*Answered {
 	return nil
 }
 
-func (x *State) GetTouchedMs() int64 {
-	if x != nil {
-		return x.TouchedMs
-	}
-	return 0
-}
-
 // Task is a delegation.
 type Task struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	CallbackId string                 `protobuf:"bytes,1,opt,name=callback_id,json=callbackId,proto3" json:"callback_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What replies name it by: different for every call, also if models use a callback_id again. Of a peer's task, it is the
+	// task ID there.
+	Id         string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	CallbackId string `protobuf:"bytes,2,opt,name=callback_id,json=callbackId,proto3" json:"callback_id,omitempty"`
 	// The turntable.id of the call's record.
-	CallKey string `protobuf:"bytes,2,opt,name=call_key,json=callKey,proto3" json:"call_key,omitempty"`
+	CallKey string `protobuf:"bytes,3,opt,name=call_key,json=callKey,proto3" json:"call_key,omitempty"`
 	// The agent, or "peer:{id}", or "peer:{id}/{agent}".
-	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
-	// The session of the agent's task; empty for a peer.
-	SessionId string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Target string `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
 	// The origin of the call's turn, encoded; empty if it had none, and once the delegation has ended.
 	Origin []byte `protobuf:"bytes,5,opt,name=origin,proto3" json:"origin,omitempty"`
 	Depth  int64  `protobuf:"varint,6,opt,name=depth,proto3" json:"depth,omitempty"`
-	// When the call was read, and when the delegation is given up, in milliseconds since the epoch.
+	// When the call came, and when the delegation is given up, in milliseconds since the epoch.
 	OpenedMs  int64      `protobuf:"varint,7,opt,name=opened_ms,json=openedMs,proto3" json:"opened_ms,omitempty"`
 	ExpiresMs int64      `protobuf:"varint,8,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	Phase     Task_Phase `protobuf:"varint,9,opt,name=phase,proto3,enum=turntable.channel.v1.Task_Phase" json:"phase,omitempty"`
@@ -207,10 +199,8 @@ type Task struct {
 	EndedMs int64  `protobuf:"varint,12,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	// The turntable.id of the call of agent_cancel that ended it, or empty.
 	EndedBy string `protobuf:"bytes,13,opt,name=ended_by,json=endedBy,proto3" json:"ended_by,omitempty"`
-	// The session was purged: how the delegation ended is not announced.
-	Purged bool `protobuf:"varint,14,opt,name=purged,proto3" json:"purged,omitempty"`
-	// Whether the reply that is on its way says cancelled instead of timed_out.
-	Cancelling    bool `protobuf:"varint,15,opt,name=cancelling,proto3" json:"cancelling,omitempty"`
+	// The session was purged: how the delegation ends is not announced.
+	Purged        bool `protobuf:"varint,14,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,6 +235,13 @@ func (*Task) Descriptor() ([]byte, []int) {
 	return file_processors_channel_state_proto_rawDescGZIP(), []int{1}
 }
 
+func (x *Task) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 func (x *Task) GetCallbackId() string {
 	if x != nil {
 		return x.CallbackId
@@ -262,13 +259,6 @@ func (x *Task) GetCallKey() string {
 func (x *Task) GetTarget() string {
 	if x != nil {
 		return x.Target
-	}
-	return ""
-}
-
-func (x *Task) GetSessionId() string {
-	if x != nil {
-		return x.SessionId
 	}
 	return ""
 }
@@ -343,14 +333,7 @@ func (x *Task) GetPurged() bool {
 	return false
 }
 
-func (x *Task) GetCancelling() bool {
-	if x != nil {
-		return x.Cancelling
-	}
-	return false
-}
-
-// Callback is the result of a delegation that has ended.
+// Callback is the result of a delegation that has ended, and that waits to be announced. The fields are those of Task.
 type Callback struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	CallbackId string                 `protobuf:"bytes,1,opt,name=callback_id,json=callbackId,proto3" json:"callback_id,omitempty"`
@@ -359,10 +342,10 @@ type Callback struct {
 	Origin     []byte                 `protobuf:"bytes,4,opt,name=origin,proto3" json:"origin,omitempty"`
 	Depth      int64                  `protobuf:"varint,5,opt,name=depth,proto3" json:"depth,omitempty"`
 	Status     string                 `protobuf:"bytes,6,opt,name=status,proto3" json:"status,omitempty"`
+	EndedMs    int64                  `protobuf:"varint,7,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	// The result or what went wrong, cut. size is its length in bytes before.
-	Text          string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
-	Size          int64  `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
-	EndedMs       int64  `protobuf:"varint,9,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	Text          string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	Size          int64  `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +422,13 @@ func (x *Callback) GetStatus() string {
 	return ""
 }
 
+func (x *Callback) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
 func (x *Callback) GetText() string {
 	if x != nil {
 		return x.Text
@@ -449,13 +439,6 @@ func (x *Callback) GetText() string {
 func (x *Callback) GetSize() int64 {
 	if x != nil {
 		return x.Size
-	}
-	return 0
-}
-
-func (x *Callback) GetEndedMs() int64 {
-	if x != nil {
-		return x.EndedMs
 	}
 	return 0
 }
@@ -514,23 +497,23 @@ func (x *InFlight) GetUntilMs() int64 {
 	return 0
 }
 
-// Early is how a delegation ended whose call was not read yet.
+// Early is how a delegation ended whose call was not read yet. The fields are those of topics.DelegationReply.
 type Early struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One of them is set. task_id is that of a peer's task.
-	CallbackId string `protobuf:"bytes,1,opt,name=callback_id,json=callbackId,proto3" json:"callback_id,omitempty"`
-	TaskId     string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Status     string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	Content    string `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
-	Code       string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
-	// Of the call of agent_cancel, as in topics.DelegationReply.
-	CallId     string `protobuf:"bytes,6,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	ToolId     string `protobuf:"bytes,7,opt,name=tool_id,json=toolId,proto3" json:"tool_id,omitempty"`
-	TotalTools int64  `protobuf:"varint,8,opt,name=total_tools,json=totalTools,proto3" json:"total_tools,omitempty"`
-	CallKey    string `protobuf:"bytes,9,opt,name=call_key,json=callKey,proto3" json:"call_key,omitempty"`
-	AtMs       int64  `protobuf:"varint,10,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	// When it was read, in milliseconds since the epoch.
-	ReadMs        int64 `protobuf:"varint,11,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`
+	// The id of Task.
+	Id         string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Status     string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	Content    string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	Code       string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	CallId     string `protobuf:"bytes,5,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	ToolId     string `protobuf:"bytes,6,opt,name=tool_id,json=toolId,proto3" json:"tool_id,omitempty"`
+	TotalTools int64  `protobuf:"varint,7,opt,name=total_tools,json=totalTools,proto3" json:"total_tools,omitempty"`
+	CallKey    string `protobuf:"bytes,8,opt,name=call_key,json=callKey,proto3" json:"call_key,omitempty"`
+	// When the record was written and when it is forgotten, in milliseconds since the epoch.
+	AtMs    int64 `protobuf:"varint,9,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	UntilMs int64 `protobuf:"varint,10,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
+	// The session was purged, so there is no content.
+	Purged        bool `protobuf:"varint,11,opt,name=purged,proto3" json:"purged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,16 +548,9 @@ func (*Early) Descriptor() ([]byte, []int) {
 	return file_processors_channel_state_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Early) GetCallbackId() string {
+func (x *Early) GetId() string {
 	if x != nil {
-		return x.CallbackId
-	}
-	return ""
-}
-
-func (x *Early) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
+		return x.Id
 	}
 	return ""
 }
@@ -635,18 +611,26 @@ func (x *Early) GetAtMs() int64 {
 	return 0
 }
 
-func (x *Early) GetReadMs() int64 {
+func (x *Early) GetUntilMs() int64 {
 	if x != nil {
-		return x.ReadMs
+		return x.UntilMs
 	}
 	return 0
 }
 
+func (x *Early) GetPurged() bool {
+	if x != nil {
+		return x.Purged
+	}
+	return false
+}
+
 // Answered is a callback message whose output was read.
 type Answered struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	ReadMs        int64                  `protobuf:"varint,2,opt,name=read_ms,json=readMs,proto3" json:"read_ms,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// When it is forgotten, in milliseconds since the epoch.
+	UntilMs       int64 `protobuf:"varint,2,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,9 +672,9 @@ func (x *Answered) GetRequestId() string {
 	return ""
 }
 
-func (x *Answered) GetReadMs() int64 {
+func (x *Answered) GetUntilMs() int64 {
 	if x != nil {
-		return x.ReadMs
+		return x.UntilMs
 	}
 	return 0
 }
@@ -699,7 +683,7 @@ var File_processors_channel_state_proto protoreflect.FileDescriptor
 
 const file_processors_channel_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1eprocessors/channel/state.proto\x12\x14turntable.channel.v1\"\xf9\x02\n" +
+	"\x1eprocessors/channel/state.proto\x12\x14turntable.channel.v1\"\xda\x02\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -708,16 +692,13 @@ const file_processors_channel_state_proto_rawDesc = "" +
 	"\apending\x18\x04 \x03(\v2\x1e.turntable.channel.v1.CallbackR\apending\x12;\n" +
 	"\tin_flight\x18\x05 \x01(\v2\x1e.turntable.channel.v1.InFlightR\binFlight\x121\n" +
 	"\x05early\x18\x06 \x03(\v2\x1b.turntable.channel.v1.EarlyR\x05early\x12:\n" +
-	"\banswered\x18\a \x03(\v2\x1e.turntable.channel.v1.AnsweredR\banswered\x12\x1d\n" +
-	"\n" +
-	"touched_ms\x18\b \x01(\x03R\ttouchedMs\"\xe2\x03\n" +
-	"\x04Task\x12\x1f\n" +
-	"\vcallback_id\x18\x01 \x01(\tR\n" +
+	"\banswered\x18\a \x03(\v2\x1e.turntable.channel.v1.AnsweredR\banswered\"\xb3\x03\n" +
+	"\x04Task\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
+	"\vcallback_id\x18\x02 \x01(\tR\n" +
 	"callbackId\x12\x19\n" +
-	"\bcall_key\x18\x02 \x01(\tR\acallKey\x12\x16\n" +
-	"\x06target\x18\x03 \x01(\tR\x06target\x12\x1d\n" +
-	"\n" +
-	"session_id\x18\x04 \x01(\tR\tsessionId\x12\x16\n" +
+	"\bcall_key\x18\x03 \x01(\tR\acallKey\x12\x16\n" +
+	"\x06target\x18\x04 \x01(\tR\x06target\x12\x16\n" +
 	"\x06origin\x18\x05 \x01(\fR\x06origin\x12\x14\n" +
 	"\x05depth\x18\x06 \x01(\x03R\x05depth\x12\x1b\n" +
 	"\topened_ms\x18\a \x01(\x03R\bopenedMs\x12\x1d\n" +
@@ -729,10 +710,7 @@ const file_processors_channel_state_proto_rawDesc = "" +
 	"\x06status\x18\v \x01(\tR\x06status\x12\x19\n" +
 	"\bended_ms\x18\f \x01(\x03R\aendedMs\x12\x19\n" +
 	"\bended_by\x18\r \x01(\tR\aendedBy\x12\x16\n" +
-	"\x06purged\x18\x0e \x01(\bR\x06purged\x12\x1e\n" +
-	"\n" +
-	"cancelling\x18\x0f \x01(\bR\n" +
-	"cancelling\"(\n" +
+	"\x06purged\x18\x0e \x01(\bR\x06purged\"(\n" +
 	"\x05Phase\x12\b\n" +
 	"\x04OPEN\x10\x00\x12\n" +
 	"\n" +
@@ -745,33 +723,32 @@ const file_processors_channel_state_proto_rawDesc = "" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x12\x16\n" +
 	"\x06origin\x18\x04 \x01(\fR\x06origin\x12\x14\n" +
 	"\x05depth\x18\x05 \x01(\x03R\x05depth\x12\x16\n" +
-	"\x06status\x18\x06 \x01(\tR\x06status\x12\x12\n" +
-	"\x04text\x18\a \x01(\tR\x04text\x12\x12\n" +
-	"\x04size\x18\b \x01(\x03R\x04size\x12\x19\n" +
-	"\bended_ms\x18\t \x01(\x03R\aendedMs\"D\n" +
+	"\x06status\x18\x06 \x01(\tR\x06status\x12\x19\n" +
+	"\bended_ms\x18\a \x01(\x03R\aendedMs\x12\x12\n" +
+	"\x04text\x18\b \x01(\tR\x04text\x12\x12\n" +
+	"\x04size\x18\t \x01(\x03R\x04size\"D\n" +
 	"\bInFlight\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x19\n" +
-	"\buntil_ms\x18\x02 \x01(\x03R\auntilMs\"\xa3\x02\n" +
-	"\x05Early\x12\x1f\n" +
-	"\vcallback_id\x18\x01 \x01(\tR\n" +
-	"callbackId\x12\x17\n" +
-	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\tR\x06status\x12\x18\n" +
-	"\acontent\x18\x04 \x01(\tR\acontent\x12\x12\n" +
-	"\x04code\x18\x05 \x01(\tR\x04code\x12\x17\n" +
-	"\acall_id\x18\x06 \x01(\tR\x06callId\x12\x17\n" +
-	"\atool_id\x18\a \x01(\tR\x06toolId\x12\x1f\n" +
-	"\vtotal_tools\x18\b \x01(\x03R\n" +
+	"\buntil_ms\x18\x02 \x01(\x03R\auntilMs\"\x93\x02\n" +
+	"\x05Early\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x18\n" +
+	"\acontent\x18\x03 \x01(\tR\acontent\x12\x12\n" +
+	"\x04code\x18\x04 \x01(\tR\x04code\x12\x17\n" +
+	"\acall_id\x18\x05 \x01(\tR\x06callId\x12\x17\n" +
+	"\atool_id\x18\x06 \x01(\tR\x06toolId\x12\x1f\n" +
+	"\vtotal_tools\x18\a \x01(\x03R\n" +
 	"totalTools\x12\x19\n" +
-	"\bcall_key\x18\t \x01(\tR\acallKey\x12\x13\n" +
-	"\x05at_ms\x18\n" +
-	" \x01(\x03R\x04atMs\x12\x17\n" +
-	"\aread_ms\x18\v \x01(\x03R\x06readMs\"B\n" +
+	"\bcall_key\x18\b \x01(\tR\acallKey\x12\x13\n" +
+	"\x05at_ms\x18\t \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\n" +
+	" \x01(\x03R\auntilMs\x12\x16\n" +
+	"\x06purged\x18\v \x01(\bR\x06purged\"D\n" +
 	"\bAnswered\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x01 \x01(\tR\trequestId\x12\x17\n" +
-	"\aread_ms\x18\x02 \x01(\x03R\x06readMsB;Z9github.com/turntable-streams/turntable/processors/channelb\x06proto3"
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x19\n" +
+	"\buntil_ms\x18\x02 \x01(\x03R\auntilMsB;Z9github.com/turntable-streams/turntable/processors/channelb\x06proto3"
 
 var (
 	file_processors_channel_state_proto_rawDescOnce sync.Once

@@ -1,9 +1,8 @@
 package channel
 
 import (
+	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -42,7 +41,6 @@ func Apply(state *State, event Event, prompts func(topics.Origin) string, now ti
 	case t.isEmpty():
 		return Result{Changed: state != nil, Effects: t.effects}
 	}
-	t.row.TouchedMs = t.nowMS()
 	t.row.DeadlineMs = t.deadline()
 	return Result{State: t.row, Changed: true, Effects: t.effects}
 }
@@ -75,12 +73,19 @@ func (t *transition) isEmpty() bool {
 	return len(r.Tasks) == 0 && len(r.Pending) == 0 && r.InFlight == nil && len(r.Early) == 0 && len(r.Answered) == 0
 }
 
-// find returns the delegation with a callback ID, nil if there is none.
-func (t *transition) find(callbackID string) *Task {
-	for _, x := range t.row.Tasks {
-		if x.CallbackId == callbackID {
-			return x
-		}
+// find returns the delegation that replies name so, nil if there is none.
+func (t *transition) find(id string) *Task {
+	return t.first(func(x *Task) bool { return x.Id == id })
+}
+
+// named returns the delegation with a callback ID, nil if there is none.
+func (t *transition) named(callbackID string) *Task {
+	return t.first(func(x *Task) bool { return x.CallbackId == callbackID })
+}
+
+func (t *transition) first(is func(*Task) bool) *Task {
+	if i := slices.IndexFunc(t.row.Tasks, is); i >= 0 {
+		return t.row.Tasks[i]
 	}
 	return nil
 }
@@ -95,23 +100,4 @@ func (t *transition) openTasks() (n int) {
 		}
 	}
 	return n
-}
-
-// taskReserve is the part of the row that is kept free for each open delegation: for its end, and for the shortest text that
-// announces it. Its origin is in the row already.
-const taskReserve = minAnnounced + 256
-
-// size returns the size of the row with all that open delegations may add to it.
-func (t *transition) size() int { return proto.Size(t.row) + t.openTasks()*taskReserve }
-
-// room reports whether so many bytes fit into the row. It forgets delegations that have ended for them, oldest first, then
-// shortens the results that wait.
-func (t *transition) room(bytes int) bool {
-	for t.size()+bytes > t.rules.RowLimit {
-		if !t.forgetEnded() && !t.shorten() {
-			return false
-		}
-		t.changed = true
-	}
-	return true
 }

@@ -1,0 +1,54 @@
+package channel
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// hold keeps the end of a delegation whose call was not read yet. After a crash, the records of two topics may come in another
+// order than before it. The first end counts.
+func (t *transition) hold(e Replied) {
+	r := e.Reply
+	if slices.ContainsFunc(t.row.Early, func(x *Early) bool { return x.Id == r.CallbackID }) {
+		return
+	}
+	early := &Early{
+		Id: r.CallbackID, Status: string(r.Status), Content: r.Content, Code: cut(r.Code, maxCode), CallId: r.CallID,
+		ToolId: r.ToolID, TotalTools: r.TotalTools, CallKey: r.CallKey, AtMs: t.timeOf(e.Record).UnixMilli(),
+		UntilMs: t.now.Add(earlyFor).UnixMilli(),
+	}
+	if len(t.row.Early) >= t.rules.OpenLimit {
+		t.deadLetter(reasonNoRoom)
+		return
+	}
+	for !t.room(proto.Size(early) + 8) {
+		if len(early.Content) <= minAnnounced {
+			t.deadLetter(reasonNoRoom)
+			return
+		}
+		early.Content = cut(early.Content, max(len(early.Content)/2, minAnnounced))
+	}
+	t.row.Early, t.changed = append(t.row.Early, early), true
+}
+
+// endEarly ends a delegation whose end was read before its call.
+func (t *transition) endEarly(task *Task) {
+	i := slices.IndexFunc(t.row.Early, func(x *Early) bool { return x.Id == task.Id })
+	if i < 0 {
+		return
+	}
+	early := t.row.Early[i]
+	t.row.Early = slices.Delete(t.row.Early, i, i+1)
+	if early.Purged {
+		task.Purged, task.Origin = true, nil
+	}
+	reply := topics.DelegationReply{
+		SessionID: t.key, CallbackID: early.Id, Status: topics.DelegationStatus(early.Status), Content: early.Content,
+		Code: early.Code, CallID: early.CallId, ToolID: early.ToolId, TotalTools: early.TotalTools, CallKey: early.CallKey,
+	}
+	t.end(task, reply, msTime(early.AtMs))
+	t.answerCancel(task, reply)
+}

@@ -1,0 +1,297 @@
+package channel
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// statuses returns how the delegations ended, in order.
+func statuses(es effects) (list []topics.DelegationStatus) {
+	for _, d := range valuesOf[StatusWritten](es) {
+		if d.Status != topics.DelegationOpen {
+			list = append(list, d.Status)
+		}
+	}
+	return list
+}
+
+func TestOutputOfATaskIsReturnedToItsCaller(t *testing.T) {
+	caller := newHarness(t)
+	s := sent(t, caller.handle(caller.delegation("a")))
+	target := newHarness(t, func(r *Rules) { r.Agent, r.Agents = "research", []string{"front"} })
+	target.key = *s.Message.SessionID
+	route := func(o *topics.Output) {
+		o.ReplyTo = topics.DelegationRoute(memberOf(t, s.Message.Metadata, topics.MetaTask))
+	}
+	es := target.handle(target.output(textOf(t, s.Message.Metadata, "request_id"), "42 boats", route))
+	require.Len(t, es, 1)
+	require.Equal(t, "s1", es[0].(Emit).Key, "the key is the caller's session")
+	r := onlyValue[ReplySent](t, es)
+	require.Equal(t, "front", r.Agent)
+	require.Nil(t, target.state(), "it needs no row")
+	require.Equal(t, "42 boats", onlyCallback(t, caller.handle(caller.reply(r.Reply))).result())
+
+	status := "error"
+	es = target.handle(target.output("x", "ignored", route, func(o *topics.Output) {
+		o.Status, o.Error = &status, &topics.OutputError{Code: topics.CodeThinkFailed, Message: "The model is down."}
+	}))
+	reply := onlyValue[ReplySent](t, es).Reply
+	require.Equal(t, topics.DelegationFailed, reply.Status)
+	require.Equal(t, "think_failed", reply.Code)
+	require.Equal(t, "The model is down.", reply.Content)
+
+	target.rules.Agents = nil
+	require.Equal(t, reasonCaller, letter(t, target.handle(target.output("x", "x", route))))
+	require.Equal(t, reasonTask, letter(t, target.handle(target.output("x", "x", func(o *topics.Output) {
+		o.ReplyTo = topics.DelegationRoute(topics.Raw(`{"agent":"front"}`))
+	}))))
+	require.Empty(t, target.handle(target.output("x", "x", func(o *topics.Output) {
+		o.ReplyTo = topics.OriginRoute(topics.EncodeOrigin(chat("t", "U")), nil)
+	})), "an output for a channel is for deliveries")
+}
+
+func TestFirstEndCounts(t *testing.T) {
+	p := newHarness(t)
+	task := sent(t, p.handle(p.delegation("a")))
+	first := p.handle(p.completed(task, "42 boats"))
+	require.Equal(t, []topics.DelegationStatus{topics.DelegationCompleted}, statuses(first))
+	require.Empty(t, valuesOf[TaskCancelled](first))
+	row := p.row
+	require.Empty(t, p.handle(p.completed(task, "42 boats")), "a repeat")
+	require.Empty(t, p.handle(p.completed(task, "43 boats")), "another end")
+	require.Equal(t, row, p.row)
+	p.now = p.now.Add(23 * time.Hour)
+	require.Empty(t, p.handle(p.completed(task, "42 boats")))
+}
+
+func TestReplyOfAnotherSessionIsDeadLettered(t *testing.T) {
+	p := newHarness(t)
+	task := taskOf(t, sent(t, p.handle(p.delegation("a"))))
+	es := p.handle(p.reply(topics.DelegationReply{SessionID: "s2", CallbackID: task.CallbackID, Status: topics.DelegationCompleted}))
+	require.Equal(t, reasonForeign, letter(t, es))
+	require.Equal(t, Task_OPEN, p.state().Tasks[0].Phase)
+}
+
+func TestTimeoutAndCompletionInBothOrders(t *testing.T) {
+	for _, completedFirst := range []bool{true, false} {
+		t.Run(fmt.Sprint("completed first ", completedFirst), func(t *testing.T) {
+			p := newHarness(t)
+			task := sent(t, p.handle(p.delegation("a")))
+			p.now = p.now.Add(10 * time.Minute)
+			es := p.handle(DeadlineCame{p.key})
+			timeout := p.reply(onlyValue[ReplySent](t, es).Reply)
+			require.Len(t, es, 1, "the deadline alone ends nothing")
+			replies := []Event{timeout, p.completed(task, "42 boats")}
+			if completedFirst {
+				replies[0], replies[1] = replies[1], replies[0]
+			}
+			end := p.handle(replies[0])
+			require.Empty(t, p.handle(replies[1]))
+			c := onlyCallback(t, end)
+			if completedFirst {
+				require.Equal(t, "42 boats", c.result())
+				require.Empty(t, valuesOf[TaskCancelled](end))
+				return
+			}
+			require.Equal(t, "The task was not finished within 10m0s.", c.result())
+			require.Equal(t, topics.DelegationTimedOut, c.note.Status)
+			cancel := onlyValue[TaskCancelled](t, end)
+			require.Equal(t, "research", cancel.Agent)
+			require.Equal(t, textOf(t, task.Message.Metadata, "request_id"), *cancel.Control.RequestID)
+			for _, e := range end {
+				if _, ok := e.(Emit).Value.(TaskCancelled); ok {
+					require.Equal(t, *task.Message.SessionID, e.(Emit).Key, "in the session of the task")
+				}
+			}
+		})
+	}
+}
+
+func TestEndIsAskedForAgainUntilItIsRead(t *testing.T) {
+	p := newHarness(t)
+	p.handle(p.delegation("a"))
+	p.now = p.now.Add(10 * time.Minute)
+	first := p.handle(DeadlineCame{p.key})
+	p.now = p.now.Add(writeAgain - time.Millisecond)
+	require.Empty(t, p.handle(DeadlineCame{p.key}))
+	p.now = p.now.Add(time.Millisecond)
+	require.Equal(t, first, p.handle(DeadlineCame{p.key}), "the same record")
+}
+
+func TestCancelAndCompletionInBothOrders(t *testing.T) {
+	for _, completedFirst := range []bool{true, false} {
+		t.Run(fmt.Sprint("completed first ", completedFirst), func(t *testing.T) {
+			p := newHarness(t)
+			task := sent(t, p.handle(p.delegation("a")))
+			es := p.handle(p.cancellation("b", "a"))
+			require.Len(t, es, 1, "the call is answered when the end is read")
+			cancel := p.reply(onlyValue[ReplySent](t, es).Reply)
+			replies := []Event{cancel, p.completed(task, "42 boats")}
+			if completedFirst {
+				replies[0], replies[1] = replies[1], replies[0]
+			}
+			all := append(p.handle(replies[0]), p.handle(replies[1])...)
+			c := onlyCallback(t, all)
+			a := onlyValue[CallAnswered](t, all)
+			require.Equal(t, "b", *a.ToolUseID)
+			require.Equal(t, CancelTool, *a.Name)
+			require.EqualValues(t, 1, a.TotalTools)
+			_, result := answerOf(t, all)
+			if completedFirst {
+				require.Equal(t, "It had ended already: completed.", textOf(t, result, "message"))
+				require.Equal(t, "42 boats", c.result())
+				require.Empty(t, valuesOf[TaskCancelled](all))
+			} else {
+				require.Equal(t, "cancelled", textOf(t, result, "status"))
+				require.Equal(t, "The delegation was cancelled.", textOf(t, result, "message"))
+				require.Equal(t, topics.DelegationCancelled, c.note.Status)
+				onlyValue[TaskCancelled](t, all)
+			}
+			again := p.settle(p.cancellation("b", "a"))
+			require.Equal(t, a, onlyValue[CallAnswered](t, again), "a repeat of the call gets the same answer")
+			_, result = answerOf(t, p.settle(p.cancellation("c", "a")))
+			require.Contains(t, textOf(t, result, "message"), "It had ended already: ")
+		})
+	}
+}
+
+func TestOtherSessionsCannotCancel(t *testing.T) {
+	p, other := newHarness(t), newHarness(t)
+	other.key = "s2"
+	s := sent(t, p.handle(p.delegation("a")))
+	requireFailed(t, other.handle(other.cancellation("b", "a")), failMissing)
+	other.handle(other.delegation("a"))
+	cancelled := onlyValue[TaskCancelled](t, other.settle(other.cancellation("b", "a")))
+	require.NotEqual(t, textOf(t, s.Message.Metadata, "request_id"), *cancelled.Control.RequestID, "only its own")
+	require.Equal(t, "42 boats", onlyCallback(t, p.handle(p.completed(s, "42 boats"))).result())
+}
+
+func TestPurgeEndsDelegationsWithoutAnnouncements(t *testing.T) {
+	p := newHarness(t)
+	a, b := sent(t, p.handle(p.delegation("a"))), sent(t, p.handle(p.delegation("b")))
+	p.handle(p.delegation("c"))
+	p.handle(p.delegation("d"))
+	first := onlyCallback(t, p.handle(p.completed(a, "A")))
+	p.handle(p.completed(b, "a secret"))
+	es := p.handle(p.control(topics.ActionPurge))
+	require.Len(t, valuesOf[ReplySent](es), 2)
+	require.NotContains(t, string(p.row), "a secret")
+	require.NotContains(t, string(p.row), "C1", "no origin")
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)), "a repeat")
+	require.Empty(t, valuesOf[CallbackSent](p.handle(p.output(first.request, "ok"))))
+	requireFailed(t, p.handle(p.cancellation("x", "c")), failMissing)
+	var end effects
+	for _, r := range valuesOf[ReplySent](es) {
+		end = append(end, p.handle(p.reply(r.Reply))...)
+	}
+	require.Equal(t, []topics.DelegationStatus{topics.DelegationCancelled, topics.DelegationCancelled}, statuses(end))
+	require.Len(t, valuesOf[TaskCancelled](end), 2)
+	require.Empty(t, valuesOf[CallbackSent](end))
+	require.Empty(t, valuesOf[CallbackSent](p.advance(2*time.Hour)))
+	require.Nil(t, p.state())
+}
+
+func TestPurgeOfASessionWithoutOpenDelegationsDeletesItsRow(t *testing.T) {
+	p := newHarness(t)
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
+	p.handle(p.completed(sent(t, p.handle(p.delegation("a"))), "A"))
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
+	require.Nil(t, p.state())
+	require.Empty(t, p.handle(p.control(topics.ActionCancel)), "a cancel is for the turn")
+}
+
+func TestEndsThatAreReadBeforeTheirCall(t *testing.T) {
+	p := newHarness(t)
+	call := p.delegation("a")
+	first := p.handle(call)
+	done := p.completed(sent(t, first), "42 boats")
+	first = append(first, p.handle(done)...)
+
+	p.row = nil // a crash
+	require.Empty(t, p.handle(done))
+	require.Empty(t, p.handle(done), "a repeat")
+	require.Empty(t, p.handle(p.completed(sent(t, first), "43 boats")), "the first one counts")
+	require.Len(t, p.state().Early, 1)
+	p.now = p.now.Add(time.Minute)
+	call.At = first0(first)
+	again := p.handle(call)
+	require.Equal(t, first, again)
+	require.Empty(t, p.state().Early)
+}
+
+// first0 is the time of the harness when it began.
+func first0(effects) time.Time { return time.UnixMilli(1_790_000_000_000).UTC() }
+
+func TestCancelThatIsReadBeforeItsCall(t *testing.T) {
+	p := newHarness(t)
+	call, cancel := p.delegation("a"), p.cancellation("b", "a")
+	p.handle(call)
+	es := p.handle(cancel)
+	reply := p.reply(onlyValue[ReplySent](t, es).Reply)
+	first := p.handle(reply)
+
+	p.row = nil
+	require.Empty(t, p.handle(reply))
+	again := p.handle(call)
+	require.Equal(t, onlyValue[CallbackSent](t, first), onlyValue[CallbackSent](t, again))
+	require.Contains(t, valuesOf[CallAnswered](again), onlyValue[CallAnswered](t, first))
+	require.Equal(t, onlyValue[CallAnswered](t, first), onlyValue[CallAnswered](t, p.settle(cancel)))
+}
+
+func TestEarlyEndsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ limit, size, want int }{"count": {5, 1, 5}, "room": {500, 50 << 10, 4}} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit, r.OpenLimit = 128<<10, 64<<10, c.limit })
+			var es effects
+			for i := 0; len(es) == 0; i++ {
+				require.Less(t, i, 20)
+				es = p.handle(p.reply(topics.DelegationReply{
+					SessionID: "s1", CallbackID: fmt.Sprint("a/", i), Status: topics.DelegationCompleted, Content: strings.Repeat("x", c.size),
+				}))
+			}
+			require.Equal(t, reasonNoRoom, letter(t, es))
+			require.GreaterOrEqual(t, len(p.state().Early), c.want, "long ones are cut")
+			p.advance(earlyFor)
+			require.Nil(t, p.state())
+		})
+	}
+}
+
+func TestEarlyEndSurvivesAPurgeWithoutItsText(t *testing.T) {
+	p := newHarness(t)
+	call := p.delegation("a")
+	done := p.completed(sent(t, p.handle(call)), "a secret")
+	p.row = nil
+	p.handle(done)
+	p.handle(p.control(topics.ActionPurge))
+	require.NotContains(t, string(p.row), "a secret")
+	es := p.handle(call)
+	require.Equal(t, []topics.DelegationStatus{topics.DelegationCompleted}, statuses(es), "it does not end again at its deadline")
+	require.Empty(t, valuesOf[CallbackSent](es))
+}
+
+// After a crash, the output of a callback message may be read before the reply that the message announces.
+func TestOutputThatIsReadBeforeItsMessageIsNotAwaited(t *testing.T) {
+	p := newHarness(t)
+	a, b := sent(t, p.handle(p.delegation("a"))), sent(t, p.handle(p.delegation("b")))
+	row := p.row
+	doneA, doneB := p.completed(a, "A"), p.completed(b, "B")
+	output := p.output(onlyCallback(t, p.handle(doneA)).request, "ok")
+	p.handle(output)
+
+	p.row = row
+	require.Empty(t, p.handle(output))
+	require.Empty(t, p.handle(output))
+	require.Equal(t, "A", onlyCallback(t, p.handle(doneA)).result(), "the turn knows its ID")
+	require.Equal(t, "B", onlyCallback(t, p.handle(doneB)).result(), "at once")
+	for i := range 2 * maxAnswered {
+		p.handle(p.output(fmt.Sprint("callback/", i, strings.Repeat("x", 200)), "ok"))
+	}
+	require.Len(t, p.state().Answered, maxAnswered)
+}

@@ -1,0 +1,35 @@
+package channel
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// returned sends the output of a delegated task to the agent that delegated it. It needs no row.
+func (t *transition) returned(e OutputArrived) {
+	raw := topics.DelegationOf(e.Output.ReplyTo)
+	if raw == nil {
+		return
+	}
+	task, err := topics.DecodeDelegationTask(raw)
+	switch {
+	case err != nil:
+		t.deadLetter(reasonTask)
+		return
+	case task.Agent != t.rules.Agent && !slices.Contains(t.rules.Agents, task.Agent):
+		t.deadLetter(reasonCaller)
+		return
+	}
+	reply := topics.DelegationReply{
+		SessionID: task.SessionID, CallbackID: task.CallbackID, Status: topics.DelegationCompleted, Content: e.Output.Content,
+		AtMS: t.timeOf(e.Record).UnixMilli(),
+	}
+	if failure := e.Output.Error; failure != nil {
+		reply.Status, reply.Content, reply.Code = topics.DelegationFailed, failure.Message, cut(string(failure.Code), maxCode)
+	} else if s := e.Output.Status; s != nil && *s == resultError {
+		reply.Status = topics.DelegationFailed
+	}
+	reply.Content = fit(reply.Content, t.rules.RecordLimit-recordReserve)
+	t.emitTo(task.SessionID, e.ID+"/delegation-reply", ReplySent{task.Agent, reply})
+}

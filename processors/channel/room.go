@@ -1,0 +1,85 @@
+package channel
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
+)
+
+// rowReserve is the part of the row that is kept free for the callback message in flight and for outputs that are read early.
+const rowReserve = 8 << 10
+
+// reserve returns what the end of a delegation may add to the row: the shortest text that announces it, beside fields that the
+// delegation has already. Its origin moves from one to the other.
+func (x *Task) reserve() int {
+	if !x.isOpen() {
+		return 0
+	}
+	return minAnnounced + 512 + len(x.CallbackId) + len(x.CallKey) + len(x.Target)
+}
+
+// size returns the size of the row with all that open delegations may add to it.
+func (t *transition) size() int {
+	n := proto.Size(t.row) + rowReserve
+	for _, x := range t.row.Tasks {
+		n += x.reserve()
+	}
+	return n
+}
+
+// room reports whether so many bytes fit into the row. For them it forgets delegations that have ended, oldest first, and then
+// shortens results that wait to be announced.
+func (t *transition) room(bytes int) bool {
+	for t.size()+bytes > t.rules.RowLimit {
+		if !t.forgetEnded() && !t.shorten() {
+			return false
+		}
+	}
+	return true
+}
+
+// free returns how many bytes of up to most fit into the row, without shortening what it holds.
+func (t *transition) free(most int) int {
+	for {
+		if n := t.rules.RowLimit - t.size(); n >= most {
+			return most
+		} else if !t.forgetEnded() {
+			return n
+		}
+	}
+}
+
+// forgetEnded forgets the oldest delegation that has ended. It returns false if there is none.
+func (t *transition) forgetEnded() bool {
+	i := slices.IndexFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() })
+	if i < 0 {
+		return false
+	}
+	t.row.Tasks, t.changed = slices.Delete(t.row.Tasks, i, i+1), true
+	return true
+}
+
+// forgetOldest forgets delegations that have ended while there are too many, oldest first.
+func (t *transition) forgetOldest() {
+	for len(t.row.Tasks)-t.openTasks() > maxEnded {
+		t.forgetEnded()
+	}
+}
+
+// shorten halves the longest text that waits to be announced. It returns false if all are as short as they may be.
+func (t *transition) shorten() bool {
+	var longest *Callback
+	for _, c := range t.row.Pending {
+		if longest == nil || len(c.Text) > len(longest.Text) {
+			longest = c
+		}
+	}
+	if longest == nil || len(longest.Text) <= minAnnounced {
+		return false
+	}
+	longest.Text = truncate.Text(longest.Text, max(len(longest.Text)/2, minAnnounced))
+	t.changed = true
+	return true
+}
