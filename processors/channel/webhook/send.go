@@ -1,0 +1,112 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/text"
+)
+
+// outbound is the body of a request to the URL.
+type outbound struct {
+	Type       string         `json:"type"`
+	DeliveryID string         `json:"delivery_id"`
+	Key        string         `json:"key"`
+	Account    string         `json:"account"`
+	Recipient  string         `json:"recipient"`
+	ThreadID   string         `json:"thread_id,omitempty"`
+	ReplyTo    string         `json:"reply_to,omitempty"`
+	UserID     string         `json:"user_id,omitempty"`
+	IsGroup    bool           `json:"is_group,omitzero"`
+	Text       string         `json:"text"`
+	Format     text.Format    `json:"format"`
+	Chunk      part           `json:"chunk"`
+	Ask        *ask           `json:"ask,omitempty"`
+	SenderName string         `json:"sender_name,omitempty"`
+	Metadata   jsontext.Value `json:"metadata,omitempty"`
+}
+
+type part struct {
+	Index int `json:"index"`
+	Count int `json:"count"`
+}
+
+type ask struct {
+	GateID    string `json:"gate_id"`
+	Tool      string `json:"tool"`
+	ExpiresMS int64  `json:"expires_ms"`
+}
+
+// Send implements adapter.Adapter.
+func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error) {
+	body, err := bodyOf(c, a.config.Account)
+	if err != nil {
+		return adapter.Sent{}, &adapter.Failure{Reason: "text cannot be encoded", Final: true}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.config.URL, bytes.NewReader(body))
+	if err != nil {
+		return adapter.Sent{}, &adapter.Failure{Reason: "request cannot be made", Final: true}
+	}
+	id := headerKey(c.Key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", id)
+	if err := a.sign.sign(r.Header, id, body, a.now()); err != nil {
+		return adapter.Sent{}, &adapter.Failure{Reason: "request cannot be signed", Final: true}
+	}
+	response, err := a.client.Do(r)
+	if err != nil {
+		return adapter.Sent{}, netfail.Error(err)
+	}
+	defer func() { _ = response.Body.Close() }() // the status is the result
+	answer, _ := io.ReadAll(response.Body)       // an ID of the receiver is optional
+	if f := netfail.Status(response.StatusCode, response.Header, a.now()); f != nil {
+		return adapter.Sent{}, f
+	}
+	return adapter.Sent{ID: idOf(answer)}, nil
+}
+
+func bodyOf(c adapter.Chunk, account string) ([]byte, error) {
+	o := outbound{
+		Type: "message", DeliveryID: c.Key, Key: c.Key, Account: account,
+		Recipient: c.To.Recipient, ThreadID: c.To.Thread, ReplyTo: c.To.MessageID, UserID: c.To.User, IsGroup: c.To.Group,
+		Text: c.Text, Format: c.Format, Chunk: part{Index: c.Index, Count: c.Count}, SenderName: c.SenderName,
+		Metadata: jsontext.Value(c.To.Adapter),
+	}
+	if i := strings.LastIndexByte(c.Key, '/'); i > 0 {
+		o.DeliveryID = c.Key[:i]
+	}
+	if c.Ask != nil {
+		o.Ask = &ask{GateID: c.Ask.GateID, Tool: c.Ask.Tool, ExpiresMS: c.Ask.ExpiresMS}
+	}
+	return json.Marshal(o, jsontext.AllowInvalidUTF8(true))
+}
+
+// headerKey is a chunk's key as the value of a header: the key itself, or the hash of one that is too long or not printable ASCII.
+func headerKey(key string) string {
+	if key != "" && len(key) <= maxID && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// idOf returns the member id of a receiver's response, empty if it has none that can be used.
+func idOf(body []byte) string {
+	var answer struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.ID) > maxID {
+		return ""
+	}
+	return answer.ID
+}
