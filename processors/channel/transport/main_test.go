@@ -1,0 +1,12 @@
+package transport
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leaktest.Libraries()...) }
