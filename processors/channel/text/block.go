@@ -8,6 +8,9 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
+// maxLeads is how deep quotes and lists are nested. Deeper ones have no markers.
+const maxLeads = 32
+
 // blocks writes the blocks of a node, with line breaks between them.
 func (r *renderer) blocks(n ast.Node, breaks int) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -46,6 +49,10 @@ func (r *renderer) block(n ast.Node) {
 			if opened {
 				r.end()
 			}
+			return
+		}
+		if len(r.leads) >= maxLeads {
+			r.blocks(n, 2)
 			return
 		}
 		r.leads = append(r.leads, &lead{first: r.d.quote.reopen, rest: r.d.quote.reopen})
@@ -97,6 +104,10 @@ func (r *renderer) list(n *ast.List) {
 			marker = string(n.Marker) + " "
 		}
 		number++
+		if len(r.leads) >= maxLeads {
+			r.blocks(c, breaks)
+			continue
+		}
 		r.leads = append(r.leads, &lead{first: marker, rest: strings.Repeat(" ", utf8.RuneCountInString(marker))})
 		if !c.HasChildren() {
 			r.flush()

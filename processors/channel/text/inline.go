@@ -123,6 +123,10 @@ func (r *renderer) span(n *ast.CodeSpan) {
 
 // link writes a link with its label, the children of a node.
 func (r *renderer) link(url string, n ast.Node) {
+	if r.inLink {
+		r.inlines(n) // an image in a link
+		return
+	}
 	url = unescape(url)
 	label := strings.TrimSpace(r.label(n, &plain))
 	rendered := r.d.escape(label)

@@ -18,8 +18,8 @@ func Prefix(markdown, name string, bold bool) string {
 	if bold {
 		bracket = strong
 	}
-	first := parse([]byte(clean(markdown))).FirstChild()
-	if first == nil || first.Kind() != ast.KindParagraph {
+	n, ok := parse([]byte(clean(markdown)))
+	if !ok || n.FirstChild() == nil || n.FirstChild().Kind() != ast.KindParagraph {
 		return bracket + "\n\n" + markdown
 	}
 	return bracket + " " + strings.TrimLeft(markdown, " \t\r\n")

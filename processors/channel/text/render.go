@@ -12,7 +12,29 @@ import (
 
 var markdownParser = goldmark.New(goldmark.WithExtensions(extension.Strikethrough)).Parser()
 
-func parse(src []byte) ast.Node { return markdownParser.Parse(gtext.NewReader(src)) }
+// parse returns the nodes of a Markdown text. It reports false if the text cannot be parsed in a reasonable time.
+func parse(src []byte) (ast.Node, bool) {
+	if !tame(src) {
+		return nil, false
+	}
+	return markdownParser.Parse(gtext.NewReader(src)), true
+}
+
+// document writes a Markdown text, or what cannot be parsed as it is.
+func (r *renderer) document() {
+	if n, ok := parse(r.src); ok {
+		r.blocks(n, 2)
+		return
+	}
+	words(string(r.src), func(k kind, part string) {
+		switch k {
+		case word:
+			r.add(token{kind: word, out: r.d.escape(part), raw: part})
+		default:
+			r.add(token{kind: k, out: part})
+		}
+	})
+}
 
 // renderer writes the tokens of a Markdown text in a dialect.
 type renderer struct {

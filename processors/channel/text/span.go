@@ -16,14 +16,17 @@ type span struct {
 
 // spansOf returns the inline markup of a Markdown text, in order and nested.
 func spansOf(markdown string) []span {
-	f := finder{src: markdown}
-	f.children(parse([]byte(markdown)), 0, len(markdown))
+	f := finder{src: markdown, ends: map[ast.Node]int{}}
+	if n, ok := parse([]byte(markdown)); ok {
+		f.children(n, 0, len(markdown))
+	}
 	return f.spans
 }
 
 type finder struct {
 	src   string
 	spans []span
+	ends  map[ast.Node]int // of inline nodes
 }
 
 // children finds the markup under a node between two positions. Markup whose position is not certain is left out: it is text.
@@ -114,7 +117,11 @@ func (f *finder) end(n ast.Node) int {
 	if n.Type() != ast.TypeInline {
 		return 0
 	}
-	_, _, _, end := f.extent(n)
+	end, known := f.ends[n]
+	if !known {
+		_, _, _, end = f.extent(n)
+		f.ends[n] = end
+	}
 	return end
 }
 

@@ -36,7 +36,7 @@ func Split(markdown string, f Format, l Limit) []string {
 	default:
 		src := []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(markdown))
 		r := renderer{src: src, d: dialectOf(f)}
-		r.blocks(parse(src), 2)
+		r.document()
 		s.tokens, s.escape = r.out, r.d.escape
 	}
 	return s.all()

@@ -75,6 +75,9 @@ func spaceCluster(c string) bool { return c == " " || c == "\t" || c == "\u3000"
 // lineBreak reports whether a grapheme cluster is a line break.
 func lineBreak(c string) bool { return c == "\n" || c == "\r\n" || c == "\r" }
 
+// maxPart bounds the parts of words in bytes, so that the time to split a text without white space grows only with its length.
+const maxPart = 4 << 10
+
 // words calls yield for each run of words, white space and line breaks of a text.
 func words(s string, yield func(k kind, part string)) {
 	classify := func(c string) kind {
@@ -89,7 +92,7 @@ func words(s string, yield func(k kind, part string)) {
 	for len(s) > 0 {
 		n := cluster(s)
 		k := classify(s[:n])
-		for n < len(s) && k != newline {
+		for n < len(s) && k != newline && n < maxPart {
 			m := cluster(s[n:])
 			if classify(s[n:n+m]) != k {
 				break
