@@ -114,7 +114,7 @@ const (
 	maxReason     = 64       // bytes of a failure's reason
 	maxAttempts   = 1000     // largest Service.Attempts
 	maxSinks      = 64       // sinks whose load is kept for a route
-	maxGateAsk    = 4 << 10  // bytes of the gate in the descriptor of a channel
+	maxGateAsk    = 16 << 10 // bytes of the gate in the descriptor of a channel
 	minRecord     = rowformat.MinRecordLimit
 
 	minWait       = 10 * time.Millisecond  // shortest wait before another attempt

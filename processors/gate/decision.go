@@ -17,6 +17,8 @@ func (e Decided) apply(t *transition) {
 		t.deadLetter(reasonSession)
 	case len(d.GateID) > maxID:
 		t.deadLetter(reasonLongID)
+	case d.Channel != nil:
+		t.decideOnChannel(e.Record, d)
 	case d.Verdict == topics.VerdictRevoke:
 		t.revoke(d.GateID)
 	default:
@@ -28,8 +30,14 @@ func (t *transition) decide(r *Record, d topics.GateDecision) {
 	g := t.find(d.GateID)
 	switch {
 	case g == nil && t.ended(d.GateID):
+		t.answerLate(r, d)
 	case g == nil:
-		t.hold(&Held{GateId: d.GateID, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, r)
+		t.answerEarly(r, d)
+		t.hold(&Held{
+			GateId: d.GateID, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, OnChannel: d.Channel != nil,
+		}, r)
+	case d.Channel != nil && g.refusal(d) != "":
+		t.answer(r, d, g.refusal(d))
 	case d.Verdict == topics.VerdictClose && d.Cause == topics.CauseGrant:
 		t.approveByGrant(g, d.By, t.timeOf(r))
 	case d.Verdict == topics.VerdictClose:
@@ -37,9 +45,9 @@ func (t *transition) decide(r *Record, d topics.GateDecision) {
 	case t.timeOf(r) >= g.ExpiresMs:
 		t.end(g, closed(topics.CauseDeadline, t.timeOf(r)))
 	case g.NoRoom:
-		t.deadLetter(reasonNoRoom) // its close ends it
+		t.refuseDecision(r, d, reasonNoRoom) // its close ends it
 	default:
-		t.decideOpen(g, d, t.timeOf(r))
+		t.decideOpen(r, g, d)
 	}
 }
 
@@ -55,12 +63,12 @@ func closed(cause topics.GateCause, at int64) *Outcome {
 	return o
 }
 
-// decideOpen applies a person's decision to an open gate. A decision that the gate does not accept is dead-lettered, and the
-// gate stays open. A policy that denies the arguments that would run overrides an approval.
-func (t *transition) decideOpen(g *Gate, d topics.GateDecision, at int64) {
-	v := g.view(t.key)
+// decideOpen applies a person's decision to an open gate. A decision that the gate does not accept is dead-lettered, or
+// answered on its channel, and the gate stays open. A policy that denies the arguments that would run overrides an approval.
+func (t *transition) decideOpen(r *Record, g *Gate, d topics.GateDecision) {
+	v, at := g.view(t.key), t.timeOf(r)
 	if err := v.Check(d); err != nil {
-		t.deadLetter(err.Error())
+		t.refuseDecision(r, d, err.Error())
 		return
 	}
 	o := &Outcome{
@@ -72,7 +80,7 @@ func (t *transition) decideOpen(g *Gate, d topics.GateDecision, at int64) {
 		return
 	}
 	if len(d.EditedArgs)+len(d.Answer) > t.rules.RecordLimit-rowMargin {
-		t.deadLetter(reasonTooLarge)
+		t.refuseDecision(r, d, reasonTooLarge)
 		return
 	}
 	args, digest := v.Args, g.ArgsSha256
@@ -111,6 +119,7 @@ func (t *transition) approveByGrant(g *Gate, by string, at int64) {
 	case g.Closing == string(topics.CauseGrant):
 		g.Closing, g.ClosingBy, g.DueMs = "", "", g.ExpiresMs
 		t.changed = true
+		t.ask(g)
 	}
 }
 
@@ -142,6 +151,7 @@ func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
 		Shadow: shadow,
 	}
 	t.emit(t.key, g.Id+"/outcome", GateEnded(outcome))
+	t.announce(g, o)
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(other *Gate) bool { return other == g })
 	t.row.Early = slices.DeleteFunc(t.row.Early, func(h *Held) bool { return h.GateId == g.Id && h != t.replaying })
 	if g.Purged || shadow || outcome.Cause == topics.CauseInvalid {
@@ -159,6 +169,7 @@ func (t *transition) endAs(g *Gate, o *Outcome, shadow bool) {
 // forgetRequest drops what is not kept of a gate after its outcome.
 func (g *Gate) forgetRequest() {
 	g.Args, g.Message, g.Options, g.ResponseSchema, g.DueMs, g.Closing = nil, "", nil, nil, 0, ""
+	g.Channel = nil
 	if len(g.Outcome.EffectiveArgs) > maxKept {
 		g.Outcome.EffectiveArgs = nil
 	}

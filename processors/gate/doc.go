@@ -6,6 +6,7 @@
 //	gate-decisions ---+   one session's row     |
 //	session-control --+-> (state, event, now) --+--> gate-decisions  close: at a deadline, for a withdrawal, purge or grant, or without room
 //	deadlines --------+    -> (state, effects)  +--> gate-grants     a standing approval for the agent
+//	                             |              +--> channel-messages  questions for people on channels (WithChannels)
 //	                             | looks up
 //	gate-grants ------> one agent's row: its standing approvals
 //
@@ -76,6 +77,25 @@
 // A decision with the scope session or agent approves later requests of the agent for the same tool with any arguments, for
 // a day or 30 days (WithGrants). A grant's ID is the gate_id of its approval. RevokeForSession and RevokeForAgent end it. An
 // approval with edits, or of a dangerous request, counts once.
+//
+// # Channels
+//
+// With WithChannels a gate that waits for a person is asked about where its request came from (GateRequest.Channel): the group
+// writes the question to channel-messages, and delivers nothing itself. A gate that a grant or the policy approves is not asked
+// about. The question has the tool, the arguments, cut, and the commands that decide; the arguments are in a code fence that
+// they cannot close. How the gate ended, in whichever way, is told in the same place.
+//
+//	message                                          its turntable.id
+//	the question                                     gate-ask-{gate_id}
+//	how the gate ended                               gate-end-{gate_id}
+//	why a decision had no effect                     gate-answer-{decision_id}
+//
+// A decision of a channel (GateDecision.Channel) counts only in the place that the request came from, the same channel, account,
+// recipient and thread, and only from the person whose message led to the request, or from an approver. A person without an ID
+// must be an approver. All other decisions are answered and approve nothing. A pressed button names the whole gate_id. A command
+// names a code, at least 4 characters of the beginning of the gate_id, or nothing if one gate waits in the place. The group
+// resolves it to a gate when it reads it and writes the decision again, with the gate_id, to gate-decisions; that record counts.
+// If the group was down when a person sent a command, and returns after the deadline, the gate times out.
 //
 // # Time
 //

@@ -34,6 +34,10 @@ type (
 	GateEnded topics.GateOutcome
 	// CloseAsked goes to gate-decisions: the gate ends when this record is read, unless a decision is before it.
 	CloseAsked topics.GateDecision
+	// DecisionResolved goes to gate-decisions: a decision that named its gate by a code, now with the ID of the gate.
+	DecisionResolved topics.GateDecision
+	// MessageSent goes to channel-messages: a question, how it ended, or why a decision had no effect.
+	MessageSent topics.Output
 	// GrantGiven goes to gate-grants: a decision gave a standing approval for the agent.
 	GrantGiven topics.GateGrant
 )
@@ -41,6 +45,9 @@ type (
 func (GateEnded) value()  {}
 func (CloseAsked) value() {}
 func (GrantGiven) value() {}
+
+func (DecisionResolved) value() {}
+func (MessageSent) value()      {}
 
 func (t *transition) emit(key, id string, v Value) {
 	t.effects = append(t.effects, Emit{Key: key, ID: id, Value: v})

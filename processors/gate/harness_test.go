@@ -95,6 +95,11 @@ func (p *harness) decided(d topics.GateDecision) Decided {
 	return Decided{p.record(p.topics.GateDecisions.Name(), value), read.Value}
 }
 
+// inRoom returns the origin of a message in a thread of a room.
+func inRoom(thread, user string) topics.Origin {
+	return topics.Origin{Channel: "slack", Account: "main", Recipient: "C7", Thread: thread, User: user, Group: true}
+}
+
 func (p *harness) approve(id string, change ...func(*topics.GateDecision)) Decided {
 	return p.decision(id, "d-"+strconv.FormatInt(p.offset, 10), topics.VerdictApprove, change...)
 }
@@ -142,6 +147,9 @@ func (p *harness) settle(e Event) effects {
 	all := p.handle(e)
 	for _, c := range valuesOf[CloseAsked](all) {
 		all = append(all, p.handle(p.decided(topics.GateDecision(c)))...)
+	}
+	for _, d := range valuesOf[DecisionResolved](all) {
+		all = append(all, p.handle(p.decided(topics.GateDecision(d)))...)
 	}
 	return all
 }

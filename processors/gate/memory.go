@@ -21,6 +21,7 @@ type digest = digests.Digest
 const (
 	ofEnded   = "gate ended"
 	ofRevoked = "grant revoked"
+	ofCode    = "decision resolved"
 )
 
 // remember returns memory with a digest, without those that exceed the rules.

@@ -9,7 +9,7 @@ import "github.com/turntable-streams/turntable/topics"
 func (t *transition) refuse(g *Gate) {
 	t.changed, g.NoRoom = true, true
 	g.Args, g.Message, g.Options, g.ResponseSchema, g.Allowed = nil, "", nil, nil, nil
-	g.Agent, g.ParentGateId, g.Via = "", "", ""
+	g.Agent, g.ParentGateId, g.Via, g.Channel = "", "", "", nil
 	t.askClose(g, topics.CauseNoRoom, "")
 }
 

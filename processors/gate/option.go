@@ -59,6 +59,14 @@ func WithRowLimit(bytes int) Option {
 	return func(o *options) { o.rowLimit = bytes }
 }
 
+// WithChannels makes the group ask people on the channels that requests come from (topics.GateRequest.Channel): it writes the
+// questions, and what became of them, to "{agent}-channel-messages", and accepts the decisions that people write there. The
+// topic must exist (topics.WithChannels), and delivery.WithChannels must read it. Otherwise no one is asked on a channel, and
+// the decisions of channels are dead-lettered.
+func WithChannels() Option {
+	return func(o *options) { o.rules.Channels = true }
+}
+
 func rulesOf(agent string, opts []Option) (Rules, error) {
 	o := options{rules: DefaultRules()}
 	for _, opt := range opts {

@@ -26,6 +26,9 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		processors.Input(catalog.GateDecisions, b.onDecision),
 		processors.Input(catalog.SessionControl, b.onControl),
 	)
+	if rules.Channels {
+		edges = append(edges, output(catalog.ChannelMessages))
+	}
 	return goka.DefineGroup(catalog.GateGroup(), append(edges,
 		goka.Persist(rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}),
 		goka.Lookup(catalog.GateGrantTable(), GrantCodec()),
@@ -132,6 +135,10 @@ func (b *binding) perform(c *processors.Context, effect Effect) error {
 		return processors.EmitWithID(c, b.topics.GateOutcomes, e.Key, topics.GateOutcome(v), e.ID)
 	case CloseAsked:
 		return processors.EmitWithID(c, b.topics.GateDecisions, e.Key, topics.GateDecision(v), e.ID)
+	case DecisionResolved:
+		return processors.EmitWithID(c, b.topics.GateDecisions, e.Key, topics.GateDecision(v), e.ID)
+	case MessageSent:
+		return processors.EmitWithID(c, b.topics.ChannelMessages, e.Key, topics.Output(v), e.ID)
 	case GrantGiven:
 		return processors.EmitWithID(c, b.topics.GateGrants, e.Key, topics.GateGrant(v), e.ID)
 	default:

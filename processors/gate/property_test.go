@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type simulation struct {
 	outcomes map[string][]topics.GateOutcome // all that were ever sent, by gate
 	accepted map[string]bool                 // gates whose request was read
 	full     bool                            // see newFullSimulation
+	places   bool                            // see newChannelSimulation
+	messages map[string]topics.Output        // to channels, by record ID
 }
 
 const (
@@ -43,7 +46,28 @@ func newSimulation(t tb) *simulation {
 			{Tool: "drop", Effect: approval.Deny},
 		}}
 	})
-	return &simulation{harness: p, outcomes: map[string][]topics.GateOutcome{}, accepted: map[string]bool{}}
+	return &simulation{
+		harness: p, outcomes: map[string][]topics.GateOutcome{}, accepted: map[string]bool{}, messages: map[string]topics.Output{},
+	}
+}
+
+// newChannelSimulation returns a simulation in which people are asked on channels.
+func newChannelSimulation(t tb) *simulation {
+	w := newSimulation(t)
+	w.rules.Channels, w.places = true, true
+	return w
+}
+
+// originOf returns where the request of a gate comes from: all but the last from one room.
+func originOf(gate string) topics.Origin {
+	switch gate {
+	case "aaaa-0":
+		return inRoom("", "u1")
+	case "bbbb-1":
+		return inRoom("17.5", "u1")
+	default:
+		return inRoom("", "u2")
+	}
 }
 
 // newFullSimulation returns a simulation with room for one gate. There are no grants, and people decide only about gates that
@@ -89,10 +113,29 @@ func (w *simulation) send(es effects) {
 		switch v := m.Value.(type) {
 		case CloseAsked:
 			w.write(logDecisions, w.decided(topics.GateDecision(v)))
+		case DecisionResolved:
+			w.write(logDecisions, w.decided(topics.GateDecision(v)))
+		case MessageSent:
+			w.message(m.ID, topics.Output(v))
 		case GateEnded:
 			require.Equal(w.tb, v.GateID+"/outcome", m.ID)
 			w.outcomes[v.GateID] = append(w.outcomes[v.GateID], topics.GateOutcome(v))
 		}
+	}
+}
+
+// message keeps a message to a channel.
+func (w *simulation) message(id string, o topics.Output) {
+	w.tb.Helper()
+	before, ok := w.messages[id]
+	w.messages[id] = o
+	if w.crashes == 0 && !strings.HasPrefix(id, "gate-answer-") {
+		require.False(w.tb, ok, "%s is written once", id)
+	}
+	if ok && strings.HasPrefix(id, "gate-ask-") {
+		before.Timestamp, o.Timestamp = "", ""
+		require.Equal(w.tb, before.ReplyTo, o.ReplyTo)
+		require.Equal(w.tb, before.Content, o.Content, "a repeat says the same")
 	}
 }
 
@@ -112,7 +155,7 @@ func (w *simulation) crash() {
 }
 
 var (
-	gateIDs = []string{"g0", "g1", "g2", "g3"}
+	gateIDs = []string{"aaaa-0", "aaaa-1", "bbbb-0", "bbbb-1"}
 	tools   = []string{"pay", "pay", "pay", "sail", "look", "drop"}
 )
 
@@ -126,6 +169,9 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 			r.Effect = rapid.SampledFrom([]string{"", "ask"}).Draw(t, "effect")
 			r.Shadow = rapid.IntRange(0, 9).Draw(t, "shadow") == 0
 			r.Dangerous = rapid.IntRange(0, 4).Draw(t, "dangerous") == 0
+			if w.places {
+				r.Channel = topics.EncodeOrigin(originOf(id))
+			}
 		}))
 	case "decide":
 		if !w.visible(id) {
@@ -140,6 +186,8 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 				d.ArgsSHA256 = "00"
 			}
 		}))
+	case "say":
+		w.write(logDecisions, w.said(t, id))
 	case "revoke":
 		w.write(logDecisions, w.decision(id, fmt.Sprint("r", w.offset), topics.VerdictRevoke))
 	case "withdraw":
@@ -165,7 +213,22 @@ func (w *simulation) move(t *rapid.T, moves []string) {
 	default:
 		w.read(rapid.IntRange(0, 2).Draw(t, "log"))
 	}
+	w.checkAsked()
 	w.now = w.now.Add(time.Millisecond)
+}
+
+// said returns what someone in some place says about some gate.
+func (w *simulation) said(t *rapid.T, id string) Event {
+	place := rapid.SampledFrom([]topics.Origin{inRoom("", "u1"), inRoom("", "u2"), inRoom("17.5", "u1"), inRoom("", ""), inRoom("9", "u2")}).Draw(t, "place")
+	verdict := rapid.SampledFrom([]topics.GateVerdict{topics.VerdictApprove, topics.VerdictApprove, topics.VerdictDeny}).Draw(t, "verdict")
+	return w.decision(id, fmt.Sprint("c", w.offset), verdict, func(d *topics.GateDecision) {
+		d.Channel, d.Via = topics.EncodeOrigin(place), "bridge"
+		d.Approver = rapid.IntRange(0, 4).Draw(t, "approver") == 0
+		d.Pressed = rapid.IntRange(0, 3).Draw(t, "pressed") == 0
+		if !d.Pressed {
+			d.GateID = rapid.SampledFrom([]string{"", "", "aaaa", "BBBB", "zzzz", "a", id}).Draw(t, "code")
+		}
+	})
 }
 
 // finish reads all records and lets all deadlines pass.
@@ -211,7 +274,8 @@ func (w *simulation) checkApproved(o topics.GateOutcome) {
 	case topics.CauseHuman:
 		require.True(w.tb, slices.ContainsFunc(w.logs[logDecisions], func(e Event) bool {
 			d := e.(Decided).Decision
-			return d.DecisionID == o.DecisionID && d.GateID == o.GateID && d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == ""
+			return d.DecisionID == o.DecisionID && hasCode(o.GateID, d.GateID) && d.Verdict == topics.VerdictApprove && d.ArgsSHA256 == "" &&
+				mayDecide(o.GateID, d)
 		}), "a person approved %s", o.GateID)
 	case topics.CauseGrant:
 		require.Equal(w.tb, "ines", o.By)
@@ -219,6 +283,46 @@ func (w *simulation) checkApproved(o topics.GateOutcome) {
 		require.Equal(w.tb, "look", o.Tool)
 	default:
 		require.Fail(w.tb, "approved without a reason", "%+v", o)
+	}
+}
+
+// mayDecide reports whether a decision is no one's on a channel, or that of someone who may decide there.
+func mayDecide(gate string, d topics.GateDecision) bool {
+	if d.Channel == nil {
+		return true
+	}
+	by, err := topics.DecodeOrigin(d.Channel)
+	from := originOf(gate)
+	return err == nil && by.SamePlace(from) && (d.Approver || by.User != "" && by.User == from.User)
+}
+
+// checkMessages checks the questions and what was said of their end.
+func (w *simulation) checkMessages() {
+	w.tb.Helper()
+	ends := map[string]string{} // gates by decision
+	for id, list := range w.outcomes {
+		_, asked := w.messages["gate-ask-"+id]
+		_, told := w.messages["gate-end-"+id]
+		if w.crashes == 0 && asked {
+			require.True(w.tb, told, "those who were asked are told the end of gate %s, %+v", id, list[0])
+		}
+		if list[0].Cause == topics.CauseHuman {
+			require.NotContains(w.tb, ends, list[0].DecisionID, "a decision ends one gate")
+			ends[list[0].DecisionID] = id
+		}
+		if asked {
+			require.Equal(w.tb, topics.EncodeOrigin(originOf(id)), topics.OriginOf(w.messages["gate-ask-"+id].ReplyTo))
+		}
+	}
+}
+
+// checkAsked checks that every gate that waits for a person was asked about.
+func (w *simulation) checkAsked() {
+	w.tb.Helper()
+	for _, g := range w.state().GetOpen() {
+		if w.places && g.Closing == "" && !g.NoRoom && g.ExpiresMs > w.now.UnixMilli() {
+			require.Contains(w.tb, w.messages, "gate-ask-"+g.Id)
+		}
 	}
 }
 
@@ -245,14 +349,34 @@ func TestEveryGateEndsInOneOutcome(t *testing.T) {
 	})
 }
 
+// withPeople are calm moves, and people who say things on channels.
+var withPeople = append(slices.Clone(calm), "say", "say", "say", "read", "read")
+
+func TestPeopleOnChannelsAreAskedAndToldOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newChannelSimulation(t)
+		for range rapid.IntRange(0, 80).Draw(t, "moves") {
+			w.move(t, withPeople)
+		}
+		w.finish()
+		w.check()
+		w.checkMessages()
+	})
+}
+
 // After a crash, the group reads records again, in another order of topics and at another time, and its outputs since the cut
 // are still there. All outcomes of a gate must be the same.
 func TestEveryGateEndsInOneWayAcrossCrashes(t *testing.T) {
-	for name, simulated := range map[string]func(tb) *simulation{"room": newSimulation, "full rows": newFullSimulation} {
+	for name, simulated := range map[string]func(tb) *simulation{
+		"room": newSimulation, "full rows": newFullSimulation, "channels": newChannelSimulation,
+	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := simulated(t)
 				moves := append(slices.Clone(calm), "cut", "crash", "restart")
+				if w.places {
+					moves = append(moves, "say", "say", "say", "read", "read")
+				}
 				for range rapid.IntRange(0, 120).Draw(t, "moves") {
 					w.move(t, moves)
 				}
@@ -260,6 +384,7 @@ func TestEveryGateEndsInOneWayAcrossCrashes(t *testing.T) {
 				w.crash()
 				w.finish()
 				w.check()
+				w.checkMessages()
 			})
 		})
 	}

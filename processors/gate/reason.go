@@ -11,7 +11,19 @@ const (
 	reasonTooLarge  = "gate: its value does not fit into a record"
 	reasonBroken    = "gate: the record cannot be applied"
 	reasonAgent     = "gate: its agent is not its key"
+	reasonChannels  = "gate: decisions of channels are not enabled"
+	reasonChannel   = "gate: the origin of the decision is invalid"
+	reasonVerdict   = "gate: a channel cannot decide that"
 	reasonGrantRoom = "gate: the agent has too many grants"
+)
+
+// The texts for people who decide on a channel and whose decision has no effect.
+const (
+	textNone       = "No request waits for an approval here."
+	textUnknown    = "No open request has that code here. It may have been decided already, or have expired."
+	textNotYours   = "Only the person whose message led to this request, or an approver, can decide about it."
+	textNotAllowed = "This request does not accept that decision."
+	textWhich      = "Several requests wait here. Repeat the command with one of these codes:"
 )
 
 // The reasons of outcomes without a person's reason. The model reads them.

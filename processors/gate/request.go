@@ -41,6 +41,9 @@ func (t *transition) gateOf(e Requested) *Gate {
 	if g.Agent == "" {
 		g.Agent = t.rules.Agent
 	}
+	if t.rules.Channels {
+		g.Channel = r.Channel
+	}
 	return g
 }
 
@@ -144,6 +147,11 @@ func fitsBounds(g *Gate) bool {
 			*text, fits = "", false
 		}
 	}
+	if len(g.Channel) > 0 {
+		if _, err := topics.DecodeOrigin(g.Channel); err != nil {
+			g.Channel, fits = nil, false
+		}
+	}
 	for _, verdict := range g.Allowed {
 		fits = fits && len(verdict) <= maxID
 	}
@@ -174,6 +182,7 @@ func (t *transition) open(g *Gate) {
 	if grant := t.grantFor(g); grant != nil && g.Closing == "" {
 		t.askClose(g, topics.CauseGrant, grant.By)
 	}
+	t.ask(g)
 }
 
 // withdraw ends a gate for its requester. A withdrawal before its request is held.

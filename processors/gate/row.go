@@ -2,19 +2,34 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 )
 
-// rowVersion is the version of the rows that this build writes. Raise it only if an older build could not keep a promise
-// with a newer row. An additional field is no reason: unknown fields survive a rewrite.
-const rowVersion = 1
+// A row with which an older build could not keep a promise has a higher version, which that build refuses to read. An
+// additional field is no reason: unknown fields survive a rewrite.
+const (
+	rowVersion = 1
+	// rowChannels is the version of a row with a gate that a person is asked about on a channel, or with such a person's
+	// decision. An older build would apply decisions from any place and any person.
+	rowChannels = 2
+)
 
 // ErrRowVersion is wrapped by the error of a row that a newer build wrote.
 var ErrRowVersion = fmt.Errorf("%w: gate: row has a newer version", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "gate", Version: rowVersion, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "gate", Version: rowChannels, Newer: ErrRowVersion}
+
+// format returns the lowest version that can represent this state.
+func (s *State) format() uint32 {
+	if slices.ContainsFunc(s.Open, func(g *Gate) bool { return len(g.Channel) > 0 }) ||
+		slices.ContainsFunc(s.Early, (*Held).GetOnChannel) {
+		return rowChannels
+	}
+	return rowVersion
+}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }

@@ -16,6 +16,8 @@ var ErrOption = errors.New("gate: option out of range")
 type Rules struct {
 	// Agent is the agent of requests that name none.
 	Agent string
+	// Channels says that people are asked, and decide, on the channels that requests come from.
+	Channels bool
 	// Policy is evaluated when a request arrives and when a decision is applied.
 	Policy approval.Policy
 	// SessionGrant and AgentGrant are how long a standing approval counts that a decision gives.

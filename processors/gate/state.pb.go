@@ -177,7 +177,11 @@ type Gate struct {
 	// The row has no room for the request. Only what the outcome needs is stored, and no one can decide about the gate.
 	NoRoom bool `protobuf:"varint,25,opt,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
 	// Set in State.closed.
-	Outcome       *Outcome `protobuf:"bytes,23,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Outcome *Outcome `protobuf:"bytes,23,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// The origin of the message whose turn opened the gate, empty if no one is asked on a channel; kept until the outcome. And
+	// whether the question was written.
+	Channel       []byte `protobuf:"bytes,26,opt,name=channel,proto3" json:"channel,omitempty"`
+	Asked         bool   `protobuf:"varint,27,opt,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -387,6 +391,20 @@ func (x *Gate) GetOutcome() *Outcome {
 	return nil
 }
 
+func (x *Gate) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Gate) GetAsked() bool {
+	if x != nil {
+		return x.Asked
+	}
+	return false
+}
+
 // Outcome is how a gate ended.
 type Outcome struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -527,8 +545,10 @@ type Held struct {
 	Partition int32  `protobuf:"varint,5,opt,name=partition,proto3" json:"partition,omitempty"`
 	Offset    int64  `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
 	// When the record was written, and until when it is held, in milliseconds since the epoch.
-	AtMs          int64 `protobuf:"varint,7,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	ExpiresMs     int64 `protobuf:"varint,8,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	AtMs      int64 `protobuf:"varint,7,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	ExpiresMs int64 `protobuf:"varint,8,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// The record is a decision of a person on a channel.
+	OnChannel     bool `protobuf:"varint,9,opt,name=on_channel,json=onChannel,proto3" json:"on_channel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,6 +637,13 @@ func (x *Held) GetExpiresMs() int64 {
 		return x.ExpiresMs
 	}
 	return 0
+}
+
+func (x *Held) GetOnChannel() bool {
+	if x != nil {
+		return x.OnChannel
+	}
+	return false
 }
 
 // Grant is a standing approval of calls of a tool.
@@ -804,7 +831,7 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"remembered\x12\x1d\n" +
 	"\n" +
 	"touched_ms\x18\b \x01(\x03R\ttouchedMs\x12\x1b\n" +
-	"\tpurged_ms\x18\t \x01(\x03R\bpurgedMs\"\xc2\x05\n" +
+	"\tpurged_ms\x18\t \x01(\x03R\bpurgedMs\"\xf2\x05\n" +
 	"\x04Gate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x17\n" +
@@ -834,7 +861,9 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"closing_by\x18\x18 \x01(\tR\tclosingBy\x12\x16\n" +
 	"\x06purged\x18\x16 \x01(\bR\x06purged\x12\x17\n" +
 	"\ano_room\x18\x19 \x01(\bR\x06noRoom\x124\n" +
-	"\aoutcome\x18\x17 \x01(\v2\x1a.turntable.gate.v1.OutcomeR\aoutcome\"\xc2\x02\n" +
+	"\aoutcome\x18\x17 \x01(\v2\x1a.turntable.gate.v1.OutcomeR\aoutcome\x12\x18\n" +
+	"\achannel\x18\x1a \x01(\fR\achannel\x12\x14\n" +
+	"\x05asked\x18\x1b \x01(\bR\x05asked\"\xc2\x02\n" +
 	"\aOutcome\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1f\n" +
@@ -848,7 +877,7 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"\x02by\x18\t \x01(\tR\x02by\x12\x1b\n" +
 	"\twaited_ms\x18\n" +
 	" \x01(\x03R\bwaitedMs\x12\x13\n" +
-	"\x05at_ms\x18\v \x01(\x03R\x04atMs\"\xd3\x01\n" +
+	"\x05at_ms\x18\v \x01(\x03R\x04atMs\"\xf2\x01\n" +
 	"\x04Held\x12\x17\n" +
 	"\agate_id\x18\x01 \x01(\tR\x06gateId\x12\x1c\n" +
 	"\twithdrawn\x18\x02 \x01(\tR\twithdrawn\x12\x14\n" +
@@ -858,7 +887,9 @@ const file_processors_gate_state_proto_rawDesc = "" +
 	"\x06offset\x18\x06 \x01(\x03R\x06offset\x12\x13\n" +
 	"\x05at_ms\x18\a \x01(\x03R\x04atMs\x12\x1d\n" +
 	"\n" +
-	"expires_ms\x18\b \x01(\x03R\texpiresMs\"\x91\x01\n" +
+	"expires_ms\x18\b \x01(\x03R\texpiresMs\x12\x1d\n" +
+	"\n" +
+	"on_channel\x18\t \x01(\bR\tonChannel\"\x91\x01\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x12\n" +

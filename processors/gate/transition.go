@@ -51,7 +51,7 @@ func Apply(state *State, event Event, standing Standing, now time.Time, rules Ru
 		t.row.TouchedMs = t.nowMS()
 	}
 	t.trim()
-	t.row.DeadlineMs = t.deadline()
+	t.row.DeadlineMs, t.row.Version = t.deadline(), t.row.format()
 	return Result{State: t.row, Changed: true, Effects: t.effects}
 }
 

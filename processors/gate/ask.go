@@ -1,0 +1,225 @@
+package gate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Bounds of the texts on channels, in bytes.
+const (
+	codeSize   = 8    // of the code of a gate
+	maxShown   = 2000 // of arguments
+	maxNote    = 500  // of the requester's message
+	maxName    = 100  // of a tool and of a person
+	maxOffered = 10   // codes that are listed, not bytes
+)
+
+// ask writes the question about a gate to the channel that its request came from, if it waits for a person and was not asked
+// about. Repeats have the same ID.
+func (t *transition) ask(g *Gate) {
+	if !t.rules.Channels || len(g.Channel) == 0 || g.Asked || g.NoRoom || g.Closing != "" || g.ExpiresMs <= t.nowMS() {
+		return
+	}
+	t.changed, g.Asked = true, true
+	v := g.view(t.key)
+	var buttons topics.Raw
+	if v.allows(topics.VerdictApprove) && v.allows(topics.VerdictDeny) {
+		buttons = buttonsOf(g)
+	}
+	t.say("gate-ask-"+g.Id, question(v), topics.OriginRoute(rawOf(g.Channel), buttons), g.OpenedMs)
+}
+
+// announce tells the place where a gate was asked about how it ended. A gate that ended by a record that was held may have been
+// asked about before a crash.
+func (t *transition) announce(g *Gate, o *Outcome) {
+	if len(g.Channel) == 0 || !g.Asked && t.replaying == nil {
+		return
+	}
+	t.say("gate-end-"+g.Id, ended(g, o), topics.OriginRoute(rawOf(g.Channel), nil), o.AtMs)
+}
+
+// answer tells the person who decided on a channel why the decision has no effect.
+func (t *transition) answer(r *Record, d topics.GateDecision, text string) {
+	t.say("gate-answer-"+d.DecisionID, text, topics.OriginRoute(d.Channel, nil), t.timeOf(r))
+}
+
+// say writes a message to a channel. Without Rules.Channels, which may have changed since a gate was asked about, it does not.
+func (t *transition) say(id, text string, to topics.Raw, at int64) {
+	if !t.rules.Channels {
+		return
+	}
+	t.emit(t.key, id, MessageSent{
+		SessionID: &t.key, Content: text, SourceAgent: t.rules.Agent, ReplyTo: to, Timestamp: iso(at),
+	})
+}
+
+// buttonsOf returns the gate of the reply descriptor of a question, with which a transport shows buttons.
+func buttonsOf(g *Gate) topics.Raw {
+	raw := append(topics.Raw(nil), `{"gate_id":`...)
+	raw, _ = jsontext.AppendQuote(raw, g.Id) // invalid UTF-8 is replaced: no gate has that ID, so the button decides nothing
+	raw = append(raw, `,"tool":`...)
+	raw, _ = jsontext.AppendQuote(raw, name(g.Tool))
+	return fmt.Appendf(raw, `,"expires_ms":%d}`, g.ExpiresMs)
+}
+
+var asks = map[topics.GateKind]string{
+	topics.GateTool:       "The agent asks for approval to run",
+	topics.GatePermission: "The agent asks for permission for",
+	topics.GateInput:      "The agent asks a question about",
+	topics.GateDelegation: "The agent asks for approval to hand work over:",
+}
+
+// question returns the text that asks about a gate. What the requester wrote is data: it is in code spans and fences that it
+// cannot close, so that it can pass for no part of the question.
+func question(v View) string {
+	var b strings.Builder
+	verb, ok := asks[v.Kind]
+	if !ok {
+		verb = "The agent asks for a decision about"
+	}
+	fmt.Fprintf(&b, "%s `%s`.\n", verb, name(v.Tool))
+	if v.Message != "" {
+		fence(&b, "Message", "", v.Message, maxNote)
+	}
+	if v.Args != nil {
+		fence(&b, "Arguments", "json", indented(v.Args), maxShown)
+	}
+	if v.Dangerous {
+		b.WriteString("\nIt is marked as dangerous.\n")
+	}
+	code := ""
+	if c := codeOf(v.GateID); c != "" {
+		code = " " + c
+	}
+	b.WriteString("\n")
+	for _, c := range []struct {
+		verdict       topics.GateVerdict
+		text, command string
+	}{{topics.VerdictApprove, "approve", "/approve"}, {topics.VerdictDeny, "deny", "/deny"}} {
+		if v.allows(c.verdict) {
+			fmt.Fprintf(&b, "To %s: `%s%s`\n", c.text, c.command, code)
+		}
+	}
+	if v.allows(topics.VerdictAnswer) {
+		b.WriteString("It cannot be answered here.\n")
+	}
+	expires, _ := time.Parse(time.RFC3339, v.ExpiresAt)
+	fmt.Fprintf(&b, "\nThe request expires at %s.", expires.UTC().Format("15:04 UTC on 2 January 2006"))
+	return b.String()
+}
+
+// fence writes a titled block of foreign text, cut to max bytes.
+func fence(b *strings.Builder, title, language, text string, max int) {
+	shown := truncate.Text(harmless(text), max)
+	fmt.Fprintf(b, "\n%s:\n```%s\n%s\n```\n", title, language, shown)
+	if len(shown) < len(harmless(text)) {
+		fmt.Fprintf(b, "(The text is cut: it has %d bytes.)\n", len(text))
+	}
+}
+
+// indented returns arguments on several lines.
+func indented(args topics.Raw) string {
+	v := jsontext.Value(bytes.Clone(args))
+	if v.Indent(jsontext.WithIndent("  ")) != nil { // no gate with such arguments is open
+		return ""
+	}
+	return string(v)
+}
+
+// harmless returns foreign text without backticks and without characters that are not printable: in JSON, these can only be in
+// strings, where the escapes mean the same. A text without backticks closes no fence.
+func harmless(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "?") {
+		switch {
+		case r == '\n' || r != '`' && unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			one, two := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, one, two)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// name returns a foreign name on one line, for a code span.
+func name(s string) string {
+	return truncate.Marked(strings.Map(func(r rune) rune {
+		if r == '`' || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s), maxName)
+}
+
+// codeOf returns the code of a gate, empty if its ID does not begin with characters that people can type.
+func codeOf(id string) string {
+	id = id[:min(codeSize, len(id))]
+	for _, r := range id {
+		if r != '-' && r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			return ""
+		}
+	}
+	return id
+}
+
+// which asks which of several gates is meant. Codes that two gates share are shown in full.
+func which(found []*Gate) string {
+	var b strings.Builder
+	b.WriteString(textWhich)
+	for i, g := range found {
+		if i == maxOffered {
+			fmt.Fprintf(&b, "\n(%d more)", len(found)-i)
+			break
+		}
+		code := codeOf(g.Id)
+		for _, other := range found {
+			if other != g && codeOf(other.Id) == code {
+				code = name(g.Id)
+			}
+		}
+		fmt.Fprintf(&b, "\n`%s` for `%s`", code, name(g.Tool))
+	}
+	return b.String()
+}
+
+// ended returns the text that tells how a gate ended.
+func ended(g *Gate, o *Outcome) string {
+	text := "Withdrawn"
+	switch topics.GateStatus(o.Status) {
+	case topics.GateApproved:
+		text = "Approved"
+	case topics.GateDenied:
+		text = "Denied"
+	case topics.GateTimedOut:
+		text = "Expired without a decision"
+	}
+	switch topics.GateCause(o.Cause) {
+	case topics.CauseHuman:
+		if o.By != "" {
+			text += " by `" + name(o.By) + "`"
+		}
+	case topics.CausePolicy:
+		text += " by the policy"
+	case topics.CauseGrant:
+		text += " by a standing approval"
+	case topics.CauseNoRoom:
+		text += ": " + o.Reason
+	}
+	text += ": `" + name(g.Tool) + "`"
+	if code := codeOf(g.Id); code != "" {
+		text += " (" + code + ")"
+	}
+	return text + "."
+}

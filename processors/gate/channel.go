@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// A person who was asked on a channel decides with a code, the beginning of the gate's ID, or with no code at all if one gate
+// waits in that place. Which gate that is depends on the requests that were read before, and their order is not that of
+// gate-decisions. So such a decision ends no gate: the group writes a second record to gate-decisions, with the ID of the gate,
+// which counts when it is read. After a crash the same decision may be resolved again, to another gate. The first of these
+// records counts, so that one decision never approves two gates.
+
+// minCode is the shortest code that people can use, in bytes.
+const minCode = 4
+
+// decideOnChannel applies a decision that a person made on a channel.
+func (t *transition) decideOnChannel(r *Record, d topics.GateDecision) {
+	origin, err := topics.DecodeOrigin(d.Channel)
+	switch {
+	case !t.rules.Channels:
+		t.deadLetter(reasonChannels)
+	case err != nil:
+		t.deadLetter(reasonChannel)
+	case len(d.DecisionID) > maxID:
+		t.deadLetter(reasonLongID)
+	case d.Verdict != topics.VerdictApprove && d.Verdict != topics.VerdictDeny && d.Verdict != topics.VerdictAnswer:
+		t.deadLetter(reasonVerdict)
+	case !d.Pressed:
+		t.resolve(r, d, origin)
+	case d.Via != via:
+		t.decide(r, d)
+	case !t.resolved(d):
+		t.row.Remembered = t.rules.remember(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+		t.changed = true
+		t.decide(r, d)
+	}
+}
+
+// resolved reports whether a decision with a code was resolved before, and that record was read.
+func (t *transition) resolved(d topics.GateDecision) bool {
+	return t.rules.remembers(t.row.Remembered, digests.Of(ofCode, d.DecisionID), t.now)
+}
+
+// resolve finds the gate of a decision with a code and writes the decision with the gate's ID.
+func (t *transition) resolve(r *Record, d topics.GateDecision, origin topics.Origin) {
+	if t.resolved(d) {
+		return
+	}
+	var found []*Gate
+	for _, g := range t.row.Open {
+		// Without a code, a request that is newer than the decision cannot be meant.
+		if t.waits(g, origin) && hasCode(g.Id, d.GateID) && (d.GateID != "" || g.OpenedMs <= t.timeOf(r)) {
+			found = append(found, g)
+		}
+	}
+	if i := slices.IndexFunc(found, func(g *Gate) bool { return g.Id == d.GateID }); i >= 0 {
+		found = found[i : i+1]
+	}
+	switch {
+	case len(found) == 0 && d.GateID == "":
+		t.answer(r, d, textNone)
+	case len(found) == 0:
+		t.answer(r, d, textUnknown)
+	case len(found) > 1:
+		t.answer(r, d, which(found))
+	case found[0].refusal(d) != "":
+		t.answer(r, d, found[0].refusal(d))
+	default:
+		d.GateID, d.Pressed, d.Via = found[0].Id, true, via
+		t.emit(t.key, d.DecisionID+"/resolved", DecisionResolved(d))
+	}
+}
+
+// waits reports whether a gate was asked about in a place and can still be decided there.
+func (t *transition) waits(g *Gate, place topics.Origin) bool {
+	closing := g.Closing != "" && g.Closing != string(topics.CauseGrant)
+	return g.Asked && !g.NoRoom && !closing && g.ExpiresMs > t.nowMS() && g.askedIn(place)
+}
+
+// askedIn reports whether a gate came from a place.
+func (g *Gate) askedIn(place topics.Origin) bool {
+	origin, err := topics.DecodeOrigin(rawOf(g.Channel))
+	return err == nil && origin.SamePlace(place)
+}
+
+// hasCode reports whether an ID begins with a code, regardless of case. Every ID has the empty code.
+func hasCode(id, code string) bool {
+	switch {
+	case code == "":
+		return true
+	case len(code) > len(id) || len(code) < min(minCode, len(id)):
+		return false
+	default:
+		return strings.EqualFold(id[:len(code)], code)
+	}
+}
+
+// refusal returns why a person may not decide about a gate on a channel, empty if the person may: in the place that the request
+// came from, the person whose message it was, and approvers. A gate that came from elsewhere is treated as unknown.
+func (g *Gate) refusal(d topics.GateDecision) string {
+	asked, err := topics.DecodeOrigin(rawOf(g.Channel))
+	by, err2 := topics.DecodeOrigin(d.Channel)
+	switch {
+	case err != nil || err2 != nil || !by.SamePlace(asked):
+		return textUnknown
+	case !d.Approver && (by.User == "" || by.User != asked.User):
+		return textNotYours
+	default:
+		return ""
+	}
+}
+
+// refuseDecision answers a decision that an open gate does not accept, or dead-letters it if it is not from a channel.
+func (t *transition) refuseDecision(r *Record, d topics.GateDecision, reason string) {
+	if d.Channel == nil {
+		t.deadLetter(reason)
+		return
+	}
+	t.answer(r, d, textNotAllowed)
+}
+
+// answerLate answers a decision of a channel about a gate that has ended, unless the decision ended it.
+func (t *transition) answerLate(r *Record, d topics.GateDecision) {
+	if g := findIn(t.row.Closed, d.GateID); d.Channel != nil && g.GetOutcome().GetDecisionId() != d.DecisionID {
+		t.answer(r, d, textUnknown)
+	}
+}
+
+// answerEarly answers a pressed button of an unknown gate. The decision is held all the same: after a crash, it can be read
+// again before its request.
+func (t *transition) answerEarly(r *Record, d topics.GateDecision) {
+	if d.Channel != nil && d.Via != via {
+		t.answer(r, d, textUnknown)
+	}
+}
