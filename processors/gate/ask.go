@@ -88,10 +88,10 @@ func question(v View) string {
 	}
 	fmt.Fprintf(&b, "%s `%s`.\n", verb, name(v.Tool))
 	if v.Message != "" {
-		fence(&b, "Message", "", v.Message, maxNote)
+		fence(&b, "Message", v.Message, maxNote, len(v.Message))
 	}
 	if v.Args != nil {
-		fence(&b, "Arguments", "json", indented(v.Args), maxShown)
+		fence(&b, "Arguments", indented(v.Args), maxShown, len(v.Args))
 	}
 	if v.Dangerous {
 		b.WriteString("\nIt is marked as dangerous.\n")
@@ -117,12 +117,13 @@ func question(v View) string {
 	return b.String()
 }
 
-// fence writes a titled block of foreign text, cut to max bytes.
-func fence(b *strings.Builder, title, language, text string, max int) {
-	shown := truncate.Text(harmless(text), max)
-	fmt.Fprintf(b, "\n%s:\n```%s\n%s\n```\n", title, language, shown)
-	if len(shown) < len(harmless(text)) {
-		fmt.Fprintf(b, "(The text is cut: it has %d bytes.)\n", len(text))
+// fence writes a titled block of foreign text, cut to max bytes. size is that of the whole, for the note that says so.
+func fence(b *strings.Builder, title, text string, max, size int) {
+	text = harmless(text)
+	shown := truncate.Text(text, max)
+	fmt.Fprintf(b, "\n%s:\n```\n%s\n```\n", title, shown)
+	if len(shown) < len(text) {
+		fmt.Fprintf(b, "(Not all is shown: it has %d bytes.)\n", size)
 	}
 }
 

@@ -1,0 +1,352 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/approval"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func onChannels(r *Rules) { r.Channels = true }
+
+const gateID = "1a2b3c4d5e6f70809aabbccddeeff001"
+
+// from makes a request one of a message in the room, of u1.
+func from(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "u1")) }
+
+// said returns what a person says: a command with a code.
+func (p *harness) said(code string, by topics.Origin, verdict topics.GateVerdict, change ...func(*topics.GateDecision)) Decided {
+	p.tb.Helper()
+	d := topics.GateDecision{
+		GateID: code, SessionID: p.key, DecisionID: fmt.Sprint("said-", p.offset), Verdict: verdict, By: by.User, Via: "bridge",
+		Channel: topics.EncodeOrigin(by),
+	}
+	for _, f := range change {
+		f(&d)
+	}
+	return p.decided(d)
+}
+
+func pressed(d *topics.GateDecision)  { d.Pressed = true }
+func approver(d *topics.GateDecision) { d.Approver = true }
+
+// messages returns the messages to channels among effects, by ID.
+func messages(es effects) map[string]topics.Output {
+	found := map[string]topics.Output{}
+	for _, e := range es {
+		if m, ok := e.(Emit); ok {
+			if v, ok := m.Value.(MessageSent); ok {
+				found[m.ID] = topics.Output(v)
+			}
+		}
+	}
+	return found
+}
+
+// answered returns the text of the only effect, which answers a decision.
+func answered(t tb, es effects) string {
+	t.Helper()
+	require.Len(t, es, 1)
+	require.True(t, strings.HasPrefix(es[0].(Emit).ID, "gate-answer-"), "%v", es)
+	return es[0].(Emit).Value.(MessageSent).Content
+}
+
+func TestRequestOfAChannelIsAskedWhereItCameFrom(t *testing.T) {
+	p := newHarness(t, onChannels)
+	es := p.handle(p.request(gateID, from))
+	require.Len(t, es, 1)
+	require.Equal(t, "gate-ask-"+gateID, es[0].(Emit).ID)
+	require.Equal(t, "s1", es[0].(Emit).Key)
+	ask := messages(es)["gate-ask-"+gateID]
+	require.Equal(t, topics.EncodeOrigin(inRoom("", "u1")), topics.OriginOf(ask.ReplyTo))
+	require.JSONEq(t, `{"gate_id":"`+gateID+`","tool":"pay","expires_ms":1790000600000}`, topics.GateAskOf(ask.ReplyTo).String())
+	require.Equal(t, "quay", ask.SourceAgent)
+	require.Equal(t, "The agent asks for approval to run `pay`.\n\nArguments:\n```\n{\n  \"cents\": 250\n}\n```\n\n"+
+		"To approve: `/approve 1a2b3c4d`\nTo deny: `/deny 1a2b3c4d`\n\nThe request expires at 14:23 UTC on 21 September 2026.",
+		ask.Content)
+	require.EqualValues(t, rowChannels, p.state().Version, "an older build would accept decisions from anywhere")
+	require.Empty(t, p.handle(p.request(gateID, from)), "a repeat")
+
+	es = p.settle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))
+	o := outcome(t, es)
+	require.Equal(t, topics.GateApproved, o.Status)
+	require.Equal(t, topics.CauseHuman, o.Cause)
+	require.Equal(t, "u1", o.By)
+	end := messages(es)["gate-end-"+gateID]
+	require.Equal(t, "Approved by `u1`: `pay` (1a2b3c4d).", end.Content)
+	require.Equal(t, topics.EncodeOrigin(inRoom("", "u1")), topics.OriginOf(end.ReplyTo))
+	require.Nil(t, topics.GateAskOf(end.ReplyTo))
+	require.EqualValues(t, rowVersion, p.state().Version)
+}
+
+func TestOnlyGatesThatWaitForAPersonAreAsked(t *testing.T) {
+	for name, change := range map[string]func(*harness, *topics.GateRequest){
+		"no channel":            func(_ *harness, r *topics.GateRequest) { r.Channel = nil },
+		"not enabled":           func(p *harness, _ *topics.GateRequest) { p.rules.Channels = false },
+		"shadow":                func(_ *harness, r *topics.GateRequest) { r.Shadow = true },
+		"allowed by the policy": func(_ *harness, r *topics.GateRequest) { r.Tool, r.Effect = "look", "" },
+		"denied by the policy":  func(_ *harness, r *topics.GateRequest) { r.Tool = "drop" },
+		"invalid origin":        func(_ *harness, r *topics.GateRequest) { r.Channel = topics.Raw(`{"channel":"slack"}`) },
+		"granted": func(p *harness, _ *topics.GateRequest) {
+			p.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
+		},
+		"withdrawn before": func(p *harness, _ *topics.GateRequest) { p.handle(p.withdrawal(gateID, topics.CauseSuperseded)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, onChannels, withRules(
+				approval.Rule{Tool: "look", Effect: approval.Allow}, approval.Rule{Tool: "drop", Effect: approval.Deny}))
+			r := p.request(gateID, from)
+			change(p, &r.Request)
+			require.Empty(t, messages(p.settle(r)))
+		})
+	}
+	p := newHarness(t, onChannels)
+	o := outcome(t, p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.Raw(`{"channel":"slack"}`) })))
+	require.Equal(t, topics.CauseInvalid, o.Cause, "no one can be asked there")
+}
+
+// The grant was revoked, or the request turned dangerous, before its record was read.
+func TestPersonIsAskedIfAGrantDoesNotSuffice(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
+	es := p.handle(p.request(gateID, from))
+	require.Empty(t, messages(es))
+	p.rules.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
+	es = p.handle(p.decided(topics.GateDecision(valuesOf[CloseAsked](es)[0])))
+	require.Contains(t, messages(es), "gate-ask-"+gateID)
+}
+
+func TestEveryEndIsToldWhereItWasAsked(t *testing.T) {
+	for text, end := range map[string]func(p *harness) effects{
+		"Denied by `u1`: `pay` (1a2b3c4d).": func(p *harness) effects {
+			return p.settle(p.said("", inRoom("", "u1"), topics.VerdictDeny))
+		},
+		"Approved by `ines`: `pay` (1a2b3c4d).": func(p *harness) effects { return p.handle(p.approve(gateID)) },
+		"Expired without a decision: `pay` (1a2b3c4d).": func(p *harness) effects {
+			return p.advance(10 * time.Minute)
+		},
+		"Withdrawn: `pay` (1a2b3c4d).": func(p *harness) effects {
+			return p.settle(p.withdrawal(gateID, topics.CauseSuperseded))
+		},
+		"Denied by the policy: `pay` (1a2b3c4d).": func(p *harness) effects {
+			p.rules.Policy.Default = approval.Deny
+			return p.settle(p.said("", inRoom("", "u1"), topics.VerdictApprove))
+		},
+	} {
+		p := newHarness(t, onChannels)
+		p.handle(p.request(gateID, from))
+		es := end(p)
+		outcome(t, es)
+		require.Equal(t, text, messages(es)["gate-end-"+gateID].Content)
+		require.Len(t, messages(es), 1)
+	}
+}
+
+func TestDecisionFromElsewhereNeverApproves(t *testing.T) {
+	other := func(change func(*topics.Origin)) topics.Origin {
+		o := inRoom("", "u1")
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		by   topics.Origin
+		text string
+	}{
+		"another person":         {inRoom("", "u2"), textNotYours},
+		"no person":              {inRoom("", ""), textNotYours},
+		"another thread":         {inRoom("17.5", "u1"), textUnknown},
+		"another room":           {other(func(o *topics.Origin) { o.Recipient = "C8" }), textUnknown},
+		"another account":        {other(func(o *topics.Origin) { o.Account = "second" }), textUnknown},
+		"another channel":        {other(func(o *topics.Origin) { o.Channel = "teams" }), textUnknown},
+		"a name is not a person": {other(func(o *topics.Origin) { o.User, o.UserName = "u3", "u1" }), textNotYours},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t, onChannels)
+			p.handle(p.request(gateID, from))
+			require.Equal(t, c.text, answered(t, p.handle(p.said(gateID, c.by, topics.VerdictApprove, pressed))))
+			require.Equal(t, c.text, answered(t, p.handle(p.said("1a2b3c4d", c.by, topics.VerdictApprove))))
+			es := p.handle(p.said("", c.by, topics.VerdictApprove))
+			require.Equal(t, strings.Replace(c.text, textUnknown, textNone, 1), answered(t, es))
+			require.Equal(t, topics.EncodeOrigin(c.by), topics.OriginOf(es[0].(Emit).Value.(MessageSent).ReplyTo), "it is told to who asked")
+			for _, code := range []string{gateID, "1a2b3c4d", ""} {
+				es := p.handle(p.said(code, c.by, topics.VerdictApprove, approver, func(d *topics.GateDecision) { d.Pressed = code == gateID }))
+				if c.text == textUnknown {
+					answered(t, es) // approvers too decide in the place only
+				}
+			}
+		})
+	}
+}
+
+// The record that the group writes is checked again when it is read, like any other.
+func TestResolvedDecisionIsCheckedAgain(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, from))
+	for _, by := range []topics.Origin{inRoom("", "u2"), inRoom("17.5", "u1")} {
+		answered(t, p.handle(p.said(gateID, by, topics.VerdictApprove, pressed, func(d *topics.GateDecision) { d.Via = via })))
+	}
+}
+
+func TestApproverDecidesForOthersInTheSamePlace(t *testing.T) {
+	for _, by := range []topics.Origin{inRoom("", "u2"), inRoom("", "")} {
+		p := newHarness(t, onChannels)
+		p.handle(p.request(gateID, from))
+		require.Equal(t, topics.GateApproved, outcome(t, p.settle(p.said("", by, topics.VerdictApprove, approver))).Status)
+	}
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("", "")) }))
+	require.Equal(t, textNotYours, answered(t, p.handle(p.said("", inRoom("", ""), topics.VerdictApprove))),
+		"no one is known to be the person who asked")
+}
+
+func TestCodeNamesAGate(t *testing.T) {
+	for code, found := range map[string]bool{
+		"": true, "1a2b": true, "1A2B3C4D": true, gateID: true,
+		"1a2": false, "1a2c": false, "5e6f7080": false, gateID + "0": false, "1a2b 3c4d": false,
+	} {
+		p := newHarness(t, onChannels)
+		p.handle(p.request(gateID, from))
+		es := p.settle(p.said(code, inRoom("", "u1"), topics.VerdictApprove))
+		if found {
+			require.Equal(t, topics.GateApproved, outcome(t, es).Status, code)
+			continue
+		}
+		require.Equal(t, textUnknown, answered(t, es), code)
+	}
+}
+
+func TestAmbiguousCodeApprovesNothing(t *testing.T) {
+	p := newHarness(t, onChannels)
+	near, far := "1a2b3c4d00000000", "ffff0000"
+	for _, id := range []string{gateID, near, far} {
+		p.handle(p.request(id, from))
+	}
+	text := answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove)))
+	require.Equal(t, textWhich+"\n`"+gateID+"` for `pay`\n`"+near+"` for `pay`\n`ffff0000` for `pay`", text)
+	require.NotContains(t, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))), far)
+	require.Equal(t, far, outcome(t, p.settle(p.said("ffff", inRoom("", "u1"), topics.VerdictApprove))).GateID)
+	require.Equal(t, near, outcome(t, p.settle(p.said(near, inRoom("", "u1"), topics.VerdictApprove))).GateID)
+	require.Equal(t, gateID, outcome(t, p.settle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))).GateID)
+	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))))
+
+	for i := range maxOffered + 3 {
+		p.handle(p.request(strings.Repeat(string(rune('a'+i)), 12), from))
+	}
+	require.Contains(t, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictApprove))), "(3 more)")
+}
+
+func TestGateIDIsNotAmbiguousWithALongerOne(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request("aaaa", from))
+	p.handle(p.request("aaaab", from))
+	require.Equal(t, "aaaa", outcome(t, p.settle(p.said("aaaa", inRoom("", "u1"), topics.VerdictApprove))).GateID)
+}
+
+// The request was written after the person had written: another request was meant.
+func TestCommandWithoutACodeMeansNoLaterRequest(t *testing.T) {
+	p := newHarness(t, onChannels)
+	early := p.said("", inRoom("", "u1"), topics.VerdictApprove)
+	p.now = p.now.Add(time.Second)
+	p.handle(p.request(gateID, from))
+	require.Equal(t, textNone, answered(t, p.handle(early)))
+}
+
+// After a crash, a command was resolved a second time, to another gate.
+func TestCommandApprovesOneGate(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request("aaaa0000", from))
+	said := p.said("", inRoom("", "u1"), topics.VerdictApprove)
+	first := valuesOf[DecisionResolved](p.handle(said))[0]
+	require.Equal(t, "aaaa0000", first.GateID)
+
+	p.row = nil
+	p.handle(p.request("bbbb0000", from))
+	second := valuesOf[DecisionResolved](p.handle(said))[0]
+	require.Equal(t, "bbbb0000", second.GateID)
+	require.Empty(t, valuesOf[GateEnded](p.handle(p.decided(topics.GateDecision(first)))), "it is held for its request")
+	require.Empty(t, p.handle(p.decided(topics.GateDecision(second))))
+	require.Empty(t, p.handle(said), "a repeat")
+	es := p.handle(p.request("aaaa0000", from))
+	require.Equal(t, "aaaa0000", outcome(t, es).GateID)
+	require.Contains(t, messages(es), "gate-end-aaaa0000", "the person was asked before the crash")
+	require.Len(t, p.state().Open, 1)
+}
+
+func TestCodeOfARequestThatDidNotArriveIsAnswered(t *testing.T) {
+	p := newHarness(t, onChannels)
+	require.Equal(t, textUnknown, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
+	require.Nil(t, p.row)
+	require.NotEmpty(t, messages(p.handle(p.request(gateID, from))), "and approves nothing later")
+	require.Len(t, p.state().Open, 1)
+}
+
+// A button has the whole ID. One of another session's gate is answered; it is held in case that its request follows.
+func TestButtonOfAnUnknownGateIsAnsweredAndHeld(t *testing.T) {
+	p := newHarness(t, onChannels)
+	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
+	require.EqualValues(t, rowChannels, p.state().Version)
+	p.handle(p.said(gateID, inRoom("17.5", "u1"), topics.VerdictApprove, pressed))
+	es := p.handle(p.request(gateID, func(r *topics.GateRequest) { r.Channel = topics.EncodeOrigin(inRoom("17.5", "u9")) }))
+	require.Empty(t, valuesOf[GateEnded](es), "held decisions are checked like others")
+	require.Len(t, messages(es), 3, "the question, and an answer to each")
+
+	p = newHarness(t, onChannels)
+	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	require.Equal(t, topics.GateApproved, outcome(t, p.handle(p.request(gateID, from))).Status)
+
+	p = newHarness(t, onChannels)
+	p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))
+	require.Equal(t, reasonNoRequest, letter(t, p.advance(p.rules.HoldFor)))
+}
+
+func TestSecondDecisionIsTold(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, from))
+	one := p.said(gateID, inRoom("", "u1"), topics.VerdictDeny, pressed)
+	outcome(t, p.handle(one))
+	require.Empty(t, p.handle(one), "a repeat")
+	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, pressed))))
+	require.Equal(t, textUnknown, answered(t, p.handle(p.said("1a2b3c4d", inRoom("", "u1"), topics.VerdictApprove))))
+}
+
+func TestDecisionAfterTheDeadlineIsTold(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, from))
+	p.now = p.now.Add(10 * time.Minute)
+	es := p.settle(p.said("", inRoom("", "u1"), topics.VerdictApprove))
+	require.Equal(t, topics.GateTimedOut, outcome(t, es).Status)
+	require.Contains(t, messages(es)["gate-end-"+gateID].Content, "Expired")
+}
+
+func TestDecisionThatAChannelCannotMakeIsDeadLettered(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID, from))
+	u1 := inRoom("", "u1")
+	require.Equal(t, reasonVerdict, letter(t, p.handle(p.said(gateID, u1, topics.VerdictRevoke, pressed))))
+	require.Equal(t, reasonVerdict, letter(t, p.handle(p.said(gateID, u1, topics.VerdictClose, pressed,
+		func(d *topics.GateDecision) { d.Cause = topics.CauseGrant }))))
+	require.Equal(t, reasonChannel, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove,
+		func(d *topics.GateDecision) { d.Channel = topics.Raw(`{"channel":"slack"}`) }))))
+	require.Equal(t, reasonLongID, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove,
+		func(d *topics.GateDecision) { d.DecisionID = strings.Repeat("x", maxID+1) }))))
+	require.Equal(t, textNotAllowed, answered(t, p.handle(p.said(gateID, u1, topics.VerdictAnswer, pressed,
+		func(d *topics.GateDecision) { d.Answer = topics.Raw(`1`) }))))
+	require.Len(t, p.state().Open, 1)
+	p.rules.Channels = false
+	require.Equal(t, reasonChannels, letter(t, p.handle(p.said(gateID, u1, topics.VerdictApprove, pressed))))
+	require.Empty(t, messages(p.handle(p.approve(gateID))), "the topic is not among the group's outputs")
+}
+
+func TestGateOfADoorIsNotDecidedOnAChannel(t *testing.T) {
+	p := newHarness(t, onChannels)
+	p.handle(p.request(gateID))
+	for _, code := range []string{"", "1a2b3c4d"} {
+		answered(t, p.handle(p.said(code, inRoom("", "u1"), topics.VerdictApprove, approver)))
+	}
+	require.Equal(t, textUnknown, answered(t, p.handle(p.said(gateID, inRoom("", "u1"), topics.VerdictApprove, approver, pressed))))
+}
