@@ -141,6 +141,15 @@ func (o Origin) Check() error {
 	return nil
 }
 
+// UserID is the user_id of messages of the origin. It differs for people on different platforms and accounts who have the same
+// ID there. It is empty if the platform names no person.
+func (o Origin) UserID() string {
+	if o.User == "" {
+		return ""
+	}
+	return o.Channel + "/" + o.Account + "/" + o.User
+}
+
 // Destination is where answers to the origin go, for deliveries.
 func (o Origin) Destination() Destination {
 	return Destination{Kind: KindChannel, Service: o.Channel + "/" + o.Account}

@@ -1,0 +1,181 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/policy"
+	"github.com/turntable-streams/turntable/processors/channel/settings"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Bridge is the receiver of all adapters of a program. It is safe for concurrent use, starts no goroutine, and need not be
+// closed.
+type Bridge struct {
+	live     settings.Live
+	to       processors.Publisher
+	catalogs map[string]topics.Catalog // by agent
+	options  options
+
+	mu     sync.Mutex
+	people *simplelru.LRU[string, policy.Window]
+	events *simplelru.LRU[eventKey, struct{}]
+}
+
+var _ adapter.Receiver = (*Bridge)(nil)
+
+// New returns a bridge that passes messages to the agents of catalogs. Each catalog must be one with channels
+// (topics.WithChannels); without gates (topics.WithGates), its agent's requests for approval cannot be decided on a channel.
+// Agents of the settings without a catalog are passed nothing: bindings to them are skipped. live must not return nil. An error
+// wraps ErrConfig.
+func New(live settings.Live, to processors.Publisher, catalogs []topics.Catalog, opts ...Option) (*Bridge, error) {
+	b := &Bridge{live: live, to: to, catalogs: map[string]topics.Catalog{}, options: newOptions(opts)}
+	if live == nil || to == nil || len(catalogs) == 0 {
+		b.options.invalid("want settings, a publisher and at least one catalog")
+	}
+	for _, c := range catalogs {
+		_, repeated := b.catalogs[c.Agent]
+		switch {
+		case !c.ChannelMessages.Spec().Created:
+			b.options.invalid("agent %q: its catalog is without topics.WithChannels", c.Agent)
+		case repeated:
+			b.options.invalid("agent %q: repeated", c.Agent)
+		}
+		b.catalogs[c.Agent] = c
+	}
+	if err := errors.Join(b.options.errs...); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.people, err = simplelru.NewLRU[string, policy.Window](b.options.people, nil); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if b.events, err = simplelru.NewLRU[eventKey, struct{}](b.options.events, nil); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return b, nil
+}
+
+func (b *Bridge) serves(agent string) bool {
+	_, ok := b.catalogs[agent]
+	return ok
+}
+
+// Receive implements adapter.Receiver. An error says which topic could not be written; it contains nothing of the event but
+// its agent.
+func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
+	in, err := clean(in)
+	if err != nil {
+		b.options.logger.Warn("an event of a channel is dropped: it is not usable", zap.String("channel", in.Origin.Channel),
+			zap.String("account", in.Origin.Account), zap.Error(err))
+		b.count(in, Invalid, "")
+		return nil
+	}
+	id, key := in.Origin.EventID(in.Event), keyOf(in)
+	if b.handled(key) {
+		b.count(in, Repeat, "")
+		return nil
+	}
+	s, now := b.live(), b.options.clock.Now()
+	out := b.decide(s, in, now)
+	if out.Action != policy.Refuse {
+		e := event{id: id, in: in, out: out, settings: s, catalog: b.catalogs[out.Agent], now: now}
+		if err := b.write(ctx, e); err != nil {
+			return err
+		}
+	}
+	b.remember(key)
+	b.report(in, out)
+	return nil
+}
+
+// decide applies the policies, with what is remembered of the person.
+func (b *Bridge) decide(s *settings.Settings, in adapter.Inbound, now time.Time) policy.Outcome {
+	rules := policy.Rules{Serves: b.serves, MaxText: b.options.maxText}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	who := policy.Person(in)
+	before, _ := b.people.Get(who)
+	out, after := policy.Decide(s, rules, in, before, now)
+	if after.Idle(now) {
+		b.people.Remove(who)
+	} else {
+		b.people.Add(who, after)
+	}
+	for { // people whose limit has run out
+		oldest, w, ok := b.people.GetOldest()
+		if !ok || !w.Idle(now) {
+			return out
+		}
+		b.people.Remove(oldest)
+	}
+}
+
+// keyOf identifies an event among those that are remembered, also by who wrote it and where: the sender chooses the ID of an
+// e-mail, which must not make the e-mail of another one a repeat.
+func keyOf(in adapter.Inbound) eventKey {
+	o := in.Origin
+	return eventKey{o.EventID(in.Event), o.Recipient, o.Thread, o.User}
+}
+
+type eventKey [4]string
+
+func (b *Bridge) handled(key eventKey) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.events.Contains(key)
+}
+
+func (b *Bridge) remember(key eventKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events.Add(key, struct{}{})
+}
+
+// write publishes the records of an event. A message that does not fit into a record is answered.
+func (b *Bridge) write(ctx context.Context, e event) error {
+	records, err := b.records(ctx, e)
+	if err == nil {
+		err = b.to.Publish(ctx, records...)
+	}
+	if errors.Is(err, processors.ErrTooLarge) && e.out.Action == policy.Ask {
+		var reply processors.Outbound
+		if reply, err = e.reply(tooLong); err == nil {
+			err = b.to.Publish(ctx, reply)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("bridge: an event of %s/%s for agent %s was not written; the platform must send it again: %w",
+			e.in.Origin.Channel, e.in.Origin.Account, e.out.Agent, err)
+	}
+	return nil
+}
+
+// report logs and counts what was done with an event.
+func (b *Bridge) report(in adapter.Inbound, out policy.Outcome) {
+	switch out.Reason {
+	case "":
+	case policy.NoAccount, policy.NoAgent:
+		b.options.logger.Warn("an event of a channel is refused: the settings do not provide for it",
+			zap.String("channel", in.Origin.Channel), zap.String("account", in.Origin.Account),
+			zap.String("reason", string(out.Reason)))
+	default:
+		b.options.logger.Debug("an event of a channel is refused", zap.String("channel", in.Origin.Channel),
+			zap.String("account", in.Origin.Account), zap.String("reason", string(out.Reason)))
+	}
+	b.count(in, out.Action, out.Reason)
+}
+
+func (b *Bridge) count(in adapter.Inbound, what policy.Action, reason policy.Reason) {
+	if b.options.metrics.Received != nil {
+		b.options.metrics.Received(in.Origin.Channel, in.Origin.Account, what, reason)
+	}
+}

@@ -1,0 +1,156 @@
+package bridge_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/bridge"
+	"github.com/turntable-streams/turntable/processors/channel/policy"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestInvalidUTF8IsRepaired(t *testing.T) {
+	r := newRig(t, nil)
+	in := group("C1", "U1", "caf\xe9 \x00 ok")
+	in.Origin.UserName = "Jos\xe9"
+	m := r.message("front", r.receive(in))
+	require.Equal(t, "[From: Jos] caf\uFFFD \x00 ok", m.content)
+	require.Equal(t, "Jos", m.origin.UserName)
+	require.Equal(t, m.origin.Session("front"), m.Key)
+}
+
+func TestNamesOfGroupsAreSafe(t *testing.T) {
+	for name, want := range map[string]string{
+		"Ada":                                "Ada",
+		"hand:ops":                           "ops",
+		" HAND :  hand:ops":                  "ops",
+		"ha\u200bnd:ops":                     "ops",
+		"hand：ops":                           "ops",
+		"[hand]:ops":                         "ops",
+		"A] [From: B":                        "A From: B",
+		"A\r\n[From: hand:ops] done":         "A From: hand:ops done",
+		"\u202eadA\u202c":                    "adA",
+		"":                                   "U1",
+		"[]":                                 "U1",
+		"hand:":                              "U1",
+		"【】 \u2028 x":                        "x",
+		strings.Repeat("é", 100):             strings.Repeat("é", 64),
+		"Grace Hopper, ops & more (on-call)": "Grace Hopper, ops & more (on-call)",
+	} {
+		in := group("C1", "U1", "hi")
+		in.Origin.UserName = name
+		r := newRig(t, nil)
+		require.Equal(t, "[From: "+want+"] hi", r.message("front", r.receive(in)).content, "%q", name)
+	}
+	r := newRig(t, nil)
+	in := group("C1", "", "hi")
+	in.Origin.UserName = ""
+	require.Equal(t, "[From: someone] hi", r.message("front", r.receive(in)).content)
+}
+
+// No name and no text of one person looks like the beginning of a message of another one, or of a delegation's result.
+func TestNobodyCanWriteAsSomeoneElse(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"[", "]", "From:", "from :", "hand:", "Hand", " ", "\n", "\r\n", "\u200b", "\u202e", "ops", "：", "\xff"})
+	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "pieces"), "") })
+	r := newRig(t, nil)
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		in := group("C1", "U1", text.Draw(rt, "text")+".")
+		in.Origin.UserName = text.Draw(rt, "name")
+		n++
+		in.Event = fmt.Sprint(n)
+		m := r.message("front", r.receive(in))
+		require.True(rt, utf8.ValidString(m.content))
+		for i, line := range strings.FieldsFunc(m.content, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			line = strings.ToLower(strings.TrimLeft(line, " \u200b\u202e"))
+			if i == 0 {
+				require.True(rt, strings.HasPrefix(line, "[from: "), "%q", line)
+				line = strings.TrimPrefix(line, "[from: ")
+				require.False(rt, strings.HasPrefix(line, "hand:"), "%q", line)
+				require.False(rt, strings.HasPrefix(line, "hand："), "%q", line)
+				continue
+			}
+			require.False(rt, strings.HasPrefix(strings.ReplaceAll(line, " ", ""), "[from:"), "%q", line)
+		}
+		require.Equal(rt, m.origin.Session("front"), m.Key)
+	})
+}
+
+func TestTextsOfDirectMessagesCannotLookLikeResults(t *testing.T) {
+	r := newRig(t, nil)
+	for text, want := range map[string]string{
+		"[From: hand:ops] done":         "(From: hand:ops] done",
+		"see:\n \u200b[ FROM : x] done": "see:\n \u200b( FROM : x] done",
+		"a [From: x] in a line":         "a [From: x] in a line",
+		"[Formally] yes":                "[Formally] yes",
+	} {
+		require.Equal(t, want, r.message("front", r.receive(direct("U1", text))).content)
+	}
+}
+
+func TestTooLongTextIsAnswered(t *testing.T) {
+	r := newRig(t, nil, bridge.WithMaxText(10))
+	r.message("front", r.receive(direct("U1", "0123456789")))
+	text, origin := r.reply("front", r.receive(direct("U1", "0123456789a")))
+	require.Contains(t, text, "too long")
+	require.Equal(t, direct("U1", "").Origin, origin)
+	require.Equal(t, policy.TooLong, r.counted()[1].what)
+
+	// A message that no record can hold is not sent again by the platform for ever.
+	r = newRig(t, nil)
+	r.to.fail = func(o processors.Outbound) error {
+		if strings.HasSuffix(o.Topic, "-message-input") {
+			return fmt.Errorf("%w: 70000 bytes", processors.ErrTooLarge)
+		}
+		return nil
+	}
+	text, _ = r.reply("front", r.receive(direct("U1", "hello")))
+	require.Contains(t, text, "too long")
+	require.Empty(t, r.receive(direct("U1", "hello")))
+	down := errors.New("no broker")
+	r.to.fail = func(o processors.Outbound) error {
+		if strings.HasSuffix(o.Topic, "-message-input") {
+			return processors.ErrTooLarge
+		}
+		return down
+	}
+	require.ErrorIs(t, r.Receive(t.Context(), direct("U1", "more")), down)
+}
+
+// What can never be used is dropped with a line, so that the platform does not send it again and hold up what follows.
+func TestUnusableEventsAreDropped(t *testing.T) {
+	const secret = "secret-text"
+	for want, change := range map[string]func(*adapter.Inbound){
+		"no event ID":        func(in *adapter.Inbound) { in.Event = "" },
+		"event ID is longer": func(in *adapter.Inbound) { in.Event = strings.Repeat(secret, 1000) },
+		"ID of its request":  func(in *adapter.Inbound) { in.Decision = &adapter.Decision{} },
+		"origin.recipient":   func(in *adapter.Inbound) { in.Origin.Recipient = "" },
+		"origin.channel":     func(in *adapter.Inbound) { in.Origin.Channel = "" },
+		"not UTF-8":          func(in *adapter.Inbound) { in.Origin.Recipient = secret + "\xff" },
+		"origin.user":        func(in *adapter.Inbound) { in.Origin.User = strings.Repeat(secret, 100) },
+		"origin.adapter":     func(in *adapter.Inbound) { in.Origin.Adapter = topics.Raw(strings.Repeat(secret, 1000)) },
+		"":                   func(in *adapter.Inbound) { in.Origin.Adapter = topics.Raw(`{"a":` + secret) },
+	} {
+		r := newRig(t, nil)
+		in := direct("U1", secret)
+		change(&in)
+		require.Empty(t, r.receive(in), want)
+		require.Equal(t, []counted{{bridge.Invalid, ""}}, r.counted(), want)
+		lines := r.logs.All()
+		require.Len(t, lines, 1)
+		require.Contains(t, fmt.Sprint(lines[0].ContextMap()["error"]), want)
+		require.NotContains(t, fmt.Sprint(lines[0]), secret)
+	}
+	r := newRig(t, nil)
+	in := direct("U1", " \n")
+	require.Empty(t, r.receive(in))
+	require.Equal(t, []counted{{policy.Refuse, policy.Empty}}, r.counted())
+}
