@@ -61,8 +61,8 @@ func (a *Accepted) bound() int {
 	if a == nil {
 		return 0
 	}
-	return 6*most + len(a.TurnId) + textBound(a.RequestId) + textBound(a.UserId) + a.Route.bound() + len(a.Input) +
-		len(a.unknownFields)
+	return 12*most + len(a.TurnId) + textBound(a.RequestId) + textBound(a.UserId) + a.Route.bound() + len(a.Input) +
+		len(a.Origin) + len(a.Task) + len(a.EphemeralPrompt) + len(a.unknownFields)
 }
 
 func (r *Result) bound() int {

@@ -14,7 +14,7 @@ var internal = failure{topics.CodeInternal, "internal error"}
 // other event is certain to end it.
 func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 	if e.record() != nil {
-		return Outcome{Effects: deadLetterUnapplied(e, cause.Error(), internal, now)}
+		return Outcome{Effects: deadLetterUnapplied(e, cause.Error(), internal, now, rules)}
 	}
 	state, err := StateOf(row)
 	if err != nil {
@@ -24,7 +24,7 @@ func defect(row any, e Event, cause error, now time.Time, rules Rules) Outcome {
 }
 
 // abandon ends everything that is open in a session without running the transition. Accepted messages get error outputs
-// with code internal and without routes; held records are dead-lettered. The conversation, the cost and the memories
+// with code internal and without routes, except to their origins; held records are dead-lettered. The conversation, the cost and the memories
 // stay.
 func abandon(state *State, key string, now time.Time, rules Rules) Outcome {
 	return abandonWith(state, key, internal, now, rules)
@@ -43,6 +43,9 @@ func abandonWith(state *State, key string, f failure, now time.Time, rules Rules
 		o := errorOutput(f)
 		o.SessionID, o.UserID, o.RequestID = &s.key, boundedID(a.UserId), boundedID(a.RequestId)
 		o.Cost, o.Timestamp = state.Cost, topics.Timestamp(now)
+		if len(a.Origin) <= topics.MaxOrigin && len(a.Task) <= maxTask {
+			o.ReplyTo = a.ownRoute()
+		}
 		s.emit(a.TurnId, 0, Answered(o), 0)
 	}
 	for _, h := range slices.Concat(state.Early, state.Turn.GetHeld()) {

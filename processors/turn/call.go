@@ -22,6 +22,7 @@ func (s *transition) callTools(r topics.ThinkResponse, previous uint32) {
 	turn.Calls = make([]*Call, 0, len(items))
 	for i := range items {
 		item := &items[i]
+		*item = s.ofTurn(*item)
 		item.TotalTools = total
 		turn.Calls = append(turn.Calls, &Call{ToolUseId: item.ToolUseID, Name: item.Name, Result: s.unusable(*item)})
 	}
@@ -166,9 +167,10 @@ func (s *transition) completeStep() {
 	if !s.collectResults() {
 		return
 	}
-	around := envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
+	prompt := promptSize(turn.Message.EphemeralPrompt)
+	around := prompt + envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
 	if over := around + s.sizeOfToolMessage(true) - s.rules.RecordLimit; over > 0 && s.hideFor(over, false) {
-		around = envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
+		around = prompt + envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
 	}
 	short, fits := s.fitResults(s.rules.RecordLimit - around)
 	message := topics.Message(s.emitResults(short))

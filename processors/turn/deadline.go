@@ -79,7 +79,7 @@ func (s *transition) turnDeadline() int64 {
 		return s.row.Turn.callsDeadline()
 	}
 	at := s.row.Turn.DeadlineMs
-	if s.rules.Policy != Supersede || !s.thinking() || len(s.row.Waiting) == 0 {
+	if s.rules.Policy != Supersede || !s.thinking() || s.row.waitingMessages() == 0 {
 		return at
 	}
 	return min(at, at-(s.rules.ThinkTimeout-s.rules.SupersedeAfter).Milliseconds())

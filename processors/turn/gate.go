@@ -92,14 +92,14 @@ func (s *transition) gateRequest(i int, item topics.ToolUseItem, d approval.Deci
 		Tool: *item.Name, ToolUseID: *item.ToolUseID, Args: item.Input, ArgsSHA256: topics.ArgsSHA256(item.Input),
 		Message: d.Message, Allowed: allowed, ResponseSchema: d.Schema, Dangerous: d.Dangerous,
 		Origin: topics.GateOrigin{Agent: s.rules.Agent, Via: via}, Effect: string(d.Effect), Shadow: d.Shadow,
-		ExpiresMS: s.after(d.TTL),
+		ExpiresMS: s.after(d.TTL), Channel: s.row.Turn.Message.originOf(),
 	}
 }
 
 // sizeOfGateRequest returns an upper bound of the size of a request on the wire.
 func (s *transition) sizeOfGateRequest(g GateRequested) int {
 	return envelope + 2*s.keySize() + quoted(&g.Tool) + quoted(&g.ToolUseID) + quoted(&g.Message) + quoted(&g.Origin.Agent) +
-		len(g.Args) + len(g.ResponseSchema)
+		len(g.Args) + len(g.ResponseSchema) + len(g.Channel)
 }
 
 // handOut emits the record of a new call: its gate request if it has a gate, else the call itself. Under a policy in shadow

@@ -25,7 +25,10 @@ func (e MessageArrived) apply(s *transition) {
 		s.deadLetter(reasonForeignTool)
 		return
 	}
-	a, wrong := accept(e)
+	a, wrong := accept(e, s.rules)
+	if s.rules.Channels {
+		m.Metadata = topics.WithoutMembers(m.Metadata, channelMember)
+	}
 	if s.hasTurn(a.TurnId) {
 		return
 	}
@@ -45,16 +48,16 @@ func (e MessageArrived) apply(s *transition) {
 	case turn == nil:
 		a.Input = topics.EncodeMessage(m)
 		s.open(a, &m)
-	case s.rules.Policy == Reject:
+	case s.rules.Policy == Reject && !a.Result:
 		s.reject(a, failure{topics.CodeBusy, "another message of this session is being answered"})
-	case len(s.row.Waiting) >= s.rules.QueueLimit:
-		s.reject(a, queueFull(fmt.Sprintf("%d messages of this session wait already", len(s.row.Waiting))))
+	case s.row.waitingMessages() >= s.rules.QueueLimit && !a.Result:
+		s.reject(a, queueFull(fmt.Sprintf("%d messages of this session wait already", s.row.waitingMessages())))
 	default:
 		a.Input = topics.EncodeMessage(m)
 		s.row.Waiting = append(s.row.Waiting, a)
 		if !s.makeRoomUpTo(heldRecords) {
 			s.stopWaiting(a)
-		} else if s.rules.SupersedeGates {
+		} else if s.rules.SupersedeGates && !a.Result {
 			s.supersedeGates()
 		}
 		if s.rules.Policy == Supersede && s.thinking() && s.turnDeadline() <= s.nowMS() {
@@ -82,7 +85,7 @@ func (e MessageArrived) hasToolRole() bool {
 }
 
 // accept returns what the row stores of a message for its output. wrong says why the message is invalid, "" if it is not.
-func accept(e MessageArrived) (a *Accepted, wrong string) {
+func accept(e MessageArrived, rules Rules) (a *Accepted, wrong string) {
 	m := e.Message
 	a = &Accepted{TurnId: turnID(e.Session, e.Cause), UserId: m.UserID, TimestampMs: e.At.UnixMilli()}
 	if a.TimestampMs < 0 {
@@ -101,6 +104,11 @@ func accept(e MessageArrived) (a *Accepted, wrong string) {
 		wrong = fmt.Sprintf("timestamp is longer than %d bytes", maxID)
 	}
 	a.RequestId = id
+	if rules.Channels {
+		if bad := a.keepChannel(m.Metadata); wrong == "" {
+			wrong = bad
+		}
+	}
 	return a, wrong
 }
 

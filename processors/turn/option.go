@@ -145,6 +145,17 @@ func WithSupersedeGates() Option {
 	return func(o *options) { o.rules.SupersedeGates = true }
 }
 
+// WithChannels lets messages of processors/channel say where their outputs go (default off: such messages are answered as
+// others). The metadata members topics.MetaOrigin, MetaPrompt (at most 16 KiB), MetaTask and MetaResult of a message are read;
+// a message with an invalid one gets an error output, code invalid_message. All but MetaResult are removed from the message
+// that the model and the history get. The output, an error output too, goes to the origin, or to the agent that delegated the
+// task, and takes no reply route. The records of tool calls and of gate requests have the origin, and each step of the turn has
+// the prompt. A message with MetaResult waits for its turn under every policy of WithQueue and does not count towards its
+// limit. Writers of message-input are trusted: a door must drop reserved members of its callers, see topics.Reserved.
+func WithChannels() Option {
+	return func(o *options) { o.rules.Channels = true }
+}
+
 // WithIdlePurge removes a session when it has had no open turn, route or held record, and no event, for this long
 // (default 0: never; negative values are invalid).
 func WithIdlePurge(d time.Duration) Option {

@@ -96,7 +96,7 @@ func (s *transition) endGate(i int, o topics.GateOutcome) {
 // again, because it may have changed and the arguments may have been edited: it can still deny the call.
 func (s *transition) runApproved(i int, gate *Gate, o topics.GateOutcome) {
 	c := s.row.Turn.Calls[i]
-	item := gate.item(c, len(s.row.Turn.Calls))
+	item := s.ofTurn(gate.item(c, len(s.row.Turn.Calls)))
 	edited := o.EffectiveArgs != nil && string(o.EffectiveArgs) != string(item.Input)
 	mayEdit := !edited || s.rules.evaluate(c.Name, item.Input).Edit
 	if o.EffectiveArgs != nil {

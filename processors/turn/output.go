@@ -34,11 +34,11 @@ func (f failure) withReason(reason *string) failure {
 // clipped truncates foreign text to maxReason bytes.
 func clipped(text string) string { return truncate.Marked(text, maxReason) }
 
-// output ends a message with its only output, addressed to the route of its request.
+// output ends a message with its only output, addressed to its origin or to the route of its request.
 func (s *transition) output(a *Accepted, o topics.Output) {
 	o.SessionID = &s.key
 	o.RequestID = a.RequestId
-	o.ReplyTo = s.useRoute(a)
+	o.ReplyTo = s.routeOf(a)
 	o.Timestamp = *s.timestamp()
 	s.emit(a.TurnId, 0, Answered(o), 0)
 	s.rememberEnded(a)
@@ -157,7 +157,7 @@ func (s *transition) timestamp() *string {
 
 // deadLetterUnapplied returns the effects of an event that cannot be applied: its record is dead-lettered, and a message gets
 // an error output. A deadline has no effects.
-func deadLetterUnapplied(event Event, reason string, f failure, now time.Time) []Effect {
+func deadLetterUnapplied(event Event, reason string, f failure, now time.Time, rules Rules) []Effect {
 	record := event.record()
 	if record == nil {
 		return nil
@@ -167,8 +167,9 @@ func deadLetterUnapplied(event Event, reason string, f failure, now time.Time) [
 	if !ok || e.tombstone() || e.hasToolRole() {
 		return effects
 	}
-	a, _ := accept(e)
+	a, _ := accept(e, rules)
 	o := errorOutput(f)
+	o.ReplyTo = a.ownRoute()
 	o.SessionID, o.UserID, o.RequestID, o.Timestamp = &e.Session, a.UserId, a.RequestId, topics.Timestamp(now)
 	return append(effects, Emit{Key: e.Session, ID: outputID(a.TurnId, 0, Answered(o), 0), Value: Answered(o)})
 }
@@ -176,7 +177,7 @@ func deadLetterUnapplied(event Event, reason string, f failure, now time.Time) [
 // deadLetterForSize returns the effects of a record that does not fit into the row even as a memory. The output of a message
 // goes to the route of its request; a route without a request id is kept for the next message.
 func (s *transition) deadLetterForSize(event Event) []Effect {
-	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now)
+	effects := deadLetterUnapplied(event, reasonRowSize, tooLarge("the session's row is over its limit"), s.now, s.rules)
 	for i, refused := range effects {
 		for _, effect := range s.effects {
 			a, ok := effect.(Emit)
@@ -186,7 +187,7 @@ func (s *transition) deadLetterForSize(event Event) []Effect {
 			}
 			o := a.Value.(Answered)
 			if o.RequestID == nil {
-				o.ReplyTo = nil
+				o.ReplyTo = b.Value.(Answered).ReplyTo
 			}
 			a.Value = o
 			effects[i] = a

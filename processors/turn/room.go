@@ -17,7 +17,8 @@ import (
 //  4. The message that the open step sent to the model. The history of a worker that leaves it out of its response then
 //     lacks it.
 //  5. Held records, those for later steps first, the newest first: dead-lettered. Their steps and calls time out.
-//  6. Waiting messages, the newest first: error output queue_full. A message that is about to wait displaces no other.
+//  6. Waiting messages, the newest first, results of delegations last: error output queue_full. A message that is about to
+//     wait displaces no other.
 //  7. Exchanges of earlier turns, the oldest first: the model is no longer sent them.
 //  8. The result of a tool that has just arrived: the model is told that it is too large.
 //  9. Calls that wait for approval, those with the largest arguments first: they end in too_large errors, and their gates
@@ -102,7 +103,7 @@ func (s *transition) shrink(limit int, most loss) bool {
 		case s.forgetPrompt():
 		case most >= heldRecords && s.dropHeld():
 		case most >= waitingMessages && len(waiting) > 0:
-			s.stopWaiting(waiting[len(waiting)-1])
+			s.stopWaiting(s.row.lastToGive())
 		default:
 			return false
 		}

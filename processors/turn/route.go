@@ -42,7 +42,7 @@ func (e RouteGiven) descriptor(s *transition) topics.Raw {
 func (s *transition) addRoute(r *ReplyRoute) {
 	if r.RequestId == nil {
 		for a := range s.unfinished() {
-			if a.RequestId == nil && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
+			if a.RequestId == nil && !a.NoRoute && s.live(a.Route) == nil && a.TimestampMs >= r.TimestampMs {
 				a.Route = r
 				s.keepRoute(func() { a.Route = nil })
 				return
@@ -71,7 +71,7 @@ func (s *transition) addRoute(r *ReplyRoute) {
 // its message has not arrived, or ended before the route arrived. If the message arrives later, its output has no route.
 func (s *transition) unclaimed(r *ReplyRoute) bool {
 	for a := range s.unfinished() {
-		if sameRequest(a.RequestId, r.RequestId) {
+		if sameRequest(a.RequestId, r.RequestId) && !a.NoRoute {
 			return false
 		}
 	}
@@ -90,7 +90,7 @@ func (s *transition) keepRoute(undo func()) {
 
 // takeRoute gives a message without request id the oldest open unnamed route that is not newer than itself.
 func (s *transition) takeRoute(a *Accepted) {
-	if a.RequestId != nil {
+	if a.RequestId != nil || a.NoRoute {
 		return
 	}
 	for i, r := range s.row.Routes {
@@ -105,7 +105,7 @@ func (s *transition) takeRoute(a *Accepted) {
 // expectRoute gives a message with a request ID the descriptor that came with it, for the case that its route's own record is
 // read after its turn has ended. Only processors/delivery can serve such a route: it reads the token itself.
 func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
-	if !s.rules.Delivery || a.RequestId == nil || len(descriptor) > maxDescriptor ||
+	if !s.rules.Delivery || a.RequestId == nil || a.NoRoute || len(descriptor) > maxDescriptor ||
 		topics.RouteIDOf(descriptor) == "" || topics.TokenOf(descriptor) != "" {
 		return
 	}
@@ -113,6 +113,14 @@ func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
 		RequestId: a.RequestId, ReplyTo: bytes.Clone(descriptor), TimestampMs: max(a.TimestampMs, 0),
 		ExpiresMs: s.after(s.rules.RouteTTL),
 	}
+}
+
+// routeOf returns the reply descriptor of the output of a message that ends, nil if there is none.
+func (s *transition) routeOf(a *Accepted) topics.Raw {
+	if a.NoRoute {
+		return a.ownRoute()
+	}
+	return s.useRoute(a)
 }
 
 // useRoute removes the route of a message that ends and returns its descriptor, nil if it has none. Each route is used

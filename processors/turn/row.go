@@ -31,13 +31,16 @@ const (
 	// rowGates is the format of a row whose turn waits for gates, or has a call that was approved. An older build would not
 	// hand out an approved call, and would end calls and steps at the wrong time.
 	rowGates = 8
+	// rowChannels is the format of a row with a message of a channel or a delegation. An older build would send its output
+	// nowhere, or to the route of another message.
+	rowChannels = 9
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "turn", Version: rowGates, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowChannels, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -54,6 +57,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case s.hasChannels():
+		return rowChannels
 	case s.hasGates():
 		return rowGates
 	case len(t.GetPromptParts()) > 0:

@@ -73,6 +73,8 @@ type Rules struct {
 	Gates bool
 	// SupersedeGates ends the gates of a turn when another message of its session begins to wait.
 	SupersedeGates bool
+	// Channels reads the members of messages that processors/channel writes, and sends outputs to the origins of messages.
+	Channels bool
 	// IdleAfter is how long an idle session is kept; 0 means indefinitely.
 	IdleAfter time.Duration
 }

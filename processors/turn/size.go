@@ -13,12 +13,15 @@ const envelope = 1024
 // The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
 func (s *transition) sizeOfEnriched(m Enriched) int {
-	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID)
+	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID) + promptSize(m.EphemeralPrompt)
 }
 
 func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
 	size := envelope + 2*s.keySize() + quoted(&o.Content) + quoted(&o.SourceAgent) + quoted(o.UserID) +
 		quoted(a.RequestId)
+	if a.NoRoute {
+		return size + len(a.Origin) + len(a.Task)
+	}
 	if r := a.Route; r != nil {
 		size += len(r.ReplyTo)
 	}
@@ -32,7 +35,15 @@ func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
 
 func (s *transition) sizeOfItem(t topics.ToolUseItem) int {
 	return envelope + s.keySize() + quoted(t.ToolUseID) + quoted(t.ToolID) + quoted(t.Name) + quoted(t.SessionID) +
-		quoted(t.Timestamp) + len(t.Input)
+		quoted(t.Timestamp) + len(t.Input) + len(t.Origin)
+}
+
+// promptSize returns the size of an ephemeral prompt in a record for the model, at most.
+func promptSize(prompt string) int {
+	if prompt == "" {
+		return 0
+	}
+	return quoted(&prompt)
 }
 
 func (s *transition) keySize() int { return quoted(&s.key) }

@@ -403,7 +403,20 @@ type Accepted struct {
 	// The unnamed route that it uses; of a message with a request ID, the route that its own header describes.
 	Route *ReplyRoute `protobuf:"bytes,5,opt,name=route,proto3" json:"route,omitempty"`
 	// The message as JSON while it waits; empty once its turn is open.
-	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
+	Input []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
+	// What processors/channel wrote into the message's metadata (see channel.go). A row with a message that has any of the
+	// following has version 9.
+	// The origin of the message and the task that it delegates, as JSON.
+	Origin []byte `protobuf:"bytes,7,opt,name=origin,proto3" json:"origin,omitempty"`
+	Task   []byte `protobuf:"bytes,8,opt,name=task,proto3" json:"task,omitempty"`
+	// A further section of the system prompt for each step of the turn.
+	EphemeralPrompt string `protobuf:"bytes,9,opt,name=ephemeral_prompt,json=ephemeralPrompt,proto3" json:"ephemeral_prompt,omitempty"`
+	// How many delegations led to the message.
+	Depth int64 `protobuf:"varint,10,opt,name=depth,proto3" json:"depth,omitempty"`
+	// The message returns the result of a delegation: it waits for its turn under every policy, and supersedes nothing.
+	Result bool `protobuf:"varint,11,opt,name=result,proto3" json:"result,omitempty"`
+	// The output goes to the origin or to the delegating agent, or nowhere: the message takes no reply route.
+	NoRoute       bool `protobuf:"varint,12,opt,name=no_route,json=noRoute,proto3" json:"no_route,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +491,48 @@ func (x *Accepted) GetInput() []byte {
 		return x.Input
 	}
 	return nil
+}
+
+func (x *Accepted) GetOrigin() []byte {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+func (x *Accepted) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Accepted) GetEphemeralPrompt() string {
+	if x != nil {
+		return x.EphemeralPrompt
+	}
+	return ""
+}
+
+func (x *Accepted) GetDepth() int64 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *Accepted) GetResult() bool {
+	if x != nil {
+		return x.Result
+	}
+	return false
+}
+
+func (x *Accepted) GetNoRoute() bool {
+	if x != nil {
+		return x.NoRoute
+	}
+	return false
 }
 
 // OpenTurn is the open turn. If it has calls it waits for their results, else for a think-response.
@@ -1447,7 +1502,7 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\b_user_id\"6\n" +
 	"\x04Part\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
-	"\x06length\x18\x02 \x01(\rR\x06length\"\xee\x01\n" +
+	"\x06length\x18\x02 \x01(\rR\x06length\"\x8e\x03\n" +
 	"\bAccepted\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12\"\n" +
 	"\n" +
@@ -1455,7 +1510,14 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\auser_id\x18\x03 \x01(\tH\x01R\x06userId\x88\x01\x01\x12!\n" +
 	"\ftimestamp_ms\x18\x04 \x01(\x03R\vtimestampMs\x123\n" +
 	"\x05route\x18\x05 \x01(\v2\x1d.turntable.turn.v1.ReplyRouteR\x05route\x12\x14\n" +
-	"\x05input\x18\x06 \x01(\fR\x05inputB\r\n" +
+	"\x05input\x18\x06 \x01(\fR\x05input\x12\x16\n" +
+	"\x06origin\x18\a \x01(\fR\x06origin\x12\x12\n" +
+	"\x04task\x18\b \x01(\fR\x04task\x12)\n" +
+	"\x10ephemeral_prompt\x18\t \x01(\tR\x0fephemeralPrompt\x12\x14\n" +
+	"\x05depth\x18\n" +
+	" \x01(\x03R\x05depth\x12\x16\n" +
+	"\x06result\x18\v \x01(\bR\x06result\x12\x19\n" +
+	"\bno_route\x18\f \x01(\bR\anoRouteB\r\n" +
 	"\v_request_idB\n" +
 	"\n" +
 	"\b_user_id\"\xf7\x05\n" +

@@ -43,6 +43,8 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		History:     history,
 		LatestInput: input,
 		Timestamp:   s.timestamp(),
+
+		EphemeralPrompt: turn.Message.EphemeralPrompt,
 	}
 	if over := s.sizeOfEnriched(record) - s.rules.RecordLimit; over > 0 {
 		if !s.hideFor(over, !turn.Responded) {

@@ -1,0 +1,136 @@
+package turn
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// With Rules.Channels the metadata of a message says where its output goes: to the origin of the message, or to the agent
+// that delegated a task. What the turn needs of it is stored with the message and copied to the records of its turn: it is
+// never looked up, so two users of one session cannot get each other's answers.
+//
+// The result of a delegation is a message like another, except that no one waits to send it again: it waits for its turn
+// under every policy, beside the queue limit, and supersedes neither a turn nor gates.
+
+const (
+	maxPrompt = 16 << 10 // bytes of an ephemeral prompt
+	maxTask   = 8 << 10  // bytes of a delegated task
+	maxDepth  = 1 << 20  // delegations that led to a message; processors/channel permits far fewer
+)
+
+// channelMember reports whether a member of a message's metadata is stored with the message, and not passed to the model. The
+// note of a delegation's result stays: it marks the message in the history.
+func channelMember(name string) bool {
+	return name == topics.MetaOrigin || name == topics.MetaPrompt || name == topics.MetaTask
+}
+
+// keepChannel stores what the metadata of a message says about channels. What is invalid is not stored. wrong says what is
+// invalid first, "" for nothing.
+func (a *Accepted) keepChannel(metadata topics.Raw) (wrong string) {
+	bad := func(name string) {
+		if wrong == "" {
+			wrong = "metadata." + name + " is invalid"
+		}
+	}
+	if raw, ok := topics.Lookup(metadata, topics.MetaOrigin); ok {
+		a.NoRoute = true
+		if _, err := topics.DecodeOrigin(raw); err != nil {
+			bad(topics.MetaOrigin)
+		} else {
+			a.Origin = bytes.Clone(raw)
+		}
+	}
+	if raw, ok := topics.Lookup(metadata, topics.MetaTask); ok {
+		a.NoRoute = true
+		if t, err := topics.DecodeDelegationTask(raw); err != nil || len(raw) > maxTask || t.Depth > maxDepth {
+			bad(topics.MetaTask)
+		} else {
+			a.Task, a.Depth = bytes.Clone(raw), t.Depth
+		}
+	}
+	if raw, ok := topics.Lookup(metadata, topics.MetaResult); ok {
+		a.NoRoute = true
+		if n, err := topics.DecodeDelegationNote(raw); err != nil || n.Depth < 0 || n.Depth > maxDepth {
+			bad(topics.MetaResult)
+		} else {
+			a.Result, a.Depth = true, max(a.Depth, n.Depth)
+		}
+	}
+	if raw, ok := topics.Lookup(metadata, topics.MetaPrompt); ok && raw != nil {
+		switch text := topics.TextOf(raw); {
+		case jsontext.Value(raw).Kind() != '"':
+			bad(topics.MetaPrompt)
+		case len(*text) > maxPrompt:
+			if wrong == "" {
+				wrong = fmt.Sprintf("metadata.%s is longer than %d bytes", topics.MetaPrompt, maxPrompt)
+			}
+		case !blank(text):
+			a.EphemeralPrompt = *text
+		}
+	}
+	return wrong
+}
+
+// ownRoute returns the reply descriptor of an output that goes to the origin of its message or to the agent that delegated the
+// task; nil if the message says neither.
+func (a *Accepted) ownRoute() topics.Raw {
+	switch {
+	case len(a.Task) > 0:
+		return topics.DelegationRoute(a.Task)
+	case len(a.Origin) > 0:
+		return topics.OriginRoute(a.Origin, nil)
+	default:
+		return nil
+	}
+}
+
+// originOf returns the origin of a message, nil if it has none.
+func (a *Accepted) originOf() topics.Raw {
+	if len(a.GetOrigin()) == 0 {
+		return nil
+	}
+	return a.Origin
+}
+
+// fromChannel reports whether the row stores anything of a message that is only known since rows have channels.
+func (a *Accepted) fromChannel() bool {
+	return len(a.GetOrigin())+len(a.GetTask())+len(a.GetEphemeralPrompt()) > 0 || a.GetDepth() != 0 || a.GetResult() || a.GetNoRoute()
+}
+
+// hasChannels reports whether the session has an unfinished message of a channel or a delegation.
+func (s *State) hasChannels() bool {
+	return s.Turn.GetMessage().fromChannel() || slices.ContainsFunc(s.Waiting, (*Accepted).fromChannel)
+}
+
+// waitingMessages returns how many messages wait that are not results of delegations.
+func (s *State) waitingMessages() (n int) {
+	for _, a := range s.Waiting {
+		if !a.Result {
+			n++
+		}
+	}
+	return n
+}
+
+// lastToGive returns the waiting message that is given up first for lack of room: the newest, but a result only when no other
+// message waits. There must be one.
+func (s *State) lastToGive() *Accepted {
+	for _, a := range slices.Backward(s.Waiting) {
+		if !a.Result {
+			return a
+		}
+	}
+	return s.Waiting[len(s.Waiting)-1]
+}
+
+// ofTurn returns a call's item with the origin and the depth of the open turn.
+func (s *transition) ofTurn(item topics.ToolUseItem) topics.ToolUseItem {
+	a := s.row.Turn.Message
+	item.Origin, item.Depth = a.originOf(), a.Depth
+	return item
+}
