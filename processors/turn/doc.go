@@ -90,6 +90,10 @@
 // because the deadline is then that of the gate's policy. It withdraws the gate if the turn ends or is superseded before. A
 // session has up to 256 such gates; more do not stop the clock.
 //
+// With WithChannels, the metadata of a message says where its output goes: to its origin on a channel, or to the agent that
+// delegated a task. The turn stores that with the message and copies it to the records of its tool calls and gates; nothing is
+// looked up by session or agent. An ephemeral prompt is sent with each step of its turn, and is not in the history.
+//
 // WithMaxSteps bounds the steps of a turn and WithMaxCost the cost of a session: beyond them the turn ends in an error
 // output, code too_many_steps or over_budget.
 //
@@ -140,6 +144,7 @@
 //	WithApproval                   off               a policy that says which tool calls wait for a person's approval
 //	WithGates                      off               an open gate of another requester stops the clock of its think step
 //	WithSupersedeGates             off               a message that arrives during a gate ends the gate
+//	WithChannels                   off               outputs go to the origins of messages, see processors/channel
 //	WithIdlePurge                  off               how long a session may be idle before it is removed
 //
 // # Decisions beyond the wire format
