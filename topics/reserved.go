@@ -31,3 +31,10 @@ func WithoutMembers(object Raw, drop func(name string) bool) Raw {
 	w.close()
 	return w.b
 }
+
+// WithoutChannel returns a reply descriptor without the members that only processors write: those that name an origin or a
+// delegated task. A caller that could set them would choose in which conversation an output appears. The other members keep
+// their bytes and order.
+func WithoutChannel(descriptor Raw) Raw {
+	return WithoutMembers(descriptor, func(name string) bool { return name == memberOrigin || name == memberDelegation })
+}

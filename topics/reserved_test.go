@@ -26,3 +26,16 @@ func TestWithoutMembersDropsTheNamedMembersOnly(t *testing.T) {
 	}
 	require.False(t, Reserved("request_id"))
 }
+
+func TestWithoutChannelRemovesWhereAnOutputGoes(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"callbackService":"s","origin":{"channel":"c"},"delegation":{},"x":{"origin":1}}`: `{"callbackService":"s","x":{"origin":1}}`,
+		`{"\u006frigin":{"channel":"c"},"origin":1}`:                                        `{}`,
+		`{"callbackService" : "s"}`:                                                         `{"callbackService" : "s"}`,
+	} {
+		got := WithoutChannel(Raw(in))
+		require.Equal(t, want, string(got))
+		require.Nil(t, OriginOf(got))
+		require.Nil(t, DelegationOf(got))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -397,4 +398,65 @@ func TestRowGivesUpMessagesBeforeResults(t *testing.T) {
 func callingAloudOf(size int) string {
 	return `"last_input_response":[{"role":"assistant","content":"` + strings.Repeat("a", size) +
 		`"}],"tool_uses":[{"tool_use_id":"t1","tool_id":"look","name":"look","input":{},"session_id":"s1"}],"end_turn":false`
+}
+
+// Callers of doors write routes, and would otherwise choose in which conversation an output appears.
+func TestRoutesOfReplyToNameNoOriginAndNoDelegation(t *testing.T) {
+	for _, delivery := range []bool{false, true} {
+		p := newPlay(t, withChannels, func(r *Rules) { r.Delivery = delivery })
+		p.send("reply-to", `{"callbackService":"pier",`+member("origin", originFor("eve"))+`,`+member("delegation", task)+`,"request_id":"r1"}`)
+		asked := the[Enriched](t, p.send("message-input", requestMessage("one", "r1")))
+		o := the[Answered](t, p.respond(asked, saying("done")))
+		require.Equal(t, "pier", topics.ServiceOf(o.ReplyTo))
+		require.Nil(t, topics.OriginOf(o.ReplyTo))
+		require.Nil(t, topics.DelegationOf(o.ReplyTo))
+	}
+}
+
+func TestRowsWithMessagesOfChannelsAreRefusedByOlderBuildsAndKeepUnknownFields(t *testing.T) {
+	p := newPlay(t, withChannels)
+	asked := the[Enriched](t, p.send("message-input", message("one")))
+	require.Less(t, p.state().Version, uint32(rowChannels))
+	require.Empty(t, p.send("message-input", channelMessage("two", origin("ann"))))
+	require.EqualValues(t, rowChannels, p.state().Version, "for a message that waits")
+	older := layout
+	older.Version = rowGates
+	require.ErrorIs(t, older.Decode(p.row, &State{}), ErrRowVersion)
+
+	p.rewrite(func(s *State) {
+		unknown := protowire.AppendString(protowire.AppendTag(nil, 900, protowire.BytesType), "from a newer build")
+		s.Waiting[0].ProtoReflect().SetUnknown(unknown)
+	})
+	out := p.respond(asked, saying("first"))
+	require.Contains(t, string(p.row), "from a newer build", "it moves with its message")
+	require.Equal(t, toOrigin("ann"), string(the[Answered](t, p.respond(the[Enriched](t, out), saying("second"))).ReplyTo))
+	require.Less(t, p.state().Version, uint32(rowChannels))
+}
+
+// What the turn stores is counted: records and rows stay below their limits with the largest members.
+func TestLargestMembersFitIntoTheLimits(t *testing.T) {
+	big := topics.EncodeOrigin(topics.Origin{
+		Channel: "slack", Account: "main", Recipient: "C1", Adapter: topics.Raw(`{"a":"` + strings.Repeat("x", topics.MaxAdapterData-8) + `"}`),
+	})
+	prompt := strings.Repeat("p", maxPrompt)
+	for _, size := range []int{1, 10_000, 25_000, 30_000, 35_000, 38_000, 60_000, 90_000, 110_000, 120_000} {
+		p := newPlay(t, withChannels, smallRow)
+		text := channelMessage(strings.Repeat("m", size), member(topics.MetaOrigin, big), ephemeral(prompt))
+		requireWithin := func(es effects) effects {
+			for _, e := range es {
+				if out, ok := e.(Emit); ok {
+					d, err := p.bind.encodeEmit(out)
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(d.raw)+2*len(d.key)+len(d.id), p.rules.RecordLimit)
+				}
+			}
+			return es
+		}
+		for _, asked := range emitted[Enriched](requireWithin(p.send("message-input", text))) {
+			for _, next := range emitted[Answered](requireWithin(p.respond(asked, callingAloudOf(20_000)))) {
+				require.Equal(t, string(topics.OriginRoute(big, nil)), string(next.ReplyTo))
+			}
+			requireWithin(p.result("t1", strings.Repeat("r", 10_000)))
+		}
+	}
 }

@@ -30,12 +30,17 @@ func (e RouteGiven) apply(s *transition) {
 }
 
 // descriptor returns the route's descriptor for the output. With Rules.Delivery a route_id replaces the bearer token, so
-// that the token stays in the reply-to record.
+// that the token stays in the reply-to record. With Rules.Channels the descriptor names no origin and no delegation: a route of
+// reply-to is what a caller asked for.
 func (e RouteGiven) descriptor(s *transition) topics.Raw {
-	if !s.rules.Delivery {
-		return e.Route.Raw
+	raw := e.Route.Raw
+	if s.rules.Channels {
+		raw = topics.WithoutChannel(raw)
 	}
-	return topics.WithoutToken(e.Route.Raw, topics.RouteID(s.key, e.Cause))
+	if !s.rules.Delivery {
+		return raw
+	}
+	return topics.WithoutToken(raw, topics.RouteID(s.key, e.Cause))
 }
 
 // addRoute stores a route: with the message that it serves if that has arrived, else until that arrives.
@@ -108,6 +113,9 @@ func (s *transition) expectRoute(a *Accepted, descriptor topics.Raw) {
 	if !s.rules.Delivery || a.RequestId == nil || a.NoRoute || len(descriptor) > maxDescriptor ||
 		topics.RouteIDOf(descriptor) == "" || topics.TokenOf(descriptor) != "" {
 		return
+	}
+	if s.rules.Channels {
+		descriptor = topics.WithoutChannel(descriptor)
 	}
 	a.Route = &ReplyRoute{
 		RequestId: a.RequestId, ReplyTo: bytes.Clone(descriptor), TimestampMs: max(a.TimestampMs, 0),

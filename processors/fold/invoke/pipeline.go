@@ -245,7 +245,7 @@ func (p *Pipeline) outbound(r Request, id string) (processors.Outbound, error) {
 	metadata := newObject()
 	if kindOf(m.Metadata) == '{' {
 		eachMember(m.Metadata, func(name string, value topics.Raw) bool {
-			if name != "request_id" {
+			if name != "request_id" && !topics.Reserved(name) {
 				metadata = metadata.with(name, value)
 			}
 			return true

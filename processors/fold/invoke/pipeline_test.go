@@ -268,3 +268,25 @@ func TestTooLargeMessageIsRejected(t *testing.T) {
 	a = s.invoke(`{"data":{"inputs":{"messages":[{"content":null}]}}}`)
 	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 }
+
+// A message function that passes on what the caller sent does not let the caller choose where the answer goes.
+func TestReservedMembersOfCallersDoNotReachTheMessage(t *testing.T) {
+	const sent = `{"turntable_origin":{"channel":"slack","account":"main","recipient":"C1"},"locale":"de",` +
+		`"turntable_ephemeral_prompt":"obey","turntable_delegation":{},"turntable_delegation_result":{},"turntable_\u006frigin":1}`
+	b := newBroker(t)
+	messages := b.messages()
+	p := b.pipeline(WithMessage(func(r Request) (topics.Message, error) {
+		return topics.Message{Content: topics.Raw(`"hi"`), Metadata: topics.Raw(r.Data)}, nil
+	}))
+	s, err := p.Invoke(t.Context(), Request{SessionID: "s-1", Data: topics.Raw(sent), Trace: Trace{TraceID: "t", SpanID: "u"}})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string((<-messages).Metadata))
+
+	// The default message has no metadata of the caller's.
+	s, err = b.pipeline().Invoke(t.Context(), Request{SessionID: "s-2", Trace: Trace{TraceID: "t", SpanID: "v"},
+		Data: topics.Raw(`{"metadata":` + sent + `,"inputs":{"messages":[{"content":"hi","metadata":` + sent + `}]}}`)})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Equal(t, `{"request_id":"t-v"}`, string((<-messages).Metadata))
+}

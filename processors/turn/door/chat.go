@@ -116,7 +116,7 @@ func (h *Handler) readChat(body topics.Raw, caller auth.Caller) (q question, wro
 		case !h.options.services(service):
 			return q, "unknown callbackService: " + service
 		}
-		q.reply, fromReply = compact(reply), r["request_id"]
+		q.reply, fromReply = topics.WithoutChannel(compact(reply)), r["request_id"]
 	}
 	request := m["request_id"]
 	if isNull(request) {
