@@ -41,6 +41,7 @@ type modelCase struct {
 	Small            bool
 	Delivery, Reject bool
 	Gates            bool
+	Channels         bool
 	Crashes          crashes
 	exact            bool // the outputs that are repeated now have the same bytes, times included
 	traced           bool
@@ -54,7 +55,8 @@ func caseOf(seed uint64, small bool) modelCase {
 }
 
 func (c modelCase) String() string {
-	return fmt.Sprintf("seed %d: small row %v, delivery %v, reject %v, gates %v, crashes: %s", c.Seed, c.Small, c.Delivery, c.Reject, c.Gates, c.Crashes)
+	return fmt.Sprintf("seed %d: small row %v, delivery %v, reject %v, gates %v, channels %v, crashes: %s", c.Seed, c.Small, c.Delivery, c.Reject, c.Gates,
+		c.Channels, c.Crashes)
 }
 
 func TestTurnKeepsItsPromises(t *testing.T) {
@@ -67,7 +69,7 @@ func TestTurnKeepsItsPromisesAtTheRowLimit(t *testing.T) {
 	tryHistories(t, true, 16)
 }
 
-func tryHistories(t *testing.T, small bool, count uint64) {
+func tryHistories(t *testing.T, small bool, count uint64, change ...func(*modelCase)) {
 	t.Helper()
 	from, to := seeds(t, count)
 	var failed []string
@@ -76,6 +78,9 @@ func tryHistories(t *testing.T, small bool, count uint64) {
 		c, moves := caseOf(seed, small), make([]int, modelMoves)
 		for i := range moves {
 			moves[i] = i
+		}
+		for _, f := range change {
+			f(&c)
 		}
 		_, failure := c.run(moves)
 		if failure == "" {

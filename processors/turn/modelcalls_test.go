@@ -45,7 +45,7 @@ func (o *oracle) call(items []calledItem) {
 		case o.gated(c.name):
 			o.ask(i)
 		default:
-			o.expect(turn, o.step, "tool-use", i, callsFor(c.id, c.name, modelArgs, len(items)))
+			o.expect(turn, o.step, "tool-use", i, callsFor(c.id, c.name, modelArgs, len(items))+o.unfinished[0].from())
 		}
 	}
 	o.claimOutcomes()

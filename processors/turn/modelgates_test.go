@@ -57,7 +57,7 @@ func (o *oracle) gated(tool *string) bool {
 func (o *oracle) ask(i int) {
 	c := &o.calls[i]
 	c.waits, c.until = true, o.now.Add(modelTTL+gateGrace)
-	o.expect(o.unfinished[0].turn, o.step, "gate-request", i, asksFor(*c.id, *c.name))
+	o.expect(o.unfinished[0].turn, o.step, "gate-request", i, asksFor(*c.id, *c.name)+fromText(topics.Raw(o.unfinished[0].origin), 0))
 }
 
 func asksFor(id, tool string) string { return fmt.Sprintf("asks for %q %q", id, tool) }
@@ -158,7 +158,7 @@ func (o *oracle) decide(i int, m meantOutcome) {
 			args, c.edited = m.args, true
 			o.said = ptr(replaced(*o.said, *c.id, *c.name, args))
 		}
-		o.expect(o.unfinished[0].turn, o.step, "tool-use", i, callsFor(c.id, c.name, args, len(o.calls)))
+		o.expect(o.unfinished[0].turn, o.step, "tool-use", i, callsFor(c.id, c.name, args, len(o.calls))+o.unfinished[0].from())
 	}
 }
 

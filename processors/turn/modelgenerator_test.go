@@ -113,6 +113,10 @@ func (g generator) message() {
 	case k == 13:
 		role = "null" // counts as the user's
 	}
+	if g.Channels && !g.chance(3) {
+		m.meantChannel, metadata = g.channel(metadata)
+		m.fault = m.fault || m.invalid
+	}
 	m.stamp = at.UnixMilli()
 	if m.stamp < 0 {
 		m.stamp = latest

@@ -99,7 +99,7 @@ func (o *oracle) limited(history string) string {
 // concedeHistory follows the transition where a small row or record has no room for all of a history: the model is sent
 // the end of what it would be sent, beginning with an exchange.
 func (o *oracle) concedeHistory(enriched, input string) {
-	text, ok := strings.CutPrefix(o.got[enriched], asking(input, "", o.cost))
+	text, ok := strings.CutPrefix(o.got[enriched], asking(input, "", o.cost+promptText(o.unfinished[0].prompt)))
 	if !o.Small || !ok || text == o.before {
 		return
 	}

@@ -51,6 +51,7 @@ type acceptedMessage struct {
 	input   string
 	stamp   int64
 	route   *replyRoute
+	meantChannel
 }
 
 type expectedCall struct {

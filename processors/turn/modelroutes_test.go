@@ -37,7 +37,7 @@ func (o *oracle) routed(r *modelRecord, m meantRoute) bool {
 		return true
 	}
 	for i, a := range o.unfinished {
-		if a.request == "" && !o.alive(a.route) && a.stamp >= route.stamp {
+		if a.request == "" && !a.noRoute && !o.alive(a.route) && a.stamp >= route.stamp {
 			o.unfinished[i].route = &route
 			return true
 		}
@@ -59,6 +59,9 @@ func (o *oracle) takeRoute(a acceptedMessage) *replyRoute {
 
 // useRoute is the route of an output. Each route is used once.
 func (o *oracle) useRoute(a acceptedMessage) string {
+	if a.noRoute {
+		return a.own
+	}
 	if a.request != "" {
 		r, ok := o.named[a.request]
 		delete(o.named, a.request)

@@ -14,14 +14,14 @@ import (
 func say(v Value) string {
 	switch v := v.(type) {
 	case Enriched:
-		return asking(string(v.LatestInput), string(topics.Splice(v.History)), costText(v.Cost))
+		return asking(string(v.LatestInput), string(topics.Splice(v.History)), costText(v.Cost)+promptText(v.EphemeralPrompt))
 	case Called:
-		return callsFor(v.ToolUseID, v.Name, string(v.Input), int(v.TotalTools))
+		return callsFor(v.ToolUseID, v.Name, string(v.Input), int(v.TotalTools)) + fromText(v.Origin, v.Depth)
 	case GateRequested:
 		if v.Withdrawn != "" {
 			return "withdraws: " + string(v.Withdrawn)
 		}
-		return asksFor(v.ToolUseID, v.Tool)
+		return asksFor(v.ToolUseID, v.Tool) + fromText(v.Channel, 0)
 	case Refused:
 		return fmt.Sprintf("refuses %s %s of %d", quotedText(v.ToolUseID), quotedText(v.Name), v.TotalTools)
 	case Completed:

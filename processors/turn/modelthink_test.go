@@ -18,6 +18,7 @@ type meantMessage struct {
 	fault   bool
 	tool    bool
 	stamp   int64
+	meantChannel
 }
 
 // meantResponse answers a step. Named says that its ID says so; echoes that it repeats the input of the step.
@@ -68,14 +69,14 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 		return false
 	}
 	e := r.event.(MessageArrived)
-	a := acceptedMessage{turn: turnID(o.key, e.Cause), request: m.request, stamp: m.stamp}
+	a := acceptedMessage{turn: turnID(o.key, e.Cause), request: m.request, stamp: m.stamp, meantChannel: m.meantChannel}
 	if m.request != "" && o.remembers("request/"+m.request) {
 		return false
 	}
 	if text, ok := o.got[a.turn+"/0/output/0"]; ok && o.refusedFor(reasonRowSize) {
 		// The row has no room for what would remember the message: it is answered, and another repeat would be new.
 		code, _, _ := strings.Cut(text, " ")
-		o.expect(a.turn, 0, "output", 0, answering(code, o.cost, a.request, ""))
+		o.expect(a.turn, 0, "output", 0, answering(code, o.cost, a.request, a.own))
 		o.refused[a.turn], o.raced[a.turn] = true, true
 		return false
 	}
@@ -88,8 +89,11 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 	if message.Role == nil {
 		message.Role = ptr("user")
 	}
+	if m.noRoute {
+		message.Metadata = topics.Raw(m.metadata)
+	}
 	a.input = string(topics.EncodeMessage(message))
-	if a.request == "" {
+	if a.request == "" && !a.noRoute {
 		a.route = o.takeRoute(a)
 	}
 	code, told := o.tooLarge(a.turn)
@@ -99,15 +103,17 @@ func (o *oracle) message(r *modelRecord, m meantMessage) bool {
 	case len(o.unfinished) == 0:
 		o.unfinished = append(o.unfinished, a)
 		o.begin()
-	case o.rules.Policy == Reject:
+	case o.rules.Policy == Reject && !a.result:
 		o.output(a, "error:busy")
-	case len(o.unfinished) > o.rules.QueueLimit:
+	case o.waitingMessages() >= o.rules.QueueLimit && !a.result:
 		o.output(a, "error:queue_full")
 	case told:
 		o.output(a, code)
 	default:
 		o.unfinished = append(o.unfinished, a)
-		o.supersede()
+		if !a.result {
+			o.supersede()
+		}
 	}
 	return true
 }
@@ -155,7 +161,7 @@ func (o *oracle) think(input string) {
 	if o.step == 1 {
 		o.judgeLimit()
 	}
-	o.expect(a.turn, o.step, "enriched", 0, asking(input, o.before, o.cost))
+	o.expect(a.turn, o.step, "enriched", 0, asking(input, o.before, o.cost+promptText(a.prompt)))
 	o.seeOutcomes()
 	for step := o.step; o.thinking && o.unfinished[0].turn == a.turn && o.step == step; {
 		i := slices.IndexFunc(o.held, func(h heldRecord) bool { return h.call == "" && h.gate == "" && h.turn == a.turn && h.step == step })

@@ -52,7 +52,7 @@ func newModel(t tb, c modelCase) *model {
 		modelCase: c, logs: map[string][]*modelRecord{}, next: map[string]int{},
 		published: map[string]publication{}, raced: map[string]bool{}, refused: map[string]bool{},
 		play: newPlay(t, func(r *Rules) {
-			r.RouteTTL, r.QueueLimit, r.Delivery = 2*time.Hour, 4, c.Delivery
+			r.RouteTTL, r.QueueLimit, r.Delivery, r.Channels = 2*time.Hour, 4, c.Delivery, c.Channels
 			switch c.Seed % 7 {
 			case 3:
 				r.MaxSteps = 2
