@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"go.uber.org/zap"
 )
 
 // Channel is the type of this channel: the Channel of origins.
@@ -81,6 +83,14 @@ func (a Acceptance) check() (*acceptance, error) {
 		invalid("MaxMessage is %d and MaxText is %d, want at least 1", c.MaxMessage, c.MaxText)
 	}
 	return c, errors.Join(errs...)
+}
+
+// warn logs that the sender of a mail proves nothing, if that is so.
+func (a *acceptance) warn(to *zap.Logger) {
+	if a.AuthServID == "" {
+		to.Warn("the senders of mail are not authenticated: anyone can write with any address (use AuthServID)",
+			zap.String("account", a.Account))
+	}
 }
 
 func (a *acceptance) isOwnAddress(address string) bool {

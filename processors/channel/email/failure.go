@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/textproto"
+	"slices"
 	"strconv"
 
 	"github.com/wneessen/go-mail"
@@ -29,7 +30,7 @@ func connecting(ctx context.Context, err error) *adapter.Failure {
 func sending(ctx context.Context, err error) *adapter.Failure {
 	var failed *mail.SendError
 	if !errors.As(err, &failed) || failed.ErrorCode() == 0 {
-		if failed != nil && (failed.Reason == mail.ErrNoUnencoded || failed.Reason == mail.ErrGetSender || failed.Reason == mail.ErrGetRcpts) {
+		if failed != nil && slices.Contains([]mail.SendErrReason{mail.ErrNoUnencoded, mail.ErrGetSender, mail.ErrGetRcpts}, failed.Reason) {
 			return &adapter.Failure{Reason: "mail cannot be made", Final: true}
 		}
 		return &adapter.Failure{Reason: networkReason(ctx, err)}

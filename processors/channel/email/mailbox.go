@@ -65,7 +65,7 @@ const (
 	batch = 50
 )
 
-// NewMailbox returns a mailbox. It opens no connection. The error wraps ErrConfig and does not quote the password.
+// NewMailbox returns a mailbox. It opens no connection. It logs a warning if senders are not authenticated. The error wraps ErrConfig and does not quote the password.
 func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
 	accept, err := c.Acceptance.check()
 	errs := []error{err}
@@ -101,6 +101,7 @@ func NewMailbox(c MailboxConfig, r adapter.Receiver) (*Mailbox, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	accept.warn(c.Logger)
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = firstWait, longestWait
 	return &Mailbox{config: c, accept: accept, order: newOrder(r), backoff: wait}, nil

@@ -124,6 +124,11 @@ func (i *inbox) eventually(t *testing.T, texts ...string) {
 	require.Equal(t, texts, got)
 }
 
+// failures are the entries about connections and mail that were not read.
+func failures(o *observer.ObservedLogs) *observer.ObservedLogs {
+	return o.FilterMessageSnippet("cannot be read")
+}
+
 func TestMailboxPassesUnseenMailOnInOrderAndNoticesNewMail(t *testing.T) {
 	s, r := storing(t), &inbox{}
 	s.add(t, mailOf("/one", "Message-ID", "<1@example.org>"))
@@ -154,9 +159,9 @@ func TestMailIsSeenOnlyAfterItWasReceived(t *testing.T) {
 	s.add(t, mailOf("/one"))
 	core, logged := observer.New(zap.WarnLevel)
 	c := read(t, s, r, func(c *MailboxConfig) { c.Logger = zap.New(core) })
-	require.Eventually(t, func() bool { return logged.Len() > 0 }, waitLimit, time.Millisecond)
+	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, waitLimit, time.Millisecond)
 	require.EqualValues(t, 1, s.unseen(t))
-	require.Contains(t, logged.All()[0].ContextMap()["reason"], "broker is unavailable")
+	require.Contains(t, failures(logged).All()[0].ContextMap()["reason"], "broker is unavailable")
 	r.failing(nil)
 	require.Eventually(t, func() bool {
 		c.Advance(time.Second)
@@ -176,8 +181,9 @@ func TestMailThatIsNotPassedOnIsSeenAndStopsNothing(t *testing.T) {
 	read(t, s, r, func(c *MailboxConfig) { c.MaxMessage, c.Logger = 3000, zap.New(core) })
 	r.eventually(t, "/good")
 	require.Eventually(t, func() bool { return s.unseen(t) == 0 }, waitLimit, time.Millisecond)
-	require.Equal(t, 4, logged.Len())
-	for _, entry := range logged.All() {
+	judged := logged.FilterMessageSnippet("mail was")
+	require.Equal(t, 4, judged.Len())
+	for _, entry := range judged.All() {
 		require.NotContains(t, entry.ContextMap()["reason"], "@")
 	}
 }
@@ -201,10 +207,10 @@ func TestRefusedLoginIsRetriedAndNotQuoted(t *testing.T) {
 	c := read(t, s, r, func(c *MailboxConfig) { c.Password, c.Logger = "wrong", zap.New(core) })
 	require.Eventually(t, func() bool {
 		c.Advance(time.Second)
-		return logged.Len() >= 2
+		return failures(logged).Len() >= 2
 	}, waitLimit, time.Millisecond)
-	require.Contains(t, logged.All()[0].ContextMap()["reason"], "AUTHENTICATIONFAILED")
-	for _, entry := range logged.All() {
+	require.Contains(t, failures(logged).All()[0].ContextMap()["reason"], "AUTHENTICATIONFAILED")
+	for _, entry := range failures(logged).All() {
 		require.NotContains(t, entry.ContextMap()["reason"], "wrong")
 	}
 }
@@ -215,8 +221,8 @@ func TestMailboxNeedsTLSItTrusts(t *testing.T) {
 	s.add(t, mailOf("/one"))
 	core, logged := observer.New(zap.WarnLevel)
 	read(t, s, r, func(c *MailboxConfig) { c.Security, c.Logger = StartTLS, zap.New(core) })
-	require.Eventually(t, func() bool { return logged.Len() > 0 }, waitLimit, time.Millisecond)
-	require.Equal(t, "no TLS", logged.All()[0].ContextMap()["reason"])
+	require.Eventually(t, func() bool { return failures(logged).Len() > 0 }, waitLimit, time.Millisecond)
+	require.Equal(t, "no TLS", failures(logged).All()[0].ContextMap()["reason"])
 	require.Empty(t, r.all())
 	read(t, s, r, func(c *MailboxConfig) { c.Security, c.TLS = StartTLS, clientTLS })
 	r.eventually(t, "/one")
@@ -259,4 +265,16 @@ func TestStopEndsAConnectionThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, <-ended)
 	_ = c.Close()
 	require.ErrorIs(t, m.Run(t.Context()), ErrConfig)
+}
+
+func TestUnauthenticatedSendersAreWarnedAbout(t *testing.T) {
+	for id, want := range map[string]int{"": 2, "mx.example.com": 0} {
+		core, logged := observer.New(zap.WarnLevel)
+		accept := accepting(func(a *Acceptance) { a.AuthServID = id })
+		_, err := NewMailbox(MailboxConfig{Acceptance: accept, Host: "mail.example.com", Username: "a", Password: "b", Logger: zap.New(core)}, &inbox{})
+		require.NoError(t, err)
+		_, err = NewServer(ServerConfig{Acceptance: accept, Domain: "mx.example.com", Logger: zap.New(core)}, &inbox{})
+		require.NoError(t, err)
+		require.Equal(t, want, logged.Len(), id)
+	}
 }

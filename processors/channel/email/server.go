@@ -52,7 +52,7 @@ type Server struct {
 	begun  atomic.Bool
 }
 
-// NewServer returns a server. The error wraps ErrConfig.
+// NewServer returns a server. It logs a warning if senders are not authenticated. The error wraps ErrConfig.
 func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 	accept, err := c.Acceptance.check()
 	errs := []error{err}
@@ -88,6 +88,7 @@ func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	accept.warn(c.Logger)
 	return &Server{config: c, accept: accept, order: newOrder(r)}, nil
 }
 
@@ -202,6 +203,9 @@ func (s *session) Data(r io.Reader) error {
 	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if errors.Is(err, smtp.ErrDataTooLarge) || int64(len(raw)) > limit {
 		return smtp.ErrDataTooLarge
+	}
+	if errors.Is(err, smtp.ErrTooLongLine) {
+		return reply(554, smtp.EnhancedCode{5, 6, 0}, "A line is too long")
 	}
 	if err != nil { // the connection was lost before the end of the mail
 		return reply(451, smtp.EnhancedCode{4, 4, 2}, "The message did not arrive")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/emersion/go-sasl"
@@ -117,6 +118,14 @@ func TestHostileClientsAreRefused(t *testing.T) {
 	require.NoError(t, conn.Close())
 	require.NoError(t, post(t, address, mailOf("whole")))
 	require.Len(t, r.all(), 1)
+}
+
+func TestMailThatCannotBeReadIsRefusedOrSentAgain(t *testing.T) {
+	s, err := NewServer(ServerConfig{Acceptance: accepting(), Domain: "mx.example.com"}, &inbox{})
+	require.NoError(t, err)
+	for broken, code := range map[error]int{smtp.ErrTooLongLine: 554, smtp.ErrDataTooLarge: 552, smtp.ErrDataReset: 451, io.ErrUnexpectedEOF: 451} {
+		require.Equal(t, code, codeOf(t, (&session{server: s, ctx: t.Context()}).Data(iotest.ErrReader(broken))), broken)
+	}
 }
 
 func TestConnectionsAreBounded(t *testing.T) {

@@ -70,8 +70,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newClient(&s.config, v.Caller)
-	conn, err := ws.Accept(w, r, &ws.AcceptOptions{OriginPatterns: s.config.Origins, Subprotocols: []string{auth.Subprotocol}})
+	upgrade := &statusRecorder{ResponseWriter: w}
+	conn, err := ws.Accept(upgrade, r, &ws.AcceptOptions{OriginPatterns: s.config.Origins, Subprotocols: []string{auth.Subprotocol}})
 	if err != nil { // Accept has written the response
+		v.Refuse(&entrance.Refusal{Status: upgrade.status, Text: "the origin of the page is not trusted"})
 		return
 	}
 	c.conn = conn
@@ -83,6 +85,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.hub.leave(c)
 	c.serve(func(ctx context.Context, frame []byte) { s.receive(ctx, c, frame) })
 }
+
+// statusRecorder stores the status of a response that the connection is not upgraded with.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets the upgrade find the connection.
+func (s *statusRecorder) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 func usable(account, user string) bool {
 	return topics.Origin{Channel: Channel, Account: account, Recipient: user, User: user}.Check() == nil

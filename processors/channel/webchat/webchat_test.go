@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,162 +11,13 @@ import (
 	"time"
 
 	ws "github.com/coder/websocket"
-	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
-	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors/audit"
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
 )
-
-const waitLimit = time.Minute
-
-var noon = time.UnixMilli(1_790_000_000_120)
-
-type inbox struct {
-	mu   sync.Mutex
-	got  []adapter.Inbound
-	fail error
-}
-
-func (i *inbox) Receive(_ context.Context, in adapter.Inbound) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.fail != nil {
-		return i.fail
-	}
-	i.got = append(i.got, in)
-	return nil
-}
-
-func (i *inbox) failing(err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.fail = err
-}
-
-// fixture is a server on loopback. Its callers name themselves in the header X-User.
-type fixture struct {
-	*Server
-	t       testing.TB
-	url     string
-	clock   *clock.Fake
-	revoked sync.Map // user -> true
-}
-
-func newFixture(t testing.TB, r adapter.Receiver, change ...func(*Config)) *fixture {
-	t.Helper()
-	f := &fixture{t: t, clock: clock.NewFake(noon)}
-	c := Config{Account: "main", Clock: f.clock, Authenticate: func(r *http.Request) (auth.Caller, error) {
-		user := r.Header.Get("X-User")
-		if user == "" {
-			return auth.Caller{}, auth.ErrRejected
-		}
-		caller := auth.Caller{UserID: user, Subject: "key:" + user, Revoked: func() bool { _, ok := f.revoked.Load(user); return ok }}
-		switch user {
-		case "reader":
-			caller.Rights = auth.Read
-		case "writer":
-			caller.Rights = auth.Read | auth.Write
-		case "anonymous":
-			caller.UserID = ""
-		}
-		return caller, nil
-	}}
-	for _, change := range change {
-		change(&c)
-	}
-	s, err := New(c, r)
-	require.NoError(t, err)
-	server := httptest.NewServer(s)
-	f.Server, f.url = s, server.URL
-	t.Cleanup(server.Close)
-	t.Cleanup(s.Close)
-	return f
-}
-
-type browser struct {
-	*ws.Conn
-	t testing.TB
-}
-
-func (f *fixture) dial(user string, headers ...string) (*browser, int) {
-	f.t.Helper()
-	h := http.Header{"X-User": {user}}
-	for i := 0; i < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
-	}
-	conn, response, err := ws.Dial(f.t.Context(), "ws"+strings.TrimPrefix(f.url, "http"), &ws.DialOptions{HTTPHeader: h})
-	if err != nil {
-		require.NotNil(f.t, response, err)
-		return nil, response.StatusCode
-	}
-	conn.SetReadLimit(1 << 24)
-	b := &browser{conn, f.t}
-	f.t.Cleanup(func() { _ = b.CloseNow() })
-	return b, response.StatusCode
-}
-
-// open connects a user and returns when the user can be answered.
-func (f *fixture) open(user string) *browser {
-	f.t.Helper()
-	before := len(f.hub.of(user))
-	b, status := f.dial(user)
-	require.Equal(f.t, http.StatusSwitchingProtocols, status)
-	require.Equal(f.t, response{Type: "connected", User: user}, b.next())
-	require.Eventually(f.t, func() bool { return len(f.hub.of(user)) > before }, waitLimit, time.Millisecond)
-	return b
-}
-
-func (b *browser) send(text string) {
-	b.t.Helper()
-	require.NoError(b.t, b.Write(b.t.Context(), ws.MessageText, []byte(text)))
-}
-
-func (b *browser) read() (response, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
-	defer cancel()
-	_, raw, err := b.Read(ctx)
-	if err != nil {
-		return response{}, err
-	}
-	var r response
-	require.NoError(b.t, json.Unmarshal(raw, &r, json.RejectUnknownMembers(true)), string(raw))
-	return r, nil
-}
-
-func (b *browser) next() response {
-	b.t.Helper()
-	r, err := b.read()
-	require.NoError(b.t, err)
-	return r
-}
-
-// ending is the status with which the server closes the connection.
-func (b *browser) ending() ws.StatusCode {
-	b.t.Helper()
-	for {
-		if _, err := b.read(); err != nil {
-			return ws.CloseStatus(err)
-		}
-	}
-}
-
-func to(user, thread string) topics.Origin {
-	return topics.Origin{Channel: Channel, Account: "main", Recipient: user, User: user, Thread: thread, MessageID: "c1"}
-}
-
-func chunk(to topics.Origin, text string) adapter.Chunk {
-	return adapter.Chunk{To: to, Text: text, Format: "markdown", Key: "delivery/0", Count: 1}
-}
-
-func reasonOf(t *testing.T, err error) adapter.Failure {
-	t.Helper()
-	var f *adapter.Failure
-	require.ErrorAs(t, err, &f)
-	return *f
-}
 
 func TestMessageIsAnEventOfTheAuthenticatedUser(t *testing.T) {
 	r := &inbox{}
@@ -230,13 +80,16 @@ func TestUserWithoutASocketIsRetriedAndReachedAfterReconnecting(t *testing.T) {
 }
 
 func TestCallersAreAuthenticatedAndNeedRightsAndAUser(t *testing.T) {
-	f := newFixture(t, &inbox{})
+	events := make(chan audit.Event, 100)
+	f := newFixture(t, &inbox{}, func(c *Config) { c.Audit = func(e audit.Event) { events <- e } })
 	for user, want := range map[string]int{"": 401, "reader": 403, "anonymous": 403, strings.Repeat("x", 600): 403, "ada": 101} {
 		_, status := f.dial(user)
 		require.Equal(t, want, status, user)
 	}
+	require.Len(t, events, 4)
 	_, status := f.dial("ada", "Origin", "https://evil.test")
 	require.Equal(t, http.StatusForbidden, status)
+	require.Len(t, events, 5)
 	b := f.open("writer")
 	b.send(`{"type":"decision","id":"c2","gate_id":"g","approve":true}`)
 	require.Equal(t, codeForbidden, b.next().Code)
