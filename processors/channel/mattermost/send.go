@@ -1,0 +1,98 @@
+package mattermost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+)
+
+// newPost are the parameters of https://developers.mattermost.com/api-documentation/#/operations/CreatePost.
+type newPost struct {
+	Channel string `json:"channel_id"`
+	Message string `json:"message"`
+	Root    string `json:"root_id,omitzero"`
+	Pending string `json:"pending_post_id"`
+	Props   *props `json:"props,omitzero"`
+}
+
+type props struct {
+	Attachments []attachment `json:"attachments"`
+}
+
+// attachment has the buttons of a post (https://developers.mattermost.com/integrate/plugins/interactive-messages/).
+type attachment struct {
+	Actions []action `json:"actions"`
+}
+
+type action struct {
+	ID          string      `json:"id"`
+	Type        string      `json:"type"`
+	Name        string      `json:"name"`
+	Style       string      `json:"style"`
+	Integration integration `json:"integration"`
+}
+
+type integration struct {
+	URL     string  `json:"url"`
+	Context pressed `json:"context"`
+}
+
+// Send implements adapter.Adapter. A channel that does not exist or that the bot must not write to is a final failure.
+func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error) {
+	p := newPost{Channel: c.To.Recipient, Message: c.Text, Root: c.To.Thread, Pending: pendingID(c.Key)}
+	if c.Ask != nil && a.config.CallbackURL != "" {
+		p.Props = &props{Attachments: []attachment{{Actions: []action{
+			a.button("approve", "Approve", "good", true, c), a.button("deny", "Deny", "danger", false, c),
+		}}}}
+	}
+	answer, err := rest.Do(ctx, a.client, http.MethodPost, a.api+"/posts", a.config.Token, p)
+	if err != nil {
+		return adapter.Sent{}, err
+	}
+	if f := a.failure(answer); f != nil {
+		return adapter.Sent{}, f
+	}
+	var sent struct {
+		ID string `json:"id"`
+	}
+	_ = rest.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
+	return adapter.Sent{ID: adapter.Code(sent.ID)}, nil
+}
+
+// pendingID returns an ID that differs for different keys.
+func pendingID(key string) string {
+	d := sha256.Sum256([]byte(key))
+	return "turntable:" + hex.EncodeToString(d[:16])
+}
+
+// failure returns the failure of an answer, nil if it succeeded. Errors have an ID from a list
+// (https://developers.mattermost.com/api-documentation/#error-handling). One without is not Mattermost's: a proxy, or a wrong
+// address, which the operator can repair.
+func (a *Adapter) failure(answer rest.Answer) *adapter.Failure {
+	f := netfail.Status(answer.Status, answer.Header, a.config.Clock.Now())
+	if f == nil {
+		return nil
+	}
+	var refused struct {
+		ID string `json:"id"`
+	}
+	if rest.Decode(answer.Body, &refused) == nil && strings.HasSuffix(refused.ID, ".app_error") {
+		f.Reason += ", " + adapter.Code(refused.ID)
+	} else if f.Status == http.StatusForbidden || f.Status == http.StatusNotFound {
+		f.Final = false
+	}
+	if f.Status == http.StatusTooManyRequests && f.RetryAfter == 0 {
+		// The header has the seconds until the limit is reset (https://developers.mattermost.com/api-documentation/#rate-limiting).
+		if wait := netfail.RetryAfter(answer.Header.Get("X-Ratelimit-Reset"), a.config.Clock.Now()); wait <= time.Hour {
+			f.RetryAfter = wait
+		}
+	}
+	return f
+}

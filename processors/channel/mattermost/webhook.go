@@ -1,0 +1,121 @@
+package mattermost
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
+	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/internal/secret"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// outgoing is what an outgoing webhook posts (https://developers.mattermost.com/integrate/webhooks/outgoing/).
+type outgoing struct {
+	Token     string `json:"token"`
+	Team      string `json:"team_id"`
+	Channel   string `json:"channel_id"`
+	Timestamp int64  `json:"timestamp"` // in milliseconds; in seconds in a form
+	User      string `json:"user_id"`
+	UserName  string `json:"user_name"`
+	Post      string `json:"post_id"`
+	Text      string `json:"text"`
+	Trigger   string `json:"trigger_word"`
+}
+
+const (
+	mediaJSON = "application/json"
+	mediaForm = "application/x-www-form-urlencoded"
+)
+
+// Webhook returns the handler of an outgoing webhook, which passes messages to a receiver. A request without the token is answered
+// with 401 and a body over 1 MiB with 413. If the receiver returns an error the answer is 503, and the message is lost if Mattermost
+// does not repeat it: prefer Run. Mattermost does not say whether a bot wrote; only the bot's own messages are dropped. A message
+// that begins with a trigger word of the webhook addresses the bot. It returns an error if Config.WebhookToken is empty.
+func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
+	if a.config.WebhookToken == "" {
+		return nil, errors.New("mattermost: a webhook needs Config.WebhookToken")
+	}
+	door := ingress.New(ingress.Config{Media: []string{mediaJSON, mediaForm}})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, ok := door.Read(w, r)
+		if !ok {
+			return
+		}
+		o, err := readOutgoing(r.Header.Get("Content-Type"), body)
+		switch {
+		case err != nil:
+			ingress.Refuse(w, http.StatusBadRequest)
+			return
+		case !secret.Equal(o.Token, a.config.WebhookToken):
+			ingress.Refuse(w, http.StatusUnauthorized)
+			return
+		case o.Post == "" || o.Channel == "" || o.User == "":
+			ingress.Refuse(w, http.StatusBadRequest)
+			return
+		}
+		if o.Text != "" && !strings.EqualFold(o.UserName, a.config.Username) {
+			if err := door.Submit(r.Context(), to, a.outgoing(o)); err != nil {
+				a.config.Logger.Warn("mattermost: message was not handled", zap.String("account", a.config.Account), zap.String("post", adapter.Code(o.Post)))
+				ingress.Refuse(w, http.StatusServiceUnavailable)
+				return
+			}
+		}
+		w.Header().Set("Content-Type", mediaJSON)
+		_, _ = io.WriteString(w, `{}`) // no immediate answer
+	}), nil
+}
+
+func readOutgoing(contentType string, body []byte) (o outgoing, err error) {
+	if media, _, _ := mime.ParseMediaType(contentType); media == mediaJSON {
+		err = rest.Decode(body, &o)
+		return o, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return o, err
+	}
+	seconds, _ := strconv.ParseInt(form.Get("timestamp"), 10, 64) // unknown if it is not a number
+	return outgoing{
+		Token: form.Get("token"), Team: form.Get("team_id"), Channel: form.Get("channel_id"), Timestamp: seconds * 1000,
+		User: form.Get("user_id"), UserName: form.Get("user_name"), Post: form.Get("post_id"), Text: form.Get("text"),
+		Trigger: form.Get("trigger_word"),
+	}, nil
+}
+
+func (a *Adapter) outgoing(o outgoing) adapter.Inbound {
+	in := adapter.Inbound{
+		Event: o.Post, Guild: o.Team, Mentioned: o.Trigger != "",
+		Origin: topics.Origin{
+			Channel: Channel, Account: a.config.Account, Recipient: o.Channel, MessageID: o.Post, User: o.User,
+			UserName: ingress.Name(o.UserName), Group: true, // outgoing webhooks are for public channels
+		},
+	}
+	in.Text = a.withoutMention(o.Text)
+	if o.Timestamp > 0 {
+		in.At = time.UnixMilli(o.Timestamp).UTC()
+	}
+	return in
+}
+
+// withoutMention returns a text without a mention of the bot at its beginning.
+func (a *Adapter) withoutMention(text string) string {
+	name := "@" + a.config.Username
+	if len(text) < len(name) || !strings.EqualFold(text[:len(name)], name) {
+		return text
+	}
+	after := text[len(name):]
+	if after != "" && !strings.ContainsRune(" ,:\t\r\n", rune(after[0])) {
+		return text // a longer name
+	}
+	return strings.TrimLeft(after, " ,:\t\r\n")
+}
