@@ -15,6 +15,8 @@ import (
 
 // Config bounds a door. Zero values are the defaults.
 type Config struct {
+	// Method is the method of requests (default POST).
+	Method string
 	// Media are the content types that the door accepts, without parameters. Empty: application/json.
 	Media []string
 	// Limit is the largest body in bytes (default 1 MiB).
@@ -48,6 +50,9 @@ type Door struct {
 
 // New returns a door.
 func New(c Config) *Door {
+	if c.Method == "" {
+		c.Method = http.MethodPost
+	}
 	if len(c.Media) == 0 {
 		c.Media = []string{"application/json"}
 	}
@@ -72,14 +77,14 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Read receives the body of a POST request. It returns false if it has refused the request; the response is then written. The
+// Read receives the body of a request. It returns false if it has refused the request; the response is then written. The
 // memory of the body is not counted after Read returns, so the caller verifies it at once.
 func (d *Door) Read(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	control := http.NewResponseController(w)
 	// An error means that the connection has no deadlines, as in tests without one.
 	_ = control.SetReadDeadline(time.Now().Add(d.config.ReadWithin))
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
+	if r.Method != d.config.Method {
+		w.Header().Set("Allow", d.config.Method)
 		Refuse(w, http.StatusMethodNotAllowed)
 		return nil, false
 	}

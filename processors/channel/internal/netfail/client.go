@@ -23,20 +23,23 @@ const (
 	idleTimeout = 90 * time.Second
 )
 
-// ErrTooLarge is the error of reading more than MaxResponse bytes of a response.
+// ErrTooLarge is the error of reading more of a response than its client allows.
 var ErrTooLarge = errors.New("response is too large")
 
 // Client returns a client for requests with secrets to a platform. It follows no redirects, because they would send the secret
 // to a host that the operator did not name, and uses no proxy of the environment. It accepts at most 32 KiB of response headers;
 // reading more than MaxResponse bytes of a body is an error. A timeout of 0 is DefaultTimeout. The caller closes its idle
 // connections. It is safe for concurrent use.
-func Client(timeout time.Duration) *http.Client {
+func Client(timeout time.Duration) *http.Client { return ClientUpTo(timeout, MaxResponse) }
+
+// ClientUpTo returns a Client of which bodies of up to limit bytes can be read.
+func ClientUpTo(timeout time.Duration, limit int) *http.Client {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
 	return &http.Client{
 		Timeout: timeout,
-		Transport: bounded{&http.Transport{
+		Transport: bounded{limit: limit, Transport: &http.Transport{
 			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    dialTimeout,
@@ -50,14 +53,17 @@ func Client(timeout time.Duration) *http.Client {
 }
 
 // bounded bounds the bodies of responses, also for libraries that read them whole.
-type bounded struct{ *http.Transport }
+type bounded struct {
+	*http.Transport
+	limit int
+}
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.Transport.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: MaxResponse}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: b.limit}
 	return response, nil
 }
 

@@ -1,0 +1,129 @@
+// Package matrix is the adapter of Matrix (https://spec.matrix.org/latest/), for a bot with an account or an application service.
+//
+// Messages arrive by long polling of /sync (Adapter.Run) or as transactions of the homeserver to an application service
+// (Adapter.Handler). Answers are sent with a transaction ID for every chunk, by which the homeserver recognises retries, and mention
+// nobody. The bot does not join rooms by itself and does not read encrypted messages. Matrix has no buttons.
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/clock"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/channel/adapter"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
+	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/text"
+)
+
+// Channel is the type of the platform in origins and settings.
+const Channel = "matrix"
+
+const (
+	// limit is the longest body of a message, in characters. An event has at most 65536 bytes, of JSON and with what servers add
+	// (https://spec.matrix.org/latest/client-server-api/#size-limits).
+	limit = 4096
+	// rooms is how many rooms are remembered to be direct or not.
+	rooms = 10_000
+	// maxSync is the largest response to a sync or list of members, in bytes.
+	maxSync = 32 << 20
+	// minSecret is the shortest token of a homeserver, in bytes.
+	minSecret = 16
+)
+
+// Config is the configuration of one bot.
+type Config struct {
+	// Account is the name of the bot in the settings of channels.
+	Account string
+	// BaseURL is the address of the homeserver's client API. It must have https, or be of this host.
+	BaseURL string
+	// AccessToken is the bot's access token, or the as_token of an application service.
+	AccessToken string
+	// UserID is the bot's full ID, such as @bot:example.org. Its own messages are dropped.
+	UserID string
+	// DisplayName is the name under which the bot is mentioned in texts. It may be empty.
+	DisplayName string
+	// HomeserverToken is the hs_token of the application service, of at least 16 bytes. It is required for Handler only.
+	HomeserverToken string
+	// Since keeps the position of Run between runs of the program (default NewMemory: Run starts at the present).
+	Since Since
+	// Timeout is how long a request may take (default 30 s).
+	Timeout time.Duration
+	// Logger receives the reasons of failures and skipped events, without their texts. Nil logs nothing.
+	Logger *zap.Logger
+	// Clock is the clock of waits (default the machine's).
+	Clock processors.Clock
+}
+
+// Adapter is a bot. It is safe for concurrent use. Call Close when it is no longer used.
+type Adapter struct {
+	config Config
+	base   string
+	client *http.Client
+	poll   *http.Client // for long and large responses
+	direct *lru.Cache[string, membership]
+}
+
+// New returns the adapter of a bot. It makes no requests. The error names the invalid field and does not quote it.
+func New(c Config) (*Adapter, error) {
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Since == nil {
+		c.Since = NewMemory()
+	}
+	var errs []error
+	if c.Account == "" {
+		errs = append(errs, errors.New("Account is empty"))
+	}
+	if !strings.HasPrefix(c.UserID, "@") || !strings.Contains(c.UserID, ":") {
+		errs = append(errs, errors.New("UserID: want @name:server"))
+	}
+	if !rest.Header(c.AccessToken) {
+		errs = append(errs, errors.New("AccessToken: want printable ASCII characters"))
+	}
+	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !rest.Header(c.HomeserverToken)) {
+		errs = append(errs, fmt.Errorf("HomeserverToken: want at least %d printable ASCII characters", minSecret))
+	}
+	base, err := netfail.Base(c.BaseURL)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("matrix: %w", errors.Join(errs...))
+	}
+	direct, err := lru.New[string, membership](rooms)
+	if err != nil {
+		return nil, fmt.Errorf("matrix: %w", err)
+	}
+	return &Adapter{
+		config: c, base: base + "/_matrix/client/v3", direct: direct,
+		client: netfail.Client(c.Timeout), poll: netfail.ClientUpTo(pollTimeout+netfail.DefaultTimeout, maxSync),
+	}, nil
+}
+
+// Channel implements adapter.Adapter.
+func (a *Adapter) Channel() string { return Channel }
+
+// Traits implements adapter.Adapter.
+func (a *Adapter) Traits() adapter.Traits {
+	return adapter.Traits{Format: text.Markdown, Limit: text.Limit{Max: limit, Unit: text.Runes}, Threads: true}
+}
+
+// Close closes idle connections.
+func (a *Adapter) Close() {
+	a.client.CloseIdleConnections()
+	a.poll.CloseIdleConnections()
+}
+
+var _ adapter.Adapter = (*Adapter)(nil)
