@@ -48,7 +48,7 @@ func newFixture(t *testing.T, guarantee processors.Guarantee, partitions int32) 
 		outcomes: map[string][]topics.GateOutcome{},
 	}
 	var err error
-	f.topics, err = topics.For(f.agent, topics.WithGates())
+	f.topics, err = topics.For(f.agent, topics.WithGates(), topics.WithChannels())
 	require.NoError(t, err)
 	f.to, err = processors.NewPublisher(f.brokers)
 	require.NoError(t, err)
