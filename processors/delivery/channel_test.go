@@ -227,7 +227,7 @@ func TestProgressIsGivenUpBeforeDeliveries(t *testing.T) {
 
 func TestLargestProgressFitsIntoTheRecordOfAnAttempt(t *testing.T) {
 	p := newHarness(t, toChannels, func(r *Rules) { r.RecordLimit, r.RowLimit = 128<<10, 128<<10 })
-	dead := onlyValue[DeliveryDead](t, p.handle(p.outputOfSize(p.rules.RecordLimit-MaxProgress)))
+	dead := onlyValue[DeliveryDead](t, p.handle(p.outputOfSize(p.rules.RecordLimit-30_000)))
 	require.Equal(t, reasonTooLarge, dead.Reason, "with the largest progress its record would be too large")
 }
 

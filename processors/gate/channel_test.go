@@ -116,6 +116,7 @@ func TestPersonIsAskedIfAGrantDoesNotSuffice(t *testing.T) {
 	p.grants = &Grants{Grants: []*Grant{{Id: "g9", Agent: "quay", Tool: "pay", By: "ines"}}}
 	es := p.handle(p.request(gateID, from))
 	require.Empty(t, messages(es))
+	require.Equal(t, textNone, answered(t, p.handle(p.said("", inRoom("", "u1"), topics.VerdictDeny))), "no one was asked yet")
 	p.rules.Policy.Rules = []approval.Rule{{Tool: "pay", Effect: approval.Ask, Dangerous: true}}
 	es = p.handle(p.decided(topics.GateDecision(valuesOf[CloseAsked](es)[0])))
 	require.Contains(t, messages(es), "gate-ask-"+gateID)
