@@ -62,14 +62,18 @@ func (t *transition) timeout(in sendInput) time.Duration {
 
 // refuse returns why a delegation is not begun, and a text for the model; an empty reason if it is.
 func (t *transition) refuse(task *Task) (reason, text string) {
+	need, early := proto.Size(task)+8+task.reserve(), t.early(task.Id)
+	if early >= 0 { // it was accepted before a crash
+		need -= proto.Size(t.row.Early[early])
+	}
 	switch {
 	case !t.isTarget(task.Target):
 		return failUnknown, "Tasks cannot be handed off to that agent. Known agents: " + t.targets() + "."
 	case task.Depth > int64(t.rules.DepthLimit):
 		return failDepth, "The task was handed off too often already. Do it without handing it off."
-	case t.openTasks() >= t.rules.OpenLimit:
+	case early < 0 && t.openTasks() >= t.rules.OpenLimit:
 		return failOpen, "Too many tasks of this conversation are open. Wait for a result first."
-	case !t.room(proto.Size(task) + 8 + task.reserve()):
+	case !t.room(need):
 		return failRoom, "The open tasks of this conversation leave no room for another one. Wait for a result first."
 	}
 	return "", ""

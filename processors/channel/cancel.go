@@ -17,7 +17,8 @@ func (t *transition) cancelled(e Called) {
 		return
 	}
 	task := t.named(callbackID)
-	if task == nil || task.Purged {
+	// A call that is read again must not end a delegation that began after it and has the same ID.
+	if task == nil || task.Purged || task.OpenedMs > t.timeOf(e.Record).UnixMilli() {
 		t.failCall(e, failMissing, "This conversation has no such delegation.")
 		return
 	}

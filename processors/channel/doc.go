@@ -51,8 +51,9 @@
 //	announcement            the record, with the same ID                  a second turn, or one in another conversation
 //	result                  the record, with the same ID                  a result of another delegation
 //
-// The limits of open delegations and of the row are checked when a call is read. After a crash at least once, a call that was
-// refused by them is read again, and may then be accepted: its result is announced all the same.
+// The limits of open delegations and of the row are checked when a call is read. After a crash at least once, a call of a session
+// that is at a limit is read again, and may be accepted although it was refused, or refused although it was accepted: it then has
+// no announcement. Its result is not lost if the row had room for it when it was read before the call.
 //
 // # Beside other tools
 //

@@ -12,7 +12,7 @@ import (
 // order than before it. The first end counts.
 func (t *transition) hold(e Replied) {
 	r := e.Reply
-	if slices.ContainsFunc(t.row.Early, func(x *Early) bool { return x.Id == r.CallbackID }) {
+	if t.early(r.CallbackID) >= 0 {
 		return
 	}
 	early := &Early{
@@ -36,7 +36,7 @@ func (t *transition) hold(e Replied) {
 
 // endEarly ends a delegation whose end was read before its call.
 func (t *transition) endEarly(task *Task) {
-	i := slices.IndexFunc(t.row.Early, func(x *Early) bool { return x.Id == task.Id })
+	i := t.early(task.Id)
 	if i < 0 {
 		return
 	}
@@ -51,4 +51,9 @@ func (t *transition) endEarly(task *Task) {
 	}
 	t.end(task, reply, msTime(early.AtMs))
 	t.answerCancel(task, reply)
+}
+
+// early returns the index of the end of a delegation that was read before its call, -1 if there is none.
+func (t *transition) early(id string) int {
+	return slices.IndexFunc(t.row.Early, func(x *Early) bool { return x.Id == id })
 }

@@ -35,6 +35,9 @@ func (t *transition) end(task *Task, r topics.DelegationReply, at time.Time) {
 	t.changed = true
 	task.Phase, task.DueMs, task.EndedMs = Task_ENDED, 0, max(at.UnixMilli(), task.OpenedMs, 1)
 	task.Status, task.EndedBy = string(r.Status), r.CallKey
+	if r.Code == codePurged {
+		task.Purged, task.Origin = true, nil
+	}
 	status := t.statusOf(task)
 	status.Code = cut(r.Code, maxCode)
 	text := fit(r.Content, t.rules.RecordLimit-recordReserve)

@@ -197,10 +197,19 @@ func TestPurgeEndsDelegationsWithoutAnnouncements(t *testing.T) {
 	require.Nil(t, p.state())
 }
 
-func TestPurgeOfASessionWithoutOpenDelegationsDeletesItsRow(t *testing.T) {
+func TestPurgedRowKeepsOnlyIDsForAnHour(t *testing.T) {
 	p := newHarness(t)
 	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
-	p.handle(p.completed(sent(t, p.handle(p.delegation("a"))), "A"))
+	call := p.delegation("a")
+	task := sent(t, p.handle(call))
+	p.handle(p.completed(task, "A"))
+	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
+	require.Empty(t, p.handle(call), "a call that is read again begins nothing")
+	require.Empty(t, p.handle(p.completed(task, "A")))
+	require.Empty(t, p.advance(time.Hour))
+	require.Nil(t, p.state())
+	p.handle(p.completed(sent(t, p.handle(p.delegation("b"))), "B"))
+	p.now = p.now.Add(time.Hour)
 	require.Empty(t, p.handle(p.control(topics.ActionPurge)))
 	require.Nil(t, p.state())
 	require.Empty(t, p.handle(p.control(topics.ActionCancel)), "a cancel is for the turn")

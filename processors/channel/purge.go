@@ -6,21 +6,24 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// purged handles a purge of the session. Open delegations are cancelled, and nothing is announced any more. Only their IDs stay in
-// the row until their ends were read, and earlyFor longer, so that late results are recognised.
+// codePurged is the code of the end of a delegation whose session was purged. After a crash, it may be read before the purge.
+const codePurged = "purged"
+
+// purged handles a purge of the session. Open delegations are cancelled, and nothing is announced any more. Only IDs stay in the
+// row, for earlyFor after the end of a delegation, so that late results and calls that are read again are recognised.
 func (t *transition) purged(Controlled) {
 	if t.isEmpty() {
 		return
 	}
 	t.changed = true
-	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() && !x.Purged })
 	for _, x := range t.row.Tasks {
-		if x.Purged {
-			continue
+		if !x.Purged && x.isOpen() {
+			x.Purged, x.Origin = true, nil
+			t.askEnd(x)
 		}
-		x.Purged, x.Origin = true, nil
-		t.askEnd(x)
+		x.Purged = true
 	}
+	t.row.Tasks = slices.DeleteFunc(t.row.Tasks, func(x *Task) bool { return !x.isOpen() && t.dueOf(x) <= t.nowMS() })
 	for _, x := range t.row.Early {
 		x.Purged, x.Content, x.Code = true, "", ""
 	}
@@ -36,7 +39,7 @@ func (t *transition) askEnd(x *Task) {
 		Content: "The task was not finished within " + msTime(x.ExpiresMs).Sub(msTime(x.OpenedMs)).String() + ".",
 	}
 	if x.Purged {
-		r.Status, r.Content, r.AtMS = topics.DelegationCancelled, "The session was purged.", x.OpenedMs
+		r.Status, r.Code, r.Content, r.AtMS = topics.DelegationCancelled, codePurged, "The session was purged.", x.OpenedMs
 	}
 	t.emit(t.requestID(x)+"/"+string(r.Status), ReplySent{t.rules.Agent, r})
 }

@@ -68,18 +68,24 @@ func (t *transition) forgetOldest() {
 	}
 }
 
-// shorten halves the longest text that waits to be announced. It returns false if all are as short as they may be.
+// shorten halves the longest text that waits to be announced, or for its call. It returns false if all are as short as they may be.
 func (t *transition) shorten() bool {
-	var longest *Callback
-	for _, c := range t.row.Pending {
-		if longest == nil || len(c.Text) > len(longest.Text) {
-			longest = c
+	var longest *string
+	add := func(text *string) {
+		if longest == nil || len(*text) > len(*longest) {
+			longest = text
 		}
 	}
-	if longest == nil || len(longest.Text) <= minAnnounced {
+	for _, c := range t.row.Pending {
+		add(&c.Text)
+	}
+	for _, x := range t.row.Early {
+		add(&x.Content)
+	}
+	if longest == nil || len(*longest) <= minAnnounced {
 		return false
 	}
-	longest.Text = truncate.Text(longest.Text, max(len(longest.Text)/2, minAnnounced))
+	*longest = truncate.Text(*longest, max(len(*longest)/2, minAnnounced))
 	t.changed = true
 	return true
 }
