@@ -41,7 +41,7 @@ const (
 
 func newWorld(t tb) *world {
 	return &world{
-		harness: newHarness(t, func(r *Rules) { r.RememberFor = 1000*24*time.Hour }),
+		harness: newHarness(t, func(r *Rules) { r.RememberFor = 1000 * 24 * time.Hour }),
 		written: map[string][]Value{}, called: map[string]bool{},
 	}
 }
