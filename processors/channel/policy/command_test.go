@@ -52,7 +52,7 @@ func TestCommandWithAnAddresseeMustBeAddressedToTheAccount(t *testing.T) {
 func TestCommandsAreReadOnlyFromTheText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		command := rapid.SampledFrom([]string{"/new", "/stop", "/approve", "/deny x"}).Draw(t, "command")
-		in := group(command, rapid.StringMatching(`[^/\s][^/]{0,8}`).Draw(t, "before")+command)
+		in := group(command, rapid.StringMatching(`[a-z>(\[][^/]{0,8}`).Draw(t, "before")+command)
 		in.Event, in.Guild, in.Roles = command, command, []string{command}
 		in.Origin.UserName, in.Origin.Recipient, in.Origin.Thread, in.Origin.MessageID = command, command, command, command
 		_, ok := policy.ParseCommand(in)
