@@ -13,6 +13,8 @@ import (
 
 func TestMain(m *testing.M) {
 	switch {
+	case os.Getenv(channelWorker) != "":
+		process.Main(channelChild)
 	case os.Getenv(peerRole) != "":
 		process.Main(peerChild)
 	case os.Getenv(childAgent) != "":
