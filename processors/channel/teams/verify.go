@@ -1,0 +1,221 @@
+package teams
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	gojwt "github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	// leeway is the clock skew that the Bot Framework allows.
+	leeway = 5 * time.Minute
+	// The keys change rarely, and a day is how often they should be read again.
+	refreshAfter = 24 * time.Hour
+	// retryAfter is the shortest time between two attempts to read the keys.
+	retryAfter = 30 * time.Second
+	maxKeys    = 256
+	minRSABits = 2048
+	maxToken   = 16 << 10
+)
+
+// verifier verifies the tokens of activities as in
+// https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication#connector-to-bot.
+type verifier struct {
+	metadata string
+	client   *http.Client
+	now      func() time.Time
+	parser   *gojwt.Parser
+
+	turn  chan struct{} // guards the others
+	keys  map[string]signer
+	at    time.Time // when the keys were read
+	tried time.Time
+}
+
+// signer is a key that signs tokens, and the channels for which it may.
+type signer struct {
+	public       *rsa.PublicKey
+	endorsements []string
+}
+
+type claims struct {
+	gojwt.RegisteredClaims
+	ServiceURL string `json:"serviceurl"`
+}
+
+// proof is what a valid token says about its activity.
+type proof struct {
+	serviceURL   string
+	endorsements []string
+}
+
+// errKeys is the error of a token that cannot be judged: the sender may try again.
+var errKeys = errors.New("teams: the keys of the Bot Framework cannot be read")
+
+var errToken = errors.New("teams: the token is not valid")
+
+func newVerifier(c Config, client *http.Client, now func() time.Time) *verifier {
+	return &verifier{
+		metadata: c.MetadataURL, client: client, now: now, turn: make(chan struct{}, 1),
+		parser: gojwt.NewParser(
+			gojwt.WithValidMethods([]string{"RS256"}), gojwt.WithIssuer(c.Issuer), gojwt.WithAudience(c.AppID),
+			gojwt.WithExpirationRequired(), gojwt.WithLeeway(leeway), gojwt.WithTimeFunc(now), gojwt.WithStrictDecoding(),
+		),
+	}
+}
+
+// token verifies the header Authorization of an activity.
+func (v *verifier) token(ctx context.Context, header http.Header) (proof, error) {
+	values := header.Values("Authorization")
+	if len(values) != 1 || len(values[0]) > maxToken {
+		return proof{}, errToken
+	}
+	scheme, text, ok := strings.Cut(values[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return proof{}, errToken
+	}
+	var c claims
+	var key signer
+	_, err := v.parser.ParseWithClaims(text, &c, func(t *gojwt.Token) (any, error) {
+		if _, critical := t.Header["crit"]; critical {
+			return nil, errToken
+		}
+		id, _ := t.Header["kid"].(string)
+		var err error
+		key, err = v.find(ctx, id)
+		return key.public, err
+	})
+	switch {
+	case errors.Is(err, errKeys):
+		return proof{}, errKeys
+	case err != nil || c.ServiceURL == "":
+		return proof{}, errToken
+	}
+	return proof{serviceURL: c.ServiceURL, endorsements: key.endorsements}, nil
+}
+
+// find returns the key with an ID. It reads the keys if it does not know it or they are old, and uses old ones if that fails.
+func (v *verifier) find(ctx context.Context, id string) (signer, error) {
+	select {
+	case v.turn <- struct{}{}:
+	case <-ctx.Done():
+		return signer{}, errKeys
+	}
+	defer func() { <-v.turn }()
+	now := v.now()
+	key, ok := v.keys[id]
+	if stale := now.Sub(v.at) >= refreshAfter; ok && !stale {
+		return key, nil
+	}
+	if v.tried.IsZero() || now.Sub(v.tried) >= retryAfter || now.Before(v.tried) {
+		v.tried = now
+		// The end of one request must not keep the keys from the others. The client has a timeout.
+		keys, err := v.read(context.WithoutCancel(ctx))
+		if err != nil {
+			if v.keys == nil {
+				return signer{}, errKeys
+			}
+		} else {
+			v.keys, v.at = keys, now
+		}
+	} else if v.keys == nil {
+		return signer{}, errKeys
+	}
+	if key, ok = v.keys[id]; !ok || now.Sub(v.at) >= 5*refreshAfter {
+		return signer{}, errToken
+	}
+	return key, nil
+}
+
+// read reads the metadata and the keys that it names.
+func (v *verifier) read(ctx context.Context) (map[string]signer, error) {
+	var metadata struct {
+		JWKS string `json:"jwks_uri"`
+	}
+	if err := v.get(ctx, v.metadata, &metadata); err != nil {
+		return nil, err
+	}
+	configured, err := url.Parse(v.metadata)
+	if err != nil {
+		return nil, errKeys
+	}
+	named, err := url.Parse(metadata.JWKS)
+	if err != nil || named.Scheme != configured.Scheme || named.Host != configured.Host || named.User != nil {
+		return nil, fmt.Errorf("%w: they are on another host than their metadata", errKeys)
+	}
+	var set struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := v.get(ctx, metadata.JWKS, &set); err != nil {
+		return nil, err
+	}
+	keys := map[string]signer{}
+	for _, raw := range set.Keys[:min(len(set.Keys), maxKeys)] {
+		if id, key, ok := parseKey(raw); ok {
+			keys[id] = key
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errKeys
+	}
+	return keys, nil
+}
+
+func (v *verifier) get(ctx context.Context, address string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return errKeys
+	}
+	response, err := v.client.Do(r)
+	if err != nil {
+		return errKeys
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	content, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return errKeys
+	}
+	return json.Unmarshal(content, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// parseKey returns an RSA key for signatures. Certificates are not checked, and no address in a key is dialed.
+func parseKey(raw jsontext.Value) (id string, key signer, ok bool) {
+	var m jwkset.JWKMarshal
+	var more struct {
+		Endorsements []string `json:"endorsements"`
+	}
+	lenient := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if json.Unmarshal(raw, &m, lenient) != nil || json.Unmarshal(raw, &more, lenient) != nil {
+		return "", signer{}, false
+	}
+	if m.KID == "" || m.USE != "" && m.USE != jwkset.UseSig {
+		return "", signer{}, false
+	}
+	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", ""
+	parsed, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return "", signer{}, false
+	}
+	public, ok := parsed.Key().(*rsa.PublicKey)
+	if !ok || public.N.BitLen() < minRSABits || public.E < 3 {
+		return "", signer{}, false
+	}
+	return m.KID, signer{public, more.Endorsements}, true
+}
+
+// endorses reports whether the token's key may sign activities of a channel, such as msteams.
+func (p proof) endorses(channel string) bool {
+	return channel != "" && slices.Contains(p.endorsements, channel)
+}
