@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -136,6 +137,21 @@ func TestRetriesAreHarmless(t *testing.T) {
 	}
 	require.Len(t, to.got, 2, "the one that failed and its first repeat")
 	require.Equal(t, to.got[0], to.got[1])
+}
+
+// Slack sends an event again after 3 s.
+func TestReceiverHasLessThanThreeSeconds(t *testing.T) {
+	called := false
+	to := adapter.ReceiverFunc(func(ctx context.Context, _ adapter.Inbound) error {
+		called = true
+		end, ok := ctx.Deadline()
+		require.True(t, ok)
+		require.Less(t, time.Until(end), 3*time.Second)
+		return context.DeadlineExceeded
+	})
+	body := event(`{"type":"message","channel":"C1","user":"U1","text":"x","ts":"1.2"}`)
+	require.Equal(t, 503, serve(open(t, config(api)), to, request("application/json", body)).Code)
+	require.True(t, called)
 }
 
 func TestForgedAndOldRequestsAreRefused(t *testing.T) {

@@ -160,6 +160,31 @@ func TestKeysAreCachedAndReadAgainForAnUnknownOne(t *testing.T) {
 	require.Equal(t, 2, p.fetched)
 }
 
+func TestOldKeysAreUsedWhileTheyCannotBeReadAgain(t *testing.T) {
+	p := newPlatform(t)
+	c := p.config()
+	fake := clock.NewFake(start)
+	c.Clock = fake
+	a := open(t, c)
+	claims := p.claims()
+	claims["exp"] = start.Add(30 * 24 * time.Hour).Unix()
+	post := func() int {
+		r := p.request(t, p.activity(inChannel+`,"type":"message","text":"x"`))
+		r.Header.Set("Authorization", "Bearer "+sign(t, 0, "key-0", claims))
+		return serve(a, &inbox{}, r).Code
+	}
+	require.Equal(t, 200, post())
+	p.down = true
+	fake.Advance(4 * 24 * time.Hour)
+	require.Equal(t, 200, post())
+	fake.Advance(24 * time.Hour)
+	require.Equal(t, 503, post())
+	p.down = false
+	fake.Advance(time.Minute)
+	require.Equal(t, 200, post())
+	require.Equal(t, 2, p.fetched)
+}
+
 func TestKeysThatCannotBeReadMakeTheSenderTryAgain(t *testing.T) {
 	p := newPlatform(t)
 	body := p.activity(inChannel + `,"type":"message","text":"x"`)

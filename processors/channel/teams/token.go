@@ -77,7 +77,11 @@ func (t *tokens) failure(err error) *adapter.Failure {
 
 // forget discards a token that the connector refused.
 func (t *tokens) forget(token string) {
-	t.turn <- struct{}{}
+	select {
+	case t.turn <- struct{}{}:
+	default:
+		return // it is being replaced, or another attempt that is refused forgets it
+	}
 	defer func() { <-t.turn }()
 	if t.current != nil && t.current.AccessToken == token {
 		t.current = nil

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/MicahParks/jwkset"
@@ -25,6 +26,9 @@ const (
 	refreshAfter = 24 * time.Hour
 	// retryAfter is the shortest time between two attempts to read the keys.
 	retryAfter = 30 * time.Second
+	// usableFor is how long keys are used that cannot be read again, and readWithin how long reading them may take.
+	usableFor  = 5 * refreshAfter
+	readWithin = 10 * time.Second
 	maxKeys    = 256
 	minRSABits = 2048
 	maxToken   = 16 << 10
@@ -38,10 +42,15 @@ type verifier struct {
 	now      func() time.Time
 	parser   *gojwt.Parser
 
-	turn  chan struct{} // guards the others
-	keys  map[string]signer
-	at    time.Time // when the keys were read
+	known atomic.Pointer[keySet]
+	turn  chan struct{} // has an element while the keys are read; guards tried
 	tried time.Time
+}
+
+// keySet is the keys by their ID, and when they were read.
+type keySet struct {
+	keys map[string]signer
+	at   time.Time
 }
 
 // signer is a key that signs tokens, and the channels for which it may.
@@ -106,37 +115,54 @@ func (v *verifier) token(ctx context.Context, header http.Header) (proof, error)
 	return proof{serviceURL: c.ServiceURL, endorsements: key.endorsements}, nil
 }
 
-// find returns the key with an ID. It reads the keys if it does not know it or they are old, and uses old ones if that fails.
+// find returns the key with an ID. It reads the keys if it does not know it or they are old, and uses old ones if that fails. A
+// token with a known key does not wait for that.
 func (v *verifier) find(ctx context.Context, id string) (signer, error) {
-	select {
-	case v.turn <- struct{}{}:
-	case <-ctx.Done():
-		return signer{}, errKeys
+	key, age, known := v.lookup(id)
+	switch {
+	case known && age < refreshAfter:
+		return key, nil
+	case known && age < usableFor:
+		select {
+		case v.turn <- struct{}{}:
+		default:
+			return key, nil // another request reads them
+		}
+	default:
+		select {
+		case v.turn <- struct{}{}:
+		case <-ctx.Done():
+			return signer{}, errKeys
+		}
 	}
 	defer func() { <-v.turn }()
-	now := v.now()
-	key, ok := v.keys[id]
-	if stale := now.Sub(v.at) >= refreshAfter; ok && !stale {
-		return key, nil
-	}
-	if v.tried.IsZero() || now.Sub(v.tried) >= retryAfter || now.Before(v.tried) {
+	if now := v.now(); v.tried.IsZero() || now.Sub(v.tried) >= retryAfter || now.Before(v.tried) {
 		v.tried = now
-		// The end of one request must not keep the keys from the others. The client has a timeout.
-		keys, err := v.read(context.WithoutCancel(ctx))
-		if err != nil {
-			if v.keys == nil {
-				return signer{}, errKeys
-			}
-		} else {
-			v.keys, v.at = keys, now
+		// The end of one request must not keep the keys from the others.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
+		defer cancel()
+		if keys, err := v.read(ctx); err == nil {
+			v.known.Store(&keySet{keys, now})
 		}
-	} else if v.keys == nil {
-		return signer{}, errKeys
 	}
-	if key, ok = v.keys[id]; !ok || now.Sub(v.at) >= 5*refreshAfter {
+	key, age, known = v.lookup(id)
+	switch {
+	case v.known.Load() == nil || age >= usableFor:
+		return signer{}, errKeys
+	case !known:
 		return signer{}, errToken
 	}
 	return key, nil
+}
+
+// lookup returns a key from memory, and how old the keys are.
+func (v *verifier) lookup(id string) (key signer, age time.Duration, known bool) {
+	set := v.known.Load()
+	if set == nil {
+		return signer{}, 0, false
+	}
+	key, known = set.keys[id]
+	return key, v.now().Sub(set.at), known
 }
 
 // read reads the metadata and the keys that it names.

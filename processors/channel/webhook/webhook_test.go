@@ -326,7 +326,7 @@ func TestReflectedMessageOfTheAgentIsRefused(t *testing.T) {
 	require.Empty(t, to.got)
 }
 
-func TestSlowSenderIsGivenUpAndOthersAreServed(t *testing.T) {
+func TestSenderThatStallsDoesNotHoldUpOthers(t *testing.T) {
 	a, to := open(t, config("https://x.example")), &inbox{}
 	server := httptest.NewServer(a.Handler(to))
 	defer server.Close()
