@@ -44,20 +44,21 @@ var signingKeys = sync.OnceValue(func() [2]*rsa.PrivateKey {
 
 // platform is a loopback Bot Framework: its metadata, keys, token endpoint and connector.
 type platform struct {
-	url     string
-	kid     string // the ID of the published key
-	jwksURI string
-	down    bool // the metadata is not served
-	fetched int  // how often the keys were read
-	issued  int  // how many tokens were issued
-	paths   []string
-	bodies  []string
-	answer  func(w http.ResponseWriter, n int)
+	url      string
+	kid      string // the ID of the published key
+	endorsed string // the channel for which the key is endorsed
+	jwksURI  string
+	down     bool // the metadata is not served
+	fetched  int  // how often the keys were read
+	issued   int  // how many tokens were issued
+	paths    []string
+	bodies   []string
+	answer   func(w http.ResponseWriter, n int)
 }
 
 func newPlatform(t *testing.T) *platform {
 	t.Helper()
-	p := &platform{kid: "key-0"}
+	p := &platform{kid: "key-0", endorsed: "msteams"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metadata", func(w http.ResponseWriter, _ *http.Request) {
 		if p.down {
@@ -70,8 +71,8 @@ func newPlatform(t *testing.T) *platform {
 		p.fetched++
 		encode := base64.RawURLEncoding.EncodeToString
 		public := signingKeys()[0].PublicKey
-		_, _ = fmt.Fprintf(w, `{"keys":[{"kty":"RSA","use":"sig","kid":%q,"x5t":"x","n":%q,"e":%q,"endorsements":["msteams","webchat"]}]}`,
-			p.kid, encode(public.N.Bytes()), encode(big.NewInt(int64(public.E)).Bytes()))
+		_, _ = fmt.Fprintf(w, `{"keys":[{"kty":"RSA","use":"sig","kid":%q,"x5t":"x","n":%q,"e":%q,"endorsements":[%q,"webchat"]}]}`,
+			p.kid, encode(public.N.Bytes()), encode(big.NewInt(int64(public.E)).Bytes()), p.endorsed)
 	})
 	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -117,6 +117,9 @@ func TestTokenMustBeForTheActivity(t *testing.T) {
 		require.Equal(t, 403, serve(open(t, p.config()), to, p.request(t, changed)).Code, name)
 		require.Empty(t, to.got, name)
 	}
+	p.endorsed = "slack"
+	require.Equal(t, 403, serve(open(t, p.config()), &inbox{}, p.request(t, body)).Code, "the key is not endorsed for Teams")
+	p.endorsed = "msteams"
 	// A token for a service that is not configured, in an activity that names it too.
 	c := p.claims()
 	c["serviceurl"] = "https://evil.example/"

@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -149,6 +151,30 @@ func TestEventsOfOneConversationArePassedOneAfterTheOther(t *testing.T) {
 	require.Equal(t, "2", <-started)
 	proceed <- struct{}{}
 	wg.Wait()
+}
+
+func TestOnlyOneEventOfAConversationIsInProgress(t *testing.T) {
+	const events = 64
+	door := ingress.New(ingress.Config{PerKey: events})
+	var inProgress, most atomic.Int32
+	receiver := adapter.ReceiverFunc(func(context.Context, adapter.Inbound) error {
+		most.Store(max(most.Load(), inProgress.Add(1)))
+		for range 100 {
+			runtime.Gosched() // others of the conversation would get in
+		}
+		inProgress.Add(-1)
+		return nil
+	})
+	var wg sync.WaitGroup
+	for range events {
+		wg.Go(func() {
+			if err := door.Submit(t.Context(), receiver, in("room", "x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, most.Load())
 }
 
 func TestAnEventThatGivesUpDoesNotStopTheNextOnes(t *testing.T) {
