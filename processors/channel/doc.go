@@ -21,15 +21,19 @@
 // it with the delegation. The message that announces the result has this origin again, so the answer goes there, and nowhere
 // else. Nothing is looked up by agent, session or "last used": a second user of the agent, or a call from a program meanwhile,
 // changes nothing. A call without an origin is run too, but its result is not announced: the tool's answer says so, and the
-// result can be read.
+// result can be read. So it is for the calls of a delegated task, which has no origin: its output goes to the agent that
+// delegated it.
+//
+// A purge of the session ends its open delegations, and nothing is announced any more. IDs of delegations stay in the row for an
+// hour after their ends, without texts and origins, so that late results are recognised.
 //
 // # The life of a delegation
 //
-// The model calls agent_send_async (Tools returns the definitions). Graph answers the call at once, stores the delegation in the row of the session, writes
-// the task to the target's message-input, in a session of its own, and a topics.Delegation to delegation-status. A delegation ends
-// when its first reply is read from delegation-replies: the output of the target's turn, the deadline (WithDeadline), a call
-// of agent_cancel by the same session, or a purge of the session. It ends in exactly one way, also if processes are killed
-// meanwhile, because the order of one topic decides.
+// The model calls agent_send_async (Tools returns the definitions). Graph answers the call at once, stores the delegation in the
+// row of the session, and writes two records: the task, to the target's message-input in a session of its own, and a
+// topics.Delegation, to delegation-status. A delegation ends when its first reply is read from delegation-replies: the output of
+// the target's turn, the deadline (WithDeadline), a call of agent_cancel by the same session, or a purge of the session. It ends
+// in exactly one way, also if processes are killed meanwhile, because the order of one topic decides.
 //
 // Then the result is written to delegation-status, the target is cancelled if it still runs, and one message to the caller's
 // message-input announces the result, whether the task completed or not. It is marked as not written by the user, contains the

@@ -6,7 +6,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// sendToPeer asks the group of package peer to send a task. Nobody waits for it there: the reply is written for everyone.
+// sendToPeer asks the group of package peer to send a task. No request waits for it there: the reply is written for every reader.
 func (t *transition) sendToPeer(x *Task, in sendInput) {
 	peer, agent := x.peer()
 	request := []member{{"taskId", x.Id}, {"parentInstanceId", ""}, {"parentSessionId", t.key}, {"content", in.message}}
