@@ -91,8 +91,8 @@ func (b *Bridge) Receive(ctx context.Context, in adapter.Inbound) error {
 		if err := b.write(ctx, e); err != nil {
 			return err
 		}
+		b.remember(key) // a refused event is judged again: Slack sends a message once without its mention and once with it
 	}
-	b.remember(key)
 	b.report(in, out)
 	return nil
 }

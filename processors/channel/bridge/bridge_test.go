@@ -218,6 +218,18 @@ func TestRefusedEventsWriteNothing(t *testing.T) {
 	require.Len(t, r.logs.FilterMessageSnippet("the settings do not provide for it").All(), 2)
 }
 
+// A platform may send one message twice, first without a mention, which a policy refuses, and then with it. A refused event has
+// no records to repeat, so it must not make the second one a repeat.
+func TestEventThatWasRefusedIsJudgedAgain(t *testing.T) {
+	r := newRig(t, nil)
+	in := group("C1", "U1", "hello")
+	in.Mentioned = false
+	require.Empty(t, r.receive(in))
+	in.Mentioned = true
+	r.message("front", r.receive(in))
+	require.Empty(t, r.receive(in), "now it is a repeat")
+}
+
 // Someone who chooses the ID of their event, such as the Message-ID of an e-mail, cannot make the event of another one a repeat.
 func TestEventOfAnotherPersonIsNoRepeat(t *testing.T) {
 	r := newRig(t, nil)

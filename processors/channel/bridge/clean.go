@@ -69,12 +69,14 @@ func cleanName(name string) string {
 	return strings.TrimSpace(truncate.Text(name, maxNameBytes))
 }
 
-// from is the beginning of a line that looks as if another one had written what follows.
-var from = regexp.MustCompile(`(?mi)^([\s\p{Cf}]*)\[(\s*from\s*:)`)
+// from is the beginning of a line that looks as if another one had written what follows: also after the separators of lines that
+// are not line feeds, with blanks and characters that are not shown, and with the brackets and colons of other scripts.
+var from = regexp.MustCompile(`(?i)(^|[\n\r\v\f\x{85}\x{2028}\x{2029}])([\s\p{Z}\p{Cc}\p{Cf}]*)[\[［【〔⟦]` +
+	`([\s\p{Z}\p{Cc}\p{Cf}]*f[\p{Cf}\p{Mn}]*r[\p{Cf}\p{Mn}]*o[\p{Cf}\p{Mn}]*m[\s\p{Z}\p{Cc}\p{Cf}\p{Mn}]*[:：﹕∶꞉ː])`)
 
 // framed returns the content of a message. In a group it says who wrote it.
 func framed(o topics.Origin, text string) string {
-	text = from.ReplaceAllString(text, "$1($2")
+	text = from.ReplaceAllString(text, "$1$2($3")
 	if !o.Group {
 		return text
 	}

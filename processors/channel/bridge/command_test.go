@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,6 +93,22 @@ func TestStatusSaysWhatIsKnown(t *testing.T) {
 	text, _ = r.reply("front", r.receive(direct("U1", "/status now")))
 	require.Equal(t, base+"\nState: unknown at the moment", text)
 	require.Equal(t, 1, r.logs.Len())
+}
+
+// A platform that waits for 3 seconds gets the answer to /status also if the state is not known in that time.
+func TestSlowStatusLeavesTimeForTheReply(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	whole, _ := ctx.Deadline()
+	r := newRig(t, nil, bridge.WithStatus(func(ctx context.Context, _, _ string) (string, error) {
+		end, bounded := ctx.Deadline()
+		require.True(t, bounded)
+		require.Less(t, end, whole.Add(-time.Second))
+		return "", context.DeadlineExceeded
+	}))
+	require.NoError(t, r.Receive(ctx, direct("U1", "/status")))
+	text, _ := r.reply("front", r.to.take())
+	require.Contains(t, text, "State: unknown at the moment")
 }
 
 func TestDecisions(t *testing.T) {

@@ -63,7 +63,8 @@ func WithRecentEvents(n int) Option {
 	return positive("WithRecentEvents", n, func(o *options) { o.events = n })
 }
 
-// Status describes a session for /status, in a few lines. It may block for up to 5 seconds. After an error, /status says that
+// Status describes a session for /status, in a few lines. It may block for up to 5 seconds, and at most half of the time in which
+// the platform wants its answer. After an error, /status says that
 // the state is unknown.
 type Status func(ctx context.Context, agent, session string) (string, error)
 

@@ -57,7 +57,11 @@ func (b *Bridge) statusText(ctx context.Context, e event) string {
 	if b.options.status == nil {
 		return text
 	}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	timeout := statusTimeout
+	if end, bounded := ctx.Deadline(); bounded { // the reply must be written before the platform gives up
+		timeout = min(timeout, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	state, err := b.options.status(ctx, e.out.Agent, e.session())
 	if err != nil {
