@@ -33,5 +33,6 @@
 //
 // Unknown and repeated members, members without a value, and agents and accounts that are not listed. A binding with a blank
 // condition is rejected too: it would match every message. Errors name the line. A file that is changed and has a
-// mistake changes nothing: the former settings stay in use, and the reason is logged once.
+// mistake, or is emptied, changes nothing: the former settings stay in use, and the reason is logged once. Replace the file by
+// renaming another one over it: the first half of a file may be usable, and its other accounts would be missing for a moment.
 package settings

@@ -31,8 +31,14 @@ func Open(path string, opts ...Option) (*File, error) {
 	if o.logger == nil {
 		return nil, errors.New("settings: WithLogger: want a logger")
 	}
-	parse := func(contents [][]byte, _ *Settings) (*Settings, error) { return Parse(contents[0]) }
-	value, err := reload.Open(parse, time.Now, o.logger, path)
+	again := func(contents [][]byte, old *Settings) (*Settings, error) {
+		s, blank, err := parse(contents[0])
+		if err == nil && old != nil && blank {
+			return nil, fmt.Errorf("%w: the file is empty; want accounts: [] for no accounts", ErrSettings)
+		}
+		return s, err
+	}
+	value, err := reload.Open(again, time.Now, o.logger, path)
 	if err != nil {
 		return nil, fmt.Errorf("settings: open %s: %w", path, err)
 	}
@@ -40,6 +46,6 @@ func Open(path string, opts ...Option) (*File, error) {
 }
 
 // Settings returns what the file says now. It reads the file, and parses it if its content has changed; concurrent calls wait
-// for one another. Call it once for each message and keep the result for the message. If the file cannot be used, the result
-// is what was loaded before.
+// for one another. Call it once for each message and keep the result for the message. If the file cannot be used, or is
+// empty, the result is what was loaded before. Replace the file by renaming another one: half of a file may be usable.
 func (f *File) Settings() *Settings { return f.value.Latest() }

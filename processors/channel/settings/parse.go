@@ -16,25 +16,31 @@ import (
 // Parse reads settings from YAML. The error names the line of each mistake, wraps ErrSettings, and does not quote values. An
 // empty document has no accounts.
 func Parse(content []byte) (*Settings, error) {
+	s, _, err := parse(content)
+	return s, err
+}
+
+// parse also reports an empty document.
+func parse(content []byte) (s *Settings, blank bool, err error) {
 	if len(content) > MaxSize {
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrSettings, MaxSize)
+		return nil, false, fmt.Errorf("%w: more than %d bytes", ErrSettings, MaxSize)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
 	if err := dec.Decode(&document); errors.Is(err, io.EOF) || err == nil && empty(document) {
-		return &Settings{}, nil
+		return &Settings{}, true, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+		return nil, false, fmt.Errorf("%w: %w", ErrSettings, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: more than one document", ErrSettings)
+		return nil, false, fmt.Errorf("%w: more than one document", ErrSettings)
 	}
 	r := &reader{}
-	s := r.settings(document.Content[0])
+	s = r.settings(document.Content[0])
 	if err := errors.Join(r.mistakes...); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return s, nil
+	return s, false, nil
 }
 
 func empty(document yaml.Node) bool {

@@ -176,8 +176,21 @@ func TestSettingsAreReadAgain(t *testing.T) {
 	require.Len(t, failures, 1, "a reason that repeats is logged once")
 	require.Contains(t, failures[0].ContextMap()["error"], "line 7: dm")
 	require.NotContains(t, failures[0].ContextMap()["error"], "tok6c1d0f")
-	write(t, path, "")
+	write(t, path, "accounts: []")
 	require.Empty(t, live().Accounts)
+}
+
+// Programs that do not replace a file empty it before they write it. Messages and answers of that moment must not be refused.
+func TestFileThatIsEmptiedChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "channels.yaml")
+	write(t, path, whole)
+	file, err := settings.Open(path)
+	require.NoError(t, err)
+	for _, content := range []string{"", " \n", "# the accounts follow\n"} {
+		write(t, path, content)
+		_, ok := file.Settings().Account("slack", "main")
+		require.True(t, ok, "%q", content)
+	}
 }
 
 func TestOpenRejectsFilesAndOptions(t *testing.T) {
