@@ -92,7 +92,7 @@ func TestAsyncContextStoredOnDelegation(t *testing.T) {
 	s := sent(t, es)
 	require.Equal(t, "research", s.Agent)
 	require.Equal(t, `"count the boats"`, string(s.Message.Content))
-	require.Equal(t, "U1", *s.Message.UserID)
+	require.Equal(t, "slack/main/U1", *s.Message.UserID)
 	task := taskOf(t, s)
 	require.Equal(t, "front", task.Agent)
 	require.Equal(t, "s1", task.SessionID)

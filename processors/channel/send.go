@@ -37,12 +37,13 @@ func (t *transition) cancelTask(x *Task) {
 	}})
 }
 
-// userOf returns the user of an origin, nil if it has none.
+// userOf returns the user of an origin as their own messages name them, nil if it has none.
 func userOf(o topics.Origin) *string {
-	if o.User == "" {
+	id := o.UserID()
+	if id == "" {
 		return nil
 	}
-	return &o.User
+	return &id
 }
 
 // cut returns at most so many bytes of a text, between two characters.
