@@ -40,6 +40,10 @@ approval: ## run an agent that asks a person before it pays: approve, deny, edit
 peers: ## run three instances that delegate tasks: an offline one, an approval, a revoked token, a loop, the audit
 	@$(GO) run ./examples/peers
 
+.PHONY: channels
+channels: ## run agents on Slack and e-mail, played by loopback servers: handed-off tasks, a kill, an approval, a removed channel
+	@$(GO) run ./examples/channels
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
