@@ -126,6 +126,8 @@ type Inbound struct {
 	Origin topics.Origin
 	// Text is what the person wrote, without a mention of the account at its beginning.
 	Text string
+	// Foreign says that another one wrote the text, such as that of a message which the person forwarded: it has no commands.
+	Foreign bool
 	// Mentioned says that the person addressed the account, by a mention or by a reply to it.
 	Mentioned bool
 	// Guild is the workspace, server or team of the room, and Roles what the person is there. They are empty if the platform

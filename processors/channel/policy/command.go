@@ -32,15 +32,15 @@ type Command struct {
 // codeLength is how many characters of a request's ID people are told.
 const codeLength = 8
 
-// ParseCommand returns the command of an event. Only Inbound.Text is read, which a person wrote: an event with a Decision has
-// none. A command is the first word of the text, begins with a slash, and is in any case. A name with the addition "@" and a
+// ParseCommand returns the command of an event. Only Inbound.Text is read, which a person wrote: an event with a Decision, or
+// with a text of another one, has none. A command is the first word of the text, begins with a slash, and is in any case. A name with the addition "@" and a
 // name, as Telegram's clients write it in groups, must be addressed to the account. Any other text is a message.
 //
 // The first word after /approve is always the code: a misspelled one must not approve another request. The first word after
 // /deny is the code if it has at least 8 hexadecimal digits, and otherwise the beginning of the reason.
 func ParseCommand(in adapter.Inbound) (Command, bool) {
 	text := strings.TrimSpace(in.Text)
-	if in.Decision != nil || !strings.HasPrefix(text, "/") {
+	if in.Decision != nil || in.Foreign || !strings.HasPrefix(text, "/") {
 		return Command{}, false
 	}
 	word, rest := cutWord(text[1:])

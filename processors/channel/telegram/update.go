@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/ingress"
 	"github.com/turntable-streams/turntable/topics"
@@ -30,6 +32,13 @@ type message struct {
 	Entities        []entity `json:"entities"`
 	Caption         string   `json:"caption"`
 	CaptionEntities []entity `json:"caption_entities"`
+	// A channel's post that Telegram forwards to the channel's group; nobody wrote it there.
+	Automatic bool `json:"is_automatic_forward"`
+	// What another one wrote: https://core.telegram.org/bots/api#message. Before version 7.0 of the API, forwarded messages had
+	// forward_date instead of forward_origin.
+	ForwardOrigin jsontext.Value `json:"forward_origin"`
+	ForwardDate   int64          `json:"forward_date"`
+	Via           *user          `json:"via_bot"`
 }
 
 type user struct {
@@ -62,7 +71,7 @@ type callback struct {
 // inbound returns the event of an update, and false if no person caused one that the adapter passes on.
 func (a *Adapter) inbound(u update) (adapter.Inbound, bool) {
 	switch m, c := u.Message, u.Callback; {
-	case m != nil && m.From != nil && !m.From.Bot:
+	case m != nil && m.From != nil && !m.From.Bot && !m.Automatic:
 		written, entities := m.Text, m.Entities
 		if written == "" {
 			written, entities = m.Caption, m.CaptionEntities
@@ -72,6 +81,7 @@ func (a *Adapter) inbound(u update) (adapter.Inbound, bool) {
 		}
 		in := a.event(u, *m, *m.From)
 		in.Text, in.Mentioned = a.addressed(written, entities)
+		in.Foreign = m.ForwardOrigin.Kind() == '{' || m.ForwardDate > 0 || m.Via != nil
 		in.Mentioned = in.Mentioned || a.repliesToBot(*m)
 		if m.Date > 0 {
 			in.At = time.Unix(m.Date, 0).UTC()

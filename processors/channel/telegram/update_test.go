@@ -11,6 +11,7 @@ import (
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/processors/channel/internal/rest"
+	"github.com/turntable-streams/turntable/processors/channel/policy"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -76,6 +77,7 @@ func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 		"bot":             `{"update_id":1,"message":{"message_id":5,"from":{"id":1,"is_bot":true},"chat":{"id":1},"text":"x"}}`,
 		"no sender":       `{"update_id":1,"message":{"message_id":5,"chat":{"id":1},"text":"x"}}`,
 		"no text":         `{"update_id":1,"message":{"message_id":5,` + fromAnn + `,"chat":{"id":1}}}`,
+		"channel post":    `{"update_id":1,"message":{"message_id":5,"from":{"id":777000,"is_bot":false},"sender_chat":{"id":-1009},"is_automatic_forward":true,"chat":{"id":-1007},"text":"x"}}`,
 		"edited":          `{"update_id":1,"edited_message":{"message_id":5,` + fromAnn + `,"chat":{"id":1},"text":"x"}}`,
 		"unknown data":    `{"update_id":1,"callback_query":{"id":"q","from":{"id":9},"message":{"message_id":5,"chat":{"id":1}},"data":"buy:1"}}`,
 		"empty gate":      `{"update_id":1,"callback_query":{"id":"q","from":{"id":9},"message":{"message_id":5,"chat":{"id":1}},"data":"approve:"}}`,
@@ -84,6 +86,22 @@ func TestWhatNoPersonWroteIsDropped(t *testing.T) {
 	} {
 		_, ok := read(t, raw)
 		require.False(t, ok, name)
+	}
+}
+
+// What a person forwards, or takes from an inline bot, another one wrote: it can be a message, but no command.
+func TestForwardedTextIsNotThePersons(t *testing.T) {
+	for members, foreign := range map[string]bool{
+		`"text":"/stop"`: false,
+		`"text":"/stop","forward_origin":{"type":"user","date":1700000000,"sender_user":{"id":8}}`: true,
+		`"text":"/stop","forward_date":1700000000`:                                                 true, // of older versions of the API
+		`"text":"/stop","via_bot":{"id":8,"is_bot":true}`:                                          true,
+	} {
+		in, ok := read(t, `{"update_id":1,"message":{"message_id":5,`+fromAnn+`,"chat":{"id":9,"type":"private"},`+members+`}}`)
+		require.True(t, ok, members)
+		require.Equal(t, foreign, in.Foreign, members)
+		_, command := policy.ParseCommand(in)
+		require.Equal(t, !foreign, command, members)
 	}
 }
 

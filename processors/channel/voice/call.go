@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 	"github.com/turntable-streams/turntable/topics"
@@ -98,7 +99,7 @@ func (c *Call) End() {
 // one after the other. One without text has no effect. The error wraps ErrEnded if the call has ended, and ErrCall if the utterance
 // has no ID or more than 16 KiB.
 func (c *Call) Heard(ctx context.Context, u Utterance) error {
-	heard := strings.TrimLeft(strings.TrimSpace(u.Text), "/ ")
+	heard := strings.TrimLeftFunc(strings.TrimSpace(u.Text), func(r rune) bool { return r == '/' || unicode.IsSpace(r) })
 	if heard == "" {
 		return nil
 	}
