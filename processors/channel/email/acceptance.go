@@ -21,7 +21,8 @@ type Acceptance struct {
 	// Addresses are the account's addresses, at least one. Server takes mail for them only. Mail from them is dropped.
 	Addresses []string
 	// Senders may write: addresses such as "ada@example.com" and domains such as "@example.com", without their subdomains.
-	// Case does not matter. At least one is required, unless AnySender is set, which lets everyone write.
+	// Case does not matter. At least one is required, unless AnySender is set, which lets everyone write. The header Reply-To is
+	// followed to Senders, and with AnySender also to the domain of the sender: strangers must not have the agent write to others.
 	Senders   []string
 	AnySender bool
 	// AuthServID is the name of the mail server whose Authentication-Results are required to say dmarc=pass for the domain of
@@ -96,6 +97,11 @@ func (a *acceptance) warn(to *zap.Logger) {
 func (a *acceptance) isOwnAddress(address string) bool {
 	_, ok := a.own[strings.ToLower(address)]
 	return ok
+}
+
+// mayBeAnswered reports whether the answer to a sender may go to the address of its Reply-To.
+func (a *acceptance) mayBeAnswered(from, replyTo string) bool {
+	return a.senders.allow(replyTo) || a.AnySender && domainOf(replyTo) == domainOf(from)
 }
 
 func (a *acceptance) mayWrite(address string) bool { return a.AnySender || a.senders.allow(address) }

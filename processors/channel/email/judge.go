@@ -91,7 +91,7 @@ func unreadable(err error) verdict {
 // inbound returns the event of a mail without its text.
 func (a *acceptance) inbound(h mail.Header, raw []byte, from, name string) adapter.Inbound {
 	recipient := from
-	if replyTo, ok := single(h, "Reply-To"); ok && a.mayWrite(replyTo) && !a.isOwnAddress(replyTo) {
+	if replyTo, ok := single(h, "Reply-To"); ok && a.mayBeAnswered(from, replyTo) && !a.isOwnAddress(replyTo) {
 		recipient = replyTo
 	}
 	ids, references := messageIDs(h.Get("Message-Id")), referencesOf(h)

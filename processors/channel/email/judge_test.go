@@ -76,6 +76,19 @@ func TestReplyToIsUsedForAllowedSendersOnlyAndNeverEntersTheirConversation(t *te
 	require.False(t, other.SamePlace(originOf(t, mailOf("a", "From", "bob@example.org"))))
 }
 
+// Otherwise anyone could have the agent write to anyone.
+func TestReplyToOfAnySenderStaysInItsDomain(t *testing.T) {
+	any := func(a *Acceptance) { a.AnySender, a.Senders = true, []string{"@desk.example"} }
+	for replyTo, want := range map[string]string{
+		"victim@example.com": "eve@evil.test", "other@evil.test": "other@evil.test", "x@sub.evil.test": "eve@evil.test",
+		"help@desk.example": "help@desk.example",
+	} {
+		v := judged(t, mailOf("a", "From", "eve@evil.test", "Reply-To", replyTo), any)
+		require.Empty(t, v.refused)
+		require.Equal(t, want, v.in.Origin.Recipient, replyTo)
+	}
+}
+
 func TestSendersAreComparedAsAWhole(t *testing.T) {
 	for from, allowed := range map[string]bool{
 		"ada@example.org": true, "ADA@EXAMPLE.ORG": true, "ada@example.net": true, "Ada <ada@example.net>": true,

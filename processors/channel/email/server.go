@@ -14,6 +14,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
@@ -35,6 +36,9 @@ type ServerConfig struct {
 	// MaxConnections and MaxPerAddress limit open connections, in all (default 100) and of one IP address (default 20). Others
 	// get reply 421.
 	MaxConnections, MaxPerAddress int
+	// MaxBuffered limits the bytes of the mails that arrive or are being received, together (default 8 times MaxMessage, at least
+	// MaxMessage). Clients of others are told to try again.
+	MaxBuffered int64
 	// Timeout is how long a command, or all of a mail, may take to arrive, and a reply to be written (default 2 min).
 	Timeout time.Duration
 	// ReceiveTimeout is how long the Receiver may take (default 1 min). Then the client is told to try again.
@@ -49,6 +53,7 @@ type Server struct {
 	config ServerConfig
 	accept *acceptance
 	order  *order
+	room   *semaphore.Weighted // of MaxBuffered bytes
 	begun  atomic.Bool
 }
 
@@ -80,6 +85,10 @@ func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 	setDefault(&c.MaxRecipients, 10)
 	setDefault(&c.MaxConnections, 100)
 	setDefault(&c.MaxPerAddress, 20)
+	setDefault(&c.MaxBuffered, 8*accept.MaxMessage)
+	if c.MaxBuffered < accept.MaxMessage {
+		invalid("MaxBuffered is less than MaxMessage")
+	}
 	setDefault(&c.Timeout, 2*time.Minute)
 	setDefault(&c.ReceiveTimeout, time.Minute)
 	if c.Logger == nil {
@@ -89,7 +98,7 @@ func NewServer(c ServerConfig, r adapter.Receiver) (*Server, error) {
 		return nil, err
 	}
 	accept.warn(c.Logger)
-	return &Server{config: c, accept: accept, order: newOrder(r)}, nil
+	return &Server{config: c, accept: accept, order: newOrder(r), room: semaphore.NewWeighted(c.MaxBuffered)}, nil
 }
 
 func setDefault[T comparable](value *T, to T) {
@@ -200,9 +209,14 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 // Data implements smtp.Session.
 func (s *session) Data(r io.Reader) error {
 	limit := s.server.accept.MaxMessage
-	raw, err := io.ReadAll(io.LimitReader(r, limit+1))
+	counted := &countedReader{from: io.LimitReader(r, limit+1), room: s.server.room}
+	defer counted.free()
+	raw, err := io.ReadAll(counted)
 	if errors.Is(err, smtp.ErrDataTooLarge) || int64(len(raw)) > limit {
 		return smtp.ErrDataTooLarge
+	}
+	if errors.Is(err, errNoRoom) {
+		return reply(451, smtp.EnhancedCode{4, 3, 1}, "Too much mail at the moment")
 	}
 	if errors.Is(err, smtp.ErrTooLongLine) {
 		return reply(554, smtp.EnhancedCode{5, 6, 0}, "A line is too long")
@@ -235,6 +249,26 @@ func (s *session) Data(r io.Reader) error {
 	}
 	return nil
 }
+
+var errNoRoom = errors.New("email: too many bytes of mails are in memory")
+
+// countedReader takes room for what it reads, until free.
+type countedReader struct {
+	from  io.Reader
+	room  *semaphore.Weighted
+	taken int64
+}
+
+func (c *countedReader) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	if !c.room.TryAcquire(int64(n)) {
+		return 0, errNoRoom
+	}
+	c.taken += int64(n)
+	return n, err
+}
+
+func (c *countedReader) free() { c.room.Release(c.taken) }
 
 // Reset implements smtp.Session.
 func (s *session) Reset() { s.bounce = false }

@@ -145,6 +145,34 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}, waitLimit, time.Millisecond)
 }
 
+// The mails that arrive and those that the receiver has are bounded together: connections alone would be too many bytes.
+func TestMailsInMemoryAreBounded(t *testing.T) {
+	received, next := make(chan struct{}, 1), make(chan struct{})
+	address := serve(t, adapter.ReceiverFunc(func(ctx context.Context, _ adapter.Inbound) error {
+		received <- struct{}{}
+		select {
+		case <-next:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}), func(c *ServerConfig) { c.MaxMessage, c.MaxBuffered = 300<<10, 400<<10 })
+	attached := strings.Repeat(strings.Repeat("x", 70)+"\r\n", 3500) // 250 KB
+	large := func(id string) string {
+		return mailOf("--b\r\n\r\nhi\r\n--b\r\nContent-Type: application/pdf\r\n\r\n"+attached+"\r\n--b--\r\n", "Content-Type", "multipart/mixed; boundary=b", "Message-ID", id)
+	}
+	c := client(t, address)
+	first := make(chan error, 1)
+	go func() {
+		first <- c.SendMail("ada@example.org", []string{"agent@example.com"}, strings.NewReader(large("<m1@example.org>")))
+	}()
+	<-received
+	require.Equal(t, 451, codeOf(t, post(t, address, large("<m2@example.org>"))))
+	close(next)
+	require.NoError(t, <-first)
+	require.NoError(t, post(t, address, large("<m2@example.org>")), "there is room again")
+}
+
 func TestIdleClientsAreDisconnected(t *testing.T) {
 	address := serve(t, &inbox{}, func(c *ServerConfig) { c.Timeout = 50 * time.Millisecond })
 	require.Contains(t, dialog(t, address, "EHLO x\r\n", "421 "), "421 4.4.2")

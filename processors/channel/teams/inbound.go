@@ -20,15 +20,11 @@ const receiveWithin = 12 * time.Second
 const teamsChannel = "msteams"
 
 // Handler returns the handler of activities, which is the messaging endpoint of the bot. It answers 200 when the receiver has taken
-// the activity or nothing is to be done for it, 401 for a token that is missing or not valid, 403 for an activity that its token is
-// not for or whose service or tenant is not configured, 400 for a body that is no activity, and 503 if the receiver fails or the
-// keys of the Bot Framework cannot be read.
+// the activity or nothing is to be done for it, 401 for a token that is missing or not valid (before it reads the body), 403 for an
+// activity that its token is not for or whose service or tenant is not configured, 400 for a body that is no activity, and 503 if
+// the receiver fails or the keys of the Bot Framework cannot be read.
 func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := a.door.Read(w, r)
-		if !ok {
-			return
-		}
 		ctx, cancel := context.WithTimeout(r.Context(), receiveWithin)
 		defer cancel()
 		proof, err := a.verify.token(ctx, r.Header)
@@ -38,6 +34,10 @@ func (a *Adapter) Handler(to adapter.Receiver) http.Handler {
 				status = http.StatusServiceUnavailable
 			}
 			ingress.Refuse(w, status)
+			return
+		}
+		body, ok := a.door.Read(w, r)
+		if !ok {
 			return
 		}
 		var m activity

@@ -2,6 +2,7 @@ package teams_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,6 +103,22 @@ func TestTokensThatAreNotValidAreRefused(t *testing.T) {
 		require.Equal(t, 200, serve(open(t, p.config()), &inbox{}, r).Code, name)
 	}
 }
+
+// Whoever has no token must not occupy the door with a slow body.
+func TestBodyIsReadOnlyWithAToken(t *testing.T) {
+	p := newPlatform(t)
+	read := false
+	r := p.request(t, "")
+	r.Header.Set("Authorization", "Bearer x.y.z")
+	r.ContentLength = 10
+	r.Body = io.NopCloser(reader(func([]byte) (int, error) { read = true; return 0, io.EOF }))
+	require.Equal(t, 401, serve(open(t, p.config()), &inbox{}, r).Code)
+	require.False(t, read)
+}
+
+type reader func([]byte) (int, error)
+
+func (f reader) Read(b []byte) (int, error) { return f(b) }
 
 func TestTokenMustBeForTheActivity(t *testing.T) {
 	p := newPlatform(t)
