@@ -48,6 +48,8 @@ func TestTextIsCutAtTheBestPlace(t *testing.T) {
 		{"tags", "**one two three**", text.TelegramHTML, 15, []string{"<b>one two</b>", "<b>three</b>"}},
 		{"pre", "```\naaaa\nbbbb\n```", text.TelegramHTML, 30, []string{"<pre><code>aaaa</code></pre>", "<pre><code>bbbb</code></pre>"}},
 		{"entities", "&&&&", text.TelegramHTML, 12, []string{"&amp;&amp;", "&amp;&amp;"}},
+		{"link after a word", "aaaa[b](https://x)", text.TelegramHTML, 27, []string{"aaaa", `<a href="https://x">b</a>`}},
+		{"long word after a short one", "x abcdefghijkl", text.Plain, 8, []string{"x abcdef", "ghijkl"}},
 		{"long link", "[name](https://example.com)", text.TelegramHTML, 22, []string{"name", "(https://example.com)"}},
 		{"limit below the tags", "**ab cd**", text.TelegramHTML, 5, []string{"ab", "cd"}},
 		{"limit below an entity", "a&b", text.TelegramHTML, 3, []string{"a", "&amp;", "b"}},
