@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -44,9 +45,9 @@ type integration struct {
 	Context pressed `json:"context"`
 }
 
-// Send implements adapter.Adapter. A channel that does not exist or that the bot must not write to is a final failure.
+// Send implements adapter.Adapter. The text cannot notify a whole channel; persons are notified if it has their names. A channel that does not exist or that the bot must not write to is a final failure.
 func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, error) {
-	p := newPost{Channel: c.To.Recipient, Message: c.Text, Root: c.To.Thread, Pending: pendingID(c.Key)}
+	p := newPost{Channel: c.To.Recipient, Message: withoutBroadcast(c.Text), Root: c.To.Thread, Pending: pendingID(c.Key)}
 	if c.Ask != nil && a.config.CallbackURL != "" {
 		p.Props = &props{Attachments: []attachment{{Actions: []action{
 			a.button("approve", "Approve", "good", true, c), a.button("deny", "Deny", "danger", false, c),
@@ -65,6 +66,14 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 	_ = rest.Decode(answer.Body, &sent) // it was sent, also if the response cannot be read
 	return adapter.Sent{ID: adapter.Code(sent.ID)}, nil
 }
+
+// broadcast matches what notifies all members of a channel, also with the "@" as an entity
+// (https://docs.mattermost.com/end-user-guide/collaborate/mention-people.html).
+var broadcast = regexp.MustCompile(`(?i)(^|[^\pL\pN])(?:@|&#0*64;|&#x0*40;|&commat;)(all|channel|here)`)
+
+// withoutBroadcast returns a text that notifies no channel: models repeat what strangers wrote. The "@" becomes a full-width one, so
+// the text does not get longer.
+func withoutBroadcast(s string) string { return broadcast.ReplaceAllString(s, "${1}＠${2}") }
 
 // pendingID returns an ID that differs for different keys.
 func pendingID(key string) string {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,6 +45,26 @@ func TestPostIsAsDocumented(t *testing.T) {
 		{"channel_id": "chan1", "message": "**Berth N4** is free", "root_id": "root1", "pending_post_id": pendingID("d-1/0")},
 		{"channel_id": "chan1", "message": "**Berth N4** is free", "pending_post_id": pendingID("d-1/1")},
 	}, v.got())
+}
+
+// The words are found as Mattermost's server does: runs of letters, digits and ":.-_@", without the punctuation around them.
+func TestTextNotifiesNoChannel(t *testing.T) {
+	v := newVendor(t)
+	a, _ := newAdapter(t, v.URL)
+	for text, want := range map[string]string{
+		"@channel now":                        "＠channel now",
+		"**@All**, @here. _@all_ (@channel)":  "**＠All**, ＠here. _＠all_ (＠channel)",
+		"@here @here":                         "＠here ＠here",
+		"&#64;channel &#x40;all &commat;here": "＠channel ＠all ＠here",
+		"write to ada@here.example or @ada":   "write to ada@here.example or @ada",
+	} {
+		_, err := a.Send(t.Context(), chunk(func(c *adapter.Chunk) { c.Text = text }))
+		require.NoError(t, err)
+		got := v.got()
+		message := got[len(got)-1]["message"].(string)
+		require.Equal(t, want, message)
+		require.LessOrEqual(t, utf8.RuneCountInString(message), utf8.RuneCountInString(text))
+	}
 }
 
 func TestConnectionCutBetweenChunksSendsNothingTwice(t *testing.T) {

@@ -74,9 +74,13 @@ func options(c adapter.Chunk) []slackapi.MsgOption {
 	switch {
 	case c.Ask != nil:
 		// The text is for notifications if there are blocks.
-		list = append(list, slackapi.MsgOptionText(escape(c.Text), false), slackapi.MsgOptionBlocks(blocks(c)...))
+		notification := c.Text
+		if c.Format != text.SlackMrkdwn {
+			notification = escape(notification)
+		}
+		list = append(list, slackapi.MsgOptionText(notification, false), slackapi.MsgOptionBlocks(blocks(c)...))
 	case c.Format == text.Markdown:
-		list = append(list, slackapi.MsgOptionMarkdownText(c.Text))
+		list = append(list, slackapi.MsgOptionMarkdownText(withoutMentions(c.Text)))
 	case c.Format == text.SlackMrkdwn:
 		list = append(list, slackapi.MsgOptionText(c.Text, false))
 	default:
@@ -98,7 +102,7 @@ func blocks(c adapter.Chunk) []slackapi.Block {
 	var body slackapi.Block
 	switch c.Format {
 	case text.Markdown:
-		body = slackapi.NewMarkdownBlock("", c.Text)
+		body = slackapi.NewMarkdownBlock("", withoutMentions(c.Text))
 	case text.SlackMrkdwn:
 		body = slackapi.NewSectionBlock(slackapi.NewTextBlockObject(slackapi.MarkdownType, c.Text, false, true), nil, nil)
 	default:
@@ -115,6 +119,12 @@ func blocks(c adapter.Chunk) []slackapi.Block {
 	return []slackapi.Block{body, slackapi.NewActionBlock("turntable_gate",
 		button(actionApprove, "Approve", slackapi.StylePrimary), button(actionDeny, "Deny", slackapi.StyleDanger))}
 }
+
+// references are the beginnings of mentions, which are notified in Markdown too. A word joiner makes them text.
+var references = strings.NewReplacer("<!", "<\u2060!", "<@", "<\u2060@", "<#", "<\u2060#")
+
+// withoutMentions returns a Markdown text that mentions nobody: models repeat what strangers wrote. Entities would be visible in code.
+func withoutMentions(s string) string { return references.Replace(s) }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 

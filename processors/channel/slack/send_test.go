@@ -61,6 +61,25 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+func TestTextMentionsNobodyInAnyFormat(t *testing.T) {
+	const hostile = "<!channel> <!here|here> <@U1> <#C1> `<!everyone>` <!subteam^S1>"
+	for _, format := range []text.Format{text.SlackMrkdwn, text.Markdown, text.Plain, text.TelegramHTML} {
+		for _, ask := range []*adapter.Ask{nil, {GateID: "gate-1", Tool: "rm"}} {
+			p := &platform{}
+			c := chunk()
+			c.Format, c.Text, c.Ask = format, text.Render(hostile, format), ask
+			_, err := open(t, config(p.start(t))).Send(t.Context(), c)
+			require.NoError(t, err)
+			for _, member := range []string{"text", "markdown_text"} {
+				require.NotRegexp(t, `<[!@#]`, p.forms[0].Get(member), "%s %s", format, member)
+			}
+			if format != text.Plain && format != text.TelegramHTML { // plain_text blocks have no mentions
+				require.NotRegexp(t, `(<|\\u003c)[!@#]`, p.forms[0].Get("blocks"), "%s", format)
+			}
+		}
+	}
+}
+
 func TestRequestForApprovalHasButtons(t *testing.T) {
 	p := &platform{}
 	c := chunk()
@@ -72,7 +91,7 @@ func TestRequestForApprovalHasButtons(t *testing.T) {
 		{"type":"button","action_id":"turntable_approve","value":"gate-1","style":"primary","text":{"type":"plain_text","text":"Approve","emoji":false}},
 		{"type":"button","action_id":"turntable_deny","value":"gate-1","style":"danger","text":{"type":"plain_text","text":"Deny","emoji":false}}]}]`,
 		p.forms[0].Get("blocks"))
-	require.NotEmpty(t, p.forms[0].Get("text"), "for notifications")
+	require.Equal(t, "*a* &lt;b&gt;", p.forms[0].Get("text"), "for notifications")
 }
 
 func TestRefusalsWithStatus200AreFailures(t *testing.T) {
