@@ -25,6 +25,12 @@ const (
 	ReasonInterrupted = "sink was stopped"
 	// ReasonTimeout: the attempt took too long.
 	ReasonTimeout = "timeout"
+	// ReasonNotConnected: the recipient of a channel is not there. Others of the same account may be.
+	ReasonNotConnected = "recipient is not connected"
+	// ReasonConversationBusy: another message of the same conversation was being sent.
+	ReasonConversationBusy = "conversation is busy"
+	// ReasonContinues: the lease ended before all of a message was sent. The next attempt sends the rest.
+	ReasonContinues = "lease ends, continued in the next attempt"
 )
 
 // Receipt is the value of {agent}-delivery-receipts and {agent}-peer-receipts. A sink writes one for each attempt. The delivery group writes one

@@ -18,6 +18,11 @@ const (
 // statusTooManyRequests is the HTTP status of a receiver that works but is busy. It does not open the circuit.
 const statusTooManyRequests = 429
 
+// aboutOther are the reasons of failures that say nothing about the receiver, only about the sink, one recipient or one message.
+var aboutOther = map[string]bool{
+	ReasonInterrupted: true, topics.ReasonNotConnected: true, topics.ReasonConversationBusy: true, topics.ReasonContinues: true,
+}
+
 // ApplyReceipt is the state machine of a route: it applies the receipt of an attempt to the route's row. A nil circuit is
 // a route without a row. ApplyReceipt modifies the circuit that it is given, so the caller must not use it afterwards. It
 // returns the new row, or nil if the row stays as it is.
@@ -34,7 +39,7 @@ func ApplyReceipt(c *Circuit, r topics.Receipt, now time.Time, b Breaker) *Circu
 	switch {
 	case r.Outcome == topics.OutcomeDelivered, r.Outcome == topics.OutcomeRefused: // the receiver answers
 		c.Failures, c.Opened, c.OpenUntilMs, c.Reason = 0, 0, 0, ""
-	case r.Outcome != topics.OutcomeFailed, r.Status == statusTooManyRequests, reasonOf(r) == ReasonInterrupted:
+	case r.Outcome != topics.OutcomeFailed, r.Status == statusTooManyRequests, aboutOther[reasonOf(r)]:
 	default:
 		c.Failures++
 		c.Reason = clipped(reasonOf(r))

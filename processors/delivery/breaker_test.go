@@ -62,6 +62,9 @@ func TestOnlyFailuresOfTheReceiverOpenTheCircuit(t *testing.T) {
 	for _, r := range []topics.Receipt{
 		routeReceipt(topics.OutcomeFailed, func(r *topics.Receipt) { r.Status = 429 }),
 		routeReceipt(topics.OutcomeFailed, text(ReasonInterrupted)),
+		routeReceipt(topics.OutcomeFailed, text(topics.ReasonNotConnected)),
+		routeReceipt(topics.OutcomeFailed, text(topics.ReasonConversationBusy)),
+		routeReceipt(topics.OutcomeFailed, text(topics.ReasonContinues)),
 		routeReceipt(topics.OutcomeDeferred), routeReceipt(topics.OutcomeRefused), routeReceipt(topics.OutcomeDelivered),
 	} {
 		require.Equal(t, CircuitClosed, ApplyReceipt(nil, r, now, b).Phase(now))

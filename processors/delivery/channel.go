@@ -43,11 +43,13 @@ func (t *transition) openToChannel(r *Record, o topics.Output, cause, domain str
 }
 
 // recordProgress stores what an attempt of a delivery to a channel has sent. An attempt without a response says nothing about
-// that, so the one before it stays.
+// that, so the one before it stays. An attempt that sent more than the one before it starts the budget and the attempts again:
+// platforms limit messages per minute, so a long text needs many attempts, none of which is in vain.
 func (t *transition) recordProgress(d *Delivery, response topics.Raw) {
-	if d.Kind != topics.KindChannel || response == nil || len(response) > MaxProgress {
+	if d.Kind != topics.KindChannel || response == nil || len(response) > MaxProgress || bytes.Equal(response, d.Progress) {
 		return
 	}
+	d.StartedMs, d.CreditMs, d.Failures = t.nowMS(), 0, nil
 	d.Progress = bytes.Clone(response) // the row outlives the record
 	t.changed = true
 }

@@ -161,6 +161,22 @@ func TestNextAttemptGetsTheProgressOfTheLast(t *testing.T) {
 	require.Equal(t, `{"chunk":3}`, string(onlyValue[FinalReceipt](t, es).Response), "the last one that there is")
 }
 
+// A text of many messages to a platform that takes a few of them per minute.
+func TestProgressStartsTheBudgetAndTheAttemptsAgain(t *testing.T) {
+	p := newHarness(t, toChannels, func(r *Rules) { r.Channels.Attempts, r.Channels.Budget = 3, time.Minute })
+	a := attempt(t, p.handle(p.outputOf("t1", place)))
+	for i := range 20 {
+		p.now = p.now.Add(45 * time.Second)
+		require.Empty(t, valuesOf[FinalReceipt](p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(fmt.Sprintf(`{"chunk":%d}`, i))))), i)
+		es, _ := p.fireNext()
+		a = attempt(t, es)
+	}
+	p.handle(p.receiptOf(a, topics.OutcomeFailed, withResponse(`{"chunk":19}`))) // the same again is no progress
+	es, _ := p.fireNext()
+	es = p.handle(p.receiptOf(attempt(t, es), topics.OutcomeFailed, withResponse(`{"chunk":19}`)))
+	require.Equal(t, topics.OutcomeDead, onlyValue[FinalReceipt](t, es).Outcome)
+}
+
 func TestServicesHaveNoProgress(t *testing.T) {
 	p := newHarness(t, toChannels)
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))

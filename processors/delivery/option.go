@@ -110,8 +110,8 @@ func WithPeerCallbacks() Option {
 // exist (topics.WithChannels). Otherwise such outputs are treated as outputs without a reply route.
 //
 // The deliveries of a session to an account are attempted in order. By default each is retried for 10 minutes, with waits of at
-// most 30 s: an outage of a platform may last that long, and the answers after it wait. A Retry-After that exceeds the budget
-// ends a delivery dead. WithService("slack/main", ...) sets that for the account main of Slack.
+// most 30 s: an outage of a platform may last that long, and the answers after it wait. An attempt that sent a part of a text starts
+// the budget and the attempts again for the rest of it. A Retry-After that exceeds the budget ends a delivery dead. WithService("slack/main", ...) sets that for the account main of Slack.
 func WithChannels() Option {
 	return func(o *options) { o.rules.ToChannels = true }
 }

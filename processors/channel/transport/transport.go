@@ -26,8 +26,8 @@ const (
 	ReasonNoOrigin     = "origin cannot be read"
 	ReasonNoChannel    = "channel is not configured"
 	ReasonTooLong      = "text is too long to be spoken"
-	ReasonBusy         = "conversation is busy"
-	ReasonContinues    = "lease ends, continued in the next attempt"
+	ReasonBusy         = topics.ReasonConversationBusy
+	ReasonContinues    = topics.ReasonContinues
 	reasonPanic        = "adapter panicked"
 	reasonOther        = "failed"
 	defaultSendTimeout = 20 * time.Second

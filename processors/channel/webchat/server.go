@@ -17,7 +17,7 @@ import (
 )
 
 // ReasonNotConnected is the reason of an answer to a user who has no socket in this process.
-const ReasonNotConnected = "recipient is not connected"
+const ReasonNotConnected = topics.ReasonNotConnected
 
 // Server connects the users of a site. It implements http.Handler and adapter.Adapter and is safe for concurrent use.
 type Server struct {
