@@ -158,6 +158,7 @@ func first(s string) int {
 // lineEnd returns the last position up to end at which a line can be broken, unless that is before half of it.
 func lineEnd(s string, end int) int {
 	at, state := 0, -1
+	s = s[:min(len(s), end+utf8.UTFMax)] // a long text without a break would be read to its end
 	for rest := s; rest != ""; {
 		var segment string
 		segment, rest, _, state = uniseg.FirstLineSegmentInString(rest, state)

@@ -26,6 +26,11 @@ func (r *renderer) document() {
 		r.blocks(n, 2)
 		return
 	}
+	r.raw()
+}
+
+// raw writes the text as it is.
+func (r *renderer) raw() {
 	words(string(r.src), func(k kind, part string) {
 		switch k {
 		case word:

@@ -37,7 +37,11 @@ func Split(markdown string, f Format, l Limit) []string {
 		src := []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(markdown))
 		r := renderer{src: src, d: dialectOf(f)}
 		r.document()
-		s.tokens, s.escape = r.out, r.d.escape
+		if s.tokens, s.escape = r.out, r.d.escape; !s.left() && strings.Contains(markdown, "]:") {
+			r.out = nil
+			r.raw() // definitions of links, which no link uses
+			s.tokens = r.out
+		}
 	}
 	return s.all()
 }

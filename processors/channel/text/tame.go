@@ -8,7 +8,7 @@ import (
 const (
 	// maxNesting is how many markers of quotes and lists a line can begin with.
 	maxNesting = 64
-	// maxLinkWork bounds what looks like links in a paragraph, times the bytes of the paragraph, summed over all paragraphs.
+	// maxLinkWork bounds what looks like links and their definitions in a paragraph, times the bytes of the paragraph, summed over all paragraphs.
 	maxLinkWork = 100 << 20
 )
 
@@ -25,7 +25,7 @@ func tame(src []byte) bool {
 			continue
 		}
 		length += len(line)
-		links += bytes.Count(line, []byte("](")) + bytes.Count(line, []byte("<"))/16
+		links += bytes.Count(line, []byte("](")) + bytes.Count(line, []byte("]:")) + bytes.Count(line, []byte("<"))/16
 	}
 	return work+length*links <= maxLinkWork
 }

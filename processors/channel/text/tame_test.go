@@ -13,6 +13,7 @@ import (
 func TestTextThatIsSlowToParseIsShownAsItIs(t *testing.T) {
 	for _, s := range []string{
 		strings.Repeat("> ", 100), strings.Repeat(">", 50_000), strings.Repeat("- ", 100), strings.Repeat("1. ", 100), strings.Repeat("![a](", 50_000),
+		strings.Repeat("[a]: https://x\n", 10_000),
 	} {
 		s += "**a** & b"
 		require.Equal(t, shown(s), shown(text.Render(s, text.Plain)))
@@ -20,6 +21,14 @@ func TestTextThatIsSlowToParseIsShownAsItIs(t *testing.T) {
 		requireSplit(t, s, text.Markdown, text.Limit{Max: 500})
 		require.True(t, strings.HasPrefix(text.Prefix(s, "front", false), "[front]\n\n"))
 	}
+}
+
+// Markdown shows no definitions of links. An answer of nothing else would be lost.
+func TestDefinitionsOfLinksAreShownIfThereIsNothingElse(t *testing.T) {
+	const definitions = "[1]: https://x.y/a\n[2]: https://x.y/b"
+	require.Equal(t, definitions, text.Render(definitions, text.Plain))
+	require.Equal(t, []string{"[1]: https://x.y/a", "[2]: https://x.y/b"}, text.Split(definitions, text.TelegramHTML, text.Limit{Max: 20}))
+	require.Equal(t, "see a (https://x.y/a)", text.Render("see [a][1]\n\n"+definitions, text.Plain))
 }
 
 func TestNestedMarkupEnds(t *testing.T) {

@@ -60,12 +60,15 @@ func join(tokens []token) string {
 	return b.String()
 }
 
+// maxCluster is the longest grapheme cluster in bytes. No one writes longer ones on purpose, and every cut into one would read all of it.
+const maxCluster = 1 << 10
+
 // cluster returns the length of the first grapheme cluster of a text.
 func cluster(s string) int {
 	if len(s) < 2 || s[0] < 0x80 && s[1] < 0x80 && s[0] != '\r' {
 		return min(1, len(s))
 	}
-	c, _, _, _ := uniseg.FirstGraphemeClusterInString(s, -1)
+	c, _, _, _ := uniseg.FirstGraphemeClusterInString(s[:min(len(s), maxCluster)], -1)
 	return len(c)
 }
 
