@@ -55,9 +55,10 @@
 //	announcement            the record, with the same ID                  a second turn, or one in another conversation
 //	result                  the record, with the same ID                  a result of another delegation
 //
-// The limits of open delegations and of the row are checked when a call is read. After a crash at least once, a call of a session
-// that is at a limit is read again, and may be accepted although it was refused, or refused although it was accepted: it then has
-// no announcement. Its result is not lost if the row had room for it when it was read before the call.
+// The limits of open delegations and of the row are checked when a record is read. After a crash at least once, a session that is
+// at a limit may read its records in another order, so a call that was refused may be accepted, or the other way round: it then has
+// no announcement. An end that is read before its call, and for which the row has no room, is dead-lettered; the delegation then
+// ends at its deadline.
 //
 // # Beside other tools
 //

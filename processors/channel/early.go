@@ -8,6 +8,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// textDropped replaces the text of an end that came before its call, if the row has no room for it: how it ended counts more.
+const textDropped = "The text of the result was dropped, because too many results waited."
+
 // hold keeps the end of a delegation whose call was not read yet. After a crash, the records of two topics may come in another
 // order than before it. The first end counts.
 func (t *transition) hold(e Replied) {
@@ -25,11 +28,15 @@ func (t *transition) hold(e Replied) {
 		return
 	}
 	for !t.room(proto.Size(early) + 8) {
-		if len(early.Content) <= minAnnounced {
+		switch size := len(early.Content); {
+		case size > minAnnounced:
+			early.Content = cut(early.Content, max(size/2, minAnnounced))
+		case size > len(textDropped):
+			early.Content = textDropped
+		default:
 			t.deadLetter(reasonNoRoom)
 			return
 		}
-		early.Content = cut(early.Content, max(len(early.Content)/2, minAnnounced))
 	}
 	t.row.Early, t.changed = append(t.row.Early, early), true
 }

@@ -17,7 +17,7 @@ const (
 const (
 	maxCallbackID  = 128
 	callbackPrefix = "callback/" // of the request_id of a message that announces a result
-	peerTaskPrefix = "dlg-"      // of the task ID of a task for a peer
+	taskPrefix     = "dlg-"      // of the ID by which replies name a delegation
 )
 
 // callbackID returns the ID of the delegation of a call: its tool_use_id, unless another call of the session has it. Some
@@ -36,34 +36,26 @@ func (t *transition) callbackID(toolUseID, callKey string) string {
 	return toolUseID + "~" + suffix
 }
 
-// digest returns 32 hexadecimal digits that identify the delegation of a call. A callback ID that is used again after the
-// delegation was forgotten belongs to another call, and so to another task.
-func (t *transition) digest(domain, callbackID, callKey string) string {
-	return digestOf(domain, t.key, t.rules.Agent, callbackID, callKey)
+// digest returns 32 hexadecimal digits that identify the delegation of a call. They do not depend on the callback ID: after a long
+// outage, a call that is read again may get another one, because the calls before it are forgotten.
+func (t *transition) digest(domain, callKey string) string {
+	return digestOf(domain, t.key, t.rules.Agent, callKey)
 }
 
-// taskID returns the ID by which replies name a delegation.
-func (t *transition) taskID(x *Task) string {
-	d := t.digest(ofTask, x.CallbackId, x.CallKey)
-	if x.toPeer() {
-		return peerTaskPrefix + d[:28] // HybridClaw distinguishes 32 characters only
-	}
-	return x.CallbackId + "/" + d[:16]
-}
+// taskID returns the ID by which replies name a delegation. HybridClaw's peers distinguish 32 characters only.
+func (t *transition) taskID(x *Task) string { return taskPrefix + t.digest(ofTask, x.CallKey)[:28] }
 
 // requestID is the request_id of the message of the task. The IDs of the records of a delegation begin with it.
-func (t *transition) requestID(x *Task) string {
-	return "delegation/" + t.digest(ofTask, x.CallbackId, x.CallKey)
-}
+func (t *transition) requestID(x *Task) string { return "delegation/" + t.digest(ofTask, x.CallKey) }
 
 // taskSession is the session in which the target runs the task.
 func (t *transition) taskSession(x *Task) string {
-	return "delegated-" + t.digest(ofSession, x.CallbackId, x.CallKey)
+	return "delegated-" + t.digest(ofSession, x.CallKey)
 }
 
 // callbackRequest is the request_id of the message that announces a result.
 func (t *transition) callbackRequest(c *Callback) string {
-	return callbackPrefix + t.digest(ofCallback, c.CallbackId, c.CallKey)
+	return callbackPrefix + t.digest(ofCallback, c.CallKey)
 }
 
 func digestOf(domain string, parts ...string) string {

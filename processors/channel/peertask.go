@@ -25,13 +25,13 @@ func (t *transition) cancelAtPeer(x *Task) {
 }
 
 // peerHash identifies the request of a task.
-func (t *transition) peerHash(x *Task) string { return t.digest(ofTask, x.CallbackId, x.CallKey) }
+func (t *transition) peerHash(x *Task) string { return t.digest(ofTask, x.CallKey) }
 
 // peerReplied writes the end of a peer's task to delegation-replies. It needs no row, so it does not matter whether the call was
 // read before.
 func (t *transition) peerReplied(e PeerReplied) {
 	r := e.Reply
-	if r.PeerID == "" || !strings.HasPrefix(r.TaskID, peerTaskPrefix) || r.Waiter != "" {
+	if r.PeerID == "" || !strings.HasPrefix(r.TaskID, taskPrefix) || r.Waiter != "" {
 		return
 	}
 	reply := topics.DelegationReply{

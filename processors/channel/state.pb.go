@@ -178,8 +178,8 @@ func (x *State) GetAnswered() []*Answered {
 // Task is a delegation.
 type Task struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What replies name it by: different for every call, also if models use a callback_id again. Of a peer's task, it is the
-	// task ID there.
+	// What replies name it by: different for every call, also if models use a callback_id again. It is the task ID of a peer's
+	// task.
 	Id         string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	CallbackId string `protobuf:"bytes,2,opt,name=callback_id,json=callbackId,proto3" json:"callback_id,omitempty"`
 	// The turntable.id of the call's record.
