@@ -61,7 +61,7 @@ func TestCallbackResponseRoutedToOriginalUser(t *testing.T) {
 	require.Nil(t, memberOf(t, task.Message.Metadata, topics.MetaOrigin), "the target has no channel to answer on")
 	c := onlyCallback(t, p.handle(p.completed(task, "x")))
 	require.Equal(t, origin, c.origin, "all of it, with the data of the adapter")
-	require.Equal(t, "U7", *c.user)
+	require.Equal(t, origin.UserID(), *c.user, "as in their own messages")
 	require.NotContains(t, c.origin.Recipient+c.origin.User, "hand:")
 }
 
