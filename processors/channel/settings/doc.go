@@ -25,6 +25,11 @@
 //
 // The defaults are dm: respond, group: mention_only, no rate limit, no threading and prefix: off.
 //
+// # Approvers
+//
+// A decision goes to the agent that answers the person who decides. If bindings with peer or roles give an approver another agent
+// than the people who ask, the approver cannot decide about their requests on the channel.
+//
 // # Secrets
 //
 // The file has none. Tokens and addresses of platforms are options of the adapters.

@@ -93,8 +93,9 @@ func (s *Settings) agentOf(o *object, name string) string {
 
 // unthreaded are platforms on which a thread that is named after a message cannot be answered: Telegram's threads are topics of
 // forums (https://core.telegram.org/bots/api#sendmessage), and Discord's are channels that are created by a request
-// (https://discord.com/developers/docs/topics/threads).
-var unthreaded = []string{"telegram", "discord"}
+// (https://discord.com/developers/docs/topics/threads). In Teams, a message of a channel says its thread, and group chats have
+// none: the answer would be outside of the thread, where nobody could decide about its requests for approval.
+var unthreaded = []string{"telegram", "discord", "teams"}
 
 func (r *reader) account(s *Settings, m member) Account {
 	o := r.object(m.node, m.line, "channel", "name", "agent", "prompt", "dm", "group", "allowed", "approvers", "rate_limit",

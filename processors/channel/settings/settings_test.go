@@ -107,6 +107,7 @@ func TestSettingsNameTheLineOfAMistake(t *testing.T) {
 		agents + "accounts:\n  - channel: s\n    name: x\n    rate_limit: many\n":       "line 6: rate_limit: want a number from 0",
 		agents + "accounts:\n  - channel: s\n    name: x\n    threading: maybe\n":       "line 6: threading: want true or false",
 		agents + "accounts:\n  - channel: discord\n    name: x\n    threading: true\n":  "line 6: threading: the platform",
+		agents + "accounts:\n  - channel: teams\n    name: x\n    threading: true\n":    "line 6: threading: the platform",
 		agents + "accounts:\n  - channel: s\n    name: x\n    channel: s\n":             "line 6: channel: repeated",
 		agents + "accounts:\n  - channel: s\n    name: x\n    allowed:\n      - \"\"\n": "line 7: allowed: blank",
 		agents + "accounts:\n  - channel: s\n    name: x\n    allowed:\n      - [a]\n":  "line 7: allowed: want a text",
