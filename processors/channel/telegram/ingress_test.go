@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
 )
@@ -62,6 +63,15 @@ func TestWebhookTakesOnlyUpdatesWithTheSecret(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	require.Equal(t, 405, w.Code)
+}
+
+// Telegram would send an update that cannot be read again, before the ones after it.
+func TestWebhookSkipsPoison(t *testing.T) {
+	a, logs := newAdapter(t, DefaultBaseURL)
+	i := newInbox(0)
+	require.Equal(t, 200, post(t, a, i, hookSecret, `{"update_id":7,"message":{"message_id":"m1"}}`))
+	require.Empty(t, i.all())
+	require.Equal(t, 1, logs.FilterMessageSnippet("it is skipped").FilterField(zap.Int64("update_id", 7)).Len())
 }
 
 func TestWebhookAsksForAnotherTryWhenNotHandled(t *testing.T) {

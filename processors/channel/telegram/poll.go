@@ -69,12 +69,7 @@ func (a *Adapter) Run(ctx context.Context, to adapter.Receiver) error {
 func (a *Adapter) handle(ctx context.Context, raw jsontext.Value, to adapter.Receiver) (int64, bool) {
 	var u update
 	if err := rest.Decode(raw, &u); err != nil {
-		var only struct {
-			ID int64 `json:"update_id"`
-		}
-		_ = rest.Decode(raw, &only) // the ID is decoded even if other members are not as expected
-		a.config.Logger.Warn("telegram: update cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("update_id", only.ID))
-		return only.ID, true
+		return a.unreadable(raw), true
 	}
 	in, ok := a.inbound(u)
 	if !ok {
@@ -87,4 +82,14 @@ func (a *Adapter) handle(ctx context.Context, raw jsontext.Value, to adapter.Rec
 		a.answered(ctx, u.Callback.ID)
 	}
 	return u.ID, true
+}
+
+// unreadable logs that an update is skipped and returns its ID, 0 if it has none.
+func (a *Adapter) unreadable(raw []byte) int64 {
+	var only struct {
+		ID int64 `json:"update_id"`
+	}
+	_ = rest.Decode(raw, &only) // the ID is decoded even if other members are not as expected
+	a.config.Logger.Warn("telegram: update cannot be read; it is skipped", zap.String("account", a.config.Account), zap.Int64("update_id", only.ID))
+	return only.ID
 }

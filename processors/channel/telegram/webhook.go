@@ -19,7 +19,8 @@ const secretHeader = "X-Telegram-Bot-Api-Secret-Token"
 // Config.Secret as secret_token, allowed_updates message and callback_query, and max_connections 1 if the order of messages
 // that Telegram sends at almost the same time matters: events of one conversation are passed on one after the other, in the order
 // of their arrival. A request without the secret is answered with 401
-// before its body is read, a body over 1 MiB with 413, and one that is not an update with 400. If the receiver returns an error the answer is 503, and
+// before its body is read, a body over 1 MiB with 413, and one that is not an update with 400. An update that cannot be read is
+// skipped. If the receiver returns an error the answer is 503, and
 // Telegram sends the update again. It returns an error if Config.Secret is empty.
 func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 	if a.config.Secret == "" {
@@ -37,7 +38,9 @@ func (a *Adapter) Handler(to adapter.Receiver) (http.Handler, error) {
 		}
 		var u update
 		if err := rest.Decode(body, &u); err != nil || u.ID <= 0 {
-			ingress.Refuse(w, http.StatusBadRequest)
+			if a.unreadable(body) <= 0 {
+				ingress.Refuse(w, http.StatusBadRequest)
+			}
 			return
 		}
 		in, ok := a.inbound(u)
