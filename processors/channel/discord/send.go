@@ -22,6 +22,8 @@ type createMessage struct {
 	EnforceNonce bool                         `json:"enforce_nonce"`
 	Mentions     mentions                     `json:"allowed_mentions"`
 	Components   []discordgo.MessageComponent `json:"components,omitempty"`
+	// Flags turn previews of links off: Discord would fetch every address that the model writes.
+	Flags discordgo.MessageFlags `json:"flags"`
 }
 
 // mentions allows no mentions (https://discord.com/developers/docs/resources/message#allowed-mentions-object): an empty list, which
@@ -64,7 +66,7 @@ func (a *Adapter) Send(ctx context.Context, c adapter.Chunk) (adapter.Sent, erro
 }
 
 func (a *Adapter) create(ctx context.Context, channel string, c adapter.Chunk) (adapter.Sent, error) {
-	m := createMessage{Content: c.Text, Nonce: nonce(c.Key), EnforceNonce: true, Mentions: mentions{Parse: []string{}}}
+	m := createMessage{Content: c.Text, Nonce: nonce(c.Key), EnforceNonce: true, Mentions: mentions{Parse: []string{}}, Flags: discordgo.MessageFlagsSuppressEmbeds}
 	if ask := c.Ask; ask != nil && len(approve)+len(ask.GateID) <= maxID {
 		m.Components = []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{
 			discordgo.Button{Label: "Approve", Style: discordgo.SuccessButton, CustomID: approve + ask.GateID},

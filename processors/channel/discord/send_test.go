@@ -40,7 +40,7 @@ func TestCreateMessageIsAsDocumented(t *testing.T) {
 	require.Equal(t, adapter.Sent{ID: "9001"}, sent)
 	require.Equal(t, []call{{Method: "POST", Path: "/channels/700/messages", Params: map[string]any{
 		"content": "**Berth N4** is free, @everyone", "nonce": nonce(c.Key), "enforce_nonce": true,
-		"allowed_mentions": map[string]any{"parse": []any{}},
+		"allowed_mentions": map[string]any{"parse": []any{}}, "flags": 4.0,
 		"components": []any{map[string]any{"type": 1.0, "components": []any{
 			map[string]any{"type": 2.0, "style": 3.0, "label": "Approve", "custom_id": "approve:g-1", "disabled": false},
 			map[string]any{"type": 2.0, "style": 4.0, "label": "Deny", "custom_id": "deny:g-1", "disabled": false},

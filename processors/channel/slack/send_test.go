@@ -3,6 +3,7 @@ package slack_test
 import (
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,14 @@ func TestResponsesWithoutASuccessAreFailures(t *testing.T) {
 		p := &platform{answer: func(w http.ResponseWriter, _ int) { _, _ = io.WriteString(w, body) }}
 		_, err := open(t, config(p.start(t))).Send(t.Context(), chunk())
 		require.Equal(t, &adapter.Failure{Reason: "response is not understood", Status: 200}, err, name)
+	}
+}
+
+func TestAnswerOfAProxyIsRetried(t *testing.T) {
+	for status, final := range map[int]bool{http.StatusForbidden: false, http.StatusNotFound: false, http.StatusBadRequest: true} {
+		p := &platform{answer: func(w http.ResponseWriter, _ int) { w.WriteHeader(status) }}
+		_, err := open(t, config(p.start(t))).Send(t.Context(), chunk())
+		require.Equal(t, &adapter.Failure{Reason: "status " + strconv.Itoa(status), Status: status, Final: final}, err)
 	}
 }
 

@@ -83,6 +83,8 @@ func safeURL(url string) (string, bool) {
 	for _, scheme := range [...]string{"https://", "http://", "mailto:", "tel:", "tg://"} {
 		ok = ok || strings.HasPrefix(lower, scheme) && len(url) > len(scheme)
 	}
+	// In Telegram, such a link notifies the user (https://core.telegram.org/bots/api#html-style).
+	ok = ok && !strings.HasPrefix(lower, "tg://user")
 	var b strings.Builder
 	for i := range len(url) {
 		if c := url[i]; c <= ' ' || c == 0x7f {

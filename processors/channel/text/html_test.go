@@ -113,6 +113,8 @@ func TestStarsAndCodeAreNotFormatted(t *testing.T) {
 		"[**b** `c`](https://x)":         `<a href="https://x"><b>b</b> c</a>`,
 		"x <b>&amp;&nbsp;y":              "x &lt;b&gt;&amp;\u00a0y",
 		"[x](javascript:a)":              "x (javascript:a)",
+		"[x](tg://resolve?domain=a)":     `<a href="tg://resolve?domain=a">x</a>`,
+		"[x](TG://User?id=1)":            "x (TG://User?id=1)", // it would notify the user
 		"**bold *both* [l](https://x)**": `<b>bold <i>both</i> <a href="https://x">l</a></b>`,
 		"> a\n> > b":                     "<blockquote>a\n\nb</blockquote>",
 		"# **t**":                        "<b>t</b>",

@@ -7,7 +7,8 @@ import "strings"
 //
 // In TelegramHTML, headings are bold, lists have bullets or numbers from 1, and HTML in the text is shown as it is. In
 // SlackMrkdwn and Plain, headings, lists and quotes keep their markers. Plain has no markers of emphasis and code, and shows
-// links as "text (URL)". Links with a scheme other than http, https, mailto, tel and tg are shown in the same way.
+// links as "text (URL)". Links with a scheme other than http, https, mailto, tel and tg, and
+// those that notify a user of Telegram, are shown in the same way.
 func Render(markdown string, f Format) string {
 	return strings.Join(Split(markdown, f, Limit{}), "")
 }
