@@ -40,7 +40,9 @@ const (
 // Webhook returns the handler of an outgoing webhook, which passes messages to a receiver. A request without the token is answered
 // with 401 and a body over 1 MiB with 413. If the receiver returns an error the answer is 503, and the message is lost if Mattermost
 // does not repeat it: prefer Run. Mattermost does not say whether a bot wrote; only the bot's own messages are dropped. A message
-// that begins with a trigger word of the webhook addresses the bot. It returns an error if Config.WebhookToken is empty.
+// that begins with a trigger word of the webhook addresses the bot. Do not set threading for the account: the message may be in a
+// thread already, in which Mattermost refuses to start another one, and its answer would be a dead delivery. It returns an error if
+// Config.WebhookToken is empty.
 func (a *Adapter) Webhook(to adapter.Receiver) (http.Handler, error) {
 	if a.config.WebhookToken == "" {
 		return nil, errors.New("mattermost: a webhook needs Config.WebhookToken")
