@@ -156,7 +156,7 @@ func TestErrorsOfAdaptersAreNotQuoted(t *testing.T) {
 
 func TestEmptyAnswerPostsNothing(t *testing.T) {
 	f := newFixture(t, four(), func(a *settings.Account) { a.Prefix = settings.PrefixBoldBracket })
-	for _, content := range []string{"", " \n\t", "\u200b", "[ref]: https://x"} {
+	for _, content := range []string{"", " \n\t", "\u200b", "``` go\n```"} {
 		_, raw, err := exchange(t, f.t, answer(content))
 		require.NoError(t, err)
 		require.Equal(t, `{"status":"suppressed"}`, string(raw), content)
