@@ -46,14 +46,21 @@ func newStage(t *testing.T, guarantee processors.Guarantee) *stage {
 	return s
 }
 
-// run starts the group of an agent and waits until its state is Running.
-func (s *stage) run(own, other topics.Catalog) (kill func()) {
+// processor returns the group of an agent.
+func (s *stage) processor(own, other topics.Catalog) *processors.Processor {
 	s.t.Helper()
 	graph, err := channel.Graph(own.Agent, channel.WithAgents(other.Agent))
 	require.NoError(s.t, err)
 	p, err := processors.New(s.brokers, graph, processors.WithTopics(own), processors.WithPartitions(2),
 		processors.WithInstance(own.Agent), processors.WithGuarantee(s.guarantee), processors.WithTick(10*time.Millisecond))
 	require.NoError(s.t, err)
+	return p
+}
+
+// run starts the group of an agent and waits until its state is Running.
+func (s *stage) run(own, other topics.Catalog) (kill func()) {
+	s.t.Helper()
+	p := s.processor(own, other)
 	stop := s.start(p.Run)
 	require.Eventually(s.t, func() bool { return p.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
 	return func() {
@@ -185,4 +192,22 @@ func TestResultsAreAnnouncedOnceWhenTheGroupIsKilled(t *testing.T) {
 			require.Len(t, s.tasks, calls)
 		})
 	}
+}
+
+// The processes of two agents come up in any order, on an empty cluster too. A task for an agent whose topics do not exist yet
+// waits for them, with all that comes after it, and the health names the topic.
+func TestTaskWaitsForTheTopicsOfItsTarget(t *testing.T) {
+	const calls = 5
+	s := newStage(t, processors.AtLeastOnce)
+	front := s.processor(s.front, s.research)
+	s.start(front.Run)
+	require.Eventually(t, func() bool { return front.Health().State == processors.Running }, waitLimit, 5*time.Millisecond)
+	s.delegate(0, calls)
+	require.Eventually(t, func() bool {
+		err := front.Health().Err
+		return err != nil && strings.Contains(err.Error(), s.research.MessageInput.Name())
+	}, waitLimit, 5*time.Millisecond)
+	s.run(s.research, s.front)
+	s.turns()
+	require.Eventually(t, func() bool { return s.announced() == calls }, waitLimit, 10*time.Millisecond)
 }

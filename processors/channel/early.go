@@ -27,6 +27,9 @@ func (t *transition) hold(e Replied) {
 		t.deadLetter(reasonNoRoom)
 		return
 	}
+	// Its text does not shorten results that wait. It may be of a delegation that is forgotten, so that there is no call.
+	size := proto.Size(early) + 8
+	early.Content = cut(early.Content, max(len(early.Content)-size+t.free(size), min(len(early.Content), minAnnounced)))
 	for !t.room(proto.Size(early) + 8) {
 		switch size := len(early.Content); {
 		case size > minAnnounced:

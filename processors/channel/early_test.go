@@ -100,3 +100,56 @@ func TestOutputThatIsReadBeforeItsMessageIsNotAwaited(t *testing.T) {
 	}
 	require.Len(t, p.state().Answered, maxAnswered)
 }
+
+// After a crash, a call may be read again when an older delegation with its tool_use_id is forgotten. It must not be run twice.
+func TestCallThatGetsAnotherIDAfterACrashIsTheSameTask(t *testing.T) {
+	for _, input := range []string{asking, askingPeer} {
+		p := newHarness(t)
+		p.handle(p.completed(sent(t, p.handle(p.delegation("call_0"))), "old"))
+		row := p.row
+		call := p.callOf(SendTool, "call_0", input, from(chat("t2", "U2")))
+		call.ID = "turn-2"
+		first := p.handle(call)
+		_, result := answerOf(t, first)
+		require.Regexp(t, "^call_0~", textOf(t, result, "callback_id"))
+
+		p.row = row // a crash
+		p.advance(25 * time.Hour)
+		require.Nil(t, p.state().GetTasks())
+		again := p.handle(call)
+		if input == askingPeer {
+			require.Equal(t, onlyValue[PeerAsked](t, first).TaskID, onlyValue[PeerAsked](t, again).TaskID)
+			continue
+		}
+		require.Equal(t, messageOf(t, first), messageOf(t, again), "the target knows the ID of the record")
+		done := p.handle(p.completed(sent(t, first), "42 boats"))
+		require.Equal(t, "t2", onlyCallback(t, done).origin.Thread, "its reply ends the delegation")
+	}
+}
+
+// messageOf returns the ID and the key of the message of a task.
+func messageOf(t *testing.T, es effects) (id [2]string) {
+	t.Helper()
+	for _, e := range es {
+		if m, ok := e.(Emit); ok {
+			if _, ok := m.Value.(TaskSent); ok {
+				id = [2]string{m.ID, m.Key}
+			}
+		}
+	}
+	require.NotEmpty(t, id[0])
+	return id
+}
+
+// The reply may be of a delegation that is forgotten long since: no call comes for it.
+func TestEarlyEndDoesNotShortenResultsThatWait(t *testing.T) {
+	p := newHarness(t)
+	a, b := sent(t, p.handle(p.delegation("a"))), sent(t, p.handle(p.delegation("b")))
+	p.handle(p.completed(a, "A"))
+	p.handle(p.completed(b, strings.Repeat("b", maxAnnounced)))
+	p.handle(p.reply(topics.DelegationReply{
+		SessionID: "s1", CallbackID: "forgotten", Status: topics.DelegationCompleted, Content: strings.Repeat("x", 1_000_000),
+	}))
+	require.Len(t, p.state().Pending[0].Text, maxAnnounced)
+	require.Greater(t, len(p.state().Early[0].Content), 800_000, "it is cut itself")
+}

@@ -10,4 +10,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...) }
+// Sarama's breaker for a topic that does not exist sleeps for 10 s after its producer is closed.
+var breaker = goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer")
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(testbroker.Main(m), append(leaktest.Libraries(), breaker)...)
+}
