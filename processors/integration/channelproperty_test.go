@@ -128,6 +128,7 @@ func (h *harbor) judge() {
 		for event, o := range h.asked {
 			if strings.Contains(p.text, "<"+event+".") {
 				require.Truef(h.t, o.SamePlace(p.to), "%q is for %v, and was posted at %v", p.text, o, p.to)
+				require.Equal(h.t, o, p.to, "it answers the message that asked for it")
 			}
 		}
 	}
