@@ -49,7 +49,7 @@
 // # Guarantees
 //
 //	                        what can be repeated                          what cannot happen
-//	delegation              -                                             no end, or two different ones
+//	delegation              -                                             no end, or two different ones (full rows: see below)
 //	answer of the call      the record, with the same ID                  -
 //	task of the target      the record, with the same ID                  a second turn
 //	announcement            the record, with the same ID                  a second turn, or one in another conversation
@@ -58,7 +58,11 @@
 // The limits of open delegations and of the row are checked when a record is read. After a crash at least once, a session that is
 // at a limit may read its records in another order, so a call that was refused may be accepted, or the other way round: it then has
 // no announcement. An end that is read before its call, and for which the row has no room, is dead-lettered; the delegation then
-// ends at its deadline.
+// ends at its deadline, and delegation-status may have an end from before the crash beside it. Rows fill up with hundreds of open
+// delegations of one session, or with fewer that have much data of an adapter (WithRowLimit).
+//
+// The callback ID of a call whose tool_use_id is that of an earlier call has a suffix. If the earlier delegation is forgotten before
+// a crash lets the group read the call again, the suffix may be missing: it is the same delegation under another callback ID.
 //
 // # Beside other tools
 //

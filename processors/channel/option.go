@@ -18,7 +18,8 @@ type options struct {
 
 // WithAgents sets the agents that the agent may delegate tasks to, and those that may delegate to it. Each of them needs a Graph
 // of its own, in this process or another. The agent itself may be among them. Their topics must exist (topics.WithChannels): at a
-// record for one that does not, the partition of the session waits and is tried again, and Health names the topic.
+// record for one that does not, the partition of the session waits and is tried again, and Health names the topic. If it is never
+// created, the processor stops after its last restart (processors.WithRestartLimit).
 func WithAgents(agents ...string) Option {
 	return func(o *options) { o.agents = agents }
 }
