@@ -68,6 +68,7 @@ test-long: ## run the kill tests, the model test and the long session of the tur
 	TURNTABLE_TURNS=10000 $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
 	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
+	TURNTABLE_DELEGATIONS=500 TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./processors/integration
 	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
 
 .PHONY: chaos

@@ -35,7 +35,7 @@ const (
 func TestResultsReachTheirOriginsWhileProcessesAreKilled(t *testing.T) {
 	delegations, kills := 40, 3
 	if !testbroker.Embedded {
-		delegations, kills = 500, 12
+		delegations, kills = 200, 6
 	}
 	delegations, kills = fromEnv(t, delegationsVariable, delegations), fromEnv(t, killsVariable, kills)
 	for _, g := range []processors.Guarantee{processors.AtLeastOnce, processors.ExactlyOnce} {
