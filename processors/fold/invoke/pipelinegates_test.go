@@ -117,7 +117,8 @@ func TestDenialsAndValuesContinueTheTurn(t *testing.T) {
 	g.starts(true, asksOnce...)
 	a = s.invoke(answerBody("unknown", `{}`, `"N4"`))
 	require.Contains(t, a.body, "Paying.")
-	require.Equal(t, 1, g.messagesWritten())
+	// Another follower than the one that answered counts the message.
+	require.Eventually(t, func() bool { return g.messagesWritten() == 1 }, time.Minute, time.Millisecond)
 }
 
 func TestAnswerToOneOfSeveralLeavesTheTurnPaused(t *testing.T) {
