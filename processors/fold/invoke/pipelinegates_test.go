@@ -60,6 +60,7 @@ func TestAnswerContinuesThePausedTurn(t *testing.T) {
 				}
 			}
 			require.Len(t, g.written(), n)
+			require.Eventually(t, func() bool { return g.messagesWritten() >= n }, time.Minute, time.Millisecond)
 			require.Equal(t, n, g.messagesWritten(), "no answer is a message")
 		})
 	}
@@ -146,7 +147,7 @@ func TestWithoutTheOptionAnAnswerIsAMessage(t *testing.T) {
 	g.starts(true, asksOnce...)
 	s := serve(t, must(New(g.pipeline(), WithRandom(&counting{}))))
 	require.Equal(t, http.StatusOK, s.invoke(answerBody("t1", `{}`, `{"approved":true}`)).status)
-	require.Equal(t, 1, g.messagesWritten())
+	require.Eventually(t, func() bool { return g.messagesWritten() == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, g.written())
 }
 
