@@ -98,22 +98,22 @@ func New(c Config) (*Adapter, error) {
 	}
 	var errs []error
 	if c.Account == "" {
-		errs = append(errs, errors.New("Account is empty"))
+		errs = append(errs, errors.New("field Account is empty"))
 	}
 	if !rest.Header(c.Token) {
-		errs = append(errs, errors.New("Token: want the bot's token without \"Bot \""))
+		errs = append(errs, errors.New("field Token: want the bot's token without \"Bot \""))
 	}
 	key, err := hex.DecodeString(c.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize && len(key) != 0 {
-		errs = append(errs, errors.New("PublicKey: want 64 hexadecimal digits"))
+		errs = append(errs, errors.New("field PublicKey: want 64 hexadecimal digits"))
 	}
 	base, err := netfail.Base(c.BaseURL)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
 	gateway, err := socket.URL(strings.TrimRight(c.GatewayURL, "/"))
 	if err != nil {
-		errs = append(errs, fmt.Errorf("GatewayURL: %w", err))
+		errs = append(errs, fmt.Errorf("field GatewayURL: %w", err))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("discord: %w", errors.Join(errs...))

@@ -84,20 +84,20 @@ func New(c Config) (*Adapter, error) {
 	}
 	var errs []error
 	if c.Account == "" {
-		errs = append(errs, errors.New("Account is empty"))
+		errs = append(errs, errors.New("field Account is empty"))
 	}
 	if !strings.HasPrefix(c.UserID, "@") || !strings.Contains(c.UserID, ":") {
-		errs = append(errs, errors.New("UserID: want @name:server"))
+		errs = append(errs, errors.New("field UserID: want @name:server"))
 	}
 	if !rest.Header(c.AccessToken) {
-		errs = append(errs, errors.New("AccessToken: want printable ASCII characters"))
+		errs = append(errs, errors.New("field AccessToken: want printable ASCII characters"))
 	}
 	if c.HomeserverToken != "" && (len(c.HomeserverToken) < minSecret || !rest.Header(c.HomeserverToken)) {
-		errs = append(errs, fmt.Errorf("HomeserverToken: want at least %d printable ASCII characters", minSecret))
+		errs = append(errs, fmt.Errorf("field HomeserverToken: want at least %d printable ASCII characters", minSecret))
 	}
 	base, err := netfail.Base(c.BaseURL)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("matrix: %w", errors.Join(errs...))

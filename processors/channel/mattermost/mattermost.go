@@ -73,24 +73,24 @@ func New(c Config) (*Adapter, error) {
 	}
 	var errs []error
 	if c.Account == "" {
-		errs = append(errs, errors.New("Account is empty"))
+		errs = append(errs, errors.New("field Account is empty"))
 	}
 	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
-		errs = append(errs, errors.New("Username: want the bot's name without @"))
+		errs = append(errs, errors.New("field Username: want the bot's name without @"))
 	}
 	if !rest.Header(c.Token) {
-		errs = append(errs, errors.New("Token: want printable ASCII characters"))
+		errs = append(errs, errors.New("field Token: want printable ASCII characters"))
 	}
 	base, err := netfail.Base(c.BaseURL)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
 	if c.CallbackURL != "" {
 		if _, err := netfail.Base(c.CallbackURL); err != nil {
-			errs = append(errs, fmt.Errorf("CallbackURL: %w", err))
+			errs = append(errs, fmt.Errorf("field CallbackURL: %w", err))
 		}
 		if len(c.CallbackSecret) < minSecret {
-			errs = append(errs, fmt.Errorf("CallbackSecret: want at least %d bytes", minSecret))
+			errs = append(errs, fmt.Errorf("field CallbackSecret: want at least %d bytes", minSecret))
 		}
 	}
 	if len(errs) > 0 {

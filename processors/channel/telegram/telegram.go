@@ -82,22 +82,22 @@ func New(c Config) (*Adapter, error) {
 	}
 	var errs []error
 	if c.Account == "" {
-		errs = append(errs, errors.New("Account is empty"))
+		errs = append(errs, errors.New("field Account is empty"))
 	}
 	if c.Username == "" || strings.HasPrefix(c.Username, "@") {
-		errs = append(errs, errors.New("Username: want the bot's name without @"))
+		errs = append(errs, errors.New("field Username: want the bot's name without @"))
 	}
 	id, rest, _ := strings.Cut(c.Token, ":")
 	user, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || user <= 0 || !word(rest) {
-		errs = append(errs, errors.New("Token: want digits, a colon, and letters, digits, _ and -"))
+		errs = append(errs, errors.New("field Token: want digits, a colon, and letters, digits, _ and -"))
 	}
 	if c.Secret != "" && (!word(c.Secret) || len(c.Secret) < 16 || len(c.Secret) > 256) {
-		errs = append(errs, errors.New("Secret: want 16 to 256 letters, digits, _ and -"))
+		errs = append(errs, errors.New("field Secret: want 16 to 256 letters, digits, _ and -"))
 	}
 	base, err := netfail.Base(c.BaseURL)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("BaseURL: %w", err))
+		errs = append(errs, fmt.Errorf("field BaseURL: %w", err))
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("telegram: %w", errors.Join(errs...))

@@ -149,7 +149,7 @@ func third(err error) func(int, adapter.Chunk) error {
 	}
 }
 
-var errSecret = errors.New("Post https://token@slack.invalid: secret")
+var errSecret = errors.New("post https://token@slack.invalid: secret")
 
 // words is five chunks within a limit of 4 bytes.
 const words = "aaaa bbbb cccc dddd eeee"
