@@ -121,8 +121,12 @@ func (o Origin) Check() error {
 		name, text string
 		required   bool
 	}{
-		{"channel", o.Channel, true}, {"account", o.Account, true}, {"recipient", o.Recipient, true},
-		{"thread", o.Thread, false}, {"message_id", o.MessageID, false}, {"user", o.User, false},
+		{"channel", o.Channel, true},
+		{"account", o.Account, true},
+		{"recipient", o.Recipient, true},
+		{"thread", o.Thread, false},
+		{"message_id", o.MessageID, false},
+		{"user", o.User, false},
 		{"user_name", o.UserName, false},
 	} {
 		switch {

@@ -212,7 +212,8 @@ func TestMessageWithInvalidMembersGetsAnErrorOutput(t *testing.T) {
 		"origin too large":       {[]string{`"turntable_origin":{"channel":"c","account":"a","recipient":"` + long + `"}`}, ""},
 		"task without a caller":  {[]string{`"turntable_delegation":{"depth":1}`, origin("ann")}, toOrigin("ann")},
 		"task of no depth": {[]string{
-			`"turntable_delegation":{"agent":"a","session_id":"s","callback_id":"c","depth":0}`}, ""},
+			`"turntable_delegation":{"agent":"a","session_id":"s","callback_id":"c","depth":0}`,
+		}, ""},
 		"task too large":       {[]string{`"turntable_delegation":{"agent":"a","session_id":"` + long + `","callback_id":"c","depth":1}`}, ""},
 		"note without a call":  {[]string{`"turntable_delegation_result":{"sender":"hand:hunter2"}`, origin("ann")}, toOrigin("ann")},
 		"note of depth -1":     {[]string{member(topics.MetaResult, noteAt(-1)), origin("ann")}, toOrigin("ann")},

@@ -207,7 +207,9 @@ func TestRefusedEventsWriteNothing(t *testing.T) {
 	r.settings.DefaultAgent = "unserved"
 	require.Empty(t, r.receive(group("C1", "U1", "secret-text, addressed")))
 	require.Equal(t, []counted{
-		{policy.Refuse, policy.GroupNoMention}, {policy.Refuse, policy.DMIgnored}, {policy.Refuse, policy.NoAccount},
+		{policy.Refuse, policy.GroupNoMention},
+		{policy.Refuse, policy.DMIgnored},
+		{policy.Refuse, policy.NoAccount},
 		{policy.Refuse, policy.NoAgent},
 	}, r.counted())
 	require.Equal(t, 4, r.logs.Len())

@@ -135,14 +135,23 @@ func TestFailuresOfTheAPI(t *testing.T) {
 		body   string
 		want   adapter.Failure
 	}{
-		"rate limit": {429, map[string]string{"Retry-After": "65", "X-RateLimit-Reset-After": "64.5", "X-RateLimit-Scope": "user"},
+		"rate limit": {
+			429,
+			map[string]string{"Retry-After": "65", "X-RateLimit-Reset-After": "64.5", "X-RateLimit-Scope": "user"},
 			`{"message":"You are being rate limited.","retry_after":64.5,"global":false}`,
-			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 64501 * time.Millisecond}},
-		"rate limit of a proxy": {429, map[string]string{"Retry-After": "9"}, `<html>`,
-			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 9 * time.Second}},
+			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 64501 * time.Millisecond},
+		},
+		"rate limit of a proxy": {
+			429,
+			map[string]string{"Retry-After": "9"},
+			`<html>`,
+			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 9 * time.Second},
+		},
 		"unknown channel": {404, nil, `{"message":"Unknown Channel","code":10003}`, adapter.Failure{Reason: "unknown channel", Status: 404, Final: true}},
-		"blocked": {403, nil, `{"message":"Cannot send messages to this user","code":50007}`,
-			adapter.Failure{Reason: "the user takes no messages of the bot", Status: 403, Final: true}},
+		"blocked": {
+			403, nil, `{"message":"Cannot send messages to this user","code":50007}`,
+			adapter.Failure{Reason: "the user takes no messages of the bot", Status: 403, Final: true},
+		},
 		"invalid":      {400, nil, `{"message":"s3cret","code":50035}`, adapter.Failure{Reason: "status 400, code 50035", Status: 400, Final: true}},
 		"wrong token":  {401, nil, `{"message":"401: Unauthorized","code":0}`, adapter.Failure{Reason: "status 401", Status: 401}},
 		"proxy":        {403, nil, `<html>s3cret`, adapter.Failure{Reason: "status 403", Status: 403}},

@@ -194,6 +194,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 
 // Plain authentication of the submission server.
 func (s *submitted) AuthMechanisms() []string { return []string{sasl.Plain} }
+
 func (s *submitted) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		s.s.mu.Lock()

@@ -46,7 +46,8 @@ func TestSyncStartsAtThePresentAndGoesOnFromItsPosition(t *testing.T) {
 	inB.MessageID = "$b"
 	inC.Recipient, inC.MessageID, inC.Thread, inC.Group = "!r2:example.org", "$c", "$root", true
 	require.Equal(t, []adapter.Inbound{
-		{Event: "$a", Text: "text of a", At: at, Origin: ann}, {Event: "$b", Text: "text of b", At: at, Origin: inB},
+		{Event: "$a", Text: "text of a", At: at, Origin: ann},
+		{Event: "$b", Text: "text of b", At: at, Origin: inB},
 		{Event: "$c", Text: "text of c", At: at, Origin: inC, Mentioned: true},
 	}, i.all())
 	require.Equal(t, 2, v.lookups, "members are looked up once for a while")

@@ -88,12 +88,20 @@ func TestFailuresOfTheAPI(t *testing.T) {
 		body   string
 		want   adapter.Failure
 	}{
-		"rate limit": {429, nil, `{"errcode":"M_LIMIT_EXCEEDED","error":"x","retry_after_ms":2500}`,
-			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 2500 * time.Millisecond}},
-		"rate limit with header": {429, map[string]string{"Retry-After": "4"}, `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":2500}`,
-			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 4 * time.Second}},
-		"endless wait": {429, nil, `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":9000000000000000000}`,
-			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 7 * 24 * time.Hour}},
+		"rate limit": {
+			429, nil, `{"errcode":"M_LIMIT_EXCEEDED","error":"x","retry_after_ms":2500}`,
+			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 2500 * time.Millisecond},
+		},
+		"rate limit with header": {
+			429,
+			map[string]string{"Retry-After": "4"},
+			`{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":2500}`,
+			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 4 * time.Second},
+		},
+		"endless wait": {
+			429, nil, `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":9000000000000000000}`,
+			adapter.Failure{Reason: "status 429, M_LIMIT_EXCEEDED", Status: 429, RetryAfter: 7 * 24 * time.Hour},
+		},
 		"not in the room": {403, nil, `{"errcode":"M_FORBIDDEN","error":"s3cret"}`, adapter.Failure{Reason: "status 403, M_FORBIDDEN", Status: 403, Final: true}},
 		"no room":         {404, nil, `{"errcode":"M_NOT_FOUND"}`, adapter.Failure{Reason: "status 404, M_NOT_FOUND", Status: 404, Final: true}},
 		"too large":       {413, nil, `{"errcode":"M_TOO_LARGE"}`, adapter.Failure{Reason: "status 413, M_TOO_LARGE", Status: 413, Final: true}},

@@ -100,10 +100,14 @@ func TestFailuresOfTheAPI(t *testing.T) {
 		"rate limit":        {429, map[string]string{"X-Ratelimit-Reset": "7"}, `limit exceeded`, adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 7 * time.Second}},
 		"retry":             {429, map[string]string{"Retry-After": "3", "X-Ratelimit-Reset": "7"}, ``, adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 3 * time.Second}},
 		"time of the reset": {429, map[string]string{"X-Ratelimit-Reset": "1700000000"}, ``, adapter.Failure{Reason: "status 429", Status: 429}},
-		"forbidden": {403, nil, `{"id":"api.context.permissions.app_error","message":"s3cret","status_code":403}`,
-			adapter.Failure{Reason: "status 403, api.context.permissions.app_error", Status: 403, Final: true}},
-		"unknown channel": {404, nil, `{"id":"app.channel.get.existing.app_error"}`,
-			adapter.Failure{Reason: "status 404, app.channel.get.existing.app_error", Status: 404, Final: true}},
+		"forbidden": {
+			403, nil, `{"id":"api.context.permissions.app_error","message":"s3cret","status_code":403}`,
+			adapter.Failure{Reason: "status 403, api.context.permissions.app_error", Status: 403, Final: true},
+		},
+		"unknown channel": {
+			404, nil, `{"id":"app.channel.get.existing.app_error"}`,
+			adapter.Failure{Reason: "status 404, app.channel.get.existing.app_error", Status: 404, Final: true},
+		},
 		"invalid":      {400, nil, `{"id":"api.post.create_post.root_id.app_error"}`, adapter.Failure{Reason: "status 400, api.post.create_post.root_id.app_error", Status: 400, Final: true}},
 		"wrong token":  {401, nil, `{"id":"api.context.session_expired.app_error"}`, adapter.Failure{Reason: "status 401, api.context.session_expired.app_error", Status: 401}},
 		"proxy":        {404, nil, `<html>s3cret`, adapter.Failure{Reason: "status 404", Status: 404}},

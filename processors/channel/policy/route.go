@@ -27,7 +27,10 @@ func Route(s *settings.Settings, a settings.Account, in adapter.Inbound, serves 
 // Matches reports whether an event fulfils all conditions of a binding. Of roles, any is enough.
 func Matches(b settings.Binding, in adapter.Inbound) bool {
 	for _, condition := range [][2]string{
-		{b.Channel, in.Origin.Channel}, {b.Account, in.Origin.Account}, {b.Peer, in.Origin.User}, {b.Guild, in.Guild},
+		{b.Channel, in.Origin.Channel},
+		{b.Account, in.Origin.Account},
+		{b.Peer, in.Origin.User},
+		{b.Guild, in.Guild},
 		{b.ChannelID, in.Origin.Recipient},
 	} {
 		if condition[0] != "" && condition[0] != condition[1] {
@@ -45,7 +48,11 @@ func Specificity(b settings.Binding) int {
 		given  bool
 		weight int
 	}{
-		{b.Peer != "", 8}, {b.ChannelID != "", 8}, {b.Guild != "", 4}, {len(b.Roles) > 0, 2}, {b.Account != "", 2},
+		{b.Peer != "", 8},
+		{b.ChannelID != "", 8},
+		{b.Guild != "", 4},
+		{len(b.Roles) > 0, 2},
+		{b.Account != "", 2},
 		{b.Channel != "", 1},
 	} {
 		if condition.given {

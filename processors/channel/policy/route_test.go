@@ -48,8 +48,12 @@ func TestMostSpecificBindingWins(t *testing.T) {
 		b    settings.Binding
 		want int
 	}{
-		{settings.Binding{Peer: "x"}, 8}, {settings.Binding{ChannelID: "x"}, 8}, {settings.Binding{Guild: "x"}, 4},
-		{settings.Binding{Roles: []string{"x", "y"}}, 2}, {settings.Binding{Account: "x"}, 2}, {settings.Binding{Channel: "x"}, 1},
+		{settings.Binding{Peer: "x"}, 8},
+		{settings.Binding{ChannelID: "x"}, 8},
+		{settings.Binding{Guild: "x"}, 4},
+		{settings.Binding{Roles: []string{"x", "y"}}, 2},
+		{settings.Binding{Account: "x"}, 2},
+		{settings.Binding{Channel: "x"}, 1},
 		{settings.Binding{}, 0},
 	} {
 		require.Equal(t, c.want, policy.Specificity(c.b))

@@ -269,10 +269,16 @@ func TestOtherInteractionsAreNoDecisions(t *testing.T) {
 func TestTextIsReadable(t *testing.T) {
 	a := open(t, config(api))
 	for i, c := range [][2]string{
-		{"<@UBOT> /new", "/new"}, {"<@UBOT|bot>: <@UBOT>, hi", "hi"}, {"hi <@UBOT>", "hi @UBOT"}, {"<@UBOTTOM> hi", "@UBOTTOM hi"},
-		{"&lt;@UBOT&gt; &amp;lt;", "<@UBOT> &lt;"}, {"<#C2|general> <!here> <!subteam^S1|@ops> <!date^1^x|today>", "#general @here @ops today"},
+		{"<@UBOT> /new", "/new"},
+		{"<@UBOT|bot>: <@UBOT>, hi", "hi"},
+		{"hi <@UBOT>", "hi @UBOT"},
+		{"<@UBOTTOM> hi", "@UBOTTOM hi"},
+		{"&lt;@UBOT&gt; &amp;lt;", "<@UBOT> &lt;"},
+		{"<#C2|general> <!here> <!subteam^S1|@ops> <!date^1^x|today>", "#general @here @ops today"},
 		{"<https://a.example> <http://b.example|b.example> <mailto:a@b.example|a@b.example>", "https://a.example http://b.example mailto:a@b.example"},
-		{"a < b > c", "a < b > c"}, {"<@UBOT", "<@UBOT"}, {"  x\n", "x"},
+		{"a < b > c", "a < b > c"},
+		{"<@UBOT", "<@UBOT"},
+		{"  x\n", "x"},
 	} {
 		got := post(t, a, fmt.Sprintf(`{"type":"message","channel":"C1","user":"U1","text":%q,"ts":"%d.1"}`, c[0], i+1))
 		require.Len(t, got, 1)

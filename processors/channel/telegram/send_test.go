@@ -91,22 +91,38 @@ func TestFailuresOfTheAPI(t *testing.T) {
 		body   string
 		want   adapter.Failure
 	}{
-		"too many requests": {429, `{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 14","parameters":{"retry_after":14}}`,
-			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 14 * time.Second}},
-		"endless wait": {429, `{"ok":false,"error_code":429,"description":"x","parameters":{"retry_after":9000000000000}}`,
-			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 7 * 24 * time.Hour}},
-		"chat not found": {400, `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`,
-			adapter.Failure{Reason: "chat not found", Status: 400, Final: true}},
-		"blocked": {403, `{"ok":false,"error_code":403,"description":"Forbidden: bot was blocked by the user"}`,
-			adapter.Failure{Reason: "bot was blocked by the user", Status: 403, Final: true}},
-		"thread gone": {400, `{"ok":false,"error_code":400,"description":"Bad Request: message thread not found"}`,
-			adapter.Failure{Reason: "message thread not found", Status: 400, Final: true}},
-		"migrated": {400, `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded","parameters":{"migrate_to_chat_id":-1009}}`,
-			adapter.Failure{Reason: "group has become a supergroup", Status: 400, Final: true}},
-		"quoted text": {400, `{"ok":false,"error_code":400,"description":"Bad Request: unsupported start tag \"s3cret\""}`,
-			adapter.Failure{Reason: "status 400", Status: 400, Final: true}},
-		"ok false with 200": {200, `{"ok":false,"error_code":403,"description":"Forbidden: bot was kicked from the group chat"}`,
-			adapter.Failure{Reason: "bot was kicked", Status: 403, Final: true}},
+		"too many requests": {
+			429, `{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 14","parameters":{"retry_after":14}}`,
+			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 14 * time.Second},
+		},
+		"endless wait": {
+			429, `{"ok":false,"error_code":429,"description":"x","parameters":{"retry_after":9000000000000}}`,
+			adapter.Failure{Reason: "status 429", Status: 429, RetryAfter: 7 * 24 * time.Hour},
+		},
+		"chat not found": {
+			400, `{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}`,
+			adapter.Failure{Reason: "chat not found", Status: 400, Final: true},
+		},
+		"blocked": {
+			403, `{"ok":false,"error_code":403,"description":"Forbidden: bot was blocked by the user"}`,
+			adapter.Failure{Reason: "bot was blocked by the user", Status: 403, Final: true},
+		},
+		"thread gone": {
+			400, `{"ok":false,"error_code":400,"description":"Bad Request: message thread not found"}`,
+			adapter.Failure{Reason: "message thread not found", Status: 400, Final: true},
+		},
+		"migrated": {
+			400, `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded","parameters":{"migrate_to_chat_id":-1009}}`,
+			adapter.Failure{Reason: "group has become a supergroup", Status: 400, Final: true},
+		},
+		"quoted text": {
+			400, `{"ok":false,"error_code":400,"description":"Bad Request: unsupported start tag \"s3cret\""}`,
+			adapter.Failure{Reason: "status 400", Status: 400, Final: true},
+		},
+		"ok false with 200": {
+			200, `{"ok":false,"error_code":403,"description":"Forbidden: bot was kicked from the group chat"}`,
+			adapter.Failure{Reason: "bot was kicked", Status: 403, Final: true},
+		},
 		"ok false without a code": {200, `{"ok":false}`, adapter.Failure{Reason: "response cannot be read", Status: 200}},
 		"unauthorized":            {401, `{"ok":false,"error_code":401,"description":"Unauthorized"}`, adapter.Failure{Reason: "status 401", Status: 401}},
 		"token unknown":           {404, `{"ok":false,"error_code":404,"description":"Not Found"}`, adapter.Failure{Reason: "unknown token", Status: 404}},

@@ -39,8 +39,10 @@ func TestTextIsCutAtTheBestPlace(t *testing.T) {
 		{"long word", "abcdefghij", text.Markdown, 4, []string{"abcd", "efgh", "ij"}},
 		{"leading line break", "\nabcdefgh", text.Markdown, 4, []string{"abcd", "efgh"}},
 		{"CRLF", "abcd\r\nefgh\r\n", text.Markdown, 5, []string{"abcd", "efgh"}},
-		{"fence", "```go\naaaa\nbbbb\ncccc\n```\nend", text.Markdown, 19,
-			[]string{"```go\naaaa\nbbbb\n```", "```go\ncccc\n```\nend"}},
+		{
+			"fence", "```go\naaaa\nbbbb\ncccc\n```\nend", text.Markdown, 19,
+			[]string{"```go\naaaa\nbbbb\n```", "```go\ncccc\n```\nend"},
+		},
 		{"fence in a quote", "> ```\n> aaaa\n> bbbb\n> ```", text.Markdown, 22, []string{"> ```\n> aaaa\n> ```", "> ```\n> bbbb\n> ```"}},
 		{"bold", "**one two three**", text.Markdown, 12, []string{"**one two**", "**three**"}},
 		{"link", "see [a b](https://x) now", text.Markdown, 19, []string{"see", "[a b](https://x)", "now"}},

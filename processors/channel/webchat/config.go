@@ -79,8 +79,11 @@ func (c *Config) check() error {
 		value *int
 		or    int
 	}{
-		{"Connections", &c.Connections, 1000}, {"PerCaller", &c.PerCaller, 10}, {"PerMinute", &c.PerMinute, 30},
-		{"QueueFrames", &c.QueueFrames, 64}, {"QueueBytes", &c.QueueBytes, 1 << 20},
+		{"Connections", &c.Connections, 1000},
+		{"PerCaller", &c.PerCaller, 10},
+		{"PerMinute", &c.PerMinute, 30},
+		{"QueueFrames", &c.QueueFrames, 64},
+		{"QueueBytes", &c.QueueBytes, 1 << 20},
 	} {
 		if *limit.value < 0 {
 			invalid("%s is %d, want at least 1", limit.name, *limit.value)
@@ -94,7 +97,8 @@ func (c *Config) check() error {
 		value *time.Duration
 		or    time.Duration
 	}{
-		{"Idle", &c.Idle, 5 * time.Minute}, {"WriteTimeout", &c.WriteTimeout, 10 * time.Second},
+		{"Idle", &c.Idle, 5 * time.Minute},
+		{"WriteTimeout", &c.WriteTimeout, 10 * time.Second},
 		{"ReceiveTimeout", &c.ReceiveTimeout, 30 * time.Second},
 	} {
 		if *limit.value < 0 {

@@ -284,8 +284,10 @@ func TestReservedMembersOfCallersDoNotReachTheMessage(t *testing.T) {
 	require.Equal(t, `{"locale":"de","request_id":"t-u"}`, string((<-messages).Metadata))
 
 	// The default message has no metadata of the caller's.
-	s, err = b.pipeline().Invoke(t.Context(), Request{SessionID: "s-2", Trace: Trace{TraceID: "t", SpanID: "v"},
-		Data: topics.Raw(`{"metadata":` + sent + `,"inputs":{"messages":[{"content":"hi","metadata":` + sent + `}]}}`)})
+	s, err = b.pipeline().Invoke(t.Context(), Request{
+		SessionID: "s-2", Trace: Trace{TraceID: "t", SpanID: "v"},
+		Data: topics.Raw(`{"metadata":` + sent + `,"inputs":{"messages":[{"content":"hi","metadata":` + sent + `}]}}`),
+	})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.Equal(t, `{"request_id":"t-v"}`, string((<-messages).Metadata))

@@ -60,8 +60,10 @@ func TestReadRefusesOtherMethodsTypesAndSizes(t *testing.T) {
 	}{
 		{"POST", "application/json", "12345678", 200},
 		{"POST", "application/json; charset=utf-8", "{}", 200},
-		{"GET", "application/json", "", 405}, {"PUT", "application/json", "{}", 405},
-		{"POST", "text/plain", "{}", 415}, {"POST", "", "{}", 415},
+		{"GET", "application/json", "", 405},
+		{"PUT", "application/json", "{}", 405},
+		{"POST", "text/plain", "{}", 415},
+		{"POST", "", "{}", 415},
 		{"POST", "application/json", "123456789", 413},
 	} {
 		status, text := send(t, c.method, url, c.media, c.body)
