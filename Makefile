@@ -49,7 +49,7 @@ build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## run all tests under the race detector (about ten minutes on two cores)
+test: ## run all tests under the race detector (about thirteen minutes on two cores)
 	$(GO) test -race -p 4 -timeout 30m $(SLOWEST) ./...
 
 # Property tests of make test draw from one seed, so that a run fails only for a change. make property tries new cases.
