@@ -1,25 +1,11 @@
 package topics
 
-import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"slices"
-)
+import "slices"
 
 // RouteID returns the ID of a reply route. It is derived from the session and the cause ID of the reply-to record, so every
 // reader of the record computes the same ID. If processors/delivery makes the deliveries, an output contains the route ID
 // instead of the route's bearer token.
-func RouteID(session, cause string) string {
-	h := sha256.New()
-	var length [8]byte
-	for _, part := range []string{"route", session, cause} {
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write([]byte(part))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
+func RouteID(session, cause string) string { return identity("route", session, cause) }
 
 // The members of a reply descriptor that this package reads or writes.
 const (

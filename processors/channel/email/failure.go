@@ -2,10 +2,7 @@ package email
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"net"
 	"net/textproto"
 	"slices"
 	"strconv"
@@ -13,7 +10,7 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"github.com/turntable-streams/turntable/processors/channel/adapter"
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/turntable-streams/turntable/processors/channel/internal/netfail"
 )
 
 // connecting is the failure of an attempt that ended before the mail. Nothing here is about the mail: a refused login and a
@@ -45,28 +42,12 @@ func sending(ctx context.Context, err error) *adapter.Failure {
 }
 
 func networkReason(ctx context.Context, err error) string {
-	var (
-		noName  *net.DNSError
-		dial    *net.OpError
-		timeout net.Error
-		unknown x509.UnknownAuthorityError
-		name    x509.HostnameError
-		invalid x509.CertificateInvalidError
-		verify  *tls.CertificateVerificationError
-		record  tls.RecordHeaderError
-	)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return topics.ReasonInterrupted
-	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return topics.ReasonTimeout
-	case errors.As(err, &noName):
-		return "name cannot be resolved"
-	case errors.As(err, &unknown), errors.As(err, &name), errors.As(err, &invalid), errors.As(err, &verify), errors.As(err, &record):
-		return "no TLS"
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return "no connection"
+		return netfail.ReasonInterrupted
+	case ctx.Err() != nil:
+		return netfail.ReasonTimeout
 	default:
-		return "connection lost"
+		return netfail.Reason(err)
 	}
 }
