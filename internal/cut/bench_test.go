@@ -25,8 +25,10 @@ type likeGoka struct {
 	dones    int
 }
 
-func (c *likeGoka) Partition() int32 { return 0 }
-func (c *likeGoka) Key() string      { return c.key }
+func (c *likeGoka) Partition() int32     { return 0 }
+func (c *likeGoka) Key() string          { return c.key }
+func (c *likeGoka) Topic() goka.Stream   { return "in" }
+func (c *likeGoka) Timestamp() time.Time { return time.UnixMilli(1_700_000_000_123) }
 
 func (c *likeGoka) Emit(topic goka.Stream, key string, value any, options ...goka.ContextOption) {
 	apply(options)

@@ -26,16 +26,20 @@ type callbackContext struct {
 	producer *Producer
 	outputs  outputs
 	retrying retrying
+	sent     timestamps
 }
 
 var (
-	_ runtimeapi.Runtime = (*callbackContext)(nil)
-	_ runtimeapi.Retrier = (*callbackContext)(nil)
+	_ runtimeapi.Runtime   = (*callbackContext)(nil)
+	_ runtimeapi.Retrier   = (*callbackContext)(nil)
+	_ runtimeapi.Sequencer = (*callbackContext)(nil)
 )
 
 // Wrap makes the contexts of callbacks.
 type Wrap struct {
 	Clock clock.Clock
+	// Timer is the virtual topic of deadlines, whose records cause nothing: what a deadline sends is later than its handling.
+	Timer string
 	// Partitions is the number of partitions of the group's inputs.
 	Partitions func() int32
 	Edges      Edges
@@ -64,7 +68,7 @@ var (
 
 // Context returns the context of a callback. It is called in the partition's goroutine before each callback.
 func (w *Wrap) Context(ctx goka.Context, p *Producer) goka.Context {
-	p.Begin(ctx.Partition())
+	p.Begin(ctx.Partition(), ctx.Key())
 	c := &callbackContext{gokaContext: ctx, wrap: w, producer: p}
 	if w.Series != nil { // nil in tests of contexts
 		c.retrying.series = w.Series()
@@ -129,7 +133,7 @@ func (c *callbackContext) Emit(topic goka.Stream, key string, value any, options
 		c.EmitWithHeaders(topic, key, value, nil)
 		return
 	}
-	c.gokaContext.Emit(topic, key, value, append(options, c.marker())...)
+	c.gokaContext.Emit(topic, key, value, append(options, c.stamp(topic))...)
 }
 
 // EmitWithHeaders implements runtimeapi.Runtime.
@@ -139,7 +143,7 @@ func (c *callbackContext) EmitWithHeaders(topic goka.Stream, key string, value a
 		c.emit(newEmitted(string(topic), key, raw).with(headers))
 		return
 	}
-	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.marker())
+	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(headers), c.stamp(topic))
 }
 
 // EmitWithID implements runtimeapi.Runtime.
@@ -149,7 +153,7 @@ func (c *callbackContext) EmitWithID(topic goka.Stream, key string, value any, i
 		c.emit(newIdentified(string(topic), key, raw, id))
 		return
 	}
-	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(runtimeapi.IDHeaders(id)), c.marker())
+	c.gokaContext.Emit(topic, key, value, goka.WithCtxEmitHeaders(runtimeapi.IDHeaders(id)), c.stamp(topic))
 }
 
 // encode returns an output's bytes; ok is false for a topic that is not an output, which Goka then reports.
@@ -164,12 +168,13 @@ func (c *callbackContext) encode(topic goka.Stream, value any) (raw []byte, ok b
 func (c *callbackContext) emit(e *emitted) {
 	c.outputs.add(c.DeferCommit)
 	e.waiter = &c.outputs
+	e.msg.Timestamp = c.timestamp(e.msg.Topic)
 	c.producer.emitOutput(c.Partition(), e)
 }
 
 func (c *callbackContext) Loopback(key string, value any, options ...goka.ContextOption) {
 	c.mayHaveEffects()
-	c.gokaContext.Loopback(key, value, append(options, c.marker())...)
+	c.gokaContext.Loopback(key, value, append(options, c.stamp(loop))...)
 }
 
 func (c *callbackContext) SetValue(value any, options ...goka.ContextOption) {
@@ -203,6 +208,34 @@ func (c *callbackContext) marker() goka.ContextOption {
 		runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(c.Partition()),
 	})
 }
+
+// stamp is marker for a record that is not of the table: it also passes the record's timestamp.
+func (c *callbackContext) stamp(topic goka.Stream) goka.ContextOption {
+	return goka.WithCtxEmitHeaders(goka.Headers{
+		runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(c.Partition()),
+		runtimeapi.HeaderTimestamp: runtimeapi.TimestampHeader(c.timestamp(string(topic))),
+	})
+}
+
+// loop stands for the group's loop topic, which no output can be.
+const loop goka.Stream = "\x00loop"
+
+// timestamp returns the timestamp of the next record that the callback sends to a topic. All records but those of the table
+// have one, also dead letters and records of the loop topic: the former are read beside other topics, and the latter cause
+// what follows. Rows are read by their offsets.
+func (c *callbackContext) timestamp(topic string) time.Time {
+	if c.sent.ms != 0 {
+		return c.sent.next(topic)
+	}
+	cause, at := string(c.Topic()), c.Timestamp()
+	if cause == c.wrap.Timer {
+		at = time.Time{}
+	}
+	return c.sent.first(topic, c.wrap.Clock.Now(), cause, at)
+}
+
+// Sequence implements runtimeapi.Sequencer.
+func (c *callbackContext) Sequence() { c.producer.Sequence(c.Partition(), c.Key()) }
 
 // Fail never returns. Goka's own Fail returns during shutdown, and the failed record would be marked done.
 func (c *callbackContext) Fail(err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
@@ -21,11 +22,14 @@ type left struct {
 	rows   []any
 	open   int
 	ended  chan error
+	at     time.Time // of the record
 }
 
-func (c *left) Partition() int32 { return 0 }
-func (c *left) Key() string      { return "k" }
-func (c *left) Fail(error)       {}
+func (c *left) Partition() int32     { return 0 }
+func (c *left) Key() string          { return "k" }
+func (c *left) Topic() goka.Stream   { return "in" }
+func (c *left) Timestamp() time.Time { return c.at }
+func (c *left) Fail(error)           {}
 
 func (c *left) Emit(topic goka.Stream, _ string, _ any, options ...goka.ContextOption) {
 	apply(options)
@@ -65,7 +69,7 @@ func wrapped(t *testing.T, o ProducerOptions, edges ...goka.Edge) (*lined, *left
 	edges = append(edges, goka.Output("out", codec.String()), goka.Persist(codec.String()))
 	w := &Wrap{
 		Edges: EdgesOf(goka.DefineGroup("g", edges...)), Failed: func(error) {},
-		Rows: func(int32) Rows { return rows },
+		Rows: func(int32) Rows { return rows }, Clock: clock.System(),
 	}
 	return s, inGoka, rows, w.Context(inGoka, s.Producer).(runtimeapi.Runtime)
 }

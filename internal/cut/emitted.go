@@ -19,7 +19,8 @@ type emitted struct {
 	barrier  *barrier               // counts it: of what a row waits for, or of a row, for the deletions behind it
 	queues   *rowQueues
 	batch    *batch // of rows and parts
-	deletes  bool   // a deletion of a row or a part
+	sequence *sequence
+	deletes  bool // a deletion of a row or a part
 }
 
 // waiter is notified of the outcome of an output, once and from any goroutine.
@@ -60,6 +61,8 @@ func (e *emitted) with(headers goka.Headers) *emitted {
 		case runtimeapi.HeaderNullKey:
 			e.msg.Key = nil
 		case runtimeapi.HeaderPartition:
+		case runtimeapi.HeaderTimestamp:
+			e.msg.Timestamp = runtimeapi.Timestamp(value)
 		default:
 			e.msg.Headers = append(e.msg.Headers, sarama.RecordHeader{Key: []byte(name), Value: value})
 		}

@@ -130,17 +130,17 @@ func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
 	async.ExpectInputAndFail(sarama.ErrMessageSizeTooLarge)
 	async.ExpectInputAndSucceed() // the second record's output, and nothing else
 
-	p.Begin(0)
+	p.Begin(0, "k")
 	first := emitFrom(p, "out")
 	emitFrom(p, "g-table")
-	p.Begin(0)
+	p.Begin(0, "k")
 	second := emitFrom(p, "out")
 	emitFrom(p, "g-table")
 	require.ErrorIs(t, <-first, sarama.ErrMessageSizeTooLarge)
 	require.NoError(t, <-second)
 	require.ErrorIs(t, settled(t, p), sarama.ErrMessageSizeTooLarge)
 
-	p.Begin(0)
+	p.Begin(0, "k")
 	emitFrom(p, "g-table")
 	require.ErrorIs(t, settled(t, p), sarama.ErrMessageSizeTooLarge, "nor at once, where it has no outputs itself")
 }
@@ -149,7 +149,7 @@ func TestNoRowIsWrittenBehindARecordWhoseOutputWasRefused(t *testing.T) {
 func TestNoRowIsWrittenBehindAnOutputThatTheLeaseRefused(t *testing.T) {
 	lease := NewLease(time.Hour, Now)
 	_, p := rowProducer(t, lease) // it takes no record
-	p.Begin(0)
+	p.Begin(0, "k")
 	require.ErrorIs(t, <-emitFrom(p, "out"), ErrLease)
 	lease.Renew(Now())
 	emitFrom(p, "g-table")

@@ -21,7 +21,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := onLine(t, ProducerOptions{Ordered: ordered})
 			set := func(key string, v string) chan error {
-				s.Begin(0)
+				s.Begin(0, "k")
 				done := make(chan error, 1)
 				go func() { done <- s.EmitPart(0, runtimeapi.PartKey(key, 9), []byte(v)) }()
 				return done
@@ -33,9 +33,9 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 				}
 				require.NoError(t, s.EmitRow(0, key, raw, nil))
 			}
-			s.Begin(0)
+			s.Begin(0, "k")
 			write("a", "")
-			s.Begin(0)
+			s.Begin(0, "k")
 			write("b", "")
 			d := set("a", "pa") // waits for the tombstone of a, and has both tombstones sent
 			ta, tb := s.next(t), s.next(t)
@@ -54,7 +54,7 @@ func TestDeletionIsNotAheadOfItsPart(t *testing.T) {
 			s.ack(tb)
 			require.NoError(t, <-d)
 			write("b", "b2")
-			s.Begin(0) // b drops its part again
+			s.Begin(0, "k") // b drops its part again
 			write("b", "b3")
 			require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 9), nil))
 			s.Seal()

@@ -167,7 +167,7 @@ func (w *partWriter) finish(t *rapid.T) {
 // callback runs one callback to its end. It acknowledges records while the callback waits for deletions.
 func (w *partWriter) callback(t *rapid.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key")
-	w.p.Begin(0)
+	w.p.Begin(0, key)
 	adds, outs := rapid.IntRange(0, 2).Draw(t, "adds"), rapid.IntRange(0, 1).Draw(t, "outs")
 	leaves := rapid.IntRange(0, 5).Draw(t, "leaves") == 0
 	drops := rapid.IntRange(0, 2).Draw(t, "drops")

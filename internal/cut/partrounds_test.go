@@ -36,7 +36,7 @@ func TestPartsOfAPartitionDoNotWaitForOneAnother(t *testing.T) {
 			}
 			for i := range sessions {
 				key := fmt.Sprintf("b%d", i)
-				s.Begin(0)
+				s.Begin(0, "k")
 				require.NoError(t, s.EmitPart(0, runtimeapi.PartKey(key, 1), []byte("part")))
 				require.NoError(t, s.EmitRow(0, key, []byte("row"), nil))
 				s.released(t)

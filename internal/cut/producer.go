@@ -10,7 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/internal/runtimeapi"
 )
 
-// Producer implements goka.Producer over a Sarama producer. Outputs are sent at once. The callback does not wait for its
+// Producer implements goka.Producer over a Sarama producer. Outputs are sent at once, except those of a
+// sequence. The callback does not wait for its
 // table row; the cut does (Seal), so that of several rows that a key gets in quick succession only the last one is sent.
 // If ProducerOptions.Ordered is set, a row is sent only when the outputs of its callback are acknowledged, in order for
 // each partition of the table: a row that recovery finds thus proves that its outputs are in Kafka.
@@ -21,8 +22,9 @@ type Producer struct {
 	mu            sync.Mutex
 	deletionEnded *sync.Cond // a deletion was acknowledged, or never will be
 	queues        map[int32]*rowQueues
-	batch         *batch   // of the cut that is open
-	ready         []*entry // may be sent; by the sender, since a full input channel would block the handling of acknowledgements
+	batch         *batch     // of the cut that is open
+	due           []*emitted // outputs of sequences that may be sent
+	ready         []*entry   // may be sent; by the sender, since a full input channel would block the handling of acknowledgements
 	wake          chan struct{}
 	stop          chan struct{}
 	ended         bool
@@ -45,8 +47,8 @@ func NewProducer(async sarama.AsyncProducer, o ProducerOptions) *Producer {
 	return p
 }
 
-// Begin must be called in the partition's goroutine before each callback.
-func (p *Producer) Begin(partition int32) {
+// Begin must be called in the partition's goroutine before each callback. key is the callback's.
+func (p *Producer) Begin(partition int32, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.queues[partition]
@@ -55,6 +57,7 @@ func (p *Producer) Begin(partition int32) {
 		p.queues[partition] = r
 	}
 	r.callback = &barrier{}
+	r.sequence = r.sequences[key]
 }
 
 // Emit implements goka.Producer.
@@ -86,15 +89,22 @@ func (p *Producer) emitOutput(partition int32, e *emitted) {
 		e.waiter.acknowledged(e.msg.Topic, err)
 		return
 	}
-	if p.opts.Ordered {
-		p.mu.Lock()
-		if r := p.queues[partition]; r != nil {
-			r.callback.pending++
-			e.barrier, e.queues = r.callback, r
-		}
-		p.mu.Unlock()
+	p.mu.Lock()
+	r := p.queues[partition]
+	if r != nil && p.opts.Ordered {
+		r.callback.pending++
+		e.barrier, e.queues = r.callback, r
 	}
-	p.async.Input() <- &e.msg
+	if r == nil || r.sequence == nil {
+		p.mu.Unlock()
+		p.async.Input() <- &e.msg
+		return
+	}
+	err := p.sequenceLocked(r.sequence, e)
+	p.mu.Unlock()
+	if err != nil {
+		p.acknowledge(&e.msg, err)
+	}
 }
 
 // EmitRow queues the table row of the callback that runs on a partition; a nil value deletes the row. It returns ErrLease
@@ -144,8 +154,11 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		err = fmt.Errorf("cut: topic %s: %w", msg.Topic, final(err))
 		p.opts.Failed(err)
 	}
-	if e.queues != nil {
+	var unsent []*emitted
+	if e.queues != nil || e.sequence != nil {
 		p.mu.Lock()
+	}
+	if e.queues != nil {
 		if e.batch != nil && err == nil && p.opts.Stored != nil { // no cut may be made in between
 			// The local store seals the rows of a transaction when it is committed, that is, after their acknowledgements.
 			err = p.opts.Stored(e.queues.partition, msg.Offset, e.batch.sealed && p.opts.Ordered)
@@ -160,6 +173,11 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 			p.settleLocked(e, err)
 		}
 		p.advanceLocked(e.queues)
+	}
+	if e.sequence != nil {
+		unsent = p.acknowledgedLocked(e.sequence, err)
+	}
+	if e.queues != nil || e.sequence != nil {
 		p.mu.Unlock()
 	}
 	switch {
@@ -167,6 +185,9 @@ func (p *Producer) acknowledge(msg *sarama.ProducerMessage, err error) {
 		e.waiter.acknowledged(msg.Topic, err)
 	case err != nil:
 		p.opts.Broken(err)
+	}
+	for _, e := range unsent {
+		p.acknowledge(&e.msg, fmt.Errorf("not sent, because an output before it failed: %w", err))
 	}
 }
 
@@ -193,4 +214,5 @@ func (p *Producer) close() {
 	p.async.AsyncClose()
 	p.acks.Wait()
 	p.failUnsent()
+	p.failSequences()
 }

@@ -42,6 +42,10 @@ type rowQueues struct {
 	// part does not wait for the rows and deletions before it, and might overtake the deletion of an older part of the same
 	// number.
 	deleting map[string]int
+	// sequences are those that have unacknowledged outputs, by the key of their callbacks; sequence is that of the callback
+	// that runs, nil for one whose outputs are sent at once.
+	sequences map[string]*sequence
+	sequence  *sequence
 	// err is why an output of this partition was not written. No row is written after that: a later row of the same key
 	// would hold the effects of the failed record, and prove outputs that are not in Kafka.
 	err error

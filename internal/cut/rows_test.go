@@ -81,7 +81,7 @@ func onLine(t *testing.T, o ProducerOptions) *lined {
 
 // callback writes outputs and, where row is not "-", a row.
 func (s *lined) callback(key, row string, outputs ...string) {
-	s.Begin(0)
+	s.Begin(0, key)
 	h := goka.Headers{runtimeapi.HeaderPartition: runtimeapi.PartitionHeader(0)}
 	for _, o := range outputs {
 		s.EmitWithHeaders("out", key, []byte(o), h)
@@ -160,7 +160,7 @@ func TestPartsOfACutAreNotAheadOfTheRowsBeforeIt(t *testing.T) {
 	s.callback("a", "a1", "slow")
 	slow := s.next(t)
 	s.Seal()
-	s.Begin(0)
+	s.Begin(0, "k")
 	require.NoError(t, s.EmitPart(0, runtimeapi.PartKey("b", 1), []byte("part")))
 	s.nothing(t)
 	s.ack(slow)
@@ -183,7 +183,7 @@ func TestPartWaitsForTheDeletionOfItsRow(t *testing.T) {
 			s.Seal()
 			s.ack(s.next(t))
 			delete(s)
-			s.Begin(0)
+			s.Begin(0, "k")
 			set := make(chan error, 1)
 			go func() { set <- s.EmitPart(0, runtimeapi.PartKey("a", 1), []byte("new")) }()
 			gone := s.next(t)
@@ -256,7 +256,7 @@ func TestPartDoesNotWaitForADeletionThatTheLeaseRefused(t *testing.T) {
 	s := onLine(t, ProducerOptions{Ordered: true, Lease: lease})
 	s.callback("a", "", "out")
 	out := s.next(t)
-	s.Begin(0)
+	s.Begin(0, "k")
 	set := make(chan error, 1)
 	go func() { set <- s.EmitPart(0, runtimeapi.PartKey("a", 1), []byte("new")) }()
 	s.nothing(t)

@@ -16,9 +16,12 @@ func (p *Producer) send() {
 			return
 		}
 		p.mu.Lock()
-		ready := p.ready
-		p.ready = nil
+		ready, due := p.ready, p.due
+		p.ready, p.due = nil, nil
 		p.mu.Unlock()
+		for _, e := range due {
+			p.sendDue(e)
+		}
 		for _, w := range ready {
 			p.sendEntry(w)
 		}

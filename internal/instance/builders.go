@@ -11,6 +11,7 @@ import (
 
 	"github.com/turntable-streams/turntable/codec"
 	"github.com/turntable-streams/turntable/internal/cut"
+	"github.com/turntable-streams/turntable/internal/timer"
 )
 
 // recoveryPoll bounds how long a table's consumer takes to stop after the last record.
@@ -97,8 +98,8 @@ func (r *run) buildProducer(brokers []string, _ string, _ func() hash.Hash32) (g
 func (r *run) contextWrapper() func(goka.Context) goka.Context {
 	group := sync.OnceValue(r.currentGroup) // it exists before the first callback
 	wrap := &cut.Wrap{
-		Clock: r.instance.cfg.Clock, Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph),
-		Rows: r.tables.rows, Failed: r.failed,
+		Clock: r.instance.cfg.Clock, Timer: timer.Topic(r.instance.group),
+		Partitions: r.partitions.Load, Edges: cut.EdgesOf(r.instance.cfg.Graph), Rows: r.tables.rows, Failed: r.failed,
 		Series: func() *cut.Series { return group().Current() }, Retries: r.retries(),
 	}
 	return func(ctx goka.Context) goka.Context { return wrap.Context(ctx, r.producer) }

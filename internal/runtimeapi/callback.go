@@ -22,6 +22,8 @@ const (
 	// HeaderPartition names the partition whose callback emits, so that the producer can send a table row after the
 	// outputs of its callback.
 	HeaderPartition = "\x00partition"
+	// HeaderTimestamp is the timestamp of a record that Goka itself passes to the producer.
+	HeaderTimestamp = "\x00timestamp"
 )
 
 // Runtime is the context of a callback that runs under this project's runtime. As a goka.Context it is valid only during
@@ -58,6 +60,13 @@ type Retrier interface {
 	// FailAtRecord stops the processor after a cut that ends before the record of the callback. It returns when the
 	// generation has ended; the callback must then return.
 	FailAtRecord(err error)
+}
+
+// Sequencer is implemented by a Runtime that can acknowledge outputs one topic after the other.
+type Sequencer interface {
+	// Sequence makes the callback's outputs wait for those of other topics before them: each is sent when they are
+	// acknowledged. It does not block. Outputs of later callbacks with the same key are not sent before them.
+	Sequence()
 }
 
 // Verdict is what to do after a handler has failed.
@@ -130,4 +139,17 @@ func Partition(header []byte) int32 {
 		return -1
 	}
 	return int32(binary.BigEndian.Uint32(header))
+}
+
+// TimestampHeader encodes a time as the value of HeaderTimestamp, in milliseconds.
+func TimestampHeader(at time.Time) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(at.UnixMilli()))
+}
+
+// Timestamp is the inverse of TimestampHeader. It returns the zero time for any other value.
+func Timestamp(header []byte) time.Time {
+	if len(header) != 8 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(header)))
 }
