@@ -32,7 +32,8 @@ func ambiguousEnding(agent string, o catalogOptions) string {
 // name that is accepted stays accepted.
 func (c Catalog) allGroups() []string {
 	all := []string{
-		c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup(), c.PeerSinkGroup(),
+		c.ThinkGroup(), c.ToolGroup(), c.CompactGroup(), c.SinkGroup(), c.PeerSinkGroup(), c.MemoirGroup(),
+		c.HistoryImportGroup(),
 	}
 	for _, g := range c.Groups() {
 		all = append(all, string(g))

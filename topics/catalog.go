@@ -70,14 +70,25 @@ type Catalog struct {
 	DelegationStatus  Topic[Delegation]
 	ChannelMessages   Topic[Output]
 
-	turns bool // Ensure creates the topics of TurnsGroup
-
-	// Topics that FlightDeck has, or had, and that the turn does not use. Ensure does not create them.
-	SessionContext          Topic[Raw]
-	SessionCost             Topic[SessionCost]
+	// The topics of processors/memoir. Ensure creates them only with WithMemoir.
 	SessionEnd              Topic[SessionEnd]
-	MemoirContext           Topic[string]
+	MemoirSessions          Topic[MemoirSnapshot]  // ended sessions, for the group of the memories
+	MemoirLookups           Topic[EnrichedMessage] // steps for the model that the group of the memories completes
 	MemoirContextSessionEnd Topic[MemoirSnapshot]
+	MemoirContext           Topic[string]
+	MemoirDLQ               Topic[MemoirSnapshot] // snapshots that a worker gave up
+
+	// The topics of processors/memoir/cost. Ensure creates them only with WithCosts.
+	ModelCosts  Topic[ModelCost]
+	SessionCost Topic[SessionCost]
+	ScopeCosts  Topic[ModelCost]
+	Spending    Topic[Spending]
+
+	turns     bool // Ensure creates the topics of TurnsGroup
+	latencies bool // Ensure creates the topics of LatenciesGroup
+
+	// SessionContext is a topic that FlightDeck names and nothing writes. Ensure does not create it.
+	SessionContext Topic[Raw]
 }
 
 // CatalogOption configures For.
@@ -92,6 +103,9 @@ type catalogOptions struct {
 	peers      bool
 	channels   bool
 	turns      bool
+	memoir     bool
+	costs      bool
+	latencies  bool
 }
 
 // WithRouteTTL sets the lifetime of a reply route, which is also the retention that the reply-to topic is created with.
@@ -129,6 +143,22 @@ func WithPeers() CatalogOption {
 // WithChannels makes Ensure create the topics of processors/channel too. Otherwise Ensure does not create them.
 func WithChannels() CatalogOption {
 	return func(o *catalogOptions) { o.channels = true }
+}
+
+// WithMemoir makes Ensure create the topics of processors/memoir too. Otherwise Ensure does not create them.
+func WithMemoir() CatalogOption {
+	return func(o *catalogOptions) { o.memoir = true }
+}
+
+// WithCosts makes Ensure create the topics of processors/memoir/cost too. Otherwise Ensure does not create them.
+func WithCosts() CatalogOption {
+	return func(o *catalogOptions) { o.costs = true }
+}
+
+// WithLatencies makes Ensure create the topics of processors/memoir/latency too. Otherwise Ensure creates only
+// tool-use-latency.
+func WithLatencies() CatalogOption {
+	return func(o *catalogOptions) { o.latencies = true }
 }
 
 // WithTurns makes Ensure create the topics of invoke.TurnTable's group too. Otherwise Ensure does not create them.
@@ -197,7 +227,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 	replyTo := session("reply-to", "Route")
 	replyTo.Cleanup, replyTo.Retention = CleanupCompactDelete, o.routeTTL
 	latency := reader("tool-use-latency", "ToolLatency", KeyTool)
-	latency.Created = true
+	latency.Created, latency.CoPartitioned = true, o.latencies // the group of the latencies has a table
 	delivery := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.deliveries
@@ -232,6 +262,20 @@ func catalog(agent string, o catalogOptions) Catalog {
 		s.Created = o.channels
 		return s
 	}
+	memoir := func(suffix, record string, key Key) Spec {
+		s := session(suffix, record)
+		s.Key, s.Created = key, o.memoir
+		return s
+	}
+	memory := memoir("memoir-context", "string", KeyUser)
+	// A worker to which a snapshot is delivered again finds the memory that it wrote, also if the user has a newer one, and does
+	// not pay for it again.
+	memory.Cleanup, memory.CompactionLag = CleanupCompact, 24*time.Hour
+	cost := func(suffix, record string, key Key, cleanup Cleanup) Spec {
+		s := session(suffix, record)
+		s.Key, s.Cleanup, s.Created = key, cleanup, o.costs
+		return s
+	}
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -241,6 +285,7 @@ func catalog(agent string, o catalogOptions) Catalog {
 	return Catalog{
 		Agent:                agent,
 		turns:                o.turns,
+		latencies:            o.latencies,
 		MessageInput:         New(session("message-input", "Message"), messageWire.codec()),
 		EnrichedMessageInput: New(session("enriched-message-input", "EnrichedMessage"), enrichedWire.codec()),
 		ThinkRequestResponse: New(session("think-request-response", "ThinkResponse"), thinkWire.codec()),
@@ -282,11 +327,19 @@ func catalog(agent string, o catalogOptions) Catalog {
 		DelegationStatus:  New(channel("delegation-status", "Delegation"), delegationWire.codec()),
 		ChannelMessages:   New(channel("channel-messages", "Output"), outputWire.codec()),
 
-		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
-		SessionCost:    New(reader("session-cost", "SessionCost", KeySession), sessionCostWire.codec()),
-		SessionEnd:     New(reader("session-end", "SessionEnd", KeySession), sessionEndWire.codec()),
-		MemoirContext:  New(reader("memoir-context", "string", KeyUser), codec.String()),
-		MemoirContextSessionEnd: New(reader("memoir-context-session-end", "MemoirSnapshot", KeyUser),
+		SessionEnd:     New(memoir("session-end", "SessionEnd", KeySession), sessionEndWire.codec()),
+		MemoirSessions: New(memoir("memoir-sessions", "MemoirSnapshot", KeyUser), snapshotWire.codec()),
+		MemoirLookups:  New(memoir("memoir-lookups", "EnrichedMessage", KeyUser), enrichedWire.codec()),
+		MemoirContextSessionEnd: New(memoir("memoir-context-session-end", "MemoirSnapshot", KeyUser),
 			snapshotWire.codec()),
+		MemoirContext: New(memory, codec.String()),
+		MemoirDLQ:     New(memoir("memoir-dlq", "MemoirSnapshot", KeyUser), snapshotWire.codec()),
+
+		ModelCosts:  New(cost("model-costs", "ModelCost", KeySession, CleanupDelete), modelCostWire.codec()),
+		SessionCost: New(cost("session-cost", "SessionCost", KeySession, CleanupCompact), sessionCostWire.codec()),
+		ScopeCosts:  New(cost("scope-costs", "ModelCost", KeyScope, CleanupDelete), modelCostWire.codec()),
+		Spending:    New(cost("spending", "Spending", KeyScope, CleanupCompact), spendingWire.codec()),
+
+		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 	}
 }

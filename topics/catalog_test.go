@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lovoo/goka"
 	"github.com/stretchr/testify/require"
 )
 
@@ -46,7 +47,13 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"peer-chain-dlq": "raw", "peer-chain-loop": "raw", "peer-chain-table": "chain row",
 		"delegation-replies": "DelegationReply", "delegation-status": "Delegation", "channel-messages": "Output",
 		"delegations-dlq": "raw", "delegations-loop": "raw", "delegations-table": "delegations row",
-		"invoke-turns-dlq": "raw", "invoke-turns-loop": "raw", "invoke-turns-table": "turns row",
+		"invoke-turns-dlq": "raw", "invoke-turns-loop": "raw", "latencies-dlq": "raw", "latencies-loop": "raw", "latencies-table": "latency row",
+		"memoir-dlq": "MemoirSnapshot", "memoir-lookups": "EnrichedMessage", "memoir-sessions": "MemoirSnapshot",
+		"memories-dlq": "raw", "memories-loop": "raw", "memories-table": "memory row",
+		"model-costs": "ModelCost", "scope-costs": "ModelCost", "spending": "Spending",
+		"session-costs-dlq": "raw", "session-costs-loop": "raw", "session-costs-table": "cost row",
+		"spending-totals-dlq": "raw", "spending-totals-loop": "raw", "spending-totals-table": "spending row",
+		"invoke-turns-table": "turns row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -138,6 +145,27 @@ func TestChannelTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	}
 	require.EqualValues(t, "harbor-delegations", c.DelegationsGroup())
 	require.Contains(t, c.Groups(), c.DelegationsGroup())
+}
+
+func TestTopicsOfMemoryCostAndLatencyAreCreatedOnlyWithTheirOptions(t *testing.T) {
+	with, err := For("harbor", WithMemoir(), WithCosts(), WithLatencies())
+	require.NoError(t, err)
+	without := harbor(t)
+	require.Len(t, with.memoirSpecs(), 9)
+	require.Len(t, with.costSpecs(), 10)
+	for i, s := range append(with.memoirSpecs(), with.costSpecs()...) {
+		require.Contains(t, with.Specs(), s)
+		require.True(t, s.Created, s.Name)
+		require.False(t, append(without.memoirSpecs(), without.costSpecs()...)[i].Created, s.Name)
+	}
+	require.True(t, without.ToolUseLatency.Spec().Created, "FlightDeck creates it")
+	require.Equal(t, CleanupCompact, with.MemoirContext.Spec().Cleanup)
+	require.Equal(t, 24*time.Hour, with.MemoirContext.Spec().CompactionLag)
+	require.Equal(t, CleanupCompact, with.SessionCost.Spec().Cleanup)
+	for _, g := range []goka.Group{with.MemoriesGroup(), with.SessionCostsGroup(), with.SpendingGroup(), with.LatenciesGroup()} {
+		require.Contains(t, with.Groups(), g)
+	}
+	require.Equal(t, "harbor-memoir-updater", with.MemoirGroup())
 }
 
 func TestTopicsOfTheTableOfTurnsAreCreatedOnlyWithTheOption(t *testing.T) {

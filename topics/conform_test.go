@@ -37,6 +37,8 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
 	conform(t, c.ToolUseLatency, "tool-use-latency")
 	conform(t, c.SessionCost, "session-cost")
+	conform(t, c.ModelCosts, "model-costs")
+	conform(t, c.Spending, "spending")
 	conform(t, c.Deliveries, "deliveries")
 	conform(t, c.DeliveryReceipts, "delivery-receipts")
 	conform(t, c.DeliveryDLQ, "delivery-dlq")

@@ -8,6 +8,9 @@ const (
 	ActionCancel = "cancel"
 	// ActionPurge ends the session and deletes its state, including its deadlines and queued messages.
 	ActionPurge = "purge"
+	// ActionEnd ends a session of turn.WithMemoir now, as inactivity would end it later: its conversation goes to the user's
+	// memory. A session with an open turn, gate or route is not ended.
+	ActionEnd = "end"
 )
 
 var controlWire = wire[Control]{depth: MaxDepth, read: readControl, write: writeControl}
@@ -27,8 +30,8 @@ func readControl(c *cursor, r *Control) error {
 		}
 		return err
 	})
-	if err == nil && r.Action != ActionCancel && r.Action != ActionPurge {
-		return fmt.Errorf("%w: field action: neither %s nor %s", ErrType, ActionCancel, ActionPurge)
+	if err == nil && r.Action != ActionCancel && r.Action != ActionPurge && r.Action != ActionEnd {
+		return fmt.Errorf("%w: field action: want %s, %s or %s", ErrType, ActionCancel, ActionPurge, ActionEnd)
 	}
 	return err
 }

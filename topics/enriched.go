@@ -19,6 +19,9 @@ func readEnriched(c *cursor, m *EnrichedMessage) error {
 			m.MemoirContext, err = c.text()
 		case "timestamp":
 			m.Timestamp, err = c.text()
+		case "latestInput":
+			m.BothSpellings = true
+			err = c.skip()
 		case "ephemeral_prompt":
 			m.EphemeralPrompt, err = c.word()
 		default:
@@ -44,5 +47,11 @@ func writeEnriched(w *writer, m EnrichedMessage) {
 	w.text("memoir_context", m.MemoirContext)
 	w.text("timestamp", m.Timestamp)
 	w.some("ephemeral_prompt", m.EphemeralPrompt)
+	if m.BothSpellings {
+		w.grow(len(m.LatestInput))
+		w.text("userId", m.UserID)
+		w.raw("latestInput", m.LatestInput)
+		w.text("memoirContext", m.MemoirContext)
+	}
 	w.close()
 }

@@ -142,6 +142,10 @@ func create(
 			text := strconv.Itoa(s.SegmentBytes)
 			config["segment.bytes"] = &text
 		}
+		if s.CompactionLag != 0 {
+			text := strconv.FormatInt(s.CompactionLag.Milliseconds(), 10)
+			config["min.compaction.lag.ms"] = &text
+		}
 		err := admin.CreateTopic(s.Name, &sarama.TopicDetail{
 			NumPartitions: count, ReplicationFactor: o.replication, ConfigEntries: config,
 		}, false)

@@ -133,11 +133,29 @@ func ExampleDescribe() {
 	// harbor-invoke-turns-dlq            raw                source key   delete          broker default  no
 	// harbor-invoke-turns-loop           raw                session_id   delete          broker default  no
 	// harbor-invoke-turns-table          turns row          session_id   compact         unlimited       no
-	// harbor-session-context             Raw                session_id   delete          broker default  no
-	// harbor-session-cost                SessionCost        session_id   delete          broker default  no
 	// harbor-session-end                 SessionEnd         session_id   delete          broker default  no
-	// harbor-memoir-context              string             user_id      delete          broker default  no
+	// harbor-memoir-sessions             MemoirSnapshot     user_id      delete          broker default  no
+	// harbor-memoir-lookups              EnrichedMessage    user_id      delete          broker default  no
 	// harbor-memoir-context-session-end  MemoirSnapshot     user_id      delete          broker default  no
+	// harbor-memoir-context              string             user_id      compact         unlimited       no
+	// harbor-memoir-dlq                  MemoirSnapshot     user_id      delete          broker default  no
+	// harbor-memories-dlq                raw                source key   delete          broker default  no
+	// harbor-memories-loop               raw                user_id      delete          broker default  no
+	// harbor-memories-table              memory row         user_id      compact         unlimited       no
+	// harbor-model-costs                 ModelCost          session_id   delete          broker default  no
+	// harbor-session-cost                SessionCost        session_id   compact         unlimited       no
+	// harbor-scope-costs                 ModelCost          scope        delete          broker default  no
+	// harbor-spending                    Spending           scope        compact         unlimited       no
+	// harbor-session-costs-dlq           raw                source key   delete          broker default  no
+	// harbor-session-costs-loop          raw                session_id   delete          broker default  no
+	// harbor-session-costs-table         cost row           session_id   compact         unlimited       no
+	// harbor-spending-totals-dlq         raw                source key   delete          broker default  no
+	// harbor-spending-totals-loop        raw                scope        delete          broker default  no
+	// harbor-spending-totals-table       spending row       scope        compact         unlimited       no
+	// harbor-latencies-dlq               raw                source key   delete          broker default  no
+	// harbor-latencies-loop              raw                tool_name    delete          broker default  no
+	// harbor-latencies-table             latency row        tool_name    compact         unlimited       no
+	// harbor-session-context             Raw                session_id   delete          broker default  no
 }
 
 func ExamplePeerAuditHash() {

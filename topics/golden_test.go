@@ -51,6 +51,8 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.MemoirContextSessionEnd, "memoir-context-session-end")
 	roundTrip(t, c.ToolUseLatency, "tool-use-latency")
 	roundTrip(t, c.SessionCost, "session-cost")
+	roundTrip(t, c.ModelCosts, "model-costs")
+	roundTrip(t, c.Spending, "spending")
 	roundTrip(t, c.Deliveries, "deliveries")
 	roundTrip(t, c.DeliveryReceipts, "delivery-receipts")
 	roundTrip(t, c.DeliveryDLQ, "delivery-dlq")

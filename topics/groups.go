@@ -55,6 +55,21 @@ func (c Catalog) DelegationsGroup() goka.Group { return goka.Group(c.Agent + "-d
 // invoke.TurnTable.
 func (c Catalog) TurnsGroup() goka.Group { return goka.Group(c.Agent + "-invoke-turns") }
 
+// MemoriesGroup is the consumer group that keeps the memories of users, "{agent}-memories".
+func (c Catalog) MemoriesGroup() goka.Group { return goka.Group(c.Agent + "-memories") }
+
+// MemoirGroup is the group of the workers that update memories, "{agent}-memoir-updater".
+func (c Catalog) MemoirGroup() string { return c.Agent + "-memoir-updater" }
+
+// SessionCostsGroup is the consumer group that adds up the costs of sessions, "{agent}-session-costs".
+func (c Catalog) SessionCostsGroup() goka.Group { return goka.Group(c.Agent + "-session-costs") }
+
+// SpendingGroup is the consumer group that adds up the costs of users and tenants, "{agent}-spending-totals".
+func (c Catalog) SpendingGroup() goka.Group { return goka.Group(c.Agent + "-spending-totals") }
+
+// LatenciesGroup is the consumer group that aggregates the latencies of tools, "{agent}-latencies".
+func (c Catalog) LatenciesGroup() goka.Group { return goka.Group(c.Agent + "-latencies") }
+
 // ThinkGroup is the group of the agent's model workers, "{agent}-think-consumer".
 func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
 
@@ -67,10 +82,20 @@ func (c Catalog) CompactGroup() string { return c.Agent + "-compactor" }
 // SinkGroup is the group of the agent's delivery sinks, "{agent}-delivery-sink".
 func (c Catalog) SinkGroup() string { return c.Agent + "-delivery-sink" }
 
+// HistoryImportGroup is the group that records the progress of the import of FlightDeck's histories,
+// "{agent}-history-import". See package migrate of processors/turn.
+func (c Catalog) HistoryImportGroup() string { return c.Agent + "-history-import" }
+
+// FlightDeckStore is the changelog topic of the histories of FlightDeck's processing application.
+func (c Catalog) FlightDeckStore() string {
+	return string(c.Group()) + "-think-response-store-changelog"
+}
+
 // Groups returns the consumer groups that process the catalog's topics and have a table; those of workers are not among them.
 func (c Catalog) Groups() []goka.Group {
 	return []goka.Group{
 		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
 		c.PeerTasksGroup(), c.PeerChainGroup(), c.DelegationsGroup(), c.TurnsGroup(),
+		c.MemoriesGroup(), c.SessionCostsGroup(), c.SpendingGroup(), c.LatenciesGroup(),
 	}
 }

@@ -11,8 +11,9 @@ import (
 const HeaderID = "turntable.id"
 
 // HeaderDeadline is the header of enriched-message-input and tool-use with the time at which the turn stops waiting for the
-// response or the result: milliseconds since the epoch as decimal text. A worker can stop at that time. Readers of
-// FlightDeck ignore headers.
+// response or the result, and of memoir-context-session-end with the time at which the group of the memories stops waiting for
+// the memory: milliseconds since the epoch as decimal text. A worker can stop at that time. Readers of FlightDeck ignore
+// headers.
 const HeaderDeadline = "turntable.deadline"
 
 // Deadline reads the value of HeaderDeadline. ok is false if it is absent or not a time.
@@ -58,6 +59,15 @@ func Cost(header []byte) (dollars float64, ok bool) {
 func AppendCost(b []byte, dollars float64) []byte {
 	return strconv.AppendFloat(b, dollars, 'g', -1, 64)
 }
+
+// HeaderMemoirVersion is the header of memoir-context-session-end and of memoir-context with the version of the user's memory
+// that the record is based on, as decimal text. A worker copies it from the snapshot to the memory that it writes, whose
+// turntable.id is that of the snapshot followed by "/memory". Records of FlightDeck's updater do not have it. A record of
+// memoir-context with the value MemoirEdit is an edit by a person: it is based on nothing and replaces the memory.
+const HeaderMemoirVersion = "turntable.memoir-version"
+
+// MemoirEdit is the HeaderMemoirVersion of an edit.
+const MemoirEdit = "edit"
 
 // The headers of a dead-lettered record, as UTF-8 text. FlightDeck's Python workers also write the first four.
 const (

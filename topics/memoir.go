@@ -22,12 +22,18 @@ func readSnapshot(c *cursor, s *MemoirSnapshot) error {
 		case "memoir_context":
 			s.MemoirContext, err = c.word()
 		case "think_response":
-			s.ThinkResponse = nil
+			s.ThinkResponse, s.Messages = nil, nil
 			if c.dec.PeekKind() == 'n' {
 				return c.skip()
 			}
 			var t ThinkResponse
-			err = c.object(func(name []byte) error { return t.member(c, string(name)) })
+			err = c.object(func(name []byte) (err error) {
+				if string(name) == "messages" { // elsewhere it is an older name of last_input_response
+					s.Messages, err = c.list()
+					return err
+				}
+				return t.member(c, string(name))
+			})
 			s.ThinkResponse = &t
 		case "timestamp":
 			s.Timestamp, err = c.text()
@@ -46,8 +52,14 @@ func writeSnapshot(w *writer, s MemoirSnapshot) {
 	if s.ThinkResponse == nil {
 		w.raw("think_response", nil)
 	} else {
+		w.grow(len(s.Messages))
 		w.name("think_response")
 		writeThink(w, *s.ThinkResponse)
+		if s.Messages != nil {
+			w.b = w.b[:len(w.b)-1] // the object continues
+			w.raw("messages", s.Messages)
+			w.close()
+		}
 	}
 	w.text("timestamp", s.Timestamp)
 	w.close()
@@ -70,6 +82,8 @@ func readLatency(c *cursor, l *ToolLatency) error {
 			l.SessionID, err = c.text()
 		case "timestamp":
 			l.Timestamp, err = c.text()
+		case "status":
+			l.Status, err = c.word()
 		default:
 			err = c.skip()
 		}
@@ -83,6 +97,7 @@ func writeLatency(w *writer, l ToolLatency) {
 	w.integer("latency_ms", l.LatencyMS)
 	w.text("session_id", l.SessionID)
 	w.text("timestamp", l.Timestamp)
+	w.some("status", l.Status)
 	w.close()
 }
 

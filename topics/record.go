@@ -28,6 +28,9 @@ type EnrichedMessage struct {
 	Timestamp     *string
 	// EphemeralPrompt is a further section of the system prompt, for this turn only. It is left out when empty.
 	EphemeralPrompt string
+	// BothSpellings writes userId, latestInput and memoirContext too, which the model workers of FlightDeck's SDKs read instead
+	// of user_id, latest_input and memoir_context. It is set in a record that is read if it has latestInput.
+	BothSpellings bool
 }
 
 // ThinkResponse is the value of {agent}-think-request-response.
@@ -197,20 +200,27 @@ type MemoirSnapshot struct {
 	MemoirContext string
 	ThinkResponse *ThinkResponse
 	Timestamp     *string
+	// Messages is the field messages of think_response, in which FlightDeck's memoir updater looks for the conversation. It is
+	// an array of messages, and is left out when nil.
+	Messages Raw
 }
 
 // SessionEnd is the value of {agent}-session-end: an empty object.
 type SessionEnd struct{}
 
-// ToolLatency is the value of {agent}-tool-use-latency, which FlightDeck creates and never writes.
+// ToolLatency is the value of {agent}-tool-use-latency, which FlightDeck creates and never writes: how long one call of a
+// tool took. See turn.WithLatencies.
 type ToolLatency struct {
 	ToolName  *string
 	LatencyMS int64
 	SessionID *string
 	Timestamp *string
+	// Status is "error" for a call that failed. FlightDeck has no such field; it is left out when empty.
+	Status string
 }
 
-// SessionCost is the value of {agent}-session-cost, which older versions of FlightDeck wrote.
+// SessionCost is the value of {agent}-session-cost, which older versions of FlightDeck wrote: what the model calls of a session
+// have cost so far. See package processors/memoir/cost.
 type SessionCost struct {
 	SessionID         *string
 	UserID            *string

@@ -4,7 +4,7 @@ import "github.com/lovoo/goka"
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
 // its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of channels, those of the table
-// of turns, and those that Ensure does not create.
+// of turns, those of memories, those of costs, those of latencies, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -24,10 +24,27 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.peerSpecs()...)
 	specs = append(specs, c.channelSpecs()...)
 	specs = append(specs, c.turnsSpecs()...)
-	return append(specs,
-		c.SessionContext.spec, c.SessionCost.spec, c.SessionEnd.spec, c.MemoirContext.spec,
-		c.MemoirContextSessionEnd.spec,
-	)
+	specs = append(specs, c.memoirSpecs()...)
+	specs = append(specs, c.costSpecs()...)
+	specs = append(specs, groupSpecs(c.LatenciesGroup(), "latency row", KeyTool, c.latencies)...)
+	return append(specs, c.SessionContext.spec)
+}
+
+// memoirSpecs returns the topics of memories, and those that their group keeps for itself.
+func (c Catalog) memoirSpecs() []Spec {
+	specs := []Spec{
+		c.SessionEnd.spec, c.MemoirSessions.spec, c.MemoirLookups.spec, c.MemoirContextSessionEnd.spec, c.MemoirContext.spec,
+		c.MemoirDLQ.spec,
+	}
+	return append(specs, groupSpecs(c.MemoriesGroup(), "memory row", KeyUser, c.MemoirSessions.spec.Created)...)
+}
+
+// costSpecs returns the topics of costs, and those that the two groups of costs keep for themselves.
+func (c Catalog) costSpecs() []Spec {
+	created := c.ModelCosts.spec.Created
+	specs := []Spec{c.ModelCosts.spec, c.SessionCost.spec, c.ScopeCosts.spec, c.Spending.spec}
+	specs = append(specs, groupSpecs(c.SessionCostsGroup(), "cost row", KeySession, created)...)
+	return append(specs, groupSpecs(c.SpendingGroup(), "spending row", KeyScope, created)...)
 }
 
 // deliverySpecs returns the topics of deliveries, and those that the two delivery groups keep for themselves.

@@ -41,6 +41,8 @@ type Spec struct {
 	Retention time.Duration
 	// SegmentBytes is the segment.bytes that the topic is created with. Zero is the broker's default.
 	SegmentBytes int
+	// CompactionLag is the min.compaction.lag.ms that the topic is created with. Zero is the broker's default.
+	CompactionLag time.Duration
 	// CoPartitioned topics must all have the same number of partitions.
 	CoPartitioned bool
 	// Created says whether Ensure creates the topic if it does not exist.
@@ -56,6 +58,7 @@ const (
 	KeyUser    Key = "user_id"
 	KeyTool    Key = "tool_name"
 	KeyRoute   Key = "route"
+	KeyScope   Key = "scope"
 	KeyAgent   Key = "agent"
 	KeyTask    Key = "task_id"
 	// KeyInstance: the ID of the instance.
