@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/topics"
 )
 

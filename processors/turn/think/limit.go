@@ -3,8 +3,8 @@ package think
 import (
 	"time"
 
-	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -18,7 +18,6 @@ type rules struct {
 	responder.Settings
 	model  ModelLimit
 	limits []Limit
-	retry  worker.RetryPolicy
 }
 
 // defaultTimeout is the timeout of a record without a deadline.
@@ -54,15 +53,7 @@ func WithTimeout(d time.Duration) Option { return func(r *rules) { r.SetTimeout(
 // The attempts of earlier processes count: in a consumer group the failed calls, in a share group the deliveries of the
 // step. A step that waits for a retry does not count toward WithConcurrency, and each attempt needs the limits again.
 func WithRetry(p worker.RetryPolicy) Option {
-	return func(r *rules) {
-		if err := p.Invalid(); err != nil {
-			r.Invalid("WithRetry: %w", err)
-		}
-		if p.Retryable == nil {
-			p.Retryable = transient
-		}
-		r.retry = p
-	}
+	return func(r *rules) { r.SetRetry(p, transient) }
 }
 
 // WithDrain sets how long calls of the model may keep running after the worker stops (default 10 seconds). It must be

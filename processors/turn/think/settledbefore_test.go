@@ -15,7 +15,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published/publishedtest"
+	"github.com/turntable-streams/turntable/processors/internal/published/publishedtest"
 	"github.com/turntable-streams/turntable/processors/turn/think"
 	"github.com/turntable-streams/turntable/processors/worker"
 )

@@ -8,10 +8,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/internal/published"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -39,7 +39,8 @@ func New(agent string, to processors.Publisher, model Model, opts ...Option) (*W
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ThinkGroup(), defaultTimeout), retry: defaultRetry}
+	r := rules{Settings: responder.Defaults(ErrConfig, catalog.ThinkGroup(), defaultTimeout)}
+	r.SetRetry(worker.RetryPolicy{}, transient)
 	for _, opt := range opts {
 		opt(&r)
 	}
@@ -67,20 +68,13 @@ func (w *Worker) Run(ctx context.Context, brokers []string, opts ...processors.O
 			// Steps wait for their limits in the handler, outside of the slots.
 			worker.WithConcurrency(w.rules.Concurrency), worker.WithWaiting(min(w.rules.Window, waiting*w.rules.Concurrency)),
 			worker.WithReadAhead(w.rules.Window), worker.WithGrace(w.rules.Drain),
-			worker.WithRetry(runtimePolicy(w.rules.retry)),
+			worker.WithRetry(w.rules.RuntimeRetry()),
 		},
 	}, opts...)
 }
 
 // waiting is how many steps may wait for a limit for each call of the model that may run.
 const waiting = 4
-
-// runtimePolicy is the policy of the worker runtime for a policy of model calls: the handler has decided already which
-// failures of the model are retried.
-func runtimePolicy(p worker.RetryPolicy) worker.RetryPolicy {
-	p.Retryable = nil
-	return p
-}
 
 // giveUp ends a step that was interrupted as often as the broker delivers it.
 func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) error {
@@ -94,9 +88,11 @@ func (w *Worker) giveUp(ctx context.Context, r worker.Record, reason error) erro
 // again; a repeat waits while the model is still working on the step. If the model fails and is called again (WithRetry),
 // Handle waits in between. Handle returns an error only if ctx ended or the publisher is closed; the record must then be
 // redelivered.
-func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error { return w.retry(ctx, r) }
+func (w *Worker) Handle(ctx context.Context, r processors.Inbound) error {
+	return w.rules.HandleAlone(ctx, r, w.handle)
+}
 
-// handle handles a delivery. It returns an errCalledAgain if the model failed and is to be called again.
+// handle handles a delivery. It returns a responder.CalledAgain if the model failed and is to be called again.
 func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	r := d.Inbound
 	if r.Value == nil {
@@ -106,7 +102,7 @@ func (w *Worker) handle(ctx context.Context, d responder.Delivery) error {
 	if err != nil {
 		return w.steps.Publish(ctx, r, w.failure(r, err, nil), w.shorten(r, in))
 	}
-	step.Retried = w.calledAgain(d.Record, step)
+	step.Retried = w.rules.Retried(d.Record, step.Deadline)
 	key := stepKey{step.SessionID, step.Key}
 	return w.steps.Settle(ctx, d, key, w.results(step), w.shorten(r, in), func() (processors.Outbound, error) {
 		return w.settle(ctx, r, step, in)
@@ -146,7 +142,7 @@ var (
 func (w *Worker) HandleOutput(r processors.Inbound) { w.steps.Observe(r) }
 
 // settle calls the model and returns the record of its response or failure, or an empty record if the turn has ended. Its
-// error is that of ctx, which has ended, or an errCalledAgain.
+// error is that of ctx, which has ended, or a responder.CalledAgain.
 func (w *Worker) settle(
 	ctx context.Context, r processors.Inbound, s Step, in topics.EnrichedMessage,
 ) (processors.Outbound, error) {
@@ -173,7 +169,7 @@ func (w *Worker) settle(
 		return w.failure(r, errLate, used.Cost), nil
 	case end == responder.Failed && s.Retried(err):
 		w.spent.keep(key, used)
-		return processors.Outbound{}, errCalledAgain{err}
+		return processors.Outbound{}, responder.Again(err)
 	case end == responder.Failed:
 		return w.failure(r, err, used.Cost), nil
 	}

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/published/publishedtest"
 	"github.com/turntable-streams/turntable/processors/turn/door"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published/publishedtest"
 	"github.com/turntable-streams/turntable/processors/turn/tools"
 )
 

@@ -6,8 +6,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/processors/worker"
 )

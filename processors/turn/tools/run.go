@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/overdue"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/overdue"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/published"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )

@@ -1,5 +1,5 @@
-// Package responder runs the workers of a turn. Each of them answers the records of one topic with one record each: the steps
-// of a session with the model's responses, the calls of tools with their results, long conversations with summaries.
+// Package responder runs workers that answer the records of one topic with one record each: the steps of a session with the
+// model's responses, the calls of tools with their results, long conversations with summaries, ended sessions with memories.
 //
 // A repeated record gets the same answer again. A record that may have been handled before a crash is handled only if its
 // answer is not on its topic. Work ends at the deadline of its record, and with its turn.
@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/published"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 	"github.com/turntable-streams/turntable/topics"
 )

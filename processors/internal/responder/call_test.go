@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 	"github.com/turntable-streams/turntable/topics"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
 )
 
 // output is a record of message-output.

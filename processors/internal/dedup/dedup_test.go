@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/internal/clock"
-	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
+	"github.com/turntable-streams/turntable/processors/internal/dedup"
 )
 
 type memory = dedup.Memory[string, int]

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/responder"
+	"github.com/turntable-streams/turntable/processors/internal/responder"
 )
 
 func TestDeadlineOfARecordIsThatOfItsTurn(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/clock"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/settled"
+	"github.com/turntable-streams/turntable/processors/internal/settled"
 	"github.com/turntable-streams/turntable/processors/worker"
 )
 
@@ -22,6 +22,7 @@ type Settings struct {
 	Drain       time.Duration
 	Remembered  settled.Bounds
 	Limiter     *worker.Limiter
+	Retry       worker.RetryPolicy // of workers that implement WithRetry
 	Runtime     []worker.Option
 	Clock       processors.Clock
 	Logger      *zap.Logger

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/published"
+	"github.com/turntable-streams/turntable/processors/internal/published"
 )
 
 var noon = time.Date(2026, 6, 20, 12, 0, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/ended"
+	"github.com/turntable-streams/turntable/processors/internal/ended"
 	"github.com/turntable-streams/turntable/topics"
 )
 

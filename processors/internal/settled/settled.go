@@ -13,7 +13,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/deadletter"
 	"github.com/turntable-streams/turntable/internal/retry"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
+	"github.com/turntable-streams/turntable/processors/internal/dedup"
 )
 
 // Bounds limit what Results remembers. Whichever is reached first evicts the oldest results.
