@@ -6,12 +6,13 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// A turn asks the model at most Rules.MaxSteps times, and only while its session has cost less than Rules.MaxCost. Both are
-// checked before a step opens, and before the tools of a response are called: their results would be read by no step.
+// A turn asks the model at most Rules.MaxSteps times, and only while its session has cost less than Rules.MaxCost, and its user
+// and tenant less than Rules.Budgets. All are checked before a step opens, and before the tools of a response are called: their
+// results would be read by no step.
 
 // mayAsk reports whether the open turn may open another step. If it may not, the failure says why.
 func (s *transition) mayAsk() (f failure, ok bool) {
-	turn, cost := s.row.Turn, s.row.Cost
+	turn, cost := s.row.Turn, s.costSoFar()
 	switch {
 	case int64(turn.Step) >= int64(s.rules.MaxSteps):
 		text := fmt.Sprintf("the model asked for tools in step %d of the turn, the limit is %d steps", turn.Step, s.rules.MaxSteps)
@@ -19,7 +20,9 @@ func (s *transition) mayAsk() (f failure, ok bool) {
 	case s.rules.MaxCost > 0 && cost != nil && *cost >= s.rules.MaxCost:
 		text := fmt.Sprintf("the session has cost %.6g, the limit is %.6g", *cost, s.rules.MaxCost)
 		return failure{topics.CodeOverBudget, text}, false
-	default:
-		return failure{}, true
 	}
+	if text, over := s.overBudget(); over {
+		return failure{topics.CodeOverBudget, text}, false
+	}
+	return failure{}, true
 }

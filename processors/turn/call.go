@@ -117,8 +117,14 @@ func (s *transition) openCall(id string) *Call {
 	return nil
 }
 
-// endCall ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
+// endCall ends a call that was handed out with its result.
 func (s *transition) endCall(c *Call, r *Result) {
+	s.measure(c, r)
+	s.keepEnd(c, r)
+}
+
+// keepEnd ends a call with its result and remembers its tool_use_id, so that later results for it are recognised as late.
+func (s *transition) keepEnd(c *Call, r *Result) {
 	s.changed = true
 	if c.Edited {
 		r.Result = markEdited(r.Result)
@@ -147,10 +153,15 @@ func (s *transition) timeOutCalls() {
 func (s *transition) endOpenCalls(text, reason string) {
 	calls := s.row.Turn.Calls
 	for i, c := range calls {
-		if !c.ended() {
-			s.withdrawGate(i, s.endCause())
-			s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(calls), 0, text, reason))
+		if c.ended() {
+			continue
 		}
+		end := s.endCall
+		if c.Gate != nil { // it never ran
+			end = s.keepEnd
+		}
+		s.withdrawGate(i, s.endCause())
+		end(c, s.synthesise(c.ToolUseId, c.Name, len(calls), 0, text, reason))
 	}
 }
 
@@ -167,15 +178,17 @@ func (s *transition) completeStep() {
 	if !s.collectResults() {
 		return
 	}
-	prompt := promptSize(turn.Message.EphemeralPrompt)
-	around := prompt + envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
-	if over := around + s.sizeOfToolMessage(true) - s.rules.RecordLimit; over > 0 && s.hideFor(over, false) {
-		around = prompt + envelope + 2*s.keySize() + quoted(s.user(turn.Message)) + s.historySize()
+	inputs := s.rules.spellings()
+	around := envelope + 2*s.keySize() + promptSize(turn.Message.EphemeralPrompt) + inputs*quoted(s.user(turn.Message)) +
+		s.rules.memoryRoom(s.user(turn.Message))
+	free := s.rules.RecordLimit - around - s.historySize()
+	if over := inputs*s.sizeOfToolMessage(true) - free; over > 0 && s.hideFor(over, false) {
+		free = s.rules.RecordLimit - around - s.historySize()
 	}
-	short, fits := s.fitResults(s.rules.RecordLimit - around)
+	short, fits := s.fitResults(free / inputs)
 	message := topics.Message(s.emitResults(short))
 	input := topics.EncodeMessage(message)
-	message.Content = sortedContent(turn.Calls, len(message.Content))
+	message.Content = s.sortedContent(len(message.Content))
 	if fits && s.think(input, &message) {
 		return
 	}

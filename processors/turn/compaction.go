@@ -82,6 +82,9 @@ type Compacted struct {
 func (Compacted) writtenByTurn() bool { return false }
 
 func (e Compacted) apply(s *transition) {
+	if !e.tombstone() {
+		s.chargeSummary(e)
+	}
 	switch {
 	case e.tombstone():
 		s.deadLetter(reasonTombstone)
@@ -90,6 +93,7 @@ func (e Compacted) apply(s *transition) {
 	default:
 		s.changed = true
 		s.row.Cost = addCost(s.row.Cost, e.Result.Cost)
+		s.spend(e.Result.Cost)
 		if e.Result.Error == nil {
 			s.summarize(e.Result.Summary)
 		}

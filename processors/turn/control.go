@@ -13,6 +13,8 @@ func (e Controlled) apply(s *transition) {
 		s.deadLetter(reasonTombstone)
 	case e.Control.Action == topics.ActionPurge:
 		s.purge(cancelled)
+	case e.Control.Action == topics.ActionEnd:
+		s.endNow(e.Record)
 	case e.Control.Action != topics.ActionCancel:
 		s.deadLetter(reasonAction)
 	case !s.cancel(notBlank(e.Control.RequestID), cancelled):
@@ -58,7 +60,12 @@ func (s *transition) purge(f failure) {
 
 // onlyMemoriesLeft reports whether only memories are left of a session.
 func (s *transition) onlyMemoriesLeft() bool {
+	return s.noConversationLeft() && s.row.Cost == nil && s.row.Spent == nil
+}
+
+// noConversationLeft reports whether only memories and the cost are left of a session.
+func (s *transition) noConversationLeft() bool {
 	return s.row.Turn == nil && len(s.row.Waiting) == 0 && len(s.row.Routes) == 0 && len(s.row.Early) == 0 &&
-		len(s.row.OtherGates) == 0 &&
-		s.row.History == nil && s.row.HistoryParts == nil && s.row.hiddenSize() == 0 && s.row.Cost == nil && s.row.UserId == nil
+		len(s.row.OtherGates) == 0 && s.row.LastTurn == "" &&
+		s.row.History == nil && s.row.HistoryParts == nil && s.row.hiddenSize() == 0 && s.row.UserId == nil
 }

@@ -25,10 +25,13 @@ func (DeadlineCame) end(s *transition) {
 	s.applyEarly() // before expiry: a record whose step opens now is not too late
 	s.expireEarly()
 	s.expireRoutes()
-	if at, ok := s.idleAt(); !ok || at > s.nowMS() {
+	if at, ok := s.endsAt(); ok && at <= s.nowMS() {
+		s.endSession(at)
+	}
+	if at, ok := s.idleAt(); !ok || at > s.nowMS() || s.err != nil {
 		return
 	}
-	if s.onlyMemoriesLeft() {
+	if s.onlyMemoriesLeft() || s.rules.IdleAfter == 0 {
 		s.changed, s.erased = true, true
 		return
 	}
@@ -85,16 +88,21 @@ func (s *transition) turnDeadline() int64 {
 	return min(at, at-(s.rules.ThinkTimeout-s.rules.SupersedeAfter).Milliseconds())
 }
 
-// idleAt returns when a session that waits for nothing is removed: when its memories expire if only memories are left, else
-// after Rules.IdleAfter if that is set. ok is false if the session waits for something or is never removed.
+// idleAt returns when a session that waits for nothing ends or is removed: it ends as endsAt says, and is removed when its
+// memories expire if only memories, or the cost of a session that ended, are left, else after Rules.IdleAfter if that is set.
+// ok is false if the session waits for something or is never removed.
 func (s *transition) idleAt() (at int64, ok bool) {
 	switch {
-	case s.row.Turn != nil || len(s.row.Routes)+len(s.row.Early)+len(s.row.OtherGates) > 0:
+	case s.waitsForSomething():
 		return 0, false
 	case s.onlyMemoriesLeft():
 		return s.forgottenAt(), true
+	case s.row.LastTurn != "" && s.rules.Memoir != nil:
+		return s.endsAt()
 	case s.rules.IdleAfter > 0:
 		return s.row.TouchedMs + s.rules.IdleAfter.Milliseconds(), true
+	case s.onlyCostLeft():
+		return s.forgottenAt(), true
 	default:
 		return 0, false
 	}

@@ -94,8 +94,25 @@
 // delegated a task. The turn stores that with the message and copies it to the records of its tool calls and gates; nothing is
 // looked up by session or agent. An ephemeral prompt is sent with each step of its turn, and is not in the history.
 //
-// WithMaxSteps bounds the steps of a turn and WithMaxCost the cost of a session: beyond them the turn ends in an error
-// output, code too_many_steps or over_budget.
+// # Memory
+//
+// With WithMemoir a session ends when it has had no record for a while (Memoir.After), or by the action end on session-control,
+// and its conversation goes to the memory of its user. A session with an open turn, gate, reply route or held record does not
+// end. The end and the removal of the conversation are one step of the row: a record that is read before it postpones the
+// end, and one that is read after it belongs to a new conversation.
+//
+//	turn --> {agent}-session-end, {agent}-memoir-sessions (the conversation), a tombstone on {agent}-think-request-response
+//	turn --> {agent}-memoir-lookups --> package memoir, which adds the memory --> {agent}-enriched-message-input --> the model
+//
+// The memory belongs to the message's user, or to the session if the message has none or the placeholder of FlightDeck's chat
+// API (topics.MemoryKey). Gates of other requesters keep a session open with WithGates.
+//
+// # Costs and latencies
+//
+// WithMaxSteps bounds the steps of a turn, WithMaxCost the cost of a session, and WithBudgets the costs of users and tenants:
+// beyond them the turn ends in an error output, code too_many_steps or over_budget. With WithCosts each answer of a model is
+// charged on model-costs, also one that comes too late; with WithLatencies each tool call is measured on tool-use-latency.
+// Packages memoir/cost and memoir/latency add them up.
 //
 // # Structure
 //
@@ -145,7 +162,14 @@
 //	WithGates                      off               an open gate of another requester stops the clock of its think step
 //	WithSupersedeGates             off               a message that arrives during a gate ends the gate
 //	WithChannels                   off               outputs go to the origins of messages, see processors/channel
+//	WithOrderedOutputs             off               the outputs of a step are acknowledged one topic after the other
+//	WithBothSpellings              off               model workers of FlightDeck's SDKs can read the records for the model
 //	WithIdlePurge                  off               how long a session may be idle before it is removed
+//	WithMemoir                     off               idle sessions end, and the model gets a memory of its user
+//	WithCosts                      off               what each answer of a model cost is written to model-costs
+//	WithBudgets                    off               what the model calls of users and tenants may cost
+//	WithTenants                    off               the tenant that a user belongs to
+//	WithLatencies                  off               how long each tool call took is written to tool-use-latency
 //
 // # Decisions beyond the wire format
 //

@@ -11,7 +11,8 @@ type Effect interface{ effect() }
 
 // Emit writes a record of the session to an output topic.
 type Emit struct {
-	// Key is the session id.
+	// Key is the record's key: the session id, or that of the user's memory (topics.MemoryKey) for MemoirSession and, with
+	// Rules.Memoir, for Enriched, or the name of the tool for ToolTook.
 	Key string
 	// ID is the record's turntable.id header. A repeat after a crash has the same ID.
 	ID string
@@ -38,7 +39,7 @@ type Value interface{ kind() string }
 
 // The output topics' values.
 type (
-	// Enriched is a step for the model, a record of enriched-message-input.
+	// Enriched is a step for the model, a record of enriched-message-input or, with Rules.Memoir, of memoir-lookups.
 	Enriched topics.EnrichedMessage
 	// Called is a tool call, a record of tool-use.
 	Called topics.ToolUseItem
@@ -52,6 +53,16 @@ type (
 	CompactionRequested topics.CompactionRequest
 	// Answered is the output of a turn, an answer or an error, a record of message-output.
 	Answered topics.Output
+	// SessionEnded says that the session has ended, a record of session-end.
+	SessionEnded topics.SessionEnd
+	// Forgotten is the tombstone of the session's conversation, a record of think-request-response.
+	Forgotten struct{}
+	// MemoirSession has the conversation of a session that has ended, a record of memoir-sessions.
+	MemoirSession topics.MemoirSnapshot
+	// ModelCharged is what an answer of a model cost, a record of model-costs.
+	ModelCharged topics.ModelCost
+	// ToolTook is how long a tool call took, a record of tool-use-latency.
+	ToolTook topics.ToolLatency
 )
 
 func (Enriched) kind() string            { return "enriched" }
@@ -61,6 +72,11 @@ func (Completed) kind() string           { return "all-complete" }
 func (ToolMessage) kind() string         { return "message" }
 func (CompactionRequested) kind() string { return "compaction" }
 func (Answered) kind() string            { return "output" }
+func (SessionEnded) kind() string        { return "session-end" }
+func (Forgotten) kind() string           { return "tombstone" }
+func (MemoirSession) kind() string       { return "snapshot" }
+func (ModelCharged) kind() string        { return "model-cost" }
+func (ToolTook) kind() string            { return "tool-latency" }
 
 // outputID derives an output's turntable.id. Steps count from 1. The output of the turn has step 0, so that it has the
 // same ID however the turn ends.
@@ -76,8 +92,13 @@ func (s *transition) emit(turn string, step uint32, v Value, index int) {
 		s.effects = make([]Effect, 0, mostEffects)
 	}
 	e := Emit{Key: s.key, ID: outputID(turn, step, v, index), Value: v}
-	switch v.(type) {
-	case Enriched, CompactionRequested:
+	switch v := v.(type) {
+	case Enriched:
+		e.DeadlineMS = s.row.Turn.DeadlineMs
+		if s.rules.Memoir != nil {
+			e.Key = topics.MemoryKey(s.key, v.UserID)
+		}
+	case CompactionRequested:
 		e.DeadlineMS = s.row.Turn.DeadlineMs
 	case Called:
 		e.DeadlineMS = s.row.Turn.callDeadline(s.row.Turn.Calls[index])

@@ -186,7 +186,7 @@ func (s *transition) endGatedCall(i int, cause topics.GateCause, text, reason st
 // another one.
 func (s *transition) endRefused(c *Call, text, reason string) {
 	turn := s.row.Turn
-	s.endCall(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), 0, text, reason))
+	s.keepEnd(c, s.synthesise(c.ToolUseId, c.Name, len(turn.Calls), 0, text, reason))
 	turn.Held = slices.DeleteFunc(turn.Held, func(h *Held) bool {
 		if h.Kind != Held_TOOL || h.ToolUseId != c.GetToolUseId() || !s.answers(h.name(), c) {
 			return false

@@ -29,6 +29,8 @@ const (
 	ofFailure  = "failure"
 	ofOutcome  = "outcome"
 	ofGate     = "gate"
+	ofEnd      = "end"
+	ofCost     = "cost"
 )
 
 // turnID returns the id of the turn of a message, derived from the message's cause id: a repeat of the record has the

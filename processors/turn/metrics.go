@@ -13,8 +13,8 @@ import (
 type Metrics struct {
 	// HistoryHidden is called when the oldest exchanges of a session were hidden from the model, see WithHistoryLimit.
 	HistoryHidden func(session string, h Hidden)
-	// Controlled is called for each record of session-control. action is "cancel" or "purge". A cancel for which there is no
-	// message is reported too, and dead-lettered.
+	// Controlled is called for each record of session-control. action is "cancel", "purge" or "end". A cancel
+	// for which there is no message, and an end of a session that cannot end, are reported too, and dead-lettered.
 	Controlled func(session, action string)
 }
 
@@ -37,7 +37,7 @@ const maxLogged = 256
 // reportControl logs what was cancelled or purged, and calls the metric. The record has no subject, so the line has the
 // record's ID: Kafka's ACLs decide who may write session-control.
 func (b *binding) reportControl(c *processors.Context, control topics.Control) {
-	if control.Action != topics.ActionCancel && control.Action != topics.ActionPurge {
+	if control.Action != topics.ActionCancel && control.Action != topics.ActionPurge && control.Action != topics.ActionEnd {
 		return
 	}
 	request := ""

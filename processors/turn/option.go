@@ -14,6 +14,7 @@ type options struct {
 	rules    Rules
 	rowLimit int // 0: derived from the record limit
 	metrics  Metrics
+	ordered  bool // the outputs of a step are acknowledged one after the other
 }
 
 // WithThinkTimeout sets how long a step waits for its think-response before the turn ends in an error output, code

@@ -15,6 +15,8 @@ import (
 // A gate names a turn by its turn_id, which is the turn's ID or the request_id of its message, or by a call_id that begins
 // with the turn's ID. The topics have no common order, so a gate can be read before its turn opens: it is kept until its
 // outcome, or until gateGrace after its deadline. The turn withdraws the gates that name it when it ends.
+//
+// With Rules.Memoir a gate that names no turn, or one that has ended, is kept too: a session with an open gate does not end.
 
 // maxOtherGates is how many gates of other requesters a session has at most. More do not stop the clock.
 const maxOtherGates = 256
@@ -36,10 +38,15 @@ func (e GateOpened) apply(s *transition) {
 		return
 	}
 	named := turnNamed(g)
+	if len(named) > maxID {
+		named = ""
+	}
 	switch {
-	case named == "" || len(named) > maxID || len(g.GateID) > maxID: // it names no turn
+	case len(g.GateID) > maxID || s.knowsCall(digests.Of(ofGate, g.GateID)) || s.hasOtherGate(g.GateID):
 		return
-	case s.knowsCall(digests.Of(ofGate, g.GateID)) || s.hasOtherGate(g.GateID) || s.endedTurn(named):
+	case named == "" && (s.rules.Memoir == nil || s.isNew): // it names no turn, and there is no session that must not end
+		return
+	case named != "" && s.rules.Memoir == nil && s.endedTurn(named):
 		return
 	case len(s.row.OtherGates) >= maxOtherGates:
 		s.deadLetter(reasonManyGates)
@@ -98,7 +105,8 @@ func (s *transition) otherGateEnded(o topics.GateOutcome) {
 		return
 	}
 	named := turnNamed(topics.GateRequest{TurnID: o.TurnID, CallID: o.CallID})
-	if !s.hasOtherGate(o.GateID) && (named == "" || s.isNew || s.endedTurn(named)) {
+	counts := s.rules.Memoir != nil && !s.isNew // whatever it names, see GateOpened
+	if !counts && !s.hasOtherGate(o.GateID) && (named == "" || s.isNew || s.endedTurn(named)) {
 		return
 	}
 	// Remembered, because after a crash the outcome can be read before the request.

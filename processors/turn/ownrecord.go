@@ -1,12 +1,15 @@
 package turn
 
 import (
+	"strings"
+
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// The turn reads two kinds of records that it wrote itself for other readers: the tool message on message-input, whose
-// step opened when it was written, and the failed call on tool-use-dlq, which has its result. It ignores them.
+// The turn reads three kinds of records that it wrote itself for other readers: the tool message on message-input, whose
+// step opened when it was written, the failed call on tool-use-dlq, which has its result, and the tombstone on
+// think-request-response of a session that has ended. It ignores them.
 
 func (r *Record) writtenByTurn() bool { return false }
 
@@ -18,6 +21,11 @@ func (e MessageArrived) writtenByTurn() bool { return e.hasToolRole() && e.Own }
 func (e ToolFailed) writtenByTurn() bool {
 	_, named := namedStep(e.Record, Called{}.kind())
 	return e.Own && !named
+}
+
+// writtenByTurn reports whether the record is the tombstone of an ended session. The session may have a new conversation since.
+func (e ThinkResponded) writtenByTurn() bool {
+	return e.tombstone() && e.Own && strings.HasSuffix(e.Cause, "/"+Forgotten{}.kind()+"/0")
 }
 
 func (DeadlineCame) writtenByTurn() bool { return false }

@@ -41,7 +41,11 @@ func (b *binding) encode(out *Outcome) (err error) {
 func (b *binding) encodeEmit(e Emit) (encoded, error) {
 	switch v := e.Value.(type) {
 	case Enriched:
-		return encodeFor(e, b.topics.EnrichedMessageInput, topics.EnrichedMessage(v))
+		to := b.topics.EnrichedMessageInput
+		if b.rules.Memoir != nil {
+			to = b.topics.MemoirLookups
+		}
+		return encodeFor(e, to, topics.EnrichedMessage(v))
 	case Called:
 		return encodeFor(e, b.topics.ToolUse, topics.ToolUseItem(v))
 	case Refused:
@@ -56,6 +60,16 @@ func (b *binding) encodeEmit(e Emit) (encoded, error) {
 		return encodeFor(e, b.topics.GateRequests, topics.GateRequest(v))
 	case Answered:
 		return encodeFor(e, b.topics.MessageOutput, topics.Output(v))
+	case SessionEnded:
+		return encodeFor(e, b.topics.SessionEnd, topics.SessionEnd(v))
+	case Forgotten:
+		return encoded{stream: b.topics.ThinkRequestResponse.Stream(), key: e.Key, id: e.ID}, nil
+	case ModelCharged:
+		return encodeFor(e, b.topics.ModelCosts, topics.ModelCost(v))
+	case ToolTook:
+		return encodeFor(e, b.topics.ToolUseLatency, topics.ToolLatency(v))
+	case MemoirSession:
+		return encodeFor(e, b.topics.MemoirSessions, topics.MemoirSnapshot(v))
 	default:
 		return encoded{}, fmt.Errorf("%w: %T has no topic", errBroken, v)
 	}
@@ -71,6 +85,11 @@ func encodeFor[T any](e Emit, t topics.Topic[T], v T) (encoded, error) {
 
 // perform passes an encoded outcome to Goka.
 func (b *binding) perform(c *processors.Context, out Outcome) (err error) {
+	if b.ordered {
+		if err := c.OrderOutputs(); err != nil {
+			return err
+		}
+	}
 	for _, effect := range out.Effects {
 		switch e := effect.(type) {
 		case *encoded:

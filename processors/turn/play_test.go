@@ -33,7 +33,8 @@ type play struct {
 	partsOf map[string]map[uint32][]byte
 	offset  int64
 	// past holds what happened, for repeats.
-	past []Event
+	past      []Event
+	spendings spendings
 	// wrote is how many bytes of rows and parts were written.
 	wrote int
 }
@@ -130,6 +131,7 @@ func (p *play) decide(b *binding, e Event) Outcome {
 	}
 	from, err := b.cache.read(p.table(), e.session())
 	require.NoError(p.tb, err)
+	from.spendings = p.spendings
 	out, err := apply(from, e, p.now, b.rules)
 	require.NoError(p.tb, err)
 	return out

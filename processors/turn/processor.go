@@ -26,7 +26,7 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 		return nil, err
 	}
 	o.rules.Agent = agent
-	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics}
+	b := &binding{topics: catalog, rules: o.rules, cache: newStateCache(), metrics: o.metrics, ordered: o.ordered}
 	sources := []processors.Source{
 		processors.Input(catalog.MessageInput, b.onMessage,
 			processors.KeyedBy(func(m topics.Message) *string { return m.SessionID }),
@@ -50,6 +50,19 @@ func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
 	if o.rules.Gates {
 		sources = append(sources, processors.Input(catalog.GateRequests, b.onGateRequest))
 	}
+	if o.rules.Memoir != nil {
+		more = append(more, output(catalog.MemoirLookups), output(catalog.MemoirSessions), output(catalog.SessionEnd),
+			output(catalog.ThinkRequestResponse))
+	}
+	if o.rules.Costs {
+		more = append(more, output(catalog.ModelCosts))
+	}
+	if o.rules.Latencies {
+		more = append(more, output(catalog.ToolUseLatency))
+	}
+	if o.rules.hasBudgets() {
+		more = append(more, goka.Lookup(goka.Table(catalog.Spending.Name()), catalog.Spending.Codec()))
+	}
 	edges := append(processors.Edges(catalog.Group(), sources...), more...)
 	return goka.DefineGroup(catalog.Group(), append(edges,
 		goka.Persist(encodedRows{rows.Timed[*State]{Codec: TableCodec(), Due: b.onDeadline}}),
@@ -66,6 +79,7 @@ type binding struct {
 	rules   Rules
 	cache   *stateCache
 	metrics Metrics
+	ordered bool
 }
 
 func (b *binding) onMessage(c *processors.Context, in codec.Decoded[topics.Message]) error {
@@ -165,6 +179,9 @@ func (b *binding) decide(row tableRow, e Event, now time.Time) (out Outcome, err
 	from, err := b.cache.read(row, e.session())
 	if err != nil {
 		return Outcome{}, err
+	}
+	if l, ok := row.(tableLookup); ok && b.rules.hasBudgets() {
+		from.spendings = lookedUp{l, goka.Table(b.topics.Spending.Name())}
 	}
 	if out, err = apply(from, e, now, b.rules); err != nil {
 		return Outcome{}, err

@@ -34,13 +34,16 @@ const (
 	// rowChannels is the format of a row with a message of a channel or a delegation. An older build would send its output
 	// nowhere, or to the route of another message.
 	rowChannels = 9
+	// rowMemoir is the format of a row whose session ends by inactivity. An older build would not end it, and would keep the
+	// name of a turn after which another one followed.
+	rowMemoir = 10
 )
 
 // ErrRowVersion is wrapped by the error for a row that this build or runtime cannot read: its format is newer, or it has
 // parts and is read under plain goka.NewProcessor.
 var ErrRowVersion = fmt.Errorf("%w: turn: row has a newer format", processors.ErrKeepRecord)
 
-var layout = rowformat.Format{Name: "turn", Version: rowChannels, Newer: ErrRowVersion}
+var layout = rowformat.Format{Name: "turn", Version: rowMemoir, Newer: ErrRowVersion}
 
 // EncodeState encodes a row.
 func EncodeState(s *State) ([]byte, error) { return layout.Encode(s) }
@@ -57,6 +60,8 @@ func DecodeState(raw []byte) (*State, error) {
 // format returns the lowest row version that can represent this state.
 func (s *State) format() uint32 {
 	switch t := s.Turn; {
+	case s.LastTurn != "":
+		return rowMemoir
 	case s.hasChannels():
 		return rowChannels
 	case s.hasGates():

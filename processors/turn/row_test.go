@@ -28,11 +28,11 @@ func TestUnknownFieldsOfARowSurvive(t *testing.T) {
 }
 
 func TestRowOfANewerFormatIsRefusedByName(t *testing.T) {
-	raw, err := proto.Marshal(&State{Version: rowChannels + 1})
+	raw, err := proto.Marshal(&State{Version: rowMemoir + 1})
 	require.NoError(t, err)
 	_, err = DecodeState(raw)
 	require.ErrorIs(t, err, ErrRowVersion)
-	require.ErrorContains(t, err, "10")
+	require.ErrorContains(t, err, "11")
 }
 
 func TestDeadlineIsReadWithoutDecodingTheRow(t *testing.T) {

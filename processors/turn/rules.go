@@ -75,6 +75,15 @@ type Rules struct {
 	SupersedeGates bool
 	// Channels reads the members of messages that processors/channel writes, and sends outputs to the origins of messages.
 	Channels bool
+	// Memoir ends sessions by inactivity and sends the steps for the model by way of the user's memory; nil: off.
+	Memoir *Memoir
+	// Costs writes what the answers of models cost, and Latencies how long tool calls took.
+	Costs, Latencies bool
+	// Budgets limit the costs of users and tenants. TenantOf says to which tenant a user belongs; nil: to none.
+	Budgets  Budgets
+	TenantOf func(user string) string
+	// BothSpellings writes what the model workers of FlightDeck's SDKs read under other names.
+	BothSpellings bool
 	// IdleAfter is how long an idle session is kept; 0 means indefinitely.
 	IdleAfter time.Duration
 }
@@ -110,6 +119,7 @@ const (
 	maxReason     = 512                  // bytes of foreign text in an error message
 	minHistory    = 1 << 10              // minimum of History.Bytes
 	minRecord     = rowformat.MinRecordLimit
+	minMemory     = 1 << 10 // minimum of Memoir.ContextBytes
 )
 
 // validate returns an error for the first rule that is out of range.
@@ -154,8 +164,18 @@ func (r Rules) validate() error {
 	case r.RowLimit < minRecord-rowMargin || r.RowLimit > r.RecordLimit:
 		return fmt.Errorf("%w: row limit is %d bytes, want %d to %d (the record limit)",
 			ErrOption, r.RowLimit, minRecord-rowMargin, r.RecordLimit)
+	case r.Memoir != nil && r.Memoir.After < time.Millisecond:
+		return fmt.Errorf("%w: sessions end after %v, want 1ms or more", ErrOption, r.Memoir.After)
+	case r.Memoir != nil && (r.Memoir.ContextBytes < minMemory || r.spellings()*r.Memoir.ContextBytes > r.RecordLimit/2):
+		return fmt.Errorf("%w: memory of a user is %d bytes, want %d to %d (half of the record limit, for each spelling)",
+			ErrOption, r.Memoir.ContextBytes, minMemory, r.RecordLimit/2/r.spellings())
+	case r.Budgets.Tenant != (Budget{}) && r.TenantOf == nil:
+		return fmt.Errorf("%w: tenants have budgets, but no user has a tenant: WithTenants is missing", ErrOption)
 	case r.IdleAfter < 0:
 		return fmt.Errorf("%w: idle purge is %v, want 0 (off) or more", ErrOption, r.IdleAfter)
+	}
+	if err := r.Budgets.validate(); err != nil {
+		return err
 	}
 	if r.SupersedeGates && !r.usesGates() {
 		return fmt.Errorf("%w: gates are superseded without WithApproval or WithGates", ErrOption)

@@ -13,7 +13,16 @@ const envelope = 1024
 // The sizeOf methods return upper bounds of a record's size on the wire, including key and headers.
 
 func (s *transition) sizeOfEnriched(m Enriched) int {
-	return envelope + 2*s.keySize() + len(m.History) + len(m.LatestInput) + quoted(m.UserID) + promptSize(m.EphemeralPrompt)
+	return envelope + 2*s.keySize() + len(m.History) + promptSize(m.EphemeralPrompt) +
+		s.rules.spellings()*(len(m.LatestInput)+quoted(m.UserID)) + s.rules.memoryRoom(m.UserID)
+}
+
+// spellings returns how often the record for the model has the input and the user.
+func (r Rules) spellings() int {
+	if r.BothSpellings {
+		return 2
+	}
+	return 1
 }
 
 func (s *transition) sizeOfOutput(o topics.Output, a *Accepted) int {
@@ -53,9 +62,14 @@ func quoted(text *string) int {
 	if text == nil {
 		return len("null")
 	}
+	return quotedBytes(*text)
+}
+
+// quotedBytes returns the size of UTF-8 text in JSON, at most.
+func quotedBytes[T string | topics.Raw](text T) int {
 	size := 2
-	for i := 0; i < len(*text); i++ {
-		switch b := (*text)[i]; {
+	for i := range len(text) {
+		switch b := text[i]; {
 		case b < ' ':
 			size += len(`\u0000`)
 		case b == '"', b == '\\':

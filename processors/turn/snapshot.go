@@ -8,6 +8,8 @@ type snapshot struct {
 	state *State // nil: the session has no row
 	parts Parts
 	full  fullValues
+
+	spendings spendings // nil: none are known
 }
 
 // tableRow is a row of the group table and its parts. *processors.Context implements it.

@@ -129,7 +129,13 @@ type State struct {
 	HiddenParts []*Part `protobuf:"bytes,24,rep,name=hidden_parts,json=hiddenParts,proto3" json:"hidden_parts,omitempty"`
 	// Open gates of other requesters that name a turn (see othergate.go), in order of arrival. A row that has any has
 	// version 8.
-	OtherGates    []*OtherGate `protobuf:"bytes,25,rep,name=other_gates,json=otherGates,proto3" json:"other_gates,omitempty"`
+	OtherGates []*OtherGate `protobuf:"bytes,25,rep,name=other_gates,json=otherGates,proto3" json:"other_gates,omitempty"`
+	// The last turn that ended since the session last ended or was cleared; empty if the session cannot end (see sessionend.go).
+	// A row that has it has version 10.
+	LastTurn string `protobuf:"bytes,26,opt,name=last_turn,json=lastTurn,proto3" json:"last_turn,omitempty"`
+	// What the accepted responses, failures and summaries cost, as far as it is known (see charge.go). Unlike cost, it does not
+	// rely on workers to add up.
+	Spent         *float64 `protobuf:"fixed64,27,opt,name=spent,proto3,oneof" json:"spent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,6 +343,20 @@ func (x *State) GetOtherGates() []*OtherGate {
 		return x.OtherGates
 	}
 	return nil
+}
+
+func (x *State) GetLastTurn() string {
+	if x != nil {
+		return x.LastTurn
+	}
+	return ""
+}
+
+func (x *State) GetSpent() float64 {
+	if x != nil && x.Spent != nil {
+		return *x.Spent
+	}
+	return 0
 }
 
 // Part refers to a part of the row, which is stored separately in the table: its number and its length in bytes.
@@ -1464,7 +1484,7 @@ var File_processors_turn_state_proto protoreflect.FileDescriptor
 
 const file_processors_turn_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xa0\b\n" +
+	"\x1bprocessors/turn/state.proto\x12\x11turntable.turn.v1\"\xe2\b\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1496,10 +1516,13 @@ const file_processors_turn_state_proto_rawDesc = "" +
 	"\x06hidden\x18\x17 \x01(\fR\x06hidden\x12:\n" +
 	"\fhidden_parts\x18\x18 \x03(\v2\x17.turntable.turn.v1.PartR\vhiddenParts\x12=\n" +
 	"\vother_gates\x18\x19 \x03(\v2\x1c.turntable.turn.v1.OtherGateR\n" +
-	"otherGatesB\a\n" +
+	"otherGates\x12\x1b\n" +
+	"\tlast_turn\x18\x1a \x01(\tR\blastTurn\x12\x19\n" +
+	"\x05spent\x18\x1b \x01(\x01H\x02R\x05spent\x88\x01\x01B\a\n" +
 	"\x05_costB\n" +
 	"\n" +
-	"\b_user_id\"6\n" +
+	"\b_user_idB\b\n" +
+	"\x06_spent\"6\n" +
 	"\x04Part\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x16\n" +
 	"\x06length\x18\x02 \x01(\rR\x06length\"\x8e\x03\n" +

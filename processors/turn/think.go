@@ -26,6 +26,7 @@ func (e ThinkResponded) apply(s *transition) {
 		s.deadLetter(reasonSameResponse)
 		return
 	}
+	s.chargeResponse(e, same)
 	own := workerReply{kind: Held_RESPONSE, digest: same}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
@@ -39,6 +40,9 @@ func (e ThinkResponded) apply(s *transition) {
 	s.rememberCause(same)
 	r, previous = s.complete(r, previous)
 	s.row.Cost = r.TotalSessionCost
+	if s.rules.Costs {
+		s.spend(costOf(e.Response))
+	}
 	s.row.UserId = boundedID(r.UserID)
 	switch {
 	case len(r.ToolUses)+len(r.NullToolUses) > 0:
@@ -62,8 +66,9 @@ func (s *transition) forgetConversation() {
 		turn.Tail, _ = s.history()
 		turn.Shared = 0
 	}
-	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.UserId = nil, 0, nil, nil
+	s.row.History, s.row.HistoryLength, s.row.Cost, s.row.Spent, s.row.UserId = nil, 0, nil, nil, nil
 	s.row.Hidden, s.row.HiddenParts = nil, nil
+	s.row.LastTurn = "" // there is nothing left to remember, unless a turn is open, which names itself when it ends
 	if s.compacting() { // there is nothing left to summarize
 		s.endCompaction()
 	}
@@ -121,6 +126,10 @@ func (e ThinkFailed) apply(s *transition) {
 		s.deadLetter(reasonSameFailure)
 		return
 	}
+	cost, costs := topics.Cost([]byte(e.headerText(topics.HeaderCost)))
+	if costs {
+		s.chargeFailure(e.Record, cost)
+	}
 	own := workerReply{kind: Held_THINK_FAILURE, digest: same, anyLength: true}
 	p, named := s.thinkPlace(e.Record, &own)
 	if !named {
@@ -132,8 +141,9 @@ func (e ThinkFailed) apply(s *transition) {
 	if e.Failure.LatestInput != nil { // without an input, two different failures can have the same bytes
 		s.rememberCause(same)
 	}
-	if cost, ok := topics.Cost([]byte(e.headerText(topics.HeaderCost))); ok {
+	if costs {
 		s.row.Cost = addCost(s.row.Cost, &cost)
+		s.spend(&cost)
 	}
 	code := topics.CodeThinkFailed
 	if e.headerText(topics.HeaderReason) == topics.ReasonDeadline {

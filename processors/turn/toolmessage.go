@@ -5,19 +5,22 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/turntable-streams/turntable/topics"
 )
 
 // fitResults makes the tool message fit into room bytes, and the completed step into a record. fits is false if it cannot.
 //
-// The tool message contains every result twice, in the content and in the metadata. If that is too large, short is true and
-// the copies in the metadata are omitted. If it is still too large, the largest results are replaced by too_large errors.
+// The tool message contains every result twice, in the content and in the metadata, and a third time as text in the content
+// if Rules.BothSpellings is set. If that is too large, short is true and the copies in the metadata are omitted. If it is
+// still too large, the largest results are replaced by too_large errors.
 func (s *transition) fitResults(room int) (short, fits bool) {
 	if s.excess(room, false) <= 0 {
 		return false, true
 	}
-	if over := s.excess(room, true); over > 0 {
-		s.shortenResults(over)
+	if s.excess(room, true) > 0 {
+		s.shortenResults(room)
 	}
 	return true, s.excess(room, true) <= 0
 }
@@ -29,7 +32,7 @@ func (s *transition) excess(room int, short bool) int {
 
 func (s *transition) sizeOfToolMessage(short bool) int {
 	turn := s.row.Turn
-	content, results := sizesOf(turn.Calls)
+	content, results := s.sizesOf(turn.Calls)
 	if short {
 		for _, c := range turn.Calls {
 			results -= max(len(c.Result.Result)-len(`null`), 0)
@@ -40,26 +43,36 @@ func (s *transition) sizeOfToolMessage(short bool) int {
 
 func (s *transition) sizeOfCompleted() int {
 	turn := s.row.Turn
-	_, results := sizesOf(turn.Calls)
+	_, results := s.sizesOf(turn.Calls)
 	return envelope + 2*s.keySize() + quoted(turn.UserId) + results + expectedSize(turn.Calls)
 }
 
-// shortenResults replaces the largest results by errors until that many bytes are saved, or no more can be.
-func (s *transition) shortenResults(over int) {
+// shortenResults replaces the largest results by errors until the tool message without copies in the metadata fits into
+// room bytes and the completed step into a record, or no more can be saved.
+func (s *transition) shortenResults(room int) {
+	message, completed := s.sizeOfToolMessage(true)-room, s.sizeOfCompleted()-s.rules.RecordLimit
 	calls := slices.Clone(s.row.Turn.Calls)
 	slices.SortStableFunc(calls, func(a, b *Call) int {
 		return cmp.Compare(len(b.Result.Result), len(a.Result.Result))
 	})
 	for _, c := range calls {
-		was := len(c.Result.Result)
 		short := s.tooLargeResult(c, c.Result)
-		gain := was - len(short.Result)
-		if over <= 0 || gain <= 0 {
+		gain := len(c.Result.Result) - len(short.Result)
+		if message <= 0 && completed <= 0 || gain <= 0 {
 			return
 		}
+		message -= gain + s.sizeAsText(c.Result) - s.sizeAsText(short)
+		completed -= gain
 		c.Result = short
-		over -= gain
 	}
+}
+
+// sizeAsText returns the size of the copy of a result that Rules.BothSpellings adds to the tool message, at most.
+func (s *transition) sizeAsText(r *Result) int {
+	if !s.rules.BothSpellings {
+		return 0
+	}
+	return len(`,"content":`) + max(quotedBytes(topics.Raw(r.Result)), len(`"{}"`))
 }
 
 // tooLargeResult returns the error that replaces a result that does not fit.
@@ -75,14 +88,14 @@ func (s *transition) tooLargeResult(c *Call, r *Result) *Result {
 func (s *transition) buildToolMessage(short bool) ToolMessage {
 	turn := s.row.Turn
 	role := roleTool
-	contentSize, metadataSize := sizesOf(turn.Calls)
+	contentSize, metadataSize := s.sizesOf(turn.Calls)
 	content := append(make([]byte, 0, envelope/2+contentSize), '[')
 	metadata := append(make([]byte, 0, envelope/2+metadataSize), `{"tool_results":[`...)
 	for i, c := range turn.Calls {
 		if i > 0 {
 			content, metadata = append(content, ','), append(metadata, ',')
 		}
-		content = appendEntry(content, c)
+		content = s.appendEntry(content, c)
 		r := c.Result.record()
 		if short {
 			r.Result = nil // it is in the content
@@ -103,11 +116,14 @@ func (s *transition) buildToolMessage(short bool) ToolMessage {
 }
 
 // appendEntry appends a call as the model sees it, with the id and the name that the model gave.
-func appendEntry(b []byte, c *Call) []byte {
+func (s *transition) appendEntry(b []byte, c *Call) []byte {
 	b = appendText(append(b, `{"tool_use_id":`...), c.ToolUseId)
 	b = appendText(append(b, `,"name":`...), c.Name)
 	b = appendResult(append(b, `,"result":`...), c.Result)
 	b = appendText(append(b, `,"status":`...), c.Result.Status)
+	if s.rules.BothSpellings {
+		b = appendResultText(append(b, `,"content":`...), c.Result)
+	}
 	return append(b, '}')
 }
 
@@ -118,15 +134,26 @@ func appendResult(b []byte, r *Result) []byte {
 	return append(b, r.Result...)
 }
 
+// appendResultText appends a result as a JSON string that contains its JSON text. FlightDeck's Java worker gives the model
+// the same text.
+func appendResultText(b []byte, r *Result) []byte {
+	b, _ = jsontext.AppendQuote(b, appendResult(nil, r)) // invalid UTF-8 is replaced
+	return b
+}
+
 // sortedContent returns the content of the tool message with the members of each entry sorted by name: the same JSON value,
 // which digests then need not sort. size is the size of the content.
-func sortedContent(calls []*Call, size int) topics.Raw {
+func (s *transition) sortedContent(size int) topics.Raw {
 	b := append(make([]byte, 0, size), '[')
-	for i, c := range calls {
+	for i, c := range s.row.Turn.Calls {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(append(b, `{"name":`...), c.Name)
+		b = append(b, '{')
+		if s.rules.BothSpellings {
+			b = append(appendResultText(append(b, `"content":`...), c.Result), ',')
+		}
+		b = appendText(append(b, `"name":`...), c.Name)
 		b = appendResult(append(b, `,"result":`...), c.Result)
 		b = appendText(append(b, `,"status":`...), c.Result.Status)
 		b = append(appendText(append(b, `,"tool_use_id":`...), c.ToolUseId), '}')
@@ -135,11 +162,12 @@ func sortedContent(calls []*Call, size int) topics.Raw {
 }
 
 // sizesOf returns upper bounds of the sizes of a tool message's content and metadata.
-func sizesOf(calls []*Call) (content, metadata int) {
+func (s *transition) sizesOf(calls []*Call) (content, metadata int) {
 	const entry, result = 64, 224 // field names, punctuation, numbers
 	for _, c := range calls {
 		r := c.Result
-		content += entry + quoted(c.ToolUseId) + quoted(c.Name) + quoted(r.Status) + len(r.Result)
+		content += entry + quoted(c.ToolUseId) + quoted(c.Name) + quoted(r.Status) + len(r.Result) +
+			s.sizeAsText(r)
 		metadata += result + quoted(r.SessionId) + quoted(r.ToolUseId) + quoted(r.ToolId) + quoted(r.Name) +
 			quoted(r.Status) + quoted(r.Timestamp) + len(r.Result)
 	}

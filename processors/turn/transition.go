@@ -42,7 +42,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	if event.writtenByTurn() {
 		return Outcome{}, nil
 	}
-	s := &transition{row: from.state, key: event.session(), now: now, rules: rules}
+	s := &transition{row: from.state, key: event.session(), now: now, rules: rules, spendings: from.spendings}
 	if s.row == nil {
 		s.row, s.isNew = &State{Version: rowVersion}, true
 	}
@@ -77,6 +77,7 @@ func apply(from snapshot, event Event, now time.Time, rules Rules) (Outcome, err
 	switch {
 	case s.err != nil:
 		return Outcome{}, s.err
+	case !s.changed && record != nil && s.postponeEnd():
 	case !s.changed:
 		return Outcome{Effects: s.effects}, nil
 	case s.erased && from.state == nil:
@@ -113,6 +114,8 @@ type transition struct {
 	purging  bool    // the session ends: no turn begins
 	err      error   // a part could not be read: the outcome is discarded
 	instant  *string // now as text; nil until it is needed
+
+	spendings spendings // of users and tenants, nil if their budgets are not checked
 
 	replaying *Held // the held record that is being applied, nil for the event itself
 }

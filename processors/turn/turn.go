@@ -45,6 +45,7 @@ func (s *transition) think(input topics.Raw, read *topics.Message) bool {
 		Timestamp:   s.timestamp(),
 
 		EphemeralPrompt: turn.Message.EphemeralPrompt,
+		BothSpellings:   s.rules.BothSpellings,
 	}
 	if over := s.sizeOfEnriched(record) - s.rules.RecordLimit; over > 0 {
 		if !s.hideFor(over, !turn.Responded) {
@@ -110,6 +111,9 @@ func (s *transition) close(o topics.Output) {
 	}
 	s.rememberStep()
 	s.row.Turn = nil
+	if s.rules.Memoir != nil || s.row.LastTurn != "" { // an instance without it may run beside others: IDs of ends must be new
+		s.row.LastTurn = turn.Message.TurnId
+	}
 	s.output(turn.Message, o)
 	for _, h := range turn.Held {
 		s.giveUp(h, reasonUnclaimed)

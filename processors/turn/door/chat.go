@@ -18,7 +18,7 @@ import (
 )
 
 // defaultUser is the user_id of messages without one, as in FlightDeck.
-const defaultUser = "user_42"
+const defaultUser = topics.PlaceholderUser
 
 // Chat returns the handler for messages: POST a JSON object with session_id and content, and optionally user_id, reply (an
 // object with a callbackService) and request_id. After the route and the message are acknowledged, it answers 200 with

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/internal/entrance"
-	"github.com/turntable-streams/turntable/processors/turn/internal/dedup"
 	"github.com/turntable-streams/turntable/processors/turn/token"
 	"github.com/turntable-streams/turntable/topics"
 )

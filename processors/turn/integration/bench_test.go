@@ -61,6 +61,43 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
+// BenchmarkOrderedOutputs is what turn.WithOrderedOutputs costs a turn with one step of tools, one turn at a time: the median
+// latency without it and with it, measured in turns, and the ratio of the two.
+func BenchmarkOrderedOutputs(b *testing.B) {
+	const rounds = 3
+	for _, guarantee := range modes {
+		b.Run(string(guarantee), func(b *testing.B) {
+			brokers := testbroker.Start(b)
+			var agents [2]config // without and with
+			for i := range agents {
+				agents[i] = config{
+					agent: testbroker.Agent(), instance: "i1", brokers: brokers, guarantee: guarantee, partitions: 1,
+					child: settings{Ordered: i == 1},
+				}
+				start(b, agents[i])
+			}
+			var ms [2]float64
+			for round := range rounds + 1 { // the first one warms up
+				for i, c := range agents {
+					load, err := wiretest.StartLoad(b.Context(), brokers, c.agent, wiretest.LoadOptions{
+						Turns: b.N + 1, Tools: 2, Concurrency: 1, Prefix: fmt.Sprint("bench", b.N, "-", round),
+					})
+					require.NoError(b, err)
+					require.NoError(b, load.Wait(b.Context()))
+					if round > 0 {
+						ms[i] += float64(load.Progress().P50.Microseconds()) / 1000 / rounds
+					}
+					require.NoError(b, load.Close())
+				}
+			}
+			b.ReportMetric(ms[0], "without-ms")
+			b.ReportMetric(ms[1], "with-ms")
+			b.ReportMetric(ms[1]/ms[0], "ratio")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // processorTime is the CPU time that the process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage

@@ -44,6 +44,8 @@ type settings struct {
 	Verbose bool
 	// Approval makes every tool call wait for approval.
 	Approval bool
+	// Ordered acknowledges the outputs of a step one topic after the other.
+	Ordered bool
 }
 
 // child is the main function of the process that is killed. It runs the pipeline until its standard input ends. It prints

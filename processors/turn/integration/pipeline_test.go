@@ -35,6 +35,9 @@ func (c config) processor(log *zap.Logger) (*processors.Processor, error) {
 		c.turn = append(c.turn, turn.WithApproval(approval.Policy{}))
 		with = append(with, topics.WithGates())
 	}
+	if c.child.Ordered {
+		c.turn = append(c.turn, turn.WithOrderedOutputs())
+	}
 	graph, err := turn.Graph(c.agent, c.turn...)
 	if err != nil {
 		return nil, err

@@ -128,18 +128,25 @@ func startWorkers(t *testing.T, c config) *called {
 func killedAtRow(t *testing.T, c config, nth int32) {
 	t.Helper()
 	changelog := wiretest.NamesOf(c.agent).Group + "-table"
+	killedAt(t, c, nth, func(topic string) bool { return strings.HasPrefix(topic, changelog) })
+}
+
+// killedAt starts an instance that is killed when it writes to certain topics for the nth time. The brokers get all that was
+// sent before, and this request without those topics.
+func killedAt(t *testing.T, c config, nth int32, writes func(topic string) bool) {
+	t.Helper()
 	var victim atomic.Pointer[os.Process]
 	var seen atomic.Int32
 	known := make(chan struct{})
-	isRow := func(topic kmsg.ProduceRequestTopic) bool { return strings.HasPrefix(topic.Topic, changelog) }
+	isWritten := func(topic kmsg.ProduceRequestTopic) bool { return writes(topic.Topic) }
 	front, addrs := newTap(t, c.brokers, func(request) verdict { return pass }, func(r kmsg.Request) {
 		produce, ok := r.(*kmsg.ProduceRequest)
-		if !ok || !slices.ContainsFunc(produce.Topics, isRow) || seen.Add(1) != nth {
+		if !ok || !slices.ContainsFunc(produce.Topics, isWritten) || seen.Add(1) != nth {
 			return
 		}
 		<-known
 		_ = victim.Load().Signal(syscall.SIGKILL)
-		produce.Topics = slices.DeleteFunc(produce.Topics, isRow)
+		produce.Topics = slices.DeleteFunc(produce.Topics, isWritten)
 	})
 	c.brokers = addrs
 	i := spawn(t, c)

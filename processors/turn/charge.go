@@ -1,0 +1,104 @@
+package turn
+
+import (
+	"encoding/hex"
+	"math"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// With Rules.Costs each record with a cost is charged when it is first read: a response also if it is held or dead-lettered,
+// because the model was paid. The row does not remember every dead-lettered record, so a repeat may be charged again: with
+// the same ID, by which the groups that add up drop it.
+
+// chargeResponse writes what a response cost. same is the digest of its bytes.
+func (s *transition) chargeResponse(e ThinkResponded, same digest) {
+	if !s.rules.Costs {
+		return
+	}
+	r := e.Response
+	c := ModelCharged{
+		LLMCalls: 1, InputTokens: max(0, r.ThinkInputTokens), OutputTokens: max(0, r.ThinkOutputTokens), CostUSD: costOf(r),
+	}
+	if r.Compaction {
+		c.LLMCalls++
+		c.InputTokens += max(0, r.CompactionInputTokens)
+		c.OutputTokens += max(0, r.CompactionOutputTokens)
+	}
+	s.charge(e.Record, same, r.UserID, c)
+}
+
+// chargeFailure writes what a failed step cost. Two failures may have the same bytes, so the record counts and not they.
+func (s *transition) chargeFailure(from *Record, cost float64) {
+	s.charge(from, digests.Of(ofFailure, from.Topic, from.Cause), nil, ModelCharged{LLMCalls: 1, CostUSD: &cost})
+}
+
+// chargeSummary writes what a summary cost.
+func (s *transition) chargeSummary(e Compacted) {
+	if e.Result.Cost != nil {
+		s.charge(e.Record, digests.Of(ofOutcome, e.Value), nil, ModelCharged{LLMCalls: 1, CostUSD: known(*e.Result.Cost)})
+	}
+}
+
+// charge writes what a record cost. A record that was held is charged when it is read, not when it is applied.
+func (s *transition) charge(from *Record, same digest, user *string, c ModelCharged) {
+	if !s.rules.Costs || s.replaying != nil {
+		return
+	}
+	if c.UserID = boundedID(notBlank(user)); c.UserID == nil {
+		c.UserID = s.row.UserId
+		if s.row.Turn != nil {
+			c.UserID = boundedID(notBlank(s.user(s.row.Turn.Message)))
+		}
+	}
+	if s.rules.TenantOf != nil && c.UserID != nil {
+		tenant := s.rules.TenantOf(*c.UserID)
+		c.TenantID = boundedID(notBlank(&tenant))
+	}
+	c.SessionID = &s.key
+	if c.AtMS = from.At.UnixMilli(); c.AtMS < 0 { // the record has no timestamp
+		c.AtMS = s.nowMS()
+	}
+	id := digests.Of(ofCost, s.key, string(same[:]))
+	s.effects = append(s.effects, Emit{Key: s.key, ID: hex.EncodeToString(id[:]), Value: c})
+}
+
+// spend adds the cost of a record that was accepted to what the session has spent. Some model workers of FlightDeck report the
+// cost of a call as that of the session: for the limit of a session the larger of both counts.
+func (s *transition) spend(cost *float64) {
+	if s.rules.Costs && cost != nil && *cost > 0 {
+		s.row.Spent = addCost(s.row.Spent, cost)
+	}
+}
+
+// costSoFar returns the cost of the session that its limit is compared with; nil if it is not known.
+func (s *transition) costSoFar() *float64 {
+	if s.rules.Costs && s.row.Spent != nil && (s.row.Cost == nil || *s.row.Spent > *s.row.Cost) {
+		return s.row.Spent
+	}
+	return s.row.Cost
+}
+
+// costOf returns the cost of a response; nil if it is not known. Older workers write only the costs of the session, or that of
+// the call in place of the session's.
+func costOf(r topics.ThinkResponse) *float64 {
+	switch {
+	case r.ThinkCost != nil:
+		return known(*r.ThinkCost + r.CompactionCost)
+	case r.TotalSessionCost == nil:
+		return nil
+	case r.PreviousSessionCost == nil:
+		return known(*r.TotalSessionCost)
+	default:
+		return known(*r.TotalSessionCost - *r.PreviousSessionCost)
+	}
+}
+
+// known returns a cost, or nil if it is not a finite number from 0.
+func known(cost float64) *float64 {
+	if !(cost >= 0 && cost <= math.MaxFloat64) { // NaN too
+		return nil
+	}
+	return &cost
+}

@@ -1,0 +1,15 @@
+package migrate
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) {
+	testbroker.Together(6)
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}

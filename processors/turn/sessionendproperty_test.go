@@ -1,0 +1,100 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+)
+
+// Whatever is read, and whatever rows a crash takes back: a session with something open does not end, an end has one snapshot,
+// a repeat is equal, and each exchange whose answer was accepted is in a snapshot or in the history.
+func TestEndsOfSessionsLoseNoExchange(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := newPlay(rt, withMemoir)
+		published := map[string]Emit{} // snapshots by ID
+		answered := map[string]bool{}  // exchanges whose answers were accepted and whose rows were not taken back
+		asked := map[string]Enriched{} // by question
+		question := ""
+		rows := [][]byte{nil}
+		take := func(es effects, open bool) {
+			ends := emitted[MemoirSession](es)
+			require.Equal(rt, len(ends), len(emitted[SessionEnded](es)))
+			require.Equal(rt, len(ends), len(emitted[Forgotten](es)))
+			require.LessOrEqual(rt, len(ends), 1)
+			require.False(rt, open && len(ends) > 0, "something is open")
+			for _, e := range es.emits() {
+				if v, ok := e.Value.(MemoirSession); ok {
+					before, repeated := published[e.ID]
+					require.True(rt, !repeated || string(before.Value.(MemoirSession).Messages) == string(v.Messages),
+						"a repeat has the same conversation")
+					published[e.ID] = e
+				}
+			}
+		}
+		isOpen := func() bool {
+			s := p.state()
+			return s != nil && (s.Turn != nil || len(s.Routes) > 0)
+		}
+		for n := range rapid.IntRange(5, 40).Draw(rt, "events") {
+			open := isOpen()
+			switch rapid.IntRange(0, 7).Draw(rt, "what") {
+			case 0, 1:
+				question = fmt.Sprintf("question %d.", n)
+				es := p.send("message-input", message(question))
+				for _, e := range emitted[Enriched](es) {
+					asked[question] = e
+				}
+				take(es, true)
+			case 2, 3:
+				if e, ok := asked[question]; ok {
+					es := p.respond(e, saying("answer to "+question))
+					if len(es.letters()) == 0 && len(emitted[Answered](es)) > 0 && emitted[Answered](es)[0].Error == nil {
+						answered[question] = true
+					}
+					take(es, true)
+				}
+			case 4:
+				p.now = p.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(rt, "minutes")) * time.Minute)
+				row, parts := p.row, p.parts
+				es := p.wait(0)
+				take(es, open && emitted[Answered](es) == nil && len(p.state().GetRoutes()) > 0)
+				if len(es) > 0 && len(parts) == 0 { // the row is lost, its outputs are not
+					p.row, p.parts = row, map[uint32][]byte{}
+					p.restart()
+					require.Equal(rt, es, p.wait(0), "a repeat has the same IDs and bytes")
+				}
+			case 5:
+				take(p.send("session-control", `{"action":"end"}`), open)
+			case 6:
+				take(p.send("reply-to", fmt.Sprintf(`{"to":%d}`, n)), true)
+			case 7:
+				at := rapid.IntRange(max(0, len(rows)-4), len(rows)-1).Draw(rt, "row")
+				lost := p.row
+				p.row, p.parts = rows[at], map[uint32][]byte{}
+				p.restart()
+				if string(lost) != string(p.row) { // what the lost rows accepted is read again by the rest of the history
+					answered = map[string]bool{}
+				}
+			}
+			if len(p.parts) == 0 {
+				rows = append(rows, p.row)
+			}
+			all := ""
+			if s := p.state(); s != nil {
+				all = string(s.History)
+			}
+			for _, e := range published {
+				all += string(e.Value.(MemoirSession).Messages)
+			}
+			for q := range answered {
+				require.True(rt, strings.Contains(all, "answer to "+q), "%s is in no snapshot and no history", q)
+			}
+		}
+	})
+}
