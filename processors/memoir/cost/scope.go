@@ -1,0 +1,93 @@
+package cost
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ScopeOutcome is what a record, or a deadline, changes.
+type ScopeOutcome struct {
+	// Row is the new row. It is nil if nothing changes.
+	Row *ScopeTotals
+	// ID is the turntable.id of Spending.
+	ID string
+	// Spending is the new value of the topic spending. It is nil if the record is a repeat, or a deadline.
+	Spending *topics.Spending
+	// Reason says why the record is dead-lettered, empty if it is not.
+	Reason string
+}
+
+// ApplyScope adds a record of scope-costs to the row of its scope, nil if it has none. A nil record is the row's deadline. It
+// does not modify row.
+//
+// The newest day counts, by the times of the records: a record of an earlier day is not in the sum of the day, and one of an
+// earlier month is not in that of the month. All are in the total.
+func ApplyScope(row *ScopeTotals, scope string, r *Record, now time.Time, rules Rules) ScopeOutcome {
+	if r == nil {
+		return ScopeOutcome{Row: forgetScope(row, now, rules)}
+	}
+	m := r.Value
+	if reason := reject(m); reason != "" {
+		return ScopeOutcome{Reason: reason}
+	}
+	if m.Scope != scope {
+		return ScopeOutcome{Reason: reasonScope}
+	}
+	if rules.window.Has(row.GetSeen(), r.ID, now) {
+		return ScopeOutcome{}
+	}
+	next := &ScopeTotals{}
+	if row != nil {
+		next = proto.CloneOf(row)
+	}
+	next.Version = rowVersion
+	next.LlmCalls = add(next.LlmCalls, m.LLMCalls)
+	next.InputTokens = add(next.InputTokens, m.InputTokens)
+	next.OutputTokens = add(next.OutputTokens, m.OutputTokens)
+	at := when(m, now)
+	day, month := at.Format("2006-01-02"), at.Format("2006-01")
+	if day > next.Day { // dates of this form are in the order of their texts
+		next.Day, next.DayCost = day, nil
+	}
+	if month > next.Month {
+		next.Month, next.MonthCost = month, nil
+	}
+	if m.CostUSD != nil {
+		next.Cost = plus(next.Cost, *m.CostUSD)
+		if day == next.Day {
+			next.DayCost = plus(next.DayCost, *m.CostUSD)
+		}
+		if month == next.Month {
+			next.MonthCost = plus(next.MonthCost, *m.CostUSD)
+		}
+	}
+	next.AtMs = max(next.AtMs, at.UnixMilli())
+	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	if next.DeadlineMs == 0 {
+		next.DeadlineMs = rules.forgetAt(now)
+	}
+	return ScopeOutcome{Row: next, ID: derive("spending", r.ID, scope), Spending: next.record(scope)}
+}
+
+// record returns the record of the topic spending that says what a row says.
+func (s *ScopeTotals) record(scope string) *topics.Spending {
+	at := topics.Timestamp(time.UnixMilli(s.AtMs))
+	return &topics.Spending{
+		Scope: scope, LLMCalls: s.LlmCalls, InputTokens: s.InputTokens, OutputTokens: s.OutputTokens,
+		CostUSD: amountFrom(s.Cost).Dollars(), Day: s.Day, DayCostUSD: amountFrom(s.DayCost).Dollars(),
+		Month: s.Month, MonthCostUSD: amountFrom(s.MonthCost).Dollars(), Timestamp: &at,
+	}
+}
+
+// forgetScope returns the row at its deadline: without IDs if the last one is old enough.
+func forgetScope(row *ScopeTotals, now time.Time, rules Rules) *ScopeTotals {
+	if row == nil {
+		return nil
+	}
+	next := proto.CloneOf(row)
+	next.Seen, next.DeadlineMs = rules.forget(row.Seen, row.AddedMs, now)
+	return next
+}

@@ -1,0 +1,135 @@
+package cost
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// SessionOutcome is what a record, or a deadline, changes.
+type SessionOutcome struct {
+	// Row is the new row. It is nil if nothing changes.
+	Row *SessionTotals
+	// ID is the turntable.id of Cost.
+	ID string
+	// Cost is the new value of session-cost. It is nil if the record is a repeat, or a deadline.
+	Cost *topics.SessionCost
+	// Shares are the records of scope-costs.
+	Shares []Share
+	// Reason says why the record is dead-lettered, empty if it is not.
+	Reason string
+}
+
+// Share is a record of scope-costs: the cost of a call for one scope.
+type Share struct {
+	ID   string // its turntable.id
+	Cost topics.ModelCost
+}
+
+// ApplySession adds a record of model-costs to the row of its session, nil if it has none. A nil record is the row's deadline.
+// It does not modify row.
+func ApplySession(row *SessionTotals, session string, r *Record, now time.Time, rules Rules) SessionOutcome {
+	if r == nil {
+		return SessionOutcome{Row: forgetSession(row, now, rules)}
+	}
+	m := r.Value
+	if reason := reject(m); reason != "" {
+		return SessionOutcome{Reason: reason}
+	}
+	if m.SessionID != nil && *m.SessionID != session {
+		return SessionOutcome{Reason: reasonSession}
+	}
+	if rules.window.Has(row.GetSeen(), r.ID, now) {
+		return SessionOutcome{}
+	}
+	next := &SessionTotals{}
+	if row != nil {
+		next = proto.CloneOf(row)
+	}
+	at := when(m, now)
+	next.Version = rowVersion
+	next.LlmCalls = add(next.LlmCalls, m.LLMCalls)
+	next.InputTokens = add(next.InputTokens, m.InputTokens)
+	next.OutputTokens = add(next.OutputTokens, m.OutputTokens)
+	if m.CostUSD != nil {
+		next.Cost = plus(next.Cost, *m.CostUSD)
+	}
+	if text(m.UserID) != "" {
+		next.UserId = m.UserID
+	}
+	next.AtMs = max(next.AtMs, at.UnixMilli())
+	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	if next.DeadlineMs == 0 {
+		next.DeadlineMs = rules.forgetAt(now)
+	}
+	out := SessionOutcome{Row: next, ID: derive("session", r.ID, session), Cost: next.record(session)}
+	m.SessionID, m.AtMS = &session, at.UnixMilli()
+	for _, scope := range scopesOf(m) {
+		m.Scope = scope
+		out.Shares = append(out.Shares, Share{ID: derive("scope", r.ID, scope), Cost: m})
+	}
+	return out
+}
+
+// record returns the record of session-cost that says what a row says.
+func (s *SessionTotals) record(session string) *topics.SessionCost {
+	at := topics.Timestamp(time.UnixMilli(s.AtMs))
+	c := &topics.SessionCost{
+		SessionID: &session, UserID: s.UserId, LLMCalls: int32Of(s.LlmCalls), TotalInputTokens: int32Of(s.InputTokens),
+		TotalOutputTokens: int32Of(s.OutputTokens), Timestamp: &at,
+	}
+	if s.Cost != nil {
+		dollars := amountFrom(s.Cost).Dollars()
+		c.EstimatedCostUSD = &dollars
+	}
+	return c
+}
+
+func scopesOf(m topics.ModelCost) (scopes []string) {
+	if user := text(m.UserID); user != "" {
+		scopes = append(scopes, topics.UserScope(user))
+	}
+	if tenant := text(m.TenantID); tenant != "" {
+		scopes = append(scopes, topics.TenantScope(tenant))
+	}
+	return scopes
+}
+
+// plus adds dollars, which reject has checked, to the amount in a field of a row.
+func plus(field []byte, dollars float64) []byte {
+	amount, err := AmountOf(dollars)
+	if err != nil {
+		return field
+	}
+	return append([]byte{}, amountFrom(field).Add(amount).bytes()...) // not nil: an amount of 0 is not an absent one
+}
+
+// forgetAt is the deadline of a row to which a record is added now. It is set once, not with each record: if records were
+// added after it was set, the deadline moves when it comes.
+func (r Rules) forgetAt(added time.Time) int64 {
+	return added.Add(r.window.For + time.Second).UnixMilli()
+}
+
+// forgetSession returns the row at its deadline: without IDs if the last one is old enough.
+func forgetSession(row *SessionTotals, now time.Time, rules Rules) *SessionTotals {
+	if row == nil {
+		return nil
+	}
+	next := proto.CloneOf(row)
+	next.Seen, next.DeadlineMs = rules.forget(row.Seen, row.AddedMs, now)
+	return next
+}
+
+// forget returns the IDs that are left at a deadline, and the next deadline. An ID that was added while the clock was ahead can
+// outlast the last one that was added. It waits another window: an earlier deadline would be due at each tick until then.
+func (r Rules) forget(seen []byte, addedMS int64, now time.Time) ([]byte, int64) {
+	if seen = r.window.Prune(seen, now); seen == nil {
+		return nil, 0
+	}
+	if next := r.forgetAt(time.UnixMilli(addedMS)); next > now.UnixMilli() {
+		return seen, next
+	}
+	return seen, r.forgetAt(now)
+}

@@ -1,0 +1,48 @@
+package memoir
+
+import "slices"
+
+// apply ends the open passes whose time is over, and deletes a row that has nothing but digests. sendNext, which Apply calls after
+// every event, sends the sessions whose wait is over.
+func (DeadlineCame) apply(t *transition) {
+	if t.row.Version == 0 {
+		return // there is no row
+	}
+	for _, p := range slices.Clone(t.row.Pending) {
+		if p.isOpen() && p.DueMs <= t.nowMS() {
+			t.unanswered(p, failedTimeout)
+		}
+	}
+	if at, ok := t.idleEnd(); ok && at <= t.nowMS() {
+		t.changed, t.erased = true, true
+	}
+	// The row is written even if nothing was due, because the rules changed or the clock was set back: a deadline fires
+	// again only after its row was written.
+	t.changed = true
+}
+
+// deadline returns the earliest deadline of the row in milliseconds since the epoch, 0 if it has none.
+func (t *transition) deadline() (earliest int64) {
+	open, crowded := t.load()
+	for _, p := range t.row.Pending {
+		at, ok := p.next(open, crowded)
+		if p.isOpen() {
+			at, ok = p.DueMs, true
+		}
+		if ok && (earliest == 0 || at < earliest) {
+			earliest = at
+		}
+	}
+	if at, ok := t.idleEnd(); ok {
+		return at
+	}
+	return earliest
+}
+
+// idleEnd returns when a row without a memory is deleted. ok is false for any other row.
+func (t *transition) idleEnd() (at int64, ok bool) {
+	if t.row.Memory != "" || len(t.row.Pending) > 0 {
+		return 0, false
+	}
+	return t.row.TouchedMs + t.rules.RememberFor.Milliseconds(), true
+}

@@ -1,0 +1,73 @@
+// Package memoir keeps a memory of each user across sessions. A session that ends becomes a snapshot, a worker merges it into the
+// memory, and each later step for the model gets the memory.
+//
+//	memoir-lookups ---+   one user's row:        +--> enriched-message-input (with the memory, keyed by session)
+//	memoir-sessions --+   the memory, the ended  |
+//	memoir-dlq -------+-> sessions that are not  +--> memoir-context-session-end --> worker, or FlightDeck's updater
+//	memoir-context ---+   in it yet              |                                      |
+//	deadlines --------+                          +--> {group}-dlq                       |
+//	      ^                                                                             |
+//	      +------------------------------- memoir-context <-----------------------------+
+//
+// All topics are named "{agent}-..." and, except enriched-message-input, keyed by the memory key: the user ID, or the session ID
+// for a session without a user (topics.MemoryKey). The turn writes memoir-lookups and memoir-sessions with turn.WithMemoir.
+// Package updater has the worker.
+//
+// # Guarantees
+//
+// A step is never lost because of a memory: it goes on without one if the row cannot be read. Its bytes stay as they are, except
+// for the memory.
+//
+// The content of an ended session gets into the memory, or its snapshot is dead-lettered with the reason. A memory replaces the
+// one before it only if it was made from exactly that one. Snapshots have the version of their memory in the header
+// topics.HeaderMemoirVersion, and workers copy it. If the memory has changed meanwhile, the snapshot is sent again with the new
+// one. Versions are digests: after a crash that repeats records, equal versions still are equal texts.
+//
+// Every ended session has a snapshot soon after its end, also if no worker runs: readers other than the workers rely on it. The
+// first snapshot of a session waits a short time (WithPatience) for the memory of another session of the user that is with a
+// worker, which saves a pass. Then it is sent with the memory as it is. Further passes of a session, after an old version or a
+// failure, are sent one at a time, so N sessions that end together cost about 2N calls of a model at most. Snapshots of different
+// users do not wait for each other. The header topics.HeaderDeadline has the time at which a pass fails without an answer.
+//
+//	                        what can be repeated                     what cannot happen
+//	step for the model      the record, with the same ID             a lost step
+//	ended session           its snapshot: "{end}/snapshot/{pass}"    an end that is neither in the memory, waiting nor dead-lettered
+//	memory                  the record; a repeat changes nothing     a memory that is based on another version than the one it replaces
+//
+// # What changes a memory
+//
+//	record of memoir-context                  effect
+//	with a version, of a snapshot             replaces the memory, or the snapshot is sent again if the version is old
+//	without a version (FlightDeck's updater)  the same, for the snapshot that was sent first of those that are with the updater
+//	without a version, no snapshot is open    replaces the memory
+//	with the version topics.MemoirEdit        replaces the memory; an open snapshot will be sent again
+//	blank, except an edit                     the memory stays, and the session is done
+//	longer than the limit                     dead-lettered; the pass has failed
+//	tombstone                                 the user is forgotten: memory, waiting sessions and the parts of the row are deleted
+//
+// # FlightDeck's updater
+//
+// The updater does not say which snapshot it answers. It must answer each at most once, in order and before its timeout, as it
+// does unless it crashes between its answer and its commit. It may leave out some. Therefore a session that is answered while
+// others are with the updater is done only when all of them have been answered. If an answer is missing, one of the passes fails
+// after its timeout. It is not known which snapshot the updater has left out, so all of them are sent again. What is in the
+// memory already is then merged into it once more.
+//
+// Run the group with processors.ExactlyOnce for this updater. At least once, a crash can send a snapshot twice, and the second
+// answer would be taken for that of another one. Package updater needs no such care.
+//
+// A memory that comes after its user was forgotten is ignored here, but it is the last record of its key in memoir-context, which
+// is compacted. Stop the workers of a user, or write a second tombstone.
+//
+// # Options
+//
+//	option            default          what
+//	WithLimit         64 KiB           the longest memory
+//	WithPassTimeout   30 min           how long a worker may take
+//	WithPatience      10 s             how long the first snapshot of a session waits for another session's memory
+//	WithPasses        3                how many passes of a session may fail before it is dead-lettered
+//	WithBackoff       1 min, doubling  how long a session waits after a failed pass
+//	WithPendingLimit  64               how many ended sessions of a user may wait
+//	WithRemembered    7 days, 1000     how long repeats are recognized, and how long a row without a memory is kept
+//	WithRecordLimit   1 MiB            the largest record
+package memoir

@@ -1,0 +1,56 @@
+package latency
+
+import (
+	"errors"
+
+	"github.com/lovoo/goka"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/internal/rows"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Graph returns the group "{agent}-latencies" for processors.New: the latencies of an agent's tools, in one row per tool. It
+// writes no topic but its table, which Follow reads. It returns an error if the agent's name is invalid, or one that wraps
+// ErrOption if an option is out of range.
+func Graph(agent string, opts ...Option) (*goka.GroupGraph, error) {
+	catalog, rules, err := configure(agent, opts)
+	if err != nil {
+		return nil, err
+	}
+	edges := processors.Edges(catalog.LatenciesGroup(), processors.Input(catalog.ToolUseLatency, rules.onLatency))
+	return goka.DefineGroup(catalog.LatenciesGroup(), append(edges, goka.Persist(rows.Timed[*ToolLatencies]{
+		Codec: TableCodec(), Due: func(c *processors.Context) error { return rules.apply(c, nil) },
+	}))...), nil
+}
+
+func (r Rules) onLatency(c *processors.Context, in codec.Decoded[topics.ToolLatency]) error {
+	if in.Tombstone() {
+		return c.DeadLetter(reasonTombstone)
+	}
+	return r.apply(c, &Record{ID: c.CauseID(), Value: in.Value})
+}
+
+// apply applies a record, or a deadline, to the row of a tool. A row with a newer version stops the processor. A row that
+// cannot be decoded is left unchanged and the record is dead-lettered.
+func (r Rules) apply(c *processors.Context, record *Record) error {
+	row, err := RowOf(c.Value())
+	if errors.Is(err, ErrRowVersion) {
+		return err
+	}
+	if err != nil {
+		return c.DeadLetter(reasonBroken)
+	}
+	out := Apply(row, c.Key(), record, c.Now(), r)
+	switch {
+	case out.Reason != "":
+		return c.DeadLetter(out.Reason)
+	case !out.Changed:
+		return nil
+	case out.Row == nil:
+		return c.Delete()
+	default:
+		return c.SetValue(out.Row)
+	}
+}

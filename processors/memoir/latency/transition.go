@@ -1,0 +1,124 @@
+package latency
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Record is a record of tool-use-latency.
+type Record struct {
+	// ID identifies the record, and is the same for each repeat of it (processors.Context.CauseID).
+	ID string
+	// Value is its decoded value.
+	Value topics.ToolLatency
+}
+
+// Outcome is what a record, or a deadline, changes.
+type Outcome struct {
+	// Row is the new row, nil if it is removed.
+	Row *ToolLatencies
+	// Changed is false if the row stays as it is, as for a repeated record.
+	Changed bool
+	// Reason says why the record is dead-lettered, empty if it is not.
+	Reason string
+}
+
+// The reasons of dead letters, in their error.reason header.
+const (
+	reasonTombstone = "latency: tombstone"
+	reasonTool      = "latency: its tool_name is not its key"
+	reasonLongName  = "latency: the name of its tool is empty or too long"
+	reasonNegative  = "latency: it is negative"
+	reasonBroken    = "latency: the row cannot be decoded"
+)
+
+const (
+	statusError = "error"
+	// maxName is the length of a tool's name in bytes. A model can invent names.
+	maxName = 256
+)
+
+// Apply adds a record to the row of its tool, nil if it has none. A nil record is the row's deadline. Apply does not modify
+// row.
+func Apply(row *ToolLatencies, tool string, r *Record, now time.Time, rules Rules) Outcome {
+	if r == nil {
+		return expire(row, now, rules)
+	}
+	switch v := r.Value; {
+	case tool == "" || len(tool) > maxName:
+		return Outcome{Reason: reasonLongName}
+	case v.ToolName != nil && *v.ToolName != tool:
+		return Outcome{Reason: reasonTool}
+	case v.LatencyMS < 0:
+		return Outcome{Reason: reasonNegative}
+	case rules.window.Has(row.GetSeen(), r.ID, now):
+		return Outcome{Row: row}
+	}
+	next := &ToolLatencies{}
+	if row != nil {
+		next = proto.CloneOf(row)
+	}
+	if err := next.measure(r.Value.LatencyMS); err != nil {
+		return Outcome{Reason: reasonBroken}
+	}
+	next.Version = rowVersion
+	if r.Value.Status == statusError {
+		next.Errors++
+	}
+	next.Seen, next.AddedMs = rules.window.Add(next.Seen, r.ID, now), now.UnixMilli()
+	if next.DeadlineMs == 0 {
+		next.DeadlineMs = rules.deadline(next)
+	}
+	return Outcome{Row: next, Changed: true}
+}
+
+// measure adds a latency.
+func (t *ToolLatencies) measure(ms int64) error {
+	bins, err := binsOf(t)
+	if err != nil {
+		return err
+	}
+	ms = min(ms, Longest.Milliseconds())
+	t.Count++
+	t.SumMs, t.MaxMs = addLimited(t.SumMs, ms), max(t.MaxMs, ms)
+	if ms == 0 {
+		t.Zeros++
+		return nil
+	}
+	putBins(t, addBin(bins, int32(indexes.Index(float64(ms))), 1))
+	return nil
+}
+
+// deadline returns when the IDs of a row are forgotten, or the row is removed. It is set once, not with each record: if records
+// were added after it was set, the deadline moves when it comes.
+func (r Rules) deadline(row *ToolLatencies) int64 {
+	after := r.expiry
+	if row.Seen != nil {
+		after = min(after, r.window.For+time.Second)
+	}
+	return time.UnixMilli(row.AddedMs).Add(after).UnixMilli()
+}
+
+// expire returns the row at its deadline: without IDs if the last one is old enough, and without the row if its tool had no
+// call for long enough.
+func expire(row *ToolLatencies, now time.Time, rules Rules) Outcome {
+	if row == nil {
+		return Outcome{}
+	}
+	if !time.UnixMilli(row.AddedMs).Add(rules.expiry).After(now) {
+		return Outcome{Changed: true}
+	}
+	next := proto.CloneOf(row)
+	next.Seen = rules.window.Prune(next.Seen, now)
+	if next.DeadlineMs = rules.deadline(next); next.DeadlineMs <= now.UnixMilli() {
+		// An ID that was added while the clock was ahead outlasts the last one that was added. It waits another window: an
+		// earlier deadline would be due at each tick until then.
+		removed := time.UnixMilli(row.AddedMs).Add(rules.expiry)
+		forgotten := now.Add(rules.window.For + time.Second)
+		next.DeadlineMs = max(min(removed.UnixMilli(), forgotten.UnixMilli()), now.UnixMilli()+1)
+	}
+	return Outcome{Row: next, Changed: true}
+}

@@ -1,0 +1,273 @@
+package latency
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/internal/rowformat"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+var noon = time.UnixMilli(1_790_000_000_000).UTC()
+
+// measured returns the row after a record with this latency. The row is encoded and decoded, as in a broker.
+func measured(t require.TestingT, row *ToolLatencies, id string, ms int64, status string, now time.Time) *ToolLatencies {
+	out := Apply(row, "berth_lookup", &Record{ID: id, Value: topics.ToolLatency{LatencyMS: ms, Status: status}}, now, DefaultRules())
+	require.Empty(t, out.Reason)
+	return stored(t, out.Row)
+}
+
+func stored(t require.TestingT, row *ToolLatencies) *ToolLatencies {
+	raw, err := TableCodec().Marshal(row)
+	require.NoError(t, err)
+	d := TableCodec().Unmarshal(raw)
+	require.NoError(t, d.Err)
+	return d.Value
+}
+
+func aggregateOf(t require.TestingT, row *ToolLatencies) Aggregate {
+	a, err := AggregateOf("berth_lookup", row)
+	require.NoError(t, err)
+	return a
+}
+
+func TestCallsOfAToolAreAggregated(t *testing.T) {
+	var row *ToolLatencies
+	for i, ms := range []int64{100, 0, 300, 200} {
+		row = measured(t, row, strconv.Itoa(i), ms, "", noon)
+	}
+	row = measured(t, row, "late", 30_000, "error", noon.Add(time.Minute))
+	a := aggregateOf(t, row)
+	require.EqualValues(t, 5, a.Count)
+	require.EqualValues(t, 1, a.Errors)
+	require.Equal(t, 30_600*time.Millisecond, a.Sum)
+	require.Equal(t, 6120*time.Millisecond, a.Mean())
+	require.Equal(t, 30*time.Second, a.Longest)
+	require.Equal(t, noon.Add(time.Minute), a.Last)
+	median, ok := a.Quantile(0.5)
+	require.True(t, ok)
+	require.InEpsilon(t, 200*time.Millisecond, median, Accuracy)
+	least, _ := a.Quantile(0)
+	require.Zero(t, least)
+	most, _ := a.Quantile(1)
+	require.InEpsilon(t, 30*time.Second, most, Accuracy)
+	require.LessOrEqual(t, most, a.Longest)
+	for _, q := range []float64{-0.1, 1.1, math.NaN()} {
+		_, ok = a.Quantile(q)
+		require.False(t, ok)
+	}
+	_, ok = Aggregate{}.Quantile(0.5)
+	require.False(t, ok)
+	require.Zero(t, Aggregate{}.Mean())
+}
+
+func TestRepeatedLatencyIsAddedOnce(t *testing.T) {
+	row := measured(t, nil, "a", 5, "", noon)
+	out := Apply(row, "berth_lookup", &Record{ID: "a", Value: topics.ToolLatency{LatencyMS: 5}}, noon.Add(time.Hour), DefaultRules())
+	require.False(t, out.Changed)
+	require.EqualValues(t, 2, measured(t, row, "b", 5, "", noon).Count)
+}
+
+func TestInvalidLatenciesAreDeadLettered(t *testing.T) {
+	other := "other"
+	for reason, r := range map[string]topics.ToolLatency{
+		reasonNegative: {LatencyMS: -1},
+		reasonTool:     {ToolName: &other},
+	} {
+		require.Equal(t, Outcome{Reason: reason}, Apply(nil, "t", &Record{ID: "a", Value: r}, noon, DefaultRules()))
+	}
+	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
+		require.Equal(t, reasonLongName, Apply(nil, name, &Record{ID: "a"}, noon, DefaultRules()).Reason)
+	}
+}
+
+func TestAbsurdLatencyCountsAsTheLongest(t *testing.T) {
+	row := measured(t, nil, "a", math.MaxInt64, "", noon)
+	require.Equal(t, Longest, aggregateOf(t, row).Longest)
+	p50, _ := aggregateOf(t, row).Quantile(0.5)
+	require.InEpsilon(t, Longest, p50, Accuracy)
+}
+
+// A row with every latency that there can be is the largest row.
+func TestRowIsBounded(t *testing.T) {
+	rules := DefaultRules()
+	row := &ToolLatencies{Version: rowVersion, DeadlineMs: math.MaxInt64 / 2}
+	calls := 0
+	for ms := 0.6; ms < 1.1*float64(Longest.Milliseconds()); ms *= 1.01 {
+		require.NoError(t, row.measure(int64(math.Ceil(ms))))
+		calls++
+	}
+	for i := range row.BinCounts {
+		row.BinCounts[i] += 1 << 40
+		row.Count += 1 << 40
+	}
+	for i := range 2 * rules.window.Count {
+		row.Seen = rules.window.Add(row.Seen, strconv.Itoa(i), noon)
+	}
+	row = stored(t, row)
+	raw, err := TableCodec().Marshal(row)
+	require.NoError(t, err)
+	require.Less(t, len(row.BinCounts), 1086)
+	require.Less(t, len(raw), 24<<10)
+	t.Logf("%d calls, %d bins, %d bytes", calls, len(row.BinCounts), len(raw))
+}
+
+func TestToolWithoutCallsExpires(t *testing.T) {
+	rules := DefaultRules()
+	row := measured(t, nil, "a", 5, "", noon)
+	deadline := func() time.Time {
+		raw, err := TableCodec().Marshal(row)
+		require.NoError(t, err)
+		ms, ok := rowformat.Deadline(raw)
+		require.True(t, ok)
+		return time.UnixMilli(ms)
+	}
+	later := noon.Add(12 * time.Hour)
+	row = measured(t, row, "b", 5, "", later)
+	require.Equal(t, noon.Add(24*time.Hour+time.Second), deadline().UTC())
+
+	at := deadline()
+	row = stored(t, Apply(row, "berth_lookup", nil, at, rules).Row)
+	require.Len(t, row.Seen, 12, "the ID of the first call is forgotten")
+	require.Equal(t, later.Add(24*time.Hour+time.Second), deadline().UTC())
+
+	at = deadline()
+	row = stored(t, Apply(row, "berth_lookup", nil, at, rules).Row)
+	require.Empty(t, row.Seen)
+	require.Equal(t, later.Add(30*24*time.Hour), deadline().UTC())
+	require.EqualValues(t, 2, row.Count)
+
+	out := Apply(row, "berth_lookup", nil, deadline(), rules)
+	require.True(t, out.Changed)
+	require.Nil(t, out.Row)
+	require.Equal(t, Outcome{}, Apply(nil, "berth_lookup", nil, noon, rules))
+}
+
+// A clock that was ahead, or that of another instance, leaves an ID that is not yet old when the last one is.
+func TestClockThatWasAheadMakesNoDeadlineOfEachTick(t *testing.T) {
+	row := measured(t, nil, "a", 5, "", noon)
+	row = measured(t, row, "b", 5, "", noon.Add(24*time.Hour-time.Minute))
+	row = measured(t, row, "c", 5, "", noon.Add(time.Minute))
+	deadlines := 0
+	for ; row != nil; deadlines++ {
+		require.Less(t, deadlines, 6)
+		row = Apply(row, "berth_lookup", nil, time.UnixMilli(row.DeadlineMs), DefaultRules()).Row
+	}
+}
+
+func TestRowsWithInvalidSketchesAreRejected(t *testing.T) {
+	good := measured(t, measured(t, nil, "a", 5, "", noon), "b", 700, "", noon)
+	for name, breakIt := range map[string]func(*ToolLatencies){
+		"another length":  func(r *ToolLatencies) { r.BinCounts = r.BinCounts[:1] },
+		"another order":   func(r *ToolLatencies) { r.IndexDeltas[1] = -1 },
+		"empty bin":       func(r *ToolLatencies) { r.BinCounts[1] = 0 },
+		"too far":         func(r *ToolLatencies) { r.IndexDeltas[1] = math.MaxInt32 },
+		"another count":   func(r *ToolLatencies) { r.Count = 7 },
+		"counts overflow": func(r *ToolLatencies) { r.BinCounts[0], r.BinCounts[1] = math.MaxUint64, 3 },
+		"more errors":     func(r *ToolLatencies) { r.Errors = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			row := proto.CloneOf(good)
+			breakIt(row)
+			raw, err := layout.Encode(row)
+			require.NoError(t, err)
+			require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, errSketch)
+			_, err = AggregateOf("x", row)
+			require.ErrorIs(t, err, errSketch)
+		})
+	}
+	newer := proto.CloneOf(good)
+	newer.Version = rowVersion + 1
+	raw, err := layout.Encode(newer)
+	require.NoError(t, err)
+	require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, ErrRowVersion)
+	require.ErrorIs(t, TableCodec().Unmarshal(raw).Err, processors.ErrKeepRecord)
+}
+
+// Latencies of any distribution: the quantiles of the aggregate are within Accuracy of the exact ones, and the aggregates of
+// parts merge to the aggregate of the whole, in any order. Records are redelivered in between.
+func TestQuantilesAndMergesAreAccurate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 200).Draw(t, "calls")
+		spread := rapid.Float64Range(0, 20).Draw(t, "spread")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		parts := make([]*ToolLatencies, rapid.IntRange(1, 4).Draw(t, "parts"))
+		var whole *ToolLatencies
+		var exact []float64
+		for i := range n {
+			ms := int64(math.Exp(spread * random.Float64()))
+			if random.IntN(10) == 0 {
+				ms = 0
+			}
+			exact = append(exact, float64(ms))
+			id, part := strconv.Itoa(i), random.IntN(len(parts))
+			whole, parts[part] = measured(t, whole, id, ms, "", noon), measured(t, parts[part], id, ms, "", noon)
+			if random.IntN(3) == 0 { // a redelivery of an earlier record
+				id = strconv.Itoa(random.IntN(i + 1))
+				whole = measured(t, whole, id, 12345, "", noon)
+			}
+		}
+		slices.Sort(exact)
+		random.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		merged := Aggregate{Tool: "berth_lookup"}
+		for _, p := range parts {
+			merged = merged.Merge(aggregateOf(t, p))
+		}
+		require.Equal(t, aggregateOf(t, whole), merged)
+		for _, q := range []float64{0, 0.5, 0.95, 0.99, 1, rapid.Float64Range(0, 1).Draw(t, "q")} {
+			got, ok := merged.Quantile(q)
+			require.True(t, ok)
+			want := exact[int(q*float64(n-1))]
+			require.InDelta(t, want, float64(got)/float64(time.Millisecond), want*Accuracy*1.0001+1e-6, "q=%v", q)
+		}
+	})
+}
+
+func TestMergedAggregateOfSeveralToolsHasNoName(t *testing.T) {
+	a, b := Aggregate{Tool: "a", Count: 1, Sum: math.MaxInt64}, Aggregate{Tool: "b", Count: 2, Sum: 1, Longest: 1}
+	merged := a.Merge(b)
+	require.Empty(t, merged.Tool)
+	require.EqualValues(t, 3, merged.Count)
+	require.EqualValues(t, math.MaxInt64, merged.Sum)
+}
+
+func BenchmarkApply(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000} {
+		b.Run(fmt.Sprintf("calls=%d", n), func(b *testing.B) {
+			random := rand.New(rand.NewPCG(1, 2))
+			var row *ToolLatencies
+			add := func(i int) {
+				r := &Record{ID: strconv.Itoa(i), Value: topics.ToolLatency{LatencyMS: int64(math.Exp(12 * random.Float64()))}}
+				row = Apply(row, "t", r, noon, DefaultRules()).Row
+			}
+			for i := range n {
+				add(i)
+			}
+			raw, err := TableCodec().Marshal(row)
+			require.NoError(b, err)
+			b.ReportAllocs()
+			i := n
+			for b.Loop() {
+				d := TableCodec().Unmarshal(raw)
+				row = d.Value
+				add(i)
+				if _, err := TableCodec().Marshal(row); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			b.ReportMetric(float64(len(raw)), "B/row")
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package memoir
+
+import "github.com/turntable-streams/turntable/processors/memoir/internal/seen"
+
+// remember stores that something with an ID was handled. IDs of different kinds are different.
+func (t *transition) remember(kind, id string) {
+	if !t.remembers(kind, id) {
+		t.row.Remembered, t.changed = t.window().Add(t.row.Remembered, kind+"\x00"+id, t.now), true
+	}
+}
+
+// remembers reports whether something with an ID was handled less than Rules.RememberFor ago.
+func (t *transition) remembers(kind, id string) bool {
+	return t.window().Has(t.row.Remembered, kind+"\x00"+id, t.now)
+}
+
+func (t *transition) window() seen.Window {
+	return seen.Window{For: t.rules.RememberFor, Count: t.rules.RememberCount}
+}

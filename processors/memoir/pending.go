@@ -1,0 +1,146 @@
+package memoir
+
+import (
+	"bytes"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// apply adds an ended session to those that wait for a worker.
+func (e SessionEnded) apply(t *transition) {
+	end := endOf(e.Cause)
+	switch {
+	case e.tombstone():
+		t.deadLetter(reasonTombstone)
+		return
+	case t.find(end) != nil || t.isDone(end) || t.remembers(ofGivenUp, end):
+		return // a repeat, or a memory that was read before its session has it already
+	case len(t.key)+len(e.Value)+envelope > t.rules.RecordLimit:
+		t.deadLetter(reasonTooLarge)
+		return
+	case len(t.row.Pending) >= t.rules.PendingLimit:
+		t.deadLetter(reasonTooMany)
+		return
+	}
+	p := &Pending{End: end, DueMs: t.after(t.rules.Patience), Partition: e.Partition, Offset: e.Offset}
+	value := bytes.Clone(e.Value)
+	if t.parts == nil {
+		p.Snapshot = value
+	}
+	if t.pendingSize()+proto.Size(p) > t.rules.RecordLimit/4 {
+		t.deadLetter(reasonNoRoom)
+		return
+	}
+	if t.parts != nil {
+		p.Part = t.newPart(value)
+	}
+	t.row.Pending, t.changed = append(t.row.Pending, p), true
+}
+
+func (t *transition) pendingSize() (size int) {
+	for _, p := range t.row.Pending {
+		size += proto.Size(p)
+	}
+	return size
+}
+
+// newPart adds a part to the row. If a row was deleted and begins again, deletions of its old parts may still be in flight, so
+// numbers begin with the time.
+func (t *transition) newPart(value []byte) uint32 {
+	if t.row.NextPart == 0 {
+		t.row.NextPart = uint32(max(1, t.now.Unix()))
+	}
+	n := t.row.NextPart
+	t.row.NextPart++
+	t.out.New = append(t.out.New, NewPart{n, value})
+	return n
+}
+
+// snapshotOf returns the snapshot of a pending session, nil if it is missing.
+func (t *transition) snapshotOf(p *Pending) []byte {
+	if p.Part == 0 {
+		return p.Snapshot
+	}
+	for _, n := range t.out.New {
+		if n.Number == p.Part {
+			return n.Value
+		}
+	}
+	if t.parts == nil {
+		t.err = errNoParts
+		return nil
+	}
+	value, err := t.parts.Part(p.Part)
+	if err != nil {
+		t.err = err
+	}
+	return value
+}
+
+// remove removes a pending session from the row.
+func (t *transition) remove(p *Pending) {
+	t.changed = true
+	t.row.Pending = slices.DeleteFunc(t.row.Pending, func(other *Pending) bool { return other == p })
+	if p.Part != 0 {
+		t.out.Unused = append(t.out.Unused, p.Part)
+	}
+}
+
+// finish ends a session whose content is in the memory, or must not get into it.
+func (t *transition) finish(end string) {
+	t.remember(ofEnd, end)
+	if p := t.find(end); p != nil {
+		t.remove(p)
+	}
+}
+
+func (t *transition) isDone(end string) bool { return t.remembers(ofEnd, end) }
+
+// settle ends the passes that were open together, after the last of them. A memory without a version is taken for that of the
+// pass that was sent first. If all have been answered, none was taken for the wrong one, and their sessions are done. Otherwise
+// it is not known which pass was not answered, so all that were are repeated.
+func (t *transition) settle() {
+	if t.open() != nil {
+		return
+	}
+	for _, p := range slices.Clone(t.row.Pending) {
+		switch {
+		case !p.Answered:
+		case t.row.Unsure:
+			t.conflict(p)
+		default:
+			t.finish(p.End)
+		}
+	}
+	t.row.Unsure = false
+}
+
+// unanswered ends a pass of which no memory came. Another one may have been taken for it, or its memory for that of another one.
+func (t *transition) unanswered(p *Pending, reason string) {
+	t.row.Unsure = true
+	t.fail(p, reason)
+}
+
+// fail ends a pass that brought no memory. The session's next pass begins after a wait, or the session is given up.
+func (t *transition) fail(p *Pending, reason string) {
+	if p.Forgotten {
+		t.finish(p.End)
+		return
+	}
+	p.Failures++
+	p.Sent, p.Answered, p.Reason, p.DueMs = false, false, reason, t.after(t.rules.backoff(p.Failures))
+	t.changed = true
+	if int(p.Failures) >= t.rules.Passes {
+		t.giveUp(p, reasonGivenUp+reason)
+	}
+}
+
+// giveUp sends a session to the dead-letter topic. It is not done: a memory that comes late may still have it.
+func (t *transition) giveUp(p *Pending, reason string) {
+	t.effect(SnapshotDead{
+		End: p.End, Partition: p.Partition, Offset: p.Offset, Value: t.snapshotOf(p), Reason: reason,
+	})
+	t.remember(ofGivenUp, p.End)
+	t.remove(p)
+}

@@ -1,0 +1,162 @@
+package memoir
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func (w *world) move(t *rapid.T) {
+	moves := []string{"end", "end", "read", "read", "read", "read", "answer", "answer", "answer", "blank", "long", "edit", "cut", "crash"}
+	if w.foreign {
+		moves = append(moves, "forget", "leave out", "time", "time")
+	} else {
+		moves = append(moves, "forget", "again", "fail", "time", "time", "repeat")
+	}
+	which := func() SnapshotSent {
+		return w.sent[rapid.IntRange(max(0, len(w.sent)-6), len(w.sent)-1).Draw(t, "which")]
+	}
+	switch move := rapid.SampledFrom(moves).Draw(t, "move"); {
+	case move == "end":
+		end := fmt.Sprint("s", len(w.ends))
+		w.ends = append(w.ends, end)
+		w.write(sessions, w.ended(end))
+	case move == "read":
+		if list := w.unread(); len(list) > 0 {
+			w.readFrom(rapid.SampledFrom(list).Draw(t, "topic"))
+		}
+	case move == "edit":
+		w.write(memories, w.edit(fmt.Sprint("edit", w.offset)))
+	case move == "forget":
+		if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
+			w.write(memories, w.tombstone())
+		}
+	case move == "cut":
+		w.mark()
+	case move == "crash":
+		w.back()
+	case w.foreign && move == "answer":
+		w.answerNext(same)
+	case w.foreign && move == "blank":
+		w.answerNext(empty)
+	case w.foreign && move == "long":
+		w.answerNext(func(string) string { return w.long() })
+	case move == "leave out":
+		w.next()
+	case move == "time":
+		if w.row != nil && len(w.state().Pending) > 0 && w.inTime() {
+			w.fire()
+		}
+	case move == "repeat":
+		if list := w.logs[memories]; len(list) > 0 {
+			w.write(memories, rapid.SampledFrom(list).Draw(t, "memory"))
+		}
+		if list := w.logs[sessions]; len(list) > 0 {
+			w.write(sessions, rapid.SampledFrom(list).Draw(t, "session"))
+		}
+	case len(w.sent) == 0:
+	case move == "answer":
+		s := which()
+		w.write(memories, w.answer(s, text(s)))
+	case move == "blank":
+		w.write(memories, w.answer(which(), ""))
+	case move == "long":
+		w.write(memories, w.answer(which(), w.long()))
+	case move == "fail":
+		w.write(failures, w.failure(which()))
+	}
+}
+
+// inTime reports whether no answer of the updater without versions is late at the next deadline: it answers in time or not at
+// all.
+func (w *world) inTime() bool {
+	at := w.state().DeadlineMs
+	late := func(s SnapshotSent) bool { return s.DueMs <= max(at, w.now.UnixMilli()) }
+	return !w.foreign || w.read[memories] == len(w.logs[memories]) && !slices.ContainsFunc(w.sent[w.done:], late)
+}
+
+func (w *world) fire() {
+	w.tb.Helper()
+	w.now = maxTime(w.now, w.state().DeadlineMs)
+	w.apply(DeadlineCame{user})
+}
+
+// finish reads everything and lets a worker answer all that is sent, until nothing waits.
+func (w *world) finish() {
+	w.tb.Helper()
+	for answered := len(w.sent); ; {
+		for _, log := range w.unread() {
+			w.readFrom(log)
+		}
+		switch {
+		case len(w.unread()) > 0:
+		case w.foreign && w.done < len(w.sent):
+			w.answerNext(same)
+		case !w.foreign && answered < len(w.sent):
+			w.write(memories, w.answer(w.sent[answered], text(w.sent[answered])))
+			answered++
+		case w.row != nil && len(w.state().Pending) > 0:
+			w.fire()
+		default:
+			return
+		}
+	}
+}
+
+// check checks that every ended session is in the memory, or that there is a reason why it is not.
+func (w *world) check() {
+	w.tb.Helper()
+	memory := tokens(w.state().GetMemory())
+	for _, end := range w.ends {
+		if !w.excused[end] && !w.dead[end] {
+			require.Contains(w.tb, memory, end)
+		}
+	}
+	for _, s := range w.sent {
+		require.Contains(w.tb, w.ends, *s.Snapshot.SessionID)
+	}
+}
+
+func TestNoMemoryIsLost(t *testing.T) {
+	for name, foreign := range map[string]bool{"workers with versions": false, "FlightDeck's updater": true} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := newWorld(t, foreign, rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "patience"))
+				for range rapid.IntRange(0, 120).Draw(t, "moves") {
+					w.move(t)
+				}
+				w.finish()
+				w.check()
+				if !foreign { // repeat everything
+					for log := range w.logs {
+						for _, e := range slices.Clone(w.logs[log]) {
+							w.apply(e)
+						}
+					}
+					w.finish()
+					w.check()
+				}
+			})
+		})
+	}
+}
+
+func TestEqualEventsGiveEqualOutcomes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, false, time.Second)
+		for range rapid.IntRange(0, 60).Draw(t, "moves") {
+			w.move(t)
+		}
+		one, two := newHarness(t), newHarness(t)
+		for _, log := range w.logs {
+			for _, e := range log {
+				require.Equal(t, one.handle(e), two.handle(e))
+				require.Equal(t, one.row, two.row)
+			}
+		}
+	})
+}

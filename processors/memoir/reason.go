@@ -1,0 +1,24 @@
+package memoir
+
+// The reasons of dead letters.
+const (
+	reasonBroken     = "memoir: the user's row cannot be decoded; a tombstone on memoir-context deletes it"
+	reasonTombstone  = "memoir: tombstone"
+	reasonNoSession  = "memoir: the step has no session_id"
+	reasonTooMany    = "memoir: too many ended sessions of the user wait for a worker"
+	reasonNoRoom     = "memoir: no room in the user's row"
+	reasonTooLarge   = "memoir: the snapshot does not fit into a record"
+	reasonMemorySize = "memoir: the memory is longer than the limit"
+	reasonUnknown    = "memoir: no ended session of that ID waits for a memory"
+	reasonVersion    = "memoir: the header turntable.memoir-version is invalid"
+	reasonConflicts  = "memoir: given up: the memory changed, or an answer was missing, during every pass"
+	reasonGivenUp    = "memoir: given up: "
+	reasonLost       = "memoir: given up: the snapshot is missing in the row"
+)
+
+// Why a pass failed.
+const (
+	failedTimeout = "no memory came in time"
+	failedWorker  = "the worker gave up"
+	failedSize    = "its memory was longer than the limit"
+)

@@ -1,0 +1,129 @@
+package memoir
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// sendNext sends the passes that may be sent. Further passes of a session are sent one at a time: each needs the memory that the
+// one before it brings, otherwise it conflicts. A first pass does not wait that long, because others read the snapshots too.
+func (t *transition) sendNext() {
+	for t.err == nil {
+		p := t.ready()
+		if p == nil {
+			return
+		}
+		t.send(p)
+	}
+}
+
+// ready returns the first pending session whose next pass may be sent.
+func (t *transition) ready() *Pending {
+	open, crowded := t.load()
+	for _, p := range t.row.Pending {
+		if at, ok := p.next(open, crowded); ok && at <= t.nowMS() {
+			return p
+		}
+	}
+	return nil
+}
+
+// load reports whether a pass is open, and whether so many sessions wait for a further pass that no more first ones may be sent
+// before. Otherwise a user whose sessions overlap all the time would never get to the further ones.
+func (t *transition) load() (open, crowded bool) {
+	n := 0
+	for _, p := range t.row.Pending {
+		switch {
+		case p.isOpen():
+			open = true
+		case p.Pass > 0:
+			n++
+		}
+	}
+	return open, n > 0 && n >= t.rules.PendingLimit/2
+}
+
+// next returns from when the next pass of a session may be sent, in milliseconds since the epoch. ok is false if an open pass must
+// end before.
+func (p *Pending) next(open, crowded bool) (at int64, ok bool) {
+	switch {
+	case p.Sent, open && (p.Pass > 0 || crowded):
+		return 0, false
+	case p.Pass == 0 && !open:
+		return 0, true
+	default:
+		return p.DueMs, true
+	}
+}
+
+// send sends the next pass of a session, with the memory as it is now.
+func (t *transition) send(p *Pending) {
+	raw := t.snapshotOf(p)
+	if t.err != nil {
+		return
+	}
+	d := snapshots().Unmarshal(raw)
+	if raw == nil || d.Err != nil {
+		t.giveUp(p, reasonLost)
+		return
+	}
+	s := d.Value
+	s.MemoirContext = t.row.Memory
+	if !fit(&s, t.rules.RecordLimit-len(t.key)-envelope) {
+		t.giveUp(p, reasonTooLarge)
+		return
+	}
+	t.changed = true
+	p.Pass++
+	p.Sent, p.Base, p.DueMs = true, t.row.MemoryVersion, t.after(t.rules.PassTimeout)
+	t.row.Pending = append(slices.DeleteFunc(t.row.Pending, func(other *Pending) bool { return other == p }), p)
+	t.effect(SnapshotSent{Key: t.key, ID: passID(p.End, p.Pass), Version: p.Base, DueMs: p.DueMs, Snapshot: s})
+}
+
+// snapshots is the codec of snapshots, which is the same for all agents.
+var snapshots = sync.OnceValue(func() codec.Codec[topics.MemoirSnapshot] {
+	c, err := topics.For("agent")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return c.MemoirSessions.Codec()
+})
+
+// fit drops the oldest messages of a snapshot until it has at most limit bytes: first from the copy in Messages, then from
+// previous_messages. It returns false if the snapshot is too large without messages. The memory is never cut: a worker writes it
+// anew from what it gets, so what is cut would be forgotten.
+func fit(s *topics.MemoirSnapshot, limit int) bool {
+	excess := func() int {
+		raw, err := snapshots().Marshal(*s)
+		if err != nil {
+			return 1
+		}
+		return len(raw) - limit
+	}
+	over := excess()
+	if over > 0 && len(s.Messages) > 0 {
+		s.Messages = newest(s.Messages, over)
+		over = excess()
+	}
+	if over > 0 && s.ThinkResponse != nil && len(s.ThinkResponse.PreviousMessages) > 0 {
+		s.ThinkResponse.PreviousMessages = newest(s.ThinkResponse.PreviousMessages, over)
+		over = excess()
+	}
+	return over <= 0
+}
+
+// newest returns an array without its oldest elements, which have at least drop bytes together, or an empty array.
+func newest(array topics.Raw, drop int) topics.Raw {
+	list, err := topics.Elements(array)
+	if err != nil {
+		return topics.Raw("[]")
+	}
+	for len(list) > 0 && drop > 0 {
+		drop -= len(list[0]) + len(",")
+		list = list[1:]
+	}
+	return topics.Splice(list...)
+}

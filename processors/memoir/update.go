@@ -1,0 +1,164 @@
+package memoir
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// apply applies a memory that a worker, FlightDeck's updater or a person wrote.
+func (e MemoryWritten) apply(t *transition) {
+	foreign := e.Version == ""
+	switch {
+	case e.tombstone():
+		t.forget(e.Cause)
+	case e.Version == topics.MemoirEdit, foreign && t.open() == nil:
+		t.edit(e, foreign)
+	case foreign:
+		t.applyForeign(e)
+	default:
+		t.applyVersioned(e)
+	}
+}
+
+// edit replaces the memory. The sessions that wait stay: the memory of an open pass is based on an old version then.
+func (t *transition) edit(e MemoryWritten, keepBlank bool) {
+	switch {
+	case t.isRepeat(e.Cause):
+	case len(e.Text) > t.rules.Limit:
+		t.deadLetter(reasonMemorySize)
+	case keepBlank && blank(e.Text):
+	default:
+		t.replace(e.Text, e.Cause)
+		t.remember(ofRecord, e.Cause)
+	}
+}
+
+// applyForeign takes a memory of an updater that knows no versions for that of the open pass that was sent first. Such an updater
+// answers in this order, but may leave out a pass. So the memory may be that of a later pass, but not of an earlier one, and if
+// the pass has the current version, so has the later one.
+func (t *transition) applyForeign(e MemoryWritten) {
+	if t.isRepeat(e.Cause) {
+		return
+	}
+	t.remember(ofRecord, e.Cause)
+	p := t.open()
+	t.update(e, p.End, p, p.Base)
+}
+
+// applyVersioned applies the memory of a worker that says what it is based on. It may be of a session that this row does not
+// have, because after a crash a memory can be read before its session, and of one that was given up.
+func (t *transition) applyVersioned(e MemoryWritten) {
+	base, err := strconv.ParseUint(e.Version, 10, 64)
+	if err != nil {
+		t.deadLetter(reasonVersion)
+		return
+	}
+	end, pass, ok := passOf(e.Cause)
+	if !ok {
+		t.deadLetter(reasonUnknown)
+		return
+	}
+	if t.isDone(end) {
+		return
+	}
+	p := t.find(end)
+	if p == nil && base != t.row.MemoryVersion {
+		t.deadLetter(reasonUnknown)
+		return
+	}
+	if p != nil && !p.Forgotten && base != t.row.MemoryVersion && (pass < p.Pass || !p.Sent) {
+		if pass > p.Pass { // a crash has taken the row back: the next pass must have a new ID
+			p.Pass, t.changed = pass, true
+		}
+		return // a repeat: a later pass is open, or will be
+	}
+	if p != nil && pass > p.Pass {
+		p.Pass, t.changed = pass, true
+	}
+	t.update(e, end, p, base)
+}
+
+// update applies the memory of a pass. p is nil if the row does not have the session.
+func (t *transition) update(e MemoryWritten, end string, p *Pending, base uint64) {
+	switch {
+	case p.GetForgotten():
+		t.finish(end)
+	case len(e.Text) > t.rules.Limit:
+		t.deadLetter(reasonMemorySize)
+		if p != nil && p.Sent {
+			t.fail(p, failedSize)
+		}
+	case base != t.row.MemoryVersion:
+		t.conflict(p)
+	default:
+		if !blank(e.Text) {
+			t.replace(e.Text, e.Cause)
+		}
+		if e.Version == "" {
+			p.Answered, t.changed = true, true // settle ends it
+			return
+		}
+		t.finish(end)
+	}
+}
+
+// conflict sends a session back for another pass, because the memory has changed since its last one began, or because it is not
+// known whether that one was answered.
+func (t *transition) conflict(p *Pending) {
+	t.changed = true
+	p.Conflicts++
+	p.Sent, p.Answered, p.DueMs = false, false, t.nowMS()
+	if p.Conflicts >= maxConflicts {
+		t.giveUp(p, reasonConflicts)
+	}
+}
+
+// replace replaces the memory.
+func (t *transition) replace(text, cause string) {
+	t.row.Memory = strings.ToValidUTF8(text, "?")
+	t.row.MemoryVersion = versionAfter(t.row.MemoryVersion, cause)
+	t.changed = true
+}
+
+// forget removes everything that is known of the user. Memories of sessions that have ended before are ignored from now on. An
+// open pass stays open until its memory comes, because that memory may not say what it is about.
+func (t *transition) forget(cause string) {
+	if t.isRepeat(cause) || t.row.GetVersion() == 0 {
+		return // there is no row
+	}
+	t.out.Forgotten = true
+	for _, p := range slices.Clone(t.row.Pending) {
+		if !p.isOpen() {
+			t.finish(p.End)
+			continue
+		}
+		if p.Part != 0 {
+			t.out.Unused = append(t.out.Unused, p.Part)
+		}
+		p.Forgotten, p.Part, p.Snapshot = true, 0, nil
+	}
+	t.replace("", cause)
+	t.remember(ofRecord, cause)
+}
+
+func (t *transition) isRepeat(cause string) bool { return t.remembers(ofRecord, cause) }
+
+// blank reports whether a text has nothing to remember.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// apply ends the open pass of a session early.
+func (e PassFailed) apply(t *transition) {
+	end, pass, ok := passOf(e.Cause)
+	switch p := t.find(end); {
+	case e.tombstone():
+		t.deadLetter(reasonTombstone)
+	case !ok:
+		t.deadLetter(reasonUnknown)
+	case p != nil && p.Sent && p.Pass <= pass:
+		p.Pass, t.changed = pass, true
+		t.unanswered(p, failedWorker)
+	}
+}

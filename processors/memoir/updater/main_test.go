@@ -1,0 +1,12 @@
+package updater_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...) }
