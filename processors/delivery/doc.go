@@ -55,6 +55,10 @@
 // its row has no room; a new route evicts the oldest. An output whose route was evicted waits as for any missing route, and
 // its delivery ends dead.
 //
+// An output whose descriptor has the bearer token itself needs no record on reply-to: FlightDeck's processing writes such
+// outputs. It uses up the first stored route with that token and all older ones, so that the tombstone after its delivery
+// is written. Without the tombstone, FlightDeck's processing sends later outputs of the session to the same receiver.
+//
 // # Channels
 //
 // With WithChannels an output whose reply descriptor has an origin (topics.OriginRoute) is delivered to that place on its

@@ -39,11 +39,14 @@ func (e OutputArrived) apply(t *transition) {
 		RouteId: routeID, Routed: routed, Body: topics.WithoutReplyTo(e.Value),
 		CreatedMs: t.nowMS(), ExpiresMs: t.after(t.rules.TTL), Phase: Phase_PHASE_PENDING, DueMs: t.nowMS(),
 	}
-	switch token := topics.TokenOf(e.Output.ReplyTo); {
+	switch {
 	case routeID != "":
 		t.awaitRoute(d)
-	case routed && strings.TrimSpace(token) != "":
-		d.Token = &token
+	case routed:
+		if token := topics.TokenOf(e.Output.ReplyTo); strings.TrimSpace(token) != "" {
+			d.Token = &token
+		}
+		t.supersedeRoutes(d.GetToken())
 	}
 	t.open(d)
 }

@@ -94,6 +94,17 @@ func (t *transition) dropRoute(id string) {
 	t.changed = true
 }
 
+// supersedeRoutes drops the first route with a token, and those before it. Its output has the descriptor itself, without a
+// route_id: FlightDeck's processing wrote it, whose table keeps only the latest route of a session. No later output can need
+// the dropped routes. If they stayed, the tombstone after the delivery would not be written, and FlightDeck's processing would
+// send later outputs of the session to the same receiver.
+func (t *transition) supersedeRoutes(token string) {
+	used := slices.IndexFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.GetToken() == token })
+	for range used + 1 {
+		t.takeRoute(t.row.Routes[0].Id)
+	}
+}
+
 // expireRoutes drops the routes whose Rules.RouteTTL has passed.
 func (t *transition) expireRoutes() {
 	n := len(t.row.Routes)

@@ -51,6 +51,34 @@ func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
 	attempt(t, p.handle(p.outputOf("last", named(id))))
 }
 
+// FlightDeck's processing keeps the latest route of a session and writes its descriptor into every output until a tombstone.
+func TestOutputWithItsDescriptorUsesUpTheRoute(t *testing.T) {
+	const one, two = `{"callbackService":"harbor","bearerToken":"1"}`, `{"callbackService":"harbor","bearerToken":"2"}`
+	for name, c := range map[string]struct {
+		routes  []string
+		output  string
+		removed bool
+	}{
+		"its own":                     {[]string{one}, one, true},
+		"without a token":             {[]string{`{"callbackService":"harbor"}`}, `{"callbackService":"harbor","bearerToken":" "}`, true},
+		"after a superseded route":    {[]string{one, two}, two, true},
+		"before another":              {[]string{one, two}, one, false},
+		"before another like it":      {[]string{one, one}, one, false},
+		"of a route not read yet":     {[]string{two}, one, false},
+		"in a session without routes": {nil, one, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			for _, descriptor := range c.routes {
+				route, _ := p.routeOf(descriptor)
+				require.Empty(t, p.handle(route))
+			}
+			a := attempt(t, p.handle(p.outputOf("t1", c.output)))
+			require.Len(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), map[bool]int{true: 1}[c.removed])
+		})
+	}
+}
+
 // No output names withdrawn and superseded routes.
 func TestNewRouteEvictsTheOldest(t *testing.T) {
 	p := newHarness(t)
@@ -106,7 +134,7 @@ func TestRouteEvictsNothingIfDeliveriesFillTheRow(t *testing.T) {
 	p := newHarness(t, func(r *Rules) { r.RecordLimit, r.RowLimit = minRecord, minRecord-rowMargin })
 	route, id := p.routeOf(harbor)
 	p.handle(route)
-	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), harbor)))
+	attempt(t, p.handle(p.outputOf(strings.Repeat("x", 46<<10), `{"callbackService":"harbor"}`)))
 	large, _ := p.routeOf(`{"callbackService":"harbor","bearerToken":"` + strings.Repeat("x", 20<<10) + `"}`)
 	require.Equal(t, effects{DeadLetter{Reason: reasonRouteRoom}}, p.handle(large))
 	require.Equal(t, id, p.state().Routes[0].Id)

@@ -64,14 +64,24 @@ func (c *client) end(code ws.StatusCode, reason string) {
 	})
 }
 
+// receiveNew makes the client receive new frames at once. The caller holds the hub's lock.
+func (c *client) receiveNew() {
+	c.holding, c.held, c.heldBytes, c.replayed = false, nil, 0, replayEnd{}
+}
+
+// show queues a frame, also one of a session to which the client has not subscribed. A client without room is disconnected.
+func (c *client) show(f *frame) {
+	if !c.queue.put(item{text: f.text}) {
+		c.end(ws.StatusTryAgainLater, reasonSlow)
+	}
+}
+
 // offer queues a frame of the client's session. The caller holds the hub's lock. A client without room is disconnected.
 func (c *client) offer(f *frame) {
 	switch {
 	case c.replayed.includes(f):
 	case !c.holding:
-		if !c.queue.put(item{text: f.text}) {
-			c.end(ws.StatusTryAgainLater, reasonSlow)
-		}
+		c.show(f)
 	case c.rules.queue.allow(len(c.held)+1, c.heldBytes+len(f.text)):
 		c.held, c.heldBytes = append(c.held, f), c.heldBytes+len(f.text)
 	default:

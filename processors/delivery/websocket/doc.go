@@ -34,12 +34,41 @@
 // at once, by a rule, has a gate_closed frame only. Decisions are sent to that door; a socket accepts none. If the gates
 // cannot be read, the client is disconnected with status 1013.
 //
+// # Order
+//
+// The frames of a topic are sent in the order of their offsets, and the frames of a turn in the order of their causes,
+// although the server reads each topic independently:
+//
+//	enriched -> think-response -> tool-use -> tool-use-result -> all-complete -> tool message -> enriched -> ... -> output
+//
+// A record that arrives before its cause waits for it, at most 500 ms and beside at most 63 others of its session (1 MiB);
+// after that it is sent without its cause. So frames are neither lost nor repeated. A record whose cause is never written
+// waits that long: the end of a step with a call that timed out or was denied, and the first record of a turn that began before the client
+// subscribed. Missed frames that a client receives when it resumes are in the same order, and their other records in that of their timestamps.
+//
+// The order follows from the header turntable.id. Model workers and tools in other languages do not write it: the calls and
+// results of a step are then matched by tool_use_id, their records do not wait themselves, and only what the turn writes follows them.
+//
 // # Who receives what
 //
-// A frame is sent only to the subscribers of its session. It contains no bearer token: members named bearerToken or
+// By default a frame is sent only to the subscribers of its session. It contains no bearer token: members named bearerToken or
 // bearer_token are removed at any depth, and a record that cannot be parsed and may contain one is withheld. An output
 // whose reply descriptor names a callbackService is delivered by the sink; clients see it as a pipeline_event, not as a
 // chat_response.
+//
+// # Operators
+//
+// With WithOperators, a client may subscribe to all sessions. It then receives the new frames of each:
+//
+//	{"type":"subscribe","session_id":"*"}
+//
+// Its caller must be authenticated, have the right auth.Control and be allowed to use every session; others receive a
+// "refused" frame, also without the option. Tokens are removed as for everyone. Gates are not shown, and nothing is resumed: a last_event_id is
+// answered with "complete":false, and the client can resume a single session by an event_id of that session. An operator that is too slow for all
+// sessions is disconnected like any client. The frames of up to 4096 sessions without clients are ordered by cause.
+//
+// FlightDeck's dashboard subscribes to one session and shows the pipeline events of all. WithEverySessionToEveryone serves
+// it: each client sees every session, as in FlightDeck, so it cannot be used with authentication.
 //
 // # Why outputs are not deliveries here
 //

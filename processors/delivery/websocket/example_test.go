@@ -2,12 +2,14 @@ package websocket_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log"
 	"net/http"
 	"slices"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/delivery/websocket"
 )
 
@@ -24,6 +26,19 @@ func Example() {
 	}()
 	http.Handle("/ws", server)
 	log.Fatal(http.ListenAndServe("localhost:8080", nil))
+}
+
+// identify stands for the Authenticate of package processors/auth/apikey, jwt or mtls.
+func identify(*http.Request) (auth.Caller, error) { return auth.Caller{}, errors.New("no credential") }
+
+// Callers with the right control whose sessions are "*" may subscribe to all sessions.
+func ExampleWithOperators() {
+	server, err := websocket.New("support", websocket.WithAuthenticate(identify),
+		websocket.WithOperators(func(c auth.Caller) bool { return c.Subject != "" }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/operators/ws", server)
 }
 
 // paying is a source of gates: one is open in every session. Use an Index of package processors/gate/door instead.

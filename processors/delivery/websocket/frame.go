@@ -25,13 +25,19 @@ type rendered struct {
 	event     []byte
 	chat      []byte // nil if there is none
 	output    string // the ID of the answer, the same for every repeat of the output
+	cause     causality
+}
+
+// size is about how much memory a record takes, in bytes.
+func (r *rendered) size() int {
+	return len(r.event) + len(r.chat) + 8*(len(r.cause.gives)+3*len(r.cause.needs))
 }
 
 // render renders a record of a session.
 func render(f feed, session string, r processors.Inbound) rendered {
 	s := rendered{feed: f, partition: r.Partition, offset: r.Offset, at: r.Timestamp}
 	value, ok := readable(r.Value)
-	s.event = pipelineEvent(f, r, value, ok)
+	s.event, s.cause = pipelineEvent(f, r, value, ok), causalityOf(f, r, value)
 	if f == feedOutput && ok && value[0] == '{' {
 		m := members(value, "content", "timestamp", "cost", "reply_to")
 		if strings.TrimSpace(topics.ServiceOf(m["reply_to"])) == "" {

@@ -4,10 +4,6 @@ import (
 	"sync"
 
 	ws "github.com/coder/websocket"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // hub holds the subscriptions and distributes frames. One lock guards all of it and no operation blocks while holding it.
@@ -26,12 +22,17 @@ type hub struct {
 	accounts accounts
 	idle     int // number of sessions without subscribers
 	bytes    int // of all entries
+
+	operators map[*client]struct{} // the clients that see all sessions
+	observed  observed
+	holding   map[*session]struct{} // the sessions with records that wait for their causes
+	held      int                   // bytes of those records
 }
 
 func newHub(r *rules, signer signer, names [feedCount]string) *hub {
 	h := &hub{
 		rules: r, signer: signer, feeds: map[string]feed{}, clients: map[*client]struct{}{}, sessions: map[string]*session{},
-		accounts: newAccounts(),
+		accounts: newAccounts(), operators: map[*client]struct{}{}, observed: newObserved(), holding: map[*session]struct{}{},
 	}
 	for f, name := range names {
 		h.feeds[name] = feed(f)
@@ -57,6 +58,7 @@ func (h *hub) leave(c *client) {
 	defer h.mu.Unlock()
 	h.unsubscribe(c)
 	delete(h.clients, c)
+	h.unobserve(c)
 	h.serving.Done()
 }
 
@@ -89,7 +91,8 @@ func (h *hub) subscribeHeld(c *client, session, last string) (missed []*frame, o
 }
 
 func (h *hub) join(c *client, id string) *session {
-	c.holding, c.held, c.heldBytes, c.replayed = false, nil, 0, replayEnd{}
+	c.receiveNew()
+	defer h.unobserve(c) // after the session was taken from those that only operators see
 	if c.session != nil && c.session.id == id {
 		return c.session
 	}
@@ -97,10 +100,10 @@ func (h *hub) join(c *client, id string) *session {
 	s := h.sessions[id]
 	switch {
 	case s == nil:
-		s = &session{
-			id: id, owner: h.accounts.open(c.owner), subscribers: map[*client]struct{}{},
-			template: eventID{session: digestOf(id), born: clampMS(h.rules.clock.Now())},
+		if s = h.observed.remove(id); s == nil {
+			s = newSession(id, h.rules.clock.Now())
 		}
+		s.owner = h.accounts.open(c.owner)
 		h.sessions[id] = s
 	case s.idle != nil:
 		h.wake(s)
@@ -127,6 +130,7 @@ func (h *hub) unsubscribe(c *client) {
 		return
 	}
 	oldest := h.accounts.byIdle.owners[0].idle.Front().Value.(*session)
+	h.flush(oldest, h.rules.clock.Now(), limits{})
 	for len(oldest.recent) > 0 {
 		h.forget(oldest)
 	}
@@ -162,50 +166,6 @@ func (h *hub) release(c *client, end replayEnd, stop <-chan struct{}) {
 			}
 		}
 	}
-}
-
-// onRecord sends a record to the clients of its session. It skips records without a session and records of sessions that
-// the hub does not hold.
-func (h *hub) onRecord(r processors.Inbound) {
-	f, ok := h.feeds[r.Topic]
-	if !ok || r.Key == nil {
-		return
-	}
-	id := string(r.Key)
-	if f == feedLatency {
-		id = sessionIn(r.Value) // the record's key is a tool
-	}
-	if !h.holds(id) {
-		return
-	}
-	record := render(f, id, r)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := h.sessions[id]
-	if s == nil {
-		return
-	}
-	answered := record.chat != nil && s.answered(record.output)
-	for _, frame := range record.frames(id, h.signer, s.template, &s.seen, answered) {
-		h.remember(s, frame)
-		for c := range s.subscribers {
-			c.offer(frame)
-		}
-	}
-}
-
-// sessionIn returns the session_id in a record's value, empty if there is none.
-func sessionIn(value []byte) string {
-	id := members(topics.Raw(value), "session_id")["session_id"]
-	text, _ := jsontext.AppendUnquote(nil, id)
-	return string(text)
-}
-
-// holds reports whether a session has clients, or had them lately.
-func (h *hub) holds(session string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sessions[session] != nil
 }
 
 // deliver queues an item for all clients of a session and returns for how many.

@@ -34,7 +34,9 @@ type rules struct {
 	write        time.Duration
 	replay       Replay
 	resumeKeys   [][]byte
-	gates        Gates // nil: none
+	gates        Gates                  // nil: none
+	operators    func(auth.Caller) bool // nil: none
+	everyone     bool
 	clock        processors.Clock
 	logger       *zap.Logger
 	errs         []error

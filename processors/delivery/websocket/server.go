@@ -50,6 +50,7 @@ func New(agent string, opts ...Option) (*Server, error) {
 	for _, opt := range opts {
 		opt(&r)
 	}
+	r.checkAudience()
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
@@ -70,6 +71,9 @@ func New(agent string, opts ...Option) (*Server, error) {
 	}
 	if r.authenticate == nil {
 		r.logger.Warn("WebSocket clients are not authenticated: any client may subscribe to every session (use WithAuthenticate)", zap.String("agent", agent))
+	}
+	if r.everyone {
+		r.logger.Warn("every WebSocket client sees every session (WithEverySessionToEveryone)", zap.String("agent", agent))
 	}
 	if open {
 		r.logger.Warn("browsers may connect from any page (use WithOrigins)", zap.String("agent", agent))
@@ -122,10 +126,12 @@ func (s *subscriber) receive(frame []byte) {
 	if !ok {
 		return
 	}
+	if sub.session == everySession {
+		s.watch(sub)
+		return
+	}
 	if refusal := s.visit.Session(sub.session); refusal != nil {
-		if !s.client.queue.put(item{text: refused(sub.session, refusal)}) {
-			s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
-		}
+		s.refuse(sub.session, refusal)
 		return
 	}
 	s.stop()
@@ -140,6 +146,13 @@ func (s *subscriber) receive(frame []byte) {
 		return
 	}
 	s.ended.Go(func() { s.server.resume(ctx, s.client, sub) })
+}
+
+// refuse sends a "refused" frame.
+func (s *subscriber) refuse(session string, refusal *entrance.Refusal) {
+	if !s.client.queue.put(item{text: refused(session, refusal)}) {
+		s.client.end(ws.StatusPolicyViolation, "too many requests that are refused")
+	}
 }
 
 // stop cancels what the last subscription has started and waits for its end.
@@ -182,6 +195,10 @@ func (s *Server) Run(ctx context.Context, brokers []string, opts ...processors.O
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return main.Run(ctx) })
 	group.Go(func() error { return legacy.Run(ctx) })
+	group.Go(func() error {
+		s.hub.flushDue(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		select {
 		case <-main.Ready():

@@ -10,6 +10,7 @@ import (
 type frame struct {
 	text      []byte
 	id        string
+	kind      kind
 	feed      feed
 	partition int32
 	offset    int64
@@ -19,7 +20,8 @@ type frame struct {
 // session is a session that has clients, or had them lately. The hub's lock guards it.
 type session struct {
 	id          string
-	owner       *owner
+	owner       *owner // nil for a session that only operators see
+	waiting     waiting
 	template    eventID // the part that all its event IDs have in common
 	seen        marks
 	subscribers map[*client]struct{}
@@ -28,6 +30,13 @@ type session struct {
 	bytes       int
 	forgotten   string        // ID of the last frame that was dropped from recent
 	idle        *list.Element // its element in owner.idle; nil while it has subscribers
+}
+
+// newSession returns a session that is followed from now on.
+func newSession(id string, now time.Time) *session {
+	return &session{
+		id: id, subscribers: map[*client]struct{}{}, template: eventID{session: digestOf(id), born: clampMS(now)},
+	}
 }
 
 // entry is a frame in memory. It is in session.recent and in owner.remembered.
@@ -74,7 +83,7 @@ func (r rendered) frames(session string, signer signer, template eventID, seen *
 	newFrame := func(k kind, incomplete []byte, m marks) *frame {
 		id.kind, id.marks = k, m
 		eventID := signer.sign(session, id.String())
-		return &frame{completed(incomplete, session, eventID), eventID, r.feed, r.partition, r.offset, r.at}
+		return &frame{completed(incomplete, session, eventID), eventID, k, r.feed, r.partition, r.offset, r.at}
 	}
 	if r.chat == nil || answered {
 		return []*frame{newFrame(kindEvent, r.event, *seen)}

@@ -93,7 +93,7 @@ func (t *topicRead) fail(reason string) {
 	t.cancel()
 }
 
-// frames returns the frames of all records. It merges the feeds by timestamp and keeps the order within each feed.
+// frames returns the frames of all records. It merges the feeds by timestamp, with causes first, and keeps the order within each feed.
 func (t *topicRead) frames() []*frame {
 	template, seen := eventID{session: t.last.session, born: t.last.born}, t.last.marks
 	isLast := func(f *frame) bool {
@@ -102,21 +102,17 @@ func (t *topicRead) frames() []*frame {
 		return id.feed == t.last.feed && id.partition == t.last.partition && id.offset == t.last.offset &&
 			id.kind == t.last.kind
 	}
+	var order waiting
+	for _, records := range t.records {
+		for _, r := range records {
+			order.add(r, r.at)
+		}
+	}
 	var all []*frame
 	var sent session
-	for {
-		first := -1
-		for f, records := range t.records {
-			if len(records) > 0 && (first < 0 || records[0].at.Before(t.records[first][0].at)) {
-				first = f
-			}
-		}
-		if first < 0 {
-			return all
-		}
-		r := t.records[first][0]
-		t.records[first] = t.records[first][1:]
+	for r, ok := order.nextByTime(); ok; r, ok = order.nextByTime() {
 		answered := r.chat != nil && sent.answered(r.output)
 		all = append(all, slices.DeleteFunc(r.frames(t.sub.session, t.signer, template, &seen, answered), isLast)...)
 	}
+	return all
 }

@@ -1,0 +1,96 @@
+package websocket
+
+import (
+	"container/list"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors"
+)
+
+// maxObserved bounds the sessions in observed.
+const maxObserved = 4096
+
+// observed has the sessions that no client has subscribed to and that others see, the least recently active first. Their
+// frames are not kept in memory.
+type observed struct {
+	sessions map[string]*list.Element
+	recent   *list.List // of *session
+}
+
+func newObserved() observed {
+	return observed{sessions: map[string]*list.Element{}, recent: list.New()}
+}
+
+// remove removes a session and returns it, nil if there is none.
+func (o *observed) remove(id string) *session {
+	e := o.sessions[id]
+	if e == nil {
+		return nil
+	}
+	delete(o.sessions, id)
+	return o.recent.Remove(e).(*session)
+}
+
+// observing reports whether a client sees sessions to which it has not subscribed.
+func (h *hub) observing() bool {
+	return len(h.operators) > 0 || h.rules.everyone && len(h.clients) > 0
+}
+
+// observedSlack is how much earlier the other records of a session may have been written than the first that is observed.
+const observedSlack = time.Second
+
+// observe returns a session that has no clients, nil if no one sees it. at is the timestamp of the record that is read. A session
+// that is new begins before that record: a client that resumes after it has not seen what was written next to it.
+func (h *hub) observe(id string, at time.Time) *session {
+	if !h.observing() || processors.CheckSession(id) != nil {
+		return nil
+	}
+	if e := h.observed.sessions[id]; e != nil {
+		h.observed.recent.MoveToBack(e)
+		return e.Value.(*session)
+	}
+	now := h.rules.clock.Now()
+	if h.observed.recent.Len() >= maxObserved {
+		oldest := h.observed.recent.Front().Value.(*session)
+		h.flush(oldest, now, limits{})
+		h.observed.remove(oldest.id)
+	}
+	if at.After(now) {
+		at = now
+	}
+	s := newSession(id, at.Add(-observedSlack))
+	h.observed.sessions[id] = h.observed.recent.PushBack(s)
+	return s
+}
+
+// watch replaces a client's subscription by that of an operator: the client receives the frames of all sessions from now on.
+func (h *hub) watch(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.receiveNew()
+	h.unsubscribe(c)
+	h.operators[c] = struct{}{}
+}
+
+// unobserve ends a client's subscription as an operator. When no one sees all sessions, the hub forgets those without
+// clients.
+func (h *hub) unobserve(c *client) {
+	delete(h.operators, c)
+	if h.observing() || len(h.observed.sessions) == 0 {
+		return
+	}
+	for _, e := range h.observed.sessions {
+		s := e.Value.(*session)
+		h.held -= s.waiting.bytes
+		delete(h.holding, s)
+	}
+	h.observed = newObserved()
+}
+
+// others returns the clients that see a frame without having subscribed to its session. Subscribers may be among them.
+func (h *hub) others(s *session, f *frame) map[*client]struct{} {
+	if h.rules.everyone && (f.kind == kindEvent || len(s.subscribers) == 0) {
+		return h.clients
+	}
+	return h.operators
+}
