@@ -34,6 +34,7 @@ type effects struct {
 	parts    []part
 	row      any // nil: the row is removed
 	written  bool
+	sequence bool // the outputs are acknowledged one topic after the other
 	rejected bool // the record itself is among the outputs, as a dead letter
 }
 
@@ -69,6 +70,9 @@ func (e *effects) writeRow(row any) error {
 
 // perform passes the effects to Goka. If Goka rejects one, it panics and stops; that panic is not recovered here.
 func (e *effects) perform(ctx goka.Context, s *settings) {
+	if sequencer, ok := unbound(ctx).(runtimeapi.Sequencer); ok && e.sequence && e.hasTopics() {
+		sequencer.Sequence()
+	}
 	for _, out := range e.outputs {
 		out.perform(ctx, s)
 	}

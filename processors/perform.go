@@ -74,10 +74,7 @@ func handlerFailed(ctx goka.Context, c *Context, stage Stage, err error) (settle
 
 // retrierOf returns the runtime if it calls failed handlers again.
 func retrierOf(ctx goka.Context) (r runtimeapi.Retrier, ok bool) {
-	if b, bound := ctx.(*bound); bound {
-		ctx = b.Runtime
-	}
-	r, ok = ctx.(runtimeapi.Retrier)
+	r, ok = unbound(ctx).(runtimeapi.Retrier)
 	return r, ok
 }
 

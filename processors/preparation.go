@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 
@@ -107,4 +108,24 @@ func (p *Processor) enter(s State, err error) {
 	if p.state != nil {
 		p.state(s)
 	}
+}
+
+// EnsureTopics creates the topics of WithTopics as Processor.Run does before it joins the group, for a program that writes to
+// them earlier. It retries while brokers are unavailable, up to the limit of WithRestartLimit, and blocks until the topics exist.
+func EnsureTopics(ctx context.Context, brokers []string, opts ...Option) error {
+	conf, _, err := ClientConfig(brokers, opts...)
+	if err != nil {
+		return err
+	}
+	o := newOptions(opts)
+	c := o.instance
+	c.Brokers, c.Sarama = brokers, func() *sarama.Config { return kafka.Copy(conf) }
+	prepare := o.preparation(c)
+	if prepare == nil {
+		return nil
+	}
+	if err := prepare(ctx); err != nil {
+		return fmt.Errorf("processors: topics: %w", err)
+	}
+	return nil
 }

@@ -42,6 +42,14 @@ func (s *settings) bind(ctx goka.Context) goka.Context {
 	return ctx
 }
 
+// unbound returns the context that bind was given.
+func unbound(ctx goka.Context) goka.Context {
+	if b, ok := ctx.(*bound); ok {
+		return b.Runtime
+	}
+	return ctx
+}
+
 // settingsOf returns the settings that a deadline's context carries, or the defaults.
 func settingsOf(ctx goka.Context) *settings {
 	if b, ok := ctx.(*bound); ok {

@@ -17,6 +17,8 @@ func TestMain(m *testing.M) {
 		process.Main(channelChild)
 	case os.Getenv(peerRole) != "":
 		process.Main(peerChild)
+	case os.Getenv(memoirRole) != "":
+		process.Main(memoirChild)
 	case os.Getenv(childAgent) != "":
 		process.Main(gateChild)
 	case os.Getenv(approvalAgent) != "":
