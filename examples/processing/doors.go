@@ -90,15 +90,17 @@ func (p *pipeline) listen(
 	return nil
 }
 
-// runs blocks until the turn and the WebSocket run, or until ctx ends.
+// runs blocks until the turn and the WebSocket run, if they do so in this process, or until ctx ends.
 func (p *pipeline) runs(ctx context.Context) {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for p.groups[0].Health().State != processors.Running {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+	if len(p.groups) > 0 {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for p.groups[0].Health().State != processors.Running {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 	if p.screen != nil {

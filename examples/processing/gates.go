@@ -14,22 +14,38 @@ import (
 	gatedoor "github.com/turntable-streams/turntable/processors/gate/door"
 )
 
-// readPolicy reads the file of GATE_POLICY; nil if it is not set. The error names the file and the line of each mistake.
+// readPolicy reads the file of GATE_POLICY. The error names the file and the line of each mistake.
 func readPolicy() (*approval.Policy, error) {
-	path := variable("GATE_POLICY")
-	if path == "" {
-		return nil, nil
-	}
-	policy, err := policyfile.Read(path)
+	policy, err := policyfile.Read(variable("GATE_POLICY"))
 	if err != nil {
 		return nil, fmt.Errorf("GATE_POLICY: %w", err)
 	}
 	return &policy, nil
 }
 
-// addGates adds the groups of gates and, for the doors and the WebSocket, their index. The index stops with the requests,
-// which may wait for it.
+// addGates adds the groups of gates to the turn and, to the doors and the WebSocket, the index of gates. The index stops with
+// the requests, which may wait for it.
 func (p *pipeline) addGates(entrances *stage) error {
+	if p.parts.turn {
+		if err := p.addGateGroups(); err != nil {
+			return err
+		}
+	}
+	if !p.parts.listens() {
+		return nil
+	}
+	index, err := gatedoor.NewIndex(p.agent, gatedoor.WithLogger(p.logger))
+	if err != nil {
+		return err
+	}
+	p.gates = index
+	*entrances = append(*entrances, func(ctx context.Context) error {
+		return index.Run(ctx, p.kafka.Brokers, p.kafka.Options...)
+	})
+	return nil
+}
+
+func (p *pipeline) addGateGroups() error {
 	for _, g := range []struct {
 		directory string
 		graph     func(string, ...gate.Option) (*goka.GroupGraph, error)
@@ -42,17 +58,6 @@ func (p *pipeline) addGates(entrances *stage) error {
 			return err
 		}
 	}
-	if p.doors == "" && p.websocket == "" {
-		return nil
-	}
-	index, err := gatedoor.NewIndex(p.agent, gatedoor.WithLogger(p.logger))
-	if err != nil {
-		return err
-	}
-	p.gates = index
-	*entrances = append(*entrances, func(ctx context.Context) error {
-		return index.Run(ctx, p.kafka.Brokers, p.kafka.Options...)
-	})
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 )
 
 // child makes the test binary be the program.
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, leaktest.Libraries()...)
 }
 
 // program is the running program and what it has logged.
@@ -108,7 +109,9 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 	defer client.Close()
 	produce(ctx, t, client, "harbour-message-input",
 		`{"session_id":"s","user_id":"mira","role":"user","content":"Which berth?","timestamp":"t","metadata":null}`)
-	require.Contains(t, string(next(ctx, t, client).Value), `"history":[],"latest_input":{"session_id":"s"`)
+	asked := string(next(ctx, t, client).Value)
+	require.Contains(t, asked, `"history":[],"latest_input":{"session_id":"s"`)
+	require.Contains(t, asked, `"latestInput":{"session_id":"s"`)
 	produce(ctx, t, client, "harbour-think-request-response", `{"session_id":"s","total_session_cost":0.5,`+
 		`"last_input_response":[{"role":"assistant","content":"N4."}],"tool_uses":null,"end_turn":true}`)
 	answer := next(ctx, t, client)
@@ -123,16 +126,24 @@ func runTurnUntilSIGTERM(t *testing.T, guarantee string) {
 func TestInvalidVariablesAreRejectedByName(t *testing.T) {
 	for want, env := range map[string][]string{
 		"AGENT_NAME":                     {},
-		"MEMOIR_ENABLED":                 {"AGENT_NAME=a", "MEMOIR_ENABLED=True"},
+		"MEMOIR_ENABLED: want true or":   {"AGENT_NAME=a", "MEMOIR_ENABLED=maybe"},
+		"INACTIVITY_THRESHOLD_SECONDS":   {"AGENT_NAME=a", "MEMOIR_ENABLED=true", "MEMOIR_SESSION_INACTIVITY_THRESHOLD_SECONDS=0"},
+		"PUNCTUATE_INTERVAL_SECONDS":     {"AGENT_NAME=a", "MEMOIR_SESSION_PUNCTUATE_INTERVAL_SECONDS=5s"},
+		"BUDGET_PRICE_PER_USER_DAY":      {"AGENT_NAME=a", "BUDGET_PRICE_PER_USER_DAY=-1"},
+		"TENANT_SEPARATOR":               {"AGENT_NAME=a", "BUDGET_PRICE_PER_TENANT=1"},
+		"SESSION_COSTS":                  {"AGENT_NAME=a", "SESSION_COSTS=1"},
+		"TOOL_LATENCIES":                 {"AGENT_NAME=a", "TOOL_LATENCIES=on"},
 		"KAFKA_ACKS":                     {"AGENT_NAME=a", "KAFKA_ACKS=1"},
 		"ASYNC_TOOL_TIMEOUT_MS":          {"AGENT_NAME=a", "ASYNC_TOOL_TIMEOUT_MS=-1"},
 		"THINK_TIMEOUT_MS":               {"AGENT_NAME=a", "THINK_TIMEOUT_MS=soon"},
 		"KAFKA_BOOTSTRAP_SERVERS":        {"AGENT_NAME=a", "KAFKA_BOOTSTRAP_SERVERS=kafka"},
 		"TOOL_AGG_PUNCTUATE_INTERVAL_MS": {"AGENT_NAME=a", "TOOL_AGG_PUNCTUATE_INTERVAL_MS=0"},
+		"FLIGHTDECK_SDK":                 {"AGENT_NAME=a", "FLIGHTDECK_SDK=python"},
 		"REPLY_TO_STATE_TTL_MS":          {"AGENT_NAME=a", "REPLY_TO_STATE_TTL_MS=x"},
 		"instance id":                    {"AGENT_NAME=a", "PROCESSING_GUARANTEE=exactly_once"},
 		"PROCESSING_GUARANTEE":           {"AGENT_NAME=a", "PROCESSING_GUARANTEE=sometimes"},
 		"HEALTH_ADDR":                    {"AGENT_NAME=a", "HEALTH_ADDR=nowhere:at:all", "KAFKA_BOOTSTRAP_SERVERS=127.0.0.1:1"},
+		"PARTS names doors":              {"AGENT_NAME=a", "PARTS=turn,doors"},
 		"PORT: want a port":              {"AGENT_NAME=a", "PORT=eighty"},
 		"WS_PORT: want a port":           {"AGENT_NAME=a", "WS_PORT=65536"},
 		"PORT and WS_PORT":               {"AGENT_NAME=a", "PORT=8000", "WS_PORT=8000"},

@@ -23,7 +23,7 @@ import (
 type pipeline struct {
 	settings
 	logger *zap.Logger
-	groups []*processors.Processor // the turn's is the first
+	groups []*processors.Processor // the turn's is the first, if it runs in this process
 	to     *processors.KafkaPublisher
 	screen *websocket.Server // nil where it is off
 	calls  *sink.HTTP        // nil where deliveries are off
@@ -48,33 +48,35 @@ func build(s settings, logger *zap.Logger) (*pipeline, error) {
 }
 
 func (p *pipeline) build() error {
-	graph, err := turn.Graph(p.agent, p.turn...)
-	if err != nil {
-		return err
-	}
-	if err := p.add(graph, ""); err != nil {
-		return err
-	}
 	var entrances, work, shown stage
-	if p.policy != nil {
+	if p.parts.turn {
+		if err := p.addTurn(); err != nil {
+			return err
+		}
+	}
+	if p.gated {
 		if err := p.addGates(&entrances); err != nil {
 			return err
 		}
 	}
-	if p.websocket != "" {
+	if p.parts.websocket {
 		if err := p.openWebSocket(&entrances, &shown); err != nil {
 			return fmt.Errorf("WS_PORT: %w", err)
 		}
 	}
-	if p.deliveries {
+	if p.parts.sink {
 		if err := p.addDeliveries(&work); err != nil {
 			return err
 		}
 	}
-	for _, g := range p.groups {
+	for i, g := range p.groups {
+		if i == 0 && p.imports {
+			work = append(work, p.afterImport(g.Run))
+			continue
+		}
 		work = append(work, g.Run)
 	}
-	if p.doors != "" {
+	if p.parts.doors {
 		if err := p.openDoors(&entrances); err != nil {
 			return fmt.Errorf("PORT: %w", err)
 		}
@@ -86,6 +88,29 @@ func (p *pipeline) build() error {
 	}
 	// First requests stop, then the groups drain, and the WebSocket shows the last events before it closes.
 	p.stages = []stage{entrances, work, shown}
+	return nil
+}
+
+// addTurn adds the group of the turn, and those of memory, costs and latencies.
+func (p *pipeline) addTurn() error {
+	graph, err := turn.Graph(p.agent, p.turn...)
+	if err != nil {
+		return err
+	}
+	if err := p.add(graph, ""); err != nil {
+		return err
+	}
+	for _, a := range p.additions {
+		for _, g := range a.groups {
+			graph, err := g.graph(p.agent)
+			if err != nil {
+				return err
+			}
+			if err := p.add(graph, g.directory); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // with the last.
 func (p *pipeline) openWebSocket(entrances, shown *stage) error {
 	options := []websocket.Option{websocket.WithLogger(p.logger), websocket.WithResumeKeys(p.resumeKeys...)}
+	options = append(options, p.audience...)
 	if p.authenticate != nil {
 		options = append(options, websocket.WithAuthenticate(p.authenticate))
 	}

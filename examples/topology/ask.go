@@ -101,11 +101,12 @@ func (a *asker) ask(ctx context.Context, question string) error {
 	request := requestID(a.asked)
 	a.screen.note(bold, "asked", "%s", oneLine(question))
 	answer, before := a.recorder.expect(request), a.recorder.tally()
+	session, who := a.recorder.session, user
 	m := message{
-		SessionID: &a.recorder.session, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
+		SessionID: &session, UserID: &who, Role: "user", Content: text(question), Timestamp: stamp(a.now()),
 		Metadata: encode(metadata{RequestID: request}),
 	}
-	record := &kgo.Record{Topic: topicOf(orchestrator, messageInput), Key: []byte(a.recorder.session), Value: encode(m)}
+	record := &kgo.Record{Topic: topicOf(orchestrator, messageInput), Key: []byte(session), Value: encode(m)}
 	if err := a.recorder.client.ProduceSync(ctx, record).FirstErr(); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}

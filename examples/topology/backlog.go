@@ -39,15 +39,16 @@ type backlog struct {
 }
 
 // readBacklog reads what earlier runs left of a session, up to the end offsets of the flow's topics at that moment.
-func readBacklog(ctx context.Context, brokers []string, session string, approve bool) (b backlog, err error) {
+func readBacklog(ctx context.Context, s settings) (b backlog, err error) {
+	brokers, session := s.brokers, s.session
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
 		return b, fmt.Errorf("backlog: %w", err)
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	starts, startErr := admin.ListStartOffsets(ctx, flowTopics(approve)...)
-	ends, endErr := admin.ListEndOffsets(ctx, flowTopics(approve)...)
+	starts, startErr := admin.ListStartOffsets(ctx, s.flowTopics()...)
+	ends, endErr := admin.ListEndOffsets(ctx, s.flowTopics()...)
 	if err := errors.Join(startErr, endErr, starts.Error(), ends.Error()); err != nil {
 		return b, fmt.Errorf("backlog: extent of the topics: %w", err)
 	}
@@ -75,7 +76,7 @@ func readBacklog(ctx context.Context, brokers []string, session string, approve 
 			}
 		}
 	})
-	if err != nil || !approve {
+	if err != nil || !s.approve {
 		return b, err
 	}
 	b.gates, err = openGates(ctx, brokers, starts, ends, session)

@@ -8,14 +8,21 @@ import (
 )
 
 // conversation is the input of a model: the history, followed by the latest message.
-type conversation struct{ messages []message }
+type conversation struct {
+	messages []message
+	memory   string // what the model knows about the user from earlier sessions
+}
 
 func read(in enrichedMessage) (conversation, error) {
-	var c conversation
-	for i, raw := range append(in.History[:len(in.History):len(in.History)], in.LatestInput) {
+	c := conversation{memory: in.Memoir}
+	raws := in.History
+	if in.LatestInput != nil {
+		raws = append(raws[:len(raws):len(raws)], in.LatestInput)
+	}
+	for i, raw := range raws {
 		var m message
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return c, fmt.Errorf("message %d of %d: %w", i+1, len(in.History)+1, err)
+			return c, fmt.Errorf("message %d of %d: %w", i+1, len(raws), err)
 		}
 		c.messages = append(c.messages, m)
 	}

@@ -10,9 +10,9 @@ import (
 
 // flow is the suffixes of the topics the recorder shows, in the order in which a turn passes them.
 var flow = []string{
-	sessionControl, replyTo, messageInput, enrichedInput, thinkResponses, thinkDLQ,
+	sessionControl, replyTo, messageInput, memoirLookups, enrichedInput, thinkResponses, thinkDLQ,
 	gateRequests, gateDecisions, gateOutcomes, toolUses, toolUseDLQ, toolUseResults,
-	toolUseComplete, messageOutput, groupDLQ,
+	toolUseComplete, messageOutput, sessionEnd, memoirSessions, memoirSnapshots, memoirContext, memoirDLQ, groupDLQ,
 }
 
 // groupDLQ is the dead-letter topic of the turn processor.
@@ -21,12 +21,16 @@ const groupDLQ = "streams-dlq"
 // gateTopics are the suffixes that exist only for the orchestrator, with -approve.
 var gateTopics = []string{gateRequests, gateDecisions, gateOutcomes}
 
+// memoryTopics are the suffixes that exist only for the orchestrator, with -memory.
+var memoryTopics = []string{memoirLookups, sessionEnd, memoirSessions, memoirSnapshots, memoirContext, memoirDLQ}
+
 // flowTopics names the topics the recorder shows.
-func flowTopics(approve bool) []string {
+func (s settings) flowTopics() []string {
 	var names []string
 	for _, agent := range []string{orchestrator, worker} {
 		for _, suffix := range flow {
-			if slices.Contains(gateTopics, suffix) && (agent == worker || !approve) {
+			if slices.Contains(gateTopics, suffix) && (agent == worker || !s.approve) ||
+				slices.Contains(memoryTopics, suffix) && (agent == worker || !s.memory) {
 				continue
 			}
 			names = append(names, topicOf(agent, suffix))
@@ -67,7 +71,7 @@ func toolStep(suffix string, value jsontext.Value) bool {
 	switch suffix {
 	case messageInput:
 		return role(value)
-	case enrichedInput:
+	case memoirLookups, enrichedInput:
 		return role(field[enrichedMessage](value).LatestInput)
 	case thinkResponses:
 		return role(field[thinkResponse](value).LastInputMessage)

@@ -1,9 +1,9 @@
 // Topology runs a whole multi-agent pipeline in one process: an orchestrator agent and a worker agent, a scripted model
 // for each, tools, and the dispatcher and the sink by which one agent calls the other. It asks a question, prints every
 // record, then the answer, and then asks the questions on standard input. With -approve, a person decides on standard input
-// whether the orchestrator may delegate a task.
+// whether the orchestrator may delegate a task. With -memory, the orchestrator remembers its user across sessions.
 //
-//	topology [-once] [-approve] [-brokers host:port,...] [-data DIR] [-session NAME]
+//	topology [-once] [-approve] [-memory] [-brokers host:port,...] [-data DIR] [-session NAME]
 //	topology -inspect SESSION (-brokers host:port,... | -data DIR)
 //
 // The turn processors are Turntable's. All other parts use only the wire format, as programs outside of it do.
@@ -52,6 +52,7 @@ type settings struct {
 	inspect  string // empty: run
 	once     bool
 	approve  bool
+	memory   bool
 	verbose  bool
 }
 
@@ -69,6 +70,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	flags.StringVar(&s.inspect, "inspect", "", "print the state of a `session` of the orchestrator, and exit")
 	flags.BoolVar(&s.once, "once", false, "exit after the first answer")
 	flags.BoolVar(&s.approve, "approve", false, "ask on standard input (y or n) before a task is delegated")
+	flags.BoolVar(&s.memory, "memory", false, "remember the user: tell a fact, end the session, and ask for it in a new one")
 	flags.BoolVar(&s.verbose, "v", false, "log what the processors do")
 	if err := flags.Parse(args); err != nil {
 		return s, err

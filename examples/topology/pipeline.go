@@ -12,6 +12,7 @@ import (
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/approval"
 	"github.com/turntable-streams/turntable/processors/gate"
+	"github.com/turntable-streams/turntable/processors/memoir"
 	"github.com/turntable-streams/turntable/processors/turn"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -28,6 +29,9 @@ func (p pipeline) open(ctx context.Context) error {
 		var opts []topics.CatalogOption
 		if agent == orchestrator && p.approve {
 			opts = append(opts, topics.WithGates())
+		}
+		if agent == orchestrator && p.memory {
+			opts = append(opts, topics.WithMemoir())
 		}
 		catalog, err := topics.For(agent, opts...)
 		if err != nil {
@@ -49,15 +53,22 @@ func approvals() approval.Policy {
 
 // graphs returns the groups of the two agents.
 func (p pipeline) graphs() ([]*goka.GroupGraph, error) {
-	work, workErr := turn.Graph(worker)
-	if !p.approve {
-		orchestrate, err := turn.Graph(orchestrator)
-		return []*goka.GroupGraph{orchestrate, work}, errors.Join(workErr, err)
+	var errs []error
+	var all []*goka.GroupGraph
+	add := func(g *goka.GroupGraph, err error) { all, errs = append(all, g), append(errs, err) }
+	var opts []turn.Option
+	if p.approve {
+		opts = append(opts, turn.WithApproval(approvals()))
+		add(gate.Graph(orchestrator, gate.WithPolicy(approvals())))
+		add(gate.GrantsGraph(orchestrator))
 	}
-	orchestrate, err := turn.Graph(orchestrator, turn.WithApproval(approvals()))
-	gates, gatesErr := gate.Graph(orchestrator, gate.WithPolicy(approvals()))
-	grants, grantsErr := gate.GrantsGraph(orchestrator)
-	return []*goka.GroupGraph{orchestrate, work, gates, grants}, errors.Join(workErr, err, gatesErr, grantsErr)
+	if p.memory {
+		opts = append(opts, turn.WithMemoir(turn.Memoir{}))
+		add(memoir.Graph(orchestrator))
+	}
+	add(turn.Graph(orchestrator, opts...))
+	add(turn.Graph(worker))
+	return all, errors.Join(errs...)
 }
 
 // process runs a group until ctx ends. It calls ready when records flow.

@@ -27,6 +27,8 @@ type recorder struct {
 	moved   chan struct{}     // closed and replaced when next moves
 	waiting map[string]waiter // by request id
 
+	remembered map[string]chan struct{} // by user: closed when the memory of the user is updated
+
 	gates chan gateRequest // requests of the session that a person must decide
 }
 
@@ -50,7 +52,8 @@ func newRecorder(brokers []string, from kadm.Offsets, session string, print func
 	}
 	return &recorder{
 		client: client, session: session, print: print,
-		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter), gates: make(chan gateRequest, mostGates),
+		next: from, moved: make(chan struct{}), waiting: make(map[string]waiter),
+		remembered: make(map[string]chan struct{}), gates: make(chan gateRequest, mostGates),
 	}, nil
 }
 
@@ -79,11 +82,15 @@ func (t *recorder) run(ctx context.Context) error {
 
 func (t *recorder) take(r *kgo.Record) {
 	key := string(r.Key)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, suffix := split(r.Topic); suffix == memoirContext && t.remembered[key] != nil {
+		close(t.remembered[key])
+		delete(t.remembered, key)
+	}
 	if key != t.session && !strings.HasPrefix(key, t.session+subSession) {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.count.hops++
 	switch _, suffix := split(r.Topic); suffix {
 	case messageOutput:
@@ -127,6 +134,22 @@ func (t *recorder) expect(request string) waiter {
 	defer t.mu.Unlock()
 	t.waiting[request] = w
 	return w
+}
+
+// expectMemory registers a wait for the next memory of a user.
+func (t *recorder) expectMemory(user string) <-chan struct{} {
+	updated := make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remembered[user] = updated
+	return updated
+}
+
+// follow makes another session that of the questions.
+func (t *recorder) follow(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.session = session
 }
 
 func (t *recorder) tally() tally {

@@ -33,7 +33,7 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	before, err := readBacklog(ctx, s.brokers, s.session, s.approve)
+	before, err := readBacklog(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -52,6 +52,9 @@ func run(ctx context.Context, s settings, in io.Reader, out, errs io.Writer) err
 	screen.note(grey, "broker", "%s", strings.Join(s.brokers, ","))
 	if err := p.run(ctx, recorder, func(ctx context.Context) error {
 		err := user.resume(ctx)
+		if err == nil && s.memory && len(before.exchanges) == 0 {
+			err = user.rememberAcrossSessions(ctx)
+		}
 		if err == nil && !s.once {
 			err = user.readOn(ctx, in)
 		}
@@ -96,11 +99,15 @@ func newLogger(w io.Writer, verbose bool) *zap.Logger {
 }
 
 // roles are the programs outside of the turn processors.
-func roles(now func() time.Time) []role {
-	return []role{
+func (p pipeline) roles(now func() time.Time) []role {
+	all := []role{
 		think(orchestrator, orchestrate, now), tools(orchestrator, now), dispatch(orchestrator, worker, now),
 		think(worker, work, now), tools(worker, now), deliver(worker, now),
 	}
+	if p.memory {
+		all = append(all, remember(orchestrator))
+	}
+	return all
 }
 
 // run runs all parts until use returns or one of them fails, and then stops them.
@@ -110,7 +117,7 @@ func (p pipeline) run(ctx context.Context, recorder *recorder, use func(ctx cont
 	group, ctx := errgroup.WithContext(ctx)
 	var starting sync.WaitGroup
 	group.Go(func() error { return recorder.run(ctx) })
-	for _, r := range roles(time.Now) {
+	for _, r := range p.roles(time.Now) {
 		starting.Add(1)
 		ready := sync.OnceFunc(starting.Done)
 		group.Go(func() error {

@@ -46,6 +46,7 @@ const (
 var colours = map[string]string{
 	messageInput: cyan, enrichedInput: cyan, thinkResponses: purple, toolUses: yellow, toolUseResults: yellow,
 	toolUseComplete: yellow, messageOutput: green, replyTo: blue, sessionControl: blue,
+	memoirLookups: cyan, memoirSnapshots: blue, memoirContext: green,
 	gateRequests: blue, gateDecisions: blue, gateOutcomes: blue, toolUseDLQ: red, thinkDLQ: red, groupDLQ: red,
 }
 

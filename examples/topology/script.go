@@ -33,6 +33,10 @@ func orchestrate(c conversation) reply {
 	switch {
 	case len(calls) > 0:
 		return reply{text: fmt.Sprintf("Let me ask %s.", names(calls)), calls: calls}
+	case notePattern.MatchString(question):
+		return reply{text: "I will remember it."}
+	case rememberPattern.MatchString(question):
+		return reply{text: recall(c.memory)}
 	case againPattern.MatchString(question) && c.answer() != "":
 		return reply{text: c.answer()}
 	default:

@@ -34,25 +34,25 @@ func TestModelUsesTheHistory(t *testing.T) {
 		{Role: "assistant", Content: encode([]block{{Type: "tool_use", ID: "a", Name: calculator, Input: []byte(`{"expression":"2 + 3"}`)}})},
 		{Role: "tool", Content: encode([]outcome{{ToolUseID: "a", Name: calculator, Result: []byte(`{"value":5}`), Status: statusSuccess}})},
 	}
-	require.Equal(t, "2 + 3 is 5.", orchestrate(conversation{before}).text)
+	require.Equal(t, "2 + 3 is 5.", orchestrate(conversation{messages: before}).text)
 
 	answered := append(before, message{Role: "assistant", Content: text("2 + 3 is 5.")})
-	require.Equal(t, "2 + 3 is 5.", orchestrate(conversation{append(answered, user("Again?"))}).text)
-	require.Equal(t, `{"expression":"2 * 5"}`, string(orchestrate(conversation{append(answered, user("Double that"))}).calls[0].input))
-	require.Contains(t, orchestrate(conversation{append(answered, user("Hello"))}).text, "You have asked 2 so far.")
+	require.Equal(t, "2 + 3 is 5.", orchestrate(conversation{messages: append(answered, user("Again?"))}).text)
+	require.Equal(t, `{"expression":"2 * 5"}`, string(orchestrate(conversation{messages: append(answered, user("Double that"))}).calls[0].input))
+	require.Contains(t, orchestrate(conversation{messages: append(answered, user("Hello"))}).text, "You have asked 2 so far.")
 }
 
 func TestAnswerMentionsAFailedTool(t *testing.T) {
 	tool := message{Role: "tool", Content: encode([]outcome{
 		{Name: calculator, Result: encode(failure{Error: "division by zero"}), Status: statusError},
 	})}
-	require.Equal(t, "Calculator failed (division by zero).", orchestrate(conversation{[]message{tool}}).text)
+	require.Equal(t, "Calculator failed (division by zero).", orchestrate(conversation{messages: []message{tool}}).text)
 }
 
 func TestWorkerAnswersOnlyAboutAreas(t *testing.T) {
-	said := work(conversation{[]message{{Role: "user", Content: text("Work out the area of 12 by 7.")}}})
+	said := work(conversation{messages: []message{{Role: "user", Content: text("Work out the area of 12 by 7.")}}})
 	require.Equal(t, `{"expression":"12 * 7"}`, string(said.calls[0].input))
-	said = work(conversation{[]message{{Role: "user", Content: text("Sing.")}}})
+	said = work(conversation{messages: []message{{Role: "user", Content: text("Sing.")}}})
 	require.Empty(t, said.calls)
 	require.NotEmpty(t, said.text)
 }

@@ -14,6 +14,8 @@ func summarize(agent string, r *kgo.Record) string {
 	suffix := strings.TrimPrefix(r.Topic, agent+"-")
 	summary, known := summaries[suffix]
 	switch {
+	case suffix == memoirContext && r.Value != nil: // text, no JSON
+		return oneLine(string(r.Value))
 	case r.Value == nil:
 		return "(removed)"
 	case reason(r) != "":
@@ -52,7 +54,18 @@ var summaries = map[string]func(raw jsontext.Value) (string, error){
 		}
 		return "asks for " + strings.Join(calls, ", ")
 	}),
-	toolUses: of(func(t toolUse) string { return fmt.Sprintf("%s %s", t.Name, t.Input) }),
+	memoirLookups: of(func(m enrichedMessage) string {
+		return field[message](m.LatestInput).Role + " input, to get the memory"
+	}),
+	sessionEnd: of(func(struct{}) string { return "the session has ended" }),
+	memoirSessions: of(func(s snapshot) string {
+		return fmt.Sprintf("%d messages to remember", len(s.ThinkResponse.PreviousMessages))
+	}),
+	memoirSnapshots: of(func(s snapshot) string {
+		return fmt.Sprintf("%d messages, memory %q", len(s.ThinkResponse.PreviousMessages), s.MemoirContext)
+	}),
+	sessionControl: of(func(l leave) string { return l.Action }),
+	toolUses:       of(func(t toolUse) string { return fmt.Sprintf("%s %s", t.Name, t.Input) }),
 	toolUseResults: of(func(t toolResult) string {
 		return fmt.Sprintf("%s %s %s", t.Name, t.Status, t.Result)
 	}),

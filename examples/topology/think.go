@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,8 @@ type reply struct {
 	text  string
 	calls []call // none: the turn ends
 }
+
+var errNoInput = errors.New("the enriched message has no input")
 
 type call struct {
 	name  string
@@ -42,6 +45,9 @@ func think(agent string, s script, now func() time.Time) role {
 			var in enrichedMessage
 			if err := json.Unmarshal(r.Value, &in); err != nil {
 				return nil, fmt.Errorf("no enriched message: %w", err)
+			}
+			if in.LatestInput == nil {
+				return nil, errNoInput
 			}
 			c, err := read(in)
 			if err != nil {

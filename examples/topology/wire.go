@@ -32,6 +32,12 @@ const (
 	gateRequests    = "gate-requests"
 	gateDecisions   = "gate-decisions"
 	gateOutcomes    = "gate-outcomes"
+	memoirLookups   = "memoir-lookups"
+	sessionEnd      = "session-end"
+	memoirSessions  = "memoir-sessions"
+	memoirSnapshots = "memoir-context-session-end"
+	memoirContext   = "memoir-context"
+	memoirDLQ       = "memoir-dlq"
 )
 
 func topicOf(agent, suffix string) string { return agent + "-" + suffix }
@@ -73,6 +79,7 @@ type enrichedMessage struct {
 	Cost        *float64         `json:"cost"`
 	History     []jsontext.Value `json:"history"`
 	LatestInput jsontext.Value   `json:"latest_input"`
+	Memoir      string           `json:"memoir_context"`
 }
 
 type thinkResponse struct {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/turn/door"
+	"github.com/turntable-streams/turntable/processors/turn/token"
+)
+
+// readCallbacks reads which callback tokens of tools the doors accept: their secrets, the newer one first, and options.
+func readCallbacks(doors bool) (secrets []string, options []door.Option, err error) {
+	current, previous := variable("TOOL_CALLBACK_SECRET") != "", variable("TOOL_CALLBACK_SECRET_PREVIOUS") != ""
+	var errs []error
+	switch all := variable("PARTS") == ""; {
+	case !doors && !all:
+		return nil, nil, nil // of no effect in this process
+	case previous && !current:
+		errs = append(errs, errors.New("TOOL_CALLBACK_SECRET_PREVIOUS is set and TOOL_CALLBACK_SECRET is not"))
+	case current && !doors:
+		errs = append(errs, errors.New("TOOL_CALLBACK_SECRET is set and PORT is not: no tool could call back"))
+	}
+	for _, name := range []string{"TOOL_CALLBACK_SECRET", "TOOL_CALLBACK_SECRET_PREVIOUS"} {
+		secret := os.Getenv(name)
+		if _, err := token.NewVerifier(secret); err != nil {
+			errs = append(errs, fmt.Errorf("%s has fewer than %d bytes (openssl rand -base64 32)", name, token.MinSecret))
+		}
+		secrets = append(secrets, secret)
+	}
+	secrets = slices.DeleteFunc(secrets, func(secret string) bool { return strings.TrimSpace(secret) == "" })
+	for _, o := range []struct {
+		variable string
+		option   door.Option
+	}{
+		{"TOOL_CALLBACK_ANY_AGENT", door.WithTokensOfAnyAgent()},
+		{"TOOL_CALLBACK_WITHOUT_EXPIRY", door.WithTokensWithoutExpiry()},
+		{"TOOL_CALLBACK_SINGLE_USE", door.WithSingleUseTokens()},
+	} {
+		on, err := flagged(o.variable)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if on {
+			options = append(options, o.option)
+		}
+	}
+	return secrets, options, errors.Join(errs...)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/lovoo/goka"
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/envoption"
+	"github.com/turntable-streams/turntable/processors/memoir"
+	"github.com/turntable-streams/turntable/processors/turn"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// addition is what a capability that is off by default adds to the part turn.
+type addition struct {
+	name   string // for the log
+	turn   []turn.Option
+	topics []topics.CatalogOption
+	groups []group
+}
+
+// group is a group besides that of the turn. Its table is in a directory below that of the turn's.
+type group struct {
+	directory string
+	graph     func(agent string) (*goka.GroupGraph, error)
+}
+
+// The variables of long-term memory, which are FlightDeck's.
+const (
+	memoirEnabled   = "MEMOIR_ENABLED"
+	memoirThreshold = "MEMOIR_SESSION_INACTIVITY_THRESHOLD_SECONDS"
+	memoirInterval  = "MEMOIR_SESSION_PUNCTUATE_INTERVAL_SECONDS"
+)
+
+// memoirVariables are read as numbers of seconds. The interval has no effect: FlightDeck searches for inactive sessions so
+// often, and here they end on time.
+var memoirVariables = []envoption.Variable[turn.Memoir]{seconds(memoirThreshold), seconds(memoirInterval)}
+
+func seconds(name string) envoption.Variable[turn.Memoir] {
+	return envoption.Variable[turn.Memoir]{Name: name, Min: 1, Max: envoption.MaxMS / 1000, Option: func(n int64) turn.Memoir {
+		return turn.Memoir{After: time.Duration(n) * time.Second}
+	}}
+}
+
+// readMemory reads the variables of long-term memory. gated says that calls may wait for a person, which keeps a session open.
+func readMemory(gated bool, logger *zap.Logger) (addition, error) {
+	on, err := flagged(memoirEnabled)
+	_, wrong := envoption.Options(memoirVariables, os.LookupEnv, errVariable)
+	options, wrongGroup := memoir.OptionsFromEnv(os.LookupEnv)
+	if err := errors.Join(err, wrong, wrongGroup); err != nil || !on {
+		return addition{}, err
+	}
+	after := turn.Memoir{After: 20 * time.Second} // FlightDeck's default
+	thresholds, _ := envoption.Options(memoirVariables[:1], os.LookupEnv, errVariable)
+	if len(thresholds) > 0 {
+		after = thresholds[0]
+	} else {
+		logger.Warn("a session ends after 20 s without a record, as in FlightDeck: a user who thinks for longer begins a new "+
+			"one; set "+memoirThreshold, zap.Duration("after", after.After))
+	}
+	a := addition{
+		name: "memory", turn: []turn.Option{turn.WithMemoir(after)}, topics: []topics.CatalogOption{topics.WithMemoir()},
+		groups: []group{{"memories", func(agent string) (*goka.GroupGraph, error) { return memoir.Graph(agent, options...) }}},
+	}
+	if gated {
+		a.turn = append(a.turn, turn.WithGates())
+	}
+	return a, nil
+}

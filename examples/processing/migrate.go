@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/turn/migrate"
+)
+
+// readImport reads HISTORY_IMPORT.
+func (s *settings) readImport() error {
+	on, err := flagged("HISTORY_IMPORT")
+	if err == nil && on && !s.parts.turn {
+		err = errors.New("HISTORY_IMPORT is set, and the turn does not run in this process")
+	}
+	s.imports = on
+	return err
+}
+
+// afterImport imports the histories of FlightDeck's application before the turn's group runs. Meanwhile the doors accept
+// messages, and the process is not healthy.
+func (p *pipeline) afterImport(runGroup func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		result, err := migrate.Import(ctx, p.kafka.Brokers, p.catalog, p.turn, p.migration()...)
+		switch {
+		case ctx.Err() != nil:
+			return nil // stopped: the next start continues
+		case err != nil:
+			return err
+		case result.Already:
+			p.logger.Info("FlightDeck's histories were imported before")
+		}
+		return runGroup(ctx)
+	}
+}
+
+// exportHistories gives the histories back to FlightDeck's application, for -export-history.
+func exportHistories(ctx context.Context, logger *zap.Logger) error {
+	s, err := readSettings(logger)
+	if err != nil {
+		return err
+	}
+	p := &pipeline{settings: s, logger: logger}
+	_, err = migrate.Export(ctx, s.kafka.Brokers, s.catalog, p.migration()...)
+	return err
+}
+
+// migration returns the options of the turn's group that a migration needs.
+func (p *pipeline) migration() []processors.Option {
+	return append(append([]processors.Option{}, p.kafka.Options...), processors.WithTopics(p.catalog), processors.WithLogger(p.logger))
+}
