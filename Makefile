@@ -25,8 +25,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: ## run the topology example: two agents answer one question, then those on standard input
-	@$(GO) run ./examples/topology
+run: ## run the topology example: two agents answer a question, a later session remembers an earlier one, then your questions
+	@$(GO) run ./examples/topology -memory
 
 .PHONY: multiagent
 multiagent: ## run two agents as separate processes; one calls the other as a tool over HTTP
@@ -44,12 +44,16 @@ peers: ## run three instances that delegate tasks: an offline one, an approval, 
 channels: ## run agents on Slack and e-mail, played by loopback servers: handed-off tasks, a kill, an approval, a removed channel
 	@$(GO) run ./examples/channels
 
+.PHONY: smoke
+smoke: ## build the container image of bin/processing twice, compare, and try it; without Docker, the same binary
+	@examples/processing/smoke.sh
+
 .PHONY: build
 build: ## build the examples' binaries into bin/
 	$(GO) build -o bin/ ./examples/...
 
 .PHONY: test
-test: ## run all tests under the race detector (about thirteen minutes on two cores)
+test: ## run all tests under the race detector (about fifteen minutes on two cores)
 	$(GO) test -race -p 4 -timeout 30m $(SLOWEST) ./...
 
 # Property tests of make test draw from one seed, so that a run fails only for a change. make property tries new cases.
@@ -70,6 +74,7 @@ test-long: ## run the kill tests, the model test and the long session of the tur
 	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
 	TURNTABLE_DELEGATIONS=500 TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./processors/integration
 	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
+	TURNTABLE_SESSIONS=100 TURNTABLE_KILLS=10 $(GO) test -count 1 -timeout 30m -run MemoriesLoseNothing ./processors/integration
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
@@ -115,6 +120,7 @@ test-node: ## test that the ai package from npm can read the Vercel streams (nee
 	cd examples/invoke && npm ci --no-audit --no-fund && npm test
 
 .PHONY: bench
+bench: export TURNTABLE_IDLE_SESSIONS ?= 1000000
 bench: ## run all benchmarks (BENCHTIME=1s); fails if one allocates more than its baseline
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m ./... | \
 		$(GO) run ./internal/testing/allocs -baseline internal/testing/allocs/baseline.txt

@@ -3,6 +3,7 @@ module github.com/turntable-streams/turntable
 go 1.26.5
 
 require (
+	github.com/DataDog/sketches-go v1.4.8
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/IBM/sarama v1.61.1
 	github.com/MicahParks/jwkset v0.11.4

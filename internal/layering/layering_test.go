@@ -91,6 +91,17 @@ func shared(name string) bool {
 	return false
 }
 
+// answering reports whether a package is one of the runtime of workers that answer records with records, which the workers of
+// several capabilities share.
+func answering(name string) bool {
+	switch name {
+	case "processors/internal/dedup", "processors/internal/ended", "processors/internal/overdue", "processors/internal/published",
+		"processors/internal/published/publishedtest", "processors/internal/responder", "processors/internal/settled":
+		return true
+	}
+	return false
+}
+
 // The layers from the bottom.
 var layers = []layer{
 	{is: under("codec"), own: true},
@@ -98,6 +109,8 @@ var layers = []layer{
 	{is: under("internal"), own: true},
 	{is: equal("processors")},
 	{is: shared, own: true},
+	{is: under("processors/worker"), own: true},
+	{is: answering, own: true},
 	{is: under("processors"), own: true}, // of one capability: see below
 	{is: under("examples"), own: true},
 }
@@ -139,6 +152,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 		if slices.Contains(transports, p.name()) {
 			allowed = append(allowed, "delivery")
 		}
+		if to, ok := bridges[p.name()]; ok {
+			allowed = append(allowed, to)
+		}
 		for _, imported := range ours(p.Imports) {
 			require.Contains(t, allowed, capabilityOf(imported), "%s imports %s", p.name(), imported)
 		}
@@ -151,6 +167,10 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 // testedBy are the packages of the harness that are for one capability, which they import. Only tests import them.
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
 
+// bridges are packages that use what another capability has for users: the models of the turn's workers. Only programs that
+// want that import them.
+var bridges = map[string]string{"processors/memoir/model": "turn"}
+
 // transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
 // capability, and the tests that run the sink with them.
 var transports = []string{
@@ -160,7 +180,7 @@ var transports = []string{
 // capabilityOf is the folder under processors that a package belongs to, if any.
 func capabilityOf(name string) string {
 	rest, _ := strings.CutPrefix(name, "processors/")
-	if rest == name || shared(name) {
+	if rest == name || shared(name) || answering(name) {
 		return ""
 	}
 	folder, _, _ := strings.Cut(rest, "/")
@@ -184,6 +204,7 @@ var confined = []struct {
 }{
 	{"github.com/IBM/sarama", []string{
 		"topics", "internal/", "processors", "processors/processortest", "processors/worker", "processors/worker/", "examples/topology",
+		"processors/turn/migrate", // transactions with offsets of a group of its own
 	}},
 	{"github.com/lovoo/goka/tester", []string{"processors/processortest"}},
 	{"github.com/stretchr/testify", []string{
