@@ -84,6 +84,13 @@ type Catalog struct {
 	ScopeCosts  Topic[ModelCost]
 	Spending    Topic[Spending]
 
+	// The topics of processors/crew. Ensure creates them only with WithCrews.
+	CrewAgentInputs      Topic[CrewInput]
+	CrewInputs           Topic[CrewInput]
+	CrewRepositoryInputs Topic[CrewInput]
+	CrewActions          Topic[CrewAction]
+	CrewEvents           Topic[CrewEvent]
+
 	turns     bool // Ensure creates the topics of TurnsGroup
 	latencies bool // Ensure creates the topics of LatenciesGroup
 
@@ -106,6 +113,7 @@ type catalogOptions struct {
 	memoir     bool
 	costs      bool
 	latencies  bool
+	crews      bool
 }
 
 // WithRouteTTL sets the lifetime of a reply route, which is also the retention that the reply-to topic is created with.
@@ -159,6 +167,12 @@ func WithCosts() CatalogOption {
 // tool-use-latency.
 func WithLatencies() CatalogOption {
 	return func(o *catalogOptions) { o.latencies = true }
+}
+
+// WithCrews makes Ensure create the topics of processors/crew too. Otherwise Ensure does not create them. Crews ask people
+// through gates, so give it with WithGates.
+func WithCrews() CatalogOption {
+	return func(o *catalogOptions) { o.crews = true }
 }
 
 // WithTurns makes Ensure create the topics of invoke.TurnTable's group too. Otherwise Ensure does not create them.
@@ -276,6 +290,11 @@ func catalog(agent string, o catalogOptions) Catalog {
 		s.Key, s.Cleanup, s.Created = key, cleanup, o.costs
 		return s
 	}
+	crew := func(suffix, record string, key Key) Spec {
+		s := session(suffix, record)
+		s.Key, s.Created = key, o.crews
+		return s
+	}
 	event := func(suffix, record string) Spec {
 		s := session(suffix, record)
 		s.Created = o.events
@@ -339,6 +358,12 @@ func catalog(agent string, o catalogOptions) Catalog {
 		SessionCost: New(cost("session-cost", "SessionCost", KeySession, CleanupCompact), sessionCostWire.codec()),
 		ScopeCosts:  New(cost("scope-costs", "ModelCost", KeyScope, CleanupDelete), modelCostWire.codec()),
 		Spending:    New(cost("spending", "Spending", KeyScope, CleanupCompact), spendingWire.codec()),
+
+		CrewAgentInputs:      New(crew("crew-agent-inputs", "CrewInput", KeyAgent), crewInputWire.codec()),
+		CrewInputs:           New(crew("crew-inputs", "CrewInput", KeyCrew), crewInputWire.codec()),
+		CrewRepositoryInputs: New(crew("crew-repository-inputs", "CrewInput", KeyRepository), crewInputWire.codec()),
+		CrewActions:          New(crew("crew-actions", "CrewAction", KeySubject), crewActionWire.codec()),
+		CrewEvents:           New(crew("crew-events", "CrewEvent", KeySubject), crewEventWire.codec()),
 
 		SessionContext: New(reader("session-context", "Raw", KeySession), rawWire.codec()),
 	}

@@ -54,6 +54,11 @@ func TestEveryTopicNameStartsWithTheAgentName(t *testing.T) {
 		"session-costs-dlq": "raw", "session-costs-loop": "raw", "session-costs-table": "cost row",
 		"spending-totals-dlq": "raw", "spending-totals-loop": "raw", "spending-totals-table": "spending row",
 		"invoke-turns-table": "turns row",
+		"crew-agent-inputs":  "CrewInput", "crew-inputs": "CrewInput", "crew-repository-inputs": "CrewInput",
+		"crew-actions": "CrewAction", "crew-events": "CrewEvent",
+		"crew-agents-dlq": "raw", "crew-agents-loop": "raw", "crew-agents-table": "crew agent row",
+		"crews-dlq": "raw", "crews-loop": "raw", "crews-table": "crew row",
+		"crew-repositories-dlq": "raw", "crew-repositories-loop": "raw", "crew-repositories-table": "repository row",
 	}, suffixes)
 	require.EqualValues(t, "harbor-streams", c.Group())
 	require.Equal(t, "harbor-streams-dlq", c.DeadLetters())
@@ -145,6 +150,22 @@ func TestChannelTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
 	}
 	require.EqualValues(t, "harbor-delegations", c.DelegationsGroup())
 	require.Contains(t, c.Groups(), c.DelegationsGroup())
+}
+
+func TestCrewTopicsAreCreatedOnlyWithTheOption(t *testing.T) {
+	c, err := For("harbor", WithCrews())
+	require.NoError(t, err)
+	require.Len(t, c.crewSpecs(), 14)
+	for _, s := range c.crewSpecs() {
+		require.Contains(t, c.Specs(), s)
+		require.True(t, s.Created, s.Name)
+	}
+	for _, s := range harbor(t).crewSpecs() {
+		require.False(t, s.Created, s.Name)
+	}
+	for _, g := range []goka.Group{c.CrewAgentsGroup(), c.CrewsGroup(), c.CrewRepositoriesGroup()} {
+		require.Contains(t, c.Groups(), g)
+	}
 }
 
 func TestTopicsOfMemoryCostAndLatencyAreCreatedOnlyWithTheirOptions(t *testing.T) {

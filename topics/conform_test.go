@@ -58,6 +58,9 @@ func TestCodecsPassTheCodecSuite(t *testing.T) {
 	conform(t, c.DelegationReplies, "delegation-replies")
 	conform(t, c.DelegationStatus, "delegation-status")
 	conform(t, c.ChannelMessages, "channel-messages")
+	conform(t, c.CrewAgentInputs, "crew-inputs")
+	conform(t, c.CrewActions, "crew-actions")
+	conform(t, c.CrewEvents, "crew-events")
 	conform(t, c.PeerAttempts, "deliveries")
 	conform(t, c.PeerReceipts, "delivery-receipts")
 }

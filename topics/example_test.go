@@ -155,6 +155,20 @@ func ExampleDescribe() {
 	// harbor-latencies-dlq               raw                source key   delete          broker default  no
 	// harbor-latencies-loop              raw                tool_name    delete          broker default  no
 	// harbor-latencies-table             latency row        tool_name    compact         unlimited       no
+	// harbor-crew-agent-inputs           CrewInput          agent        delete          broker default  no
+	// harbor-crew-inputs                 CrewInput          crew_id      delete          broker default  no
+	// harbor-crew-repository-inputs      CrewInput          repository   delete          broker default  no
+	// harbor-crew-actions                CrewAction         subject      delete          broker default  no
+	// harbor-crew-events                 CrewEvent          subject      delete          broker default  no
+	// harbor-crew-agents-dlq             raw                source key   delete          broker default  no
+	// harbor-crew-agents-loop            raw                agent        delete          broker default  no
+	// harbor-crew-agents-table           crew agent row     agent        compact         unlimited       no
+	// harbor-crews-dlq                   raw                source key   delete          broker default  no
+	// harbor-crews-loop                  raw                crew_id      delete          broker default  no
+	// harbor-crews-table                 crew row           crew_id      compact         unlimited       no
+	// harbor-crew-repositories-dlq       raw                source key   delete          broker default  no
+	// harbor-crew-repositories-loop      raw                repository   delete          broker default  no
+	// harbor-crew-repositories-table     repository row     repository   compact         unlimited       no
 	// harbor-session-context             Raw                session_id   delete          broker default  no
 }
 

@@ -115,6 +115,9 @@ func FuzzPeerAudit(f *testing.F)       { fuzz(f, peerAuditWire, "peer-audit") }
 func FuzzPeerCommand(f *testing.F)     { fuzz(f, peerCommandWire, "peer-commands") }
 func FuzzPeerReply(f *testing.F)       { fuzz(f, peerReplyWire, "peer-replies") }
 func FuzzDelegationReply(f *testing.F) { fuzz(f, delegationReplyWire, "delegation-replies") }
+func FuzzCrewInput(f *testing.F)       { fuzz(f, crewInputWire, "crew-inputs") }
+func FuzzCrewAction(f *testing.F)      { fuzz(f, crewActionWire, "crew-actions") }
+func FuzzCrewEvent(f *testing.F)       { fuzz(f, crewEventWire, "crew-events") }
 func FuzzDelegation(f *testing.F)      { fuzz(f, delegationWire, "delegation-status") }
 
 // FuzzChannelParts reads what processors/channel writes into the metadata of messages and into reply descriptors.

@@ -72,6 +72,9 @@ func TestGoldenRecordsRoundTripByteForByte(t *testing.T) {
 	roundTrip(t, c.DelegationReplies, "delegation-replies")
 	roundTrip(t, c.DelegationStatus, "delegation-status")
 	roundTrip(t, c.ChannelMessages, "channel-messages")
+	roundTrip(t, c.CrewInputs, "crew-inputs")
+	roundTrip(t, c.CrewActions, "crew-actions")
+	roundTrip(t, c.CrewEvents, "crew-events")
 }
 
 func poison[T any](t *testing.T, c codec.Codec[T], record string, want error) {

@@ -70,6 +70,17 @@ func (c Catalog) SpendingGroup() goka.Group { return goka.Group(c.Agent + "-spen
 // LatenciesGroup is the consumer group that aggregates the latencies of tools, "{agent}-latencies".
 func (c Catalog) LatenciesGroup() goka.Group { return goka.Group(c.Agent + "-latencies") }
 
+// CrewAgentsGroup is the consumer group that keeps the coding agents of crews, "{agent}-crew-agents".
+func (c Catalog) CrewAgentsGroup() goka.Group { return goka.Group(c.Agent + "-crew-agents") }
+
+// CrewsGroup is the consumer group that keeps crews, "{agent}-crews".
+func (c Catalog) CrewsGroup() goka.Group { return goka.Group(c.Agent + "-crews") }
+
+// CrewRepositoriesGroup is the consumer group that keeps the locks of repositories, "{agent}-crew-repositories".
+func (c Catalog) CrewRepositoriesGroup() goka.Group {
+	return goka.Group(c.Agent + "-crew-repositories")
+}
+
 // ThinkGroup is the group of the agent's model workers, "{agent}-think-consumer".
 func (c Catalog) ThinkGroup() string { return c.Agent + "-think-consumer" }
 
@@ -97,5 +108,6 @@ func (c Catalog) Groups() []goka.Group {
 		c.Group(), c.DeliveryGroup(), c.DeliveryRoutesGroup(), c.FoldGroup(), c.GateGroup(), c.GateGrantGroup(),
 		c.PeerTasksGroup(), c.PeerChainGroup(), c.DelegationsGroup(), c.TurnsGroup(),
 		c.MemoriesGroup(), c.SessionCostsGroup(), c.SpendingGroup(), c.LatenciesGroup(),
+		c.CrewAgentsGroup(), c.CrewsGroup(), c.CrewRepositoriesGroup(),
 	}
 }

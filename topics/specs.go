@@ -4,7 +4,7 @@ import "github.com/lovoo/goka"
 
 // Specs returns all topics of the catalog: those of a turn in the order in which it uses them, then the internal topics of
 // its group, those of a compactor, those of deliveries, those of folding, those of gates, those of peers, those of channels, those of the table
-// of turns, those of memories, those of costs, those of latencies, and those that Ensure does not create.
+// of turns, those of memories, those of costs, those of latencies, those of crews, and those that Ensure does not create.
 func (c Catalog) Specs() []Spec {
 	specs := []Spec{
 		c.MessageInput.spec, c.EnrichedMessageInput.spec, c.ThinkRequestResponse.spec, c.ThinkDLQ.spec,
@@ -27,6 +27,7 @@ func (c Catalog) Specs() []Spec {
 	specs = append(specs, c.memoirSpecs()...)
 	specs = append(specs, c.costSpecs()...)
 	specs = append(specs, groupSpecs(c.LatenciesGroup(), "latency row", KeyTool, c.latencies)...)
+	specs = append(specs, c.crewSpecs()...)
 	return append(specs, c.SessionContext.spec)
 }
 
@@ -84,6 +85,17 @@ func (c Catalog) peerSpecs() []Spec {
 func (c Catalog) channelSpecs() []Spec {
 	specs := []Spec{c.DelegationReplies.spec, c.DelegationStatus.spec, c.ChannelMessages.spec}
 	return append(specs, groupSpecs(c.DelegationsGroup(), "delegations row", KeySession, c.DelegationStatus.spec.Created)...)
+}
+
+// crewSpecs returns the topics of crews, and those that their three groups keep for themselves.
+func (c Catalog) crewSpecs() []Spec {
+	created := c.CrewInputs.spec.Created
+	specs := []Spec{
+		c.CrewAgentInputs.spec, c.CrewInputs.spec, c.CrewRepositoryInputs.spec, c.CrewActions.spec, c.CrewEvents.spec,
+	}
+	specs = append(specs, groupSpecs(c.CrewAgentsGroup(), "crew agent row", KeyAgent, created)...)
+	specs = append(specs, groupSpecs(c.CrewsGroup(), "crew row", KeyCrew, created)...)
+	return append(specs, groupSpecs(c.CrewRepositoriesGroup(), "repository row", KeyRepository, created)...)
 }
 
 // turnsSegment is the segment size of the table of TurnsGroup. Every process reads the table when it starts, and brokers do

@@ -61,6 +61,11 @@ const (
 	KeyScope   Key = "scope"
 	KeyAgent   Key = "agent"
 	KeyTask    Key = "task_id"
+	KeyCrew    Key = "crew_id"
+	// KeyRepository: the name of a repository that crews work on.
+	KeyRepository Key = "repository"
+	// KeySubject: "agent/", "crew/" or "repository/" and an ID.
+	KeySubject Key = "subject"
 	// KeyInstance: the ID of the instance.
 	KeyInstance Key = "instance_id"
 	// KeySource: a dead letter has the key of the record that was dead-lettered.

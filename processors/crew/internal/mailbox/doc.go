@@ -1,0 +1,12 @@
+// Package mailbox is what the three groups of crews have in common. Each group reads one topic, its inputs, and writes to the
+// inputs of the others. So the order of a key's records in one partition decides everything:
+//
+//   - An input is applied once. A sender numbers its inputs, and the receiver knows the last number of each sender; inputs
+//     without a sender are known by their IDs for a while.
+//   - The time of a step is that of its record, and never goes back. A repeated step has the same results.
+//   - A deadline only writes an input, CrewDue, which does what is due when it is read. A crash between the two cannot make the
+//     row and what it wrote differ.
+//
+// Inputs, actions, events and gates have IDs that are derived from the row and its counters, so a repeated step writes the
+// same records again.
+package mailbox

@@ -1,0 +1,163 @@
+package mailbox
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	// maxAhead is how far the timestamp of a record may be ahead of the clock of the process that reads it.
+	maxAhead = time.Minute
+	// recentLimit is the number of inputs without a sender that a row remembers.
+	recentLimit = 128
+	digestSize  = digests.Size
+	// perMS is how many records a row can send per millisecond of its life without reusing a number of an earlier row of its key.
+	perMS = 1000
+)
+
+var dueKind = topics.CrewDue{}.CrewKind()
+
+// Step is the application of one input to a row. It collects the effects. It is not safe for concurrent use.
+type Step struct {
+	Subject string    // of the row
+	Now     time.Time // of the step, see the package documentation
+	Cause   string    // ID of the input
+	Effects []Effect
+	// CrewID and ProjectID are those of the events of the step.
+	CrewID, ProjectID string
+
+	box *Mailbox
+}
+
+// Begin begins the step of an input whose record has the timestamp at. It changes box, the mailbox of the row, and returns
+// false if the input was applied before: then the row and the step must not be used. wall limits timestamps from the future.
+func Begin(box *Mailbox, subject string, in topics.CrewInput, at, wall time.Time) (*Step, bool) {
+	now := at.UnixMilli()
+	if in.Kind == dueKind {
+		due, _ := topics.DecodeCrewBody[topics.CrewDue](in.Body)
+		now = max(now, due.AtMS)
+	}
+	if limit := wall.Add(maxAhead).UnixMilli(); now <= 0 || now > limit {
+		now = wall.UnixMilli()
+	}
+	if box.ClockMs == 0 {
+		box.Sent = now * perMS
+	}
+	if !box.take(in) {
+		return nil, false
+	}
+	box.ClockMs = max(box.ClockMs, now)
+	return &Step{Subject: subject, Now: time.UnixMilli(box.ClockMs).UTC(), Cause: in.InputID, box: box}, true
+}
+
+// take reports whether an input is new, and remembers it.
+func (m *Mailbox) take(in topics.CrewInput) bool {
+	if in.From != "" {
+		if in.Number <= m.Heard[in.From] {
+			return false
+		}
+		if m.Heard == nil {
+			m.Heard = map[string]int64{}
+		}
+		m.Heard[in.From] = in.Number
+		return true
+	}
+	if in.Kind == dueKind { // does nothing if nothing is due
+		return true
+	}
+	d := digests.Of("crew-input", in.InputID)
+	for known := m.Recent; len(known) >= digestSize; known = known[digestSize:] {
+		if string(known[:digestSize]) == string(d[:]) {
+			return false
+		}
+	}
+	m.Recent = append(m.Recent, d[:]...)
+	if surplus := len(m.Recent) - recentLimit*digestSize; surplus > 0 {
+		m.Recent = append([]byte(nil), m.Recent[surplus:]...)
+	}
+	return true
+}
+
+// Forget forgets a sender that cannot send any more.
+func (s *Step) Forget(from string) { delete(s.box.Heard, from) }
+
+// NowMS is the time of the step in Unix milliseconds.
+func (s *Step) NowMS() int64 { return s.box.ClockMs }
+
+// next returns the next number of the row.
+func (s *Step) next() int64 {
+	s.box.Sent++
+	return s.box.Sent
+}
+
+// NewID returns an ID that no other step of the row returns, such as "dec-a1b2...".
+func (s *Step) NewID(prefix string) string {
+	d := digests.Of("crew-id", s.Subject, strconv.FormatInt(s.next(), 10))
+	return prefix + "-" + hexOf(d[:8])
+}
+
+// Send sends an input to the row of a subject. The row may be that of the step.
+func (s *Step) Send(to string, body topics.CrewBody) {
+	n := s.next()
+	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
+		InputID: s.Subject + ">" + to + "/" + strconv.FormatInt(n, 10), Kind: body.CrewKind(), From: s.Subject, Number: n,
+		Body: topics.EncodeCrewBody(body),
+	}})
+}
+
+// Forward sends an input to the row of a subject under an ID and without a number: a repeat of a record of another topic.
+func (s *Step) Forward(to, id string, body topics.CrewBody) {
+	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
+		InputID: id, Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body),
+	}})
+}
+
+// Do has a host do an action, and returns the action's ID. epoch is 0 if any run of the host may do it.
+func (s *Step) Do(host string, epoch int64, body topics.CrewBody) string {
+	id := s.Subject + "/" + strconv.FormatInt(s.next(), 10)
+	s.Redo(id, host, epoch, body)
+	return id
+}
+
+// Redo has a host do an action again, under the action's ID.
+func (s *Step) Redo(id, host string, epoch int64, body topics.CrewBody) {
+	s.Effects = append(s.Effects, Act{Subject: s.Subject, Action: topics.CrewAction{
+		ActionID: id, Kind: body.CrewKind(), Host: host, Epoch: epoch, Subject: s.Subject, Body: topics.EncodeCrewBody(body),
+	}})
+}
+
+// Event writes an event. fields is a struct or a map that is encoded as a JSON object with the event's own members.
+func (s *Step) Event(kind string, fields any) {
+	raw, err := json.Marshal(fields, json.Deterministic(true))
+	if err != nil {
+		panic("crew: event " + kind + ": " + err.Error()) // the fields are of this module
+	}
+	s.box.Seq++
+	s.Effects = append(s.Effects, Happened{topics.CrewEvent{
+		Type: kind, Subject: s.Subject, Seq: s.box.Seq, Version: 1, Cause: s.Cause, CrewID: s.CrewID, ProjectID: s.ProjectID,
+		AtMS: s.NowMS(), Fields: raw,
+	}})
+}
+
+// Gate opens or withdraws a gate.
+func (s *Step) Gate(r topics.GateRequest) {
+	id := s.Subject + "/" + strconv.FormatInt(s.next(), 10)
+	s.Effects = append(s.Effects, Ask{Request: r, ID: id})
+}
+
+// DeadLetter dead-letters the record of the step with a reason.
+func (s *Step) DeadLetter(reason string) { s.Effects = append(s.Effects, Letter{reason}) }
+
+func hexOf(b []byte) string {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, 2*len(b))
+	for _, c := range b {
+		out = append(out, digits[c>>4], digits[c&15])
+	}
+	return string(out)
+}

@@ -1,0 +1,84 @@
+package topics
+
+// The bodies of {agent}-crew-actions.
+
+// CrewStart starts the process of an agent and a session. Its action_id is the Run of what the host writes about it.
+type CrewStart struct {
+	AgentID string `json:"agent_id"`
+	// Provider names the host's command for the agent. The command itself is the host's configuration.
+	Provider string `json:"provider,omitzero"`
+	Model    string `json:"model,omitzero"`
+	Cwd      string `json:"cwd"`
+	// SessionID is the session to continue, or empty.
+	SessionID string `json:"session_id,omitzero"`
+}
+
+func (CrewStart) CrewKind() string { return "start" }
+
+// CrewSend sends session/prompt.
+type CrewSend struct {
+	AgentID   string `json:"agent_id"`
+	Run       string `json:"run"`
+	PromptID  string `json:"prompt_id"`
+	SessionID string `json:"session_id"`
+	Blocks    Raw    `json:"blocks"` // the prompt: an array of content blocks
+}
+
+func (CrewSend) CrewKind() string { return "send" }
+
+// CrewCancel sends session/cancel.
+type CrewCancel struct {
+	AgentID   string `json:"agent_id"`
+	Run       string `json:"run"`
+	SessionID string `json:"session_id"`
+}
+
+func (CrewCancel) CrewKind() string { return "cancel" }
+
+// CrewAnswer answers a CrewPermission: with OptionID selected, or cancelled if it is empty. For a Method, Allowed says whether
+// the host carries it out.
+type CrewAnswer struct {
+	AgentID   string `json:"agent_id"`
+	Run       string `json:"run"`
+	RequestID string `json:"request_id"`
+	OptionID  string `json:"option_id,omitzero"`
+	Allowed   bool   `json:"allowed,omitzero"`
+	// By is who or what decided: a person, autopilot, a grant, the deadline.
+	By string `json:"by,omitzero"`
+}
+
+func (CrewAnswer) CrewKind() string { return "answer" }
+
+// CrewStop ends the process of an agent.
+type CrewStop struct {
+	AgentID string `json:"agent_id"`
+	Run     string `json:"run"`
+	Reason  string `json:"reason,omitzero"`
+}
+
+func (CrewStop) CrewKind() string { return "stop" }
+
+// CrewCommit commits files. The host looks for the trailer with the action's ID before it commits.
+type CrewCommit struct {
+	AgentID string `json:"agent_id"`
+	Cwd     string `json:"cwd"`
+	// Paths are the locked paths, relative to the repository's root, with slashes. One that ends in "/*" is everything below
+	// the directory.
+	Paths   []string `json:"paths"`
+	Message string   `json:"message"`
+	// Author is the name of the commit's author.
+	Author string `json:"author"`
+	// Fence is the highest token of the locks. It is part of the trailer.
+	Fence int64 `json:"fence"`
+}
+
+func (CrewCommit) CrewKind() string { return "commit" }
+
+// CrewDirty asks which of the files have changes that are in no commit. The answer is CrewReceipt.Dirty.
+type CrewDirty struct {
+	AgentID string   `json:"agent_id"`
+	Cwd     string   `json:"cwd"`
+	Paths   []string `json:"paths"`
+}
+
+func (CrewDirty) CrewKind() string { return "dirty" }

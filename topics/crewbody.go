@@ -1,0 +1,95 @@
+package topics
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// CrewBody is the body of a CrewInput or of a CrewAction. CrewKind returns its kind.
+type CrewBody interface{ CrewKind() string }
+
+// EncodeCrewBody encodes a body as the member body of its record. It panics for a body that JSON cannot represent, which none
+// of this package is.
+func EncodeCrewBody(b CrewBody) Raw {
+	raw, err := json.Marshal(b, json.Deterministic(true))
+	if err != nil {
+		panic(fmt.Sprintf("topics: encode crew body %s: %v", b.CrewKind(), err))
+	}
+	return raw
+}
+
+// DecodeCrewBody decodes a body. Unknown members are ignored. The error wraps ErrType.
+func DecodeCrewBody[T CrewBody](raw Raw) (body T, err error) {
+	if len(raw) == 0 {
+		return body, nil
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return body, wrongType("body", "not that of "+body.CrewKind())
+	}
+	return body, nil
+}
+
+// CrewMember says who an agent is.
+type CrewMember struct {
+	AgentID   string `json:"agent_id"`
+	CrewID    string `json:"crew_id"`
+	ProjectID string `json:"project_id,omitzero"`
+	RoleID    string `json:"role_id"`
+	RoleName  string `json:"role_name"`
+	Model     string `json:"model,omitzero"`
+	Provider  string `json:"provider,omitzero"`
+	Host      string `json:"host,omitzero"`
+	Cwd       string `json:"cwd,omitzero"`
+	// Repository is the key of the repository whose files the agent locks and commits; empty if it may not.
+	Repository string `json:"repository,omitzero"`
+}
+
+// CrewDue tells a row that one of its deadlines has passed. The group writes it to its own input.
+type CrewDue struct {
+	AtMS int64 `json:"at_ms"`
+}
+
+func (CrewDue) CrewKind() string { return "due" }
+
+// CrewHostStarted tells an agent or a repository that its host runs anew: nothing of its earlier run is left, and its action
+// that has no receipt was not done, or nobody knows.
+type CrewHostStarted struct {
+	Host  string `json:"host"`
+	Epoch int64  `json:"epoch"`
+}
+
+func (CrewHostStarted) CrewKind() string { return "host_started" }
+
+// CrewReceipt is the answer of a host to a CrewAction.
+type CrewReceipt struct {
+	ActionID string `json:"action_id"`
+	// Failed says that the action was not done, for the reason Error.
+	Failed bool   `json:"failed,omitzero"`
+	Error  string `json:"error,omitzero"`
+	// Commit is the ID of the commit, and Files are the paths in it.
+	Commit string   `json:"commit,omitzero"`
+	Files  []string `json:"files,omitzero"`
+	// Missing are paths that the commit should have and has not, and Others are changed paths that are not part of it.
+	Missing []string `json:"missing,omitzero"`
+	Others  []string `json:"others,omitzero"`
+	// Dirty are the paths with changes that are in no commit.
+	Dirty []string `json:"dirty,omitzero"`
+	// Summary is the first line of git's answer.
+	Summary string `json:"summary,omitzero"`
+}
+
+func (CrewReceipt) CrewKind() string { return "receipt" }
+
+// CrewCommand is a command in the text of an agent. Its input_id is derived from the agent, the session and the offset.
+type CrewCommand struct {
+	Member    CrewMember `json:"member"`
+	SessionID string     `json:"session_id"`
+	// Offset is where the command begins in the text of the session, in bytes.
+	Offset int64  `json:"offset"`
+	Name   string `json:"name"`
+	// Payload is the command's JSON, as it was written, or nil.
+	Payload Raw `json:"payload,omitzero"`
+}
+
+func (CrewCommand) CrewKind() string { return "command" }

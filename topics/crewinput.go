@@ -1,0 +1,149 @@
+package topics
+
+// CrewInput is the value of {agent}-crew-agent-inputs, {agent}-crew-inputs and {agent}-crew-repository-inputs: something
+// that a coding agent, a crew or a repository is told. Each of the three groups of processors/crew reads one of the topics and
+// nothing else, so the order of a key's records decides what happens.
+type CrewInput struct {
+	// InputID identifies the input: a repeat with the same ID has no effect. It is the record's turntable.id.
+	InputID string
+	// Kind says what Body is: one of the constants with the prefix Crew of this package.
+	Kind string
+	// From is the row or the host that wrote the input: "agent/", "crew/", "repository/" or "host/" and an ID. It is empty for
+	// inputs of doors and of users' programs.
+	From string
+	// Number rises with every input of From, so that one with a lower number is a repeat. It is 0 without From.
+	Number int64
+	// Body is the object that Kind stands for, see CrewBody.
+	Body Raw
+}
+
+// CrewAction is the value of {agent}-crew-actions: something that a host does outside Kafka, such as to start an agent or to
+// run git. The host answers with a CrewReceipt.
+type CrewAction struct {
+	// ActionID identifies the action: a repeat with the same ID is the same action.
+	ActionID string
+	Kind     string
+	// Host is the name of the host that does it, and Epoch the run of the host that the action is for: another run does not
+	// do it. Epoch is 0 for actions that any run does.
+	Host  string
+	Epoch int64
+	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID.
+	Subject string
+	Body    Raw
+}
+
+// CrewEvent is the value of {agent}-crew-events: something that happened, as the frame of the WebSocket that shows it. Fields
+// are members of the same JSON object.
+type CrewEvent struct {
+	// Type is the name of the event, such as agent:status.
+	Type string
+	// Subject is the key: "agent/", "crew/" or "repository/" and an ID. Seq rises by one with every event of a subject.
+	Subject string
+	Seq     int64
+	// Version is that of the event's fields: 1.
+	Version int64
+	// Cause is the turntable.id or the input_id of the record that caused the event.
+	Cause string
+	// CrewID and ProjectID are empty for events that belong to none.
+	CrewID    string
+	ProjectID string
+	AtMS      int64 // Unix milliseconds, on the wire "timestamp" in ISO 8601
+	// Fields is an object with the other members, or nil.
+	Fields Raw
+}
+
+var (
+	crewInputWire  = wire[CrewInput]{depth: MaxDepth, read: readValidCrewInput, write: writeCrewInput}
+	crewActionWire = wire[CrewAction]{depth: MaxDepth, read: readValidCrewAction, write: writeCrewAction}
+)
+
+func readValidCrewInput(c *cursor, in *CrewInput) error {
+	err := c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "input_id":
+			in.InputID, err = c.word()
+		case "kind":
+			in.Kind, err = c.word()
+		case "from":
+			in.From, err = c.word()
+		case "number":
+			in.Number, err = c.integer(64)
+		case "body":
+			in.Body, err = c.document()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case in.InputID == "":
+		return missing("input_id")
+	case in.Kind == "":
+		return missing("kind")
+	case (in.From == "") != (in.Number == 0) || in.Number < 0:
+		return wrongType("number", "not a positive number with from, or 0 without")
+	}
+	return nil
+}
+
+func writeCrewInput(w *writer, in CrewInput) {
+	w.grow(len(in.Body))
+	w.open()
+	w.word("input_id", in.InputID)
+	w.word("kind", in.Kind)
+	if in.From != "" {
+		w.word("from", in.From)
+		w.integer("number", in.Number)
+	}
+	w.someRaw("body", in.Body)
+	w.close()
+}
+
+func readValidCrewAction(c *cursor, a *CrewAction) error {
+	err := c.record(func(name []byte) (err error) {
+		switch string(name) {
+		case "action_id":
+			a.ActionID, err = c.word()
+		case "kind":
+			a.Kind, err = c.word()
+		case "host":
+			a.Host, err = c.word()
+		case "epoch":
+			a.Epoch, err = c.integer(64)
+		case "subject":
+			a.Subject, err = c.word()
+		case "body":
+			a.Body, err = c.document()
+		default:
+			err = c.skip()
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.ActionID == "":
+		return missing("action_id")
+	case a.Kind == "":
+		return missing("kind")
+	case a.Subject == "":
+		return missing("subject")
+	}
+	return nil
+}
+
+func writeCrewAction(w *writer, a CrewAction) {
+	w.grow(len(a.Body))
+	w.open()
+	w.word("action_id", a.ActionID)
+	w.word("kind", a.Kind)
+	w.word("host", a.Host)
+	if a.Epoch != 0 {
+		w.integer("epoch", a.Epoch)
+	}
+	w.word("subject", a.Subject)
+	w.someRaw("body", a.Body)
+	w.close()
+}
