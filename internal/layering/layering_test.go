@@ -167,9 +167,9 @@ func TestCapabilitiesMeetInTopicsOnlyAlsoInTests(t *testing.T) {
 // testedBy are the packages of the harness that are for one capability, which they import. Only tests import them.
 var testedBy = map[string]string{"processors/processortest/gates": "gate"}
 
-// bridges are packages that use what another capability has for users: the models of the turn's workers. Only programs that
-// want that import them.
-var bridges = map[string]string{"processors/memoir/model": "turn"}
+// bridges are packages that use what another capability has for users: the models of the turn's workers, the translation of
+// ACP's updates. Only programs that want that import them.
+var bridges = map[string]string{"processors/memoir/model": "turn", "processors/crew/internal/transcript": "fold"}
 
 // transports are the transports of the sink, whose process makes the requests of all capabilities, that belong to another
 // capability, and the tests that run the sink with them.
@@ -223,6 +223,7 @@ var confined = []struct {
 		"processors/channel/door", "processors/channel/internal/", // the adapters of platforms follow
 		"processors/channel/webhook", "processors/channel/slack", "processors/channel/teams", "processors/channel/telegram",
 		"processors/channel/discord", "processors/channel/mattermost", "processors/channel/matrix", "processors/channel/webchat",
+		"processors/crew/door",
 		"processors/turn/think/", // the models of providers
 		"internal/oauthbearer",   // the token endpoint of a cluster
 	}},
@@ -231,7 +232,7 @@ var confined = []struct {
 	{"go.uber.org/goleak", []string{"internal/testing/leaktest"}},
 	// encoding/json folds case and accepts invalid UTF-8. Packages that judge this module from outside share no code with it.
 	// The ACP SDK's types have its methods.
-	{"encoding/json", []string{"internal/testing/wiretest", "internal/testing/kafkatest", "processors/fold/bridge/acp"}},
+	{"encoding/json", []string{"internal/testing/wiretest", "internal/testing/kafkatest", "processors/fold/bridge/acp", "processors/crew/host", "processors/crew/crewtest"}},
 	{module + "/internal/testing/wiretest", []string{"examples/bench"}},
 	{module + "/internal/testing/kafkatest", []string{"internal/testing/kafkatest/", "internal/testing/testbroker", "examples/bench"}},
 	{module + "/internal/testing/testbroker", nil},
