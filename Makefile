@@ -44,6 +44,10 @@ peers: ## run three instances that delegate tasks: an offline one, an approval, 
 channels: ## run agents on Slack and e-mail, played by loopback servers: handed-off tasks, a kill, an approval, a removed channel
 	@$(GO) run ./examples/channels
 
+.PHONY: crew
+crew: ## run a crew of scripted coding agents: delegation, permissions, a lock conflict, commits, kill -9 (a real one: go run ./examples/crew -agent CMD)
+	@$(GO) run ./examples/crew $(if $(KAFKA_BOOTSTRAP_SERVERS),-brokers $(KAFKA_BOOTSTRAP_SERVERS))
+
 .PHONY: smoke
 smoke: ## build the container image of bin/processing twice, compare, and try it; without Docker, the same binary
 	@examples/processing/smoke.sh
