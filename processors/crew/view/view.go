@@ -85,6 +85,8 @@ type ToolCall struct {
 	Status     string     `json:"status"`
 	Content    string     `json:"content,omitzero"`
 	Locations  topics.Raw `json:"locations,omitzero"`
+	RawInput   topics.Raw `json:"rawInput,omitzero"` // absent if larger than 2 KiB, as RawOutput
+	RawOutput  topics.Raw `json:"rawOutput,omitzero"`
 }
 
 // PermissionAsked is an open permission request.
