@@ -104,9 +104,15 @@ func (s *Step) NewID(prefix string) string {
 // Send sends an input to the row of a subject. The row may be that of the step.
 func (s *Step) Send(to string, body topics.CrewBody) {
 	n := s.next()
+	s.send(s.Subject+">"+to+"/"+strconv.FormatInt(n, 10), to, n, body)
+}
+
+// SendAs is Send with an ID of the caller's. The receiver knows a repeat by its number.
+func (s *Step) SendAs(id, to string, body topics.CrewBody) { s.send(id, to, s.next(), body) }
+
+func (s *Step) send(id, to string, n int64, body topics.CrewBody) {
 	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
-		InputID: s.Subject + ">" + to + "/" + strconv.FormatInt(n, 10), Kind: body.CrewKind(), From: s.Subject, Number: n,
-		Body: topics.EncodeCrewBody(body),
+		InputID: id, Kind: body.CrewKind(), From: s.Subject, Number: n, Body: topics.EncodeCrewBody(body),
 	}})
 }
 

@@ -1,0 +1,28 @@
+// Package agent keeps the coding agents of crews: one row per agent, in the group "{agent}-crew-agents". An agent is a process
+// on a host that speaks the Agent Client Protocol. The host owns the process and nothing else; the row decides everything.
+//
+//	crew-agent-inputs --> one agent's row --> crew-actions            start, send, cancel, answer, stop
+//	gate-outcomes ------> (as an input)   --> crew-events             what clients see
+//	                                      --> gate-requests           permissions that a person is asked for
+//	                                      --> crew-inputs             commands, status, ends
+//	                                      --> crew-repository-inputs  commands about locks and commits
+//
+// # A turn
+//
+// A message is a turn of its own if the agent is idle, and waits otherwise. At the end of the turn all that waits is one
+// prompt: urgent messages, the system's notes, other messages, each in their order, and the newest CREW_UPDATE. A message that
+// was accepted is sent once, or the crew is told that it was dropped.
+//
+// # The end of a process
+//
+// It is reported once, for one of these causes:
+//
+//	clean         the process ended with code 0. The agent is completed.
+//	terminated    it was asked for. The agent is terminated, or starts again if a person wanted that.
+//	crash         another code. The agent starts again after 2 seconds if its crew agrees, up to a limit.
+//	start_failed  the agent came to no session. As a crash, unless the session could not be continued: then the agent failed.
+//	host_lost     the host was silent for 45 seconds. As a crash.
+//	host_stopped  the host stopped. The agent starts again when the host does; no crash.
+//
+// An agent continues its session if it can. Then the interrupted prompt is not repeated; what waits is sent.
+package agent

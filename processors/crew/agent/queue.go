@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The bounds of what waits. Sizes are in bytes of JSON.
+const (
+	// queueLimit is the number of normal messages that may wait. Urgent ones are limited by their sizes only.
+	queueLimit = 200
+	classLimit = 192 << 10
+	// itemSize is what a message costs beside its text.
+	itemSize    = 256
+	notesLimit  = 50
+	noteSize    = 16 << 10
+	notesSize   = 48 << 10
+	updateLimit = 48 << 10
+	// rowLimit is the size of a row beyond which it accepts no message.
+	rowLimit = 832 << 10
+)
+
+// prompt accepts a message, or tells the crew that it was dropped.
+func (a *agent) prompt(c topics.CrewPrompt) {
+	if reason := a.accept(c); reason != "" {
+		a.dropped(c.FromID, reason)
+		return
+	}
+	a.deliver()
+}
+
+func (a *agent) dropped(from, reason string) {
+	a.step.Send(a.crew(), topics.CrewDropped{AgentID: a.id(), FromID: from, Reason: reason})
+}
+
+// accept puts a message into the queue. It returns why it did not.
+func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
+	switch {
+	case a.Terminated || !Live(a.State):
+		return "the agent has ended"
+	case len(c.Blocks) > 0 && jsontext.Value(c.Blocks).Kind() != '[':
+		return "the content blocks are not a list"
+	}
+	q := a.queue()
+	class := &q.Normal
+	if c.Priority {
+		class = &q.Priority
+	}
+	w := &Waiting{Text: c.Text, FromId: c.FromID, Blocks: c.Blocks}
+	size := w.size()
+	for _, other := range *class {
+		size += other.size()
+	}
+	switch {
+	case !c.Priority && len(q.Normal) >= queueLimit:
+		return "too many messages wait for the agent"
+	case size > classLimit || proto.Size(a.State)+w.size() > rowLimit:
+		return "the messages that wait for the agent are too large"
+	}
+	*class = append(*class, w)
+	return ""
+}
+
+func (a *agent) queue() *Queue {
+	if a.Queue == nil {
+		a.Queue = &Queue{}
+	}
+	return a.Queue
+}
+
+func (w *Waiting) size() int { return itemSize + jsonSize(w.Text) + len(w.Blocks) }
+
+// note adds a note of the system.
+func (a *agent) note(c topics.CrewNote) {
+	a.addNote(c.Text)
+	a.deliver()
+}
+
+// addNote keeps the newest notes. The oldest ones are dropped, without a report: they answer what the agent has said long ago.
+func (a *agent) addNote(text string) {
+	if a.Terminated || !Live(a.State) {
+		return
+	}
+	q := a.queue()
+	q.Notes = append(q.Notes, cut(text, noteSize))
+	size, first := 0, len(q.Notes)
+	for first > 0 && len(q.Notes)-first < notesLimit {
+		if size += jsonSize(q.Notes[first-1]); size > notesSize {
+			break
+		}
+		first--
+	}
+	q.Notes = q.Notes[min(first, len(q.Notes)-1):]
+}
+
+// refresh keeps the newest CREW_UPDATE for the end of the turn. Agents that do nothing are not disturbed.
+func (a *agent) refresh(c topics.CrewRefresh) {
+	if a.Turn == nil || c.Digest == a.Refreshed {
+		return
+	}
+	q := a.queue()
+	q.Refresh, q.Digest = cut(c.Text, updateLimit), c.Digest
+}
+
+// clearQueue drops the messages that wait.
+func (a *agent) clearQueue(topics.CrewClearQueue) { a.drop("the queue of the agent was cleared") }
+
+// drop empties the queue, and tells the crew of every message in it.
+func (a *agent) drop(reason string) {
+	for _, class := range [][]*Waiting{a.Queue.GetPriority(), a.Queue.GetNormal()} {
+		for _, w := range class {
+			a.dropped(w.FromId, reason)
+		}
+	}
+	a.Queue = nil
+}
+
+// pause holds back what waits, or sends it.
+func (a *agent) pause(c topics.CrewPause) {
+	a.Paused = c.Paused
+	a.deliver()
+}
+
+// waiting is the number of messages that wait.
+func (s *State) waiting() int {
+	n := len(s.Queue.GetPriority()) + len(s.Queue.GetNormal())
+	if len(s.Queue.GetNotes()) > 0 {
+		n++
+	}
+	return n
+}
+
+// merge makes one prompt of all that waits, and empties the queue. It returns nil if nothing waits.
+func (a *agent) merge() (blocks []jsontext.Value) {
+	q := a.Queue
+	a.Queue = nil
+	var texts []string
+	var more []jsontext.Value
+	add := func(class []*Waiting) {
+		for _, w := range class {
+			texts = append(texts, w.Text)
+			var list []jsontext.Value
+			if json.Unmarshal(w.Blocks, &list) == nil {
+				more = append(more, list...)
+			}
+		}
+	}
+	add(q.GetPriority())
+	texts = append(texts, q.GetNotes()...)
+	add(q.GetNormal())
+	if q.GetRefresh() != "" && q.Digest != a.Refreshed {
+		texts = append(texts, q.Refresh)
+		a.Refreshed = q.Digest
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return append(textBlock(strings.Join(texts, "\n")), more...)
+}
+
+func textBlock(text string) []jsontext.Value {
+	block, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", strings.ToValidUTF8(text, "\uFFFD")})
+	if err != nil {
+		panic("crew: encode a text: " + err.Error())
+	}
+	return []jsontext.Value{block}
+}

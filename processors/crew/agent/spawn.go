@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"cmp"
+
+	"github.com/go-json-experiment/json"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// spawn makes an agent and starts it. An agent that has ended and is spawned again is a new one with the same ID.
+func (a *agent) spawn(c topics.CrewSpawn) {
+	if Live(a.State) {
+		return
+	}
+	box := a.Mailbox
+	proto.Reset(a.State)
+	m, id := c.Member, mailbox.ID(a.step.Subject)
+	a.Version, a.Mailbox = rowVersion, box
+	a.Member = &Member{
+		AgentId: id, CrewId: m.CrewID, ProjectId: m.ProjectID, RoleId: m.RoleID, RoleName: m.RoleName, Model: m.Model,
+		Provider: m.Provider, Host: m.Host, Cwd: m.Cwd, Repository: m.Repository,
+	}
+	a.CreatedMs = a.step.NowMS()
+	a.Task, a.ParentId, a.Level, a.Lead = cut(c.Task, taskLimit), c.ParentID, int32(c.Level), c.Lead
+	a.Autopilot, a.NoRestart = c.Autopilot, c.NoRestart
+	a.MaxRestarts = int32(cmp.Or(c.MaxRestarts, restartLimit))
+	a.FirstPrompt = cut(c.Prompt, firstLimit)
+	// Whether the session can be continued is for the host to find out: there was no process that said so.
+	a.SessionId, a.CanLoad = c.SessionID, c.SessionID != ""
+	a.step.CrewID, a.step.ProjectID = m.CrewID, m.ProjectID
+	a.start()
+	a.ToldStatus, a.ToldSession, a.ToldModel = a.status(), a.SessionId, m.Model // the crew knows them
+	a.step.Event("agent:spawned", spawned{View(id, a.State)})
+}
+
+// start has the host start a process.
+func (a *agent) start() {
+	a.Terminated, a.ExitCode, a.ExitError, a.RemovedMs = false, 0, "", 0
+	a.RestartMs, a.RestartAsked, a.AwaitsHost, a.Restarts = 0, false, false, false
+	p := &Process{AskedMs: a.step.NowMS()}
+	if a.CanLoad {
+		p.Resumes = a.SessionId
+	}
+	a.Process, a.Phase = p, phaseStarting
+	p.Run = a.step.Do(a.Member.Host, a.HostEpoch, a.startAction())
+}
+
+func (a *agent) startAction() topics.CrewStart {
+	m := a.Member
+	return topics.CrewStart{AgentID: m.AgentId, Provider: m.Provider, Model: m.Model, Cwd: m.Cwd, SessionID: a.Process.Resumes}
+}
+
+// started says that the process runs.
+func (a *agent) started(c topics.CrewStarted) {
+	a.CanLoad = canLoad(c.Capabilities)
+	if a.Process.Resumes != "" && a.Phase == phaseStarting {
+		a.Phase = phaseResuming
+	}
+}
+
+// canLoad reports whether an agent says that it can continue sessions.
+func canLoad(capabilities topics.Raw) bool {
+	var c struct {
+		LoadSession bool `json:"loadSession"`
+	}
+	return json.Unmarshal(capabilities, &c) == nil && c.LoadSession
+}
+
+// sessionReady sends the first prompt of a new session, or what waits for a continued one.
+func (a *agent) sessionReady(c topics.CrewSessionReady) {
+	p := a.Process
+	if p.Ready || p.Stopping {
+		return
+	}
+	p.Ready, p.OutputMs = true, a.step.NowMS()
+	if a.SessionId != c.SessionID || !c.Resumed {
+		a.Parser = nil // offsets count within a session
+		a.record().NewSession()
+	}
+	a.SessionId, a.Phase = c.SessionID, phaseIdle
+	a.record().SessionReady(c.Modes, c.Options)
+	a.FirstDue = a.FirstPrompt != "" && (a.FirstDue || !c.Resumed)
+	a.step.Event("agent:session_ready", sessionReady{a.id(), c.SessionID})
+	a.deliver()
+}
+
+// startFailed says that there is no session. The process, if there is one, is still to end.
+func (a *agent) startFailed(c topics.CrewStartFailed) {
+	p := a.Process
+	if p.Failed != "" || p.Ready {
+		return
+	}
+	reason := cut(cmp.Or(c.Error, "the agent could not be started"), errorLimit)
+	p.Failed, p.FailedStage = reason, c.Stage
+	if c.Stage == topics.CrewStageResume {
+		a.step.Event("agent:session_resume_failed", resumeFailed{a.id(), p.Resumes, reason})
+	} else {
+		a.step.Event("agent:spawn_error", spawnError{a.id(), reason})
+	}
+	if !c.Process {
+		a.ended(1, reason, topics.CrewExitStart)
+	}
+}
+
+// problem is shown to people.
+func (a *agent) problem(c topics.CrewProblem) {
+	a.heardOutput()
+	a.step.Event("agent:problem", spawnError{a.id(), cut(c.Message, errorLimit)})
+}
+
+func (a *agent) beat(topics.CrewHostBeat) { a.active() }
+
+// receipt is a host's answer to an action that it did not do.
+func (a *agent) receipt(c topics.CrewReceipt) {
+	p := a.Process
+	switch {
+	case p == nil || !c.Failed:
+	case c.ActionID == p.Run && p.HeardMs == 0:
+		p.HeardMs = a.step.NowMS()
+		a.startFailed(topics.CrewStartFailed{Run: p.Run, Stage: topics.CrewStageProcess, Error: c.Error})
+	case c.ActionID == a.Turn.GetPromptId():
+		a.turnEnded(topics.CrewTurnEnded{Run: p.Run, PromptID: c.ActionID, Error: cmp.Or(c.Error, "the prompt was not sent")})
+	}
+}

@@ -1,0 +1,149 @@
+package agent
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The outcomes of a turn beside the stop reasons that agents send.
+const (
+	outcomeCancelled = "cancelled" // by us, whatever the agent says
+	outcomeError     = "error"     // the prompt failed
+	outcomeExit      = "exit"      // the process ended
+)
+
+// deliver begins a turn if something waits and the agent can take it.
+func (a *agent) deliver() {
+	p := a.Process
+	if p == nil || !p.Ready || p.Stopping || a.Turn != nil || a.Paused {
+		return
+	}
+	var blocks []jsontext.Value
+	if a.FirstDue {
+		a.FirstDue = false
+		blocks = textBlock(a.FirstPrompt)
+	} else if blocks = a.merge(); blocks == nil {
+		return
+	}
+	raw, err := json.Marshal(blocks)
+	if err != nil {
+		panic("crew: encode a prompt: " + err.Error())
+	}
+	id := a.step.NewID("prompt")
+	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS()}
+	a.heardOutput()
+	a.Phase = phaseRunning
+	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
+		AgentID: a.id(), Run: p.Run, PromptID: id, SessionID: a.SessionId, Blocks: raw,
+	})
+	a.step.Event("agent:response_start", about{a.id()})
+	a.active()
+}
+
+// turnEnded is the answer to a prompt.
+func (a *agent) turnEnded(c topics.CrewTurnEnded) {
+	a.heardOutput()
+	if a.Turn == nil || a.Turn.PromptId != c.PromptID {
+		return
+	}
+	a.StopReason = cut(c.StopReason, errorLimit)
+	a.Outcome = a.StopReason
+	switch {
+	case a.Turn.Cancelled:
+		a.Outcome = outcomeCancelled
+	case c.Error != "":
+		a.StopReason, a.Outcome = "", outcomeError
+	}
+	a.happened(a.record().Spent(a.id(), c.Usage))
+	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, true)
+	a.happened(a.record().EndTurn(a.id()))
+	a.Turn = nil
+	a.step.Event("agent:response_end", responseEnd{a.id(), a.Outcome, a.StopReason, cut(c.Error, errorLimit)})
+	if a.Process.Stopping {
+		return
+	}
+	a.Phase = phaseIdle
+	a.deliver()
+	if a.Turn == nil && a.waiting() == 0 {
+		a.step.Send(a.crew(), topics.CrewAgentIdle{
+			AgentID: a.id(), StopReason: a.Outcome, SessionID: a.SessionId, Output: a.Output,
+		})
+	}
+}
+
+// closeTurn ends the open turn with the process.
+func (a *agent) closeTurn() {
+	a.happened(a.record().EndTurn(a.id()))
+	if a.Turn != nil {
+		a.StopReason, a.Outcome = "", outcomeExit
+		if a.Turn.Cancelled {
+			a.Outcome = outcomeCancelled
+		}
+		a.Turn = nil
+		a.step.Event("agent:response_end", responseEnd{AgentID: a.id(), Outcome: a.Outcome})
+	}
+	a.cutText()
+}
+
+// interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part.
+func (a *agent) interrupt(c topics.CrewInterrupt) {
+	if a.Turn != nil && !a.Turn.Cancelled && !a.Process.Stopping {
+		a.Turn.Cancelled = true
+		a.asked().CancelAll(a.step, a.who(), topics.CauseSuperseded, true)
+		a.do(topics.CrewCancel{AgentID: a.id(), Run: a.Process.Run, SessionID: a.SessionId})
+	}
+	if c.Text != "" {
+		a.prompt(topics.CrewPrompt{Text: c.Text, Priority: true, FromID: c.FromID})
+	}
+}
+
+// heardOutput remembers that the process is not silent.
+func (a *agent) heardOutput() {
+	a.Process.OutputMs, a.Process.Hung = a.step.NowMS(), false
+	a.active()
+}
+
+// active tells the repository that the agent works, now and then.
+func (a *agent) active() {
+	r := a.Member.Repository
+	if r == "" || a.Turn == nil || a.step.NowMS() < a.ActiveMs+activeEvery.Milliseconds() {
+		return
+	}
+	a.ActiveMs = a.step.NowMS()
+	a.step.Send(mailbox.Repository(r), topics.CrewAgentActive{Member: a.member()})
+}
+
+// permission is a question of the agent.
+func (a *agent) permission(c topics.CrewPermission) {
+	a.heardOutput()
+	if a.Process.Stopping || a.Turn.GetCancelled() {
+		a.do(topics.CrewAnswer{AgentID: a.id(), Run: c.Run, RequestID: c.RequestID, By: "cancelled"})
+		return
+	}
+	a.happened(a.record().Asked(a.id(), c.ToolCall))
+	a.asked().Ask(a.step, a.who(), c, a.Autopilot)
+}
+
+// gateEnded is the answer to a question.
+func (a *agent) gateEnded(c topics.CrewGateEnded) {
+	if a.Process == nil {
+		return
+	}
+	a.asked().GateEnded(a.step, a.who(), c)
+	a.Process.OutputMs = a.step.NowMS() // the agent was silent because it waited
+}
+
+func (a *agent) setAutopilot(c topics.CrewAutopilot) {
+	if a.Autopilot != c.On {
+		a.Autopilot = c.On
+		a.step.Event("agent:autopilot", autopilot{a.id(), c.On})
+	}
+}
+
+// setTask sets what the agent works on. The output for another task begins.
+func (a *agent) setTask(c topics.CrewTask) {
+	a.Task, a.Output = cut(c.Task, taskLimit), ""
+}
