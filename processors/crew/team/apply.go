@@ -1,0 +1,93 @@
+package team
+
+import (
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// work is the application of one input to a row.
+type work struct {
+	*State
+	step  *mailbox.Step
+	rules Rules
+	id    string // of the crew
+}
+
+// apply is the transition of a crew. Whatever is due at the time of the step is done before the input, so that it does not
+// matter when CrewDue is read.
+func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlineMS int64, keep bool) {
+	w := &work{State: s, step: step, rules: r, id: mailbox.ID(step.Subject)}
+	step.CrewID, step.ProjectID = w.id, s.Roster.ProjectId
+	w.due()
+	if handle, ok := handlers[in.Kind]; ok {
+		handle(w, in)
+	} else {
+		step.DeadLetter("a crew has no use for an input of this kind")
+	}
+	w.trim()
+	return w.deadline(), s.Settings.Configured || len(s.Roster.Members) > 0
+}
+
+const reasonBody = "the body of the input is invalid: it has no effect"
+
+// handlers are the effects of inputs by their kinds.
+var handlers = map[string]func(*work, topics.CrewInput){}
+
+func init() {
+	on(func(*work, topics.CrewDue) {})
+	on((*work).configure)
+	on((*work).spawnAsked)
+	on((*work).terminateAsked)
+	on((*work).restartAsked)
+	on((*work).pause)
+	onAgent((*work).restartDue, func(in topics.CrewRestartDue) string { return in.AgentID })
+	onAgent((*work).changed, func(in topics.CrewAgentChanged) string { return in.AgentID })
+	onAgent((*work).exited, func(in topics.CrewAgentExited) string { return in.AgentID })
+	onAgent((*work).idle, func(in topics.CrewAgentIdle) string { return in.AgentID })
+	onAgent((*work).dropped, func(in topics.CrewDropped) string { return in.AgentID })
+	onAgent((*work).compacted, func(in topics.CrewCompacted) string { return in.AgentID })
+	on((*work).decide)
+	on((*work).queueHeld)
+	on((*work).lockChanged)
+	on((*work).committed)
+}
+
+// on registers the effect of one kind of input.
+func on[T topics.CrewBody](effect func(*work, T)) {
+	var none T
+	handlers[none.CrewKind()] = func(w *work, in topics.CrewInput) {
+		body, err := topics.DecodeCrewBody[T](in.Body)
+		if err != nil {
+			w.step.DeadLetter(reasonBody)
+			return
+		}
+		effect(w, body)
+	}
+}
+
+// onAgent registers the effect of an input that an agent writes about itself. One of an agent that is not in the crew has no
+// effect.
+func onAgent[T topics.CrewBody](effect func(*work, *roster.Member, T), agent func(T) string) {
+	var none T
+	handlers[none.CrewKind()] = func(w *work, in topics.CrewInput) {
+		body, err := topics.DecodeCrewBody[T](in.Body)
+		if err != nil {
+			w.step.DeadLetter(reasonBody)
+			return
+		}
+		m := w.Roster.Find(agent(body))
+		if m == nil || in.From != "" && in.From != mailbox.Agent(m.Id) {
+			return
+		}
+		effect(w, m, body)
+	}
+}
+
+// send sends an input to an agent.
+func (w *work) send(agentID string, body topics.CrewBody) { w.step.Send(mailbox.Agent(agentID), body) }
+
+// note answers a command of an agent.
+func (w *work) note(m *roster.Member, text string) { w.send(m.Id, topics.CrewNote{Text: text}) }
+
+func (w *work) now() int64 { return w.step.NowMS() }

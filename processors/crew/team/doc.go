@@ -1,0 +1,36 @@
+// Package team keeps crews: which agents are in one, who leads whom, what leads have given their agents to do, what was
+// decided, and what agents say to each other. It executes the commands that agents write into their text, except those about
+// locks and commits, which package repository executes.
+//
+//	crew-inputs --> one crew's row --+--> crew-agent-inputs   spawn, prompts, notes, CREW_UPDATE, interrupt, terminate, restart
+//	   ^            (row, input) ->  |
+//	   |            (row, effects)   +--> crew-events         agent:delegated, agent:completion_reported, lead:decision,
+//	   +---- deadlines <-------------+                        dag:updated, activity, ...
+//
+// All topics are named "{agent}-..."; crew-inputs is keyed by crew. Inputs come from doors and programs (CrewConfigure,
+// CrewSpawnAsked, CrewSay, ...), from the crew's agents (CrewCommand, CrewAgentChanged, CrewAgentExited, CrewAgentIdle, ...), from
+// its repository (CrewLockChanged, CrewCommitted), and from the row's own deadlines (CrewDue).
+//
+// # Guarantees
+//
+// An input is applied once, and the order of a crew's inputs decides what happens. A step depends on the row, the input and the
+// time of its record only, so a repeated step writes the same records again. A command of an agent is executed at most once,
+// also if the agent's text is read again.
+//
+// Every delegation ends once: completed, failed or cancelled. The lead gets one report when the agent finishes (COMPLETE_TASK,
+// or the end of a turn with nothing left to do) or when its process ends. Terminating an agent fails its delegations in the same
+// step, and an agent that ended without a word loses them 30 seconds later.
+//
+//	how an agent's work ends             delegations   report to its parent
+//	COMPLETE_TASK                        completed     completed
+//	idle, with a task                    completed     completed, unless COMPLETE_TASK was reported
+//	exit code 0                          completed     completed successfully, unless one of the above was reported
+//	another exit code, lost host         failed        failed (exit code N)
+//	terminated                           failed        terminated
+//	CANCEL_DELEGATION, RESET_DAG         cancelled     none: the lead asked for it
+//
+// A process that ended because its host stopped, or that never came to a session and is started again, keeps its work.
+//
+// What a row keeps is bounded: texts are cut, and the oldest entries that are over make room for new ones. Agents and events
+// get texts in full or at much higher limits.
+package team

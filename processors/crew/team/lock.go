@@ -1,0 +1,59 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// lockChanged takes over what happened to a lock, for what agents are told about the crew.
+func (w *work) lockChanged(in topics.CrewLockChanged) {
+	m := w.Roster.Find(in.AgentID)
+	if m == nil {
+		m = &roster.Member{Id: kept(in.AgentID, maxID), RoleId: kept(in.AgentRole, maxName), RoleName: kept(in.AgentRole, maxName)}
+	}
+	path := kept(in.FilePath, maxPath)
+	switch in.Action {
+	case topics.CrewLockAcquired:
+		w.unlocked(in)
+		w.Roster.Locks = append(w.Roster.Locks, &roster.Lock{
+			Path: path, AgentId: m.Id, Reason: kept(in.Reason, maxSummary), ExpiresMs: in.ExpiresMS,
+			Repository: kept(in.Repository, maxName),
+		})
+		for size(w.Roster.Locks) > maxLockBytes {
+			w.Roster.Locks = w.Roster.Locks[1:]
+		}
+		w.log(m, "lock_acquired", "Locked "+path, details{"filePath": path})
+	case topics.CrewLockReleased, topics.CrewLockExpired:
+		w.unlocked(in)
+		w.log(m, "lock_released", "Lock "+in.Action+": "+path, details{"filePath": path})
+	case topics.CrewLockDenied:
+		w.log(m, "lock_denied", "Lock denied: "+path, details{"filePath": path, "holder": kept(in.HolderID, maxID)})
+		return
+	default:
+		return
+	}
+	w.refresh("")
+}
+
+// unlocked removes the lock of a path.
+func (w *work) unlocked(in topics.CrewLockChanged) {
+	w.Roster.Locks = slices.DeleteFunc(w.Roster.Locks, func(l *roster.Lock) bool {
+		return l.Path == in.FilePath && l.Repository == in.Repository
+	})
+}
+
+// committed notes a commit.
+func (w *work) committed(in topics.CrewCommitted) {
+	m := w.Roster.Find(in.AgentID)
+	if m == nil {
+		return
+	}
+	message, _, _ := strings.Cut(in.Message, "\n")
+	w.log(m, "file_edit", fmt.Sprintf("Commit: %s (%d files)", first(message, 120), len(in.Files)), details{
+		"type": "commit", "commit": in.Commit, "files": in.Files, "message": shown(in.Message),
+	})
+}

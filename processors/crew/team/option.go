@@ -1,0 +1,18 @@
+package team
+
+import "github.com/turntable-streams/turntable/processors/crew/view"
+
+// Option sets a rule of Graph, which checks the values and returns an error that names the first option that is out of range.
+type Option func(*Rules)
+
+// WithRoles replaces the roles that agents can have (default: Roles). Their IDs differ, and an agent whose role has the ID
+// "lead" leads: only it creates agents, delegates and keeps tasks.
+func WithRoles(roles []view.Role) Option {
+	return func(r *Rules) { r.Roles = roles }
+}
+
+// WithMaxAgents sets how many agents of a crew may be creating, running or idle at a time (default 50; 1 to 100). A person
+// can raise it for a crew by confirming the decision of a REQUEST_LIMIT_CHANGE.
+func WithMaxAgents(n int) Option {
+	return func(r *Rules) { r.MaxAgents = n }
+}

@@ -1,0 +1,126 @@
+package team
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/turntable-streams/turntable/internal/digests"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// spawnAsked spawns the agent that a person asks for.
+func (w *work) spawnAsked(in topics.CrewSpawnAsked) {
+	if _, err := w.spawn(in); err != nil {
+		w.step.Event("agent:spawn_error", map[string]any{"agentId": kept(in.AgentID, maxID), "message": err.Error()})
+	}
+}
+
+// spawn adds an agent to the crew and has its group start it. The error says why it cannot be.
+func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
+	role, known := w.rules.role(in.RoleID)
+	parent := w.Roster.Find(in.ParentID)
+	switch {
+	case !w.Settings.Configured:
+		return nil, errors.New("the crew has no host and no directory yet")
+	case !validID(in.AgentID):
+		return nil, errors.New("the agent's ID is not one: it has 8 to 64 characters of 0-9, a-f and -")
+	case w.Roster.Find(in.AgentID) != nil:
+		return nil, errors.New("an agent with this ID is in the crew already")
+	case !known:
+		return nil, fmt.Errorf("there is no role %q; the roles are %s", kept(in.RoleID, maxName), w.roleIDs())
+	case in.ParentID != "" && parent == nil:
+		return nil, errors.New("the parent is not in the crew")
+	case parent != nil && (view.Ended(parent.Status) || !parent.Lead):
+		return nil, errors.New("the parent has ended or is not a lead")
+	case len(in.Model) > maxName || len(in.Provider) > maxName || len(in.Cwd) > maxPath || len(in.SessionID) > maxName:
+		return nil, errors.New("the model, the provider, the directory or the session is too long")
+	case len(w.unended()) >= w.limit():
+		return nil, fmt.Errorf("the crew has %d agents, which is its limit", w.limit())
+	}
+	m := &roster.Member{
+		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: in.Model, Provider: in.Provider, Status: view.Creating,
+		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == leadRole,
+		Host: w.Settings.Host, Cwd: in.Cwd, Repository: w.Settings.Repository, Resuming: in.SessionID != "",
+	}
+	if m.Model == "" {
+		m.Model = role.Model
+	}
+	if m.Cwd == "" {
+		m.Cwd = w.Settings.Cwd
+	}
+	if parent != nil {
+		m.Level = parent.Level + 1
+	}
+	prompt := w.prompt(m, in.Task, in.Context)
+	w.Roster.Members = append(w.Roster.Members, m)
+	d := w.duty(m)
+	d.Autopilot, d.NoRestart, d.Context = in.Autopilot, in.NoRestart, kept(in.Context, maxKeptEnded)
+	w.send(m.Id, topics.CrewSpawn{
+		Member: w.identity(m), Task: m.Task, ParentID: m.ParentId, Level: int(m.Level), Lead: m.Lead, Autopilot: in.Autopilot,
+		SessionID: in.SessionID, Prompt: prompt, NoRestart: in.NoRestart,
+	})
+	if w.Settings.Paused {
+		w.send(m.Id, topics.CrewPause{Paused: true})
+	}
+	w.joined(m)
+	if parent != nil {
+		w.subSpawned(parent, m, in)
+	}
+	return m, nil
+}
+
+// subSpawned tells people about an agent with a parent. With a task, the parent has delegated it.
+func (w *work) subSpawned(parent, m *roster.Member, in topics.CrewSpawnAsked) {
+	w.say(m, parent, fmt.Sprintf("%s is ready for work as %s.", view.ShortID(m.Id), m.RoleName))
+	if in.Task != "" {
+		w.delegate(parent, m, in.Task, in.Context, "")
+	}
+	w.step.Event("agent:sub_spawned", map[string]any{"parentId": parent.Id, "child": w.agent(m)})
+	w.log(parent, "sub_agent_spawned", "Created "+label(m), nil)
+}
+
+func (w *work) roleIDs() string {
+	ids := make([]string, len(w.rules.Roles))
+	for i, r := range w.rules.Roles {
+		ids[i] = r.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// limit is how many agents the crew may have that have not ended.
+func (w *work) limit() int {
+	if n := int(w.Settings.MaxAgents); n > 0 {
+		return n
+	}
+	return w.rules.MaxAgents
+}
+
+// newAgentID returns an ID for an agent whose beginning no other member's has.
+func (w *work) newAgentID() string {
+	for {
+		d := digests.Of("crew-agent", w.step.NewID("agent"))
+		h := hex.EncodeToString(d[:])
+		id := h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+		if !slices.ContainsFunc(w.Roster.Members, func(m *roster.Member) bool { return view.ShortID(m.Id) == h[:8] }) {
+			return id
+		}
+	}
+}
+
+// validID reports whether people and agents can mention an ID.
+func validID(id string) bool {
+	if len(id) < 8 || len(id) > 64 {
+		return false
+	}
+	for i, c := range id {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c == '-' && i >= 8) {
+			return false
+		}
+	}
+	return true
+}

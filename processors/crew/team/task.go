@@ -1,0 +1,186 @@
+package team
+
+import (
+	"slices"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+)
+
+// The statuses of a task.
+const (
+	taskPending  = "pending"
+	taskReady    = "ready"
+	taskRunning  = "running"
+	taskInReview = "in_review"
+	taskDone     = "done"
+	taskFailed   = "failed"
+	taskBlocked  = "blocked"
+	taskPaused   = "paused"
+	taskSkipped  = "skipped"
+)
+
+// move is a change of a task's status: to a status, from those that allow it.
+type move struct {
+	to   string
+	from []string
+}
+
+// The moves of a task by the words of the commands.
+var (
+	completing = move{taskDone, []string{taskRunning, taskPaused, taskReady, taskInReview}}
+	failing    = move{taskFailed, []string{taskRunning, taskInReview}}
+	starting   = move{taskRunning, []string{taskPending, taskReady, taskBlocked, taskPaused, taskFailed, taskInReview}}
+	pausing    = move{taskPaused, []string{taskPending, taskReady}}
+	resuming   = move{taskPending, []string{taskPaused}}
+	retrying   = move{taskReady, []string{taskFailed}}
+	reopening  = move{taskPending, []string{taskDone}}
+	skipping   = move{taskSkipped, []string{taskPending, taskReady, taskRunning, taskBlocked, taskPaused, taskFailed}}
+	forcing    = move{taskReady, []string{taskPending, taskBlocked}}
+)
+
+// cancellable are the statuses in which a task can be removed.
+var cancellable = []string{taskPending, taskReady, taskBlocked, taskPaused, taskFailed, taskSkipped}
+
+// task returns a task of a lead.
+func (w *work) task(leadID, id string) *Task {
+	for _, t := range w.Tasks {
+		if t.LeadId == leadID && t.Id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// running returns the task that an agent works on, nil if there is none.
+func (w *work) running(m *roster.Member) *Task {
+	for _, t := range w.Tasks {
+		if t.AgentId == m.Id && (t.Status == taskRunning || t.Status == taskInReview) {
+			return t
+		}
+	}
+	return nil
+}
+
+// apply changes the status of a task, and what follows from it for the tasks that depend on it. It returns false if the status
+// does not allow it.
+func (w *work) apply(t *Task, m move) bool {
+	if !slices.Contains(m.from, t.Status) {
+		return false
+	}
+	t.Status = m.to
+	switch m.to {
+	case taskRunning:
+		t.StartedMs, t.EndedMs, t.Failure = w.now(), 0, ""
+	case taskDone, taskSkipped, taskFailed:
+		t.EndedMs = w.now()
+	case taskReady, taskPending:
+		t.AgentId, t.StartedMs, t.EndedMs, t.Failure = "", 0, 0, ""
+	}
+	w.promote(t.LeadId)
+	w.dagUpdated(t.LeadId)
+	return true
+}
+
+// promote brings the tasks that wait up to date with those that they depend on: a task with a failed dependency is blocked,
+// one whose dependencies are all done is ready.
+func (w *work) promote(leadID string) {
+	status := map[string]string{}
+	for _, t := range w.Tasks {
+		if t.LeadId == leadID {
+			status[t.Id] = t.Status
+		}
+	}
+	for _, t := range w.Tasks {
+		if t.LeadId != leadID || t.Status != taskPending && t.Status != taskBlocked {
+			continue
+		}
+		t.Status = waiting(t, status)
+	}
+}
+
+// waiting is the status of a task that has not begun, given those of its lead's tasks.
+func waiting(t *Task, status map[string]string) string {
+	met, broken := true, false
+	for _, id := range t.DependsOn {
+		switch status[id] {
+		case taskDone, taskSkipped, "": // "": it was removed
+		case taskFailed:
+			broken = true
+		default:
+			met = false
+		}
+	}
+	switch {
+	case broken:
+		return taskBlocked
+	case met:
+		return taskReady
+	default:
+		return taskPending
+	}
+}
+
+// complete ends a task as done, and tells its lead which tasks can begin.
+func (w *work) complete(t *Task) bool {
+	before := w.ready(t.LeadId)
+	if !w.apply(t, completing) {
+		return false
+	}
+	var opened []*Task
+	for _, r := range w.ready(t.LeadId) {
+		if !slices.Contains(before, r) {
+			opened = append(opened, r)
+		}
+	}
+	w.announce(t.LeadId, opened)
+	return true
+}
+
+// failTask ends a task as failed. The tasks that depend on it directly are blocked.
+func (w *work) failTask(t *Task, reason string) bool {
+	if !slices.Contains(failing.from, t.Status) {
+		return false
+	}
+	for _, o := range w.Tasks {
+		if o.LeadId == t.LeadId && o.Status == taskReady && slices.Contains(o.DependsOn, t.Id) {
+			o.Status = taskPending // and blocked below
+		}
+	}
+	w.apply(t, failing)
+	t.Failure = kept(reason, maxName)
+	w.attention("dag", t.LeadId)
+	return true
+}
+
+// ready returns the tasks of a lead that can begin.
+func (w *work) ready(leadID string) (list []*Task) {
+	for _, t := range w.Tasks {
+		if t.LeadId == leadID && t.Status == taskReady {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// dagUpdated tells people that a lead's tasks have changed.
+func (w *work) dagUpdated(leadID string) {
+	w.step.Event("dag:updated", map[string]any{"leadId": leadID})
+}
+
+// depends reports whether a task depends on another of its lead, directly or not.
+func (w *work) depends(leadID, id, on string) bool {
+	seen := map[string]bool{}
+	todo := []string{id}
+	for len(todo) > 0 {
+		next := todo[0]
+		todo = todo[1:]
+		if next == on {
+			return true
+		}
+		if t := w.task(leadID, next); t != nil && !seen[next] {
+			seen[next] = true
+			todo = append(todo, t.DependsOn...)
+		}
+	}
+	return false
+}
