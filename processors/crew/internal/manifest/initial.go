@@ -1,0 +1,105 @@
+package manifest
+
+import (
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+)
+
+// Options are what the manifest says that the roster does not know.
+type Options struct {
+	// Responsibility describes the viewer's role. It may be empty.
+	Responsibility string
+	// MaxAgents is how many agents the crew may have that have not ended, 0 if the viewer need not know.
+	MaxAgents int
+	// Workspace is a directory that the agents share for what is no code, empty for none.
+	Workspace string
+}
+
+// Initial returns the manifest of an agent's first prompt. It is not sent to a session that is continued.
+func Initial(r *roster.Roster, viewer *roster.Member, o Options) string {
+	l := &lines{}
+	l.line("[CREW CONTEXT]")
+	l.line("You are agent %s, and your role is %s.", short(viewer), viewer.RoleName)
+	assignment(l, viewer, o)
+	if viewer.Lead {
+		leadCrew(l, r, viewer)
+	} else {
+		l.section("ACTIVE CREW MEMBERS")
+		others := peers(r, viewer, never)
+		for _, m := range others {
+			l.line("%s", peerLine(r, m))
+		}
+		if len(others) == 0 {
+			l.line("No other agents.")
+		}
+	}
+	if viewer.Lead && o.MaxAgents > 0 {
+		budget(l, r, o.MaxAgents)
+	}
+	if o.Workspace != "" {
+		l.section("SHARED WORKSPACE")
+		l.line("Put documents for the crew into %s.", o.Workspace)
+	}
+	l.section("COORDINATION RULES")
+	l.WriteString(coordination)
+	l.section("WORKING TOGETHER")
+	l.WriteString(guidance)
+	l.line("[/CREW CONTEXT]")
+	return l.String()
+}
+
+func assignment(l *lines, viewer *roster.Member, o Options) {
+	l.section("YOUR ASSIGNMENT")
+	task := viewer.Task
+	if task == "" {
+		task = "Awaiting assignment"
+	}
+	l.line("Task: %s", task)
+	if o.Responsibility != "" {
+		l.line("Responsibility: %s", o.Responsibility)
+	}
+}
+
+// leadCrew shows a lead its children, its place above and below other leads, and the agents that are not its children.
+func leadCrew(l *lines, r *roster.Roster, viewer *roster.Member) {
+	l.section("YOUR AGENTS")
+	var others []*roster.Member
+	none := true
+	for _, m := range peers(r, viewer, never) {
+		if m.ParentId != viewer.Id {
+			others = append(others, m)
+			continue
+		}
+		none = false
+		l.line("%s", childLine(m))
+	}
+	if none {
+		l.line("No agents yet.")
+	}
+	l.line("Give tasks with DELEGATE and write to agents with AGENT_MESSAGE.")
+	if viewer.ParentId != "" {
+		l.section("HIERARCHY")
+		l.line("You are a sub-lead on level %d below agent %s. All leads share one budget of agents.", viewer.Level,
+			view.ShortID(viewer.ParentId))
+	}
+	if len(others) > 0 {
+		l.section("OTHER TEAM MEMBERS")
+		for _, m := range others {
+			l.line("%s — %s, Working on: %s", who(m), m.Status, working(m, childTaskRunes))
+		}
+	}
+}
+
+func budget(l *lines, r *roster.Roster, limit int) {
+	n := 0
+	for _, m := range r.GetMembers() {
+		if !view.Ended(m.Status) {
+			n++
+		}
+	}
+	l.section("AGENT BUDGET")
+	l.line("Maximum: %d agents. Running: %d/%d. Free: %d.", limit, n, limit, max(0, limit-n))
+	if n >= limit {
+		l.line("Warning: the crew is at its limit. End an agent before you create another.")
+	}
+}

@@ -1,0 +1,20 @@
+package talk
+
+// The limits of a row. A name or a role is limited by package command.
+const (
+	groupLimit   = 32 // the oldest archived group makes room
+	memberLimit  = 64 // of a group
+	roleLimit    = 16 // of a group
+	roleBytes    = 64
+	messageLimit = 20       // of a group
+	contentBytes = 4 << 10  // of a kept message
+	keptBytes    = 96 << 10 // of the kept messages of all groups; the oldest makes room
+	emojiLimit   = 8        // of a message
+	emojiBytes   = 32
+	countLimit   = 128 // agents whose messages are counted
+	previewRunes = 100
+	human        = "human" // a person as the member of a group
+	user         = "user"  // a person as the sender of a message
+	system       = "system"
+	everyone     = "*"
+)

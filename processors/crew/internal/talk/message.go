@@ -1,0 +1,108 @@
+package talk
+
+import (
+	"fmt"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// message sends what one agent writes to another. direct only changes what the other one reads, and that the sender is told
+// of the delivery.
+func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, to, content string, direct bool) []Entry {
+	command, label, kind := "AGENT_MESSAGE", "Message", ""
+	if direct {
+		command, label, kind = "DIRECT_MESSAGE", "Direct Message", "direct_message"
+	}
+	m, err := target(r, from, to)
+	if err != nil {
+		note(s, from.Id, fmt.Sprintf("%s to %q was not delivered: %v.", command, cut(to, previewRunes), err))
+		return nil
+	}
+	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
+	prompt(s, m.Id, from.Id, fmt.Sprintf("[%s from %s]: %s", label, named(from), content))
+	if direct {
+		note(s, from.Id, "Your direct message was sent to "+named(m)+".")
+	}
+	return []Entry{{"message_sent", fmt.Sprintf("Message to %s: %s", named(m), cut(content, summaryRunes)), Details{Type: kind, To: m.Id}}}
+}
+
+// broadcast sends a message to all other agents of the crew that run or are idle. The history has it once.
+func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member, content string) []Entry {
+	t.Post(s, PartyOf(from), All, Broadcast, content)
+	n := 0
+	for _, m := range r.Live() {
+		if m.Id == from.Id {
+			continue
+		}
+		prompt(s, m.Id, from.Id, fmt.Sprintf("[Broadcast from %s]: %s", named(from), content))
+		n++
+	}
+	if n == 0 {
+		note(s, from.Id, "Your broadcast reached no agent: no other agent of the crew is running.")
+	}
+	return []Entry{{"message_sent", "Broadcast: " + cut(content, summaryRunes), Details{Type: "broadcast", To: everyone, RecipientCount: n}}}
+}
+
+// interrupt cancels what a child does and sends it a message. Children are looked for first, because a role may also be that
+// of an agent with another parent.
+func (t *Talk) interrupt(s *mailbox.Step, r *roster.Roster, from *roster.Member, to, content string) []Entry {
+	m, err := target(&roster.Roster{Members: r.Children(from.Id)}, from, to)
+	if err != nil {
+		if other, otherErr := target(r, from, to); otherErr == nil {
+			err = fmt.Errorf("%s is not your child, and only an agent's parent may interrupt it", named(other))
+		} else {
+			err = otherErr
+		}
+		note(s, from.Id, fmt.Sprintf("INTERRUPT of %q had no effect: %v.", cut(to, previewRunes), err))
+		return nil
+	}
+	t.Post(s, PartyOf(from), PartyOf(m), Request, content)
+	s.Send(mailbox.Agent(m.Id), topics.CrewInterrupt{
+		Text: fmt.Sprintf("[Interrupt from %s]: %s", named(from), content), FromID: from.Id,
+	})
+	note(s, from.Id, "You interrupted "+named(m)+".")
+	return []Entry{{"agent_interrupted", fmt.Sprintf("Interrupted %s: %s", named(m), cut(content, summaryRunes)), Details{To: m.Id}}}
+}
+
+// peers tells an agent its parent and the other children of its parent.
+func (t *Talk) peers(s *mailbox.Step, r *roster.Roster, from *roster.Member) {
+	text := ""
+	for _, m := range r.GetMembers() {
+		parent := m.Id == from.ParentId
+		sibling := from.ParentId != "" && m.ParentId == from.ParentId
+		if m.Id == from.Id || !reachable(m) || !parent && !sibling {
+			continue
+		}
+		text += fmt.Sprintf("\n- %s: %s", named(m), m.Status)
+		if parent {
+			text += ", your parent"
+		}
+		if m.Task != "" {
+			text += ", working on: " + cut(m.Task, previewRunes)
+		}
+	}
+	if text == "" {
+		text = "\nYou have no peers."
+	}
+	note(s, from.Id, "Your peers:"+text)
+}
+
+// Dropped tells the sender of a message that the agent it was for could not take it.
+func (t *Talk) Dropped(s *mailbox.Step, r *roster.Roster, d topics.CrewDropped) {
+	if d.FromID == user {
+		undelivered(s, d.AgentID, d.Reason)
+		return
+	}
+	from := r.Find(d.FromID)
+	if !reachable(from) {
+		return
+	}
+	to := view.ShortID(d.AgentID)
+	if m := r.Find(d.AgentID); m != nil {
+		to = named(m)
+	}
+	note(s, from.Id, fmt.Sprintf("Your message to %s was not delivered: %s.", to, d.Reason))
+}
