@@ -12,6 +12,7 @@ const (
 	emojiLimit   = 8        // of a message
 	emojiBytes   = 32
 	countLimit   = 128 // agents whose messages are counted
+	reportLimit  = 50  // mentions of a message that are reported
 	previewRunes = 100
 	human        = "human" // a person as the member of a group
 	user         = "user"  // a person as the sender of a message

@@ -57,7 +57,7 @@ func (t *Talk) Say(s *mailbox.Step, r *roster.Roster, said topics.CrewSay) {
 	for _, found := range mention.Find(said.Text) {
 		m, reason := mentioned(r, found.Token)
 		switch {
-		case m == nil && !reported[found.Token]:
+		case m == nil && !reported[found.Token] && len(reported) < reportLimit:
 			s.Event("crew:mention_unresolved", unresolved{found.Token, reason})
 			reported[found.Token] = true
 		case m != nil && !got[m.Id]:
@@ -70,7 +70,6 @@ func (t *Talk) Say(s *mailbox.Step, r *roster.Roster, said topics.CrewSay) {
 
 // mentioned returns the running or idle agent whose ID begins with a token, or why there is none.
 func mentioned(r *roster.Roster, token string) (found *roster.Member, reason string) {
-	token = strings.TrimPrefix(token, "@")
 	for _, m := range r.Live() {
 		if !strings.HasPrefix(m.Id, token) {
 			continue
