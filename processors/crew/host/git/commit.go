@@ -281,4 +281,3 @@ func name(text string) string {
 	}
 	return text
 }
-

@@ -1,0 +1,125 @@
+package repository
+
+import (
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	// endedFor is how long the row remembers an ended agent, and endedLimit how many: so long its late inputs are known.
+	endedFor   = 24 * time.Hour
+	endedLimit = 1000
+)
+
+func (s *State) agent(id string) *Agent {
+	for _, a := range s.GetAgents() {
+		if a.Id == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// met returns the agent that an input is of, with what the input says about it. It is nil if that is no one.
+func (t *step) met(m topics.CrewMember) *Agent {
+	if m.AgentID == "" {
+		return nil
+	}
+	a := t.row.agent(m.AgentID)
+	if a == nil {
+		a = &Agent{Id: m.AgentID}
+		t.row.Agents = append(t.row.Agents, a)
+	}
+	a.CrewId, a.ProjectId, a.RoleId, a.RoleName = m.CrewID, m.ProjectID, m.RoleID, m.RoleName
+	a.Host, a.Cwd, a.EndedMs = m.Host, m.Cwd, 0
+	return a
+}
+
+// called is how people call an agent: its role and the beginning of its ID.
+func called(a *Agent) string {
+	role := a.GetRoleName()
+	if role == "" {
+		role = a.GetRoleId()
+	}
+	if role == "" {
+		role = "agent"
+	}
+	return role + " (" + view.ShortID(a.GetId()) + ")"
+}
+
+// active extends the locks of an agent.
+func (t *step) active(in topics.CrewAgentActive) string {
+	a := t.met(in.Member)
+	if a == nil {
+		return reasonMember
+	}
+	for _, l := range t.row.Locks {
+		if l.AgentId == a.Id {
+			l.ExpiresMs = max(l.ExpiresMs, t.NowMS()+t.rules.ttl.Milliseconds())
+		}
+	}
+	return ""
+}
+
+// ended releases what an agent has, except what is part of a commit.
+func (t *step) ended(in topics.CrewAgentEnded) string {
+	if in.AgentID == "" {
+		return reasonMember
+	}
+	a := t.row.agent(in.AgentID)
+	if a == nil {
+		a = &Agent{Id: in.AgentID}
+		t.row.Agents = append(t.row.Agents, a)
+	}
+	a.EndedMs = t.NowMS()
+	t.row.Queue = slices.DeleteFunc(t.row.Queue, func(q *Queued) bool { return q.AgentId == a.Id })
+	t.row.Releases = slices.DeleteFunc(t.row.Releases, func(r *Release) bool { return r.AgentId == a.Id })
+	t.releaseAll(a)
+	return ""
+}
+
+// releaseAll releases the locks of an agent that are not part of a commit.
+func (t *step) releaseAll(a *Agent) {
+	t.remove(func(l *Lock) bool { return l.AgentId == a.Id && l.Commit == "" }, func(l *Lock) { t.released(l, "") })
+}
+
+// forget forgets agents that nothing names.
+func (t *step) forget() {
+	named := map[string]bool{}
+	for _, l := range t.row.Locks {
+		named[l.AgentId] = true
+	}
+	for _, c := range t.row.Commits {
+		named[c.AgentId] = true
+	}
+	for _, q := range t.row.Queue {
+		named[q.AgentId] = true
+	}
+	for _, r := range t.row.Releases {
+		named[r.AgentId] = true
+	}
+	surplus := -endedLimit
+	for _, a := range t.row.Agents {
+		if a.EndedMs != 0 && !named[a.Id] {
+			surplus++
+		}
+	}
+	old := t.NowMS() - endedFor.Milliseconds()
+	t.row.Agents = slices.DeleteFunc(t.row.Agents, func(a *Agent) bool {
+		switch {
+		case named[a.Id]:
+			return false
+		case a.EndedMs == 0:
+			return true // its next input says again who it is
+		case a.EndedMs > old && surplus <= 0:
+			return false
+		}
+		surplus--
+		t.Forget(mailbox.Agent(a.Id))
+		return true
+	})
+}

@@ -1,0 +1,127 @@
+package repository
+
+import (
+	"slices"
+	"time"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// answerWithin is how long a host may take to tell whether files have changes.
+const answerWithin = 20 * time.Second
+
+// release answers UNLOCK_FILE. The lock goes when the host says that its files have no changes.
+func (t *step) release(a *Agent, raw string) {
+	path, err := Path(raw)
+	if err != nil {
+		t.note(a.Id, "UNLOCK_FILE: you have no lock on "+quoted(cut(raw, reasonLimit))+".")
+		return
+	}
+	l := t.row.lock(a.Id, path)
+	switch {
+	case l == nil:
+		t.note(a.Id, "UNLOCK_FILE: you have no lock on "+quoted(path)+".")
+	case slices.ContainsFunc(t.row.Releases, func(r *Release) bool { return r.Token == l.Token }):
+		// the first UNLOCK_FILE will be answered
+	case !t.roomFor(len(path) + 300):
+		t.note(a.Id, "UNLOCK_FILE: too much is going on in the repository. Try again later.")
+	default:
+		r := &Release{AgentId: a.Id, Path: path, Token: l.Token, Host: a.Host}
+		t.row.Releases = append(t.row.Releases, r)
+		t.ask(r, l)
+	}
+}
+
+// ask asks the host about a release, unless a commit of the lock is open: then the receipt asks.
+func (t *step) ask(r *Release, l *Lock) {
+	switch {
+	case l.Commit != "":
+		r.ActionId, r.DeadlineMs = "", 0
+	case r.Host == "":
+		t.letGo(r, l) // no host can tell
+	default:
+		r.ActionId = t.Do(r.Host, 0, t.question(r))
+		r.DeadlineMs = t.NowMS() + answerWithin.Milliseconds()
+	}
+}
+
+// question is the action of a release.
+func (t *step) question(r *Release) topics.CrewDirty {
+	return topics.CrewDirty{AgentID: r.AgentId, Cwd: t.row.agent(r.AgentId).GetCwd(), Paths: []string{r.Path}}
+}
+
+// checked takes the answer of a host to a release.
+func (t *step) checked(in topics.CrewReceipt) {
+	i := slices.IndexFunc(t.row.Releases, func(r *Release) bool { return r.ActionId != "" && r.ActionId == in.ActionID })
+	if i < 0 {
+		return
+	}
+	r := t.row.Releases[i]
+	l := t.row.lock(r.AgentId, r.Path)
+	switch {
+	case l == nil || l.Token != r.Token: // released by a person, or expired
+		t.drop(r)
+	case l.Commit != "":
+		t.ask(r, l)
+	case !in.Failed && len(in.Dirty) > 0:
+		t.drop(r)
+		t.note(r.AgentId, "UNLOCK_FILE refused for "+quoted(r.Path)+": there are changes that are in no commit: "+names(in.Dirty)+
+			". COMMIT first, or undo them.")
+	default: // without git's help no one can tell, and a lock that cannot be released helps no one
+		t.letGo(r, l)
+	}
+}
+
+// letGo releases the lock of a release.
+func (t *step) letGo(r *Release, l *Lock) {
+	t.drop(r)
+	t.remove(func(other *Lock) bool { return other == l }, func(l *Lock) { t.released(l, "") })
+	t.note(r.AgentId, "Released "+quoted(r.Path)+".")
+}
+
+func (t *step) drop(r *Release) {
+	t.row.Releases = slices.DeleteFunc(t.row.Releases, func(other *Release) bool { return other == r })
+}
+
+// giveUp ends the releases whose host is silent, and those whose lock is gone.
+func (t *step) giveUp() {
+	for _, r := range slices.Clone(t.row.Releases) {
+		l := t.row.lock(r.AgentId, r.Path)
+		switch {
+		case l == nil || l.Token != r.Token:
+			t.drop(r)
+		case r.DeadlineMs != 0 && r.DeadlineMs <= t.NowMS():
+			t.drop(r)
+			t.note(r.AgentId, "UNLOCK_FILE: no one could tell whether "+quoted(r.Path)+" has changes, because the host "+quoted(r.Host)+
+				" does not answer. The lock is kept. Try again later.")
+		}
+	}
+}
+
+// askAgain asks about the releases that waited for a commit of an agent.
+func (t *step) askAgain(agentID string) {
+	for _, r := range slices.Clone(t.row.Releases) {
+		if l := t.row.lock(r.AgentId, r.Path); r.AgentId == agentID && r.ActionId == "" && l != nil && l.Token == r.Token {
+			t.ask(r, l)
+		}
+	}
+}
+
+// unlockAsked releases a lock for a person, without asking a host.
+func (t *step) unlockAsked(in topics.CrewUnlockAsked) string {
+	path, err := Path(in.FilePath)
+	if err != nil {
+		return "" // there is no such lock
+	}
+	by := in.By
+	if by == "" {
+		by = "user"
+	}
+	t.remove(func(l *Lock) bool {
+		return l.Path == path && (in.Force || l.AgentId == in.AgentID && l.Commit == "")
+	}, func(l *Lock) {
+		t.released(l, by)
+		t.note(l.AgentId, "A person has released your lock on "+quoted(path)+". Do not edit it before you have locked it again.")
+	})
+	return ""
+}
