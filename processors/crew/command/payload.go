@@ -5,9 +5,9 @@ package command
 type want = uint32
 
 const (
-	wantValue want = iota
-	wantFirst      // a value, or the end of an array
-	wantMember     // a key, or the end of an object
+	wantValue  want = iota
+	wantFirst       // a value, or the end of an array
+	wantMember      // a key, or the end of an object
 	wantKey
 	wantColon
 	wantComma // or the end of the object or the array

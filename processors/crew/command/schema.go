@@ -37,7 +37,7 @@ func Decode(name string, payload topics.Raw) (any, error) {
 	spec, known := table[name]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("Unknown command %s", name) //nolint:staticcheck // a sentence for the agent
+		return nil, fmt.Errorf("%s error: unknown command", name)
 	case spec.refusal != "":
 		return nil, errors.New(spec.refusal)
 	}

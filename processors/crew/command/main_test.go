@@ -1,0 +1,5 @@
+package command_test
+
+import (
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+)

@@ -1,0 +1,5 @@
+package mention_test
+
+import (
+	_ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
+)
