@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// simulation is an agent whose crew, host and people do anything at any time.
+type simulation struct {
+	*world
+	// messages are the texts of all messages that were written.
+	messages []string
+}
+
+func (m *simulation) message(body func(text string) topics.CrewBody) {
+	text := fmt.Sprintf("<%d>", len(m.messages))
+	m.messages = append(m.messages, text)
+	m.crew(body(text))
+}
+
+// random does one thing.
+func (m *simulation) random(t *rapid.T) {
+	s := m.state()
+	run := RunOf(s)
+	if run != "" && rapid.IntRange(0, 9).Draw(t, "stale") == 0 {
+		run = "agent/" + agentID + "/1"
+	}
+	bools := rapid.Bool()
+	switch rapid.IntRange(0, 19).Draw(t, "what") {
+	case 0:
+		m.spawn()
+	case 1, 2, 3:
+		priority := bools.Draw(t, "priority")
+		m.message(func(text string) topics.CrewBody {
+			return topics.CrewPrompt{Text: text, FromID: text, Priority: priority}
+		})
+	case 4:
+		m.message(func(text string) topics.CrewBody { return topics.CrewInterrupt{Text: text, FromID: text} })
+	case 5:
+		m.crew(topics.CrewTerminate{})
+	case 6:
+		m.crew(topics.CrewPause{Paused: bools.Draw(t, "paused")})
+	case 7:
+		m.crew(topics.CrewRestart{Refused: bools.Draw(t, "refused"), Manual: bools.Draw(t, "manual")})
+	case 8:
+		m.crew(topics.CrewClearQueue{})
+	case 9:
+		m.epoch += int64(rapid.IntRange(0, 1).Draw(t, "newer"))
+		m.host(topics.CrewHostStarted{Host: hostID, Epoch: m.epoch})
+	case 10, 11:
+		m.host(topics.CrewStarted{Run: run, Capabilities: topics.Raw(fmt.Sprintf(`{"loadSession":%v}`, bools.Draw(t, "load")))})
+	case 12, 13:
+		m.host(topics.CrewSessionReady{Run: run, SessionID: "s" + rapid.StringOfN(rapid.RuneFrom([]rune("12")), 1, 1, 1).Draw(t, "s"),
+			Resumed: bools.Draw(t, "resumed")})
+	case 14:
+		m.host(topics.CrewTurnEnded{Run: run, PromptID: s.GetTurn().GetPromptId(), StopReason: "end_turn"})
+	case 15:
+		m.host(topics.CrewUpdates{Run: run, SessionID: s.GetSessionId(), Replay: bools.Draw(t, "replay"), Updates: []topics.Raw{
+			topics.Raw(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"⟦⟦ LOCK_FILE {\"filePath\":\"a\"} ⟧⟧"}}`),
+		}})
+	case 16:
+		if bools.Draw(t, "ask") {
+			m.host(permissionOf(run, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id")))
+		} else if open := s.GetPermissions().GetWaiting(); len(open) > 0 {
+			m.door(topics.CrewGateEnded{GateID: open[0].GateId, Status: topics.GateApproved})
+		}
+	case 17:
+		m.host(topics.CrewExited{Run: run, Code: rapid.IntRange(0, 1).Draw(t, "code"), Stopped: bools.Draw(t, "stopped")})
+	case 18:
+		m.host(topics.CrewStartFailed{
+			Run: run, Stage: rapid.SampledFrom([]string{"process", "resume"}).Draw(t, "stage"), Process: bools.Draw(t, "process"),
+		})
+	case 19:
+		m.pass(time.Duration(rapid.IntRange(1, 100).Draw(t, "seconds")) * time.Second)
+	}
+}
+
+func simulate(t *rapid.T) *simulation {
+	m := &simulation{world: newWorld(t)}
+	m.spawn()
+	for range rapid.IntRange(1, 60).Draw(t, "n") {
+		m.random(t)
+	}
+	return m
+}
+
+func TestEveryMessageIsSentOnceOrReported(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		var sent []string
+		for _, text := range prompts(m.all) {
+			for _, line := range strings.Split(text, "\n") {
+				if strings.HasPrefix(line, "<") {
+					sent = append(sent, line)
+				}
+			}
+		}
+		for _, d := range bodies[topics.CrewDropped](m.all) {
+			sent = append(sent, d.FromID)
+		}
+		for _, class := range [][]*Waiting{m.state().Queue.GetPriority(), m.state().Queue.GetNormal()} {
+			for _, w := range class {
+				sent = append(sent, w.Text)
+			}
+		}
+		require.ElementsMatch(t, m.messages, sent)
+		if !Live(m.state()) {
+			require.Zero(t, m.state().waiting())
+		}
+	})
+}
+
+// Between two starts of a process there is one end of it, and the crew and the clients are told of the same ends.
+func TestEveryProcessHasOneEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		runs := map[string]bool{}
+		open, ends := 0, 0
+		for _, e := range m.all {
+			switch e := e.(type) {
+			case mailbox.Act:
+				if e.Action.Kind == (topics.CrewStart{}).CrewKind() && !runs[e.Action.ActionID] {
+					runs[e.Action.ActionID] = true
+					open++
+				}
+			case mailbox.Happened:
+				if e.Event.Type == "agent:exit" {
+					open--
+					ends++
+				}
+			}
+			require.Contains(t, []int{0, 1}, open)
+		}
+		require.Equal(t, open == 1, m.run() != "")
+		withoutProcess := len(fields(m.all, "agent:terminated"))
+		reports := len(bodies[topics.CrewAgentExited](m.all))
+		require.GreaterOrEqual(t, reports, ends)
+		require.LessOrEqual(t, reports, ends+withoutProcess)
+	})
+}
+
+func TestPromptsFollowEachOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		open := 0
+		for _, e := range m.all {
+			h, ok := e.(mailbox.Happened)
+			switch {
+			case !ok:
+			case h.Event.Type == "agent:response_start":
+				open++
+			case h.Event.Type == "agent:response_end":
+				open--
+			}
+			require.Contains(t, []int{0, 1}, open, "one turn at a time")
+		}
+	})
+}
+
+// Replaying the log from the beginning gives the same row and the same effects, also if records are repeated.
+func TestReplayRepeatsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		again := newWorld(t)
+		for i, l := range m.logged {
+			again.all = append(again.all, again.apply(l)...)
+			if l.in.Kind == "due" {
+				continue
+			}
+			row := again.state()
+			for _, earlier := range []logged{l, m.logged[rapid.IntRange(0, i).Draw(t, "repeat")]} {
+				if earlier.in.Kind != "due" {
+					require.Empty(t, again.apply(earlier), "a repeat has no effect")
+				}
+			}
+			require.True(t, proto.Equal(row, again.state()), "a repeat changes nothing")
+		}
+		require.Equal(t, m.all, again.all)
+		require.True(t, proto.Equal(m.state(), again.state()))
+	})
+}
+
+// A CrewDue that is repeated, or is late, has no effects.
+func TestRepeatedDeadlinesHaveNoEffect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		for _, l := range m.logged {
+			if l.in.Kind == "due" {
+				require.Empty(t, m.apply(logged{l.in, m.now}))
+			}
+		}
+	})
+}
+
+func TestSequenceNumbersRise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var seq []int64
+		for _, e := range simulate(t).all {
+			if h, ok := e.(mailbox.Happened); ok {
+				seq = append(seq, h.Event.Seq)
+			}
+		}
+		require.True(t, slices.IsSorted(seq))
+	})
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func urgent(text string) topics.CrewPrompt {
+	return topics.CrewPrompt{Text: text, Priority: true, FromID: "b"}
+}
+
+func normal(text string) topics.CrewPrompt { return topics.CrewPrompt{Text: text, FromID: "b"} }
+
+func TestA13_PromptsDuringATurnAreMergedAtItsEnd(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go"))
+	require.Equal(t, []string{"go"}, prompts(w.last))
+	for _, p := range []topics.CrewPrompt{normal("n1"), urgent("u1"), normal("n2"), urgent("u2")} {
+		w.crew(p)
+		require.Empty(t, prompts(w.last))
+	}
+	w.door(topics.CrewPrompt{Text: "look", FromID: "user", Priority: true, Blocks: topics.Raw(`[{"type":"image","data":"AA=="}]`)})
+	require.Equal(t, 5, w.view().PendingMessages)
+	w.endTurn()
+	sent := bodies[topics.CrewSend](w.last)
+	require.Len(t, sent, 1)
+	require.JSONEq(t, `[{"type":"text","text":"u1\nu2\nlook\nn1\nn2"},{"type":"image","data":"AA=="}]`, string(sent[0].Blocks))
+	require.Empty(t, fields(w.last, "agent:status"), "the agent was not idle")
+	require.Empty(t, bodies[topics.CrewAgentIdle](w.last))
+	require.Zero(t, w.view().PendingMessages)
+	w.endTurn()
+	require.Empty(t, prompts(w.last))
+	require.Len(t, bodies[topics.CrewAgentIdle](w.last), 1)
+
+	// What comes before the session is ready waits for the end of the first turn.
+	w = newWorld(t).spawn().crew(normal("early"))
+	require.Empty(t, prompts(w.last))
+	require.Equal(t, []string{"You are a developer."}, prompts(w.ready("s1", false).last))
+	require.Equal(t, []string{"early"}, prompts(w.endTurn().last))
+}
+
+func TestA15_NewestNotesAreOneMessage(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go"))
+	var want []string
+	for i := range 60 {
+		w.crew(topics.CrewNote{Text: fmt.Sprint("note ", i)})
+		if i >= 10 {
+			want = append(want, fmt.Sprint("note ", i))
+		}
+	}
+	require.Equal(t, 1, w.view().PendingMessages)
+	w.endTurn()
+	require.Equal(t, []string{strings.Join(want, "\n")}, prompts(w.last))
+
+	w.crew(topics.CrewNote{Text: "a"}).crew(topics.CrewTerminate{}).exit(0)
+	w.spawn().ready("s2", false).endTurn()
+	require.Empty(t, prompts(w.last), "terminate clears the notes")
+	w.crew(topics.CrewNote{Text: "b"})
+	require.Equal(t, []string{"b"}, prompts(w.last), "an idle agent gets a note at once")
+}
+
+func TestB08_FullQueueDropsNormalMessagesOnly(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go"))
+	for i := range queueLimit {
+		w.crew(normal(fmt.Sprint("n", i)))
+		require.Empty(t, bodies[topics.CrewDropped](w.last))
+	}
+	w.crew(normal("too many"))
+	require.Equal(t, []topics.CrewDropped{{AgentID: agentID, FromID: "b", Reason: "too many messages wait for the agent"}},
+		bodies[topics.CrewDropped](w.last))
+	w.crew(urgent("u"))
+	require.Empty(t, bodies[topics.CrewDropped](w.last))
+	w.endTurn()
+	text := prompts(w.last)[0]
+	require.True(t, strings.HasPrefix(text, "u\nn0\nn1\n"))
+	require.True(t, strings.HasSuffix(text, "\nn199"))
+	w.crew(normal("again"))
+	require.Empty(t, bodies[topics.CrewDropped](w.last), "there is room again")
+}
+
+func TestB09_PauseHoldsBackAndResumeDeliversInOrder(t *testing.T) {
+	w := newWorld(t).start().crew(topics.CrewPause{Paused: true})
+	w.crew(normal("n1")).crew(urgent("u1")).crew(topics.CrewNote{Text: "note"}).crew(normal("n2"))
+	require.Equal(t, []string{"You are a developer."}, prompts(w.all), "nothing since the pause")
+	require.Equal(t, view.Idle, w.view().Status)
+	w.crew(topics.CrewPause{})
+	require.Equal(t, []string{"u1\nnote\nn1\nn2"}, prompts(w.last))
+
+	// A pause does not end a turn, and holds back what waits at its end.
+	w.crew(topics.CrewPause{Paused: true}).crew(normal("n3")).endTurn()
+	require.Empty(t, prompts(w.last))
+	require.Empty(t, bodies[topics.CrewAgentIdle](w.last), "something waits")
+	require.Equal(t, []string{"n3"}, prompts(w.crew(topics.CrewPause{}).last))
+}
+
+func TestInterruptCancelsTheTurnAndKeepsTheQueue(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).crew(normal("of another agent"))
+	w.crew(topics.CrewInterrupt{Text: "stop that", FromID: "lead"})
+	require.Equal(t, []topics.CrewCancel{{AgentID: agentID, Run: w.run(), SessionID: "s1"}}, bodies[topics.CrewCancel](w.last))
+	w.crew(topics.CrewInterrupt{Text: "really"})
+	require.Empty(t, bodies[topics.CrewCancel](w.last), "one cancel for a turn")
+	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: "cancelled"})
+	require.Equal(t, []string{"stop that\nreally\nof another agent"}, prompts(w.last))
+
+	w = newWorld(t).start().crew(topics.CrewInterrupt{Text: "you"})
+	require.Empty(t, bodies[topics.CrewCancel](w.last))
+	require.Equal(t, []string{"you"}, prompts(w.last), "an idle agent has no turn to cancel")
+}
+
+func TestRefreshIsDeliveredAtTheEndOfATurnIfItIsNews(t *testing.T) {
+	w := newWorld(t).start().crew(topics.CrewRefresh{Text: "update 0", Digest: "d0"})
+	require.Empty(t, w.last, "an idle agent is not disturbed")
+	w.crew(normal("go")).crew(topics.CrewRefresh{Text: "update 1", Digest: "d1"}).crew(topics.CrewRefresh{Text: "update 2", Digest: "d2"})
+	w.crew(normal("next")).endTurn()
+	require.Equal(t, []string{"next\nupdate 2"}, prompts(w.last))
+	w.crew(topics.CrewRefresh{Text: "update 2, a minute later", Digest: "d2"}).endTurn()
+	require.Empty(t, prompts(w.last))
+}
+
+func TestClearedMessagesAreReported(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).crew(normal("a")).crew(urgent("b")).crew(topics.CrewClearQueue{})
+	require.Len(t, bodies[topics.CrewDropped](w.last), 2)
+	require.Empty(t, prompts(w.endTurn().last))
+}
+
+// The merged prompt, the row and every record stay far below 1 MiB, whatever the messages are.
+func TestQueueIsBounded(t *testing.T) {
+	for name, text := range map[string]string{
+		"tiny": "x", "long": strings.Repeat("x", 50_000), "control characters": strings.Repeat("\x01", 20_000),
+		"wide characters": strings.Repeat("⟦", 50_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.spawned.Prompt, w.spawned.Task = text, text
+			w.start().crew(normal("go")).say(text)
+			accepted := 0
+			for range 200 {
+				for _, p := range []topics.CrewPrompt{urgent(text), normal(text)} {
+					w.crew(p)
+					if len(bodies[topics.CrewDropped](w.last)) == 0 {
+						accepted++
+					}
+				}
+				w.crew(topics.CrewNote{Text: text})
+			}
+			require.Positive(t, accepted)
+			require.Less(t, proto.Size(w.state()), rowLimit)
+			w.endTurn()
+			sent := bodies[topics.CrewSend](w.last)
+			require.Len(t, sent, 1)
+			require.Less(t, len(topics.EncodeCrewBody(sent[0])), 700<<10)
+		})
+	}
+}
+
+func TestContentBlocksThatAreNoListAreReported(t *testing.T) {
+	w := newWorld(t).start().door(topics.CrewPrompt{Text: "look", FromID: "user", Blocks: topics.Raw(`{"type":"image"}`)})
+	require.Equal(t, "user", bodies[topics.CrewDropped](w.last)[0].FromID)
+	require.Empty(t, prompts(w.last))
+}
