@@ -25,98 +25,119 @@ const (
 
 // call is what an agent asks permission for.
 type call struct {
-	ToolCallID string                `json:"toolCallId"`
-	Title      string                `json:"title"`
-	Kind       string                `json:"kind"`
-	RawInput   topics.Raw            `json:"rawInput"`
-	Content    topics.Raw            `json:"content"`
-	Locations  topics.Raw            `json:"locations"`
-	Meta       map[string]topics.Raw `json:"_meta"`
+	toolCallID, title, kind      string
+	rawInput, content, locations topics.Raw
+	meta                         map[string]topics.Raw
 
 	method string
 	unique string // of the request
+	// broken says that the call cannot be read.
+	broken bool
 }
 
-// callOf returns the call of a request. The call of a request whose toolCall cannot be read has only its ID.
+// callOf returns the call of a request. Members of another type than ACP's are left out.
 func callOf(req topics.CrewPermission) call {
-	c := call{}
-	if req.Method == "" && json.Unmarshal(req.ToolCall, &c) != nil {
-		c = call{}
-	}
+	c := call{method: req.Method, unique: req.Run + "/" + req.RequestID}
+	members := map[string]topics.Raw{}
 	if req.Method != "" {
-		c.RawInput = req.Args
+		c.rawInput = value(req.Args)
+	} else if json.Unmarshal(req.ToolCall, &members) != nil {
+		c.broken = true
 	}
-	for _, v := range []*topics.Raw{&c.RawInput, &c.Content, &c.Locations} {
-		if string(*v) == "null" || !jsontext.Value(*v).IsValid() {
-			*v = nil
+	for name, field := range map[string]*string{"toolCallId": &c.toolCallID, "title": &c.title, "kind": &c.kind} {
+		*field = textOf(members[name])
+	}
+	for name, field := range map[string]*topics.Raw{"content": &c.content, "locations": &c.locations, "rawInput": &c.rawInput} {
+		if v := value(members[name]); v != nil {
+			*field = v
 		}
 	}
-	c.method, c.unique = req.Method, req.Run+"/"+req.RequestID
-	if c.Kind == "" {
-		c.Kind = "other"
+	if json.Unmarshal(members["_meta"], &c.meta) != nil {
+		c.meta = nil
+	}
+	if c.kind == "" {
+		c.kind = "other"
 	}
 	return c
 }
 
-func (c call) id() string { return cut(c.ToolCallID, maxText) }
+// value returns a JSON value, nil for null and for what is none.
+func value(v topics.Raw) topics.Raw {
+	if string(v) == "null" || !jsontext.Value(v).IsValid() {
+		return nil
+	}
+	return v
+}
+
+// textOf returns a JSON string, empty for any other value.
+func textOf(v topics.Raw) (text string) {
+	if json.Unmarshal(v, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+func (c call) id() string { return cut(c.toolCallID, maxText) }
 
 // tool returns the stable name for which a person can approve later requests too. A title is no such name: the agent chooses
 // it. A request without input cannot be recognized again, so its name is its own.
 func (c call) tool() string {
-	if c.method != "" {
-		return cut(c.method, maxShown)
-	}
 	if name := c.metaName(); name != "" && len(name) <= maxTool {
 		return name
 	}
-	kind := cut(c.Kind, maxShown)
+	kind := cut(c.kind, maxShown)
+	if c.method != "" {
+		kind = cut(c.method, maxShown)
+	}
 	if command := c.command(); command != "" && len(command) <= maxTool {
 		return kind + ":" + command
 	}
-	if c.RawInput == nil {
+	if c.rawInput == nil {
 		return kind + ":" + digestOfText("request", c.unique)
 	}
-	input := jsontext.Value(slices.Clone(c.RawInput))
+	input := jsontext.Value(slices.Clone(c.rawInput))
 	if input.Canonicalize() != nil {
-		input = jsontext.Value(c.RawInput)
+		input = jsontext.Value(c.rawInput)
 	}
 	return kind + ":" + digestOfText("", string(input))
 }
 
 // metaName returns the name of the tool in _meta: toolName, or the toolName of an extension such as that of claude-code-acp.
 func (c call) metaName() string {
-	var name string
-	if json.Unmarshal(c.Meta["toolName"], &name) == nil && name != "" {
+	if name := textOf(c.meta["toolName"]); name != "" {
 		return name
 	}
-	for _, extension := range slices.Sorted(maps.Keys(c.Meta)) {
-		var e struct {
-			ToolName string `json:"toolName"`
+	for _, extension := range slices.Sorted(maps.Keys(c.meta)) {
+		var members map[string]topics.Raw
+		if json.Unmarshal(c.meta[extension], &members) != nil {
+			continue
 		}
-		if json.Unmarshal(c.Meta[extension], &e) == nil && e.ToolName != "" {
-			return e.ToolName
+		if name := textOf(members["toolName"]); name != "" {
+			return name
 		}
 	}
 	return ""
 }
 
-// command returns the exact command of the input: its text, or the JSON of its words.
+// command returns the exact command of the input: its text, or the JSON of its words. Arguments in a member of their own are
+// part of it.
 func (c call) command() string {
 	var input struct {
 		Command topics.Raw `json:"command"`
+		Args    topics.Raw `json:"args"`
 	}
-	if json.Unmarshal(c.RawInput, &input) != nil {
+	if json.Unmarshal(c.rawInput, &input) != nil {
 		return ""
 	}
 	switch jsontext.Value(input.Command).Kind() {
 	case '"':
-		var text string
-		if json.Unmarshal(input.Command, &text) != nil {
-			return ""
+		text := textOf(input.Command)
+		if input.Args != nil {
+			return text + " " + string(input.Args)
 		}
 		return text
 	case '[':
-		return string(input.Command)
+		return string(input.Command) + string(input.Args)
 	}
 	return ""
 }
@@ -128,36 +149,36 @@ func (c call) name() string {
 		return cut(c.method, maxShown)
 	case c.metaName() != "":
 		return cut(c.metaName(), maxShown)
-	case c.Title != "":
-		return cut(c.Title, maxShown)
+	case c.title != "":
+		return cut(c.title, maxShown)
 	}
-	return cut(c.Kind, maxShown)
+	return cut(c.kind, maxShown)
 }
 
 func (c call) message() string {
-	if c.Title == "" {
+	if c.title == "" {
 		return c.name()
 	}
-	return cut(c.Title, maxText)
+	return cut(c.title, maxText)
 }
 
 // arguments returns the input as an object. An agent that sends none is described by the rest of its call.
 func (c call) arguments() topics.Raw {
 	switch {
-	case jsontext.Value(c.RawInput).Kind() == '{':
-		return c.RawInput
-	case c.RawInput != nil:
-		return encoded(map[string]any{"input": c.RawInput})
+	case jsontext.Value(c.rawInput).Kind() == '{':
+		return c.rawInput
+	case c.rawInput != nil:
+		return encoded(map[string]any{"input": c.rawInput})
 	}
 	rest := map[string]any{}
-	if c.Title != "" {
-		rest["title"] = cut(c.Title, maxText)
+	if c.title != "" {
+		rest["title"] = cut(c.title, maxText)
 	}
-	if text := transcript.Flatten(c.Content); text != "" {
+	if text := transcript.Flatten(c.content); text != "" {
 		rest["content"] = text
 	}
-	if c.Locations != nil {
-		rest["locations"] = c.Locations
+	if c.locations != nil {
+		rest["locations"] = c.locations
 	}
 	return encoded(rest)
 }
@@ -169,7 +190,7 @@ func (c call) args() topics.Raw {
 		Title     string     `json:"title,omitzero"`
 		Kind      string     `json:"kind,omitzero"`
 		Arguments topics.Raw `json:"arguments"`
-	}{c.name(), cut(c.Title, maxText), cut(c.Kind, maxShown), within(c.arguments(), maxArgs)})
+	}{c.name(), cut(c.title, maxText), cut(c.kind, maxShown), within(c.arguments(), maxArgs)})
 }
 
 // preview returns the arguments that the row keeps.

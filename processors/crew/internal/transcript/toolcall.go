@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/turntable-streams/turntable/processors/crew/view"
@@ -34,14 +35,16 @@ func (a applied) callUpdate() []Change {
 
 // Asked applies the member toolCall of a session/request_permission: some agents send no tool_call before they ask.
 func (t *Transcript) Asked(agentID string, toolCall topics.Raw) []Change {
-	if len(toolCall) == 0 {
+	if !jsontext.Value(toolCall).IsValid() {
 		return nil
 	}
 	return t.patch(agentID, toolCall, false)
 }
 
+// patch applies the members of an update that are neither absent nor null.
 func (t *Transcript) patch(agentID string, update topics.Raw, replace bool) []Change {
-	id := idOf(bridge.String(bridge.Get(update, "toolCallId")))
+	m := topics.LookupAll(update, "toolCallId", "title", "kind", "status", "content", "locations", "rawInput", "rawOutput")
+	id := idOf(bridge.String(m[0]))
 	if id == "" {
 		return nil
 	}
@@ -55,25 +58,25 @@ func (t *Transcript) patch(agentID string, update topics.Raw, replace bool) []Ch
 		proto.Reset(c)
 		c.Id, c.Kind, c.Status = id, defaultKind, pending
 	}
-	for _, member := range []struct {
-		name  string
+	for _, text := range []struct {
+		value topics.Raw
 		field *string
 		limit int
-	}{{"title", &c.Title, maxTitle}, {"kind", &c.Kind, maxName}, {"status", &c.Status, maxName}} {
-		if v := bridge.Get(update, member.name); v != nil {
-			*member.field = cut(bridge.String(v), member.limit)
+	}{{m[1], &c.Title, maxTitle}, {m[2], &c.Kind, maxName}, {m[3], &c.Status, maxName}} {
+		if text.value != nil {
+			*text.field = cut(bridge.String(text.value), text.limit)
 		}
 	}
-	if v := bridge.Get(update, "content"); v != nil {
+	if v := m[4]; v != nil {
 		c.Content = Flatten(v)
 	}
-	if v := bridge.Get(update, "locations"); v != nil {
+	if v := m[5]; v != nil {
 		c.Locations = first(bridge.Elements(v), maxField)
 	}
-	if v := bridge.Get(update, "rawInput"); v != nil {
+	if v := m[6]; v != nil {
 		c.RawInput = whole(v, maxField)
 	}
-	if v := bridge.Get(update, "rawOutput"); v != nil {
+	if v := m[7]; v != nil {
 		c.RawOutput = whole(v, maxField)
 	}
 	t.bound(c)
@@ -97,6 +100,9 @@ func (t *Transcript) bound(changed *ToolCall) {
 		size += proto.Size(c)
 	}
 	for _, closed := range []bool{true, false} {
+		if len(t.Calls) <= maxCalls && size <= maxCallBytes {
+			return
+		}
 		kept := t.Calls[:0:0]
 		count := len(t.Calls)
 		for _, c := range t.Calls {
