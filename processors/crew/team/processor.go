@@ -12,18 +12,26 @@ import (
 // Graph returns the group "{name}-crews" for processors.New: crews, in one row each. name is the agent's name in the catalog
 // of topics, such as "harbor". The error wraps ErrOption if an option is out of range.
 func Graph(name string, opts ...Option) (*goka.GroupGraph, error) {
+	g, err := groupOf(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return g.Graph(), nil
+}
+
+func groupOf(name string, opts []Option) (g mailbox.Group[*State], err error) {
 	catalog, err := topics.For(name)
 	if err != nil {
-		return nil, fmt.Errorf("team: %w", err)
+		return g, fmt.Errorf("team: %w", err)
 	}
 	rules := DefaultRules()
 	for _, opt := range opts {
 		opt(&rules)
 	}
 	if err := rules.validate(); err != nil {
-		return nil, err
+		return g, err
 	}
-	return group(catalog, rules).Graph(), nil
+	return group(catalog, rules), nil
 }
 
 func group(catalog topics.Catalog, rules Rules) mailbox.Group[*State] {
