@@ -1,0 +1,158 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/host/git"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// onAction does the action of a record. Those of a row come in order. It does not wait for agents.
+func (h *Host) onAction(ctx context.Context, r processors.Inbound) {
+	if !h.wait(ctx, h.ready) || r.Value == nil {
+		return
+	}
+	d := h.catalog.CrewActions.Codec().Unmarshal(r.Value)
+	if d.Err != nil {
+		h.config.Logger.Error("host cannot read an action; it is skipped", zap.Int32("partition", r.Partition),
+			zap.Int64("offset", r.Offset), zap.Error(d.Err))
+		return
+	}
+	a := d.Value
+	switch {
+	case a.Host != h.config.Name:
+	case a.Epoch > h.epoch:
+		h.stopped(ErrReplaced)
+	case a.Epoch != 0 && a.Epoch < h.epoch:
+		h.tellStarted(a.Subject) // the row does not know yet
+	case h.isNew(a.ActionID):
+		if err := h.do(ctx, a); err != nil {
+			h.config.Logger.Error("host cannot do an action; it is skipped", zap.String("action", a.ActionID),
+				zap.String("kind", a.Kind), zap.Error(err))
+		}
+	}
+}
+
+// isNew reports whether an action was not done before, and remembers it.
+func (h *Host) isNew(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.known.Contains(id) {
+		return false
+	}
+	h.known.Add(id, struct{}{})
+	return true
+}
+
+func (h *Host) do(ctx context.Context, a topics.CrewAction) error {
+	switch a.Kind {
+	case topics.CrewStart{}.CrewKind():
+		return with(a, func(c topics.CrewStart) { h.start(a.ActionID, c) })
+	case topics.CrewSend{}.CrewKind():
+		return with(a, func(c topics.CrewSend) { h.of(c.AgentID, c.Run, func(r *run) { r.prompt(c) }) })
+	case topics.CrewCancel{}.CrewKind():
+		return with(a, func(c topics.CrewCancel) { h.of(c.AgentID, c.Run, func(r *run) { r.cancel(c.SessionID) }) })
+	case topics.CrewAnswer{}.CrewKind():
+		return with(a, func(c topics.CrewAnswer) { h.of(c.AgentID, c.Run, func(r *run) { r.asks.decide(c) }) })
+	case topics.CrewStop{}.CrewKind():
+		return with(a, func(c topics.CrewStop) { h.current(c.AgentID, c.Run, func(r *run) { r.stop(stopReason{}) }) })
+	case topics.CrewCommit{}.CrewKind():
+		return with(a, func(c topics.CrewCommit) {
+			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) topics.CrewReceipt { return git.Commit(ctx, c, a.ActionID) })
+		})
+	case topics.CrewDirty{}.CrewKind():
+		return with(a, func(c topics.CrewDirty) {
+			h.runGit(ctx, a, c.Cwd, func(ctx context.Context) topics.CrewReceipt { return git.Dirty(ctx, c, a.ActionID) })
+		})
+	default:
+		return fmt.Errorf("host: unknown kind of action")
+	}
+}
+
+func with[T topics.CrewBody](a topics.CrewAction, do func(T)) error {
+	body, err := topics.DecodeCrewBody[T](a.Body)
+	if err == nil {
+		do(body)
+	}
+	return err
+}
+
+// of passes the run to do, if it is the agent's current one and has a process. A run that has ended has said so.
+func (h *Host) of(agent, id string, do func(*run)) {
+	h.current(agent, id, func(r *run) {
+		if r.spawned.Load() {
+			do(r)
+		}
+	})
+}
+
+func (h *Host) current(agent, id string, do func(*run)) {
+	h.mu.Lock()
+	r := h.runs[agent]
+	h.mu.Unlock()
+	if r != nil && r.id == id {
+		do(r)
+	}
+}
+
+// start starts a process for an agent, after its earlier one has ended.
+func (h *Host) start(id string, c topics.CrewStart) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return
+	}
+	var before <-chan struct{}
+	if old := h.runs[c.AgentID]; old != nil {
+		old.stop(stopReason{})
+		before = old.done
+	}
+	r := newRun(h, id, c)
+	if before == nil && len(h.runs) >= h.config.MaxAgents {
+		h.working.Go(func() {
+			r.failed(topics.CrewStageProcess, false, fmt.Errorf("the host runs %d agents, which is its limit", h.config.MaxAgents))
+			r.end()
+		})
+		return
+	}
+	h.runs[c.AgentID] = r
+	h.working.Go(func() {
+		r.live(before)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.runs[c.AgentID] == r {
+			delete(h.runs, c.AgentID)
+		}
+	})
+}
+
+// runGit runs a git action beside others, and sends its receipt to the row that waits for it. A host that is stopped before
+// sends none: the next run of the host is asked again.
+func (h *Host) runGit(ctx context.Context, a topics.CrewAction, cwd string, do func(context.Context) topics.CrewReceipt) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return
+	}
+	h.working.Go(func() {
+		select {
+		case h.git <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		defer func() { <-h.git }()
+		receipt := topics.CrewReceipt{ActionID: a.ActionID, Failed: true}
+		if _, err := h.config.workDir(cwd); err != nil {
+			receipt.Error = err.Error()
+		} else if receipt = do(ctx); receipt.Failed && ctx.Err() != nil {
+			return
+		}
+		if err := h.out.put(h.life, a.Subject, item{body: receipt}); err != nil {
+			h.config.Logger.Warn("host is stopped before a receipt was written", zap.String("action", a.ActionID))
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package host
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// asks are the agent's requests that are not answered: those that wait for a person, and those that are carried out.
+type asks struct {
+	mu      sync.Mutex
+	last    int64
+	closed  bool
+	open    map[string]ask // by the request_id of the host
+	working sync.WaitGroup
+}
+
+// ask is a request of the agent. It is answered by the one who removes it from asks.
+type ask struct {
+	rpcID  string
+	decide func(topics.CrewAnswer) // nil: it is carried out
+	cancel func(*rpcError)         // ends the request
+}
+
+// add returns the host's ID of a request, empty if too many are open.
+func (a *asks) add(q ask) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || len(a.open) >= maxAtOnce {
+		return ""
+	}
+	a.last++
+	id := "ask-" + strconv.FormatInt(a.last, 10)
+	a.open[id] = q
+	if q.decide == nil {
+		a.working.Add(1)
+	}
+	return id
+}
+
+func (a *asks) remove(id string) (q ask, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q, ok = a.open[id]
+	delete(a.open, id)
+	return q, ok
+}
+
+// decide passes a decision on. A request that is not open, such as one of an earlier process, has no decision.
+func (a *asks) decide(answer topics.CrewAnswer) {
+	a.mu.Lock()
+	q, ok := a.open[answer.RequestID]
+	if ok = ok && q.decide != nil; ok {
+		delete(a.open, answer.RequestID)
+	}
+	a.mu.Unlock()
+	if ok {
+		q.decide(answer)
+	}
+}
+
+// close waits until nothing is carried out any more. The contexts of what is carried out must have ended.
+func (a *asks) close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.working.Wait()
+}
+
+// cancelAll cancels what waits for a person.
+func (a *asks) cancelAll() {
+	for _, q := range a.take(func(q ask) bool { return q.decide != nil }) {
+		q.cancel(nil)
+	}
+}
+
+// withdraw cancels a request that the agent does not want answered any more.
+func (a *asks) withdraw(rpcID string) {
+	for _, q := range a.take(func(q ask) bool { return q.rpcID == rpcID }) {
+		q.cancel(&rpcError{codeCancelled, "request cancelled"})
+	}
+}
+
+func (a *asks) take(which func(ask) bool) (taken []ask) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, q := range a.open {
+		if which(q) {
+			taken = append(taken, q)
+			delete(a.open, id)
+		}
+	}
+	return taken
+}
+
+// askPermission passes a session/request_permission on. It is answered by a CrewAnswer.
+func (r *run) askPermission(m message) {
+	var q struct {
+		SessionID string     `json:"sessionId"`
+		ToolCall  topics.Raw `json:"toolCall"`
+		Options   topics.Raw `json:"options"`
+	}
+	if json.Unmarshal(m.Params, &q) != nil || len(q.SessionID) > maxSessionID || len(q.Options) > maxField {
+		r.refuse(m.ID, &rpcError{codeInvalidParams, "invalid params"})
+		return
+	}
+	outcome := func(o map[string]any) { r.answer(m.ID, map[string]any{"outcome": o}) }
+	id := r.asks.add(ask{
+		rpcID: string(m.ID),
+		decide: func(a topics.CrewAnswer) {
+			if a.OptionID == "" {
+				outcome(map[string]any{"outcome": "cancelled"})
+			} else {
+				outcome(map[string]any{"outcome": "selected", "optionId": a.OptionID})
+			}
+		},
+		cancel: func(e *rpcError) {
+			if e != nil {
+				r.refuse(m.ID, e)
+			} else {
+				outcome(map[string]any{"outcome": "cancelled"})
+			}
+		},
+	})
+	if id == "" {
+		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
+		return
+	}
+	call := q.ToolCall
+	if fit := fitting(call); len(fit) > 0 {
+		call = fit[0]
+	}
+	r.say(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: call, Options: q.Options})
+}
+
+// request handles a request that the host carries out: at once, after a person's decision, or not at all. shown are the
+// arguments that the person sees.
+func request[Q any](r *run, m message, rule Rule, shown func(Q) any, do func(context.Context, Q) (any, error)) {
+	var q Q
+	if json.Unmarshal(m.Params, &q) != nil {
+		r.refuse(m.ID, &rpcError{codeInvalidParams, "invalid params"})
+		return
+	}
+	denied := &rpcError{codeNotPermitted, "not permitted"}
+	if rule == Deny {
+		r.refuse(m.ID, denied)
+		return
+	}
+	carryOut := func() {
+		ctx, cancel := context.WithCancel(r.life)
+		id := r.asks.add(ask{rpcID: string(m.ID), cancel: func(e *rpcError) {
+			cancel()
+			r.refuse(m.ID, e)
+		}})
+		if id == "" {
+			cancel()
+			r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
+			return
+		}
+		go func() {
+			defer r.asks.working.Done()
+			defer cancel()
+			result, err := do(ctx, q)
+			if _, open := r.asks.remove(id); !open {
+				return // withdrawn, and answered
+			}
+			if err != nil {
+				r.refuse(m.ID, err)
+			} else {
+				r.answer(m.ID, result)
+			}
+		}()
+	}
+	if rule == Allow {
+		carryOut()
+		return
+	}
+	id := r.asks.add(ask{
+		rpcID: string(m.ID),
+		decide: func(a topics.CrewAnswer) {
+			if a.Allowed {
+				carryOut()
+			} else {
+				r.refuse(m.ID, denied)
+			}
+		},
+		cancel: func(e *rpcError) {
+			if e == nil {
+				e = &rpcError{codeCancelled, "the turn was cancelled"}
+			}
+			r.refuse(m.ID, e)
+		},
+	})
+	if id == "" {
+		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
+		return
+	}
+	r.session.mu.Lock()
+	session := r.session.id
+	r.session.mu.Unlock()
+	r.say(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: session, Method: m.Method, Args: bounded(encoded(shown(q)))})
+}

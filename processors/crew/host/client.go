@@ -1,0 +1,106 @@
+package host
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// handle handles a line of the agent's standard output. Lines are handled in order.
+func (r *run) handle(line []byte) {
+	var m message
+	if json.Unmarshal(line, &m) != nil || (m.Method == "" && len(m.ID) == 0) {
+		r.noMessage()
+		return
+	}
+	switch {
+	case m.Method == "":
+		if !r.calls.answer(m) {
+			r.log.Debug("agent answered a request that it was not sent")
+		}
+	case len(m.ID) > 0:
+		r.asked(m)
+	case m.Method == "session/update":
+		r.updated(m.Params)
+	case m.Method == "$/cancel_request":
+		var c struct {
+			RequestID topics.Raw `json:"requestId"`
+		}
+		if json.Unmarshal(m.Params, &c) == nil {
+			r.asks.withdraw(string(c.RequestID))
+		}
+	}
+}
+
+// noMessage reports a line that is no message: the first, the tenth, the hundredth and so on.
+func (r *run) noMessage() {
+	r.garbage++
+	n := r.garbage
+	for n%10 == 0 {
+		n /= 10
+	}
+	if n == 1 {
+		r.problem("standard output has lines that are no messages of ACP: %d so far", r.garbage)
+	}
+}
+
+// updated queues an update as the agent wrote it, of whatever kind it is.
+func (r *run) updated(params topics.Raw) {
+	var n struct {
+		SessionID string     `json:"sessionId"`
+		Update    topics.Raw `json:"update"`
+	}
+	if json.Unmarshal(params, &n) != nil || len(n.Update) == 0 || n.Update[0] != '{' || len(n.SessionID) > maxSessionID {
+		r.noMessage()
+		return
+	}
+	for _, raw := range fitting(n.Update) {
+		u := &update{run: r.id, session: n.SessionID, replay: r.session.isReplaying(), raw: raw}
+		if r.host.out.put(r.host.life, mailbox.Agent(r.start.AgentID), item{update: u, size: len(raw)}) != nil {
+			return
+		}
+	}
+}
+
+// asked handles a request of the agent.
+func (r *run) asked(m message) {
+	policy := r.host.config.Policy
+	switch m.Method {
+	case "session/request_permission":
+		r.askPermission(m)
+	case "fs/read_text_file":
+		request(r, m, policy.Read, func(q readRequest) any { return map[string]any{"path": q.Path} }, r.readFile)
+	case "fs/write_text_file":
+		request(r, m, policy.Write, func(q writeRequest) any {
+			return map[string]any{"path": q.Path, "bytes": len(q.Content)}
+		}, r.writeFile)
+	case "terminal/create":
+		request(r, m, policy.Terminal, func(q createRequest) any { return q.shown() }, r.createTerminal)
+	case "terminal/output":
+		request(r, m, Allow, nil, r.terminalOutput)
+	case "terminal/wait_for_exit":
+		request(r, m, Allow, nil, r.awaitTerminal)
+	case "terminal/kill":
+		request(r, m, Allow, nil, r.killTerminal)
+	case "terminal/release":
+		request(r, m, Allow, nil, r.releaseTerminal)
+	default:
+		r.refuse(m.ID, &rpcError{codeNoMethod, "method not found"})
+	}
+}
+
+func (r *run) refuse(id topics.Raw, err error) {
+	e, ok := err.(*rpcError) //nolint:errorlint // made by this package, not wrapped
+	if !ok {
+		e = &rpcError{codeInternal, err.Error()}
+	}
+	e.Message = truncate.Marked(e.Message, 1000)
+	r.send(message{ID: id, Error: e})
+}
+
+func (r *run) answer(id topics.Raw, result any) { r.send(message{ID: id, Result: encoded(result)}) }
+
+// maxAtOnce is how many requests of an agent are handled or wait for a person at the same time.
+const maxAtOnce = 64

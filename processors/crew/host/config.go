@@ -1,0 +1,220 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// ErrConfig is wrapped by every error of New.
+var ErrConfig = processors.ErrConfig
+
+// Rule says what a host does with a request of an agent.
+type Rule string
+
+// The rules of a Policy.
+const (
+	Allow Rule = "allow"
+	Ask   Rule = "ask" // a person decides, as for a permission request
+	Deny  Rule = "deny"
+)
+
+// Policy says what agents may have their host do in their directories. An empty rule is the default.
+type Policy struct {
+	Read     Rule // fs/read_text_file; the default is Allow
+	Write    Rule // fs/write_text_file; the default is Ask
+	Terminal Rule // terminal/create; the default is Ask
+	// Stderr adds the end of an agent's standard error, at most 4 KiB, to the record of its exit. It may hold secrets. The
+	// default is false: it is only logged, at debug level.
+	Stderr bool
+}
+
+// Config is what a host needs to know.
+type Config struct {
+	// Agent is the name of the catalog: that of the crews' topics.
+	Agent string
+	// Name is the name of the host, unique among the hosts of Agent. Rows keep it, so it must not change.
+	Name    string
+	Brokers []string
+	// Commands are the command lines of agents by provider. That of "" is for agents without a provider and for those whose
+	// provider has none. A command line must make a program speak ACP on its standard input and output. "{model}" in an argument
+	// is replaced by the agent's model; an argument with it is left out for an agent without one.
+	Commands map[string][]string
+	// Dirs are the directories in which agents may work: theirs must be one of them, or inside one.
+	Dirs   []string
+	Policy Policy
+	// Env are the names of the environment variables that agents and terminals get of the host's. One that ends in "*" stands for
+	// all with the prefix before it. The default is DefaultEnv. Keys for models are not among it: agents keep their own logins
+	// below HOME.
+	Env []string
+	// MaxAgents is the number of processes of agents at the same time. The default is 50.
+	MaxAgents int
+	// Logger gets no contents of prompts, answers or files. The default logs nothing.
+	Logger *zap.Logger
+	// Options are those of the connections to the brokers, such as processors.WithTLS.
+	Options []processors.Option
+}
+
+// DefaultEnv are the environment variables that agents get by default.
+func DefaultEnv() []string {
+	return []string{
+		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SystemRoot", "PATHEXT",
+	}
+}
+
+const maxName = 200
+
+// check completes the configuration and returns all of its problems.
+func (c *Config) check() error {
+	var problems []error
+	refuse := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("%w: host: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if c.Name == "" || len(c.Name) > maxName || strings.ContainsAny(c.Name, "/\x00\n") {
+		refuse("Name: empty, longer than %d bytes, or with a slash", maxName)
+	}
+	if len(c.Brokers) == 0 {
+		refuse("Brokers: none")
+	}
+	if len(c.Commands) == 0 {
+		refuse("Commands: none")
+	}
+	commands := make(map[string][]string, len(c.Commands))
+	for _, provider := range slices.Sorted(maps.Keys(c.Commands)) {
+		argv := slices.Clone(c.Commands[provider])
+		if len(argv) == 0 || argv[0] == "" {
+			refuse("Commands: that of provider %q is empty", provider)
+			continue
+		}
+		program, err := exec.LookPath(argv[0])
+		if err != nil {
+			refuse("Commands: provider %q: %w", provider, err)
+			continue
+		}
+		if argv[0], err = filepath.Abs(program); err != nil {
+			refuse("Commands: provider %q: %w", provider, err)
+		}
+		commands[provider] = argv
+	}
+	c.Commands = commands
+	if len(c.Dirs) == 0 {
+		refuse("Dirs: none")
+	}
+	dirs := make([]string, 0, len(c.Dirs))
+	for _, dir := range c.Dirs {
+		real, err := realDir(dir)
+		if err != nil {
+			refuse("Dirs: %w", err)
+		}
+		dirs = append(dirs, real)
+	}
+	c.Dirs = dirs
+	for name, rule := range map[string]*Rule{"Read": &c.Policy.Read, "Write": &c.Policy.Write, "Terminal": &c.Policy.Terminal} {
+		switch *rule {
+		case "":
+			*rule = Ask
+			if name == "Read" {
+				*rule = Allow
+			}
+		case Allow, Ask, Deny:
+		default:
+			refuse("Policy.%s: %q, want allow, ask or deny", name, string(*rule))
+		}
+	}
+	if c.MaxAgents < 0 {
+		refuse("MaxAgents: %d, want at least 1", c.MaxAgents)
+	}
+	if c.MaxAgents == 0 {
+		c.MaxAgents = 50
+	}
+	if c.Env == nil {
+		c.Env = DefaultEnv()
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	return errors.Join(problems...)
+}
+
+func (c *Config) catalog() (topics.Catalog, error) {
+	catalog, err := topics.For(c.Agent, topics.WithCrews())
+	if err != nil {
+		return catalog, fmt.Errorf("%w: host: Agent: %w", ErrConfig, err)
+	}
+	return catalog, nil
+}
+
+// realDir is the absolute path of an existing directory, without symbolic links.
+func realDir(dir string) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%q is not an absolute path", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	at, err := os.Stat(real)
+	if err == nil && !at.IsDir() {
+		err = fmt.Errorf("%s is no directory", real)
+	}
+	return real, err
+}
+
+// workDir is the directory of an agent: inside one of Dirs.
+func (c *Config) workDir(cwd string) (string, error) {
+	real, err := realDir(cwd)
+	if err != nil {
+		return "", fmt.Errorf("the agent's directory: %w", err)
+	}
+	for _, dir := range c.Dirs {
+		if rel, err := filepath.Rel(dir, real); err == nil && filepath.IsLocal(rel) {
+			return real, nil
+		}
+	}
+	return "", fmt.Errorf("the agent's directory %s is not in one of the host's", real)
+}
+
+// environ are the environment variables of agents.
+func (c *Config) environ() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.ContainsFunc(c.Env, func(allowed string) bool {
+			prefix, many := strings.CutSuffix(allowed, "*")
+			return name == allowed || many && strings.HasPrefix(name, prefix)
+		}) {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// command is the command line for an agent.
+func (c *Config) command(start topics.CrewStart) ([]string, error) {
+	argv, ok := c.Commands[start.Provider]
+	if !ok {
+		argv, ok = c.Commands[""]
+	}
+	if !ok {
+		return nil, fmt.Errorf("the host has no command for the provider %q", start.Provider)
+	}
+	filled := argv[:1:1]
+	for _, arg := range argv[1:] {
+		if strings.Contains(arg, "{model}") && start.Model == "" {
+			continue
+		}
+		filled = append(filled, strings.ReplaceAll(arg, "{model}", start.Model))
+	}
+	return filled, nil
+}

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxFile is the size of the largest file that is read or written for an agent, in bytes.
+	maxFile = 8 << 20
+)
+
+// files are the files of an agent's directory. Nothing outside of it is reached, also not by symbolic links.
+type files struct {
+	root *os.Root
+	dir  string // its path without symbolic links
+	also string // its path as the agent was given it
+}
+
+func openFiles(dir, also string) (*files, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &files{root: root, dir: dir, also: filepath.Clean(also)}, nil
+}
+
+func (f *files) close() { _ = f.root.Close() }
+
+// name is a path inside the directory. ACP's paths are absolute.
+func (f *files) name(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		for _, dir := range []string{f.dir, f.also} {
+			if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+				return rel, nil
+			}
+		}
+	}
+	return "", &rpcError{codeInvalidParams, "the path is not an absolute path inside the session's directory"}
+}
+
+type readRequest struct {
+	Path  string `json:"path"`
+	Line  *int   `json:"line"`
+	Limit *int   `json:"limit"`
+}
+
+type writeRequest struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+func (r *run) readFile(_ context.Context, q readRequest) (any, error) {
+	name, err := r.files.name(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.files.regular(name); err != nil {
+		return nil, fileError(err)
+	}
+	f, err := r.files.root.Open(name)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer func() { _ = f.Close() }()
+	text, err := readLines(f, q.Line, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"content": text}, nil
+}
+
+// regular refuses what is no file, such as a pipe, whose opening can block.
+func (f *files) regular(name string) error {
+	at, err := f.root.Stat(name)
+	if err == nil && !at.Mode().IsRegular() {
+		return errors.New("not a regular file")
+	}
+	return err
+}
+
+// readLines reads from a line on, the first is 1, at most limit lines.
+func readLines(from io.Reader, line, limit *int) (string, error) {
+	first, end := 1, math.MaxInt
+	if line != nil {
+		first = max(*line, 1)
+	}
+	if limit != nil && *limit < math.MaxInt-first {
+		end = first + max(*limit, 0)
+	}
+	var text strings.Builder
+	lines := bufio.NewReaderSize(from, 64<<10)
+reading:
+	for at := 1; at < end; {
+		part, err := lines.ReadSlice('\n')
+		if at >= first {
+			if text.Len()+len(part) > maxFile {
+				return "", &rpcError{codeInvalidParams, "the text is larger than 8 MiB; ask for fewer lines"}
+			}
+			text.Write(part)
+		}
+		switch {
+		case err == nil:
+			at++
+		case errors.Is(err, io.EOF):
+			break reading
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", fileError(err)
+		}
+	}
+	if !utf8.ValidString(text.String()) {
+		return "", &rpcError{codeInvalidParams, "not a text in UTF-8"}
+	}
+	return text.String(), nil
+}
+
+func (r *run) writeFile(_ context.Context, q writeRequest) (any, error) {
+	name, err := r.files.name(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Content) > maxFile {
+		return nil, &rpcError{codeInvalidParams, "the text is larger than 8 MiB"}
+	}
+	if err := r.files.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return nil, fileError(err)
+	}
+	if err := r.files.regular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fileError(err)
+	}
+	f, err := r.files.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	_, err = f.WriteString(q.Content)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, fileError(err)
+	}
+	return map[string]any{}, nil
+}
+
+// fileError says why without the path, which the agent knows.
+func fileError(err error) error {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &rpcError{codeNoSuchResource, "no such file"}
+	case errors.As(err, &at):
+		return &rpcError{codeInternal, at.Err.Error()}
+	}
+	return &rpcError{codeInternal, err.Error()}
+}

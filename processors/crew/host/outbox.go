@@ -1,0 +1,276 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/turntable-streams/turntable/internal/retry"
+	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	// perEpoch is how many records a run of a host can write.
+	perEpoch = 1_000_000_000
+	// maxWaiting is how many bytes may wait for the brokers for each row. Then the agent's output is not read.
+	maxWaiting = 4 << 20
+	// perRecord is what a record takes beside its body.
+	perRecord = 200
+	// batchBytes is the size from which updates are written at once.
+	batchBytes = 64 << 10
+)
+
+// outbox writes the host's records: those of each row in order, each after the one before is acknowledged, and until it is.
+type outbox struct {
+	to        processors.Publisher
+	inputs    func(subject string) topics.Topic[topics.CrewInput]
+	from      string // "host/" and the name
+	batchTime time.Duration
+	logger    *zap.Logger
+	ctx       context.Context // ends when nothing is written any more
+	running   sync.WaitGroup
+
+	mu     sync.Mutex
+	number int64 // of the last record
+	boxes  map[string]*box
+}
+
+// box has the records that wait for one row.
+type box struct {
+	subject string
+	queue   []item
+	size    int
+	moved   chan struct{} // closed and replaced when the queue changes
+}
+
+// item is a record, or an update that is written with others in one record.
+type item struct {
+	body   topics.CrewBody
+	update *update
+	size   int
+	at     time.Time
+}
+
+// update is a session/update.
+type update struct {
+	run, session string
+	replay       bool
+	raw          topics.Raw
+}
+
+func (u *update) joins(v *update) bool {
+	return v != nil && u.run == v.run && u.session == v.session && u.replay == v.replay
+}
+
+// put queues a record. While too much waits, it blocks until ctx ends.
+func (o *outbox) put(ctx context.Context, subject string, it item) error {
+	it.at = time.Now()
+	it.size += perRecord
+	o.mu.Lock()
+	for {
+		b := o.boxes[subject]
+		if b == nil || b.size+it.size <= maxWaiting {
+			break
+		}
+		moved := b.moved
+		o.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-o.ctx.Done():
+			return o.ctx.Err()
+		}
+		o.mu.Lock()
+	}
+	defer o.mu.Unlock()
+	if err := o.ctx.Err(); err != nil {
+		return err
+	}
+	b := o.boxes[subject]
+	if b == nil {
+		b = &box{subject: subject, moved: make(chan struct{})}
+		o.boxes[subject] = b
+		o.running.Go(func() { o.drain(b) })
+	}
+	b.queue, b.size = append(b.queue, it), b.size+it.size
+	b.move()
+	return nil
+}
+
+func (b *box) move() {
+	close(b.moved)
+	b.moved = make(chan struct{})
+}
+
+// idle reports whether nothing waits for a row.
+func (o *outbox) idle(subject string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.boxes[subject] == nil
+}
+
+// flush waits until everything is written, or ctx ends.
+func (o *outbox) flush(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		o.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// drain writes the records of a row until none is left.
+func (o *outbox) drain(b *box) {
+	for {
+		n, body := o.take(b)
+		if n == 0 {
+			return
+		}
+		o.write(b.subject, body)
+		o.mu.Lock()
+		for _, it := range b.queue[:n] {
+			b.size -= it.size
+		}
+		clear(b.queue[:n])
+		b.queue = b.queue[n:]
+		b.move()
+		o.mu.Unlock()
+	}
+}
+
+// take returns the next record, which stands for the first n items. Updates wait a little for further ones. n is 0, and the box
+// is gone, if it is empty or nothing is written any more.
+func (o *outbox) take(b *box) (n int, body topics.CrewBody) {
+	o.mu.Lock()
+	for {
+		if len(b.queue) == 0 || o.ctx.Err() != nil {
+			delete(o.boxes, b.subject)
+			b.move()
+			o.mu.Unlock()
+			return 0, nil
+		}
+		first := b.queue[0]
+		if first.update == nil {
+			o.mu.Unlock()
+			return 1, first.body
+		}
+		n, full := b.batch()
+		wait := time.Until(first.at.Add(o.batchTime))
+		if full || wait <= 0 {
+			body := updates(b.queue[:n])
+			o.mu.Unlock()
+			return n, body
+		}
+		moved := b.moved
+		o.mu.Unlock()
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-moved:
+		case <-o.ctx.Done():
+		}
+		timer.Stop()
+		o.mu.Lock()
+	}
+}
+
+// batch returns how many items at the front are one record, and whether no further one can be part of it.
+func (b *box) batch() (n int, full bool) {
+	size := 0
+	for _, it := range b.queue {
+		if n > 0 && (!b.queue[0].update.joins(it.update) || size+it.size > batchBytes) {
+			return n, true
+		}
+		n, size = n+1, size+it.size
+	}
+	return n, size >= batchBytes
+}
+
+func updates(items []item) topics.CrewBody {
+	first := items[0].update
+	u := topics.CrewUpdates{
+		Run: first.run, SessionID: first.session, Replay: first.replay, SentMS: items[0].at.UnixMilli(),
+		Updates: make([]topics.Raw, 0, len(items)),
+	}
+	for _, it := range items {
+		u.Updates = append(u.Updates, it.update.raw)
+	}
+	return u
+}
+
+// write writes a record under the next number, again and again until it is acknowledged. Only what can never be written is
+// dropped.
+func (o *outbox) write(subject string, body topics.CrewBody) {
+	o.mu.Lock()
+	o.number++
+	n := o.number
+	o.mu.Unlock()
+	for _, body := range []topics.CrewBody{body, smaller(body)} {
+		r, err := processors.OutboundOf(o.inputs(subject), mailbox.ID(subject), topics.CrewInput{
+			InputID: o.from + ">" + subject + "/" + strconv.FormatInt(n, 10), Kind: body.CrewKind(), From: o.from, Number: n,
+			Body: topics.EncodeCrewBody(body),
+		}, o.from+">"+subject+"/"+strconv.FormatInt(n, 10))
+		if err == nil {
+			err = retry.Until(o.ctx, func() error { return o.to.Publish(o.ctx, r) }, func(err error) {
+				o.logger.Warn("host cannot write a record, retrying", zap.String("subject", subject), zap.Error(err))
+			}, processors.ErrTooLarge, processors.ErrPublisherClosed)
+		}
+		if err == nil || o.ctx.Err() != nil {
+			return
+		}
+		o.logger.Error("host cannot write a record, trying a smaller one", zap.String("subject", subject),
+			zap.String("kind", body.CrewKind()), zap.Error(err))
+		if errors.Is(err, processors.ErrPublisherClosed) {
+			return
+		}
+	}
+}
+
+// smaller is what is written instead of a record that is too large or cannot be encoded.
+func smaller(body topics.CrewBody) topics.CrewBody {
+	switch b := body.(type) {
+	case topics.CrewUpdates:
+		return topics.CrewProblem{Run: b.Run, Message: "updates of the session were too large and are lost"}
+	case topics.CrewPermission:
+		b.ToolCall, b.Args = nil, nil
+		return b
+	case topics.CrewTurnEnded:
+		b.Usage = nil
+		return b
+	case topics.CrewStarted:
+		b.Capabilities, b.Info = nil, nil
+		return b
+	case topics.CrewSessionReady:
+		b.Modes, b.Options = nil, nil
+		return b
+	case topics.CrewReceipt:
+		b.Files, b.Missing, b.Others = firstOf(b.Files), firstOf(b.Missing), firstOf(b.Others)
+		b.Dirty = firstOf(b.Dirty)
+		return b
+	default:
+		return body
+	}
+}
+
+func firstOf(paths []string) []string { return paths[:min(len(paths), 50)] }
+
+// topicOf returns the topic of a subject's row.
+func topicOf(c topics.Catalog) func(string) topics.Topic[topics.CrewInput] {
+	return func(subject string) topics.Topic[topics.CrewInput] {
+		if strings.HasPrefix(subject, mailbox.OfRepository) {
+			return c.CrewRepositoryInputs
+		}
+		return c.CrewAgentInputs
+	}
+}

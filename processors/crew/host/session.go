@@ -1,0 +1,215 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// protocolVersion is the version of ACP that the host speaks.
+const protocolVersion = 1
+
+const maxSessionID = 512
+
+// session is the ACP session of a run.
+type session struct {
+	mu        sync.Mutex
+	id        string
+	ready     bool
+	replaying bool // session/load is not answered yet
+}
+
+func (s *session) set(id string, ready, replaying bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id, s.ready, s.replaying = id, ready, replaying
+}
+
+func (s *session) isReplaying() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.replaying
+}
+
+func (s *session) isReady() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready
+}
+
+// open initializes the agent and opens its session. It stops the agent if that fails.
+func (r *run) open() {
+	stage, err := r.handshake()
+	if err == nil {
+		return
+	}
+	select {
+	case <-r.stopping: // the record of its end says why
+	default:
+		r.failed(stage, true, err)
+		r.stop(stopReason{problem: err.Error()})
+	}
+}
+
+type initialized struct {
+	ProtocolVersion topics.Raw `json:"protocolVersion"`
+	Capabilities    topics.Raw `json:"agentCapabilities"`
+	Info            topics.Raw `json:"agentInfo"`
+	AuthMethods     []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"authMethods"`
+}
+
+func (r *run) handshake() (stage string, err error) {
+	var hello initialized
+	policy := r.host.config.Policy
+	err = r.call(r.host.times.initialize, "initialize", map[string]any{
+		"protocolVersion": protocolVersion,
+		"clientCapabilities": map[string]any{
+			"fs":       map[string]any{"readTextFile": policy.Read != Deny, "writeTextFile": policy.Write != Deny},
+			"terminal": policy.Terminal != Deny,
+		},
+		"clientInfo": map[string]any{"name": "turntable", "version": "1"},
+	}, &hello)
+	if err != nil {
+		return topics.CrewStageInitialize, err
+	}
+	var version int64
+	if json.Unmarshal(hello.ProtocolVersion, &version) != nil || version != protocolVersion {
+		return topics.CrewStageInitialize, fmt.Errorf("the agent speaks another version of ACP than %d", protocolVersion)
+	}
+	r.say(topics.CrewStarted{Run: r.id, Capabilities: bounded(hello.Capabilities), Info: bounded(hello.Info)})
+	if r.start.SessionID != "" {
+		return topics.CrewStageResume, r.load(hello)
+	}
+	return topics.CrewStageSession, r.begin(hello)
+}
+
+// opened is the answer to session/new and session/load.
+type opened struct {
+	SessionID string     `json:"sessionId"`
+	Modes     topics.Raw `json:"modes"`
+	Options   topics.Raw `json:"configOptions"`
+	Models    topics.Raw `json:"models"`
+}
+
+func (r *run) begin(hello initialized) error {
+	var s opened
+	err := r.call(r.host.times.session, "session/new", map[string]any{"cwd": r.files.dir, "mcpServers": []any{}}, &s)
+	if err != nil {
+		return signIn(err, hello)
+	}
+	if s.SessionID == "" || len(s.SessionID) > maxSessionID {
+		return errors.New("the agent gave its session no ID, or a very long one")
+	}
+	r.session.set(s.SessionID, true, false)
+	r.choose(s)
+	r.say(topics.CrewSessionReady{Run: r.id, SessionID: s.SessionID, Modes: bounded(s.Modes), Options: bounded(s.Options)})
+	return nil
+}
+
+func (r *run) load(hello initialized) error {
+	var can struct {
+		LoadSession bool `json:"loadSession"`
+	}
+	if json.Unmarshal(hello.Capabilities, &can) != nil || !can.LoadSession {
+		return errors.New("the agent cannot continue sessions")
+	}
+	var s opened
+	id := r.start.SessionID
+	r.session.set(id, false, true)
+	done := make(chan error, 1)
+	// The function runs before the next message is read, so what comes after the answer is no replay.
+	r.request("session/load", map[string]any{"sessionId": id, "cwd": r.files.dir, "mcpServers": []any{}},
+		func(result topics.Raw, err error) {
+			r.session.set(id, err == nil, false)
+			if err == nil && len(result) > 0 {
+				err = json.Unmarshal(result, &s)
+			}
+			done <- err
+		})
+	if err := r.wait(r.host.times.load, "session/load", done); err != nil {
+		return signIn(err, hello)
+	}
+	r.choose(s)
+	r.say(topics.CrewSessionReady{
+		Run: r.id, SessionID: id, Resumed: true, Modes: bounded(s.Modes), Options: bounded(s.Options),
+	})
+	return nil
+}
+
+// signIn explains the error of an agent whose user must sign in.
+func signIn(err error, hello initialized) error {
+	var e *rpcError
+	if !errors.As(err, &e) || e.Code != codeSignIn {
+		return err
+	}
+	names := ""
+	for _, m := range hello.AuthMethods[:min(len(hello.AuthMethods), 5)] {
+		names += fmt.Sprintf(" %q", m.Name)
+	}
+	if names == "" {
+		names = " none"
+	}
+	return fmt.Errorf("sign in with the agent's own program first, as the user of the host; its ways to sign in are:%s: %w", names, err)
+}
+
+// request sends a request.
+func (r *run) request(method string, params any, done func(topics.Raw, error)) {
+	raw := encoded(params)
+	id := r.calls.add(done)
+	r.send(message{ID: encoded(id), Method: method, Params: raw})
+}
+
+// send sends a message. An agent that does not read its messages is stopped.
+func (r *run) send(m message) {
+	if !r.in.send(m) {
+		r.stop(stopReason{problem: "the agent does not read its messages"})
+	}
+}
+
+// call sends a request and waits for its result.
+func (r *run) call(limit time.Duration, method string, params, result any) error {
+	done := make(chan error, 1)
+	r.request(method, params, func(raw topics.Raw, err error) {
+		if err == nil && len(raw) > 0 {
+			if json.Unmarshal(raw, result) != nil {
+				err = errors.New("the answer is not of ACP")
+			}
+		}
+		done <- err
+	})
+	return r.wait(limit, method, done)
+}
+
+func (r *run) wait(limit time.Duration, method string, done <-chan error) error {
+	ctx, cancel := context.WithTimeout(r.life, limit)
+	defer cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		return nil
+	case <-r.exited:
+		select { // it may have answered before
+		case err := <-done:
+			if err == nil {
+				return nil
+			}
+		default:
+		}
+		return fmt.Errorf("%s: %w", method, errClosed)
+	case <-r.stopping:
+		return fmt.Errorf("%s: the agent was stopped", method)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: no answer within %s", method, limit)
+	}
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const (
+	// maxUpdate is the size of the largest update in a record, in bytes.
+	maxUpdate = 256 << 10
+	// maxField is the size of the largest other part of a message in a record.
+	maxField = 64 << 10
+	// maxNesting keeps records below the depth that readers accept.
+	maxNesting = codec.MaxDepth / 2
+)
+
+// sizeOf estimates the size of a record.
+func sizeOf(body topics.CrewBody) int {
+	switch b := body.(type) {
+	case topics.CrewPermission:
+		return len(b.ToolCall) + len(b.Options) + len(b.Args)
+	case topics.CrewStarted:
+		return len(b.Capabilities) + len(b.Info)
+	case topics.CrewSessionReady:
+		return len(b.Modes) + len(b.Options)
+	case topics.CrewProblem:
+		return len(b.Message)
+	default:
+		return 1 << 10
+	}
+}
+
+// bounded is a part of a message, or nil if it is null or too large.
+func bounded(raw topics.Raw) topics.Raw {
+	if len(raw) > maxField || string(raw) == "null" || tooDeep(raw) {
+		return nil
+	}
+	return raw
+}
+
+func tooDeep(raw topics.Raw) bool {
+	depth := 0
+	inString, escaped := false, false
+	for _, b := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped, inString = b == '\\', b != '"'
+		case b == '"':
+			inString = true
+		case b == '{', b == '[':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case b == '}', b == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// fitting is an update in parts that fit into records. A long text becomes several chunks. Other updates lose their large
+// members, which are contents of files and outputs of programs; "_meta" says how many.
+func fitting(raw topics.Raw) []topics.Raw {
+	if len(raw) <= maxUpdate && !tooDeep(raw) {
+		return []topics.Raw{raw}
+	}
+	var members map[string]topics.Raw
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	var content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(members["content"], &content) == nil && content.Type == "text" {
+		var parts []topics.Raw
+		for text := content.Text; text != ""; {
+			n := min(len(text), maxUpdate/8) // a byte may be written as six
+			for n < len(text) && !utf8.RuneStart(text[n]) {
+				n--
+			}
+			members["content"] = encoded(map[string]string{"type": "text", "text": text[:n]})
+			parts, text = append(parts, encoded(members)), text[n:]
+		}
+		return parts
+	}
+	dropped := 0
+	for name, value := range members {
+		if len(value) > maxUpdate/16 || tooDeep(value) {
+			dropped++
+			delete(members, name)
+		}
+	}
+	members["_meta"] = encoded(map[string]any{"turntable.dropped": dropped})
+	if small := encoded(members); len(small) <= maxUpdate && jsontext.Value(small).IsValid() {
+		return []topics.Raw{small}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package host
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/turntable-streams/turntable/internal/truncate"
+)
+
+const (
+	// maxTerminals is how many terminals of an agent are not released.
+	maxTerminals = 16
+	// maxOutput is how much output of a terminal is kept, in bytes: the end.
+	maxOutput = 1 << 20
+)
+
+// shells are the terminals of a run.
+type shells struct {
+	mu     sync.Mutex
+	closed bool
+	last   int
+	open   map[string]*terminal
+	wg     sync.WaitGroup
+}
+
+// terminal is a command that the host runs for an agent.
+type terminal struct {
+	cmd    *exec.Cmd
+	ended  chan struct{} // closed when it has ended
+	output output
+}
+
+// output keeps the end of an output.
+type output struct {
+	mu        sync.Mutex
+	raw       []byte
+	limit     int
+	truncated bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.raw = append(o.raw, p...)
+	if surplus := len(o.raw) - o.limit; surplus > 0 {
+		for surplus < len(o.raw) && !utf8.RuneStart(o.raw[surplus]) {
+			surplus++
+		}
+		o.raw, o.truncated = append(o.raw[:0], o.raw[surplus:]...), true
+	}
+	return len(p), nil
+}
+
+func (o *output) text() (string, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return truncate.Text(string(o.raw), maxOutput), o.truncated
+}
+
+type createRequest struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	Cwd     string   `json:"cwd"`
+	Limit   *int     `json:"outputByteLimit"`
+	Env     []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"env"`
+}
+
+// shown are the arguments that a person sees, without the values of variables.
+func (q createRequest) shown() any {
+	args := q.Args
+	if args == nil {
+		args = []string{}
+	}
+	names := []string{}
+	for _, v := range q.Env {
+		names = append(names, v.Name)
+	}
+	return map[string]any{"command": q.Command, "args": args, "cwd": q.Cwd, "env": names}
+}
+
+func (r *run) createTerminal(_ context.Context, q createRequest) (any, error) {
+	if q.Command == "" {
+		return nil, &rpcError{codeInvalidParams, "no command"}
+	}
+	c := exec.Command(q.Command, q.Args...)
+	c.Dir = r.files.dir
+	if q.Cwd != "" {
+		// The directory is resolved here: os.Root cannot start processes.
+		real, err := filepath.EvalSymlinks(q.Cwd)
+		if err != nil {
+			return nil, fileError(err)
+		}
+		name, err := r.files.name(real)
+		if err != nil {
+			return nil, err
+		}
+		c.Dir = filepath.Join(r.files.dir, name)
+	}
+	c.Env = append(r.host.config.environ(), "PWD="+c.Dir)
+	for _, v := range q.Env {
+		c.Env = append(c.Env, v.Name+"="+v.Value)
+	}
+	t := &terminal{cmd: c, ended: make(chan struct{}), output: output{limit: maxOutput}}
+	if q.Limit != nil && *q.Limit >= 0 {
+		t.output.limit = min(*q.Limit, maxOutput)
+	}
+	c.Stdout, c.Stderr = &t.output, &t.output
+	c.WaitDelay = r.host.times.drain
+	asGroup(c)
+	return r.shells.start(r, t)
+}
+
+func (s *shells) start(r *run, t *terminal) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if len(s.open) >= maxTerminals {
+		return nil, &rpcError{codeInternal, "too many terminals are not released"}
+	}
+	if err := r.host.spawner.start(t.cmd); err != nil {
+		return nil, fileError(err)
+	}
+	if s.open == nil {
+		s.open = map[string]*terminal{}
+	}
+	s.last++
+	id := "terminal-" + strconv.Itoa(s.last)
+	s.open[id] = t
+	s.wg.Go(func() {
+		_ = t.cmd.Wait()
+		killGroup(t.cmd)
+		close(t.ended)
+	})
+	return map[string]string{"terminalId": id}, nil
+}
+
+// close ends all terminals.
+func (s *shells) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, t := range s.open {
+		t.kill()
+	}
+}
+
+// wait waits until they have ended.
+func (s *shells) wait() { s.wg.Wait() }
+
+func (t *terminal) kill() {
+	select {
+	case <-t.ended:
+	default:
+		killGroup(t.cmd)
+	}
+}
+
+type terminalRequest struct {
+	ID string `json:"terminalId"`
+}
+
+func (s *shells) find(q terminalRequest) (*terminal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.open[q.ID]; t != nil {
+		return t, nil
+	}
+	return nil, &rpcError{codeNoSuchResource, "no such terminal"}
+}
+
+// status is how a terminal has ended, nil before.
+func (t *terminal) status() map[string]any {
+	select {
+	case <-t.ended:
+	default:
+		return nil
+	}
+	if s := signalOf(t.cmd); s != "" {
+		return map[string]any{"exitCode": nil, "signal": s}
+	}
+	return map[string]any{"exitCode": t.cmd.ProcessState.ExitCode(), "signal": nil}
+}
+
+func (r *run) terminalOutput(_ context.Context, q terminalRequest) (any, error) {
+	t, err := r.shells.find(q)
+	if err != nil {
+		return nil, err
+	}
+	status := t.status() // before the output, so that it is complete
+	text, truncated := t.output.text()
+	answer := map[string]any{"output": text, "truncated": truncated}
+	if status != nil {
+		answer["exitStatus"] = status
+	}
+	return answer, nil
+}
+
+func (r *run) awaitTerminal(ctx context.Context, q terminalRequest) (any, error) {
+	t, err := r.shells.find(q)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-t.ended:
+		return t.status(), nil
+	case <-ctx.Done():
+		return nil, errClosed
+	}
+}
+
+func (r *run) killTerminal(_ context.Context, q terminalRequest) (any, error) {
+	t, err := r.shells.find(q)
+	if err != nil {
+		return nil, err
+	}
+	terminateGroup(t.cmd)
+	timer := time.AfterFunc(r.host.times.drain, t.kill)
+	go func() {
+		<-t.ended
+		timer.Stop()
+	}()
+	return map[string]any{}, nil
+}
+
+func (r *run) releaseTerminal(_ context.Context, q terminalRequest) (any, error) {
+	t, err := r.shells.find(q)
+	if err != nil {
+		return nil, err
+	}
+	t.kill()
+	r.shells.mu.Lock()
+	delete(r.shells.open, q.ID)
+	r.shells.mu.Unlock()
+	return map[string]any{}, nil
+}
