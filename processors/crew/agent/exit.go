@@ -48,7 +48,9 @@ func (a *agent) ended(code int, text, cause string) {
 	default:
 		restarting = a.crashed(code, p.FailedStage == topics.CrewStageResume)
 	}
-	a.releaseLocks()
+	if cause != topics.CrewExitHostStopped { // the agent goes on with its session, and with its locks
+		a.releaseLocks()
+	}
 	a.reportExit(code, cause, restarting)
 	if cause == topics.CrewExitTerminated && !restarting {
 		a.step.Event("agent:terminated", about{a.id()})

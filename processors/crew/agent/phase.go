@@ -32,6 +32,9 @@ func (s *State) status() string {
 	case phaseError:
 		return view.Failed
 	default:
+		if s.Restarts {
+			return view.Creating // it is not to end
+		}
 		return view.Terminated
 	}
 }

@@ -117,3 +117,20 @@ func TestPermissionIsAskedAndAnswered(t *testing.T) {
 	require.Len(t, bodies[topics.CrewAnswer](w.last), 1, "cancelled before the stop")
 	require.Empty(t, w.view().Permissions)
 }
+
+// Agents announce their commands as soon as there is a session, before the host reports it.
+func TestStateOfANewSessionIsKeptFromItsBeginning(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).updates(false, topics.Raw(`{"sessionUpdate":"plan","entries":[{"content":"old"}]}`))
+	w.crew(topics.CrewRestart{Manual: true})
+	state := w.state()
+	state.CanLoad = false // the next process begins a new session
+	var err error
+	w.row, err = EncodeState(state)
+	require.NoError(t, err)
+	w.exit(0)
+	require.Empty(t, w.view().Plan)
+	w.host(topics.CrewStarted{Run: w.run()})
+	w.updates(false, topics.Raw(`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"x","description":"y"}]}`))
+	w.host(topics.CrewSessionReady{Run: w.run(), SessionID: "s2"})
+	require.Contains(t, string(w.state().Transcript.Commands), `"x"`)
+}

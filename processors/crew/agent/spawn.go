@@ -44,6 +44,9 @@ func (a *agent) start() {
 	if a.CanLoad {
 		p.Resumes = a.SessionId
 	}
+	if p.Resumes == "" {
+		a.newSession()
+	}
 	a.Process, a.Phase = p, phaseStarting
 	p.Run = a.step.Do(a.Member.Host, a.HostEpoch, a.startAction())
 }
@@ -76,15 +79,20 @@ func (a *agent) sessionReady(c topics.CrewSessionReady) {
 		return
 	}
 	p.Ready, p.OutputMs = true, a.step.NowMS()
-	if a.SessionId != c.SessionID || !c.Resumed {
-		a.Parser = nil // offsets count within a session
-		a.record().NewSession()
+	if p.Resumes != "" && (!c.Resumed || c.SessionID != p.Resumes) {
+		a.newSession()
 	}
 	a.SessionId, a.Phase = c.SessionID, phaseIdle
 	a.record().SessionReady(c.Modes, c.Options)
 	a.FirstDue = a.FirstPrompt != "" && (a.FirstDue || !c.Resumed)
 	a.step.Event("agent:session_ready", sessionReady{a.id(), c.SessionID})
 	a.deliver()
+}
+
+// newSession forgets what belongs to the agent's earlier session.
+func (a *agent) newSession() {
+	a.Parser = nil // offsets count within a session
+	a.record().NewSession()
 }
 
 // startFailed says that there is no session. The process, if there is one, is still to end.
@@ -95,9 +103,11 @@ func (a *agent) startFailed(c topics.CrewStartFailed) {
 	}
 	reason := cut(cmp.Or(c.Error, "the agent could not be started"), errorLimit)
 	p.Failed, p.FailedStage = reason, c.Stage
-	if c.Stage == topics.CrewStageResume {
+	switch {
+	case p.Stopping: // it is to end anyway
+	case c.Stage == topics.CrewStageResume:
 		a.step.Event("agent:session_resume_failed", resumeFailed{a.id(), p.Resumes, reason})
-	} else {
+	default:
 		a.step.Event("agent:spawn_error", spawnError{a.id(), reason})
 	}
 	if !c.Process {

@@ -33,6 +33,7 @@ func (w *work) restartAsked(in topics.CrewRestartAsked) {
 	}
 	w.revive(m)
 	w.send(m.Id, topics.CrewRestart{Manual: true})
+	w.send(m.Id, topics.CrewPause{Paused: w.Settings.Paused}) // the crew may have been paused or resumed since it ended
 	w.log(m, "status_change", "Restarted "+label(m), details{"by": kept(in.By, maxName)})
 }
 
