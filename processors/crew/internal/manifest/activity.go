@@ -73,7 +73,7 @@ func Select(ledger []Activity, limit int) []Activity {
 
 func (l *lines) activity(a Activity) {
 	l.line("[%s] Agent %s (%s): %s — %s", view.Time(a.AtMS), view.ShortID(a.AgentID), a.RoleID, a.Type,
-		oneLine(a.Summary, reasonRunes))
+		oneLine(a.Summary, textRunes))
 }
 
 // recent shows the newest activities.

@@ -54,7 +54,7 @@ func assignment(l *lines, viewer *roster.Member, o Options) {
 	if task == "" {
 		task = "Awaiting assignment"
 	}
-	l.line("Task: %s", task)
+	l.line("Task: %s", cut(task, ownTaskRunes))
 	if o.Responsibility != "" {
 		l.line("Responsibility: %s", o.Responsibility)
 	}

@@ -11,9 +11,11 @@ import (
 // The limits of the texts, so that a crew of many agents with long tasks fits into a prompt.
 const (
 	childTaskRunes = 80
-	taskRunes      = 400
-	reasonRunes    = 200
-	filesShown     = 20 // of one agent
+	taskRunes      = 300
+	ownTaskRunes   = 4000 // the crew's sentence about the assignment has all of it
+	textRunes      = 200  // of a path or a summary
+	filesShown     = 10   // of one agent
+	peersShown     = 100
 	locksShown     = 100
 	// endedShown is how long an agent that has ended is still shown, in milliseconds.
 	endedShown = 30_000
@@ -37,6 +39,11 @@ func (l *lines) line(format string, args ...any) {
 // oneLine returns the beginning of a text without line breaks, so that a task cannot look like a section.
 func oneLine(text string, limit int) string {
 	text = strings.Join(strings.Fields(text), " ")
+	return cut(text, limit)
+}
+
+// cut returns the beginning of a text.
+func cut(text string, limit int) string {
 	n := 0
 	for i := range text {
 		if n == limit {
@@ -69,7 +76,7 @@ func peerLine(r *roster.Roster, m *roster.Member) string {
 			files, more = files[:filesShown], fmt.Sprintf(" and %d more", surplus)
 		}
 		for i, f := range files {
-			files[i] = oneLine(f, reasonRunes)
+			files[i] = oneLine(f, textRunes)
 		}
 		locked = strings.Join(files, ", ") + more
 	}
@@ -89,13 +96,16 @@ func childLine(m *roster.Member) string {
 	return line
 }
 
-// peers returns the other members that have not ended. Those that have ended since a time in Unix milliseconds are included.
+// peers returns the other members that have not ended, the first hundred. Those that have ended since a time in Unix
+// milliseconds are included.
 func peers(r *roster.Roster, viewer *roster.Member, since int64) (others []*roster.Member) {
 	for _, m := range r.GetMembers() {
 		if m.Id == viewer.Id || view.Ended(m.Status) && m.EndedMs < since {
 			continue
 		}
-		others = append(others, m)
+		if others = append(others, m); len(others) == peersShown {
+			break
+		}
 	}
 	return others
 }

@@ -113,7 +113,7 @@ func fileLocks(l *lines, r *roster.Roster) {
 		if m := r.Find(lock.AgentId); m != nil {
 			holder += " (" + m.RoleName + ")"
 		}
-		l.line("%s → %s", oneLine(lock.Path, reasonRunes), holder)
+		l.line("%s → %s", oneLine(lock.Path, textRunes), holder)
 	}
 	if len(locks) == 0 {
 		l.line("None")

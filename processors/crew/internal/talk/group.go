@@ -34,17 +34,18 @@ func (t *Talk) find(leadID, name string) *Group {
 	return nil
 }
 
-// of returns the group that an agent means by a name: that of its own lead first, then one that it is a member of.
+// of returns the group that an agent means by a name: that of its own lead, unless only another lead's has it as a member.
 func (t *Talk) of(r *roster.Roster, m *roster.Member, name string) *Group {
-	if g := t.find(r.LeadOf(m), name); g != nil {
-		return g
+	own := t.find(r.LeadOf(m), name)
+	if own != nil && own.has(m.Id) {
+		return own
 	}
 	for _, g := range t.GetRooms() {
 		if g.Name == name && g.has(m.Id) {
 			return g
 		}
 	}
-	return nil
+	return own
 }
 
 func (g *Group) has(id string) bool {

@@ -65,6 +65,9 @@ func (t *Talk) Sent(agentID string) int64 {
 }
 
 func (t *Talk) count(agentID string) {
+	if agentID == user || agentID == system {
+		return
+	}
 	for _, c := range t.Counts {
 		if c.AgentId == agentID {
 			c.Sent++

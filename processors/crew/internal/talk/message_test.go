@@ -1,0 +1,163 @@
+package talk_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/crew/command"
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestB01_PostingAssignsAnIDAndATimeAndWritesTheRecordOnce(t *testing.T) {
+	c := newCrew(t)
+	var returned view.BusMessage
+	d := c.step(func(s *mailbox.Step, state *talk.Talk) []talk.Entry {
+		returned = state.Post(s, talk.PartyOf(c.roster.Find(lead)), talk.PartyOf(c.roster.Find(dev)), talk.Response, "hello")
+		return nil
+	})
+	require.Equal(t, returned, d.message(), "the event has the record that Post returns, once")
+	require.Regexp(t, `^msg-[0-9a-f]{16}$`, returned.ID)
+	require.Equal(t, view.BusMessage{
+		ID: returned.ID, From: lead, To: dev, Type: "response", Content: "hello", Timestamp: view.Time(noon.UnixMilli()),
+	}, returned)
+	next := c.command(lead, command.AgentMessage{To: dev, Content: "hello"}).message()
+	require.NotEqual(t, returned.ID, next.ID)
+	require.Equal(t, int64(2), c.talk.Sent(lead))
+	require.Zero(t, c.talk.Sent(dev))
+}
+
+func TestB06_MessagesReachLiveAgentsAndSendersHearOfThoseThatCannot(t *testing.T) {
+	c := newCrew(t)
+	d := c.command(dev, command.AgentMessage{To: "QA Tester", Content: "it builds"})
+	require.Equal(t, []string{tester}, d.receivers())
+	got := sent[topics.CrewPrompt](d, tester)
+	require.Equal(t, []topics.CrewPrompt{{Text: "[Message from Developer (de000001)]: it builds", FromID: dev}}, got)
+	require.Equal(t, []map[string]any{{
+		"from": dev, "fromRole": "Developer", "to": tester, "toRole": "QA Tester", "content": "it builds",
+	}}, d.events("agent:message_sent"))
+	require.Equal(t, "request", d.message().Type)
+	require.Equal(t, "message_sent", d.entries[0].ActionType)
+
+	// FlightDeck records a message to an agent that has ended and tells no one. Here the sender is told, and there is no record.
+	d = c.command(dev, command.AgentMessage{To: gone, Content: "are you there?"})
+	require.Empty(t, d.receivers())
+	require.Empty(t, d.events("bus:message"))
+	require.Empty(t, d.entries)
+	require.Contains(t, d.note(dev), "the agent has ended")
+
+	// An agent that ends while the message is on its way refuses it: the crew hears that from the agent's row.
+	d = c.step(func(s *mailbox.Step, state *talk.Talk) []talk.Entry {
+		state.Dropped(s, c.roster, topics.CrewDropped{AgentID: tester, FromID: dev, Reason: "the agent has ended"})
+		return nil
+	})
+	require.Equal(t, "[System] Your message to QA Tester (7e570000) was not delivered: the agent has ended.", d.note(dev))
+}
+
+func TestB07_AgentsOfOtherCrewsAreUnknown(t *testing.T) {
+	c := newCrew(t)
+	other := &roster.Member{
+		Id: "0e4e0000-0000-4000-8000-000000000000", RoleId: "architect", RoleName: "Chief Architect", Status: view.Running,
+	}
+	// The other agent is in another crew, and so in no roster of this one. A crew has one project: there is no sender without.
+	for _, name := range []string{other.Id, view.ShortID(other.Id), other.RoleId, other.RoleName} {
+		for _, cmd := range []any{
+			command.AgentMessage{To: name, Content: "hi"}, command.DirectMessage{To: name, Content: "hi"},
+			command.Interrupt{To: name, Content: "hi"},
+		} {
+			d := c.command(lead, cmd)
+			require.Empty(t, d.receivers(), "%T to %s", cmd, name)
+			require.Empty(t, d.events("bus:message"))
+			require.Contains(t, d.note(lead), "no agent of the crew is called so")
+		}
+		d := c.command(lead, command.CreateGroup{Name: "g " + name, Members: []string{name}})
+		require.Equal(t, []string{lead}, c.members("g "+name))
+		require.Contains(t, d.note(lead), "was skipped")
+	}
+	c.roster.Members = append(c.roster.Members, other)
+	for _, name := range []string{other.Id, view.ShortID(other.Id), other.RoleId, other.RoleName} {
+		require.Equal(t, []string{other.Id}, c.command(lead, command.AgentMessage{To: name, Content: "hi"}).receivers())
+	}
+}
+
+func TestAnAgentCannotWriteToItselfOrAsAnAgentToThePerson(t *testing.T) {
+	c := newCrew(t)
+	require.Contains(t, c.command(dev, command.AgentMessage{To: dev, Content: "x"}).note(dev), "that is you")
+	require.Contains(t, c.command(dev, command.AgentMessage{To: "@user", Content: "x"}).note(dev), "@user")
+	d := c.command(dev, command.AgentMessage{To: "developer", Content: "x"})
+	require.Equal(t, []string{dev2}, d.receivers(), "a role is never the sender")
+}
+
+func TestAgentsThatStartAreWrittenToByTheirShortID(t *testing.T) {
+	c := newCrew(t)
+	c.spawn("abcd0000-0000-4000-8000-000000000000", "writer")
+	d := c.command(lead, command.AgentMessage{To: "abcd0000", Content: "first read the plan"})
+	require.Equal(t, []string{"abcd0000-0000-4000-8000-000000000000"}, d.receivers())
+}
+
+func TestDirectMessagesAreAcknowledged(t *testing.T) {
+	c := newCrew(t)
+	d := c.command(dev, command.DirectMessage{To: "7e57", Content: "psst"})
+	require.Equal(t, []string{"[Direct Message from Developer (de000001)]: psst"}, d.prompts(tester))
+	require.Contains(t, d.note(dev), "QA Tester (7e570000)")
+	require.Equal(t, "direct_message", d.entries[0].Details.Type)
+}
+
+func TestBroadcastsAreOneRecordAndAPromptForEachOtherLiveAgent(t *testing.T) {
+	c := newCrew(t)
+	d := c.command(dev, command.Broadcast{Content: "green"})
+	require.Equal(t, []string{lead, dev2, tester}, d.receivers())
+	require.Equal(t, []string{"[Broadcast from Developer (de000001)]: green"}, d.prompts(lead))
+	require.Equal(t, "*", d.message().To)
+	require.Equal(t, "broadcast", d.message().Type)
+	require.Equal(t, "all", d.events("agent:message_sent")[0]["to"])
+	require.Equal(t, 3, d.entries[0].Details.RecipientCount)
+
+	c.roster.Members = c.roster.Members[1:2]
+	require.Contains(t, c.command(dev, command.Broadcast{Content: "anyone?"}).note(dev), "reached no agent")
+}
+
+func TestOnlyTheParentInterrupts(t *testing.T) {
+	c := newCrew(t)
+	d := c.command(lead, command.Interrupt{To: "tester", Content: "stop"})
+	require.Equal(t, []topics.CrewInterrupt{{Text: "[Interrupt from Project Lead (1ead0000)]: stop", FromID: lead}},
+		sent[topics.CrewInterrupt](d, tester))
+	require.Equal(t, "agent_interrupted", d.entries[0].ActionType)
+	for _, target := range []string{tester, lead, dev} {
+		d = c.command(dev, command.Interrupt{To: target, Content: "stop"})
+		require.Empty(t, d.receivers())
+		require.Contains(t, d.note(dev), "had no effect")
+	}
+	// A sub-lead means its own child by a role that another agent has too.
+	c.roster.Members = append(c.roster.Members, &roster.Member{
+		Id: "5b000000-0000-4000-8000-000000000000", RoleId: "lead", RoleName: "Lead", Lead: true, ParentId: lead, Status: view.Running,
+	}, &roster.Member{
+		Id: "c1000000-0000-4000-8000-000000000000", RoleId: "developer", RoleName: "Developer", Status: view.Running,
+		ParentId: "5b000000-0000-4000-8000-000000000000",
+	})
+	d = c.command("5b000000-0000-4000-8000-000000000000", command.Interrupt{To: "developer", Content: "stop"})
+	require.Equal(t, []string{"c1000000-0000-4000-8000-000000000000"}, d.receivers())
+}
+
+func TestPeersAreTheParentAndTheSiblings(t *testing.T) {
+	c := newCrew(t)
+	text := c.command(dev, command.QueryPeers{}).note(dev)
+	require.Contains(t, text, "Project Lead (1ead0000): running, your parent")
+	require.Contains(t, text, "Developer (de000002): idle")
+	require.NotContains(t, text, "de000001")
+	require.NotContains(t, text, "Writer")
+	require.Contains(t, c.command(lead, command.QueryPeers{}).note(lead), "no peers")
+}
+
+func TestSummariesAreShort(t *testing.T) {
+	c := newCrew(t)
+	long := strings.Repeat("ü", 50_000)
+	d := c.command(dev, command.AgentMessage{To: tester, Content: long})
+	require.Less(t, len(d.entries[0].Summary), 500)
+	require.Equal(t, long, d.message().Content, "the record has all of it")
+}
