@@ -34,7 +34,11 @@ func deniedText(path string, holder *Lock, by *Agent) string {
 
 // committedText answers a COMMIT that was made.
 func committedText(c *Commit, r topics.CrewReceipt) string {
-	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + strconv.Itoa(len(r.Files)) + " files). Your locks are kept."}
+	count := strconv.Itoa(len(r.Files)) + " files"
+	if len(r.Files) == 1 {
+		count = "1 file"
+	}
+	lines := []string{"COMMIT: " + cut(r.Summary, 300) + " (" + count + "). Your locks are kept."}
 	if len(r.Missing) > 0 {
 		lines = append(lines, "Warning: not in the commit, because they have no changes or do not exist: "+names(r.Missing))
 	}

@@ -82,12 +82,7 @@ func (c committer) commit(ctx context.Context, req topics.CrewCommit, actionID s
 }
 
 func (c committer) run(ctx context.Context, req topics.CrewCommit, actionID string) (done made, j job, err error) {
-	top, err := worktree{dir: req.Cwd}.line(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return done, j, err
-	}
-	j = job{worktree: worktree{dir: top}, req: req, held: req.Paths, trailer: trailer(actionID, req.Fence)}
-	common, err := j.line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := worktree{dir: req.Cwd}.line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return done, j, err
 	}
@@ -96,6 +91,15 @@ func (c committer) run(ctx context.Context, req topics.CrewCommit, actionID stri
 		return done, j, err
 	}
 	defer leave()
+	return c.runUnqueued(ctx, req, actionID)
+}
+
+func (c committer) runUnqueued(ctx context.Context, req topics.CrewCommit, actionID string) (done made, j job, err error) {
+	top, err := worktree{dir: req.Cwd}.line(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return done, j, err
+	}
+	j = job{worktree: worktree{dir: top}, req: req, held: req.Paths, trailer: trailer(actionID, req.Fence)}
 	for n := range attempts {
 		var moved bool
 		if done, moved, err = c.attempt(ctx, j); !moved {

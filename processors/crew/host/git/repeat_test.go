@@ -1,0 +1,130 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+const killedAction = "repository/harbor/1790000000000001"
+
+// die commits in another process, which is killed before a step.
+func (f *fixture) die(step string, req topics.CrewCommit) {
+	f.t.Helper()
+	raw, err := json.Marshal(req)
+	require.NoError(f.t, err)
+	c := exec.CommandContext(f.t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), dieBefore+"="+step+" "+string(raw))
+	var exit *exec.ExitError
+	require.ErrorAs(f.t, c.Run(), &exit)
+	require.Equal(f.t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal())
+}
+
+// A host that is killed during a commit gets the action again. Before update-ref nothing is visible; after it, the commit is
+// there although no receipt was written.
+func TestCommitThatIsKilledAndRepeatedIsOneCommit(t *testing.T) {
+	for _, step := range []string{"commit-tree", "update-ref", "refresh"} {
+		t.Run(step, func(t *testing.T) {
+			f := newFixture(t, "a.txt", "b.txt")
+			f.write("a.txt", "mine\n")
+			f.write("b.txt", "of another\n")
+			req := f.request("a.txt", "b.txt/never")
+			f.die(step, req)
+			f.die(step, req)
+			first := Commit(t.Context(), req, killedAction)
+			require.False(t, first.Failed, "%+v", first)
+			require.Equal(t, first, Commit(t.Context(), req, killedAction))
+			require.Equal(t, 2, f.commits())
+			require.Equal(t, []string{"a.txt"}, first.Files)
+			require.Equal(t, []string{"b.txt/never"}, first.Missing)
+			require.Equal(t, []string{" M b.txt"}, f.status(), "the shared index is up to date")
+		})
+	}
+}
+
+func TestRepeatedCommitIsFoundBelowLaterOnes(t *testing.T) {
+	f := newFixture(t, "a.txt", "b.txt")
+	f.write("a.txt", "mine\n")
+	first := f.commit("repository/r/1", []string{"a.txt"}, []string{"a.txt"})
+	f.write("b.txt", "mine\n")
+	f.commit("repository/r/10", []string{"b.txt"}, []string{"b.txt"})
+	f.write("a.txt", "later\n")
+	again := Commit(t.Context(), f.request("a.txt"), "repository/r/1")
+	require.Equal(t, first.Commit, again.Commit)
+	require.Equal(t, []string{"a.txt"}, again.Files)
+	require.Equal(t, []string{" M a.txt"}, f.status(), "what came later is not committed")
+}
+
+// An agent that writes the trailer of another action into its message does not make that action look done.
+func TestTrailerInAMessageCountsForNothing(t *testing.T) {
+	f := newFixture(t, "a.txt", "b.txt")
+	f.write("a.txt", "mine\n")
+	req := f.request("a.txt")
+	req.Message = "Trick\n\nTurntable-Commit: repository/r/2 7"
+	r := Commit(t.Context(), req, "repository/r/1")
+	require.False(t, r.Failed)
+	f.write("b.txt", "mine\n")
+	require.NotEqual(t, r.Commit, f.commit("repository/r/2", []string{"b.txt"}, []string{"b.txt"}).Commit)
+}
+
+func TestActionIDsOfAnyTextAreFound(t *testing.T) {
+	for _, id := range []string{"repository/a b/1", "repository/ä\n/1", "repository/100%/1", "repository/\x00/1", strings.Repeat("r", 500)} {
+		f := newFixture(t, "a.txt")
+		f.write("a.txt", "mine\n")
+		first := f.commit(id, []string{"a.txt"}, []string{"a.txt"})
+		require.Equal(t, first.Commit, Commit(t.Context(), f.request("a.txt"), id).Commit, "%q", id)
+		require.Equal(t, 2, f.commits())
+	}
+}
+
+// Another commit that comes between the reading of the branch and its move is not lost, and neither is this one.
+func TestCommitStartsAgainIfTheBranchMoves(t *testing.T) {
+	f := newFixture(t, "a.txt", "b.txt")
+	f.write("a.txt", "mine\n")
+	moves := 0
+	r := committer{step: func(name string) {
+		if name == "update-ref" && moves < 3 {
+			moves++
+			f.git("-c", "user.name=Mira", "-c", "user.email=mira@example.com", "commit", "--quiet", "--allow-empty", "-m", "Other")
+		}
+	}}.commit(t.Context(), f.request("a.txt"), "1")
+	require.False(t, r.Failed, r.Error)
+	require.Equal(t, []string{"a.txt"}, f.filesOf(r.Commit))
+	require.Equal(t, 5, len(strings.Fields(f.git("rev-list", "HEAD"))))
+}
+
+// Two hosts, or two runs of one, may do an action at the same time.
+func TestCommitThatAnotherProcessMakesMeanwhileIsMadeOnce(t *testing.T) {
+	f := newFixture(t, "a.txt")
+	f.write("a.txt", "mine\n")
+	req := f.request("a.txt")
+	var other topics.CrewReceipt
+	r := committer{step: func(name string) {
+		if name == "update-ref" && other.Commit == "" {
+			// The queue of this process is not that of another one.
+			_, j, err := committer{}.runUnqueued(t.Context(), req, "1")
+			require.NoError(t, err)
+			other.Commit = strings.TrimSpace(f.git("rev-parse", "HEAD"))
+			require.NotEmpty(t, j.dir)
+		}
+	}}.commit(t.Context(), req, "1")
+	require.False(t, r.Failed, r.Error)
+	require.Equal(t, other.Commit, r.Commit)
+	require.Equal(t, 2, f.commits())
+}
+
+func TestErrorsOfGitNameTheCommand(t *testing.T) {
+	_, err := worktree{dir: t.TempDir()}.git(t.Context(), nil, "rev-parse", "--verify", "nothing")
+	var f *failure
+	require.True(t, errors.As(err, &f))
+	require.Equal(t, 128, f.code)
+	require.ErrorContains(t, err, "git rev-parse: fatal: ")
+}
