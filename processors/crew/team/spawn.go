@@ -44,7 +44,7 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 	}
 	m := &roster.Member{
 		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: in.Model, Provider: in.Provider, Status: view.Creating,
-		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == leadRole,
+		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == w.rules.Roles[0].ID,
 		Host: w.Settings.Host, Cwd: in.Cwd, Repository: w.Settings.Repository, Resuming: in.SessionID != "",
 	}
 	if m.Model == "" {
