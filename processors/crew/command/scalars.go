@@ -22,8 +22,9 @@ var errValue = errors.New("must be")
 // Percent is a number from 0 to 100, in JSON a number or a string with one.
 type Percent float64
 
-func (p *Percent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	text, err := scalar(dec)
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Percent) UnmarshalJSON(raw []byte) error {
+	text, err := scalar(raw)
 	if err != nil {
 		return err
 	}
@@ -38,8 +39,9 @@ func (p *Percent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // Delay is a time to wait, in JSON a number of seconds or a string such as 90, 30s, 5m or 2h.
 type Delay time.Duration
 
-func (d *Delay) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	text, err := scalar(dec)
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Delay) UnmarshalJSON(raw []byte) error {
+	text, err := scalar(raw)
 	if err != nil {
 		return err
 	}
@@ -59,17 +61,13 @@ func (d *Delay) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // scalar reads a number or a string.
-func scalar(dec *jsontext.Decoder) (string, error) {
-	switch dec.PeekKind() {
-	case '0', '"':
-		token, err := dec.ReadToken()
-		if err != nil {
-			return "", err
-		}
-		return token.String(), nil
-	}
-	if err := dec.SkipValue(); err != nil {
-		return "", err
+func scalar(raw jsontext.Value) (string, error) {
+	switch raw.Kind() {
+	case '0':
+		return string(raw), nil
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, raw)
+		return string(text), err
 	}
 	return "", fmt.Errorf("%w a number or a string", errValue)
 }
