@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"fmt"
+
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
@@ -25,13 +27,7 @@ func Initial(r *roster.Roster, viewer *roster.Member, o Options) string {
 		leadCrew(l, r, viewer)
 	} else {
 		l.section("ACTIVE CREW MEMBERS")
-		others := peers(r, viewer, never)
-		for _, m := range others {
-			l.line("%s", peerLine(r, m))
-		}
-		if len(others) == 0 {
-			l.line("No other agents.")
-		}
+		l.list(peerLines(r, peers(r, viewer, never)), "No other agents.")
 	}
 	if viewer.Lead && o.MaxAgents > 0 {
 		budget(l, r, o.MaxAgents)
@@ -63,19 +59,15 @@ func assignment(l *lines, viewer *roster.Member, o Options) {
 // leadCrew shows a lead its children, its place above and below other leads, and the agents that are not its children.
 func leadCrew(l *lines, r *roster.Roster, viewer *roster.Member) {
 	l.section("YOUR AGENTS")
-	var others []*roster.Member
-	none := true
+	var children, others []string
 	for _, m := range peers(r, viewer, never) {
-		if m.ParentId != viewer.Id {
-			others = append(others, m)
+		if m.ParentId == viewer.Id {
+			children = append(children, childLine(m))
 			continue
 		}
-		none = false
-		l.line("%s", childLine(m))
+		others = append(others, fmt.Sprintf("%s — %s, Working on: %s", who(m), m.Status, working(m, childTaskRunes)))
 	}
-	if none {
-		l.line("No agents yet.")
-	}
+	l.list(children, "No agents yet.")
 	l.line("Give tasks with DELEGATE and write to agents with AGENT_MESSAGE.")
 	if viewer.ParentId != "" {
 		l.section("HIERARCHY")
@@ -84,9 +76,7 @@ func leadCrew(l *lines, r *roster.Roster, viewer *roster.Member) {
 	}
 	if len(others) > 0 {
 		l.section("OTHER TEAM MEMBERS")
-		for _, m := range others {
-			l.line("%s — %s, Working on: %s", who(m), m.Status, working(m, childTaskRunes))
-		}
+		l.list(others, "")
 	}
 }
 

@@ -125,10 +125,20 @@ func TestTextsOfLargeCrewsAreShort(t *testing.T) {
 			r.Locks = append(r.Locks, &roster.Lock{Path: long[:400] + string(rune('a'+i%26)), AgentId: strings.Repeat("a", 36)})
 		}
 	}
+	many := ledger(30, "error")
+	for i := range many {
+		many[i].Summary = long
+	}
 	for _, viewer := range []string{lead, dev} {
 		r.Find(viewer).Task = long
-		o := manifest.Options{}
-		require.Less(t, len(manifest.Initial(r, r.Find(viewer), o)), 600<<10)
-		require.Less(t, len(manifest.Update(r, r.Find(viewer), manifest.News{}, 0)), 600<<10)
+		first := manifest.Initial(r, r.Find(viewer), manifest.Options{})
+		require.Less(t, len(first), 48<<10)
+		require.Contains(t, first, " more\n")
+		update := manifest.Update(r, r.Find(viewer), manifest.News{Activities: many}, 0)
+		require.Less(t, len(update), 48<<10)
+		require.True(t, strings.HasSuffix(update, "\nCREW_UPDATE ⟧⟧"), "the end marker stays")
+		answer := manifest.Roster(r, r.Find(viewer))
+		require.Less(t, len(answer), 16<<10)
+		require.True(t, strings.HasSuffix(answer, "\nand more that is left out\nCREW_ROSTER ⟧⟧"), "the end marker stays")
 	}
 }

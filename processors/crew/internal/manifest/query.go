@@ -10,26 +10,23 @@ import (
 func Roster(r *roster.Roster, viewer *roster.Member) string {
 	l := &lines{}
 	l.section("CREW")
-	none := true
+	var items []string
 	for _, m := range peers(r, viewer, never) {
 		child := m.ParentId == viewer.Id
 		beside := viewer.ParentId != "" && m.Lead && m.ParentId == viewer.ParentId
 		if viewer.Lead && !child && !beside {
 			continue
 		}
-		none = false
 		if viewer.Lead {
-			l.line("%s", childLine(m))
+			items = append(items, childLine(m))
 		} else {
-			l.line("%s", peerLine(r, m))
+			items = append(items, peerLine(r, m))
 		}
 	}
-	if none {
-		l.line("No agents.")
-	}
+	l.list(items, "No agents.")
 	if viewer.ParentId != "" {
 		l.line("Your parent is agent %s.", view.ShortID(viewer.ParentId))
 	}
 	fileLocks(l, r)
-	return "⟦⟦ CREW_ROSTER\n" + l.String() + "CREW_ROSTER ⟧⟧"
+	return l.block("CREW_ROSTER", rosterBytes)
 }

@@ -15,8 +15,11 @@ const (
 	ownTaskRunes   = 4000 // the crew's sentence about the assignment has all of it
 	textRunes      = 200  // of a path or a summary
 	filesShown     = 10   // of one agent
-	peersShown     = 100
-	locksShown     = 100
+	linesShown     = 100  // of a list of agents or of locks
+	listBytes      = 14 << 10
+	// What an agent's row takes of a CREW_UPDATE and of a note is more than this, in bytes.
+	updateBytes = 40 << 10
+	rosterBytes = 14 << 10
 	// endedShown is how long an agent that has ended is still shown, in milliseconds.
 	endedShown = 30_000
 )
@@ -34,6 +37,31 @@ func (l *lines) section(title string) {
 func (l *lines) line(format string, args ...any) {
 	fmt.Fprintf(l, format, args...)
 	l.WriteByte('\n')
+}
+
+// list writes the first lines of a list, how many more there are, and a line for an empty list.
+func (l *lines) list(items []string, none string) {
+	if len(items) == 0 {
+		l.line("%s", none)
+	}
+	size := 0
+	for i, item := range items {
+		if size += len(item); i == linesShown || size > listBytes {
+			l.line("and %d more", len(items)-i)
+			return
+		}
+		l.line("%s", item)
+	}
+}
+
+// block returns the text between the markers of a block. Lines that are too many are left out, so that the end marker is not.
+func (l *lines) block(name string, limit int) string {
+	body := l.String()
+	if len(body) > limit {
+		body = body[:limit]
+		body = body[:strings.LastIndexByte(body, '\n')+1] + "and more that is left out\n"
+	}
+	return "⟦⟦ " + name + "\n" + body + name + " ⟧⟧"
 }
 
 // oneLine returns the beginning of a text without line breaks, so that a task cannot look like a section.
@@ -83,6 +111,13 @@ func peerLine(r *roster.Roster, m *roster.Member) string {
 	return fmt.Sprintf("%s — Status: %s, Working on: %s, Files locked: %s", who(m), m.Status, working(m, taskRunes), locked)
 }
 
+func peerLines(r *roster.Roster, members []*roster.Member) (items []string) {
+	for _, m := range members {
+		items = append(items, peerLine(r, m))
+	}
+	return items
+}
+
 // childLine shows an agent to its parent.
 func childLine(m *roster.Member) string {
 	line := fmt.Sprintf("- %s %s", short(m), m.RoleName)
@@ -96,16 +131,13 @@ func childLine(m *roster.Member) string {
 	return line
 }
 
-// peers returns the other members that have not ended, the first hundred. Those that have ended since a time in Unix
-// milliseconds are included.
+// peers returns the other members that have not ended. Those that have ended since a time in Unix milliseconds are included.
 func peers(r *roster.Roster, viewer *roster.Member, since int64) (others []*roster.Member) {
 	for _, m := range r.GetMembers() {
 		if m.Id == viewer.Id || view.Ended(m.Status) && m.EndedMs < since {
 			continue
 		}
-		if others = append(others, m); len(others) == peersShown {
-			break
-		}
+		others = append(others, m)
 	}
 	return others
 }

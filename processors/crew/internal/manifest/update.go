@@ -32,7 +32,7 @@ func Update(r *roster.Roster, viewer *roster.Member, news News, nowMS int64) str
 	critical(l, r, viewer, news.Activities, nowMS)
 	denials(l, viewer, news.Activities)
 	recent(l, news.Activities)
-	return "⟦⟦ CREW_UPDATE\n" + l.String() + "CREW_UPDATE ⟧⟧"
+	return l.block("CREW_UPDATE", updateBytes)
 }
 
 // Digest identifies what an agent's CREW_UPDATE says, without times and activities.
@@ -51,12 +51,7 @@ func state(r *roster.Roster, viewer *roster.Member, news News, nowMS int64) stri
 	}
 	health(l, viewer, others, h)
 	l.section("CURRENT CREW STATUS")
-	for _, m := range others {
-		l.line("%s", peerLine(r, m))
-	}
-	if len(others) == 0 {
-		l.line("No other agents.")
-	}
+	l.list(peerLines(r, others), "No other agents.")
 	fileLocks(l, r)
 	return l.String()
 }
@@ -103,19 +98,13 @@ func health(l *lines, viewer *roster.Member, others []*roster.Member, h Health) 
 
 func fileLocks(l *lines, r *roster.Roster) {
 	l.section("FILE LOCKS")
-	locks := r.GetLocks()
-	for i, lock := range locks {
-		if i == locksShown {
-			l.line("and %d more", len(locks)-locksShown)
-			break
-		}
+	var items []string
+	for _, lock := range r.GetLocks() {
 		holder := view.ShortID(lock.AgentId)
 		if m := r.Find(lock.AgentId); m != nil {
 			holder += " (" + m.RoleName + ")"
 		}
-		l.line("%s → %s", oneLine(lock.Path, textRunes), holder)
+		items = append(items, fmt.Sprintf("%s → %s", oneLine(lock.Path, textRunes), holder))
 	}
-	if len(locks) == 0 {
-		l.line("None")
-	}
+	l.list(items, "None")
 }

@@ -25,7 +25,6 @@ func (t *Talk) groupMessage(s *mailbox.Step, r *roster.Roster, from *roster.Memb
 		return nil
 	}
 	n := t.post(s, r, g, PartyOf(from), c.Content)
-	t.count(from.Id)
 	note(s, from.Id, fmt.Sprintf("Your message to the group %q was sent to %d agents.", g.Name, n))
 	return []Entry{{
 		"group_message", fmt.Sprintf("Message to the group %q: %s", g.Name, cut(c.Content, summaryRunes)),

@@ -11,9 +11,9 @@ const (
 	keptBytes    = 96 << 10 // of the kept messages of all groups; the oldest makes room
 	emojiLimit   = 8        // of a message
 	emojiBytes   = 32
-	countLimit   = 128 // agents whose messages are counted
-	reportLimit  = 50  // mentions of a message that are reported
+	reportLimit  = 50 // mentions of a message that are reported
 	previewRunes = 100
+	welcomeBytes = 500     // of each message that a new member gets
 	human        = "human" // a person as the member of a group
 	user         = "user"  // a person as the sender of a message
 	system       = "system"

@@ -28,8 +28,6 @@ func TestB01_PostingAssignsAnIDAndATimeAndWritesTheRecordOnce(t *testing.T) {
 	}, returned)
 	next := c.command(lead, command.AgentMessage{To: dev, Content: "hello"}).message()
 	require.NotEqual(t, returned.ID, next.ID)
-	require.Equal(t, int64(2), c.talk.Sent(lead))
-	require.Zero(t, c.talk.Sent(dev))
 }
 
 func TestB06_MessagesReachLiveAgentsAndSendersHearOfThoseThatCannot(t *testing.T) {

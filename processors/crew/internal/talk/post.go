@@ -50,34 +50,7 @@ func (t *Talk) Post(s *mailbox.Step, from, to Party, kind, content string) view.
 		shown = "all"
 	}
 	s.Event("agent:message_sent", messageSent{from.ID, from.Role, shown, to.Role, content})
-	t.count(from.ID)
 	return m
-}
-
-// Sent is the number of messages that an agent has sent, to agents or to groups.
-func (t *Talk) Sent(agentID string) int64 {
-	for _, c := range t.GetCounts() {
-		if c.AgentId == agentID {
-			return c.Sent
-		}
-	}
-	return 0
-}
-
-func (t *Talk) count(agentID string) {
-	if agentID == user || agentID == system {
-		return
-	}
-	for _, c := range t.Counts {
-		if c.AgentId == agentID {
-			c.Sent++
-			return
-		}
-	}
-	if len(t.Counts) >= countLimit {
-		t.Counts = append([]*Count(nil), t.Counts[1:]...)
-	}
-	t.Counts = append(t.Counts, &Count{AgentId: agentID, Sent: 1})
 }
 
 // prompt delivers the text of one agent to another.

@@ -40,10 +40,10 @@ func TestWhatIsSaidFitsIntoTheRow(t *testing.T) {
 	for i := range 70 {
 		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", i)
 		c.spawn(id, strings.Repeat("r", 10))
-		c.command(lead, command.AddToGroup{Group: c.talk.Groups()[i%32].Name, Members: []string{id}})
-		c.command(id, command.AgentMessage{To: lead, Content: "x"})
+		last = c.command(lead, command.AddToGroup{Group: c.talk.Groups()[i%32].Name, Members: []string{id}})
 	}
 	require.Less(t, proto.Size(c.talk), maxRow)
+	require.Less(t, len(sent[topics.CrewNote](last, "00000045-0000-4000-8000-000000000000")[0].Text), 16<<10, "a note of an agent's row")
 }
 
 func TestAFullGroupTakesNoMoreMembers(t *testing.T) {

@@ -27,9 +27,7 @@ const (
 type Talk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order in which they were created.
-	Rooms []*Group `protobuf:"bytes,1,rep,name=rooms,proto3" json:"rooms,omitempty"`
-	// How many messages each agent has sent, in the order of their first messages.
-	Counts        []*Count `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	Rooms         []*Group `protobuf:"bytes,1,rep,name=rooms,proto3" json:"rooms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -67,13 +65,6 @@ func (*Talk) Descriptor() ([]byte, []int) {
 func (x *Talk) GetRooms() []*Group {
 	if x != nil {
 		return x.Rooms
-	}
-	return nil
-}
-
-func (x *Talk) GetCounts() []*Count {
-	if x != nil {
-		return x.Counts
 	}
 	return nil
 }
@@ -372,66 +363,13 @@ func (x *Reaction) GetAgentIds() []string {
 	return nil
 }
 
-type Count struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AgentId       string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
-	Sent          int64                  `protobuf:"varint,2,opt,name=sent,proto3" json:"sent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Count) Reset() {
-	*x = Count{}
-	mi := &file_processors_crew_internal_talk_state_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Count) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Count) ProtoMessage() {}
-
-func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_internal_talk_state_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Count.ProtoReflect.Descriptor instead.
-func (*Count) Descriptor() ([]byte, []int) {
-	return file_processors_crew_internal_talk_state_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Count) GetAgentId() string {
-	if x != nil {
-		return x.AgentId
-	}
-	return ""
-}
-
-func (x *Count) GetSent() int64 {
-	if x != nil {
-		return x.Sent
-	}
-	return 0
-}
-
 var File_processors_crew_internal_talk_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_internal_talk_state_proto_rawDesc = "" +
 	"\n" +
-	")processors/crew/internal/talk/state.proto\x12\x16turntable.crew.talk.v1\"r\n" +
+	")processors/crew/internal/talk/state.proto\x12\x16turntable.crew.talk.v1\";\n" +
 	"\x04Talk\x123\n" +
-	"\x05rooms\x18\x01 \x03(\v2\x1d.turntable.crew.talk.v1.GroupR\x05rooms\x125\n" +
-	"\x06counts\x18\x02 \x03(\v2\x1d.turntable.crew.talk.v1.CountR\x06counts\"\xa5\x02\n" +
+	"\x05rooms\x18\x01 \x03(\v2\x1d.turntable.crew.talk.v1.GroupR\x05rooms\"\xa5\x02\n" +
 	"\x05Group\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\alead_id\x18\x02 \x01(\tR\x06leadId\x12\x1d\n" +
@@ -455,10 +393,7 @@ const file_processors_crew_internal_talk_state_proto_rawDesc = "" +
 	"\treactions\x18\x06 \x03(\v2 .turntable.crew.talk.v1.ReactionR\treactions\"=\n" +
 	"\bReaction\x12\x14\n" +
 	"\x05emoji\x18\x01 \x01(\tR\x05emoji\x12\x1b\n" +
-	"\tagent_ids\x18\x02 \x03(\tR\bagentIds\"6\n" +
-	"\x05Count\x12\x19\n" +
-	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x12\n" +
-	"\x04sent\x18\x02 \x01(\x03R\x04sentBFZDgithub.com/turntable-streams/turntable/processors/crew/internal/talkb\x06proto3"
+	"\tagent_ids\x18\x02 \x03(\tR\bagentIdsBFZDgithub.com/turntable-streams/turntable/processors/crew/internal/talkb\x06proto3"
 
 var (
 	file_processors_crew_internal_talk_state_proto_rawDescOnce sync.Once
@@ -472,26 +407,24 @@ func file_processors_crew_internal_talk_state_proto_rawDescGZIP() []byte {
 	return file_processors_crew_internal_talk_state_proto_rawDescData
 }
 
-var file_processors_crew_internal_talk_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_crew_internal_talk_state_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_processors_crew_internal_talk_state_proto_goTypes = []any{
 	(*Talk)(nil),         // 0: turntable.crew.talk.v1.Talk
 	(*Group)(nil),        // 1: turntable.crew.talk.v1.Group
 	(*GroupMember)(nil),  // 2: turntable.crew.talk.v1.GroupMember
 	(*GroupMessage)(nil), // 3: turntable.crew.talk.v1.GroupMessage
 	(*Reaction)(nil),     // 4: turntable.crew.talk.v1.Reaction
-	(*Count)(nil),        // 5: turntable.crew.talk.v1.Count
 }
 var file_processors_crew_internal_talk_state_proto_depIdxs = []int32{
 	1, // 0: turntable.crew.talk.v1.Talk.rooms:type_name -> turntable.crew.talk.v1.Group
-	5, // 1: turntable.crew.talk.v1.Talk.counts:type_name -> turntable.crew.talk.v1.Count
-	2, // 2: turntable.crew.talk.v1.Group.members:type_name -> turntable.crew.talk.v1.GroupMember
-	3, // 3: turntable.crew.talk.v1.Group.messages:type_name -> turntable.crew.talk.v1.GroupMessage
-	4, // 4: turntable.crew.talk.v1.GroupMessage.reactions:type_name -> turntable.crew.talk.v1.Reaction
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	2, // 1: turntable.crew.talk.v1.Group.members:type_name -> turntable.crew.talk.v1.GroupMember
+	3, // 2: turntable.crew.talk.v1.Group.messages:type_name -> turntable.crew.talk.v1.GroupMessage
+	4, // 3: turntable.crew.talk.v1.GroupMessage.reactions:type_name -> turntable.crew.talk.v1.Reaction
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_processors_crew_internal_talk_state_proto_init() }
@@ -505,7 +438,7 @@ func file_processors_crew_internal_talk_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_crew_internal_talk_state_proto_rawDesc), len(file_processors_crew_internal_talk_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,7 +24,7 @@ func (g *Group) welcome(r *roster.Roster) string {
 	if len(g.Messages) > 0 {
 		b.WriteString("The last messages:\n")
 		for _, m := range g.Messages {
-			fmt.Fprintf(&b, "%s: %s\n", nameAs(m.FromRole, m.FromId), m.Content)
+			fmt.Fprintf(&b, "%s: %s\n", nameAs(m.FromRole, m.FromId), cutBytes(m.Content, welcomeBytes))
 		}
 	}
 	fmt.Fprintf(&b, "Write to the group with ⟦⟦ GROUP_MESSAGE {\"group\": %q, \"content\": \"...\"} ⟧⟧.", g.Name)
