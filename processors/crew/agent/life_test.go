@@ -35,7 +35,7 @@ func TestAgentComesToItsFirstPrompt(t *testing.T) {
 	require.Empty(t, fields(w.last, "agent:status"), "thinking is running")
 	w.endTurn()
 	require.Equal(t, []string{"agent:response_end", "agent:status"}, events(w.last))
-	require.Equal(t, []topics.CrewAgentIdle{{AgentID: agentID, StopReason: "end_turn", SessionID: "s1", Output: "hello", Heard: 1}},
+	require.Equal(t, []topics.CrewAgentIdle{{AgentID: agentID, StopReason: "end_turn", SessionID: "s1", Output: "hello"}},
 		bodies[topics.CrewAgentIdle](w.last))
 	require.Equal(t, view.Idle, w.view().Status)
 	require.Equal(t, "hello", w.view().OutputPreview)

@@ -36,7 +36,7 @@ func (w *work) lockChanged(in topics.CrewLockChanged) {
 	default:
 		return
 	}
-	w.Refresh.Trigger(w.step, "")
+	w.refresh("")
 }
 
 // unlocked removes the lock of a path.
