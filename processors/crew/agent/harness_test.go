@@ -123,7 +123,8 @@ func (w *world) pass(d time.Duration) *world {
 	w.tb.Helper()
 	w.last = nil
 	end := w.now.Add(d)
-	for {
+	for count := 0; ; count++ {
+		require.Less(w.tb, count, 1000, "the same deadline again and again")
 		due := w.state().GetDeadlineMs()
 		if due == 0 || due > end.UnixMilli() {
 			break
