@@ -44,8 +44,8 @@ func newAgent(s Script, out *output) *agent {
 
 func (a *agent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 	version := acp.ProtocolVersion(acp.ProtocolVersionNumber)
-	if a.script.Protocol != 0 {
-		version = acp.ProtocolVersion(a.script.Protocol)
+	if a.script.Protocol != nil {
+		version = acp.ProtocolVersion(*a.script.Protocol)
 	}
 	return acp.InitializeResponse{
 		ProtocolVersion: version, AgentCapabilities: acp.AgentCapabilities{LoadSession: a.script.Load},

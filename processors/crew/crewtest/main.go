@@ -51,10 +51,10 @@ func serve(from string) error {
 	if s.Stubborn {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // the SDK logs to it
 	a := newAgent(s, &output{to: os.Stdout, piece: s.Piece})
 	a.run(a.life, &session{}, s.Start)
 	a.conn = acp.NewAgentSideConnection(a, a.out, os.Stdin)
-	a.conn.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	close(a.connected)
 	<-a.conn.Done()
 	if s.KeepAlive {

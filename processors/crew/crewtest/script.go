@@ -10,8 +10,8 @@ import (
 
 // Script is what an agent does. It is written as JSON.
 type Script struct {
-	// Protocol is the protocol version that initialize answers; 0 means 1.
-	Protocol int `json:"protocol,omitempty"`
+	// Protocol is the protocol version that initialize answers; nil means 1.
+	Protocol *int `json:"protocol,omitempty"`
 	// Load advertises session/load. Its replay is what Store has of the session, or History without Store.
 	Load    bool   `json:"load,omitempty"`
 	History []Step `json:"history,omitempty"`
@@ -19,8 +19,8 @@ type Script struct {
 	Store string `json:"store,omitempty"`
 	// SignIn makes session/new fail because the user must sign in.
 	SignIn bool `json:"sign_in,omitempty"`
-	// Start is done before anything is read. Only steps that need no session work here: Line, Raw, Sleep, Hang, Exit, Signal, Fork
-	// and Stderr.
+	// Start is done before anything is read. Only steps that need no session work here: Line, Raw, Sleep, Hang, Exit, Signal, Pid,
+	// Fork, Flood and Stderr.
 	Start []Step `json:"start,omitempty"`
 	// KeepAlive keeps the process after its standard input is closed, and Stubborn after SIGTERM.
 	KeepAlive bool `json:"keep_alive,omitempty"`
@@ -91,6 +91,8 @@ type Step struct {
 	Flood int `json:"flood,omitempty"`
 	// Stderr is written to standard error.
 	Stderr string `json:"stderr,omitempty"`
+	// Pid writes the process ID of the agent to the file.
+	Pid string `json:"pid,omitempty"`
 	// Fork starts a process that does not end by itself, and writes its process ID to the file.
 	Fork string `json:"fork,omitempty"`
 }

@@ -93,13 +93,20 @@ func (a *agent) process(step Step) {
 		_, _ = a.out.Write([]byte(strings.Repeat("x", step.Flood) + "\n"))
 	case step.Stderr != "":
 		fmt.Fprintln(os.Stderr, step.Stderr)
+	case step.Pid != "":
+		writeID(step.Pid, os.Getpid())
 	case step.Fork != "":
 		c := exec.Command(os.Args[0], forkedProcess)
 		if err := c.Start(); err == nil {
-			_ = os.WriteFile(step.Fork+".tmp", []byte(strconv.Itoa(c.Process.Pid)), 0o600)
-			_ = os.Rename(step.Fork+".tmp", step.Fork)
+			writeID(step.Fork, c.Process.Pid)
 		}
 	}
+}
+
+// writeID writes a file that is complete when it exists.
+func writeID(file string, pid int) {
+	_ = os.WriteFile(file+".tmp", []byte(strconv.Itoa(pid)), 0o600)
+	_ = os.Rename(file+".tmp", file)
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -162,7 +162,7 @@ func realDir(dir string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", dir, err)
 	}
 	at, err := os.Stat(real)
 	if err == nil && !at.IsDir() {

@@ -53,7 +53,9 @@ func (r *run) open() {
 	case <-r.stopping: // the record of its end says why
 	default:
 		r.failed(stage, true, err)
-		r.stop(stopReason{problem: err.Error()})
+		if !errors.Is(err, errClosed) {
+			r.stop(stopReason{problem: err.Error()})
+		}
 	}
 }
 

@@ -106,9 +106,15 @@ async function inProcess(step) {
   if (step.stderr) process.stderr.write(step.stderr + "\n");
   if (step.fork) {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1 << 30)"], { stdio: "ignore" });
-    writeFileSync(step.fork + ".tmp", String(child.pid));
-    renameSync(step.fork + ".tmp", step.fork);
+    writeID(step.fork, child.pid);
   }
+  if (step.pid) writeID(step.pid, process.pid);
+}
+
+// writeID writes a file that is complete when it exists.
+function writeID(to, pid) {
+  writeFileSync(to + ".tmp", String(pid));
+  renameSync(to + ".tmp", to);
 }
 
 async function tool(turn, t) {
@@ -165,7 +171,7 @@ function ruleFor(session, prompt) {
 
 const app = agent({ name: "tsagent" })
   .onRequest(methods.agent.initialize, () => ({
-    protocolVersion: script.protocol || PROTOCOL_VERSION,
+    protocolVersion: script.protocol ?? PROTOCOL_VERSION,
     agentCapabilities: { loadSession: !!script.load },
     agentInfo: { name: "tsagent", version: "1" },
     authMethods: [],

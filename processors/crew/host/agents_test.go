@@ -1,0 +1,296 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/processors/crew/crewtest"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// Only version 1 is accepted: an agent that answers with a lower one is disconnected, like one with a higher.
+func TestA01_AnotherProtocolVersionDisconnectsTheAgent(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		for _, version := range []int{0, 2} {
+			r := newRig(t, command(t, crewtest.Script{Protocol: &version}))
+			run := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+			exit := await[topics.CrewExited](r, 1)[0]
+			require.Equal(t, run, exit.Run)
+			failed := said[topics.CrewStartFailed](r)
+			require.Len(t, failed, 1)
+			require.Equal(t, topics.CrewStageInitialize, failed[0].Stage)
+			require.True(t, failed[0].Process)
+			require.Contains(t, failed[0].Error, "another version")
+			require.Empty(t, said[topics.CrewSessionReady](r))
+		}
+		r := newRig(t, command(t, crewtest.Script{Protocol: intOf(1)}))
+		_, session := r.started()
+		require.NotEmpty(t, session)
+		require.Len(t, said[topics.CrewStarted](r), 1)
+	})
+}
+
+func TestA02_LinesAreDecodedHoweverTheyAreRead(t *testing.T) {
+	t.Run("chunks", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			want := rapid.SliceOfN(rapid.StringMatching(`[{}"a-c ä€]{0,8}`), 0, 8).Draw(t, "lines")
+			text := strings.Join(want, "\n")
+			var got []string
+			reader := iotest.OneByteReader(strings.NewReader(text))
+			if rapid.Bool().Draw(t, "whole") {
+				reader = iotest.DataErrReader(strings.NewReader(text))
+			}
+			if err := lines(reader, 1<<20, func(line []byte) { got = append(got, string(line)) }); err != nil {
+				t.Fatal(err)
+			}
+			var full []string
+			for _, w := range want {
+				if w = strings.TrimSpace(w); w != "" {
+					full = append(full, w)
+				}
+			}
+			require.Equal(t, full, got)
+		})
+	})
+	t.Run("long", func(t *testing.T) {
+		long := strings.Repeat("x", 200<<10)
+		var got []string
+		require.NoError(t, lines(strings.NewReader("a\n"+long+"\nb"), 1<<20, func(l []byte) { got = append(got, string(l)) }))
+		require.Equal(t, []string{"a", long, "b"}, got)
+		require.ErrorIs(t, lines(strings.NewReader(long), 100<<10, func([]byte) {}), errLine)
+		require.NoError(t, lines(strings.NewReader("a\xffb\n"), 100, func(l []byte) { require.Equal(t, "a\uFFFDb", string(l)) }))
+	})
+	t.Run("process", func(t *testing.T) {
+		r := newRig(t, goAgent(t, crewtest.Script{Piece: 3, Rules: []crewtest.Rule{{Steps: []crewtest.Step{
+			{Text: "ä€"}, {Line: "npm warn: no JSON"}, {Raw: "\n\n \n"}, {Line: `{"jsonrpc":"2.0","method":`}, {Line: `[]`}, {Line: `7`},
+			{Text: "𝄞", Split: 1}, {Line: `{"jsonrpc":"2.0","id":999,"result":{}}`}, {Text: "."},
+		}}}}))
+		run, session := r.started()
+		r.prompt(run, session, "p")
+		end := await[topics.CrewTurnEnded](r, 1)[0]
+		require.Equal(t, topics.CrewTurnEnded{Run: run, PromptID: "p", StopReason: "end_turn"}, end)
+		require.Equal(t, "ä€𝄞.", r.text())
+		require.Len(t, said[topics.CrewProblem](r), 1, "the further lines are not worth a problem each")
+		require.NotContains(t, said[topics.CrewProblem](r)[0].Message, "npm")
+	})
+}
+
+func TestUpdatesOfAllKindsArriveUnchangedAndInOrder(t *testing.T) {
+	unknown := `{"sessionUpdate":"never_seen","deep":{"a":[1,2.50,null,"ä"]},"_meta":{"x":1}}`
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{
+			{Thought: "hm"}, {Text: strings.Repeat("word ", 200), Split: 7}, {Plan: []string{"one", "two"}}, {Usage: &[2]int64{5, 10}},
+			{Tool: &crewtest.Tool{ID: "t1", Title: "Look", Kind: "read", Steps: []crewtest.Step{{Text: "inside"}}}},
+			{Update: rawOf(unknown)},
+		}}}}))
+		run, session := r.started()
+		r.prompt(run, session, "p")
+		await[topics.CrewTurnEnded](r, 1)
+		require.Equal(t, strings.Repeat("word ", 200)+"inside", r.text())
+		require.Equal(t, "hm", r.chunks("agent_thought_chunk", false))
+		var kinds []string
+		for _, u := range said[topics.CrewUpdates](r) {
+			require.Equal(t, session, u.SessionID)
+			require.NotZero(t, u.SentMS)
+			for _, raw := range u.Updates {
+				kind, _ := topics.Lookup(raw, "sessionUpdate")
+				if len(kinds) == 0 || kinds[len(kinds)-1] != string(kind) {
+					kinds = append(kinds, string(kind))
+				}
+				if string(kind) == `"never_seen"` {
+					require.JSONEq(t, unknown, string(raw))
+				}
+			}
+		}
+		require.Equal(t, []string{
+			`"agent_thought_chunk"`, `"agent_message_chunk"`, `"plan"`, `"usage_update"`, `"tool_call"`, `"agent_message_chunk"`,
+			`"tool_call_update"`, `"never_seen"`,
+		}, kinds)
+		require.Less(t, len(said[topics.CrewUpdates](r)), 100, "updates are batched")
+		require.Equal(t, "turn_ended", r.kinds()[len(r.kinds())-1], "the end of the turn follows its updates")
+	})
+}
+
+func rawOf(s string) []byte { return []byte(s) }
+
+func TestPermissionIsAnsweredAsDecided(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Ask: &crewtest.Ask{
+			Allowed: []crewtest.Step{{Text: "allowed "}}, Rejected: []crewtest.Step{{Text: "rejected "}},
+			Cancelled: []crewtest.Step{{Text: "cancelled "}},
+		}}}}}}))
+		run, session := r.started()
+		for i, option := range []string{"allow_once", "reject_once", ""} {
+			r.prompt(run, session, fmt.Sprint("p", i))
+			q := await[topics.CrewPermission](r, i+1)[i]
+			require.Equal(t, session, q.SessionID)
+			require.Contains(t, string(q.ToolCall), "Run tests")
+			require.Contains(t, string(q.Options), "allow_once")
+			answer := topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: option}
+			r.act(answer)
+			r.act(answer) // a second answer has no effect
+			await[topics.CrewTurnEnded](r, i+1)
+		}
+		require.Equal(t, "allowed rejected cancelled ", r.text())
+	})
+}
+
+func TestCancellationAnswersOpenRequestsAndEndsTheTurn(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{
+			{Match: "ask", Steps: []crewtest.Step{{Ask: &crewtest.Ask{Cancelled: []crewtest.Step{{Text: "not asked any more"}}}}}},
+			{Steps: []crewtest.Step{{Hang: true}}},
+		}}))
+		run, session := r.started()
+		r.prompt(run, session, "ask")
+		q := await[topics.CrewPermission](r, 1)[0]
+		r.act(topics.CrewCancel{AgentID: agentID, Run: run, SessionID: session})
+		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](r, 1)[0].StopReason)
+		require.Equal(t, "not asked any more", r.text())
+		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, OptionID: "allow_once"})
+		r.prompt(run, session, "hang")
+		r.act(topics.CrewCancel{AgentID: agentID, Run: run, SessionID: session})
+		require.Equal(t, "cancelled", await[topics.CrewTurnEnded](r, 2)[1].StopReason)
+	})
+}
+
+func TestSessionIsContinuedAndItsPastIsMarked(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		argv := command(t, crewtest.Script{Load: true, Store: t.TempDir(), Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Text: "{{prompt}} "}}}}})
+		r := newRig(t, argv)
+		run, session := r.started()
+		r.prompt(run, session, "one")
+		await[topics.CrewTurnEnded](r, 1)
+		r.act(topics.CrewStop{AgentID: agentID, Run: run})
+		require.Equal(t, topics.CrewExited{Run: run}, await[topics.CrewExited](r, 1)[0])
+
+		again := r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: session})
+		ready := await[topics.CrewSessionReady](r, 2)[1]
+		require.Equal(t, topics.CrewSessionReady{Run: again, SessionID: session, Resumed: true}, ready)
+		require.Equal(t, "one ", r.chunks("agent_message_chunk", true))
+		r.prompt(again, session, "two")
+		await[topics.CrewTurnEnded](r, 2)
+		require.Equal(t, "one two ", r.text())
+
+		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: "session-gone"})
+		failed := await[topics.CrewStartFailed](r, 1)[0]
+		require.Equal(t, topics.CrewStageResume, failed.Stage)
+		await[topics.CrewExited](r, 3)
+	})
+}
+
+func TestSessionOfAnAgentThatCannotLoadIsNotReplacedByANewOne(t *testing.T) {
+	r := newRig(t, goAgent(t, crewtest.Script{}))
+	r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir, SessionID: "session-1"})
+	await[topics.CrewExited](r, 1)
+	require.Equal(t, topics.CrewStageResume, said[topics.CrewStartFailed](r)[0].Stage)
+	require.Empty(t, said[topics.CrewSessionReady](r))
+}
+
+func TestDeathBySignalIsOneExitWithCode1(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{
+			{Match: "die", Steps: []crewtest.Step{{Text: "last words"}, {Sleep: 1}, {Signal: int(syscall.SIGKILL)}}},
+			{Match: "exit", Steps: []crewtest.Step{{Exit: intOf(7)}}},
+		}}))
+		run, session := r.started()
+		r.prompt(run, session, "die")
+		exit := await[topics.CrewExited](r, 1)[0]
+		require.Equal(t, topics.CrewExited{Run: run, Code: 1, Signal: "killed"}, exit)
+		require.Equal(t, "exited", r.kinds()[len(r.kinds())-1])
+		r.prompt(run, session, "after its death")
+		r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: "ask-1", OptionID: "allow_once"})
+		r.act(topics.CrewStop{AgentID: agentID, Run: run})
+
+		run = r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+		session = await[topics.CrewSessionReady](r, 2)[1].SessionID
+		r.prompt(run, session, "exit")
+		require.Equal(t, topics.CrewExited{Run: run, Code: 7}, await[topics.CrewExited](r, 2)[1])
+		require.Len(t, said[topics.CrewExited](r), 2)
+	})
+}
+
+func TestAgentThatNeedsALoginSaysSo(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{SignIn: true}))
+		r.act(topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+		failed := await[topics.CrewStartFailed](r, 1)[0]
+		require.Equal(t, topics.CrewStageSession, failed.Stage)
+		require.Contains(t, failed.Error, "sign in")
+		await[topics.CrewExited](r, 1)
+	})
+}
+
+func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
+	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
+		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{
+			{Match: "read", Steps: []crewtest.Step{{Read: &crewtest.File{Path: "notes.txt", Line: 2, Limit: 1}}}},
+			{Match: "escape", Steps: []crewtest.Step{{Read: &crewtest.File{Path: "link/secret"}}, {Read: &crewtest.File{Path: "/etc/hostname"}}}},
+			{Match: "write", Steps: []crewtest.Step{{Write: &crewtest.File{Path: "new/file.txt", Content: "contents"}}}},
+			{Match: "terminal", Steps: []crewtest.Step{{Terminal: []string{"sh", "-c", "echo out; exit 3"}}}},
+		}}))
+		outside := t.TempDir()
+		require.NoError(t, os.WriteFile(outside+"/secret", []byte("secret"), 0o600))
+		require.NoError(t, os.Symlink(outside, r.path("link")))
+		require.NoError(t, os.WriteFile(r.path("notes.txt"), []byte("one\ntwo\nthree\n"), 0o600))
+		run, session := r.started()
+		turn := 0
+		ask := func(text string) string {
+			turn++
+			before := r.text()
+			r.prompt(run, session, text)
+			await[topics.CrewTurnEnded](r, turn)
+			return strings.TrimPrefix(r.text(), before)
+		}
+		require.Equal(t, "read: two\n", ask("read"))
+		got := ask("escape")
+		require.Equal(t, 2, strings.Count(got, "failed"), got)
+		require.NotContains(t, got, "secret")
+
+		decided := func(n int, text string, allowed bool) (topics.CrewPermission, string) {
+			turn++
+			before := r.text()
+			r.prompt(run, session, text)
+			q := await[topics.CrewPermission](r, n)[n-1]
+			r.act(topics.CrewAnswer{AgentID: agentID, Run: run, RequestID: q.RequestID, Allowed: allowed})
+			await[topics.CrewTurnEnded](r, turn)
+			return q, strings.TrimPrefix(r.text(), before)
+		}
+		q, got := decided(1, "write", false)
+		require.Equal(t, "fs/write_text_file", q.Method)
+		require.NotContains(t, string(q.Args), "contents")
+		require.Contains(t, got, "not permitted")
+		require.NoDirExists(t, r.path("new"))
+		_, got = decided(2, "write", true)
+		require.Equal(t, "written", got)
+		raw, err := os.ReadFile(r.path("new/file.txt"))
+		require.NoError(t, err)
+		require.Equal(t, "contents", string(raw))
+		q, got = decided(3, "terminal", true)
+		require.Equal(t, "terminal/create", q.Method)
+		require.Contains(t, string(q.Args), "exit 3")
+		require.Equal(t, "exit 3: out\n", got)
+	})
+}
+
+func TestUnknownMethodsAreRefusedAndWithdrawnRequestsAnswered(t *testing.T) {
+	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{
+		{Call: "fs/format_disk", CallParams: rawOf(`{}`)}, {Call: "session/request_permission", CallParams: rawOf(`{"sessionId":"s","toolCall":{},"options":[]}`)},
+		{Line: `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"call-2"}}`}, {Text: "done"},
+	}}}}))
+	run, session := r.started()
+	r.prompt(run, session, "p")
+	await[topics.CrewTurnEnded](r, 1)
+	require.Len(t, said[topics.CrewPermission](r), 1)
+	require.Equal(t, "done", r.text())
+	r.h.mu.Lock()
+	defer r.h.mu.Unlock()
+	require.Empty(t, r.h.runs[agentID].asks.take(func(ask) bool { return true }))
+}
