@@ -90,6 +90,8 @@ type CrewCommand struct {
 	Name   string `json:"name"`
 	// Payload is the command's JSON, as it was written, or nil.
 	Payload Raw `json:"payload,omitzero"`
+	// Heard is the number of the last input of the crew that the agent knew when the turn began, 0 if unknown.
+	Heard int64 `json:"heard,omitzero"`
 }
 
 func (CrewCommand) CrewKind() string { return "command" }

@@ -136,6 +136,9 @@ type CrewAgentExited struct {
 	Restarting bool   `json:"restarting,omitzero"`
 	// Output is the end of what the agent wrote for its task, at most 16,000 characters.
 	Output string `json:"output,omitzero"`
+	// Heard is the number of the last input of the crew that the agent knew, 0 if unknown: the process had no part in what the
+	// crew wrote after it.
+	Heard int64 `json:"heard,omitzero"`
 }
 
 func (CrewAgentExited) CrewKind() string { return "agent_exited" }
@@ -146,6 +149,7 @@ type CrewAgentIdle struct {
 	StopReason string `json:"stop_reason"`
 	SessionID  string `json:"session_id,omitzero"`
 	Output     string `json:"output,omitzero"` // as in CrewAgentExited
+	Heard      int64  `json:"heard,omitzero"`  // as in CrewAgentExited
 }
 
 func (CrewAgentIdle) CrewKind() string { return "agent_idle" }

@@ -138,6 +138,17 @@ func (a *agent) id() string { return a.Member.AgentId }
 
 func (a *agent) crew() string { return mailbox.Crew(a.Member.CrewId) }
 
+// heard is the number of the last input of the crew.
+func (a *agent) heard() int64 { return a.Mailbox.Heard[a.crew()] }
+
+// knew is the number of the last input of the crew that the process can know of.
+func (a *agent) knew() int64 {
+	if a.Turn != nil {
+		return a.Turn.Heard
+	}
+	return a.heard()
+}
+
 // do has the agent's host do something with the current process.
 func (a *agent) do(body topics.CrewBody) {
 	a.step.Do(a.Member.Host, a.Process.Epoch, body)

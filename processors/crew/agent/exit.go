@@ -28,7 +28,7 @@ func (a *agent) exited(c topics.CrewExited) {
 
 // ended ends the process. It is called once for each.
 func (a *agent) ended(code int, text, cause string) {
-	p := a.Process
+	p, knew := a.Process, a.knew()
 	a.closeTurn()
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, false)
 	a.Process = nil
@@ -51,7 +51,7 @@ func (a *agent) ended(code int, text, cause string) {
 	if cause != topics.CrewExitHostStopped { // the agent goes on with its session, and with its locks
 		a.releaseLocks()
 	}
-	a.reportExit(code, cause, restarting)
+	a.reportExit(code, cause, restarting, knew)
 	if cause == topics.CrewExitTerminated && !restarting {
 		a.step.Event("agent:terminated", about{a.id()})
 	}
@@ -83,10 +83,10 @@ func (a *agent) crashed(code int, noSession bool) (restarting bool) {
 }
 
 // reportExit tells the crew.
-func (a *agent) reportExit(code int, cause string, restarting bool) {
+func (a *agent) reportExit(code int, cause string, restarting bool, heard int64) {
 	a.step.Send(a.crew(), topics.CrewAgentExited{
 		AgentID: a.id(), Code: code, Cause: cause, Error: a.ExitError, Crashes: int(a.Crashes), Restarting: restarting,
-		Output: a.Output,
+		Output: a.Output, Heard: heard,
 	})
 }
 
@@ -118,7 +118,7 @@ func (a *agent) terminate(c topics.CrewTerminate) {
 	}
 	a.Phase, a.Crashes = phaseStopped, 0
 	a.releaseLocks()
-	a.reportExit(int(a.ExitCode), topics.CrewExitTerminated, false)
+	a.reportExit(int(a.ExitCode), topics.CrewExitTerminated, false, 0)
 	a.step.Event("agent:terminated", about{a.id()})
 	a.end("")
 }

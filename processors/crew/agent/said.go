@@ -90,6 +90,7 @@ func (a *agent) command(item command.Item) {
 	id := a.step.Subject + "/" + a.SessionId + "/" + strconv.FormatInt(item.Offset, 10)
 	a.step.SendAs(id, to, topics.CrewCommand{
 		Member: a.member(), SessionID: a.SessionId, Offset: item.Offset, Name: item.Name, Payload: item.Payload,
+		Heard: a.knew(),
 	})
 }
 

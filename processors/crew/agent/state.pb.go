@@ -701,7 +701,9 @@ type Turn struct {
 	PromptId string `protobuf:"bytes,1,opt,name=prompt_id,json=promptId,proto3" json:"prompt_id,omitempty"`
 	SinceMs  int64  `protobuf:"varint,2,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
 	// It was cancelled by us.
-	Cancelled     bool `protobuf:"varint,3,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Cancelled bool `protobuf:"varint,3,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// The number of the last input of the crew when the turn began.
+	Heard         int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -755,6 +757,13 @@ func (x *Turn) GetCancelled() bool {
 		return x.Cancelled
 	}
 	return false
+}
+
+func (x *Turn) GetHeard() int64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
 }
 
 // Queue is what waits for the agent.
@@ -992,11 +1001,12 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\bstopping\x18\t \x01(\bR\bstopping\x12\x16\n" +
 	"\x06failed\x18\n" +
 	" \x01(\tR\x06failed\x12!\n" +
-	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\"\\\n" +
+	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\"r\n" +
 	"\x04Turn\x12\x1b\n" +
 	"\tprompt_id\x18\x01 \x01(\tR\bpromptId\x12\x19\n" +
 	"\bsince_ms\x18\x02 \x01(\x03R\asinceMs\x12\x1c\n" +
-	"\tcancelled\x18\x03 \x01(\bR\tcancelled\"\xc7\x01\n" +
+	"\tcancelled\x18\x03 \x01(\bR\tcancelled\x12\x14\n" +
+	"\x05heard\x18\x04 \x01(\x03R\x05heard\"\xc7\x01\n" +
 	"\x05Queue\x12<\n" +
 	"\bpriority\x18\x01 \x03(\v2 .turntable.crew.agent.v1.WaitingR\bpriority\x128\n" +
 	"\x06normal\x18\x02 \x03(\v2 .turntable.crew.agent.v1.WaitingR\x06normal\x12\x14\n" +

@@ -33,7 +33,7 @@ func (a *agent) deliver() {
 		panic("crew: encode a prompt: " + err.Error())
 	}
 	id := a.step.NewID("prompt")
-	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS()}
+	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS(), Heard: a.heard()}
 	a.heardOutput()
 	a.Phase = phaseRunning
 	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
@@ -69,7 +69,7 @@ func (a *agent) turnEnded(c topics.CrewTurnEnded) {
 	a.deliver()
 	if a.Turn == nil && a.waiting() == 0 {
 		a.step.Send(a.crew(), topics.CrewAgentIdle{
-			AgentID: a.id(), StopReason: a.Outcome, SessionID: a.SessionId, Output: a.Output,
+			AgentID: a.id(), StopReason: a.Outcome, SessionID: a.SessionId, Output: a.Output, Heard: a.heard(),
 		})
 	}
 }

@@ -25,7 +25,9 @@ func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlin
 	} else {
 		step.DeadLetter("a crew has no use for an input of this kind")
 	}
-	w.trim()
+	w.forget()
+	w.nudge()
+	w.Refresh.Due(step, s.Roster, w.news())
 	return w.deadline(), s.Settings.Configured || len(s.Roster.Members) > 0
 }
 
@@ -49,6 +51,9 @@ func init() {
 	onAgent((*work).compacted, func(in topics.CrewCompacted) string { return in.AgentID })
 	on((*work).decide)
 	on((*work).queueHeld)
+	on((*work).said)
+	on((*work).saidToGroup)
+	onAgent((*work).command, func(in topics.CrewCommand) string { return in.Member.AgentID })
 	on((*work).lockChanged)
 	on((*work).committed)
 }
@@ -88,6 +93,8 @@ func onAgent[T topics.CrewBody](effect func(*work, *roster.Member, T), agent fun
 func (w *work) send(agentID string, body topics.CrewBody) { w.step.Send(mailbox.Agent(agentID), body) }
 
 // note answers a command of an agent.
-func (w *work) note(m *roster.Member, text string) { w.send(m.Id, topics.CrewNote{Text: text}) }
+func (w *work) note(m *roster.Member, text string) {
+	w.send(m.Id, topics.CrewNote{Text: "[System] " + text})
+}
 
 func (w *work) now() int64 { return w.step.NowMS() }

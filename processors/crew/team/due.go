@@ -10,12 +10,6 @@ func (w *work) due() {
 	w.confirmDue()
 	w.lost()
 	w.fireTimers()
-	w.refreshDue()
-	w.forget()
-}
-
-// trim keeps the row within its bounds.
-func (w *work) trim() {
 	w.forget()
 }
 
@@ -43,9 +37,12 @@ func (w *work) deadline() (next int64) {
 			earliest(m.EndedMs + forgetAfter.Milliseconds())
 		}
 	}
+	for _, d := range w.Duties {
+		earliest(d.NudgeMs)
+	}
 	for _, t := range w.Timers {
 		earliest(t.DueMs)
 	}
-	earliest(w.refreshDeadline())
+	earliest(w.Refresh.DeadlineMS())
 	return next
 }

@@ -30,7 +30,8 @@ func (w *work) changed(m *roster.Member, in topics.CrewAgentChanged) {
 		}
 	case in.Status == view.Running:
 		w.fresh(d)
-		d.Restarting, d.Nudges = false, 0
+		d.Restarting = false
+		w.moved(m.ParentId)
 		w.live(m, view.Running)
 	case in.Status == view.Idle:
 		d.Restarting, d.IdleMs = false, w.now()
@@ -67,14 +68,15 @@ func (w *work) exited(m *roster.Member, in topics.CrewAgentExited) {
 		w.log(m, "error", fmt.Sprintf("%s exited with code %d (%s)", label(m), code, in.Cause), details{"crashes": in.Crashes})
 		w.attention("agent_crashed", w.Roster.LeadOf(m))
 	}
-	done := status == view.Completed && (d.IdleReported || d.Completed)
-	if !done && !d.ExitReported {
+	late := w.unheard(m, in.Heard)
+	if done := status == view.Completed && !late && (d.IdleReported || d.Completed || w.released(m)); !done {
 		w.exitReport(m, status, in.Output, code)
 	}
 	if status == view.Completed {
-		w.finish(m, in.Output)
+		w.finish(m, in.Output, in.Heard)
+		w.fail(m, "exited before it knew of the task", 0)
 	} else {
-		w.fail(m, reasonOf(status, code))
+		w.fail(m, reasonOf(status, code), 0)
 	}
 	if in.Restarting {
 		d.Restarting = true
@@ -119,17 +121,7 @@ func (w *work) idle(m *roster.Member, in topics.CrewAgentIdle) {
 	if m.SessionId == "" {
 		m.SessionId = kept(in.SessionID, maxName)
 	}
-	w.idleReport(m, in)
-}
-
-// dropped tells the sender of a message that it was not delivered.
-func (w *work) dropped(m *roster.Member, in topics.CrewDropped) {
-	from := w.Roster.Find(in.FromID)
-	if from == nil || view.Ended(from.Status) || from.Id == m.Id {
-		return
+	if !w.unheard(m, in.Heard) { // else another turn follows
+		w.idleReport(m, in)
 	}
-	w.note(from, fmt.Sprintf("Your message to %s was not delivered: %s", label(m), kept(in.Reason, maxName)))
 }
-
-// compacted tells an agent what it may have lost with its context.
-func (w *work) compacted(m *roster.Member, _ topics.CrewCompacted) { w.refresh(m.Id) }

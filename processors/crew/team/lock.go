@@ -36,7 +36,7 @@ func (w *work) lockChanged(in topics.CrewLockChanged) {
 	default:
 		return
 	}
-	w.refresh("")
+	w.Refresh.Trigger(w.step, "")
 }
 
 // unlocked removes the lock of a path.

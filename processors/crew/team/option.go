@@ -5,8 +5,8 @@ import "github.com/turntable-streams/turntable/processors/crew/view"
 // Option sets a rule of Graph, which checks the values and returns an error that names the first option that is out of range.
 type Option func(*Rules)
 
-// WithRoles replaces the roles that agents can have (default: Roles). Their IDs differ, and an agent whose role has the ID
-// "lead" leads: only it creates agents, delegates and keeps tasks.
+// WithRoles replaces the roles that agents can have (default: Roles). Their IDs differ. The first one is the
+// lead's: only agents with it create agents, delegate and keep tasks. The role with the ID "secretary" is told all progress.
 func WithRoles(roles []view.Role) Option {
 	return func(r *Rules) { r.Roles = roles }
 }

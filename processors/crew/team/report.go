@@ -2,6 +2,7 @@ package team
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
@@ -19,7 +20,7 @@ const (
 // A lead that waits for its own agents has not finished.
 func (w *work) idleReport(m *roster.Member, in topics.CrewAgentIdle) {
 	d := w.duty(m)
-	if m.ParentId == "" || m.Resuming || d.IdleReported || d.Completed || w.delegates(m) {
+	if m.ParentId == "" || m.Resuming || d.IdleReported || d.Completed || w.delegates(m) || w.released(m) {
 		return
 	}
 	if m.Task == "" && !w.working(m) {
@@ -27,7 +28,13 @@ func (w *work) idleReport(m *roster.Member, in topics.CrewAgentIdle) {
 	}
 	d.IdleReported = true
 	w.report(m, "finished", "completed", in.Output)
-	w.finish(m, in.Output)
+	w.finish(m, in.Output, 0)
+}
+
+// released reports whether an agent's lead has ended the agent's task for it, and nothing else is left to do.
+func (w *work) released(m *roster.Member) bool {
+	over := slices.ContainsFunc(w.Tasks, func(t *Task) bool { return t.AgentId == m.Id && t.Status == taskDone })
+	return over && w.running(m) == nil && !w.working(m)
 }
 
 // exitReport tells an agent's parent that the agent's process has ended, once until it runs again.
@@ -74,13 +81,6 @@ func (w *work) report(m *roster.Member, what, status, output string) {
 	}
 	w.say(m, parent, b.String())
 	w.step.Event("agent:completion_reported", map[string]any{"childId": m.Id, "parentId": parent.Id, "status": status})
-}
-
-// say tells people what one agent says to another.
-func (w *work) say(from, to *roster.Member, content string) {
-	w.step.Event("agent:message_sent", map[string]any{
-		"from": from.Id, "fromRole": from.RoleName, "to": to.Id, "toRole": to.RoleName, "content": shown(content),
-	})
 }
 
 // attention tells people that something needs them.

@@ -2,17 +2,14 @@ package team
 
 import "github.com/turntable-streams/turntable/processors/crew/view"
 
-// leadRole is the ID of the role that leads.
-const leadRole = "lead"
-
 // secretaryRole is the ID of the role that is told all progress.
 const secretaryRole = "secretary"
 
-// Roles returns the built-in roles. The result is new with every call.
+// Roles returns the built-in roles; the first is the lead's. The result is new with every call.
 func Roles() []view.Role {
 	return []view.Role{
 		{
-			ID: leadRole, Name: "Project Lead", Icon: "👑", Color: "#d4a017", BuiltIn: true, ReceivesStatusUpdates: true,
+			ID: "lead", Name: "Project Lead", Icon: "👑", Color: "#d4a017", BuiltIn: true, ReceivesStatusUpdates: true,
 			Description: "Breaks work into tasks, delegates them to specialists and checks the results",
 			SystemPrompt: "You are the Project Lead of a crew of coding agents. Understand what the person wants, break it into tasks, " +
 				"create specialists with CREATE_AGENT and give them work with DELEGATE. Do not write code yourself. When an agent reports, " +

@@ -7,7 +7,9 @@ import (
 	"github.com/turntable-streams/turntable/internal/rowformat"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	"github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	"github.com/turntable-streams/turntable/processors/internal/rows"
 )
 
@@ -48,6 +50,12 @@ func (s *State) complete() *State {
 	}
 	if s.Roster == nil {
 		s.Roster = &roster.Roster{}
+	}
+	if s.Talk == nil {
+		s.Talk = &talk.Talk{}
+	}
+	if s.Refresh == nil {
+		s.Refresh = &manifest.Refresh{}
 	}
 	if s.Settings == nil {
 		s.Settings = &Settings{}

@@ -13,7 +13,7 @@ var ErrOption = errors.New("team: option out of range")
 
 // Rules are the settings of a transition.
 type Rules struct {
-	// Roles are what agents can be for. Their IDs differ.
+	// Roles are what agents can be for; the first one is the lead's. Their IDs differ.
 	Roles []view.Role
 	// MaxAgents is how many agents of a crew may be creating, running or idle.
 	MaxAgents int

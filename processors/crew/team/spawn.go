@@ -44,7 +44,7 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 	}
 	m := &roster.Member{
 		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: in.Model, Provider: in.Provider, Status: view.Creating,
-		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == leadRole,
+		Task: kept(in.Task, maxKept), ParentId: in.ParentID, SessionId: in.SessionID, CreatedMs: w.now(), Lead: role.ID == w.rules.Roles[0].ID,
 		Host: w.Settings.Host, Cwd: in.Cwd, Repository: w.Settings.Repository, Resuming: in.SessionID != "",
 	}
 	if m.Model == "" {
@@ -56,29 +56,32 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 	if parent != nil {
 		m.Level = parent.Level + 1
 	}
-	prompt := w.prompt(m, in.Task, in.Context)
 	w.Roster.Members = append(w.Roster.Members, m)
+	prompt := w.prompt(m, in.Task, in.Context)
 	d := w.duty(m)
 	d.Autopilot, d.NoRestart, d.Context = in.Autopilot, in.NoRestart, kept(in.Context, maxKeptEnded)
 	w.send(m.Id, topics.CrewSpawn{
 		Member: w.identity(m), Task: m.Task, ParentID: m.ParentId, Level: int(m.Level), Lead: m.Lead, Autopilot: in.Autopilot,
 		SessionID: in.SessionID, Prompt: prompt, NoRestart: in.NoRestart,
 	})
+	sent := w.Mailbox.Sent
 	if w.Settings.Paused {
 		w.send(m.Id, topics.CrewPause{Paused: true})
 	}
 	w.joined(m)
 	if parent != nil {
-		w.subSpawned(parent, m, in)
+		w.subSpawned(parent, m, in, sent)
 	}
 	return m, nil
 }
 
 // subSpawned tells people about an agent with a parent. With a task, the parent has delegated it.
-func (w *work) subSpawned(parent, m *roster.Member, in topics.CrewSpawnAsked) {
+func (w *work) subSpawned(parent, m *roster.Member, in topics.CrewSpawnAsked, sent int64) {
 	w.say(m, parent, fmt.Sprintf("%s is ready for work as %s.", view.ShortID(m.Id), m.RoleName))
 	if in.Task != "" {
-		w.delegate(parent, m, in.Task, in.Context, "")
+		if d := w.delegate(parent, m, in.Task, in.Context); d != nil {
+			d.Sent = sent
+		}
 	}
 	w.step.Event("agent:sub_spawned", map[string]any{"parentId": parent.Id, "child": w.agent(m)})
 	w.log(parent, "sub_agent_spawned", "Created "+label(m), nil)

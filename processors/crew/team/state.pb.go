@@ -10,7 +10,9 @@ package team
 
 import (
 	mailbox "github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	manifest "github.com/turntable-streams/turntable/processors/crew/internal/manifest"
 	roster "github.com/turntable-streams/turntable/processors/crew/internal/roster"
+	talk "github.com/turntable-streams/turntable/processors/crew/internal/talk"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -30,11 +32,12 @@ type State struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The earliest deadline of the row.
-	DeadlineMs int64            `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
-	Mailbox    *mailbox.Mailbox `protobuf:"bytes,3,opt,name=mailbox,proto3" json:"mailbox,omitempty"`
-	Roster     *roster.Roster   `protobuf:"bytes,4,opt,name=roster,proto3" json:"roster,omitempty"`
-	// 5 and 6 are the talk and the refresh of crews.
-	Settings *Settings `protobuf:"bytes,7,opt,name=settings,proto3" json:"settings,omitempty"`
+	DeadlineMs int64             `protobuf:"varint,2,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
+	Mailbox    *mailbox.Mailbox  `protobuf:"bytes,3,opt,name=mailbox,proto3" json:"mailbox,omitempty"`
+	Roster     *roster.Roster    `protobuf:"bytes,4,opt,name=roster,proto3" json:"roster,omitempty"`
+	Talk       *talk.Talk        `protobuf:"bytes,5,opt,name=talk,proto3" json:"talk,omitempty"`
+	Refresh    *manifest.Refresh `protobuf:"bytes,6,opt,name=refresh,proto3" json:"refresh,omitempty"`
+	Settings   *Settings         `protobuf:"bytes,7,opt,name=settings,proto3" json:"settings,omitempty"`
 	// In the order in which they were made. Ended ones are dropped when there are too many.
 	Delegations []*Delegation `protobuf:"bytes,8,rep,name=delegations,proto3" json:"delegations,omitempty"`
 	Decisions   []*Decision   `protobuf:"bytes,9,rep,name=decisions,proto3" json:"decisions,omitempty"`
@@ -108,6 +111,20 @@ func (x *State) GetMailbox() *mailbox.Mailbox {
 func (x *State) GetRoster() *roster.Roster {
 	if x != nil {
 		return x.Roster
+	}
+	return nil
+}
+
+func (x *State) GetTalk() *talk.Talk {
+	if x != nil {
+		return x.Talk
+	}
+	return nil
+}
+
+func (x *State) GetRefresh() *manifest.Refresh {
+	if x != nil {
+		return x.Refresh
 	}
 	return nil
 }
@@ -439,7 +456,9 @@ type Delegation struct {
 	EndedMs   int64  `protobuf:"varint,9,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
 	Result    string `protobuf:"bytes,10,opt,name=result,proto3" json:"result,omitempty"`
 	// The task of the lead's graph that it stands for.
-	TaskId        string `protobuf:"bytes,11,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	TaskId string `protobuf:"bytes,11,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// The number of the input that told the agent about it.
+	Sent          int64 `protobuf:"varint,12,opt,name=sent,proto3" json:"sent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +568,13 @@ func (x *Delegation) GetTaskId() string {
 		return x.TaskId
 	}
 	return ""
+}
+
+func (x *Delegation) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
 }
 
 type Decision struct {
@@ -1092,13 +1118,15 @@ var File_processors_crew_team_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_team_state_proto_rawDesc = "" +
 	"\n" +
-	" processors/crew/team/state.proto\x12\x16turntable.crew.team.v1\x1a,processors/crew/internal/mailbox/state.proto\x1a+processors/crew/internal/roster/state.proto\"\xde\x05\n" +
+	" processors/crew/team/state.proto\x12\x16turntable.crew.team.v1\x1a,processors/crew/internal/mailbox/state.proto\x1a-processors/crew/internal/manifest/state.proto\x1a+processors/crew/internal/roster/state.proto\x1a)processors/crew/internal/talk/state.proto\"\xcf\x06\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
 	"deadlineMs\x12<\n" +
 	"\amailbox\x18\x03 \x01(\v2\".turntable.crew.mailbox.v1.MailboxR\amailbox\x128\n" +
-	"\x06roster\x18\x04 \x01(\v2 .turntable.crew.roster.v1.RosterR\x06roster\x12<\n" +
+	"\x06roster\x18\x04 \x01(\v2 .turntable.crew.roster.v1.RosterR\x06roster\x120\n" +
+	"\x04talk\x18\x05 \x01(\v2\x1c.turntable.crew.talk.v1.TalkR\x04talk\x12=\n" +
+	"\arefresh\x18\x06 \x01(\v2#.turntable.crew.manifest.v1.RefreshR\arefresh\x12<\n" +
 	"\bsettings\x18\a \x01(\v2 .turntable.crew.team.v1.SettingsR\bsettings\x12D\n" +
 	"\vdelegations\x18\b \x03(\v2\".turntable.crew.team.v1.DelegationR\vdelegations\x12>\n" +
 	"\tdecisions\x18\t \x03(\v2 .turntable.crew.team.v1.DecisionR\tdecisions\x122\n" +
@@ -1142,7 +1170,7 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"\acontext\x18\r \x01(\tR\acontext\x12\x1e\n" +
 	"\n" +
 	"restarting\x18\x0e \x01(\bR\n" +
-	"restarting\"\x94\x02\n" +
+	"restarting\"\xa8\x02\n" +
 	"\n" +
 	"Delegation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
@@ -1157,7 +1185,8 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"\bended_ms\x18\t \x01(\x03R\aendedMs\x12\x16\n" +
 	"\x06result\x18\n" +
 	" \x01(\tR\x06result\x12\x17\n" +
-	"\atask_id\x18\v \x01(\tR\x06taskId\"\x93\x03\n" +
+	"\atask_id\x18\v \x01(\tR\x06taskId\x12\x12\n" +
+	"\x04sent\x18\f \x01(\x03R\x04sent\"\x93\x03\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +
@@ -1230,34 +1259,38 @@ func file_processors_crew_team_state_proto_rawDescGZIP() []byte {
 
 var file_processors_crew_team_state_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_processors_crew_team_state_proto_goTypes = []any{
-	(*State)(nil),           // 0: turntable.crew.team.v1.State
-	(*Settings)(nil),        // 1: turntable.crew.team.v1.Settings
-	(*Duty)(nil),            // 2: turntable.crew.team.v1.Duty
-	(*Delegation)(nil),      // 3: turntable.crew.team.v1.Delegation
-	(*Decision)(nil),        // 4: turntable.crew.team.v1.Decision
-	(*Task)(nil),            // 5: turntable.crew.team.v1.Task
-	(*Activity)(nil),        // 6: turntable.crew.team.v1.Activity
-	(*Hold)(nil),            // 7: turntable.crew.team.v1.Hold
-	(*Timer)(nil),           // 8: turntable.crew.team.v1.Timer
-	(*mailbox.Mailbox)(nil), // 9: turntable.crew.mailbox.v1.Mailbox
-	(*roster.Roster)(nil),   // 10: turntable.crew.roster.v1.Roster
+	(*State)(nil),            // 0: turntable.crew.team.v1.State
+	(*Settings)(nil),         // 1: turntable.crew.team.v1.Settings
+	(*Duty)(nil),             // 2: turntable.crew.team.v1.Duty
+	(*Delegation)(nil),       // 3: turntable.crew.team.v1.Delegation
+	(*Decision)(nil),         // 4: turntable.crew.team.v1.Decision
+	(*Task)(nil),             // 5: turntable.crew.team.v1.Task
+	(*Activity)(nil),         // 6: turntable.crew.team.v1.Activity
+	(*Hold)(nil),             // 7: turntable.crew.team.v1.Hold
+	(*Timer)(nil),            // 8: turntable.crew.team.v1.Timer
+	(*mailbox.Mailbox)(nil),  // 9: turntable.crew.mailbox.v1.Mailbox
+	(*roster.Roster)(nil),    // 10: turntable.crew.roster.v1.Roster
+	(*talk.Talk)(nil),        // 11: turntable.crew.talk.v1.Talk
+	(*manifest.Refresh)(nil), // 12: turntable.crew.manifest.v1.Refresh
 }
 var file_processors_crew_team_state_proto_depIdxs = []int32{
 	9,  // 0: turntable.crew.team.v1.State.mailbox:type_name -> turntable.crew.mailbox.v1.Mailbox
 	10, // 1: turntable.crew.team.v1.State.roster:type_name -> turntable.crew.roster.v1.Roster
-	1,  // 2: turntable.crew.team.v1.State.settings:type_name -> turntable.crew.team.v1.Settings
-	3,  // 3: turntable.crew.team.v1.State.delegations:type_name -> turntable.crew.team.v1.Delegation
-	4,  // 4: turntable.crew.team.v1.State.decisions:type_name -> turntable.crew.team.v1.Decision
-	5,  // 5: turntable.crew.team.v1.State.tasks:type_name -> turntable.crew.team.v1.Task
-	6,  // 6: turntable.crew.team.v1.State.activities:type_name -> turntable.crew.team.v1.Activity
-	7,  // 7: turntable.crew.team.v1.State.holds:type_name -> turntable.crew.team.v1.Hold
-	8,  // 8: turntable.crew.team.v1.State.timers:type_name -> turntable.crew.team.v1.Timer
-	2,  // 9: turntable.crew.team.v1.State.duties:type_name -> turntable.crew.team.v1.Duty
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 2: turntable.crew.team.v1.State.talk:type_name -> turntable.crew.talk.v1.Talk
+	12, // 3: turntable.crew.team.v1.State.refresh:type_name -> turntable.crew.manifest.v1.Refresh
+	1,  // 4: turntable.crew.team.v1.State.settings:type_name -> turntable.crew.team.v1.Settings
+	3,  // 5: turntable.crew.team.v1.State.delegations:type_name -> turntable.crew.team.v1.Delegation
+	4,  // 6: turntable.crew.team.v1.State.decisions:type_name -> turntable.crew.team.v1.Decision
+	5,  // 7: turntable.crew.team.v1.State.tasks:type_name -> turntable.crew.team.v1.Task
+	6,  // 8: turntable.crew.team.v1.State.activities:type_name -> turntable.crew.team.v1.Activity
+	7,  // 9: turntable.crew.team.v1.State.holds:type_name -> turntable.crew.team.v1.Hold
+	8,  // 10: turntable.crew.team.v1.State.timers:type_name -> turntable.crew.team.v1.Timer
+	2,  // 11: turntable.crew.team.v1.State.duties:type_name -> turntable.crew.team.v1.Duty
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_processors_crew_team_state_proto_init() }

@@ -37,7 +37,7 @@ func (w *work) terminateAll(m *roster.Member, reason string, seen map[string]boo
 	d.Terminating, d.Restarting = true, false
 	w.log(m, "agent_terminated", "Terminated "+label(m), details{"reason": reason})
 	w.exitReport(m, view.Terminated, "")
-	w.fail(m, "terminated")
+	w.fail(m, "terminated", 0)
 	w.end(m, view.Terminated)
 	w.send(m.Id, topics.CrewTerminate{Reason: reason})
 	return n + 1

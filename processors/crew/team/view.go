@@ -21,6 +21,12 @@ func Tasks(s *State) []view.Task {
 	return viewsOf(s.GetTasks(), func(t *Task) view.Task { return viewOfTask(t, project) })
 }
 
+// Groups returns the groups of a crew that are not archived, in the order in which they were created.
+func Groups(s *State) []view.Group { return s.GetTalk().Groups() }
+
+// Messages returns the newest messages of the groups with a name, oldest first.
+func Messages(s *State, group string) []view.GroupMessage { return s.GetTalk().Messages(group) }
+
 // Activities returns the newest activities of a crew, oldest first.
 func Activities(s *State) []view.Activity {
 	project := s.GetRoster().GetProjectId()
