@@ -27,7 +27,9 @@ func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlin
 	}
 	w.forget()
 	w.nudge()
-	w.Refresh.Due(step, s.Roster, w.news())
+	if w.Refresh.DeadlineMS() != 0 { // else the news are of no use
+		w.Refresh.Due(step, s.Roster, w.news())
+	}
 	return w.deadline(), s.Settings.Configured || len(s.Roster.Members) > 0
 }
 

@@ -120,12 +120,6 @@ func (c *clock) trigger(after time.Duration, agentID string) sent {
 	return c.step(after, func(s *mailbox.Step, f *manifest.Refresh) { f.Trigger(s, agentID) })
 }
 
-// hear applies an input of the crew.
-func (c *clock) hear(after time.Duration, body topics.CrewBody) sent {
-	c.tb.Helper()
-	return c.step(after, func(s *mailbox.Step, f *manifest.Refresh) { f.Heard(s, body) })
-}
-
 // due is when the next CREW_UPDATE is due, since noon; negative for never.
 func (c *clock) due() time.Duration {
 	if ms := c.refresh.DeadlineMS(); ms != 0 {

@@ -24,25 +24,13 @@ func (f *Refresh) Trigger(s *mailbox.Step, agentID string) {
 		}
 		return
 	}
+	if f.DueMs != 0 && f.DueMs <= s.NowMS() {
+		return // the step's Due sends it: it does not matter how late the deadline is read
+	}
 	if f.FirstMs == 0 {
 		f.FirstMs = s.NowMS()
 	}
 	f.DueMs = min(s.NowMS()+quiet.Milliseconds(), f.FirstMs+longest.Milliseconds())
-}
-
-// Heard asks for a CREW_UPDATE if an input of the crew is a reason for one: the end of an agent, and a lock that was acquired,
-// released or has expired are for all, and a compaction is for its agent. The crew calls Trigger for a new agent.
-func (f *Refresh) Heard(s *mailbox.Step, body topics.CrewBody) {
-	switch b := body.(type) {
-	case topics.CrewTerminateAsked, topics.CrewAgentExited:
-		f.Trigger(s, "")
-	case topics.CrewCompacted:
-		f.Trigger(s, b.AgentID)
-	case topics.CrewLockChanged:
-		if b.Action != topics.CrewLockDenied {
-			f.Trigger(s, "")
-		}
-	}
 }
 
 // DeadlineMS is when Due must be called, in Unix milliseconds, 0 for never. It is in the past if Due must be called at once.

@@ -36,44 +36,21 @@ func TestC05_ThreeSpawnsInTwoSecondsAreOneRefreshTwoSecondsAfterTheLast(t *testi
 	require.Negative(t, c.due())
 }
 
-func TestC06_EachReasonRefreshesAllAndACompactionItsAgentAtOnce(t *testing.T) {
-	for name, body := range map[string]topics.CrewBody{
-		"terminate": topics.CrewTerminateAsked{AgentID: dev}, "exit": topics.CrewAgentExited{AgentID: dev},
-		"acquired": topics.CrewLockChanged{Action: topics.CrewLockAcquired},
-		"released": topics.CrewLockChanged{Action: topics.CrewLockReleased},
-		// FlightDeck goes on showing a lock that has expired.
-		"expired": topics.CrewLockChanged{Action: topics.CrewLockExpired},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newClock(t)
-			require.Empty(t, c.hear(0, body).to)
-			require.Equal(t, 2*second, c.due())
-			require.Len(t, c.step(2*second, nil).to, 4)
-		})
-	}
-	t.Run("spawn", func(t *testing.T) {
-		c := newClock(t)
-		c.trigger(0, "")
-		require.Len(t, c.step(2*second, nil).to, 4)
-	})
-	t.Run("nothing else", func(t *testing.T) {
-		c := newClock(t)
-		for _, body := range []topics.CrewBody{
-			topics.CrewLockChanged{Action: topics.CrewLockDenied}, topics.CrewAgentIdle{AgentID: dev}, topics.CrewSay{},
-		} {
-			c.hear(0, body)
-			require.Negative(t, c.due(), "%T", body)
-		}
-	})
-	t.Run("compaction", func(t *testing.T) {
-		c := newClock(t)
-		require.Equal(t, []string{dev}, c.hear(0, topics.CrewCompacted{AgentID: dev}).to)
-		require.Negative(t, c.due())
-		require.Empty(t, c.hear(0, topics.CrewCompacted{AgentID: tester}).to, "it is not running")
-		c.trigger(second, "")
-		require.Equal(t, []string{dev}, c.hear(2*second, topics.CrewCompacted{AgentID: dev}).to)
-		require.Equal(t, 3*second, c.due(), "the others still wait")
-	})
+func TestAnAgentThatLostItsContextIsToldAtOnce(t *testing.T) {
+	c := newClock(t)
+	require.Equal(t, []string{dev}, c.trigger(0, dev).to)
+	require.Negative(t, c.due())
+	require.Empty(t, c.trigger(0, tester).to, "it is not running")
+	c.trigger(second, "")
+	require.Equal(t, []string{dev}, c.trigger(2*second, dev).to)
+	require.Equal(t, 3*second, c.due(), "the others still wait")
+}
+
+func TestAChangeAfterTheDeadlineDoesNotPostponeIt(t *testing.T) {
+	c := newClock(t)
+	c.trigger(0, "")
+	require.Len(t, c.trigger(2500*time.Millisecond, "").to, 4)
+	require.Negative(t, c.due())
 }
 
 func TestC07_OnlyRunningAgentsGetItWithoutThemselves(t *testing.T) {

@@ -1,0 +1,3 @@
+package talk_test
+
+import _ "github.com/turntable-streams/turntable/internal/testing/rapidseed"
