@@ -86,6 +86,8 @@ func TestA11_ReplayedSessionHasNoEffects(t *testing.T) {
 			require.Equal(t, view.Idle, w.view().Status)
 			require.Empty(t, w.view().OutputPreview)
 
+			w.updates(true, replayed...)
+			require.Empty(t, w.last)
 			w.crew(topics.CrewPrompt{Text: "go"}).updates(false, replayed...)
 			require.Len(t, bodies[topics.CrewCommand](w.last), 1, "the same text is a command when it is new")
 		})
