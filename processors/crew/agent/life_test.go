@@ -156,3 +156,15 @@ func TestTerminateEndsTheAgentOnce(t *testing.T) {
 	w.pass(8 * 24 * time.Hour)
 	require.Nil(t, w.state())
 }
+
+func TestCrashedAgentIsTerminatedBeforeItsRestart(t *testing.T) {
+	w := newWorld(t).start().exit(1).crew(topics.CrewPrompt{Text: "waits", FromID: "b"}).crew(topics.CrewTerminate{})
+	require.Equal(t, []string{"agent:terminated", "agent:status"}, events(w.last), "its process has had its exit")
+	require.Len(t, bodies[topics.CrewDropped](w.last), 1)
+	require.Equal(t, topics.CrewExitTerminated, bodies[topics.CrewAgentExited](w.last)[0].Cause)
+	require.Equal(t, view.Terminated, w.view().Status)
+	w.pass(time.Minute)
+	require.Empty(t, w.last)
+	w.crew(topics.CrewRestart{})
+	require.Empty(t, w.last)
+}
