@@ -118,6 +118,24 @@ func TestUpdatesOfAllKindsArriveUnchangedAndInOrder(t *testing.T) {
 	})
 }
 
+func TestHalvesOfSurrogatePairsAreReplaced(t *testing.T) {
+	for in, want := range map[string]string{
+		`"\ud83d"`: `"\ufffd"`, `"\ud83d\ude00"`: `"\ud83d\ude00"`, `"\ude00\ud83d"`: `"\ufffd\ufffd"`, `"\\ud83d"`: `"\\ud83d"`,
+		`"\ud83d\n\ud83d`: `"\ufffd\n\ufffd`, `"\ud83`: `"\ud83`, `\`: `\`, `"\u0041\ud83dx"`: `"\u0041\ufffdx"`,
+	} {
+		require.Equal(t, want, string(paired([]byte(in))), in)
+	}
+	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{
+		Line: `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",` +
+			`"content":{"type":"text","text":"a\ud83d"}}}}`,
+	}}}}}))
+	run, session := r.started()
+	r.prompt(run, session, "p")
+	await[topics.CrewTurnEnded](r, 1)
+	require.Equal(t, "a\uFFFD", r.text())
+	require.Empty(t, said[topics.CrewProblem](r))
+}
+
 func rawOf(s string) []byte { return []byte(s) }
 
 func TestPermissionIsAnsweredAsDecided(t *testing.T) {

@@ -104,7 +104,7 @@ func (r *run) askPermission(m message) {
 		ToolCall  topics.Raw `json:"toolCall"`
 		Options   topics.Raw `json:"options"`
 	}
-	if json.Unmarshal(m.Params, &q) != nil || len(q.SessionID) > maxSessionID || len(q.Options) > maxField {
+	if json.Unmarshal(m.Params, &q) != nil || len(q.SessionID) > maxSessionID || len(q.Options) > maxField || tooDeep(q.Options) {
 		r.refuse(m.ID, &rpcError{codeInvalidParams, "invalid params"})
 		return
 	}

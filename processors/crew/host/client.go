@@ -11,7 +11,12 @@ import (
 // handle handles a line of the agent's standard output. Lines are handled in order.
 func (r *run) handle(line []byte) {
 	var m message
-	if json.Unmarshal(line, &m) != nil || (m.Method == "" && len(m.ID) == 0) {
+	err := json.Unmarshal(line, &m)
+	if err != nil {
+		m = message{}
+		err = json.Unmarshal(paired(line), &m)
+	}
+	if err != nil || (m.Method == "" && len(m.ID) == 0) {
 		r.noMessage()
 		return
 	}
