@@ -312,6 +312,19 @@ func TestFewCommitsOfAnAgentWait(t *testing.T) {
 	require.Len(t, h.state().Commits, 1)
 }
 
+// A queued commit contains what its agent holds when it is opened, not what it held when it was asked for.
+func TestQueuedCommitHasNoExpiredLocks(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go")
+	open := h.commit(mira, "One").actions()[0]
+	h.commit(mira, "Two")
+	h.advance(time.Hour)
+	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"})
+	require.Equal(t, []string{"agent:committed", "lock:expired"}, e.kinds())
+	require.Empty(t, e.actions())
+	require.Contains(t, e.notes(mira), "you have locked no files")
+}
+
 func TestAnswersAreShort(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go")
