@@ -29,14 +29,17 @@ func (a *agent) exited(c topics.CrewExited) {
 // ended ends the process. It is called once for each.
 func (a *agent) ended(code int, text, cause string) {
 	p, knew := a.Process, a.knew()
+	if a.Terminated || a.Restarts {
+		cause = topics.CrewExitTerminated
+	}
+	if cause == topics.CrewExitHostStopped || cause == topics.CrewExitHostLost {
+		a.takeBack()
+	}
 	a.closeTurn()
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, false)
 	a.Process = nil
 	a.ExitCode, a.ExitError = int32(code), text
 	a.step.Event("agent:exit", exit{a.id(), code, text})
-	if a.Terminated || a.Restarts {
-		cause = topics.CrewExitTerminated
-	}
 	restarting := false
 	switch cause {
 	case topics.CrewExitClean:

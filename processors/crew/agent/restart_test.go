@@ -179,7 +179,7 @@ func TestHostThatStartedAnewHasNoProcess(t *testing.T) {
 	require.Equal(t, "s1", bodies[topics.CrewStart](w.last)[0].SessionID)
 	require.Empty(t, bodies[topics.CrewAgentEnded](w.last), "the agent keeps its locks")
 	w.ready("s1", true)
-	require.Equal(t, []string{"waits"}, prompts(w.last))
+	require.Equal(t, []string{"go\nwaits"}, prompts(w.last))
 	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
 	require.Empty(t, w.last, "it is the run of the host that the agent knows")
 }

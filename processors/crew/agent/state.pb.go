@@ -703,7 +703,10 @@ type Turn struct {
 	// It was cancelled by us.
 	Cancelled bool `protobuf:"varint,3,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// The number of the last input of the crew when the turn began.
-	Heard         int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
+	Heard int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
+	// What the turn began with, until the process has said something: the first prompt, or what waited.
+	First         bool   `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
+	Sent          *Queue `protobuf:"bytes,6,opt,name=sent,proto3" json:"sent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -764,6 +767,20 @@ func (x *Turn) GetHeard() int64 {
 		return x.Heard
 	}
 	return 0
+}
+
+func (x *Turn) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
+func (x *Turn) GetSent() *Queue {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
 }
 
 // Queue is what waits for the agent.
@@ -1001,12 +1018,14 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\bstopping\x18\t \x01(\bR\bstopping\x12\x16\n" +
 	"\x06failed\x18\n" +
 	" \x01(\tR\x06failed\x12!\n" +
-	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\"r\n" +
+	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\"\xbc\x01\n" +
 	"\x04Turn\x12\x1b\n" +
 	"\tprompt_id\x18\x01 \x01(\tR\bpromptId\x12\x19\n" +
 	"\bsince_ms\x18\x02 \x01(\x03R\asinceMs\x12\x1c\n" +
 	"\tcancelled\x18\x03 \x01(\bR\tcancelled\x12\x14\n" +
-	"\x05heard\x18\x04 \x01(\x03R\x05heard\"\xc7\x01\n" +
+	"\x05heard\x18\x04 \x01(\x03R\x05heard\x12\x14\n" +
+	"\x05first\x18\x05 \x01(\bR\x05first\x122\n" +
+	"\x04sent\x18\x06 \x01(\v2\x1e.turntable.crew.agent.v1.QueueR\x04sent\"\xc7\x01\n" +
 	"\x05Queue\x12<\n" +
 	"\bpriority\x18\x01 \x03(\v2 .turntable.crew.agent.v1.WaitingR\bpriority\x128\n" +
 	"\x06normal\x18\x02 \x03(\v2 .turntable.crew.agent.v1.WaitingR\x06normal\x12\x14\n" +
@@ -1052,13 +1071,14 @@ var file_processors_crew_agent_state_proto_depIdxs = []int32{
 	7,  // 5: turntable.crew.agent.v1.State.transcript:type_name -> turntable.crew.transcript.v1.Transcript
 	8,  // 6: turntable.crew.agent.v1.State.permissions:type_name -> turntable.crew.permission.v1.Permissions
 	9,  // 7: turntable.crew.agent.v1.State.parser:type_name -> turntable.crew.command.v1.Parser
-	5,  // 8: turntable.crew.agent.v1.Queue.priority:type_name -> turntable.crew.agent.v1.Waiting
-	5,  // 9: turntable.crew.agent.v1.Queue.normal:type_name -> turntable.crew.agent.v1.Waiting
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	4,  // 8: turntable.crew.agent.v1.Turn.sent:type_name -> turntable.crew.agent.v1.Queue
+	5,  // 9: turntable.crew.agent.v1.Queue.priority:type_name -> turntable.crew.agent.v1.Waiting
+	5,  // 10: turntable.crew.agent.v1.Queue.normal:type_name -> turntable.crew.agent.v1.Waiting
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_processors_crew_agent_state_proto_init() }

@@ -22,8 +22,9 @@ func (a *agent) deliver() {
 		return
 	}
 	var blocks []jsontext.Value
-	if a.FirstDue {
-		a.FirstDue = false
+	first, sent := a.FirstDue, a.Queue
+	if first {
+		a.FirstDue, sent = false, nil
 		blocks = textBlock(a.FirstPrompt)
 	} else if blocks = a.merge(); blocks == nil {
 		return
@@ -35,6 +36,7 @@ func (a *agent) deliver() {
 	id := a.step.NewID("prompt")
 	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS(), Heard: a.heard()}
 	a.heardOutput()
+	a.Turn.First, a.Turn.Sent = first, sent
 	a.Phase = phaseRunning
 	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
 		AgentID: a.id(), Run: p.Run, PromptID: id, SessionID: a.SessionId, Blocks: raw,
@@ -88,6 +90,26 @@ func (a *agent) closeTurn() {
 	a.cutText()
 }
 
+// takeBack keeps what a lost host was told to send, if the process has not said anything since: the next process gets it. So a
+// message that is written while nobody knows that the host is gone is not lost.
+func (a *agent) takeBack() {
+	t := a.Turn
+	if t == nil || t.Cancelled {
+		return
+	}
+	a.FirstDue = a.FirstDue || t.First
+	if sent := t.Sent; sent != nil {
+		q := a.queue()
+		q.Priority = append(sent.Priority, q.Priority...)
+		q.Normal = append(sent.Normal, q.Normal...)
+		notes := q.Notes
+		q.Notes = nil
+		for _, text := range append(sent.Notes, notes...) {
+			a.addNote(text)
+		}
+	}
+}
+
 // interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part.
 func (a *agent) interrupt(c topics.CrewInterrupt) {
 	if a.Turn != nil && !a.Turn.Cancelled && !a.Process.Stopping {
@@ -103,6 +125,9 @@ func (a *agent) interrupt(c topics.CrewInterrupt) {
 // heardOutput remembers that the process is not silent.
 func (a *agent) heardOutput() {
 	a.Process.OutputMs, a.Process.Hung = a.step.NowMS(), false
+	if a.Turn != nil {
+		a.Turn.First, a.Turn.Sent = false, nil
+	}
 	a.active()
 }
 
