@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // CrewBody is the body of a CrewInput or of a CrewAction. CrewKind returns its kind.
@@ -24,7 +25,8 @@ func DecodeCrewBody[T CrewBody](raw Raw) (body T, err error) {
 	if len(raw) == 0 {
 		return body, nil
 	}
-	if err := json.Unmarshal(raw, &body); err != nil {
+	// Agents write what JSON libraries of other languages let pass: half a surrogate pair, a member twice.
+	if err := json.Unmarshal(raw, &body, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
 		return body, wrongType("body", "not that of "+body.CrewKind())
 	}
 	return body, nil

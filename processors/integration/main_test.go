@@ -9,10 +9,14 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/leaktest"
 	"github.com/turntable-streams/turntable/internal/testing/process"
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+	"github.com/turntable-streams/turntable/processors/crew/crewtest"
 )
 
 func TestMain(m *testing.M) {
+	crewtest.Main()
 	switch {
+	case os.Getenv(crewRole) != "":
+		process.Main(crewChild)
 	case os.Getenv(channelWorker) != "":
 		process.Main(channelChild)
 	case os.Getenv(peerRole) != "":

@@ -1,0 +1,2 @@
+// Package integration tests the parts of crews together: host, groups and door.
+package integration

@@ -1,0 +1,19 @@
+package integration
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/turntable-streams/turntable/internal/testing/leaktest"
+	"github.com/turntable-streams/turntable/internal/testing/testbroker"
+)
+
+func TestMain(m *testing.M) {
+	if rate := os.Getenv(streamRate); rate != "" {
+		stream(rate)
+		return
+	}
+	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
+}

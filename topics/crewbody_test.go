@@ -1,0 +1,19 @@
+package topics
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A batch of updates with one that is not strict JSON is read, and the others are not lost.
+func TestCrewBodiesAreReadLeniently(t *testing.T) {
+	updates, err := DecodeCrewBody[CrewUpdates](Raw(`{"run":"r","session_id":"s","updates":[{"text":"\ud83d"},{"a":1,"a":2}],"later":1}`))
+	require.NoError(t, err)
+	require.Len(t, updates.Updates, 2)
+	note, err := DecodeCrewBody[CrewNote](Raw(`{"text":"\ud83d"}`))
+	require.NoError(t, err)
+	require.Equal(t, "\ufffd", note.Text)
+	_, err = DecodeCrewBody[CrewNote](Raw(`{"text":5}`))
+	require.ErrorIs(t, err, ErrType)
+}
