@@ -37,7 +37,7 @@ var secrets = []*regexp.Regexp{
 
 // secretHints are texts of which one is in every text that a pattern matches, in lower case.
 var secretHints = []string{
-	"private key", "eyj", "sk", "pk", "rk", "gh", "glpat", "xox", "akia", "asia", "aiza", "npm_", "bearer", "basic", "://", "key",
+	"private key", "eyj", "sk", "pk", "rk", "gh", "github_pat", "glpat", "xox", "akia", "asia", "aiza", "npm_", "bearer", "basic", "://", "key",
 	"token", "secret", "passw", "credential",
 }
 

@@ -107,7 +107,6 @@ func (s teamState) Decisions() []view.Decision     { return team.Decisions(s.Sta
 func (s teamState) Delegations() []view.Delegation { return team.Delegations(s.State) }
 func (s teamState) Tasks() []view.Task             { return team.Tasks(s.State) }
 func (s teamState) Activities() []view.Activity    { return team.Activities(s.State) }
-func (s teamState) Groups() []view.Group           { return nil }
+func (s teamState) Groups() []view.Group           { return team.Groups(s.State) }
 
-// Messages returns the kept messages of the groups with a name.
-func (s teamState) Messages(string) []view.GroupMessage { return nil }
+func (s teamState) Messages(group string) []view.GroupMessage { return team.Messages(s.State, group) }
