@@ -1,0 +1,150 @@
+package team
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+func TestX10_OnlyLeadsGiveWork(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "Plane the planks")
+	h.status(dev, view.Running)
+	for name, payload := range map[string]any{
+		"DELEGATE":             map[string]any{"to": leadID, "task": "x"},
+		"CREATE_AGENT":         map[string]any{"role": "tester", "task": "x"},
+		"TERMINATE_AGENT":      map[string]any{"agentId": leadID},
+		"CANCEL_DELEGATION":    map[string]any{"agentId": dev},
+		"DECLARE_TASKS":        map[string]any{"tasks": []any{map[string]any{"taskId": "t", "role": "developer"}}},
+		"ADD_TASK":             map[string]any{"taskId": "t", "role": "developer"},
+		"PAUSE_TASK":           map[string]any{"taskId": "t"},
+		"RESUME_TASK":          map[string]any{"taskId": "t"},
+		"RETRY_TASK":           map[string]any{"taskId": "t"},
+		"REOPEN_TASK":          map[string]any{"taskId": "t"},
+		"SKIP_TASK":            map[string]any{"taskId": "t"},
+		"CANCEL_TASK":          map[string]any{"taskId": "t"},
+		"FORCE_READY":          map[string]any{"taskId": "t"},
+		"ASSIGN_TASK":          map[string]any{"taskId": "t", "agentId": dev},
+		"REASSIGN_TASK":        map[string]any{"taskId": "t", "agentId": dev},
+		"RESET_DAG":            nil,
+		"REQUEST_LIMIT_CHANGE": map[string]any{"limit": 5},
+	} {
+		before := h.state()
+		effects := h.command(dev, name, payload)
+		require.Len(t, effects, 1, name)
+		require.Equal(t, "[System] "+name+" error: only a lead may do this.", notes(dev, effects))
+		after := h.state()
+		after.Mailbox, after.DeadlineMs = before.Mailbox, before.DeadlineMs
+		require.Equal(t, before.String(), after.String(), name)
+	}
+}
+
+func TestX11_LeadsTerminateTheirDescendantsOnly(t *testing.T) {
+	h := newLead(t)
+	sub := h.create(leadID, "lead", "")
+	h.status(sub, view.Idle)
+	grandchild := h.create(sub, "developer", "Plane the planks")
+	h.spawn(otherID, "lead", "")
+	stranger := h.create(otherID, "developer", "")
+
+	for _, id := range []string{otherID, stranger, leadID, "beef"} {
+		require.Contains(t, notes(leadID, h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": id})), "none of your agents")
+	}
+	require.Contains(t, notes(sub, h.command(sub, "TERMINATE_AGENT", map[string]any{"agentId": leadID})), "none of your agents")
+	effects := h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": grandchild[:8], "reason": "enough"})
+	require.Equal(t, []topics.CrewTerminate{{Reason: "enough"}}, mailOf[topics.CrewTerminate](grandchild, effects))
+	require.Equal(t, view.Terminated, h.member(grandchild).Status)
+	require.Equal(t, view.Idle, h.member(sub).Status)
+	require.Contains(t, notes(leadID, h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": grandchild})), "has ended already")
+
+	again := h.create(sub, "tester", "")
+	effects = h.command(leadID, "TERMINATE_AGENT", map[string]any{"agentId": sub})
+	require.Len(t, mailOf[topics.CrewTerminate](sub, effects), 1)
+	require.Len(t, mailOf[topics.CrewTerminate](again, effects), 1, "and the agents below it")
+	require.Equal(t, view.Idle, h.member(otherID).Status)
+	require.Equal(t, view.Creating, h.member(stranger).Status)
+}
+
+func TestCommandsThatNoAgentMayGive(t *testing.T) {
+	h := newLead(t)
+	for _, name := range []string{"SPAWN_AGENT", "QUERY_PROVIDERS", "LIST_TEMPLATES", "TELEGRAM_SEND", "ACQUIRE_CAPABILITY"} {
+		effects := h.command(leadID, name, map[string]any{"role": "developer"})
+		require.Len(t, effects, 1, name)
+		require.Contains(t, notes(leadID, effects), "not available", name)
+	}
+	require.Len(t, h.state().Roster.Members, 1)
+}
+
+func TestCommandsOfEndedAndUnknownAgentsHaveNoEffect(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "")
+	h.door(topics.CrewTerminateAsked{AgentID: dev})
+	require.Empty(t, h.command(dev, "BROADCAST", map[string]any{"content": "x"}))
+	require.Empty(t, h.command(otherID, "BROADCAST", map[string]any{"content": "x"}))
+	effects := h.by(mailbox.Agent(otherID), topics.CrewCommand{
+		Member: topics.CrewMember{AgentID: leadID}, Name: "CREATE_AGENT", Payload: topics.Raw(`{"role":"developer"}`),
+	})
+	require.Empty(t, effects, "an agent speaks for itself")
+}
+
+func TestInvalidPayloadIsAnsweredOnce(t *testing.T) {
+	h := newLead(t)
+	effects := h.command(leadID, "DELEGATE", map[string]any{"to": "x"})
+	require.Len(t, effects, 1)
+	require.Contains(t, notes(leadID, effects), "task")
+}
+
+func TestProgressIsToldWithTheStateOfTheTasks(t *testing.T) {
+	h := newLead(t)
+	secretary := h.create(leadID, "secretary", "")
+	dev := h.create(leadID, "developer", "")
+	h.command(leadID, "DECLARE_TASKS", map[string]any{"tasks": []any{
+		map[string]any{"taskId": "a", "role": "developer", "status": "done"},
+		map[string]any{"taskId": "b", "role": "developer", "dependsOn": []string{"a"}},
+	}})
+	effects := h.command(dev, "PROGRESS", map[string]any{"percent": "40"})
+	require.Equal(t, map[string]any{
+		"agentId": dev, "summary": "1/2 tasks complete", "percent": 40.0, "dag": map[string]any{
+			"summary": "1/2 tasks complete", "completed": []any{"a"}, "in_progress": []any{}, "blocked": []any{},
+		},
+	}, fieldsOf("lead:progress", effects)[0])
+	require.Contains(t, notes(secretary, effects), `"percent":40`)
+	require.Equal(t, "progress_update", fieldsOf("activity", effects)[0]["entry"].(map[string]any)["actionType"])
+}
+
+func TestActivitiesHaveRisingIDs(t *testing.T) {
+	h := newLead(t)
+	first := len(h.state().Activities)
+	for range 2 * maxActivities {
+		h.command(leadID, "ACTIVITY", map[string]any{"actionType": "file_read", "summary": "Read", "details": map[string]any{"n": 1}})
+	}
+	list := Activities(h.state())
+	require.Len(t, list, maxActivities)
+	require.EqualValues(t, first+2*maxActivities, list[len(list)-1].ID)
+	for i := 1; i < len(list); i++ {
+		require.Equal(t, list[i-1].ID+1, list[i].ID)
+	}
+	require.JSONEq(t, `{"n":1}`, string(list[0].Details))
+}
+
+func TestAPersonRaisesTheLimitOfAgents(t *testing.T) {
+	h := newLead(t, func(r *Rules) { r.MaxAgents = 1 })
+	effects := h.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer"})
+	require.Contains(t, notes(leadID, effects), "which is its limit")
+	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(effects))
+	h.command(leadID, "REQUEST_LIMIT_CHANGE", map[string]any{"limit": 2, "reason": "more hands"})
+	d := Decisions(h.state())[0]
+	h.door(topics.CrewDecide{DecisionIDs: []string{d.ID}, Action: "confirm"})
+	h.create(leadID, "developer", "")
+	require.Equal(t, 2, SettingsOf("c1", h.state()).MaxAgents)
+}
+
+func TestQueryCrewShowsTheCrew(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "Plane the planks")
+	require.Contains(t, notes(leadID, h.command(leadID, "QUERY_CREW", nil)), view.ShortID(dev))
+}

@@ -1,0 +1,138 @@
+package team
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// dag returns the statuses of the lead's tasks.
+func (h *harness) dag() map[string]string {
+	h.tb.Helper()
+	all := map[string]string{}
+	for _, t := range Tasks(h.state()) {
+		all[t.ID] = t.DagStatus
+	}
+	return all
+}
+
+func (h *harness) onTask(name, id string) string {
+	h.tb.Helper()
+	return notes(leadID, h.command(leadID, name, map[string]any{"taskId": id}))
+}
+
+func TestMovesOfTasks(t *testing.T) {
+	h := newLead(t)
+	effects := func(name, id string) []string {
+		return eventsOf(h.command(leadID, name, map[string]any{"taskId": id}))
+	}
+	withTasks(h)
+	require.Equal(t, map[string]string{"keel": taskReady, "hull": taskPending}, h.dag())
+	require.Equal(t, []string{"dag:updated"}, effects("PAUSE_TASK", "keel"))
+	require.Equal(t, taskPaused, h.dag()["keel"])
+	require.Contains(t, h.onTask("RETRY_TASK", "keel"), "is paused")
+	require.Equal(t, []string{"dag:updated"}, effects("RESUME_TASK", "keel"))
+	require.Equal(t, taskReady, h.dag()["keel"])
+	require.Contains(t, h.onTask("FORCE_READY", "hull"), "is ready")
+	h.onTask("PAUSE_TASK", "hull")
+	h.onTask("RESUME_TASK", "hull")
+	require.Equal(t, taskPending, h.dag()["hull"])
+	require.Contains(t, h.onTask("COMPLETE_TASK", "keel"), "hull", "the lead is told what can begin")
+	require.Equal(t, map[string]string{"keel": taskDone, "hull": taskReady}, h.dag())
+	require.Contains(t, h.onTask("SKIP_TASK", "keel"), "is done")
+	h.onTask("REOPEN_TASK", "keel")
+	require.Equal(t, taskReady, h.dag()["keel"])
+	h.onTask("SKIP_TASK", "hull")
+	require.Equal(t, taskSkipped, h.dag()["hull"])
+	h.onTask("CANCEL_TASK", "hull")
+	require.Equal(t, map[string]string{"keel": taskReady}, h.dag())
+	require.Contains(t, h.onTask("CANCEL_TASK", "hull"), "no task")
+	require.Equal(t, []string{"dag:updated"}, eventsOf(h.command(leadID, "RESET_DAG", nil)))
+	require.Empty(t, h.dag())
+}
+
+func TestFailedTaskBlocksThoseThatNeedIt(t *testing.T) {
+	h := newLead(t)
+	withTasks(h)
+	dev := h.create(leadID, "developer", "Lay the keel")
+	require.Equal(t, map[string]string{"keel": taskRunning, "hull": taskPending}, h.dag(), "the task that says the same is linked")
+	h.status(dev, view.Running)
+	h.command(dev, "COMPLETE_TASK", map[string]any{"status": "failed", "summary": "no oak"})
+	require.Equal(t, map[string]string{"keel": taskFailed, "hull": taskBlocked}, h.dag())
+	h.onTask("RETRY_TASK", "keel")
+	require.Equal(t, map[string]string{"keel": taskReady, "hull": taskPending}, h.dag())
+}
+
+func TestTasksAreAddedTogetherOrNotAtAll(t *testing.T) {
+	h := newLead(t)
+	declare := func(tasks ...map[string]any) string {
+		return notes(leadID, h.command(leadID, "DECLARE_TASKS", map[string]any{"tasks": tasks}))
+	}
+	task := func(id string, on ...string) map[string]any {
+		return map[string]any{"taskId": id, "role": "developer", "dependsOn": on, "files": []string{"boat.go"}}
+	}
+	require.Contains(t, declare(task("a", "b"), task("b", "a")), "depend on each other")
+	require.Contains(t, declare(task("a", "a")), "depends on itself")
+	require.Contains(t, declare(task("a", "z")), "which there is not")
+	require.Contains(t, declare(task("a"), task("a")), "is there already")
+	require.Empty(t, h.dag())
+	require.Contains(t, declare(task("a"), task("b")), `both change boat.go`)
+	require.NotContains(t, declare(task("c", "a", "b")), `both change boat.go`)
+	big := task("big")
+	big["files"] = []string{}
+	for i := range 400 {
+		big["files"] = append(big["files"].([]string), fmt.Sprint(strings.Repeat("x", 400), i))
+	}
+	require.Contains(t, declare(big), "too large")
+	require.Len(t, h.dag(), 3)
+}
+
+func TestDependenciesCloseNoCircle(t *testing.T) {
+	h := newLead(t)
+	withTasks(h)
+	note := notes(leadID, h.command(leadID, "ADD_DEPENDENCY", map[string]any{"taskId": "keel", "dependsOn": []string{"hull", "none", "keel"}}))
+	require.Contains(t, note, "waits for 0 more")
+	h.command(leadID, "ADD_TASK", map[string]any{"taskId": "tar", "role": "developer"})
+	h.command(leadID, "ADD_DEPENDENCY", map[string]any{"taskId": "keel", "dependsOn": []string{"tar"}})
+	require.Equal(t, taskPending, h.dag()["keel"])
+	dev := h.create(leadID, "developer", "")
+	require.Contains(t, notes(dev, h.command(dev, "ADD_DEPENDENCY", map[string]any{"taskId": "hull", "dependsOn": []string{"tar"}})), "only a lead")
+	secretary := h.create(leadID, "secretary", "")
+	require.Contains(t, notes(secretary, h.command(secretary, "ADD_DEPENDENCY", map[string]any{"taskId": "hull", "dependsOn": []string{"tar"}})), "1 more")
+}
+
+func TestReassignedTaskIsTakenBack(t *testing.T) {
+	h := newLead(t)
+	withTasks(h)
+	one, two := h.create(leadID, "developer", ""), h.create(leadID, "developer", "")
+	assign := func(name, id string) string {
+		return notes(leadID, h.command(leadID, name, map[string]any{"taskId": "keel", "agentId": id}))
+	}
+	require.Contains(t, assign("ASSIGN_TASK", one[:8]), "Assigned")
+	require.Contains(t, assign("ASSIGN_TASK", two), "use REASSIGN_TASK")
+	effects := h.command(leadID, "REASSIGN_TASK", map[string]any{"taskId": "keel", "agentId": two})
+	require.Contains(t, mailOf[topics.CrewPrompt](one, effects)[0].Text, "Stop working")
+	require.Equal(t, []topics.CrewAgentEnded{{AgentID: one}}, mailOf[topics.CrewAgentEnded]("", effects), "its locks are released")
+	require.Equal(t, "[DAG Task: keel] Lay the keel", mailOf[topics.CrewPrompt](two, effects)[0].Text)
+	require.Equal(t, cancelled, h.delegation(0).Status)
+	require.Equal(t, active, h.delegation(1).Status)
+	require.Contains(t, notes(two, h.command(two, "QUERY_TASKS", nil)), "keel [running]")
+	require.Contains(t, notes(one, h.command(one, "COMPLETE_TASK", map[string]any{"taskId": "keel"})), "not yours")
+}
+
+func TestDelegationBeginsATaskOfALeadThatKeepsTasks(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "Caulk the seams")
+	require.Empty(t, h.dag(), "this lead keeps no tasks")
+	withTasks(h)
+	note := notes(leadID, h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Varnish the mast", "dependsOn": []string{"keel"}}))
+	require.Contains(t, note, "begins before keel is done")
+	require.Len(t, h.dag(), 3)
+	note = notes(leadID, h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Varnish the mast"}))
+	require.Contains(t, note, "A similar task is delegated")
+}
