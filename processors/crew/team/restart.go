@@ -12,6 +12,9 @@ func (w *work) restartDue(m *roster.Member, _ topics.CrewRestartDue) {
 	orphan := m.ParentId != "" && (parent == nil || view.Ended(parent.Status))
 	if orphan || w.duty(m).Terminating {
 		w.send(m.Id, topics.CrewRestart{Refused: true})
+		if w.working(m) {
+			w.exitReport(m, view.Failed, "", 1)
+		}
 		w.fail(m, "not restarted", 0)
 		w.end(m, view.Failed)
 		return
