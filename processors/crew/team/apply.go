@@ -27,6 +27,7 @@ func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlin
 	}
 	w.forget()
 	w.nudge()
+	w.shed()
 	if w.Refresh.DeadlineMS() != 0 { // else the news are of no use
 		w.Refresh.Due(step, s.Roster, w.news())
 	}

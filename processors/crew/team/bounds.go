@@ -10,22 +10,22 @@ import (
 const (
 	maxID         = 128
 	maxName       = 200
-	maxPath       = 1000
+	maxPath       = 512
 	maxRolePrompt = 64 << 10
-	maxKept       = 1500 // of a text that a row keeps
-	maxKeptEnded  = 200  // of the task of an agent that has ended
+	maxKept       = 400 // of a text that a row keeps
+	maxKeptEnded  = 200 // of the task of an agent that has ended
 	maxShown      = 16_000
 
 	maxEndedMembers = 50 // agents that have ended
 	maxDelegations  = 100
-	maxDecisions    = 60
+	maxDecisions    = 40
 	maxTasks        = 200
-	maxTaskBytes    = 64 << 10 // of all tasks
+	maxTaskBytes    = 48 << 10 // of all tasks
 	maxActivities   = 200
 	maxHolds        = 50
 	maxAgentTimers  = 20
-	maxTimerBytes   = 32 << 10 // of all timers
-	maxLockBytes    = 32 << 10 // of all locks that the crew shows
+	maxTimerBytes   = 24 << 10 // of all timers
+	maxLockBytes    = 16 << 10 // of all locks that the crew shows
 )
 
 // kept is a text as a row keeps it.

@@ -10,7 +10,7 @@ func (w *work) configure(in topics.CrewConfigure) {
 	case in.Host == "" || in.Cwd == "":
 		w.problem("A crew needs a host and a directory.")
 		return
-	case len(in.Host) > maxName || len(in.Cwd) > maxPath || len(in.Repository) > maxName || len(in.ProjectID) > maxID ||
+	case len(in.Host) > maxID || len(in.Cwd) > maxPath || len(in.Repository) > maxID || len(in.ProjectID) > maxID ||
 		len(in.ProjectName) > maxName:
 		w.problem("A setting of the crew is too long.")
 		return

@@ -19,9 +19,9 @@ const (
 
 // Bytes of a delegation in the row.
 const (
-	maxDelegatedTask    = 600
+	maxDelegatedTask    = 300
 	maxDelegatedContext = 200
-	maxResult           = 600
+	maxResult           = 300
 )
 
 // lostAfter is how long an agent that has ended can still say what became of its work.

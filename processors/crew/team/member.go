@@ -59,11 +59,16 @@ func (w *work) forget() {
 			return false
 		}
 		ended--
-		w.Duties = slices.DeleteFunc(w.Duties, func(d *Duty) bool { return d.AgentId == m.Id })
-		w.Timers = slices.DeleteFunc(w.Timers, func(t *Timer) bool { return t.AgentId == m.Id })
-		w.step.Forget(mailbox.Agent(m.Id))
+		w.drop(m)
 		return true
 	})
+}
+
+// drop forgets what the crew knows about a member beside the roster.
+func (w *work) drop(m *roster.Member) {
+	w.Duties = slices.DeleteFunc(w.Duties, func(d *Duty) bool { return d.AgentId == m.Id })
+	w.Timers = slices.DeleteFunc(w.Timers, func(t *Timer) bool { return t.AgentId == m.Id })
+	w.step.Forget(mailbox.Agent(m.Id))
 }
 
 // working reports whether an agent has a delegation that has not ended.

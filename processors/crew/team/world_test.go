@@ -30,6 +30,14 @@ func newWorld(t tb, seed uint64, text int) *world {
 
 func pick[T any](w *world, list ...T) T { return list[w.rand.IntN(len(list))] }
 
+// rare returns a status now and then, and else view.Running.
+func (w *world) rare(id, status string) string {
+	if w.rand.IntN(10) == 0 && id != leadID {
+		return status
+	}
+	return view.Running
+}
+
 // words returns a text.
 func (w *world) words() string {
 	s := strings.Repeat(pick(w, "keel ", "hull ", "mast ", "plank the hull ", "船 "), 1+w.rand.IntN(3))
@@ -54,18 +62,22 @@ func (w *world) agent(s *State) string {
 // move returns the next input.
 func (w *world) move(s *State) topics.CrewInput {
 	id := w.agent(s)
-	switch w.rand.IntN(12) {
+	kind := w.rand.IntN(12)
+	if kind == 3 && w.rand.IntN(5) > 0 {
+		kind = 2 // processes end rarely
+	}
+	switch kind {
 	case 0:
 		return w.from("", w.ofDoor(s))
 	case 1:
 		return w.from(mailbox.Agent(id), topics.CrewAgentChanged{
-			AgentID: id, Status: pick(w, view.Creating, view.Running, view.Running, view.Idle, view.Idle, view.Completed, view.Failed, view.Terminated),
+			AgentID: id, Status: pick(w, view.Creating, view.Running, view.Running, view.Idle, view.Idle, w.rare(id, view.Completed), w.rare(id, view.Failed)),
 		})
 	case 2:
 		return w.from(mailbox.Agent(id), topics.CrewAgentIdle{AgentID: id, Output: w.words(), Heard: w.heard(s)})
 	case 3:
 		return w.from(mailbox.Agent(id), topics.CrewAgentExited{
-			AgentID: id, Code: w.rand.IntN(2), Restarting: w.rand.IntN(2) == 0, Output: w.words(), Heard: w.heard(s), Cause: pick(w,
+			AgentID: id, Code: w.rand.IntN(2), Restarting: id == leadID || w.rand.IntN(2) == 0, Output: w.words(), Heard: w.heard(s), Cause: pick(w,
 				topics.CrewExitClean, topics.CrewExitCrash, topics.CrewExitTerminated, topics.CrewExitHostLost,
 				topics.CrewExitHostStopped, topics.CrewExitStart),
 		})
@@ -81,6 +93,9 @@ func (w *world) move(s *State) topics.CrewInput {
 			topics.CrewCommitted{AgentID: id, Commit: "c0ffee", Files: []string{w.words()}, Message: w.words()}))
 	default:
 		name, payload := w.commandOf(s)
+		if w.rand.IntN(2) == 0 {
+			id = leadID
+		}
 		raw, err := json.Marshal(payload)
 		if err != nil {
 			panic(err)
@@ -120,8 +135,9 @@ func (w *world) ofDoor(s *State) topics.CrewBody {
 			AgentID: fmt.Sprintf("%08x-0000", w.rand.IntN(40)), RoleID: pick(w, "lead", "developer", "secretary", "none"),
 			ParentID: pick(w, "", leadID, id), Task: pick(w, "", w.words()), Context: w.words(),
 		},
+		topics.CrewRestartAsked{AgentID: leadID},
 		topics.CrewSpawnAsked{AgentID: leadID, RoleID: "lead"},
-		topics.CrewTerminateAsked{AgentID: id, Reason: w.words()},
+		pick[topics.CrewBody](w, topics.CrewTerminateAsked{AgentID: id, Reason: w.words()}, topics.CrewSay{To: id, Text: w.words()}),
 		topics.CrewRestartAsked{AgentID: id},
 		topics.CrewDecide{DecisionIDs: decisions, Action: pick(w, "confirm", "reject", "dismiss")},
 		topics.CrewQueueHeld{
@@ -154,7 +170,7 @@ func (w *world) commandOf(s *State) (string, map[string]any) {
 		{"CREATE_AGENT", m{"role": "developer", "task": w.words()}},
 		{"DELEGATE", m{"to": id[:8], "task": w.words(), "context": w.words(), "dagTaskId": pick(w, "", task)}},
 		{"DELEGATE", m{"to": id, "task": w.words()}},
-		{"TERMINATE_AGENT", m{"agentId": id, "reason": w.words()}},
+		{pick(w, "TERMINATE_AGENT", "QUERY_CREW"), m{"agentId": id, "reason": w.words()}},
 		{"CANCEL_DELEGATION", m{"delegationId": delegation}},
 		{"CANCEL_DELEGATION", m{"agentId": id}},
 		{"COMPLETE_TASK", m{"summary": w.words(), "status": pick(w, "", "failed"), "taskId": pick(w, "", "", task)}},
@@ -190,4 +206,6 @@ func (w *world) tick() time.Duration {
 }
 
 // ended reports whether a delegation has ended.
-func (d *Delegation) ended() bool { return slices.Contains([]string{completed, failed, cancelled}, d.Status) }
+func (d *Delegation) ended() bool {
+	return slices.Contains([]string{completed, failed, cancelled}, d.Status)
+}
