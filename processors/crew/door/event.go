@@ -25,8 +25,9 @@ type event struct {
 	// text is that of an agent:text; frame is nil then, because the text of several events is shown in one frame.
 	text  string
 	frame []byte
-	// resolved and message are what events of their types say; nil for others.
+	// resolved, asked and message are what events of their types say; nil for others.
 	resolved *outcome
+	asked    *asked
 	message  *view.BusMessage
 }
 
@@ -64,6 +65,8 @@ func eventOf(in topics.CrewEvent) *event {
 		if json.Unmarshal(in.Fields, e.resolved, lenient) != nil || e.resolved.RequestID == "" {
 			e.resolved = nil
 		}
+	case askedEvent:
+		e.asked = askedOf(in.Fields)
 	case busEvent:
 		e.message = fields.Message
 	}

@@ -41,6 +41,7 @@ type Index struct {
 	unshown      []*stream // with text that waits to be shown
 	bus          busHistory
 	outcomes     outcomes
+	asked        []*asked // oldest first
 	clients      map[*client]struct{}
 	stopped      bool
 }
@@ -212,12 +213,7 @@ func (x *Index) apply(in topics.CrewEvent) {
 			x.showText(about)
 		}
 	}
-	switch {
-	case e.message != nil:
-		x.bus.add(x.crewOf(e), *e.message)
-	case e.resolved != nil:
-		x.outcomes.add(*e.resolved)
-	}
+	x.note(e)
 	crew, project := x.crewOf(e), x.projectOf(e)
 	for c := range x.clients {
 		if c.wants(crew, project) {

@@ -68,15 +68,6 @@ func (p permit) decision(agent string, asked view.PermissionAsked, caller auth.C
 	return d, nil
 }
 
-// askedIn returns the open permission request of an agent with an ID.
-func askedIn(row *agentRow, id string) (view.PermissionAsked, bool) {
-	i := slices.IndexFunc(row.view.Permissions, func(p view.PermissionAsked) bool { return p.ID == id })
-	if i < 0 {
-		return view.PermissionAsked{}, false
-	}
-	return row.view.Permissions[i], true
-}
-
 // await returns a channel that receives the outcome of a permission request, which may be known already.
 func (x *Index) await(id string) (ended <-chan outcome, stop func()) {
 	x.mu.Lock()
@@ -108,14 +99,12 @@ func (h *Handler) permission(r *request) answer {
 	}
 	ended, stop := h.index.await(p.RequestID)
 	defer stop()
-	asked, open := askedIn(row, p.RequestID)
+	asked, open := h.index.askedBy(row.view.ID, p.RequestID)
 	if !open {
 		if err := h.index.catchUp(r.Context()); err != nil {
 			return notReady()
 		}
-		if row = h.index.agent(row.view.ID); row != nil {
-			asked, open = askedIn(row, p.RequestID)
-		}
+		asked, open = h.index.askedBy(row.view.ID, p.RequestID)
 	}
 	if !open {
 		select {

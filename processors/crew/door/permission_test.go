@@ -1,6 +1,7 @@
 package door
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -135,4 +136,23 @@ func TestOpenQueueHoldsTheDecisionsUntilTheConnectionEnds(t *testing.T) {
 		require.False(t, h.Held)
 		require.Equal(t, held()[0].Client, h.Client)
 	}
+}
+
+// At least once, an event can be seen before its row.
+func TestPermissionCanBeAnsweredBeforeItsRowIsSeen(t *testing.T) {
+	r := newRig(t, WithDecisionWait(0))
+	r.agent("a", "c", "")
+	r.event(askedEvent, "agent/a", "c", "", `{"agentId":"a","request":{"id":"g","toolName":"t","arguments":{},"timestamp":"2026"},"dangerous":true}`)
+	require.Equal(t, 422, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g","alwaysAllow":true}`).status)
+	require.Equal(t, 202, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g"}`).status)
+	r.agent("b", "c", "")
+	require.Equal(t, 404, r.do("POST", "/api/agents/b/permission", `{"approved":true,"requestId":"g"}`).status)
+	r.agent("a", "c", "", asks("g"))
+	r.resolved("a", "g", "denied", "otto")
+	require.Equal(t, 409, r.do("POST", "/api/agents/a/permission", `{"approved":true,"requestId":"g"}`).status, "the row is late")
+	require.Empty(t, r.index.asked)
+	for i := range maxAsked + 10 {
+		r.event(askedEvent, "agent/a", "c", "", fmt.Sprintf(`{"agentId":"a","request":{"id":"g%d"}}`, i))
+	}
+	require.Len(t, r.index.asked, maxAsked)
 }

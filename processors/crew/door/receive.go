@@ -184,14 +184,12 @@ func (s *session) permit(w wish) error {
 		return nil
 	}
 	if w.RequestID == "" {
-		w.RequestID = permission.Newest(row.view.Permissions)
+		w.RequestID = permission.Newest(s.handler.index.open(w.AgentID))
 	}
-	asked, open := askedIn(row, w.RequestID)
+	asked, open := s.handler.index.askedBy(w.AgentID, w.RequestID)
 	if !open && w.RequestID != "" {
 		_ = s.handler.index.catchUp(context.Background()) // what is not seen then has ended
-		if row = s.handler.index.agent(w.AgentID); row != nil {
-			asked, open = askedIn(row, w.RequestID)
-		}
+		asked, open = s.handler.index.askedBy(w.AgentID, w.RequestID)
 	}
 	if !open {
 		return nil

@@ -141,7 +141,7 @@ type frame struct {
 	Text      string       `json:"text"`
 	Data      string       `json:"data"`
 	Status    string       `json:"status"`
-	Message   string       `json:"message"`
+	Message   any          `json:"message"`
 	Replayed  int          `json:"replayed"`
 	Agents    []view.Agent `json:"agents"`
 	Locks     []view.FileLock
