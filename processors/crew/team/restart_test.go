@@ -60,3 +60,17 @@ func TestPausedCrewPausesItsAgents(t *testing.T) {
 	require.Equal(t, []topics.CrewPause{{Paused: true}}, mailOf[topics.CrewPause](otherID, effects))
 	require.Len(t, mailOf[topics.CrewPause]("", h.door(topics.CrewSystemPaused{})), 2)
 }
+
+func TestWorkOfAnAgentThatIsNotRestartedFails(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "Lay the keel")
+	h.status(dev, view.Running)
+	h.crash(dev)
+	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Plank the hull"})
+	h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash})
+	require.Equal(t, active, h.delegation(1).Status)
+	effects := h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 1})
+	require.Equal(t, failed, h.delegation(1).Status)
+	require.Equal(t, []string{"failed (exit code 1)"}, statuses(effects))
+	require.Empty(t, mailOf[topics.CrewPrompt](leadID, effects), "the lead has ended")
+}
