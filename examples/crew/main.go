@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -96,10 +97,14 @@ func parse(args []string, errs io.Writer) (flags, error) {
 			f.brokers = append(f.brokers, address)
 		}
 	}
+	var err error
 	if set.NArg() > 0 {
-		err := fmt.Errorf("unexpected argument %q", set.Arg(0))
-		fmt.Fprintln(errs, "crew:", err)
-		return f, err
+		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
+	} else if len(f.agent) > 0 {
+		_, err = exec.LookPath(f.agent[0])
 	}
-	return f, nil
+	if err != nil {
+		fmt.Fprintln(errs, "crew:", err)
+	}
+	return f, err
 }
