@@ -70,15 +70,21 @@ CHECKS ?= 1000
 property: ## run the property tests on random cases (CHECKS=1000), which make test runs on the same 100
 	TURNTABLE_RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 60m $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
 
+LONG_KILLS       ?= 20
+LONG_TURNS       ?= 10000
+LONG_SEEDS       ?= 1000
+LONG_DELEGATIONS ?= 500
+
 .PHONY: test-long
-test-long: ## run the kill tests, the model test and the long session of the turn at full size
+test-long: ## run the kill tests, the model test and the long session of the turn at full size (LONG_KILLS=20 LONG_SEEDS=1000 ...)
 	TURNTABLE_TURNS=200 TURNTABLE_KILLS=6 $(GO) test -race -count 1 -timeout 30m -run WhileTheProcessorIsKilled ./processors/fold/integration
-	TURNTABLE_TURNS=10000 $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
-	TURNTABLE_SEEDS=1000 $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
-	TURNTABLE_TURNS=120 TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
-	TURNTABLE_DELEGATIONS=500 TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./processors/integration
-	TURNTABLE_KILLS=20 $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
+	TURNTABLE_TURNS=$(LONG_TURNS) $(GO) test -count 1 -timeout 30m -run ALongSessionIsNeverTooLarge ./processors/turn
+	TURNTABLE_SEEDS=$(LONG_SEEDS) $(GO) test -count 1 -timeout 30m -run TurnKeepsItsPromises ./processors/turn
+	TURNTABLE_TURNS=120 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run TurnsSurviveKills ./processors/turn/integration
+	TURNTABLE_DELEGATIONS=$(LONG_DELEGATIONS) TURNTABLE_KILLS=12 $(GO) test -count 1 -timeout 30m -run ResultsReachTheirOrigins ./processors/integration
+	TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run $(WORKERS) ./processors/turn/think/integration
 	TURNTABLE_SESSIONS=100 TURNTABLE_KILLS=10 $(GO) test -count 1 -timeout 30m -run MemoriesLoseNothing ./processors/integration
+	TURNTABLE_ROUNDS=12 TURNTABLE_KILLS=$(LONG_KILLS) $(GO) test -count 1 -timeout 30m -run CrewsSurviveKills ./processors/integration
 
 .PHONY: chaos
 chaos: ## run the long kill test: 100 random SIGKILLs during 500 turns (KILLS=100 TURNS=500 INSTANCES=1)
@@ -108,7 +114,7 @@ kafka-stop: ## stop the Kafka that make kafka started, and delete its data
 
 .PHONY: test-kafka
 test-kafka: ## run the integration tests on a real Kafka (needs Java 17, the first time Maven)
-	$(GO) test -race -p 1 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
+	$(GO) test -race -p 2 -timeout 60m -tags kafka -skip '^$(CLUSTER)$$' $(ON_KAFKA)
 
 .PHONY: test-kafka-4.1
 test-kafka-4.1: ## run the tests of workers on Kafka 4.1, which has no share groups
