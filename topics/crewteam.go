@@ -121,7 +121,6 @@ const (
 	CrewExitClean       = "clean"        // code 0
 	CrewExitCrash       = "crash"        // another code
 	CrewExitTerminated  = "terminated"   // asked for
-	CrewExitHostLost    = "host_lost"    // the host fell silent
 	CrewExitHostStopped = "host_stopped" // the host stopped or was started anew
 	CrewExitStart       = "start_failed" // the agent came to no session
 )

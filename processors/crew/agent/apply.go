@@ -114,7 +114,7 @@ func ofRun[T topics.CrewBody](run func(T) string, do func(*agent, T)) handler {
 		if p == nil || p.Run != run(body) {
 			return
 		}
-		p.HeardMs = a.step.NowMS()
+		a.heardHost()
 		if epoch := a.epoch(); epoch != 0 {
 			p.Epoch = epoch
 			a.HostEpoch = max(a.HostEpoch, epoch)

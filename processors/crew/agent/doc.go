@@ -21,8 +21,15 @@
 //	terminated    it was asked for. The agent is terminated, or starts again if a person wanted that.
 //	crash         another code. The agent starts again after 2 seconds if its crew agrees, up to a limit.
 //	start_failed  the agent came to no session. As a crash, unless the session could not be continued: then the agent failed.
-//	host_lost     the host was silent for 45 seconds. As a crash.
-//	host_stopped  the host stopped. The agent starts again when the host does; no crash.
+//	host_stopped  the host stopped, or was killed. The agent starts again when the host does; no crash.
 //
-// An agent continues its session if it can. Then the interrupted prompt is not repeated; what waits is sent.
+// An agent continues its session if it can. After a crash, the prompt that it interrupted is not repeated; what waits is sent. If the
+// host ended, the agent is told that its turn was interrupted, and of what the row still has of the prompt. The messages of four
+// turns in succession that their host interrupts are dropped.
+//
+// # A host that is silent
+//
+// A host that says nothing for 45 seconds, or does not answer a start for 60, is no failure of the agent. Clients are told once, the
+// status is creating, and the agent waits, however long: for the host to go on with the process, or to say that it was started anew.
+// A silent host is asked again to start the agent, less and less often. Only a process that is to end is given up.
 package agent

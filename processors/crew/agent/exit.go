@@ -32,7 +32,7 @@ func (a *agent) ended(code int, text, cause string) {
 	if a.Terminated || a.Restarts {
 		cause = topics.CrewExitTerminated
 	}
-	if cause == topics.CrewExitHostStopped || cause == topics.CrewExitHostLost {
+	if cause == topics.CrewExitHostStopped {
 		a.takeBack()
 	}
 	a.closeTurn()
@@ -136,6 +136,9 @@ func (a *agent) stop(reason string) {
 	p.Stopping = true
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, true)
 	a.do(topics.CrewStop{AgentID: a.id(), Run: p.Run, Reason: reason})
+	if p.Silent { // a host that comes back ends the process
+		a.ended(1, neverEnds, topics.CrewExitTerminated)
+	}
 }
 
 // restart is the crew's answer for a crashed agent, or a person's wish.

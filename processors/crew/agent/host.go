@@ -21,7 +21,7 @@ func (a *agent) hostStarted(c topics.CrewHostStarted) {
 	case p.Stopping:
 		a.ended(1, "", topics.CrewExitTerminated)
 	default: // The host may have missed the action. It does the same one at most once.
-		p.AskedMs = a.step.NowMS()
+		p.AskedMs, p.Again, p.Silent = a.step.NowMS(), 0, false
 		a.step.Redo(p.Run, a.Member.Host, c.Epoch, a.startAction())
 	}
 }
@@ -35,10 +35,8 @@ func (a *agent) due(c topics.CrewDue) {
 	at := min(c.AtMS, a.step.NowMS())
 	switch p := a.Process; {
 	case p == nil:
-	case p.HeardMs == 0 && at >= startDeadline(p):
-		a.lost("the host did not start the agent in time", topics.CrewExitStart)
-	case p.HeardMs != 0 && at >= hostDeadline(p):
-		a.lost("the host was silent for too long", topics.CrewExitHostLost)
+	case p.hostDue() != 0 && at >= p.hostDue():
+		a.hostSilent()
 	case a.listens() && at >= p.OutputMs+a.rules.hung.Milliseconds():
 		p.Hung = true
 		a.step.Event("agent:hung", hung{a.id(), a.step.NowMS() - p.OutputMs})
@@ -53,23 +51,61 @@ func (a *agent) due(c topics.CrewDue) {
 	}
 }
 
-// lost ends a process of which the host says nothing. If the host still has it, it ends it.
-func (a *agent) lost(text, cause string) {
-	a.do(topics.CrewStop{AgentID: a.id(), Run: a.Process.Run, Reason: text})
-	if cause == topics.CrewExitStart {
-		a.Process.Failed = text
-		a.step.Event("agent:spawn_error", spawnError{a.id(), text})
+// The texts about a host that says nothing.
+const (
+	noStart   = "the host has not started the agent: the agent waits for it"
+	noHost    = "the host is silent: the agent waits for it"
+	neverEnds = "the host did not say that the process has ended"
+)
+
+// hostSilent is done when the host was silent for too long. That is no failure of the agent: the host may be started anew, and
+// says so, or it still has the process and was cut off, and goes on. The agent waits. Only a process that is to end is given up.
+func (a *agent) hostSilent() {
+	p := a.Process
+	if p.Stopping {
+		a.ended(1, neverEnds, topics.CrewExitTerminated)
+		return
 	}
-	a.ended(1, text, cause)
+	if !p.Silent {
+		p.Silent = true
+		if p.HeardMs == 0 {
+			a.step.Event("agent:spawn_error", spawnError{a.id(), noStart})
+		} else {
+			a.step.Event("agent:problem", spawnError{a.id(), noHost})
+		}
+	}
+	if p.HeardMs == 0 { // nobody knows whether the action was read; the host does it at most once
+		p.AskedMs = a.step.NowMS()
+		p.Again++
+		a.step.Redo(p.Run, a.Member.Host, a.HostEpoch, a.startAction())
+	}
 }
 
-func startDeadline(p *Process) int64 { return p.AskedMs + startTimeout.Milliseconds() }
+// heardHost notes that the host has said something about the process.
+func (a *agent) heardHost() {
+	p := a.Process
+	p.HeardMs = a.step.NowMS()
+	if p.Silent {
+		p.Silent, p.OutputMs = false, p.HeardMs // the silence was not that of the agent
+	}
+}
 
-func hostDeadline(p *Process) int64 { return p.HeardMs + hostTimeout.Milliseconds() }
+// hostDue is when the host is silent for too long, 0 if it is known to be. A host that does not answer a start is asked again,
+// more and more seldom.
+func (p *Process) hostDue() int64 {
+	switch {
+	case p.HeardMs == 0:
+		return p.AskedMs + startTimeout.Milliseconds()<<min(p.Again, mostDoublings)
+	case p.Silent && !p.Stopping:
+		return 0
+	default:
+		return p.HeardMs + hostTimeout.Milliseconds()
+	}
+}
 
 // listens reports whether a silence of the agent is one to report.
 func (a *agent) listens() bool {
-	return a.Turn != nil && !a.Process.Hung && len(a.asked().Waiting) == 0
+	return a.Turn != nil && !a.Process.Silent && !a.Process.Hung && len(a.asked().Waiting) == 0
 }
 
 // deadline is the earliest time at which something is due, 0 for none.
@@ -85,10 +121,10 @@ func (a *agent) deadline() (ms int64) {
 	case p == nil && a.RemovedMs != 0:
 		add(a.RemovedMs + keptFor.Milliseconds())
 	case p == nil:
-	case p.HeardMs == 0:
-		add(startDeadline(p))
 	default:
-		add(hostDeadline(p))
+		if at := p.hostDue(); at != 0 {
+			add(at)
+		}
 		if a.listens() {
 			add(p.OutputMs + a.rules.hung.Milliseconds())
 		}

@@ -39,6 +39,8 @@ const (
 	startTimeout = time.Minute
 	// hostTimeout is how long a host may be silent while it has the agent's process. It writes a beat every 10 seconds.
 	hostTimeout = 45 * time.Second
+	// mostDoublings is how often the time until a host is asked again doubles: to about an hour.
+	mostDoublings = 6
 	// shownFor is how long an agent is shown after its end, and keptFor how long its row is kept after that.
 	shownFor = 30 * time.Second
 	keptFor  = 7 * 24 * time.Hour

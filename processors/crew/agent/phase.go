@@ -17,7 +17,7 @@ const (
 // status is what clients and the crew see of the phase. An agent that was ended on request is terminated whatever its
 // process's exit code is.
 func (s *State) status() string {
-	switch s.Phase {
+	switch s.phase() {
 	case phaseStarting:
 		return view.Creating
 	case phaseResuming, phaseRunning, phaseThinking:
@@ -37,6 +37,14 @@ func (s *State) status() string {
 		}
 		return view.Terminated
 	}
+}
+
+// phase is the phase for clients. An agent that waits for its host is one that is being started, until the host says more.
+func (s *State) phase() string {
+	if s.Process.GetSilent() {
+		return phaseStarting
+	}
+	return s.Phase
 }
 
 // Live reports whether an agent has not ended for good: it has a process, or will get one. Its status may be failed while it

@@ -112,10 +112,8 @@ func (a *agent) clearQueue(topics.CrewClearQueue) { a.drop("the queue of the age
 
 // drop empties the queue, and tells the crew of every message in it.
 func (a *agent) drop(reason string) {
-	for _, class := range [][]*Waiting{a.Queue.GetPriority(), a.Queue.GetNormal()} {
-		for _, w := range class {
-			a.dropped(w.FromId, reason)
-		}
+	for _, w := range a.Queue.waits() {
+		a.dropped(w.FromId, reason)
 	}
 	a.Queue = nil
 }

@@ -136,16 +136,71 @@ func TestManualRestartEndsTheProcessFirst(t *testing.T) {
 	require.Equal(t, []string{"waits"}, prompts(w.endTurn().last))
 }
 
-func TestSilentHostIsLost(t *testing.T) {
-	w := newWorld(t).start().crew(normal("go")).beat(10 * time.Minute).pass(45*time.Second - time.Millisecond)
+// A machine that is away says nothing for a long time. That is no crash of its agents, however long it takes.
+func TestSilentHostIsAwaited(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).beat(time.Minute).pass(45*time.Second - time.Millisecond)
 	require.Empty(t, events(w.last))
 	run := w.run()
 	w.pass(time.Millisecond)
-	require.Contains(t, events(w.last), "agent:crashed")
-	require.Equal(t, topics.CrewExitHostLost, bodies[topics.CrewAgentExited](w.last)[0].Cause)
-	require.Equal(t, run, bodies[topics.CrewStop](w.last)[0].Run, "if the host comes back, it ends the process")
-	w.host(topics.CrewExited{Run: run, Code: 0})
-	require.Empty(t, w.last)
+	require.Equal(t, []string{"agent:problem", "agent:status"}, events(w.last))
+	require.Equal(t, view.Creating, w.view().Status)
+	require.Equal(t, view.Creating, bodies[topics.CrewAgentChanged](w.last)[0].Status)
+	require.Equal(t, "starting", w.view().Phase)
+	w.pass(24 * time.Hour)
+	require.Empty(t, w.last, "it is told once")
+	require.True(t, Live(w.state()))
+
+	t.Run("which was started anew", func(t *testing.T) {
+		w := *w
+		w.epoch++
+		w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
+		require.Zero(t, w.state().Crashes)
+		require.Equal(t, "s1", bodies[topics.CrewStart](w.last)[0].SessionID)
+		require.NotEqual(t, run, w.run())
+		w.ready("s1", true)
+		require.Equal(t, view.Running, w.view().Status)
+	})
+	t.Run("which was cut off", func(t *testing.T) {
+		w := *w
+		w.say("still here")
+		require.Equal(t, run, w.run())
+		require.Equal(t, []string{"agent:text", "agent:status"}, events(w.last), "nothing is lost")
+		require.Equal(t, view.Running, w.view().Status)
+		w.endTurn()
+		require.Equal(t, view.Idle, w.view().Status)
+		require.Equal(t, []string{"agent:problem", "agent:status"}, events(w.pass(time.Hour).last), "the next silence")
+	})
+	t.Run("and whose silence is not that of the agent", func(t *testing.T) {
+		w := *w
+		w.host(topics.CrewHostBeat{Run: run}).beat(5*time.Minute - time.Second)
+		require.Empty(t, fields(w.last, "agent:hung"))
+		require.Len(t, fields(w.beat(time.Second).last, "agent:hung"), 1)
+	})
+	t.Run("and whose agent is terminated", func(t *testing.T) {
+		w := *w
+		w.crew(topics.CrewTerminate{})
+		require.Equal(t, run, bodies[topics.CrewStop](w.last)[0].Run, "if the host comes back, it ends the process")
+		require.Contains(t, events(w.last), "agent:terminated")
+		require.False(t, Live(w.state()))
+		w.host(topics.CrewExited{Run: run, Code: 0})
+		require.Empty(t, w.last)
+	})
+	t.Run("and whose agent is restarted", func(t *testing.T) {
+		w := *w
+		w.crew(topics.CrewRestart{Manual: true})
+		require.Len(t, bodies[topics.CrewStart](w.last), 1)
+		require.Equal(t, view.Creating, w.view().Status)
+	})
+}
+
+func TestProcessThatIsToEndIsGivenUpWithItsHost(t *testing.T) {
+	w := newWorld(t).start().crew(topics.CrewTerminate{}).pass(45 * time.Second)
+	require.Equal(t, []string{"agent:exit", "agent:terminated"}, events(w.last))
+	require.False(t, Live(w.state()))
+
+	w = newWorld(t).spawn().crew(topics.CrewTerminate{}).pass(time.Minute)
+	require.Contains(t, events(w.last), "agent:terminated")
+	require.False(t, Live(w.state()))
 }
 
 // The clock of a door is ahead. Its input must not end a process whose host is not silent.
@@ -159,13 +214,31 @@ func TestClockOfAnotherMachineEndsNothing(t *testing.T) {
 	require.Empty(t, fields(w.all, "agent:exit"))
 }
 
-func TestUnansweredStartIsACrash(t *testing.T) {
+func TestUnansweredStartWaitsForTheHost(t *testing.T) {
 	w := newWorld(t).spawn().pass(time.Minute - time.Millisecond)
 	require.Empty(t, w.last)
+	run := w.run()
 	w.pass(time.Millisecond)
-	require.Equal(t, []string{"agent:spawn_error", "agent:exit", "agent:crashed", "agent:status"}, events(w.last))
-	require.Equal(t, topics.CrewExitStart, bodies[topics.CrewAgentExited](w.last)[0].Cause)
-	require.True(t, bodies[topics.CrewAgentExited](w.last)[0].Restarting)
+	require.Equal(t, []string{"agent:spawn_error"}, events(w.last))
+	require.Equal(t, view.Creating, w.view().Status)
+	w.crew(normal("waits")).pass(24 * time.Hour)
+	require.Empty(t, events(w.last), "it is told once")
+	require.Less(t, len(bodies[topics.CrewStart](w.last)), 40, "the host is asked again more and more seldom")
+	require.Equal(t, run, w.run())
+	require.Zero(t, w.state().Crashes)
+
+	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
+	require.Len(t, bodies[topics.CrewStart](w.last), 1)
+	require.Equal(t, run, w.run())
+	require.Equal(t, []string{"You are a developer."}, prompts(w.ready("s1", false).last))
+	require.Equal(t, []string{"waits"}, prompts(w.endTurn().last))
+
+	// A host that was slow answers the first action.
+	w = newWorld(t).spawn().pass(10 * time.Minute)
+	w.ready("s1", false)
+	require.Equal(t, view.Running, w.view().Status)
+	w.exit(1)
+	require.EqualValues(t, 1, w.state().Crashes, "a crash of the agent's own process counts")
 }
 
 func TestHostThatStartedAnewHasNoProcess(t *testing.T) {

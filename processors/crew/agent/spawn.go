@@ -129,7 +129,7 @@ func (a *agent) receipt(c topics.CrewReceipt) {
 	switch {
 	case p == nil || !c.Failed:
 	case c.ActionID == p.Run && p.HeardMs == 0:
-		p.HeardMs = a.step.NowMS()
+		a.heardHost()
 		a.startFailed(topics.CrewStartFailed{Run: p.Run, Stage: topics.CrewStageProcess, Error: c.Error})
 	case c.ActionID == a.Turn.GetPromptId():
 		a.turnEnded(topics.CrewTurnEnded{Run: p.Run, PromptID: c.ActionID, Error: cmp.Or(c.Error, "the prompt was not sent")})

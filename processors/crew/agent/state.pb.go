@@ -96,10 +96,12 @@ type State struct {
 	// When the repository was last told that the agent works.
 	ActiveMs int64 `protobuf:"varint,40,opt,name=active_ms,json=activeMs,proto3" json:"active_ms,omitempty"`
 	// What the crew was last told.
-	ToldStatus    string `protobuf:"bytes,41,opt,name=told_status,json=toldStatus,proto3" json:"told_status,omitempty"`
-	ToldSession   string `protobuf:"bytes,42,opt,name=told_session,json=toldSession,proto3" json:"told_session,omitempty"`
-	ToldModel     string `protobuf:"bytes,43,opt,name=told_model,json=toldModel,proto3" json:"told_model,omitempty"`
-	ToldResuming  bool   `protobuf:"varint,44,opt,name=told_resuming,json=toldResuming,proto3" json:"told_resuming,omitempty"`
+	ToldStatus   string `protobuf:"bytes,41,opt,name=told_status,json=toldStatus,proto3" json:"told_status,omitempty"`
+	ToldSession  string `protobuf:"bytes,42,opt,name=told_session,json=toldSession,proto3" json:"told_session,omitempty"`
+	ToldModel    string `protobuf:"bytes,43,opt,name=told_model,json=toldModel,proto3" json:"told_model,omitempty"`
+	ToldResuming bool   `protobuf:"varint,44,opt,name=told_resuming,json=toldResuming,proto3" json:"told_resuming,omitempty"`
+	// The number of turns in succession that the loss of the host has interrupted.
+	Interrupted   int32 `protobuf:"varint,45,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,6 +444,13 @@ func (x *State) GetToldResuming() bool {
 	return false
 }
 
+func (x *State) GetInterrupted() int32 {
+	if x != nil {
+		return x.Interrupted
+	}
+	return 0
+}
+
 // Member says who an agent is.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -566,7 +575,7 @@ type Process struct {
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// The run of the host that started it, 0 until the host has answered.
 	Epoch int64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// When the host was asked.
+	// When the host was last asked.
 	AskedMs int64 `protobuf:"varint,3,opt,name=asked_ms,json=askedMs,proto3" json:"asked_ms,omitempty"`
 	// The session that it was asked to continue, empty for a new one.
 	Resumes string `protobuf:"bytes,4,opt,name=resumes,proto3" json:"resumes,omitempty"`
@@ -581,8 +590,12 @@ type Process struct {
 	// It was asked to end.
 	Stopping bool `protobuf:"varint,9,opt,name=stopping,proto3" json:"stopping,omitempty"`
 	// Why the agent came to no session.
-	Failed        string `protobuf:"bytes,10,opt,name=failed,proto3" json:"failed,omitempty"`
-	FailedStage   string `protobuf:"bytes,11,opt,name=failed_stage,json=failedStage,proto3" json:"failed_stage,omitempty"`
+	Failed      string `protobuf:"bytes,10,opt,name=failed,proto3" json:"failed,omitempty"`
+	FailedStage string `protobuf:"bytes,11,opt,name=failed_stage,json=failedStage,proto3" json:"failed_stage,omitempty"`
+	// The host was silent for too long, and clients were told.
+	Silent bool `protobuf:"varint,12,opt,name=silent,proto3" json:"silent,omitempty"`
+	// How often the host was asked again without an answer.
+	Again         int32 `protobuf:"varint,13,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -694,6 +707,20 @@ func (x *Process) GetFailedStage() string {
 	return ""
 }
 
+func (x *Process) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
+}
+
+func (x *Process) GetAgain() int32 {
+	if x != nil {
+		return x.Again
+	}
+	return 0
+}
+
 // Turn is a prompt without an answer.
 type Turn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -704,9 +731,12 @@ type Turn struct {
 	Cancelled bool `protobuf:"varint,3,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// The number of the last input of the crew when the turn began.
 	Heard int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
-	// What the turn began with, until the process has said something: the first prompt, or what waited.
-	First         bool   `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
-	Sent          *Queue `protobuf:"bytes,6,opt,name=sent,proto3" json:"sent,omitempty"`
+	// What the turn began with: the first prompt, or what waited. Once the process has said something, texts are kept only if they
+	// are short.
+	First bool   `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
+	Sent  *Queue `protobuf:"bytes,6,opt,name=sent,proto3" json:"sent,omitempty"`
+	// The process has said something.
+	Begun         bool `protobuf:"varint,7,opt,name=begun,proto3" json:"begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +811,13 @@ func (x *Turn) GetSent() *Queue {
 		return x.Sent
 	}
 	return nil
+}
+
+func (x *Turn) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
 }
 
 // Queue is what waits for the agent.
@@ -928,7 +965,7 @@ var File_processors_crew_agent_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
-	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a#processors/crew/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\x97\f\n" +
+	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a#processors/crew/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\xb9\f\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -990,7 +1027,8 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\ftold_session\x18* \x01(\tR\vtoldSession\x12\x1d\n" +
 	"\n" +
 	"told_model\x18+ \x01(\tR\ttoldModel\x12#\n" +
-	"\rtold_resuming\x18, \x01(\bR\ftoldResuming\"\x89\x02\n" +
+	"\rtold_resuming\x18, \x01(\bR\ftoldResuming\x12 \n" +
+	"\vinterrupted\x18- \x01(\x05R\vinterrupted\"\x89\x02\n" +
 	"\x06Member\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x17\n" +
 	"\acrew_id\x18\x02 \x01(\tR\x06crewId\x12\x1d\n" +
@@ -1005,7 +1043,7 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
 	"repository\x18\n" +
 	" \x01(\tR\n" +
-	"repository\"\x9f\x02\n" +
+	"repository\"\xcd\x02\n" +
 	"\aProcess\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x19\n" +
@@ -1018,14 +1056,17 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\bstopping\x18\t \x01(\bR\bstopping\x12\x16\n" +
 	"\x06failed\x18\n" +
 	" \x01(\tR\x06failed\x12!\n" +
-	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\"\xbc\x01\n" +
+	"\ffailed_stage\x18\v \x01(\tR\vfailedStage\x12\x16\n" +
+	"\x06silent\x18\f \x01(\bR\x06silent\x12\x14\n" +
+	"\x05again\x18\r \x01(\x05R\x05again\"\xd2\x01\n" +
 	"\x04Turn\x12\x1b\n" +
 	"\tprompt_id\x18\x01 \x01(\tR\bpromptId\x12\x19\n" +
 	"\bsince_ms\x18\x02 \x01(\x03R\asinceMs\x12\x1c\n" +
 	"\tcancelled\x18\x03 \x01(\bR\tcancelled\x12\x14\n" +
 	"\x05heard\x18\x04 \x01(\x03R\x05heard\x12\x14\n" +
 	"\x05first\x18\x05 \x01(\bR\x05first\x122\n" +
-	"\x04sent\x18\x06 \x01(\v2\x1e.turntable.crew.agent.v1.QueueR\x04sent\"\xc7\x01\n" +
+	"\x04sent\x18\x06 \x01(\v2\x1e.turntable.crew.agent.v1.QueueR\x04sent\x12\x14\n" +
+	"\x05begun\x18\a \x01(\bR\x05begun\"\xc7\x01\n" +
 	"\x05Queue\x12<\n" +
 	"\bpriority\x18\x01 \x03(\v2 .turntable.crew.agent.v1.WaitingR\bpriority\x128\n" +
 	"\x06normal\x18\x02 \x03(\v2 .turntable.crew.agent.v1.WaitingR\x06normal\x12\x14\n" +

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,13 +29,61 @@ func TestPromptThatALostHostWasToldIsSentAgain(t *testing.T) {
 	require.Empty(t, prompts(w.last))
 }
 
-func TestPromptThatTheAgentHasBegunIsNotSentAgain(t *testing.T) {
+func TestAgentIsToldAgainOfATurnThatItsHostHasInterrupted(t *testing.T) {
 	w := newWorld(t).start()
 	w.crew(topics.CrewPrompt{Text: "one", FromID: "user"})
-	w.say("I begin.")
-	require.Nil(t, w.state().Turn.Sent, "the row does not keep what the agent has got")
+	w.say("I begin.").hostAgain()
+	require.Equal(t, []string{interruptedNote + "\none"}, prompts(w.last))
+	w.endTurn().hostAgain()
+	require.Empty(t, prompts(w.last), "a turn that has ended is not repeated")
+
+	// A host that is stopped cleanly interrupts turns, too.
+	w.crew(topics.CrewPrompt{Text: "two", FromID: "user"}).say("I begin.")
+	w.host(topics.CrewExited{Run: w.run(), Stopped: true}).hostAgain()
+	require.Equal(t, []string{interruptedNote + "\ntwo"}, prompts(w.last))
+}
+
+// The row does not keep a long message that the agent has got: its session has it.
+func TestLongMessageOfAnInterruptedTurn(t *testing.T) {
+	long := strings.Repeat("x", 20<<10)
+	w := newWorld(t).start().crew(topics.CrewPrompt{Text: long, FromID: "b"}).say("I begin.")
+	require.Less(t, len(w.row), 8<<10)
+	w.hostAgain()
+	require.Equal(t, []string{interruptedNote}, prompts(w.last))
+	require.Empty(t, bodies[topics.CrewDropped](w.all))
+
+	// An agent that cannot continue its session has it no more.
+	w.endTurn().host(topics.CrewStarted{Run: w.run()}).crew(topics.CrewPrompt{Text: long, FromID: "b"}).say("I begin.")
+	w.epoch++
+	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch})
+	require.Equal(t, "b", bodies[topics.CrewDropped](w.last)[0].FromID)
+}
+
+// A message that ends the host each time is not sent for ever.
+func TestMessageThatInterruptsEachTimeIsDropped(t *testing.T) {
+	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "one", FromID: "b"})
+	for range 3 {
+		w.hostAgain()
+		require.Len(t, prompts(w.last), 1)
+	}
 	w.hostAgain()
 	require.Empty(t, prompts(w.last))
+	require.Equal(t, []topics.CrewDropped{{AgentID: agentID, FromID: "b", Reason: "the host was stopped during the turn"}},
+		bodies[topics.CrewDropped](w.all))
+	w.crew(topics.CrewPrompt{Text: "two", FromID: "b"})
+	require.Equal(t, []string{"two"}, prompts(w.last))
+}
+
+func TestFirstPromptThatAgentsHaveBegun(t *testing.T) {
+	w := newWorld(t).spawn().ready("s1", false).say("I begin.").hostAgain()
+	require.Equal(t, []string{interruptedNote}, prompts(w.last), "the session has the first prompt")
+
+	w = newWorld(t).spawn().ready("s1", false).host(topics.CrewStarted{Run: "r"})
+	w.host(topics.CrewStarted{Run: w.run()}).say("I begin.") // no session to continue
+	w.epoch++
+	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
+	require.Equal(t, []string{"You are a developer."}, prompts(w.last))
+	require.Empty(t, prompts(w.endTurn().last))
 }
 
 func TestFirstPromptThatALostHostWasToldIsSentAgain(t *testing.T) {

@@ -34,9 +34,8 @@ func (a *agent) deliver() {
 		panic("crew: encode a prompt: " + err.Error())
 	}
 	id := a.step.NewID("prompt")
-	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS(), Heard: a.heard()}
-	a.heardOutput()
-	a.Turn.First, a.Turn.Sent = first, sent
+	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS(), Heard: a.heard(), First: first, Sent: sent}
+	p.OutputMs, p.Hung = a.step.NowMS(), false
 	a.Phase = phaseRunning
 	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
 		AgentID: a.id(), Run: p.Run, PromptID: id, SessionID: a.SessionId, Blocks: raw,
@@ -62,7 +61,7 @@ func (a *agent) turnEnded(c topics.CrewTurnEnded) {
 	a.happened(a.record().Spent(a.id(), c.Usage))
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, true)
 	a.happened(a.record().EndTurn(a.id()))
-	a.Turn = nil
+	a.Turn, a.Interrupted = nil, 0
 	a.step.Event("agent:response_end", responseEnd{a.id(), a.Outcome, a.StopReason, cut(c.Error, errorLimit)})
 	if a.Process.Stopping {
 		return
@@ -90,26 +89,6 @@ func (a *agent) closeTurn() {
 	a.cutText()
 }
 
-// takeBack keeps what a lost host was told to send, if the process has not said anything since: the next process gets it. So a
-// message that is written while nobody knows that the host is gone is not lost.
-func (a *agent) takeBack() {
-	t := a.Turn
-	if t == nil || t.Cancelled {
-		return
-	}
-	a.FirstDue = a.FirstDue || t.First
-	if sent := t.Sent; sent != nil {
-		q := a.queue()
-		q.Priority = append(sent.Priority, q.Priority...)
-		q.Normal = append(sent.Normal, q.Normal...)
-		notes := q.Notes
-		q.Notes = nil
-		for _, text := range append(sent.Notes, notes...) {
-			a.addNote(text)
-		}
-	}
-}
-
 // interrupt cancels the turn. What waits stays; the text is the next prompt's urgent part.
 func (a *agent) interrupt(c topics.CrewInterrupt) {
 	if a.Turn != nil && !a.Turn.Cancelled && !a.Process.Stopping {
@@ -125,9 +104,7 @@ func (a *agent) interrupt(c topics.CrewInterrupt) {
 // heardOutput remembers that the process is not silent.
 func (a *agent) heardOutput() {
 	a.Process.OutputMs, a.Process.Hung = a.step.NowMS(), false
-	if a.Turn != nil {
-		a.Turn.First, a.Turn.Sent = false, nil
-	}
+	a.Turn.begin()
 	a.active()
 }
 

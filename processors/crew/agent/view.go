@@ -11,7 +11,7 @@ func View(key string, s *State) view.Agent {
 	}
 	t := s.Transcript
 	v := view.Agent{
-		ID: key, Role: view.Role{ID: m.RoleId, Name: m.RoleName}, Status: s.status(), Phase: s.Phase, Task: s.Task,
+		ID: key, Role: view.Role{ID: m.RoleId, Name: m.RoleName}, Status: s.status(), Phase: s.phase(), Task: s.Task,
 		ParentID: s.ParentId, ChildIDs: []string{}, CreatedAt: view.Time(s.CreatedMs), OutputPreview: s.Preview,
 		Plan: t.GetPlan(), ToolCalls: t.ToolCalls(), CrewID: m.CrewId, ProjectID: m.ProjectId, Model: m.Model, Cwd: m.Cwd,
 		InputTokens: t.GetInputTokens(), OutputTokens: t.GetOutputTokens(), ContextWindowSize: t.GetSize(),

@@ -78,7 +78,7 @@ func (w *world) move(s *State) topics.CrewInput {
 	case 3:
 		return w.from(mailbox.Agent(id), topics.CrewAgentExited{
 			AgentID: id, Code: w.rand.IntN(2), Restarting: id == leadID || w.rand.IntN(2) == 0, Output: w.words(), Heard: w.heard(s), Cause: pick(w,
-				topics.CrewExitClean, topics.CrewExitCrash, topics.CrewExitTerminated, topics.CrewExitHostLost,
+				topics.CrewExitClean, topics.CrewExitCrash, topics.CrewExitTerminated,
 				topics.CrewExitHostStopped, topics.CrewExitStart),
 		})
 	case 4:
