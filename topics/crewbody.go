@@ -10,10 +10,10 @@ import (
 // CrewBody is the body of a CrewInput or of a CrewAction. CrewKind returns its kind.
 type CrewBody interface{ CrewKind() string }
 
-// EncodeCrewBody encodes a body as the member body of its record. It panics for a body that JSON cannot represent, which none
-// of this package is.
+// EncodeCrewBody encodes a body as the member body of its record. What DecodeCrewBody takes can be encoded again. It panics for a
+// body that JSON cannot represent, which none of this package is.
 func EncodeCrewBody(b CrewBody) Raw {
-	raw, err := json.Marshal(b, json.Deterministic(true))
+	raw, err := json.Marshal(b, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic(fmt.Sprintf("topics: encode crew body %s: %v", b.CrewKind(), err))
 	}

@@ -17,3 +17,17 @@ func TestCrewBodiesAreReadLeniently(t *testing.T) {
 	_, err = DecodeCrewBody[CrewNote](Raw(`{"text":5}`))
 	require.ErrorIs(t, err, ErrType)
 }
+
+func TestCrewBodyThatWasReadCanBeWritten(t *testing.T) {
+	for _, raw := range []string{
+		`{"to":"*","text":"x","blocks":[{"a":1,"a":2}]}`, `{"to":"*","text":"\ud800","blocks":[{"a":"\ud800"}]}`,
+		"{\"to\":\"*\",\"text\":\"\xff\",\"blocks\":[\"\xff\"]}",
+	} {
+		said, err := DecodeCrewBody[CrewSay](Raw(raw))
+		require.NoError(t, err)
+		body := CrewPrompt{Text: said.Text, Blocks: said.Blocks}
+		got, err := DecodeCrewBody[CrewPrompt](EncodeCrewBody(body))
+		require.NoError(t, err)
+		require.Equal(t, said.Text, got.Text)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/internal/digests"
 	"github.com/turntable-streams/turntable/topics"
@@ -139,7 +140,8 @@ func (s *Step) Redo(id, host string, epoch int64, body topics.CrewBody) {
 
 // Event writes an event. fields is a struct or a map that is encoded as a JSON object with the event's own members.
 func (s *Step) Event(kind string, fields any) {
-	raw, err := json.Marshal(fields, json.Deterministic(true))
+	// Fields may have JSON of agents, which topics.DecodeCrewBody reads as leniently.
+	raw, err := json.Marshal(fields, json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic("crew: event " + kind + ": " + err.Error()) // the fields are of this module
 	}

@@ -58,3 +58,13 @@ func TestRepeatedStepsWriteTheSame(t *testing.T) {
 	}
 	require.Equal(t, effects(), effects())
 }
+
+func TestEventsHaveWhatAgentsWrite(t *testing.T) {
+	box := &mailbox.Mailbox{}
+	s, ok := mailbox.Begin(box, "agent/a", input("1", "", 0), noon, noon)
+	require.True(t, ok)
+	for _, raw := range []string{`{"a":1,"a":2}`, `"\ud800"`, "\"\xff\""} {
+		require.NotPanics(t, func() { s.Event("agent:tool_call", map[string]any{"rawInput": topics.Raw(raw)}) }, raw)
+	}
+	require.Len(t, s.Effects, 3)
+}
