@@ -13,6 +13,9 @@ const (
 	// endedFor is how long the row remembers an ended agent, and endedLimit how many: so long its late inputs are known.
 	endedFor   = 24 * time.Hour
 	endedLimit = 1000
+	// memberLimit is how many bytes each of the texts that say who an agent is may have. The row keeps them, and what it tells
+	// about a lock repeats them, so a longer one could not be told any more.
+	memberLimit = 1000
 )
 
 func (s *State) agent(id string) *Agent {
@@ -24,9 +27,11 @@ func (s *State) agent(id string) *Agent {
 	return nil
 }
 
-// met returns the agent that an input is of, with what the input says about it. It is nil if that is no one.
+// met returns the agent that an input is of, with what the input says about it. It is nil if that is no one, or no agent of a
+// crew's.
 func (t *step) met(m topics.CrewMember) *Agent {
-	if m.AgentID == "" {
+	longest := max(len(m.AgentID), len(m.CrewID), len(m.ProjectID), len(m.RoleID), len(m.RoleName), len(m.Host), len(m.Cwd))
+	if m.AgentID == "" || longest > memberLimit {
 		return nil
 	}
 	a := t.row.agent(m.AgentID)
@@ -67,7 +72,7 @@ func (t *step) active(in topics.CrewAgentActive) string {
 
 // ended releases what an agent has, except what is part of a commit.
 func (t *step) ended(in topics.CrewAgentEnded) string {
-	if in.AgentID == "" {
+	if in.AgentID == "" || len(in.AgentID) > memberLimit {
 		return reasonMember
 	}
 	a := t.row.agent(in.AgentID)
@@ -116,6 +121,8 @@ func (t *step) forget() {
 		case a.EndedMs == 0:
 			return true // its next input says again who it is
 		case a.EndedMs > old && surplus <= 0:
+			// Its next input says again who it is.
+			a.CrewId, a.ProjectId, a.RoleId, a.RoleName, a.Host, a.Cwd = "", "", "", "", "", ""
 			return false
 		}
 		surplus--
