@@ -39,10 +39,11 @@ func (w *work) lockChanged(in topics.CrewLockChanged) {
 	w.Refresh.Trigger(w.step, "")
 }
 
-// unlocked removes the lock of a path.
+// unlocked removes the lock of a path, which the row may have cut.
 func (w *work) unlocked(in topics.CrewLockChanged) {
+	path, repository := kept(in.FilePath, maxPath), kept(in.Repository, maxName)
 	w.Roster.Locks = slices.DeleteFunc(w.Roster.Locks, func(l *roster.Lock) bool {
-		return l.Path == in.FilePath && l.Repository == in.Repository
+		return l.Path == path && l.Repository == repository
 	})
 }
 

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -51,4 +52,15 @@ func TestPeopleTalkToTheCrew(t *testing.T) {
 	require.Equal(t, "message_sent", fieldsOf("activity", effects)[0]["entry"].(map[string]any)["actionType"])
 	effects = h.by(mailbox.Agent(leadID), topics.CrewDropped{AgentID: leadID, FromID: dev, Reason: "it has ended"})
 	require.Contains(t, notes(dev, effects), "not delivered")
+}
+
+func TestLockWithALongPathEnds(t *testing.T) {
+	h := newLead(t)
+	path := strings.Repeat("船", 400) // 1200 bytes, and the row keeps fewer
+	for _, action := range []string{topics.CrewLockReleased, topics.CrewLockExpired} {
+		h.by("repository/boats", topics.CrewLockChanged{Action: topics.CrewLockAcquired, Repository: "boats", FilePath: path, AgentID: leadID})
+		require.Len(t, h.state().Roster.Locks, 1)
+		h.by("repository/boats", topics.CrewLockChanged{Action: action, Repository: "boats", FilePath: path, AgentID: leadID})
+		require.Empty(t, h.state().Roster.Locks)
+	}
 }
