@@ -24,8 +24,8 @@
 //	host_stopped  the host stopped, or was killed. The agent starts again when the host does; no crash.
 //
 // An agent continues its session if it can. After a crash, the prompt that it interrupted is not repeated; what waits is sent. If the
-// host ended, the agent is told that its turn was interrupted, and of what the row still has of the prompt. The messages of four
-// turns in succession that their host interrupts are dropped.
+// host ended, an agent that continues its session is told that its turn was interrupted, and another one is sent the prompt again. A
+// message is reported as dropped if it was too long to be kept, or if four turns in succession were interrupted in this way.
 //
 // # A host that is silent
 //

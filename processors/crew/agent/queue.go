@@ -15,6 +15,8 @@ const (
 	// queueLimit is the number of normal messages that may wait. Urgent ones are limited by their sizes only.
 	queueLimit = 200
 	classLimit = 192 << 10
+	// mergeLimit is the size of the messages in one prompt.
+	mergeLimit = 2 * classLimit
 	// itemSize is what a message costs beside its text.
 	itemSize    = 256
 	notesLimit  = 50
@@ -133,32 +135,44 @@ func (s *State) waiting() int {
 	return n
 }
 
-// merge makes one prompt of all that waits, and empties the queue. It returns nil if nothing waits.
-func (a *agent) merge() (blocks []jsontext.Value) {
+// merge makes one prompt of what waits, and takes it from the queue. What does not fit into a record with the rest stays: that can
+// only be after the loss of a host, whose messages wait again. It returns nil if nothing waits.
+func (a *agent) merge() (blocks []jsontext.Value, sent *Queue) {
 	q := a.Queue
-	a.Queue = nil
+	a.Queue, sent = nil, &Queue{Notes: q.GetNotes()}
 	var texts []string
 	var more []jsontext.Value
-	add := func(class []*Waiting) {
-		for _, w := range class {
+	size := 0
+	take := func(class []*Waiting) (taken, left []*Waiting) {
+		n := 0
+		for ; n < len(class); n++ {
+			w := class[n]
+			if size += w.size(); size > mergeLimit {
+				break
+			}
 			texts = append(texts, w.Text)
 			var list []jsontext.Value
 			if json.Unmarshal(w.Blocks, &list) == nil {
 				more = append(more, list...)
 			}
 		}
+		return class[:n], class[n:]
 	}
-	add(q.GetPriority())
+	var urgent, normal []*Waiting
+	sent.Priority, urgent = take(q.GetPriority())
 	texts = append(texts, q.GetNotes()...)
-	add(q.GetNormal())
+	sent.Normal, normal = take(q.GetNormal())
+	if len(urgent)+len(normal) > 0 {
+		a.Queue = &Queue{Priority: urgent, Normal: normal}
+	}
 	if q.GetRefresh() != "" && q.Digest != a.Refreshed {
 		texts = append(texts, q.Refresh)
 		a.Refreshed = q.Digest
 	}
 	if len(texts) == 0 {
-		return nil
+		return nil, nil
 	}
-	return append(textBlock(strings.Join(texts, "\n")), more...)
+	return append(textBlock(strings.Join(texts, "\n")), more...), sent
 }
 
 func textBlock(text string) []jsontext.Value {

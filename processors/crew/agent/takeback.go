@@ -27,7 +27,6 @@ func (t *Turn) begin() {
 	if sent == nil {
 		return
 	}
-	sent.Refresh, sent.Digest = "", ""
 	if proto.Size(sent) <= sentKept {
 		return
 	}
@@ -40,8 +39,9 @@ func (t *Turn) begin() {
 }
 
 // takeBack keeps the prompt of a turn that the loss of the host has ended, for the next process. A process that has said nothing
-// may not have got it. One that has may have done a part of it: the agent is told that it was interrupted, and what it was asked. A
-// message that cannot be sent again is reported as dropped.
+// may not have got it: it is sent again. One that has may have done a part of it. Then an agent that continues its session is
+// told that it was interrupted, and knows what it has done and was asked; another one is asked again. A message that cannot be
+// sent again is reported as dropped.
 func (a *agent) takeBack() {
 	t := a.Turn
 	if t == nil || t.Cancelled {
@@ -62,16 +62,15 @@ func (a *agent) takeBack() {
 		defer a.addNote(interruptedNote)
 	}
 	sent := t.Sent
-	if sent == nil {
+	if sent == nil || t.Begun && a.CanLoad {
 		return
 	}
 	q := a.queue()
 	again := func(class []*Waiting) (kept []*Waiting) {
 		for _, w := range class {
-			switch {
-			case w.Text != "" || len(w.Blocks) > 0:
+			if w.Text != "" || len(w.Blocks) > 0 {
 				kept = append(kept, w)
-			case !a.CanLoad:
+			} else {
 				a.dropped(w.FromId, reason)
 			}
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,14 +34,21 @@ func TestAgentIsToldAgainOfATurnThatItsHostHasInterrupted(t *testing.T) {
 	w := newWorld(t).start()
 	w.crew(topics.CrewPrompt{Text: "one", FromID: "user"})
 	w.say("I begin.").hostAgain()
-	require.Equal(t, []string{interruptedNote + "\none"}, prompts(w.last))
+	require.Equal(t, []string{interruptedNote}, prompts(w.last), "its session has the prompt")
 	w.endTurn().hostAgain()
 	require.Empty(t, prompts(w.last), "a turn that has ended is not repeated")
 
 	// A host that is stopped cleanly interrupts turns, too.
 	w.crew(topics.CrewPrompt{Text: "two", FromID: "user"}).say("I begin.")
 	w.host(topics.CrewExited{Run: w.run(), Stopped: true}).hostAgain()
-	require.Equal(t, []string{interruptedNote + "\ntwo"}, prompts(w.last))
+	require.Equal(t, []string{interruptedNote}, prompts(w.last))
+
+	// A session that cannot be continued is followed by one that has nothing of the prompt.
+	w.endTurn().host(topics.CrewStarted{Run: w.run()}).crew(topics.CrewPrompt{Text: "three", FromID: "user"}).say("I begin.")
+	w.epoch++
+	w.host(topics.CrewHostStarted{Host: hostID, Epoch: w.epoch}).ready("s2", false)
+	require.Equal(t, []string{"You are a developer."}, prompts(w.last))
+	require.Equal(t, []string{interruptedNote + "\nthree"}, prompts(w.endTurn().last))
 }
 
 // The row does not keep a long message that the agent has got: its session has it.
@@ -101,4 +109,33 @@ func TestCancelledPromptIsNotSentAgain(t *testing.T) {
 	w.crew(topics.CrewInterrupt{Text: "stop", FromID: "lead"})
 	w.hostAgain()
 	require.Equal(t, []string{"stop"}, prompts(w.last))
+}
+
+// What waits after the losses of a host is more than a queue holds. It is sent in prompts that fit into records.
+func TestMessagesOfLostHostsFitIntoRecords(t *testing.T) {
+	w := newWorld(t).start()
+	var messages []string
+	fill := func(unit string) {
+		for i := range 40 {
+			text := fmt.Sprintf("<%d>%s", len(messages), strings.Repeat(unit, 9500/len(unit)))
+			before := len(bodies[topics.CrewDropped](w.all))
+			if w.crew(topics.CrewPrompt{Text: text, FromID: "b", Priority: i%2 == 0}); len(bodies[topics.CrewDropped](w.all)) == before {
+				messages = append(messages, text)
+			}
+			w.fits(w.last)
+		}
+	}
+	for _, unit := range []string{"x", "\u0001", "\u0001"} {
+		fill(unit)
+		w.hostAgain()
+		w.fits(w.last)
+	}
+	require.Greater(t, len(messages), 45)
+	for w.state().Turn != nil {
+		w.endTurn().fits(w.last)
+	}
+	sent := strings.Join(prompts(w.all), "\n")
+	for _, text := range messages {
+		require.Contains(t, sent, text[:strings.Index(text, ">")+1])
+	}
 }

@@ -22,11 +22,12 @@ func (a *agent) deliver() {
 		return
 	}
 	var blocks []jsontext.Value
-	first, sent := a.FirstDue, a.Queue
+	var sent *Queue
+	first := a.FirstDue
 	if first {
-		a.FirstDue, sent = false, nil
+		a.FirstDue = false
 		blocks = textBlock(a.FirstPrompt)
-	} else if blocks = a.merge(); blocks == nil {
+	} else if blocks, sent = a.merge(); blocks == nil {
 		return
 	}
 	raw, err := json.Marshal(blocks)
