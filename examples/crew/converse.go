@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // converse runs real agents. Each line of in is an answer to the oldest permission request, y or n, or a message to the lead. It
@@ -50,7 +48,7 @@ func (s *stage) entered(ctx context.Context, line string) error {
 		return nil
 	}
 	if line != "y" && line != "n" {
-		return s.person.tell(ctx, topics.CrewSay{To: s.lead, Text: line, By: "person"})
+		return s.person.say(ctx, s.lead, line)
 	}
 	agent, request := s.story.open()
 	if request == "" {

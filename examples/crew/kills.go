@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // killed kills both processes at the worst time: an agent has said COMMIT, a message is on its way, and nothing has read either.
 func (s *stage) killed(ctx context.Context, c *cast) error {
 	s.screen.title("The processors are killed, an agent says COMMIT, a person writes a message, and the host is killed")
-	if err := s.person.tell(ctx, topics.CrewSay{To: c.writer, Text: commentWish, By: "ana"}); err != nil {
+	if err := s.person.say(ctx, c.writer, commentWish); err != nil {
 		return err
 	}
 	if err := s.story.await(ctx, "parse.go is locked again", func() bool {
@@ -43,7 +41,7 @@ func (s *stage) killed(ctx context.Context, c *cast) error {
 		return err
 	}
 	s.screen.line("developer", "says COMMIT; no one has read it")
-	if err := s.person.tell(ctx, topics.CrewSay{To: c.checker, Text: helloWish, By: "ana"}); err != nil {
+	if err := s.person.say(ctx, c.checker, helloWish); err != nil {
 		return err
 	}
 	s.screen.line("person", "writes to the tester: %s", helloWish)

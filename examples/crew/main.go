@@ -1,7 +1,7 @@
 // Crew shows coding agents that work together over the Agent Client Protocol: a lead and two specialists on a scratch git
 // repository.
 //
-//	crew [-agent COMMAND [-task TEXT]] [-brokers host:port,...] [-timeout DURATION] [-v]
+//	crew [-agent COMMAND [-task TEXT]] [-addr ADDRESS] [-brokers host:port,...] [-timeout DURATION] [-v]
 //
 // It plays a delegation, a lock conflict, a permission that is allowed, one that is denied and one that expires, two commits at
 // the same time, and kill -9 of the processors and of the agents' host. The agents do what scripts say; one of them is written
@@ -67,6 +67,7 @@ type flags struct {
 	agent   []string // empty: scripted agents
 	task    string
 	brokers []string // empty: an embedded broker
+	addr    string   // of the door
 	timeout time.Duration
 	verbose bool
 }
@@ -86,6 +87,7 @@ func parse(args []string, errs io.Writer) (flags, error) {
 	agent := set.String("agent", "", "the `command` line of a coding agent that speaks ACP (default: scripted agents)")
 	set.StringVar(&f.task, "task", exampleTask, "what the lead has to do, with -agent")
 	brokers := set.String("brokers", "", "bootstrap `addresses` of a Kafka cluster, comma-separated (default: an embedded broker)")
+	set.StringVar(&f.addr, "addr", "127.0.0.1:0", "`address` of the door for people: WebSocket and REST")
 	set.DurationVar(&f.timeout, "timeout", playTimeout, "time limit of the play")
 	set.BoolVar(&f.verbose, "v", false, "log what the processors and the host do")
 	if err := set.Parse(args); err != nil {

@@ -1,47 +1,86 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
 
-	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/gate"
-	"github.com/turntable-streams/turntable/topics"
+	"github.com/go-json-experiment/json"
 )
 
-// person writes what the door writes for a person: see processors/crew/door for the HTTP requests and the WebSocket.
+// person does what a person does in a browser: HTTP requests to the door.
 type person struct {
-	catalog topics.Catalog
-	to      processors.Publisher
-	crew    string
+	url  string // of the door
+	crew string
 }
 
-// tell writes an input of the crew.
-func (p person) tell(ctx context.Context, body topics.CrewBody) error {
-	in := topics.CrewInput{InputID: "ana-" + newID(), Kind: body.CrewKind(), Body: topics.EncodeCrewBody(body)}
-	out, err := processors.OutboundOf(p.catalog.CrewInputs, p.crew, in, in.InputID)
+// answered is what the door answers.
+type answered struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
+// post sends a request. It has an Idempotency-Key of its own, so that it could be repeated.
+func (p person) post(ctx context.Context, path string, body map[string]any) (a answered, err error) {
+	raw, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return a, err
 	}
-	return p.to.Publish(ctx, out)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/api"+path, bytes.NewReader(raw))
+	if err != nil {
+		return a, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", newID())
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return a, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if raw, err = io.ReadAll(io.LimitReader(response.Body, 1<<20)); err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return a, fmt.Errorf("POST %s: %w", path, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return a, fmt.Errorf("POST %s: %s: %s", path, response.Status, a.Error)
+	}
+	return a, nil
+}
+
+// configure says where the crew works.
+func (p person) configure(ctx context.Context, host, dir, repository string) error {
+	_, err := p.post(ctx, "/crews", map[string]any{
+		"crewId": p.crew, "projectName": "scratch", "host": host, "cwd": dir, "repository": repository,
+	})
+	return err
+}
+
+// spawn starts an agent and returns its ID.
+func (p person) spawn(ctx context.Context, role, task string) (string, error) {
+	a, err := p.post(ctx, "/agents", map[string]any{"crewId": p.crew, "roleId": role, "task": task})
+	return a.ID, err
+}
+
+// say writes a message to an agent.
+func (p person) say(ctx context.Context, agentID, text string) error {
+	_, err := p.post(ctx, "/agents/"+agentID+"/message", map[string]any{"text": text})
+	return err
 }
 
 // decide answers a permission request of an agent.
 func (p person) decide(ctx context.Context, agentID, requestID string, allow bool) error {
-	verdict := topics.VerdictDeny
-	if allow {
-		verdict = topics.VerdictApprove
-	}
-	return gate.Decide(ctx, p.to, p.catalog.Agent, topics.GateDecision{
-		GateID: requestID, SessionID: agentID, DecisionID: newID(), Verdict: verdict, By: "ana", Via: "example",
-	})
+	_, err := p.post(ctx, "/agents/"+agentID+"/permission", map[string]any{"approved": allow, "requestId": requestID})
+	return err
 }
 
-// newID returns an ID that agents can have.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return hex.EncodeToString(b[:])
 }

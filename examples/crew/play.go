@@ -48,7 +48,7 @@ type cast struct{ lead, writer, checker string }
 
 // play plays all steps.
 func (s *stage) play(ctx context.Context) error {
-	c := &cast{lead: s.lead}
+	c := &cast{}
 	for _, step := range []func(context.Context, *cast) error{
 		s.delegates, s.conflict, s.permissions, s.commits, s.killed, s.check,
 	} {
@@ -67,6 +67,7 @@ func (s *stage) delegates(ctx context.Context, c *cast) error {
 	if err := s.begin(ctx, "Have a parser written and tested"); err != nil {
 		return err
 	}
+	c.lead = s.lead
 	for task, id := range map[string]*string{writeTask: &c.writer, checkTask: &c.checker} {
 		e, err := s.story.event(ctx, "agent:delegated", task, func(f fields) bool { return f.Delegation.Task == task })
 		if err != nil {

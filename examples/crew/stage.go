@@ -11,8 +11,8 @@ import (
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/crew/door"
 	"github.com/turntable-streams/turntable/processors/crew/view"
-	"github.com/turntable-streams/turntable/topics"
 )
 
 // errUnexpected is wrapped by the error of something that did not happen as the play promises.
@@ -34,6 +34,7 @@ type stage struct {
 	person   person
 	commands map[string][]string
 
+	to                processors.Publisher
 	processors, hosts *child
 }
 
@@ -75,8 +76,8 @@ func run(ctx context.Context, f flags, in io.Reader, out, errs io.Writer) (err e
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	// Other runs on the same Kafka are not in the way.
-	s.person = person{catalog: catalog, to: to, crew: "crew-" + newID()}
-	s.host, s.repo, s.lead = "desk-"+newID(), "scratch-"+newID(), newID()
+	s.to, s.person.crew = to, "crew-"+newID()
+	s.host, s.repo = "desk-"+newID(), "scratch-"+newID()
 	s.story = newStory(catalog, s.person.crew, s.tell)
 	play := s.play
 	if len(f.agent) > 0 {
@@ -128,6 +129,13 @@ func (s *stage) with(ctx context.Context, do func(ctx context.Context) error) (e
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	url, closeDoor, err := openDoor(ctx, s.brokers, s.to, s.flags.addr, newLogger(s.errs, s.flags.verbose))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeDoor()) }()
+	s.person.url = url
+	s.screen.line("door", "%s, its WebSocket is at %s", url, door.SocketPath)
 	if err := s.startHost(ctx); err != nil {
 		return err
 	}
@@ -170,12 +178,12 @@ func (s *stage) stop() (err error) {
 
 // begin configures the crew and spawns its lead.
 func (s *stage) begin(ctx context.Context, task string) error {
-	if err := s.person.tell(ctx, topics.CrewConfigure{
-		ProjectName: "scratch", Host: s.host, Cwd: string(s.scratch), Repository: s.repo,
-	}); err != nil {
+	if err := s.person.configure(ctx, s.host, string(s.scratch), s.repo); err != nil {
 		return err
 	}
-	return s.person.tell(ctx, topics.CrewSpawnAsked{AgentID: s.lead, RoleID: "lead", Task: task})
+	lead, err := s.person.spawn(ctx, "lead", task)
+	s.lead = lead
+	return err
 }
 
 // tell prints an event.
