@@ -260,6 +260,21 @@ func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
 	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, again[0]).Paths)
 }
 
+// A host can be gone for good. What waits for it is not kept for ever, or nothing else would fit into the row.
+func TestCommitOfAnEndedAgentIsGivenUpWithItsLastLock(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go", "b.go")
+	open := h.commit(mira, "Mine").actions()[0]
+	h.do(mailbox.Agent(mira.AgentID), topics.CrewAgentEnded{AgentID: mira.AgentID})
+	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	require.Len(t, h.state().Commits, 1, "its host may still answer")
+	h.do("", topics.CrewUnlockAsked{FilePath: "b.go", Force: true})
+	require.Empty(t, h.state().Commits)
+	require.False(t, HasOpenActions(h.state(), "dock"))
+	require.Empty(t, h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions(), "the host does not commit it later")
+	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"}))
+}
+
 func TestHostThatStartsGetsItsOpenActionsAgain(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go")

@@ -123,5 +123,15 @@ func (t *step) unlockAsked(in topics.CrewUnlockAsked) string {
 		t.released(l, by)
 		t.note(l.AgentId, "A person has released your lock on "+quoted(path)+". Do not edit it before you have locked it again.")
 	})
+	t.abandon()
 	return ""
+}
+
+// abandon gives up the commits of ended agents that have no locks left: a person has released them because their host is gone for
+// good. Nobody else would end them.
+func (t *step) abandon() {
+	t.row.Commits = slices.DeleteFunc(t.row.Commits, func(c *Commit) bool {
+		held := slices.ContainsFunc(t.row.Locks, func(l *Lock) bool { return l.Commit == c.ActionId })
+		return !held && t.row.agent(c.AgentId).GetEndedMs() != 0
+	})
 }
