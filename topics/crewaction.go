@@ -82,3 +82,8 @@ type CrewDirty struct {
 }
 
 func (CrewDirty) CrewKind() string { return "dirty" }
+
+// CrewHostClaim says that a run of a host begins, the one of the action's epoch: earlier runs of its name end. Each run writes one.
+type CrewHostClaim struct{}
+
+func (CrewHostClaim) CrewKind() string { return "host_claim" }

@@ -27,7 +27,8 @@ type CrewAction struct {
 	// do it. Epoch is 0 for actions that any run does.
 	Host  string
 	Epoch int64
-	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID.
+	// Subject is the row that waits for the receipt: "agent/" or "repository/" and an ID. That of a CrewHostClaim is "host/" and
+	// the name.
 	Subject string
 	Body    Raw
 }

@@ -67,6 +67,28 @@ func TestLongMessageOfAnInterruptedTurn(t *testing.T) {
 	require.Equal(t, "b", bodies[topics.CrewDropped](w.last)[0].FromID)
 }
 
+// The gate of a permission that was open when the host was killed ends once, and the next process asks again.
+func TestOpenPermissionOfALostHostEndsOnceAndIsAskedAgain(t *testing.T) {
+	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "one", FromID: "user"})
+	w.host(permissionOf(w.run(), "ask-1"))
+	first := w.state().Permissions.Waiting[0].GateId
+	w.all = nil
+	w.hostAgain()
+	require.Empty(t, w.state().Permissions.Waiting)
+	w.host(permissionOf(w.run(), "ask-1")) // hosts count anew for each process
+	second := w.state().Permissions.Waiting[0].GateId
+	require.NotEqual(t, first, second)
+	before := len(w.all)
+	w.door(topics.CrewGateEnded{GateID: first, Status: topics.GateApproved})
+	require.Len(t, w.all, before, "an answer to the first")
+	w.door(topics.CrewGateEnded{GateID: second, Status: topics.GateApproved})
+	require.Equal(t, w.run(), bodies[topics.CrewAnswer](w.last)[0].Run)
+	resolved := fields(w.all, "agent:permission_resolved")
+	require.Len(t, resolved, 2)
+	require.Equal(t, []any{first, second}, []any{resolved[0]["requestId"], resolved[1]["requestId"]})
+	require.Equal(t, "cancelled", resolved[0]["outcome"])
+}
+
 // A message that ends the host each time is not sent for ever.
 func TestMessageThatInterruptsEachTimeIsDropped(t *testing.T) {
 	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "one", FromID: "b"})

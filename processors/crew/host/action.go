@@ -13,7 +13,7 @@ import (
 
 // onAction does the action of a record. Those of a row come in order. It does not wait for agents.
 func (h *Host) onAction(ctx context.Context, r processors.Inbound) {
-	if !h.wait(ctx, h.ready) || r.Value == nil {
+	if r.Value == nil {
 		return
 	}
 	d := h.catalog.CrewActions.Codec().Unmarshal(r.Value)
@@ -23,6 +23,15 @@ func (h *Host) onAction(ctx context.Context, r processors.Inbound) {
 		return
 	}
 	a := d.Value
+	if a.Host == h.config.Name && a.Kind == (topics.CrewHostClaim{}).CrewKind() {
+		if h.claims.read(a) {
+			h.stopped(ErrReplaced)
+		}
+		return
+	}
+	if !h.wait(ctx, h.ready) {
+		return
+	}
 	switch {
 	case a.Host != h.config.Name:
 	case a.Epoch > h.epoch:

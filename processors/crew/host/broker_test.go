@@ -33,6 +33,8 @@ type stage struct {
 	dir     string
 	argv    []string
 	n       int64
+	// stopGroups stops the first process of the groups.
+	stopGroups func()
 
 	mu     sync.Mutex
 	inputs []topics.CrewInput // of the agent
@@ -40,24 +42,24 @@ type stage struct {
 
 func newStage(t *testing.T, g processors.Guarantee) *stage {
 	t.Helper()
-	s := &stage{t: t, brokers: testbroker.Start(t), dir: t.TempDir()}
-	var err error
-	s.argv, err = crewtest.Command(t.TempDir(), crewtest.Script{
+	return newStageOf(t, g, crewtest.Script{
 		Load: true, Store: t.TempDir(), Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Text: "{{prompt}}"}}}},
 	})
+}
+
+// newStageOf has agents that do what a script says.
+func newStageOf(t *testing.T, g processors.Guarantee, script crewtest.Script) *stage {
+	t.Helper()
+	s := &stage{t: t, brokers: testbroker.Start(t), dir: t.TempDir()}
+	var err error
+	s.argv, err = crewtest.Command(t.TempDir(), script)
 	require.NoError(t, err)
 	s.topics, err = topics.For(testbroker.Agent(), topics.WithCrews(), topics.WithGates())
 	require.NoError(t, err)
 	s.to, err = processors.NewPublisher(s.brokers)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.to.Close()) })
-	agents, err := agent.Graph(s.topics.Agent)
-	require.NoError(t, err)
-	repositories, err := repository.Graph(s.topics.Agent)
-	require.NoError(t, err)
-	for _, graph := range []*goka.GroupGraph{agents, repositories} {
-		s.process(graph, g)
-	}
+	s.stopGroups = s.groups("one", g)
 	f, err := processors.NewTableFollower(s.brokers, []string{s.topics.CrewAgentInputs.Name()}, func(r processors.Inbound) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -81,13 +83,51 @@ func (s *stage) background(run func(context.Context) error) (stop func() error) 
 	return stop
 }
 
-func (s *stage) process(graph *goka.GroupGraph, g processors.Guarantee) {
+// groups runs a process with the groups until the test ends, or until stop is called.
+func (s *stage) groups(instance string, g processors.Guarantee) (stop func()) {
+	s.t.Helper()
+	agents, err := agent.Graph(s.topics.Agent)
+	require.NoError(s.t, err)
+	repositories, err := repository.Graph(s.topics.Agent)
+	require.NoError(s.t, err)
+	var stops []func() error
+	for _, graph := range []*goka.GroupGraph{agents, repositories} {
+		stops = append(stops, s.process(graph, instance, g))
+	}
+	return func() {
+		for _, stop := range stops {
+			require.NoError(s.t, stop())
+		}
+	}
+}
+
+func (s *stage) process(graph *goka.GroupGraph, instance string, g processors.Guarantee) (stop func() error) {
 	s.t.Helper()
 	p, err := processors.New(s.brokers, graph, processors.WithTopics(s.topics), processors.WithPartitions(2),
-		processors.WithInstance("one"), processors.WithGuarantee(g), processors.WithTick(10*time.Millisecond))
+		processors.WithInstance(instance), processors.WithGuarantee(g), processors.WithTick(10*time.Millisecond))
 	require.NoError(s.t, err)
-	s.background(p.Run)
+	stop = s.background(p.Run)
 	require.Eventually(s.t, func() bool { return p.Health().State == processors.Running }, brokerWait, 5*time.Millisecond)
+	return stop
+}
+
+// spawn spawns the agent, and returns when its session is there.
+func (s *stage) spawn() {
+	s.t.Helper()
+	s.tell(topics.CrewSpawn{Member: topics.CrewMember{AgentID: theAgent, CrewID: "c1", RoleID: "dev", RoleName: "Dev", Host: "h1", Cwd: s.dir}})
+	heard[topics.CrewSessionReady](s, 1)
+}
+
+// count is how many records of a kind the agent got.
+func (s *stage) count(kind topics.CrewBody) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, in := range s.inputs {
+		if in.Kind == kind.CrewKind() {
+			n++
+		}
+	}
+	return n
 }
 
 // host runs a host until stop is called, and returns when it does actions.

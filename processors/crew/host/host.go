@@ -63,6 +63,7 @@ type Host struct {
 	git     chan struct{} // a token for each running git action
 	working sync.WaitGroup
 	rows    rows
+	claims  *claims
 
 	mu      sync.Mutex
 	epoch   int64 // 0 until actions are done
@@ -88,6 +89,7 @@ func New(c Config) (*Host, error) {
 	return &Host{
 		config: c, catalog: catalog, times: defaultTimes(), ready: make(chan struct{}), git: make(chan struct{}, gitAtOnce),
 		runs: map[string]*run{}, known: known, rows: rows{from: mailbox.OfHost + c.Name, host: c.Name},
+		claims: newClaims(),
 	}, nil
 }
 
@@ -138,10 +140,15 @@ func (h *Host) run(ctx context.Context, to processors.Publisher, options []proce
 	var following sync.WaitGroup
 	following.Go(func() { _ = actions.Run(ctx) }) // it returns an error only for a second call
 	following.Go(func() { _ = rows.Run(ctx) })
-	// The number of the second in which a host starts is that of its run. No earlier run can have it.
-	epoch := time.Now().Unix() + 1
-	if h.wait(ctx, actions.Ready()) && h.wait(ctx, rows.Ready()) && h.wait(ctx, until(ctx, time.Unix(epoch, 0))) {
-		h.begin(epoch)
+	if h.wait(ctx, actions.Ready()) && h.wait(ctx, rows.Ready()) {
+		// The number of the second in which a host begins is that of its run. No earlier run can have it, and the claim of one that
+		// begins at the same time is read, because the actions are followed already.
+		second := time.Now().Unix() + 1
+		if h.wait(ctx, until(ctx, time.Unix(second, 0))) {
+			if epoch, ok := h.claim(ctx, to, max(second, h.rows.epoch()+1)); ok {
+				h.begin(epoch)
+			}
+		}
 	}
 	<-ctx.Done()
 	following.Wait()
