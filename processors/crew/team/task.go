@@ -169,18 +169,32 @@ func (w *work) dagUpdated(leadID string) {
 
 // depends reports whether a task depends on another of its lead, directly or not.
 func (w *work) depends(leadID, id, on string) bool {
-	seen := map[string]bool{}
-	todo := []string{id}
-	for len(todo) > 0 {
-		next := todo[0]
-		todo = todo[1:]
-		if next == on {
-			return true
-		}
-		if t := w.task(leadID, next); t != nil && !seen[next] {
-			seen[next] = true
-			todo = append(todo, t.DependsOn...)
+	return id == on || reach(w.tasksOf(leadID), id)[on]
+}
+
+// tasksOf returns the tasks of a lead by their IDs.
+func (w *work) tasksOf(leadID string) map[string]*Task {
+	list := map[string]*Task{}
+	for _, t := range w.Tasks {
+		if t.LeadId == leadID {
+			list[t.Id] = t
 		}
 	}
-	return false
+	return list
+}
+
+// reach returns the IDs of what a task depends on, directly or not. One that depends on itself is among them.
+func reach(list map[string]*Task, id string) map[string]bool {
+	seen := map[string]bool{}
+	for todo := []string{id}; len(todo) > 0; {
+		t := list[todo[len(todo)-1]]
+		todo = todo[:len(todo)-1]
+		for _, on := range t.GetDependsOn() {
+			if !seen[on] {
+				seen[on] = true
+				todo = append(todo, on)
+			}
+		}
+	}
+	return seen
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -135,4 +136,30 @@ func TestDelegationBeginsATaskOfALeadThatKeepsTasks(t *testing.T) {
 	require.Len(t, h.dag(), 3)
 	note = notes(leadID, h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Varnish the mast"}))
 	require.Contains(t, note, "A similar task is delegated")
+}
+
+// The agents of other crews wait while a crew's step runs.
+func TestLargeGraphOfTasksTakesLittleTime(t *testing.T) {
+	h := newLead(t)
+	var list []any
+	for i := range maxTasks {
+		var on []string
+		for j := max(0, i-20); j < i; j++ {
+			on = append(on, fmt.Sprint("t", j))
+		}
+		list = append(list, map[string]any{
+			"taskId": fmt.Sprint("t", i), "role": "developer", "description": "d", "dependsOn": on, "files": []string{"keel.go"},
+		})
+	}
+	begin := time.Now()
+	h.command(leadID, "DECLARE_TASKS", map[string]any{"tasks": list})
+	require.Len(t, h.state().Tasks, maxTasks)
+	require.Less(t, time.Since(begin), 5*time.Second)
+	e := h.command(leadID, "ADD_DEPENDENCY", map[string]any{"taskId": "t0", "dependsOn": []string{"t199"}})
+	require.Contains(t, notes(leadID, e), "close a circle")
+	circle := []any{
+		map[string]any{"taskId": "x", "role": "developer", "dependsOn": []string{"y"}}, map[string]any{"taskId": "y", "role": "developer", "dependsOn": []string{"x"}},
+	}
+	h.command(leadID, "RESET_DAG", nil)
+	require.Contains(t, notes(leadID, h.command(leadID, "DECLARE_TASKS", map[string]any{"tasks": circle})), "depend on each other")
 }

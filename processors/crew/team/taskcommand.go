@@ -60,29 +60,42 @@ func (w *work) roomFor(added []*Task) bool {
 
 // broken says what is wrong with the dependencies of new tasks, empty if nothing is.
 func (w *work) broken(leadID string, added []*Task) string {
+	list := w.tasksOf(leadID)
 	for _, t := range added {
 		for _, id := range t.DependsOn {
-			if w.task(leadID, id) == nil {
+			if list[id] == nil {
 				return fmt.Sprintf("the task %q depends on %q, which there is not", t.Id, id)
 			}
-			if w.depends(leadID, id, t.Id) {
-				return fmt.Sprintf("the tasks %q and %q depend on each other", t.Id, id)
-			}
 		}
+		if !reach(list, t.Id)[t.Id] {
+			continue
+		}
+		i := slices.IndexFunc(t.DependsOn, func(id string) bool { return reach(list, id)[t.Id] })
+		return fmt.Sprintf("the tasks %q and %q depend on each other", t.Id, t.DependsOn[i])
 	}
 	return ""
 }
 
-// conflicts names the new tasks that change a file that another task changes at the same time.
+// conflicts names the new tasks that change a file that another task changes at the same time. A graph can have hundreds of tasks
+// with hundreds of files, so what a task depends on is found once.
 func (w *work) conflicts(leadID string, added []*Task) (text string) {
+	list := w.tasksOf(leadID)
+	below := map[string]map[string]bool{}
+	for id := range list {
+		below[id] = reach(list, id)
+	}
 	for _, t := range added {
+		files := map[string]bool{}
+		for _, f := range t.Files {
+			files[f] = true
+		}
 		for _, o := range w.Tasks {
-			if o.LeadId != leadID || o.Id == t.Id || w.depends(leadID, t.Id, o.Id) || w.depends(leadID, o.Id, t.Id) {
+			if o.LeadId != leadID || o.Id == t.Id || below[t.Id][o.Id] || below[o.Id][t.Id] {
 				continue
 			}
-			i := slices.IndexFunc(t.Files, func(f string) bool { return slices.Contains(o.Files, f) })
+			i := slices.IndexFunc(o.Files, func(f string) bool { return files[f] })
 			if i >= 0 && len(text) < maxKept {
-				text += fmt.Sprintf("\nThe tasks %q and %q both change %s.", t.Id, o.Id, t.Files[i])
+				text += fmt.Sprintf("\nThe tasks %q and %q both change %s.", t.Id, o.Id, o.Files[i])
 			}
 		}
 	}
