@@ -20,6 +20,7 @@ type agent struct {
 
 const (
 	reasonBody = "the body of the input cannot be decoded: it has no effect"
+	reasonLong = "the input has an ID or a name that is too long: it has no effect"
 	reasonKind = "coding agents do not know this kind of input: it has no effect"
 )
 

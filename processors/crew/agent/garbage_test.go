@@ -149,3 +149,48 @@ func (w *world) fits(effects []mailbox.Effect) {
 		require.Less(w.tb, size, recordLimit-4096, "%T", e)
 	}
 }
+
+// What a row keeps of inputs that no crew and no host writes leaves room for what the agent does.
+func TestOversizedNamesDoNotFillARow(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	fill := func(w *world) {
+		w.crew(normal("go"))
+		for i := range 300 {
+			raw := fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"%d","title":"%s","rawInput":"%s"}`, i, long(500), long(2000))
+			w.updates(false, topics.Raw(raw)).fits(w.last)
+		}
+		w.say(strings.Repeat("\u20ac", 20_000)).fits(w.last)
+		for range 100 {
+			w.crew(topics.CrewNote{Text: long(10_000)}).fits(w.last)
+			w.crew(normal(long(3_000))).fits(w.last)
+			w.crew(topics.CrewPrompt{Text: long(3_000), Priority: true}).fits(w.last)
+		}
+		w.crew(topics.CrewRefresh{Text: long(40_000), Digest: "d"}).fits(w.last)
+	}
+	w := newWorld(t)
+	w.spawned.Member.Cwd, w.spawned.Member.RoleName = long(700_000), long(200_000)
+	w.spawn().fits(w.last)
+	require.Nil(t, w.state(), "nobody is spawned")
+	w.spawned.Member.Cwd, w.spawned.Member.RoleName, w.spawned.ParentID = "/src", "Dev", long(900_000)
+	w.spawn().fits(w.last)
+	require.Nil(t, w.state(), "nobody is spawned")
+
+	w = newWorld(t)
+	w.spawned.Task, w.spawned.Prompt = long(200_000), long(200_000)
+	w.start()
+	fill(w)
+	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.GetPromptId(), StopReason: long(900_000)}).fits(w.last)
+
+	w = newWorld(t).spawn()
+	w.host(topics.CrewSessionReady{Run: w.run(), SessionID: long(900_000)})
+	w.fits(w.last)
+	require.Empty(t, w.state().SessionId)
+
+	w = newWorld(t).start().crew(normal("go"))
+	for range 5 {
+		w.crew(topics.CrewPrompt{Text: "x", FromID: long(190_000)}).fits(w.last)
+		w.crew(topics.CrewPrompt{Text: "x", FromID: long(190_000), Priority: true}).fits(w.last)
+		w.crew(topics.CrewRefresh{Text: "x", Digest: long(900_000)}).fits(w.last)
+	}
+	require.Less(t, len(w.row), 512<<10)
+}

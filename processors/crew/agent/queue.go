@@ -37,7 +37,7 @@ func (a *agent) prompt(c topics.CrewPrompt) {
 }
 
 func (a *agent) dropped(from, reason string) {
-	a.step.Send(a.crew(), topics.CrewDropped{AgentID: a.id(), FromID: from, Reason: reason})
+	a.step.Send(a.crew(), topics.CrewDropped{AgentID: a.id(), FromID: cut(from, nameLimit), Reason: reason})
 }
 
 // accept puts a message into the queue. It returns why it did not.
@@ -45,6 +45,8 @@ func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
 	switch {
 	case a.Terminated || !Live(a.State):
 		return "the agent has ended"
+	case len(c.FromID) > nameLimit:
+		return "the ID of the sender is too long"
 	case len(c.Blocks) > 0 && jsontext.Value(c.Blocks).Kind() != '[':
 		return "the content blocks are not a list"
 	}
@@ -75,7 +77,7 @@ func (a *agent) queue() *Queue {
 	return a.Queue
 }
 
-func (w *Waiting) size() int { return itemSize + jsonSize(w.Text) + len(w.Blocks) }
+func (w *Waiting) size() int { return itemSize + jsonSize(w.Text) + len(w.FromId) + len(w.Blocks) }
 
 // note adds a note of the system.
 func (a *agent) note(c topics.CrewNote) {
@@ -102,7 +104,7 @@ func (a *agent) addNote(text string) {
 
 // refresh keeps the newest CREW_UPDATE for the end of the turn. Agents that do nothing are not disturbed.
 func (a *agent) refresh(c topics.CrewRefresh) {
-	if a.Turn == nil || c.Digest == a.Refreshed {
+	if a.Turn == nil || c.Digest == a.Refreshed || len(c.Digest) > nameLimit {
 		return
 	}
 	q := a.queue()

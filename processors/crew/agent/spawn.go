@@ -15,6 +15,10 @@ func (a *agent) spawn(c topics.CrewSpawn) {
 	if Live(a.State) {
 		return
 	}
+	if memberSize(c) > memberLimit {
+		a.step.DeadLetter(reasonLong)
+		return
+	}
 	box := a.Mailbox
 	proto.Reset(a.State)
 	m, id := c.Member, mailbox.ID(a.step.Subject)
@@ -34,6 +38,17 @@ func (a *agent) spawn(c topics.CrewSpawn) {
 	a.start()
 	a.ToldStatus, a.ToldSession, a.ToldModel = a.status(), a.SessionId, m.Model // the crew knows them
 	a.step.Event("agent:spawned", spawned{View(id, a.State)})
+}
+
+// memberSize is the size of what a spawn says about who the agent is.
+func memberSize(c topics.CrewSpawn) (size int) {
+	m := c.Member
+	for _, text := range []string{
+		m.CrewID, m.ProjectID, m.RoleID, m.RoleName, m.Model, m.Provider, m.Host, m.Cwd, m.Repository, c.ParentID, c.SessionID,
+	} {
+		size += jsonSize(text)
+	}
+	return size
 }
 
 // start has the host start a process.
@@ -76,6 +91,10 @@ func canLoad(capabilities topics.Raw) bool {
 func (a *agent) sessionReady(c topics.CrewSessionReady) {
 	p := a.Process
 	if p.Ready || p.Stopping {
+		return
+	}
+	if len(c.SessionID) > nameLimit {
+		a.step.DeadLetter(reasonLong)
 		return
 	}
 	p.Ready, p.OutputMs = true, a.step.NowMS()

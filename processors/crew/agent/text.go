@@ -9,6 +9,9 @@ const (
 	firstLimit = 96 << 10
 	taskLimit  = 64 << 10
 	errorLimit = 4 << 10
+	// nameLimit is that of IDs, and memberLimit of all that says who an agent is. Crews and hosts stay far below them.
+	nameLimit   = 1 << 10
+	memberLimit = 32 << 10
 )
 
 // Limits of what is kept of an agent's text, in characters.
