@@ -117,7 +117,7 @@ func TestRowFullOfLongTextsStaysSmall(t *testing.T) {
 	long := strings.Repeat("船", 5_000)
 	h.spawn(leadID, "lead", "")
 	fill := func() {
-		for range 2 * maxDecisions {
+		for range maxDecisions + 5 {
 			h.command(leadID, "DECISION", map[string]any{"title": long[:600], "rationale": long})
 			h.door(topics.CrewDecide{DecisionIDs: []string{h.state().Decisions[0].Id}, Action: "confirm"})
 		}
@@ -130,7 +130,7 @@ func TestRowFullOfLongTextsStaysSmall(t *testing.T) {
 			})
 			h.command(leadID, "ADD_TASK", map[string]any{"taskId": fmt.Sprint(i), "role": "developer", "description": long})
 		}
-		for range 2 * maxActivities {
+		for range maxActivities + 5 {
 			h.command(leadID, "ACTIVITY", map[string]any{"actionType": long[:600], "summary": long})
 		}
 	}
@@ -153,12 +153,15 @@ func TestRowFullOfLongTextsStaysSmall(t *testing.T) {
 	require.Less(t, len(h.row), 512<<10)
 }
 
+// inputsOfSizes is enough to fill every list of a row. It was 10,000 when the limits were chosen.
+const inputsOfSizes = 3_000
+
 func TestRowsStaySmall(t *testing.T) {
 	for seed := range uint64(1) {
 		w := newWorld(t, seed, 50_000)
 		row := w.state()
 		largest := 0
-		for i := range 10_000 {
+		for i := range inputsOfSizes {
 			in := w.move(row)
 			_, _, effects := w.group.Step(row, "c1", in, w.now, w.now)
 			for _, e := range effects {
