@@ -8,7 +8,9 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // Mention is a reference to an agent in a text.
@@ -25,6 +27,15 @@ var idToken = regexp.MustCompile(`@([0-9a-f]{4,8})\b`)
 // markdown parses as clients render, so that both agree on what is code.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
 
+// code is markdown without emphasis and links, which change nothing about what is code. Their parsers need time that grows with the
+// square of the text: minutes for a text that a record can have.
+var code = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParser(parser.NewParser(
+	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+	parser.WithInlineParsers(util.Prioritized(parser.NewCodeSpanParser(), 100), util.Prioritized(parser.NewAutoLinkParser(), 300),
+		util.Prioritized(parser.NewRawHTMLParser(), 400)),
+	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+))).Parser()
+
 // Find returns the mentions for delivery: @ and 4 to 8 hexadecimal digits in lower case, in the order of the text. What is code in
 // Markdown is left out, and so is text like the address of an e-mail.
 func Find(message string) []Mention {
@@ -32,10 +43,10 @@ func Find(message string) []Mention {
 	if len(found) == 0 {
 		return nil
 	}
-	code := codeRanges(message)
+	spans := codeRanges(message)
 	kept := found[:0]
 	for _, m := range found {
-		if !within(m, code) {
+		if !within(m, spans) {
 			kept = append(kept, m)
 		}
 	}
@@ -88,7 +99,7 @@ func within(m Mention, spans []span) bool {
 // codeRanges returns where a text is code: spans, fences and indented blocks.
 func codeRanges(message string) (found []span) {
 	source := []byte(message)
-	_ = ast.Walk(markdown.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(code.Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}

@@ -3,6 +3,7 @@ package mention_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -204,4 +205,16 @@ func TestTextsAreKept(t *testing.T) {
 			end = m.End
 		}
 	})
+}
+
+// The agents of other crews wait while mentions are looked for.
+func TestMentionsOfALongTextAreFoundInLittleTime(t *testing.T) {
+	for _, part := range []string{"*a_", "[a](", "`a` @1a2b3c4d ", "[", "> ", "`"} {
+		begin := time.Now()
+		require.NotEmpty(t, mention.Find("@1a2b3c4d "+strings.Repeat(part, (256<<10)/len(part))), part)
+		require.Less(t, time.Since(begin), 5*time.Second, part)
+	}
+	found := mention.Find("*@1a2b3c4d* [`@1a2b3c4d`](x) **`@1a2b3c4d`** [@1a2bffff](y)")
+	require.Equal(t, []string{"1a2b3c4d", "1a2bffff"}, []string{found[0].Token, found[1].Token})
+	require.Len(t, found, 2)
 }
