@@ -12,8 +12,10 @@ import (
 // listAgents answers with the agents that the caller may use: with crewId or projectId those of one.
 func (h *Handler) listAgents(r *request) answer {
 	q := r.URL.Query()
+	wanted := wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId"))
+	h.index.prepare(wanted)
 	h.index.mu.Lock()
-	agents, left := h.index.shownAgents(wantedBy(r.Caller, q.Get("crewId"), q.Get("projectId")))
+	agents, left := h.index.shownAgents(wanted)
 	h.index.mu.Unlock()
 	a := shown(agents)
 	if left {

@@ -3,6 +3,7 @@ package door
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	ws "github.com/coder/websocket"
 
@@ -13,8 +14,12 @@ import (
 // maxShown is how many agents an init frame has: those that have not ended, then the newest others.
 const maxShown = 1000
 
+// maxCalls is how many bytes of tool calls an init frame has.
+const maxCalls = 2 << 20
+
 // admit sends a client the init frame, and all events that follow it. It returns false if the index has stopped.
 func (x *Index) admit(c *client) bool {
+	x.prepare(c.wants)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.stopped {
@@ -46,6 +51,7 @@ func (x *Index) stop() {
 // that the state does not include follow. The caller holds the lock.
 func (x *Index) greet(c *client) {
 	agents, left := x.shownAgents(c.wants)
+	trim(agents)
 	seqs := map[string]int64{}
 	note := func(subject string, row int64) {
 		if s := x.streams.bySubject[subject]; s != nil {
@@ -63,13 +69,19 @@ func (x *Index) greet(c *client) {
 			note(mailbox.Crew(id), r.seq)
 		}
 	}
+	for name, r := range x.repositories {
+		if s := x.streams.bySubject[mailbox.Repository(name)]; s != nil && x.concerns(c, s) {
+			note(s.subject, r.seq)
+		}
+	}
+	x.noteNew(c, seqs)
 	members := []any{
 		"type", "init", "agents", agents, "locks", x.shownLocks(c.wants), "systemPaused", crews > 0 && paused, "seqs", seqs,
 	}
 	if left || x.full {
 		members = append(members, "incomplete", true)
 	}
-	c.show(object(members...))
+	c.showState(object(members...))
 	subjects := make([]string, 0, len(seqs))
 	for subject := range seqs {
 		subjects = append(subjects, subject)
@@ -82,6 +94,36 @@ func (x *Index) greet(c *client) {
 			}
 		}
 	}
+}
+
+const (
+	// unseenFor is how old the events of an agent may be whose row is not seen yet, and maxUnseen among how many subjects, those
+	// with the newest events, such agents are looked for.
+	unseenFor = time.Minute
+	maxUnseen = 1000
+)
+
+// noteNew adds the agents that have events but no row yet to the subjects of an init frame, so that their events follow it. The
+// caller holds the lock.
+func (x *Index) noteNew(c *client, seqs map[string]int64) {
+	now := x.options.clock.Now().UnixMilli()
+	for at, n := x.streams.used.Back(), 0; at != nil && n < maxUnseen; at, n = at.Prev(), n+1 {
+		s := at.Value.(*stream)
+		id, ok := cutPrefix(s.subject, mailbox.OfAgent)
+		if ok && x.agents[id] == nil && s.events[0].Seq == 1 && now-s.last.AtMS <= unseenFor.Milliseconds() && c.wants(x.crewOf(s.last), x.projectOf(s.last)) {
+			seqs[s.subject] = 0
+		}
+	}
+}
+
+// concerns reports whether a client may see events of a subject. Those of a repository belong to several crews. The caller holds
+// the lock.
+func (x *Index) concerns(c *client, s *stream) bool {
+	if c.maySee(x.crewOf(s.last)) {
+		return true
+	}
+	_, shared := cutPrefix(s.subject, mailbox.OfRepository)
+	return shared && slices.ContainsFunc(s.events, func(e *event) bool { return c.maySee(x.crewOf(e)) })
 }
 
 // repeat shows events to a client again, text only if it has subscribed to it. The caller holds the lock.
@@ -110,33 +152,66 @@ func (x *Index) repeat(c *client, events []*event) {
 // shownAgents returns the agents of which wanted is true for crew and project, in the order of their creation. left reports
 // whether there are more. The caller holds the lock.
 func (x *Index) shownAgents(wanted func(crew, project string) bool) (agents []view.Agent, left bool) {
-	agents = []view.Agent{}
+	rows, left := x.shownRows(wanted)
+	slices.SortStableFunc(rows, func(a, b *agentRow) int {
+		return cmp.Or(cmp.Compare(a.view.CreatedAt, b.view.CreatedAt), cmp.Compare(a.view.ID, b.view.ID))
+	})
+	agents = make([]view.Agent, len(rows))
+	children := x.children()
+	for i, r := range rows {
+		agents[i] = r.shown()
+		x.complete(&agents[i], children[agents[i].ID])
+	}
+	return agents, left
+}
+
+// shownRows returns the rows of shownAgents, the most important ones first. The caller holds the lock.
+func (x *Index) shownRows(wanted func(crew, project string) bool) (rows []*agentRow, left bool) {
 	now := x.options.clock.Now().UnixMilli()
 	for _, r := range x.agents {
 		if (r.removed == nil || !r.removed(now)) && wanted(r.view.CrewID, r.view.ProjectID) {
-			agents = append(agents, r.view)
+			rows = append(rows, r)
 		}
 	}
-	slices.SortFunc(agents, func(a, b view.Agent) int {
-		live := func(a view.Agent) int {
-			if view.Ended(a.Status) {
+	slices.SortFunc(rows, func(a, b *agentRow) int {
+		live := func(r *agentRow) int {
+			if view.Ended(r.view.Status) {
 				return 1
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(live(a), live(b)), cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(live(a), live(b)), cmp.Compare(b.view.CreatedAt, a.view.CreatedAt), cmp.Compare(a.view.ID, b.view.ID))
 	})
-	if left = len(agents) > maxShown; left {
-		agents = agents[:maxShown]
+	if left = len(rows) > maxShown; left {
+		rows = rows[:maxShown]
 	}
-	slices.SortStableFunc(agents, func(a, b view.Agent) int {
-		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
-	children := x.children()
+	return rows, left
+}
+
+// prepare removes secrets from the agents that are about to be shown, so that nobody waits for it under the lock.
+func (x *Index) prepare(wanted func(crew, project string) bool) {
+	x.mu.Lock()
+	rows, _ := x.shownRows(wanted)
+	x.mu.Unlock()
+	for _, r := range rows {
+		r.shown()
+	}
+}
+
+// trim leaves the newest tool calls of agents, of all agents together at most maxCalls bytes. agents are copies.
+func trim(agents []view.Agent) {
 	for i := range agents {
-		x.complete(&agents[i], children[agents[i].ID])
+		calls, room := agents[i].ToolCalls, maxCalls/len(agents)
+		first := len(calls)
+		for ; first > 0; first-- {
+			t := calls[first-1]
+			room -= len(t.Title) + len(t.Content) + len(t.Locations) + len(t.RawInput) + len(t.RawOutput) + 200
+			if room < 0 {
+				break
+			}
+		}
+		agents[i].ToolCalls = calls[first:]
 	}
-	return agents, left
 }
 
 // children returns the children of each agent, in the order of their creation. The caller holds the lock.
@@ -155,7 +230,7 @@ func (x *Index) children() map[string][]string {
 	return children
 }
 
-// complete adds to an agent what its row does not have, and removes secrets from its texts. a is a copy of the row's view.
+// complete adds to an agent what its row does not have. a is a copy.
 func (x *Index) complete(a *view.Agent, children []string) {
 	a.ChildIDs = append([]string{}, children...)
 	for _, r := range x.options.roles {
@@ -166,13 +241,6 @@ func (x *Index) complete(a *view.Agent, children []string) {
 	}
 	if r := x.crews[a.CrewID]; r != nil && a.ProjectName == "" {
 		_, a.ProjectName = r.Project()
-	}
-	a.OutputPreview, a.Task, a.ExitError = Redact(a.OutputPreview), Redact(a.Task), Redact(a.ExitError)
-	a.Plan = redactJSON(a.Plan)
-	a.ToolCalls = slices.Clone(a.ToolCalls)
-	for i := range a.ToolCalls {
-		t := &a.ToolCalls[i]
-		t.Title, t.Content = Redact(t.Title), Redact(t.Content)
 	}
 }
 
@@ -188,6 +256,7 @@ func (x *Index) shownLocks(wanted func(crew, project string) bool) []view.FileLo
 				crew = a.view.CrewID
 			}
 			if wanted(crew, l.ProjectID) {
+				l.Reason = Redact(l.Reason)
 				locks = append(locks, l)
 			}
 		}

@@ -14,6 +14,9 @@
 //
 //	{"type":"init","agents":[...],"locks":[...],"systemPaused":false,"seqs":{"agent/5f0c...":17,...}}
 //
+// It has the newest tool calls of each agent, 2 MiB of all agents together; GET /agents/{id} has all. An index with more agents
+// than it shows adds "incomplete":true.
+//
 // Then come the events of the topic of events as they are: every frame has a subject, such as agent/ID, crew/ID or
 // repository/NAME, and a seq, which rises by one with each event of the subject. seqs has the last seq that the state includes.
 // A client may get an event that the state includes, and drops frames whose seq it has. agent:text is sent only to those who
@@ -84,7 +87,7 @@
 //	404  there is no such agent, crew, lock, decision, group or request, or the caller may not use its crew
 //	409  the agent has ended, the decision is resolved otherwise, or a name is ambiguous
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
-//	415  the content type is not JSON, with WithAuthenticate
+//	415  the content type is not JSON, with WithAuthenticate or WithOrigins
 //	429  more than 50 messages in 10 s, 30 new agents in a minute, or the limits of WithLimits; Retry-After says when to repeat it
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
 //	503  the index has not read the tables, or there are too many requests at a time

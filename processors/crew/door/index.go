@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -46,7 +47,7 @@ type Index struct {
 	stopped      bool
 }
 
-// agentRow is what the index knows of an agent. It is constant but for its element.
+// agentRow is what the index knows of an agent. It is constant but for its element and clean.
 type agentRow struct {
 	view   view.Agent // without roles' texts and children
 	member topics.CrewMember
@@ -54,6 +55,26 @@ type agentRow struct {
 	// removed reports whether the agent is not shown any more; nil for one that is.
 	removed func(nowMS int64) bool
 	gone    *list.Element // nil for an agent that has not ended
+	once    sync.Once
+	clean   view.Agent // view without secrets
+}
+
+// shown returns the view of an agent without what looks like a secret. The first call for a row takes long: Index.prepare makes it
+// before the lock of the index is taken.
+func (r *agentRow) shown() view.Agent {
+	r.once.Do(func() {
+		a := r.view
+		a.OutputPreview, a.Task, a.ExitError = Redact(a.OutputPreview), Redact(a.Task), Redact(a.ExitError)
+		a.Plan = redactJSON(a.Plan)
+		a.ToolCalls = slices.Clone(a.ToolCalls)
+		for i := range a.ToolCalls {
+			t := &a.ToolCalls[i]
+			t.Title, t.Content = Redact(t.Title), Redact(t.Content)
+			t.RawInput, t.RawOutput = redactJSON(t.RawInput), redactJSON(t.RawOutput)
+		}
+		r.clean = a
+	})
+	return r.clean
 }
 
 // crewState is what the index needs of a crew's row.

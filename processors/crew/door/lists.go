@@ -171,7 +171,8 @@ func (h *Handler) listTasks(r *request) answer {
 		return (lead == "" || t.LeadID == lead) && (status == "" || t.DagStatus == status)
 	})
 	for i := range all {
-		all[i].Description, all[i].FailureReason = Redact(all[i].Description), Redact(all[i].FailureReason)
+		t := &all[i]
+		t.Title, t.Description, t.FailureReason = Redact(t.Title), Redact(t.Description), Redact(t.FailureReason)
 	}
 	return shown(all)
 }

@@ -41,20 +41,33 @@ func (x *Index) agent(id string) *agentRow {
 	return x.agents[id]
 }
 
+// agentOf returns the row of an agent that a caller may use. If there is none, it looks for newer rows, also if the agent is of
+// another crew: the time of an answer must not tell whether an agent exists. known is an agent of another crew.
+func (x *Index) agentOf(ctx context.Context, c auth.Caller, id string) (row, known *agentRow, err error) {
+	may := func() bool {
+		known = x.agent(id)
+		return known != nil && mayUse(c, known.view.CrewID)
+	}
+	if may() {
+		return known, nil, nil
+	}
+	if err = x.catchUp(ctx); err == nil && may() {
+		return known, nil, nil
+	}
+	return nil, known, err
+}
+
 // agent returns the agent that a request is about. An agent that the caller may not use is answered like one that does not
 // exist.
 func (h *Handler) agent(r *request, id string) (row *agentRow, rejection answer, ok bool) {
-	row = h.index.agent(id)
-	if row == nil {
-		if err := h.index.catchUp(r.Context()); err != nil {
-			return nil, notReady(), false
-		}
-		row = h.index.agent(id)
+	row, known, err := h.index.agentOf(r.Context(), r.Caller, id)
+	if known != nil {
+		r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: "the agent is of a crew that the caller may not use"})
 	}
-	if row == nil || !mayUse(r.Caller, row.view.CrewID) {
-		if row != nil {
-			r.Refuse(&entrance.Refusal{Status: http.StatusForbidden, Text: "the agent is of a crew that the caller may not use"})
-		}
+	switch {
+	case err != nil:
+		return nil, notReady(), false
+	case row == nil:
 		return nil, errorAnswer(http.StatusNotFound, "Unknown agent"), false
 	}
 	if refusal := r.Session(row.view.CrewID); refusal != nil {
@@ -112,9 +125,9 @@ func wantedBy(c auth.Caller, crew, project string) func(crew, project string) bo
 
 // shownAgent returns an agent as clients see it.
 func (x *Index) shownAgent(row *agentRow) view.Agent {
+	a := row.shown()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a := row.view
 	x.complete(&a, x.children()[a.ID])
 	return a
 }

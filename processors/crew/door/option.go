@@ -3,6 +3,7 @@ package door
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -169,7 +170,8 @@ func WithAuthenticate(a auth.Authenticate) Option {
 
 // WithOrigins sets the origins of the pages of other hosts from which browsers may use the door, such as
 // https://app.example.com (default: none with WithAuthenticate; any without it). Their scripts may send cookies and the headers
-// Authorization and Idempotency-Key.
+// Authorization and Idempotency-Key. Without WithAuthenticate too, requests of pages of other origins are answered with 403, and
+// the content type of bodies must be JSON.
 func WithOrigins(origins ...string) Option {
 	return func(o *options) {
 		for _, origin := range origins {
@@ -296,13 +298,17 @@ func (o *options) cors() entrance.CORS {
 func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
 	defaults := entrance.DefaultLimits(o.bodyLimit)
 	defaults.Session = admission.Share{Open: 64, PerSecond: 50, Burst: 200}
+	authenticate := o.authenticate
+	if authenticate == nil && o.origins != nil { // everyone may do everything, but not the pages of other origins
+		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
+	}
 	limits, err := o.limits.Or(defaults)
 	if err != nil {
 		o.invalid("WithLimits: %w", err)
 		return nil
 	}
 	e, err := entrance.New(entrance.Config{
-		Name: name, Agent: agent, Authenticate: o.authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
+		Name: name, Agent: agent, Authenticate: authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
 		Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type queue struct {
 	mu     sync.Mutex
 	frames [][]byte
 	bytes  int
+	state  *byte // the first of a frame that is not counted in bytes; nil if none waits
 }
 
 func newQueue(l queueLimits) *queue { return &queue{limits: l, more: make(chan struct{}, 1)} }
@@ -26,6 +27,10 @@ func newQueue(l queueLimits) *queue { return &queue{limits: l, more: make(chan s
 func (q *queue) put(frame []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.add(frame)
+}
+
+func (q *queue) add(frame []byte) bool {
 	if !q.limits.allow(len(q.frames)+1, q.bytes+len(frame)) {
 		return false
 	}
@@ -35,6 +40,16 @@ func (q *queue) put(frame []byte) bool {
 	default:
 	}
 	return true
+}
+
+// putState adds a frame that does not count, unless another such frame waits.
+func (q *queue) putState(frame []byte) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state == nil && len(frame) > 0 {
+		q.state, q.bytes = &frame[0], q.bytes-len(frame)
+	}
+	return q.add(frame)
 }
 
 // take removes the first frame. ok is false if the queue is empty.
@@ -47,5 +62,8 @@ func (q *queue) take() (frame []byte, ok bool) {
 	frame = q.frames[0]
 	q.frames[0] = nil
 	q.frames, q.bytes = q.frames[1:], q.bytes-len(frame)
+	if len(frame) > 0 && q.state == &frame[0] {
+		q.state, q.bytes = nil, q.bytes+len(frame)
+	}
 	return frame, true
 }

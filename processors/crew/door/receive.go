@@ -111,13 +111,32 @@ func (s *session) unsubscribe(w wish) error {
 
 // filter limits what the client gets to a project and to what belongs to none.
 func (s *session) filter(w wish) error {
-	x := s.handler.index
+	x, c := s.handler.index, s.client
+	if w.ProjectID != "" {
+		s.slow()
+		x.prepare(func(crew, project string) bool { return project == w.ProjectID && c.maySee(crew) })
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s.client.project = w.ProjectID; w.ProjectID != "" {
-		x.greet(s.client)
+	if c.project = w.ProjectID; w.ProjectID != "" {
+		x.greet(c)
 	}
 	return nil
+}
+
+// slow makes a client wait that asks for much too often: all others wait while the index serves it.
+func (s *session) slow() {
+	now := s.handler.options.clock.Now()
+	wait := s.heavy.ReserveN(now, 1).DelayFrom(now)
+	if wait <= 0 {
+		return
+	}
+	timer := s.handler.options.clock.NewTicker(min(wait, maxSlow))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-s.client.ending:
+	}
 }
 
 // resume sends the events of each subject after one that the client has, then "resumed", then new events.
@@ -125,6 +144,7 @@ func (s *session) resume(w wish) error {
 	if len(w.From) > maxResumed {
 		return errors.New("Too many subjects") //nolint:staticcheck // shown as it is
 	}
+	s.slow()
 	x, c := s.handler.index, s.client
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -133,7 +153,7 @@ func (s *session) resume(w wish) error {
 		stream := x.streams.bySubject[subject]
 		var missed []*event
 		ok := false
-		if stream != nil && c.maySee(x.crewOf(stream.last)) {
+		if stream != nil && x.concerns(c, stream) {
 			x.showText(stream)
 			missed, ok = stream.since(w.From[subject])
 		}

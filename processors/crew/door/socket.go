@@ -20,6 +20,11 @@ const (
 	// framesPerSecond and frameBurst bound the frames that a client sends. One that sends more is disconnected.
 	framesPerSecond = 50
 	frameBurst      = 500
+	// heavyPerSecond and heavyBurst bound how often a client changes its project or resumes. One that asks more often waits, at
+	// most maxSlow each time.
+	heavyPerSecond = 4
+	heavyBurst     = 20
+	maxSlow        = time.Second
 )
 
 // statusRecorder stores the status of a response with which the connection is not upgraded.
@@ -73,7 +78,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.index.leave(c)
-	s := &session{handler: h, client: c, visit: v, frames: rate.NewLimiter(framesPerSecond, frameBurst)}
+	s := &session{handler: h, client: c, visit: v, frames: rate.NewLimiter(framesPerSecond, frameBurst), heavy: rate.NewLimiter(heavyPerSecond, heavyBurst)}
 	defer s.release()
 	c.serve(s.receive)
 }
@@ -87,6 +92,7 @@ type session struct {
 	client  *client
 	visit   *entrance.Visit
 	frames  *rate.Limiter
+	heavy   *rate.Limiter
 	hold    *hold // nil if the client has not opened the queue of decisions
 }
 
@@ -100,12 +106,8 @@ func (s *session) release() {
 
 // row returns the row of an agent that the caller may use.
 func (s *session) row(id string) (*agentRow, error) {
-	row := s.handler.index.agent(id)
+	row, _, _ := s.handler.index.agentOf(context.Background(), s.client.caller, id) // what is not seen then is unknown
 	if row == nil {
-		_ = s.handler.index.catchUp(context.Background()) // what is not seen then is unknown
-		row = s.handler.index.agent(id)
-	}
-	if row == nil || !mayUse(s.client.caller, row.view.CrewID) {
 		return nil, errUnknownAgent
 	}
 	return row, nil
