@@ -185,7 +185,9 @@ func (y *yard) judge() {
 	y.judgeCommits()
 	for _, name := range y.tries() {
 		for _, once := range [][2]string{
-			{"lock:acquired", name + ".txt"}, {"bus:message", "said " + name + `"`}, {"group:message", "told " + name + `"`},
+			{"lock:acquired", name + ".txt"},
+			{"bus:message", "said " + name + `"`},
+			{"group:message", "told " + name + `"`},
 			{"agent:committed", "work " + name},
 		} {
 			require.LessOrEqual(y.t, l.count(once[0], once[1]), 1, "%s of %s", once[0], name)

@@ -60,8 +60,10 @@ func (m *simulation) random(t *rapid.T) {
 	case 10, 11:
 		m.host(topics.CrewStarted{Run: run, Capabilities: topics.Raw(fmt.Sprintf(`{"loadSession":%v}`, bools.Draw(t, "load")))})
 	case 12, 13:
-		m.host(topics.CrewSessionReady{Run: run, SessionID: "s" + rapid.StringOfN(rapid.RuneFrom([]rune("12")), 1, 1, 1).Draw(t, "s"),
-			Resumed: bools.Draw(t, "resumed")})
+		m.host(topics.CrewSessionReady{
+			Run: run, SessionID: "s" + rapid.StringOfN(rapid.RuneFrom([]rune("12")), 1, 1, 1).Draw(t, "s"),
+			Resumed: bools.Draw(t, "resumed"),
+		})
 	case 14:
 		m.host(topics.CrewTurnEnded{Run: run, PromptID: s.GetTurn().GetPromptId(), StopReason: "end_turn"})
 	case 15:

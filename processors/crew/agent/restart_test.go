@@ -287,8 +287,13 @@ func TestRecordsOfAnEarlierProcessAreIgnored(t *testing.T) {
 	w.exit(1).pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true)
 	require.NotEqual(t, old, w.run())
 	for _, body := range []topics.CrewBody{
-		topics.CrewExited{Run: old}, topics.CrewUpdates{Run: old}, topics.CrewTurnEnded{Run: old}, topics.CrewHostBeat{Run: old},
-		topics.CrewStartFailed{Run: old}, topics.CrewPermission{Run: old, RequestID: "1"}, topics.CrewProblem{Run: old},
+		topics.CrewExited{Run: old},
+		topics.CrewUpdates{Run: old},
+		topics.CrewTurnEnded{Run: old},
+		topics.CrewHostBeat{Run: old},
+		topics.CrewStartFailed{Run: old},
+		topics.CrewPermission{Run: old, RequestID: "1"},
+		topics.CrewProblem{Run: old},
 	} {
 		require.Empty(t, w.host(body).last)
 	}

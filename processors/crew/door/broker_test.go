@@ -2,7 +2,6 @@ package door
 
 import (
 	"context"
-
 	"fmt"
 	"net/http/httptest"
 	"sync"

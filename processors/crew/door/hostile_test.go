@@ -121,7 +121,7 @@ func TestSubscriptionsOfAClientAreBounded(t *testing.T) {
 	for i := range maxSubscriptions {
 		require.NoError(t, s.subscribe(wish{AgentID: fmt.Sprint(i)}))
 	}
-	require.ErrorContains(t, s.subscribe(wish{AgentID: "one more"}), "Too many")
+	require.ErrorContains(t, s.subscribe(wish{AgentID: "one more"}), "too many")
 	require.NoError(t, s.subscribe(wish{AgentID: "7"}), "it is known")
 	require.NoError(t, s.subscribe(wish{}))
 	require.Len(t, c.texts, maxSubscriptions)

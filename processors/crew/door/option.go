@@ -35,7 +35,6 @@ type options struct {
 	text         int
 	authenticate auth.Authenticate
 	origins      []string
-	headers      []string
 	clients      int
 	queue        queueLimits
 	inbound      int64

@@ -107,7 +107,7 @@ func TestSocketAnswersTheNewestPermissionRequestWithoutAnID(t *testing.T) {
 	b.next("error")
 	b.send(`{"type":"input","agentId":"a","text":"go"}`)
 	b.send(`{"type":"input","agentId":"none","text":"go"}`)
-	require.Equal(t, "Unknown agent", b.next("error").Message)
+	require.Equal(t, "unknown agent", b.next("error").Message)
 	in := r.inputs(r.door.topics.CrewAgentInputs)
 	require.Equal(t, topics.CrewPrompt{Text: "go", Priority: true, FromID: "user"}, bodyOf[topics.CrewPrompt](t, in[0]))
 }

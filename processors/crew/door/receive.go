@@ -79,7 +79,7 @@ func (s *session) subscribe(w wish) error {
 		return nil
 	}
 	if _, known := c.texts[w.AgentID]; !known && len(c.texts) >= maxSubscriptions {
-		return errors.New("Too many subscriptions: at most 1000 agents, or all without agentId") //nolint:staticcheck // shown as it is
+		return errors.New("too many subscriptions: at most 1000 agents, or all without agentId")
 	}
 	stream := x.streams.bySubject[mailbox.Agent(w.AgentID)]
 	if stream != nil {
@@ -142,7 +142,7 @@ func (s *session) slow() {
 // resume sends the events of each subject after one that the client has, then "resumed", then new events.
 func (s *session) resume(w wish) error {
 	if len(w.From) > maxResumed {
-		return errors.New("Too many subjects") //nolint:staticcheck // shown as it is
+		return errors.New("too many subjects")
 	}
 	s.slow()
 	x, c := s.handler.index, s.client
@@ -168,7 +168,7 @@ func (s *session) resume(w wish) error {
 	return nil
 }
 
-var errForbidden = errors.New("Forbidden") //nolint:staticcheck // shown to people as it is
+var errForbidden = errors.New("forbidden")
 
 // input gives an agent text as it is, before what else waits for it.
 func (s *session) input(w wish) error {
@@ -183,7 +183,7 @@ func (s *session) input(w wish) error {
 		return err
 	}
 	if s.handler.messages.take(s.visit.Key(), s.handler.options.clock.Now()) > 0 {
-		return errors.New("Too many messages: at most 50 per 10 seconds") //nolint:staticcheck // shown as it is
+		return errors.New("too many messages: at most 50 per 10 seconds")
 	}
 	id := "door/" + rand.Text()
 	out, err := inputTo(s.handler.topics.CrewAgentInputs, row.view.ID, id,
@@ -231,7 +231,7 @@ func (s *session) publish(did audit.Action, of, id string, out processors.Outbou
 	case errors.Is(err, processors.ErrTooLarge):
 		return errors.New("the frame is too large for a record")
 	case err != nil:
-		return errors.New("Internal server error") //nolint:staticcheck // shown as it is
+		return errors.New("internal server error")
 	}
 	s.visit.Record(did, of, id, 0)
 	return nil

@@ -25,14 +25,20 @@ type secret struct {
 
 var secrets = []secret{
 	// Keys in PEM, also one whose end was cut off.
-	{regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
-		[]string{"PRIVATE KEY-----"}, false},
+	{
+		regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`),
+		[]string{"PRIVATE KEY-----"},
+		false,
+	},
 	// JSON Web Tokens.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), []string{"eyJ"}, false},
 	// Keys and tokens of services, by their prefixes.
 	{regexp.MustCompile(`\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{16,}`), []string{"sk-", "sk_", "pk-", "pk_", "rk-", "rk_"}, false},
-	{regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})`),
-		[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"}, false},
+	{
+		regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})`),
+		[]string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"},
+		false,
+	},
 	{regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`), []string{"xox"}, false},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), []string{"AKIA", "ASIA"}, false},
 	{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), []string{"AIza"}, false},
@@ -42,11 +48,19 @@ var secrets = []secret{
 	// Passwords in connection strings.
 	{regexp.MustCompile(`(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@"']*:)[^\s@/"']+@`), []string{"://"}, false},
 	// Values of environment variables and members with telling names.
-	{regexp.MustCompile(`(?P<keep>\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*=\s*["']?)[^\s"']{4,}`),
-		[]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"}, false},
-	{regexp.MustCompile(`(?i)(?P<keep>["']?\b(?:api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`),
-		[]string{"apikey", "api_key", "api-key", "accesstoken", "access_token", "access-token", "authtoken", "auth_token", "auth-token",
-			"clientsecret", "client_secret", "client-secret", "password", "passwd"}, true},
+	{
+		regexp.MustCompile(`(?P<keep>\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)[A-Z0-9_]*\s*=\s*["']?)[^\s"']{4,}`),
+		[]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"},
+		false,
+	},
+	{
+		regexp.MustCompile(`(?i)(?P<keep>["']?\b(?:api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;}]{4,}`),
+		[]string{
+			"apikey", "api_key", "api-key", "accesstoken", "access_token", "access-token", "authtoken", "auth_token", "auth-token",
+			"clientsecret", "client_secret", "client-secret", "password", "passwd",
+		},
+		true,
+	},
 }
 
 // hinted reports whether a text may have the secret. lower is the text in lower case.

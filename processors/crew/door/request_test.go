@@ -68,8 +68,10 @@ func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 		{"DELETE", "/agents/a", ``, crews, "c", topics.CrewTerminateAsked{AgentID: "a", By: "user"}},
 		{"POST", "/agents/a/restart", ``, crews, "c", topics.CrewRestartAsked{AgentID: "a", By: "user"}},
 		{"POST", "/agents/a/message", `{"text":"hi","mode":"interrupt"}`, crews, "c", topics.CrewSay{To: "a", Text: "hi", Interrupt: true, By: "user"}},
-		{"POST", "/agents/a/message", `{"text":"hi","attachments":[{"mimeType":"image/png","data":"AAAA"}]}`, crews, "c",
-			topics.CrewSay{To: "a", Text: "hi", By: "user", Blocks: topics.Raw(`[{"type":"image","mimeType":"image/png","data":"AAAA"}]`)}},
+		{
+			"POST", "/agents/a/message", `{"text":"hi","attachments":[{"mimeType":"image/png","data":"AAAA"}]}`, crews, "c",
+			topics.CrewSay{To: "a", Text: "hi", By: "user", Blocks: topics.Raw(`[{"type":"image","mimeType":"image/png","data":"AAAA"}]`)},
+		},
 		{"POST", "/crews/c/message", `{"text":"hi"}`, crews, "c", topics.CrewSay{To: "*", Text: "hi", By: "user"}},
 		{"POST", "/agents/a/input", `{"text":"hi"}`, agents, "a", topics.CrewPrompt{Text: "hi", Priority: true, FromID: "user"}},
 		{"POST", "/agents/a/interrupt", `{"text":"stop"}`, agents, "a", topics.CrewInterrupt{Text: "stop", FromID: "user"}},
@@ -77,15 +79,19 @@ func TestRequestsAreWrittenToTheRowThatDecides(t *testing.T) {
 		{"POST", "/coordination/locks", `{"agentId":"a","filePath":"x/*"}`, repositories, "repo", topics.CrewLockAsked{
 			Member: topics.CrewMember{AgentID: "a", CrewID: "c", ProjectID: "p", RoleID: "developer", Repository: "repo"}, FilePath: "x/*", By: "user",
 		}},
-		{"DELETE", "/coordination/locks/x%2Fy.go?agentId=a&force=true", ``, repositories, "repo",
-			topics.CrewUnlockAsked{AgentID: "a", FilePath: "x/y.go", Force: true, By: "user"}},
+		{
+			"DELETE", "/coordination/locks/x%2Fy.go?agentId=a&force=true", ``, repositories, "repo",
+			topics.CrewUnlockAsked{AgentID: "a", FilePath: "x/y.go", Force: true, By: "user"},
+		},
 		{"POST", "/crews", `{"crewId":"c","host":"h","cwd":"/w","projectId":"p"}`, crews, "c", topics.CrewConfigure{ProjectID: "p", Host: "h", Cwd: "/w"}},
 		{"POST", "/decisions/d1/reject", ``, crews, "c", topics.CrewDecide{DecisionIDs: []string{"d1"}, Action: "reject", By: "user"}},
 		{"POST", "/decisions/batch", `{"action":"confirm","ids":["d1","d1","d2","d3"]}`, crews, "c", topics.CrewDecide{DecisionIDs: []string{"d1"}, Action: "confirm", By: "user"}},
 		{"POST", "/groups/team/messages", `{"content":"hi"}`, crews, "c", topics.CrewGroupSay{Group: "team", Text: "hi", By: "user"}},
 		{"POST", "/groups/team/messages/m1/reactions", `{"emoji":"👍"}`, crews, "c", topics.CrewGroupSay{Group: "team", MessageID: "m1", Emoji: "👍", By: "user"}},
-		{"DELETE", "/groups/team/messages/m1/reactions/%F0%9F%91%8D", ``, crews, "c",
-			topics.CrewGroupSay{Group: "team", MessageID: "m1", Emoji: "👍", Remove: true, By: "user"}},
+		{
+			"DELETE", "/groups/team/messages/m1/reactions/%F0%9F%91%8D", ``, crews, "c",
+			topics.CrewGroupSay{Group: "team", MessageID: "m1", Emoji: "👍", Remove: true, By: "user"},
+		},
 		{"POST", "/system/pause", ``, crews, "c", topics.CrewSystemPaused{Paused: true, By: "user"}},
 	} {
 		before := len(r.inputs(c.topic))
@@ -116,7 +122,8 @@ func TestUnusableRequestsAreRefused(t *testing.T) {
 		{"POST", "/agents", `{"roleId":"developer"}`, 400},
 		{"POST", "/agents", `{"crewId":"c","roleId":"developer","tsak":"x"}`, 400},
 		{"POST", "/agents", `{"crewId":"c","crewId":"d","roleId":"developer"}`, 400},
-		{"POST", "/agents", `[]`, 400}, {"POST", "/agents", `{`, 400},
+		{"POST", "/agents", `[]`, 400},
+		{"POST", "/agents", `{`, 400},
 		{"POST", "/agents", `{"task":"` + strings.Repeat("x", 2000) + `"}`, 413},
 		{"POST", "/agents/a/message", `{"text":"  "}`, 400},
 		{"POST", "/agents/a/message", `{"text":"x","mode":"shout"}`, 400},
@@ -131,11 +138,15 @@ func TestUnusableRequestsAreRefused(t *testing.T) {
 		{"POST", "/agents/a/permission", `{"approved":true,"requestId":"g"}`, 404},
 		{"POST", "/coordination/locks", `{"agentId":"a"}`, 400},
 		{"DELETE", "/coordination/locks/none", ``, 404},
-		{"POST", "/decisions/none/confirm", ``, 404}, {"POST", "/decisions/batch", `{"action":"shrug","ids":["d"]}`, 400},
+		{"POST", "/decisions/none/confirm", ``, 404},
+		{"POST", "/decisions/batch", `{"action":"shrug","ids":["d"]}`, 400},
 		{"POST", "/groups/none/messages", `{"content":"x"}`, 404},
 		{"POST", "/system/pause", `{"crewId":"none"}`, 404},
 		{"GET", "/bus/messages?limit=-1", ``, 400},
-		{"PUT", "/agents", ``, 405}, {"GET", "/none", ``, 404}, {"GET", "/agents/%00", ``, 404}, {"GET", "/agents//message", ``, 404},
+		{"PUT", "/agents", ``, 405},
+		{"GET", "/none", ``, 404},
+		{"GET", "/agents/%00", ``, 404},
+		{"GET", "/agents//message", ``, 404},
 	} {
 		a := r.do(c.method, "/api"+c.path, c.body)
 		require.Equal(t, c.want, a.status, "%s %s %s: %s", c.method, c.path, c.body, a.body)
@@ -174,10 +185,13 @@ func TestCallersNeedTheRightAndTheCrew(t *testing.T) {
 	r := newRig(t, WithAuthenticate(callers))
 	r.agent("a", "mira-1", "")
 	for _, c := range []struct{ method, path, body, rights string }{
-		{"GET", "/agents", ``, "write-answer-control"}, {"GET", "/agents/a", ``, "write-answer-control"},
-		{"POST", "/agents/a/message", `{"text":"x"}`, "read-answer-control"}, {"DELETE", "/agents/a", ``, "read-write-answer"},
+		{"GET", "/agents", ``, "write-answer-control"},
+		{"GET", "/agents/a", ``, "write-answer-control"},
+		{"POST", "/agents/a/message", `{"text":"x"}`, "read-answer-control"},
+		{"DELETE", "/agents/a", ``, "read-write-answer"},
 		{"POST", "/agents/a/permission", `{"approved":true,"requestId":"g"}`, "read-write-control"},
-		{"POST", "/system/pause", ``, "read-write-answer"}, {"POST", "/tool-auto-allow/Bash", `{"roleId":"developer"}`, "read-write-answer"},
+		{"POST", "/system/pause", ``, "read-write-answer"},
+		{"POST", "/tool-auto-allow/Bash", `{"roleId":"developer"}`, "read-write-answer"},
 	} {
 		require.Equal(t, 401, r.do(c.method, "/api"+c.path, c.body).status, c.path)
 		require.Equal(t, 403, r.do(c.method, "/api"+c.path, c.body, "Authorization", "Bearer mira."+c.rights+".all").status, c.path)

@@ -84,7 +84,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 // errUnknownAgent is the answer to a frame about an agent that does not exist or is not the caller's.
-var errUnknownAgent = errors.New("Unknown agent") //nolint:staticcheck // shown to people as it is
+var errUnknownAgent = errors.New("unknown agent")
 
 // session handles the frames that a client sends. One goroutine uses it, but for hold.
 type session struct {

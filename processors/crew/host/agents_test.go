@@ -69,8 +69,15 @@ func TestA02_LinesAreDecodedHoweverTheyAreRead(t *testing.T) {
 	})
 	t.Run("process", func(t *testing.T) {
 		r := newRig(t, goAgent(t, crewtest.Script{Piece: 3, Rules: []crewtest.Rule{{Steps: []crewtest.Step{
-			{Text: "ä€"}, {Line: "npm warn: no JSON"}, {Raw: "\n\n \n"}, {Line: `{"jsonrpc":"2.0","method":`}, {Line: `[]`}, {Line: `7`},
-			{Text: "𝄞", Split: 1}, {Line: `{"jsonrpc":"2.0","id":999,"result":{}}`}, {Text: "."},
+			{Text: "ä€"},
+			{Line: "npm warn: no JSON"},
+			{Raw: "\n\n \n"},
+			{Line: `{"jsonrpc":"2.0","method":`},
+			{Line: `[]`},
+			{Line: `7`},
+			{Text: "𝄞", Split: 1},
+			{Line: `{"jsonrpc":"2.0","id":999,"result":{}}`},
+			{Text: "."},
 		}}}}))
 		run, session := r.started()
 		r.prompt(run, session, "p")
@@ -86,7 +93,10 @@ func TestUpdatesOfAllKindsArriveUnchangedAndInOrder(t *testing.T) {
 	unknown := `{"sessionUpdate":"never_seen","deep":{"a":[1,2.50,null,"ä"]},"_meta":{"x":1}}`
 	bothAgents(t, func(t *testing.T, command func(*testing.T, crewtest.Script) []string) {
 		r := newRig(t, command(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{
-			{Thought: "hm"}, {Text: strings.Repeat("word ", 200), Split: 7}, {Plan: []string{"one", "two"}}, {Usage: &[2]int64{5, 10}},
+			{Thought: "hm"},
+			{Text: strings.Repeat("word ", 200), Split: 7},
+			{Plan: []string{"one", "two"}},
+			{Usage: &[2]int64{5, 10}},
 			{Tool: &crewtest.Tool{ID: "t1", Title: "Look", Kind: "read", Steps: []crewtest.Step{{Text: "inside"}}}},
 			{Update: rawOf(unknown)},
 		}}}}))
@@ -300,8 +310,10 @@ func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
 
 func TestUnknownMethodsAreRefusedAndWithdrawnRequestsAnswered(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{
-		{Call: "fs/format_disk", CallParams: rawOf(`{}`)}, {Call: "session/request_permission", CallParams: rawOf(`{"sessionId":"s","toolCall":{},"options":[]}`)},
-		{Line: `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"call-2"}}`}, {Text: "done"},
+		{Call: "fs/format_disk", CallParams: rawOf(`{}`)},
+		{Call: "session/request_permission", CallParams: rawOf(`{"sessionId":"s","toolCall":{},"options":[]}`)},
+		{Line: `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"call-2"}}`},
+		{Text: "done"},
 	}}}}))
 	run, session := r.started()
 	r.prompt(run, session, "p")

@@ -37,12 +37,6 @@ func (s *session) isReplaying() bool {
 	return s.replaying
 }
 
-func (s *session) isReady() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ready
-}
-
 // open initializes the agent and opens its session. It stops the agent if that fails.
 func (r *run) open() {
 	stage, err := r.handshake()

@@ -58,9 +58,7 @@ func hostileBody(t *rapid.T, actions []string) topics.CrewBody {
 	case 6:
 		return topics.CrewDue{AtMS: n}
 	default:
-		payload := topics.EncodeCrewBody(topics.CrewDue{AtMS: n})
-		var err error
-		payload, err = json.Marshal(map[string]any{
+		payload, err := json.Marshal(map[string]any{
 			"filePath": strings.ToValidUTF8(hostileText(t, "path"), "?"), "reason": "r", "message": strings.ToValidUTF8(hostileText(t, "message"), "?"),
 			"files": []string{"a", "src/a"},
 		})

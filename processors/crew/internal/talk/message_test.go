@@ -65,7 +65,8 @@ func TestB07_AgentsOfOtherCrewsAreUnknown(t *testing.T) {
 	// The other agent is in another crew, and so in no roster of this one. A crew has one project: there is no sender without.
 	for _, name := range []string{other.Id, view.ShortID(other.Id), other.RoleId, other.RoleName} {
 		for _, cmd := range []any{
-			command.AgentMessage{To: name, Content: "hi"}, command.DirectMessage{To: name, Content: "hi"},
+			command.AgentMessage{To: name, Content: "hi"},
+			command.DirectMessage{To: name, Content: "hi"},
 			command.Interrupt{To: name, Content: "hi"},
 		} {
 			d := c.command(lead, cmd)

@@ -48,8 +48,10 @@ func (t *Transcript) Spent(agentID string, usage topics.Raw) []Change {
 		name  string
 		field *int64
 	}{
-		{"inputTokens", &t.InputTokens}, {"outputTokens", &t.OutputTokens},
-		{"cachedReadTokens", &t.CacheReadTokens}, {"cachedWriteTokens", &t.CacheWriteTokens},
+		{"inputTokens", &t.InputTokens},
+		{"outputTokens", &t.OutputTokens},
+		{"cachedReadTokens", &t.CacheReadTokens},
+		{"cachedWriteTokens", &t.CacheWriteTokens},
 	} {
 		if n, ok := tokens(bridge.Get(usage, member.name)); ok {
 			*member.field = n
