@@ -29,9 +29,23 @@ func (h *Host) onAction(ctx context.Context, r processors.Inbound) {
 		}
 		return
 	}
-	if !h.wait(ctx, h.ready) {
+	select {
+	case <-h.claims.written:
+	case <-h.ready:
+	case <-ctx.Done():
 		return
 	}
+	h.acting.Lock()
+	defer h.acting.Unlock()
+	if !h.begun { // the host's claim may be behind this action
+		h.held = append(h.held, a)
+		return
+	}
+	h.act(ctx, a)
+}
+
+// act does an action. acting is locked.
+func (h *Host) act(ctx context.Context, a topics.CrewAction) {
 	switch {
 	case a.Host != h.config.Name:
 	case a.Epoch > h.epoch:

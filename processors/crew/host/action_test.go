@@ -242,3 +242,29 @@ func TestRecordsOfARowAreWrittenInOrder(t *testing.T) {
 }
 
 var _ processors.Publisher = (*written)(nil)
+
+// Actions that are in the topic before the host's own claim do not keep it from reading the claim, and are done once it has begun.
+func TestActionsBeforeTheClaimOfTheHostAreDoneWhenItBegins(t *testing.T) {
+	r := newRig(t, goAgent(t, crewtest.Script{}))
+	h, err := New(r.h.config)
+	require.NoError(t, err)
+	out := &written{}
+	finish := h.open(out)
+	t.Cleanup(finish)
+	waits := make(chan struct{})
+	r.h = h
+	go func() {
+		defer close(waits)
+		r.actAs("agent/a1/1", 0, topics.CrewStart{AgentID: agentID, Cwd: r.dir})
+		r.action(topics.CrewAction{
+			ActionID: h.claims.id, Kind: "host_claim", Host: "h1", Epoch: testEpoch, Subject: "host/h1", Body: topics.Raw(`{}`),
+		})
+	}()
+	epoch, ok := h.claim(t.Context(), &written{any: true}, testEpoch)
+	require.True(t, ok)
+	<-waits
+	require.EqualValues(t, testEpoch, epoch)
+	require.Zero(t, h.Agents())
+	h.begin(t.Context(), epoch)
+	require.Equal(t, 1, h.Agents())
+}

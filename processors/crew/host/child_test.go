@@ -34,7 +34,7 @@ func runChild() error {
 		return err
 	}
 	h.open(&written{})
-	h.begin(testEpoch)
+	h.begin(context.Background(), testEpoch)
 	body := topics.CrewStart{AgentID: agentID, Cwd: dir}
 	action, err := h.catalog.CrewActions.Codec().Marshal(topics.CrewAction{
 		ActionID: "s", Kind: body.CrewKind(), Host: "h1", Subject: mailbox.Agent(agentID), Body: topics.EncodeCrewBody(body),

@@ -16,14 +16,18 @@ import (
 // claims are the beginnings of the runs with the host's name. All of them read each other's in one order, so that two that start
 // in the same second do not have the same epoch, and the earlier one ends at once.
 type claims struct {
-	mu   sync.Mutex
-	id   string     // of the host's own claim
-	mine chan int64 // gets the epoch of the host's own claim
-	last int64      // the epoch of the last claim
-	own  int64      // that of the host's own claim, 0 until it is read
+	mu sync.Mutex
+	id string // of the host's own claim
+	// written is closed when the claim is in the topic. From then on nothing may keep the host from reading it.
+	written chan struct{}
+	mine    chan int64 // gets the epoch of the host's own claim
+	last    int64      // the epoch of the last claim
+	own     int64      // that of the host's own claim, 0 until it is read
 }
 
-func newClaims() *claims { return &claims{id: rand.Text(), mine: make(chan int64, 1)} }
+func newClaims() *claims {
+	return &claims{id: rand.Text(), written: make(chan struct{}), mine: make(chan int64, 1)}
+}
 
 // read notes a claim. It returns true if a later run has begun.
 func (c *claims) read(a topics.CrewAction) (replaced bool) {
@@ -57,6 +61,7 @@ func (h *Host) claim(ctx context.Context, to processors.Publisher, epoch int64) 
 	if err != nil {
 		return 0, false
 	}
+	close(h.claims.written)
 	select {
 	case got = <-h.claims.mine:
 		return got, true

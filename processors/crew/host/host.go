@@ -70,6 +70,10 @@ type Host struct {
 	closing bool
 	runs    map[string]*run // by agent
 	known   *simplelru.LRU[string, struct{}]
+
+	acting sync.Mutex // held while an action is begun
+	begun  bool
+	held   []topics.CrewAction // were read before the host began
 }
 
 // New returns a host. It opens no connection and starts no process. The error wraps ErrConfig and names all problems: besides
@@ -146,7 +150,7 @@ func (h *Host) run(ctx context.Context, to processors.Publisher, options []proce
 		second := time.Now().Unix() + 1
 		if h.wait(ctx, until(ctx, time.Unix(second, 0))) {
 			if epoch, ok := h.claim(ctx, to, max(second, h.rows.epoch()+1)); ok {
-				h.begin(epoch)
+				h.begin(ctx, epoch)
 			}
 		}
 	}
@@ -206,7 +210,7 @@ func (h *Host) open(to processors.Publisher) (finish func()) {
 }
 
 // begin begins to do actions. The rows that wait for an earlier run of the host are told that it is gone.
-func (h *Host) begin(epoch int64) {
+func (h *Host) begin(ctx context.Context, epoch int64) {
 	h.mu.Lock()
 	// The clock was set back, or there was a host with this name on a machine whose clock is ahead.
 	epoch = max(epoch, h.rows.epoch()+1)
@@ -218,6 +222,12 @@ func (h *Host) begin(epoch int64) {
 	}
 	h.config.Logger.Info("host started", zap.String("host", h.config.Name), zap.Int64("epoch", epoch),
 		zap.Int("waiting rows", len(waiting)))
+	h.acting.Lock()
+	defer h.acting.Unlock()
+	for _, a := range h.held {
+		h.act(ctx, a)
+	}
+	h.begun, h.held = true, nil
 	close(h.ready)
 }
 
