@@ -86,7 +86,7 @@ func (t *transition) emitAttempt(d *Delivery) {
 	d.Attempt++
 	d.Phase, d.DueMs, d.EmittedMs = Phase_PHASE_IN_FLIGHT, t.after(t.leaseOf(d)), t.nowMS()
 	d.Lost, d.HeldBack = false, false
-	t.emit(d, "attempt", d.Attempt, AttemptRequested(topics.Delivery{
+	t.emit(d.Id, "attempt", d.Attempt, AttemptRequested(topics.Delivery{
 		DeliveryID: d.Id, SessionID: t.key, TurnID: d.TurnId, RequestID: d.RequestId, Route: d.route(), Token: d.Token,
 		Body: d.Body, CreatedMS: d.CreatedMs, ExpiresMS: d.ExpiresMs, Attempt: int64(d.Attempt),
 		NotBeforeMS: notBefore, LeaseUntilMS: d.DueMs, Channel: rawOf(d.Channel), Progress: rawOf(d.Progress),

@@ -57,7 +57,8 @@
 //
 // An output whose descriptor has the bearer token itself needs no record on reply-to: FlightDeck's processing writes such
 // outputs. It uses up the first stored route with that token and all older ones, so that the tombstone after its delivery
-// is written. Without the tombstone, FlightDeck's processing sends later outputs of the session to the same receiver.
+// is written. Without the tombstone, FlightDeck's processing sends later outputs of the session to the same receiver. If the
+// output is read before the record of its route, that record is not stored when it is read.
 //
 // # Channels
 //

@@ -45,8 +45,9 @@ func (FinalReceipt) value()     {}
 func (DeliveryDead) value()     {}
 func (RouteRemoved) value()     {}
 
-func (t *transition) emit(d *Delivery, kind string, number uint32, v Value) {
-	id := d.Id + "/" + kind + "/" + strconv.FormatUint(uint64(number), 10)
+// emit emits a record about what has an ID: a delivery or a reply route.
+func (t *transition) emit(about, kind string, number uint32, v Value) {
+	id := about + "/" + kind + "/" + strconv.FormatUint(uint64(number), 10)
 	t.effects = append(t.effects, Emit{Key: t.key, ID: id, Value: v})
 }
 

@@ -18,6 +18,9 @@ type Record struct {
 	Own bool
 	// Value is the record's value; nil for a tombstone.
 	Value []byte
+	// WrittenMS is the record's timestamp in milliseconds since the epoch, as its producer or the broker set it. 0 if the
+	// record has none.
+	WrittenMS int64
 }
 
 func (r *Record) session() string { return r.Session }

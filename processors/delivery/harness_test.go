@@ -46,9 +46,9 @@ func newHarness(t tb, change ...func(*Rules)) *harness {
 func (p *harness) record(id string, value []byte) *Record {
 	p.offset++
 	if id == "" {
-		return &Record{Session: p.key, Cause: "offset-" + strconv.Itoa(p.offset), Value: value}
+		return &Record{Session: p.key, Cause: "offset-" + strconv.Itoa(p.offset), Value: value, WrittenMS: p.now.UnixMilli()}
 	}
-	return &Record{Session: p.key, Cause: id, Own: true, Value: value}
+	return &Record{Session: p.key, Cause: id, Own: true, Value: value, WrittenMS: p.now.UnixMilli()}
 }
 
 // outputOf returns the output of a turn. An empty descriptor is an output without one.

@@ -25,6 +25,7 @@ const (
 	ofTurn     = "turn"
 	ofEnded    = "ended"
 	ofRoute    = "route used"
+	ofToken    = "token of an early output"
 	ofControl  = "control"
 	ofJitter   = "jitter"
 )

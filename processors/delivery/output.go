@@ -46,7 +46,9 @@ func (e OutputArrived) apply(t *transition) {
 		if token := topics.TokenOf(e.Output.ReplyTo); strings.TrimSpace(token) != "" {
 			d.Token = &token
 		}
-		t.supersedeRoutes(d.GetToken())
+		if !t.supersedeRoutes(d.GetToken()) {
+			t.expectRoute(d.GetToken(), e.WrittenMS)
+		}
 	}
 	t.open(d)
 }

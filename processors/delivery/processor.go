@@ -79,7 +79,11 @@ func (b *binding) onDeadline(c *processors.Context) error {
 
 func recordOf(c *processors.Context, raw []byte) *Record {
 	_, own := c.Headers()[topics.HeaderID]
-	return &Record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
+	r := &Record{Session: c.Key(), Cause: c.CauseID(), Own: own, Value: raw}
+	if at := c.Timestamp(); !at.IsZero() {
+		r.WrittenMS = at.UnixMilli()
+	}
+	return r
 }
 
 // apply applies an event to the row of its session. A row with a newer version stops the processor: a newer build wrote

@@ -69,10 +69,17 @@ func clipped(text string) string {
 // readers may look for it. All routes of a session have one key: there is no tombstone while the session has another one.
 func (t *transition) deliver(d *Delivery, r topics.Receipt) {
 	t.end(d, topics.Receipt{Outcome: topics.OutcomeDelivered, Status: r.Status, Response: r.Response})
-	if d.Routed && len(t.row.Routes) == 0 && !slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted) {
-		t.emit(d, "route", d.Round, RouteRemoved{})
+	switch {
+	case !d.Routed || t.routedIsOpen():
+	case len(t.row.Routes) > 0:
+		t.withhold(d.GetToken())
+	default:
+		t.emit(d.Id, "route", d.Round, RouteRemoved{})
 	}
 }
+
+// routedIsOpen reports whether a delivery to a reply route is open.
+func (t *transition) routedIsOpen() bool { return slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted) }
 
 // markDead ends a delivery as dead. The delivery stays in the row for an operator's requeue while there is room, unless
 // it was too large to keep its body.
@@ -91,7 +98,7 @@ func (t *transition) markDead(d *Delivery, reason string) {
 			Attempt: int64(f.Attempt), Reason: f.Reason, Status: int64(f.Status), AtMS: f.AtMs,
 		})
 	}
-	t.emit(d, "dead", d.Round, DeliveryDead(dead))
+	t.emit(d.Id, "dead", d.Round, DeliveryDead(dead))
 	t.end(d, topics.Receipt{Outcome: topics.OutcomeDead, Reason: &reason})
 	if d.Body == nil {
 		return
@@ -108,7 +115,7 @@ func (t *transition) markDead(d *Delivery, reason string) {
 func (t *transition) end(d *Delivery, r topics.Receipt) {
 	r.DeliveryID, r.SessionID, r.Attempt, r.Route = d.Id, t.key, int64(d.Attempt), d.route()
 	r.Final, r.AtMS, r.Response = true, t.nowMS(), d.responseOf(r)
-	t.emit(d, "final", d.Round, FinalReceipt(r))
+	t.emit(d.Id, "final", d.Round, FinalReceipt(r))
 	t.row.Open = slices.DeleteFunc(t.row.Open, func(o *Delivery) bool { return o == d })
 	if ended := digests.Of(ofEnded, d.Id); !t.remembers(ended) {
 		t.remember(ended)

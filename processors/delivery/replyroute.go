@@ -30,7 +30,7 @@ func (e RouteGiven) apply(t *transition) {
 			taken = true
 		}
 	}
-	if taken {
+	if taken || t.usedEarly(id, token, e.WrittenMS) {
 		t.remember(used)
 		t.changed = true
 		return
@@ -97,16 +97,18 @@ func (t *transition) dropRoute(id string) {
 // supersedeRoutes drops the first route with a token, and those before it. Its output has the descriptor itself, without a
 // route_id: FlightDeck's processing wrote it, whose table keeps only the latest route of a session. No later output can need
 // the dropped routes. If they stayed, the tombstone after the delivery would not be written, and FlightDeck's processing would
-// send later outputs of the session to the same receiver.
-func (t *transition) supersedeRoutes(token string) {
+// send later outputs of the session to the same receiver. found is false if no stored route has the token.
+func (t *transition) supersedeRoutes(token string) (found bool) {
 	used := slices.IndexFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.GetToken() == token })
 	for range used + 1 {
 		t.takeRoute(t.row.Routes[0].Id)
 	}
+	return used >= 0
 }
 
-// expireRoutes drops the routes whose Rules.RouteTTL has passed.
+// expireRoutes drops the routes and the early outputs whose Rules.RouteTTL has passed.
 func (t *transition) expireRoutes() {
+	t.expireEarly()
 	n := len(t.row.Routes)
 	t.row.Routes = slices.DeleteFunc(t.row.Routes, func(r *ReplyRoute) bool { return r.ExpiresMs <= t.nowMS() })
 	t.changed = t.changed || len(t.row.Routes) != n

@@ -53,7 +53,6 @@ func TestUsedRoutesLeaveRoomForNewOnes(t *testing.T) {
 
 // FlightDeck's processing keeps the latest route of a session and writes its descriptor into every output until a tombstone.
 func TestOutputWithItsDescriptorUsesUpTheRoute(t *testing.T) {
-	const one, two = `{"callbackService":"harbor","bearerToken":"1"}`, `{"callbackService":"harbor","bearerToken":"2"}`
 	for name, c := range map[string]struct {
 		routes  []string
 		output  string

@@ -101,7 +101,9 @@ type State struct {
 	// controls that were applied.
 	Remembered []byte `protobuf:"bytes,6,opt,name=remembered,proto3" json:"remembered,omitempty"`
 	// When the session last changed, in milliseconds since the epoch.
-	TouchedMs     int64 `protobuf:"varint,7,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	TouchedMs int64 `protobuf:"varint,7,opt,name=touched_ms,json=touchedMs,proto3" json:"touched_ms,omitempty"`
+	// The outputs that were read before the record of their route, oldest first.
+	Early         []*EarlyOutput `protobuf:"bytes,8,rep,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -183,6 +185,13 @@ func (x *State) GetTouchedMs() int64 {
 		return x.TouchedMs
 	}
 	return 0
+}
+
+func (x *State) GetEarly() []*EarlyOutput {
+	if x != nil {
+		return x.Early
+	}
+	return nil
 }
 
 // Delivery is one delivery and its progress.
@@ -556,6 +565,79 @@ func (x *ReplyRoute) GetExpiresMs() int64 {
 	return 0
 }
 
+// EarlyOutput is an output that names its route by the token, and was read before the record of that route. The record is not
+// stored when it is read: the route is used already.
+type EarlyOutput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The digest of the token.
+	Token []byte `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// The timestamp of the output's record in milliseconds since the epoch. A route with a later timestamp is another one.
+	WrittenMs int64 `protobuf:"varint,2,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"`
+	ExpiresMs int64 `protobuf:"varint,3,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
+	// Its delivery ended as delivered without a tombstone, because the session had other routes.
+	Withheld      bool `protobuf:"varint,4,opt,name=withheld,proto3" json:"withheld,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EarlyOutput) Reset() {
+	*x = EarlyOutput{}
+	mi := &file_processors_delivery_state_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EarlyOutput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EarlyOutput) ProtoMessage() {}
+
+func (x *EarlyOutput) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_delivery_state_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EarlyOutput.ProtoReflect.Descriptor instead.
+func (*EarlyOutput) Descriptor() ([]byte, []int) {
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *EarlyOutput) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+func (x *EarlyOutput) GetWrittenMs() int64 {
+	if x != nil {
+		return x.WrittenMs
+	}
+	return 0
+}
+
+func (x *EarlyOutput) GetExpiresMs() int64 {
+	if x != nil {
+		return x.ExpiresMs
+	}
+	return 0
+}
+
+func (x *EarlyOutput) GetWithheld() bool {
+	if x != nil {
+		return x.Withheld
+	}
+	return false
+}
+
 // Circuit is the circuit breaker and the load of one route: one row of RoutesGraph's table.
 type Circuit struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -575,7 +657,7 @@ type Circuit struct {
 
 func (x *Circuit) Reset() {
 	*x = Circuit{}
-	mi := &file_processors_delivery_state_proto_msgTypes[4]
+	mi := &file_processors_delivery_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +669,7 @@ func (x *Circuit) String() string {
 func (*Circuit) ProtoMessage() {}
 
 func (x *Circuit) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_delivery_state_proto_msgTypes[4]
+	mi := &file_processors_delivery_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +682,7 @@ func (x *Circuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Circuit.ProtoReflect.Descriptor instead.
 func (*Circuit) Descriptor() ([]byte, []int) {
-	return file_processors_delivery_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Circuit) GetVersion() uint32 {
@@ -657,7 +739,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_processors_delivery_state_proto_msgTypes[5]
+	mi := &file_processors_delivery_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +751,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_delivery_state_proto_msgTypes[5]
+	mi := &file_processors_delivery_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +764,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_processors_delivery_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_delivery_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Load) GetSink() string {
@@ -710,7 +792,7 @@ var File_processors_delivery_state_proto protoreflect.FileDescriptor
 
 const file_processors_delivery_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1fprocessors/delivery/state.proto\x12\x15turntable.delivery.v1\"\xa6\x02\n" +
+	"\x1fprocessors/delivery/state.proto\x12\x15turntable.delivery.v1\"\xe0\x02\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -722,7 +804,8 @@ const file_processors_delivery_state_proto_rawDesc = "" +
 	"remembered\x18\x06 \x01(\fR\n" +
 	"remembered\x12\x1d\n" +
 	"\n" +
-	"touched_ms\x18\a \x01(\x03R\ttouchedMs\"\xd5\x05\n" +
+	"touched_ms\x18\a \x01(\x03R\ttouchedMs\x128\n" +
+	"\x05early\x18\b \x03(\v2\".turntable.delivery.v1.EarlyOutputR\x05early\"\xd5\x05\n" +
 	"\bDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\"\n" +
@@ -767,7 +850,14 @@ const file_processors_delivery_state_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\tH\x00R\x05token\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"expires_ms\x18\x03 \x01(\x03R\texpiresMsB\b\n" +
-	"\x06_token\"\xc6\x01\n" +
+	"\x06_token\"}\n" +
+	"\vEarlyOutput\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\fR\x05token\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\x02 \x01(\x03R\twrittenMs\x12\x1d\n" +
+	"\n" +
+	"expires_ms\x18\x03 \x01(\x03R\texpiresMs\x12\x1a\n" +
+	"\bwithheld\x18\x04 \x01(\bR\bwithheld\"\xc6\x01\n" +
 	"\aCircuit\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\rR\bfailures\x12\x16\n" +
@@ -800,28 +890,30 @@ func file_processors_delivery_state_proto_rawDescGZIP() []byte {
 }
 
 var file_processors_delivery_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_processors_delivery_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_delivery_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_processors_delivery_state_proto_goTypes = []any{
-	(Phase)(0),         // 0: turntable.delivery.v1.Phase
-	(*State)(nil),      // 1: turntable.delivery.v1.State
-	(*Delivery)(nil),   // 2: turntable.delivery.v1.Delivery
-	(*Failure)(nil),    // 3: turntable.delivery.v1.Failure
-	(*ReplyRoute)(nil), // 4: turntable.delivery.v1.ReplyRoute
-	(*Circuit)(nil),    // 5: turntable.delivery.v1.Circuit
-	(*Load)(nil),       // 6: turntable.delivery.v1.Load
+	(Phase)(0),          // 0: turntable.delivery.v1.Phase
+	(*State)(nil),       // 1: turntable.delivery.v1.State
+	(*Delivery)(nil),    // 2: turntable.delivery.v1.Delivery
+	(*Failure)(nil),     // 3: turntable.delivery.v1.Failure
+	(*ReplyRoute)(nil),  // 4: turntable.delivery.v1.ReplyRoute
+	(*EarlyOutput)(nil), // 5: turntable.delivery.v1.EarlyOutput
+	(*Circuit)(nil),     // 6: turntable.delivery.v1.Circuit
+	(*Load)(nil),        // 7: turntable.delivery.v1.Load
 }
 var file_processors_delivery_state_proto_depIdxs = []int32{
 	2, // 0: turntable.delivery.v1.State.open:type_name -> turntable.delivery.v1.Delivery
 	2, // 1: turntable.delivery.v1.State.dead:type_name -> turntable.delivery.v1.Delivery
 	4, // 2: turntable.delivery.v1.State.routes:type_name -> turntable.delivery.v1.ReplyRoute
-	0, // 3: turntable.delivery.v1.Delivery.phase:type_name -> turntable.delivery.v1.Phase
-	3, // 4: turntable.delivery.v1.Delivery.failures:type_name -> turntable.delivery.v1.Failure
-	6, // 5: turntable.delivery.v1.Circuit.loads:type_name -> turntable.delivery.v1.Load
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5, // 3: turntable.delivery.v1.State.early:type_name -> turntable.delivery.v1.EarlyOutput
+	0, // 4: turntable.delivery.v1.Delivery.phase:type_name -> turntable.delivery.v1.Phase
+	3, // 5: turntable.delivery.v1.Delivery.failures:type_name -> turntable.delivery.v1.Failure
+	7, // 6: turntable.delivery.v1.Circuit.loads:type_name -> turntable.delivery.v1.Load
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_processors_delivery_state_proto_init() }
@@ -837,7 +929,7 @@ func file_processors_delivery_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_delivery_state_proto_rawDesc), len(file_processors_delivery_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -108,7 +108,7 @@ func (t *transition) makeRoom() bool {
 }
 
 // trim brings a row below Rules.RowLimit in every case: it drops dead deliveries, then the older half of the digests, then
-// the progress of deliveries to channels, then ends the newest deliveries as dead, then drops routes. Kafka would reject a larger row, on every restart again.
+// the progress of deliveries to channels, then ends the newest deliveries as dead, then drops early outputs and routes. Kafka would reject a larger row, on every restart again.
 func (t *transition) trim() {
 	for proto.Size(t.row) > t.rules.RowLimit {
 		switch {
@@ -119,6 +119,8 @@ func (t *transition) trim() {
 		case t.dropProgress():
 		case len(t.row.Open) > 0:
 			t.markDead(t.row.Open[len(t.row.Open)-1], reasonNoRoom)
+		case len(t.row.Early) > 0:
+			t.row.Early = t.row.Early[1:]
 		case len(t.row.Routes) > 0:
 			t.row.Routes = t.row.Routes[1:]
 		default:

@@ -161,7 +161,7 @@ func TestDeadDeliveryExpires(t *testing.T) {
 func TestRouteIsNotRemovedWhileTheSessionHasAnother(t *testing.T) {
 	p := newHarness(t)
 	a := attempt(t, p.handle(p.outputOf("t1", harbor)))
-	other, _ := p.routeOf(harbor)
+	other, _ := p.routeOf(two)
 	p.handle(other)
 	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))))
 }

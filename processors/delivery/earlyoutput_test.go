@@ -1,0 +1,127 @@
+package delivery
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// The records of a session as FlightDeck writes them. Each output has the descriptor of the latest route.
+const one, two = `{"callbackService":"harbor","bearerToken":"1"}`, `{"callbackService":"harbor","bearerToken":"2"}`
+
+// Kafka has no order between message-output and reply-to.
+func TestOutputUsesUpARouteThatIsReadAfterIt(t *testing.T) {
+	for name, steps := range map[string][]string{
+		"while the delivery is open":                     {"output", "route", "delivered"},
+		"after the delivery":                             {"output", "delivered", "route"},
+		"after the delivery, with a superseded route":    {"superseded", "output", "delivered", "route"},
+		"while it is open, with a superseded route":      {"superseded", "output", "route", "delivered"},
+		"repeatedly":                                     {"output", "route", "output", "route", "delivered", "route", "output"},
+		"while open and its attempt failed":              {"output", "failed", "route", "delivered"},
+		"after the delivery, with a route after another": {"superseded", "superseded", "output", "delivered", "route"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newHarness(t)
+			route, _ := p.routeOf(one)
+			output := p.outputOf("t1", one)
+			var a topics.Delivery
+			removed := 0
+			for _, step := range steps {
+				var es effects
+				switch step {
+				case "superseded":
+					older, _ := p.routeOf(two)
+					es = p.handle(older)
+				case "output":
+					es = p.handle(output)
+				case "route":
+					es = p.handle(route)
+				case "failed":
+					es = append(p.handle(p.receiptOf(a, topics.OutcomeFailed)), p.advance(time.Minute)...)
+				case "delivered":
+					es = p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+				}
+				for _, r := range valuesOf[AttemptRequested](es) {
+					a = topics.Delivery(r)
+				}
+				removed += len(valuesOf[RouteRemoved](es))
+			}
+			require.Equal(t, 1, removed, "one tombstone")
+			require.Empty(t, p.state().Routes)
+			require.Empty(t, p.state().Early)
+		})
+	}
+}
+
+// A service may use one token for all its messages.
+func TestRouteThatIsWrittenAfterAnEarlyOutputIsKept(t *testing.T) {
+	p := newHarness(t)
+	a := attempt(t, p.handle(p.outputOf("t1", one)))
+	p.now = p.now.Add(time.Millisecond)
+	next, _ := p.routeOf(one)
+	require.Empty(t, p.handle(next))
+	require.Len(t, p.state().Routes, 1)
+	require.Empty(t, valuesOf[RouteRemoved](p.handle(p.receiptOf(a, topics.OutcomeDelivered))), "it would remove the next route too")
+}
+
+func TestEarlyOutputsAreBounded(t *testing.T) {
+	p := newHarness(t)
+	for i := range 2 * maxRoutes {
+		a := attempt(t, p.handle(p.outputOf(fmt.Sprint("t", i), one)))
+		p.handle(p.receiptOf(a, topics.OutcomeDelivered))
+	}
+	require.Len(t, p.state().Early, maxRoutes)
+	p.advance(p.rules.RouteTTL)
+	p.handle(p.outputOf("last", two))
+	require.Len(t, p.state().Early, 1, "older ones have expired")
+}
+
+// However outputs and routes are interleaved, a session whose outputs have all been delivered has no route left, and reply-to has
+// a tombstone after the last of them.
+func TestUsedRoutesLeaveATombstoneInAnyOrderOfTopics(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := newHarness(t)
+		var routes, outputs []Event
+		for i := range rapid.IntRange(1, 5).Draw(t, "turns") {
+			p.now = p.now.Add(time.Millisecond)
+			token := rapid.SampledFrom([]int{i, i, 100}).Draw(t, "token")
+			descriptor := fmt.Sprintf(`{"callbackService":"harbor","bearerToken":"%d"}`, token)
+			route, _ := p.routeOf(descriptor)
+			p.now = p.now.Add(time.Millisecond)
+			routes = append(routes, route)
+			outputs = append(outputs, p.outputOf(fmt.Sprint("t", i), descriptor))
+		}
+		var open []topics.Delivery
+		last := ""
+		note := func(es effects) {
+			for _, a := range valuesOf[AttemptRequested](es) {
+				open = append(open, topics.Delivery(a))
+			}
+			if len(valuesOf[RouteRemoved](es)) > 0 {
+				last = "tombstone"
+			}
+		}
+		for len(routes)+len(outputs)+len(open) > 0 {
+			switch next := rapid.SampledFrom([]string{"route", "output", "delivered"}).Draw(t, "next"); {
+			case next == "route" && len(routes) > 0:
+				note(p.handle(routes[0]))
+				routes = routes[1:]
+			case next == "output" && len(outputs) > 0:
+				last = ""
+				note(p.handle(outputs[0]))
+				outputs = outputs[1:]
+			case next == "delivered" && len(open) > 0:
+				a := open[0]
+				open = open[1:]
+				note(p.handle(p.receiptOf(a, topics.OutcomeDelivered)))
+			}
+		}
+		require.Empty(t, p.state().Routes)
+		require.Equal(t, "tombstone", last, "after the last delivery")
+	})
+}
