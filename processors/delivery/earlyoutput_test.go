@@ -17,10 +17,10 @@ const one, two = `{"callbackService":"harbor","bearerToken":"1"}`, `{"callbackSe
 // Kafka has no order between message-output and reply-to.
 func TestOutputUsesUpARouteThatIsReadAfterIt(t *testing.T) {
 	for name, steps := range map[string][]string{
-		"while the delivery is open":                     {"output", "route", "delivered"},
-		"after the delivery":                             {"output", "delivered", "route"},
-		"after the delivery, with a superseded route":    {"superseded", "output", "delivered", "route"},
-		"while it is open, with a superseded route":      {"superseded", "output", "route", "delivered"},
+		"while the delivery is open":                  {"output", "route", "delivered"},
+		"after the delivery":                          {"output", "delivered", "route"},
+		"after the delivery, with a superseded route": {"superseded", "output", "delivered", "route"},
+		"while it is open, with a superseded route":   {"superseded", "output", "route", "delivered"},
 		"repeatedly":                                     {"output", "route", "output", "route", "delivered", "route", "output"},
 		"while open and its attempt failed":              {"output", "failed", "route", "delivered"},
 		"after the delivery, with a route after another": {"superseded", "superseded", "output", "delivered", "route"},

@@ -79,7 +79,9 @@ func (t *transition) deliver(d *Delivery, r topics.Receipt) {
 }
 
 // routedIsOpen reports whether a delivery to a reply route is open.
-func (t *transition) routedIsOpen() bool { return slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted) }
+func (t *transition) routedIsOpen() bool {
+	return slices.ContainsFunc(t.row.Open, (*Delivery).GetRouted)
+}
 
 // markDead ends a delivery as dead. The delivery stays in the row for an operator's requeue while there is room, unless
 // it was too large to keep its body.
