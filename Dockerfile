@@ -3,8 +3,9 @@
 #   docker build --build-arg SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) -t turntable-processing .
 #   docker run -e AGENT_NAME=support -e KAFKA_BOOTSTRAP_SERVERS=kafka:9092 -v turntable:/var/lib/turntable turntable-processing
 #
-# The files of the image are the same in every build of a commit, on any machine: examples/processing/smoke.sh checks that. The
-# base images are named by tag. To build from the same bytes next year, pin them: --build-arg GO_IMAGE=golang@sha256:...
+# The program is the same in every build of a commit with one version of Go, on any machine: examples/processing/smoke.sh checks
+# that. The base images are named by tag and change. To have the same image next year, pin them by digest:
+# --build-arg GO_IMAGE=golang@sha256:... --build-arg BASE_IMAGE=gcr.io/distroless/static-debian12@sha256:...
 ARG GO_IMAGE=golang:1.26.8-bookworm
 ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
 

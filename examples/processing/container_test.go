@@ -38,6 +38,7 @@ type service struct {
 	Ports       []string                              `yaml:"ports"`
 	Environment map[string]*string                    `yaml:"environment"`
 	Volumes     []string                              `yaml:"volumes"`
+	Hostname    string                                `yaml:"hostname"`
 	Networks    map[string]struct{ Aliases []string } `yaml:"networks"`
 	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
 }
@@ -47,7 +48,6 @@ func TestComposeRunsFlightDecksDashboard(t *testing.T) {
 	require.NoError(t, err)
 	var file struct {
 		Services map[string]service `yaml:"services"`
-		Volumes  map[string]any     `yaml:"volumes"`
 	}
 	require.NoError(t, yaml.Unmarshal(text, &file))
 	var names []string
@@ -70,8 +70,10 @@ func TestComposeRunsFlightDecksDashboard(t *testing.T) {
 	require.Contains(t, frontend.Image, "${FLIGHTDECK_FRONTEND_IMAGE:-")
 	require.Equal(t, []string{"127.0.0.1:8080:80"}, frontend.Ports)
 	require.Contains(t, processing.Networks["default"].Aliases, "api", "the host in the dashboard's nginx.conf")
-	require.Equal(t, []string{"processing:/var/lib/turntable"}, processing.Volumes)
-	require.Contains(t, file.Volumes, "processing")
+	require.Equal(t, "true", *processing.Environment["WS_EVERYONE_SEES_ALL"], "the dashboard has no login")
+	require.Empty(t, processing.Volumes, "state of a Kafka that is gone stops the start, and Kafka has no volume")
+	require.Empty(t, file.Services["kafka"].Volumes)
+	require.Equal(t, "processing", processing.Hostname, "the member's name")
 	require.Equal(t, *processing.Environment["AGENT_NAME"], *file.Services["processing-model"].Environment["AGENT_NAME"])
 
 	for name, value := range processing.Environment {

@@ -19,7 +19,8 @@ func (s *settings) withoutEffect() (names []string) {
 		runs  bool
 		names []string
 	}{
-		{s.parts.turn, append(turn.EnvironmentNames(), sdkVariable, memoirEnabled, sessionCosts, toolLatencies)},
+		{s.parts.turn, append(turn.EnvironmentNames(), sdkVariable, orderedVariable, importVariable)},
+		{s.parts.turn, []string{memoirEnabled, sessionCosts, toolLatencies}},
 		{s.parts.turn, envoption.Names(budgetVariables)},
 		{adds("memory"), []string{memoirThreshold}},
 		{adds("costs"), []string{tenantSeparator}},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"go.uber.org/zap"
 
@@ -10,13 +9,13 @@ import (
 	"github.com/turntable-streams/turntable/processors/turn/migrate"
 )
 
-// readImport reads HISTORY_IMPORT.
+// importVariable says whether the first start takes over the histories of FlightDeck's application.
+const importVariable = "HISTORY_IMPORT"
+
+// readImport reads HISTORY_IMPORT. Processes without the turn ignore it.
 func (s *settings) readImport() error {
-	on, err := flagged("HISTORY_IMPORT")
-	if err == nil && on && !s.parts.turn {
-		err = errors.New("HISTORY_IMPORT is set, and the turn does not run in this process")
-	}
-	s.imports = on
+	on, err := flagged(importVariable)
+	s.imports = on && s.parts.turn
 	return err
 }
 

@@ -57,15 +57,16 @@ func TestVariablesOfOtherPartsHaveNoEffect(t *testing.T) {
 	for name, value := range map[string]string{
 		"AGENT_NAME": "a", "PORT": "8000", "WS_PORT": "8000", "ALLOWED_HOST_MAPPING": "a:http://b", "GATE_POLICY": "/absent",
 		"TOOL_CALLBACK_SECRET": "short", "WS_RESUME_KEY": "short", "AUTH_KEYS_FILE": "/absent", "THINK_TIMEOUT_MS": "1000",
-		"REPLY_RETRY_MAX_MS": "1", "REPLY_TO_STATE_TTL_MS": "1", "TOOL_AGG_PUNCTUATE_INTERVAL_MS": "1",
+		"HISTORY_IMPORT": "true", "ORDERED_OUTPUTS": "true", "REPLY_RETRY_MAX_MS": "1", "REPLY_TO_STATE_TTL_MS": "1", "TOOL_AGG_PUNCTUATE_INTERVAL_MS": "1",
 	} {
 		t.Setenv(name, value)
 	}
 	t.Setenv("PARTS", "sink")
 	s, err := readSettings(zap.NewNop())
 	require.NoError(t, err)
+	require.False(t, s.imports, "the process with the turn imports")
 	require.Equal(t, []string{
-		"AUTH_KEYS_FILE", "GATE_POLICY", "PORT", "THINK_TIMEOUT_MS", "TOOL_CALLBACK_SECRET", "WS_PORT", "WS_RESUME_KEY",
+		"AUTH_KEYS_FILE", "GATE_POLICY", "HISTORY_IMPORT", "ORDERED_OUTPUTS", "PORT", "THINK_TIMEOUT_MS", "TOOL_CALLBACK_SECRET", "WS_PORT", "WS_RESUME_KEY",
 	}, s.withoutEffect())
 
 	t.Setenv("PARTS", "websocket")

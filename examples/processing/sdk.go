@@ -11,6 +11,18 @@ import (
 // is false: this program replaces FlightDeck, whose workers may be of either kind.
 const sdkVariable = "FLIGHTDECK_SDK"
 
+// orderedVariable says whether readers of several topics see the outputs of a step in order.
+const orderedVariable = "ORDERED_OUTPUTS"
+
+// orderOptions returns the option of the turn for readers that show records in order of arrival, as chat-api does.
+func orderOptions() ([]turn.Option, error) {
+	on, err := flagged(orderedVariable)
+	if !on {
+		return nil, err
+	}
+	return []turn.Option{turn.WithOrderedOutputs()}, nil
+}
+
 // sdkOptions returns the options of the turn for the think runners of FlightDeck's SDKs.
 func sdkOptions() ([]turn.Option, error) {
 	switch text := variable(sdkVariable); {

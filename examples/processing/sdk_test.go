@@ -17,3 +17,15 @@ func TestRecordsCanBeReadBySDKsUnlessTheVariableIsFalse(t *testing.T) {
 	_, err := sdkOptions()
 	require.EqualError(t, err, "FLIGHTDECK_SDK: want true or false")
 }
+
+func TestOutputsAreOrderedIfTheVariableIsTrue(t *testing.T) {
+	for value, on := range map[string]bool{"": false, "TRUE": true, "false": false} {
+		t.Setenv(orderedVariable, value)
+		options, err := orderOptions()
+		require.NoError(t, err)
+		require.Equal(t, on, len(options) > 0, "%q", value)
+	}
+	t.Setenv(orderedVariable, "yes")
+	_, err := orderOptions()
+	require.EqualError(t, err, "ORDERED_OUTPUTS: want true or false")
+}

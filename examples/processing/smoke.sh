@@ -55,6 +55,8 @@ if $docker; then
 else
 	command=$(instruction RUN | grep 'go build')
 	[ -n "$command" ] || fail "the Dockerfile has no build command"
+	image=$(sed -n 's/^ARG GO_IMAGE=golang:\([0-9.]*\).*/go\1/p' Dockerfile)
+	[ "$(go env GOVERSION)" = "$image" ] || echo "the image is built with $image, this binary with $(go env GOVERSION): they differ"
 	for n in 1 2; do
 		# Another directory each time, so that no path of the machine can be in the binary.
 		mkdir "$work/source-$n"
