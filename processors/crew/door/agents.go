@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -34,7 +35,9 @@ func (h *Handler) getAgent(r *request) answer {
 
 func (h *Handler) listRoles(*request) answer { return shown(h.options.roles) }
 
-// spawn asks for an agent.
+// spawn asks for an agent. Members that do what other requests do with the right Control need that right here too: autopilot
+// answers all permission requests, cwd leaves the directory that the crew is configured with, and sessionId continues a session
+// as a restart does.
 func (h *Handler) spawn(r *request) answer {
 	b, err := read[struct {
 		CrewID    string `json:"crewId"`
@@ -62,6 +65,9 @@ func (h *Handler) spawn(r *request) answer {
 	case len(b.Task)+len(b.Context) > maxText || len(b.Cwd) > maxPath || len(b.Model)+len(b.Provider)+len(b.SessionID) > 3*maxID ||
 		b.ParentID != "" && !usable(b.ParentID):
 		return badBody(errBody)
+	}
+	if (b.Autopilot || b.Cwd != "" || b.SessionID != "") && !r.Caller.Can(auth.Control) {
+		return forbidden(r, "Forbidden: autopilot, cwd and sessionId need the right control")
 	}
 	id, err := r.inputID(h.topics.Agent)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -13,6 +14,8 @@ const (
 	maxAttachments = 10
 	// maxAttachment is the length of an attachment in base64. The body limit and that of a record are usually lower.
 	maxAttachment = 14_000_000
+	// The modes of a message; no mode is modeQueue.
+	modeQueue, modeInterrupt = "queue", "interrupt"
 )
 
 var (
@@ -47,7 +50,7 @@ func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
 	switch {
 	case err != nil:
 		return m, nil, err
-	case strings.TrimSpace(m.Text) == "" || len(m.Text) > maxText || m.Mode != "" && m.Mode != "queue" && m.Mode != "interrupt":
+	case strings.TrimSpace(m.Text) == "" || len(m.Text) > maxText || m.Mode != "" && m.Mode != modeQueue && m.Mode != modeInterrupt:
 		return m, nil, errMessage
 	case len(m.Attachments) > maxAttachments:
 		return m, nil, errAttachment
@@ -78,18 +81,30 @@ func readMessage(body []byte) (m sent, blocks topics.Raw, err error) {
 	return m, blocks, nil
 }
 
+// mayInterrupt checks that the caller of a message that interrupts may do so: with mode "interrupt" it does what the request to
+// interrupt an agent does.
+func mayInterrupt(r *request, m sent) (rejection answer, ok bool) {
+	if m.Mode == modeInterrupt && !r.Caller.Can(auth.Control) {
+		return forbidden(r, "Forbidden: mode interrupt needs the right control"), false
+	}
+	return answer{}, true
+}
+
 // message sends a person's message to an agent and to the agents that it mentions.
 func (h *Handler) message(r *request) answer {
 	m, blocks, err := readMessage(r.body)
 	if err != nil {
 		return badBody(err)
 	}
+	if rejection, ok := mayInterrupt(r, m); !ok {
+		return rejection
+	}
 	return h.told(r, true, func(row *agentRow) (topics.CrewBody, answer, bool) {
 		if rejection, ok := h.mayTell(r, row); !ok {
 			return nil, rejection, false
 		}
 		return topics.CrewSay{
-			To: row.view.ID, Text: m.Text, Interrupt: m.Mode == "interrupt", Blocks: blocks, By: nameOf(r.Caller),
+			To: row.view.ID, Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
 		}, answer{}, true
 	})
 }
@@ -99,6 +114,9 @@ func (h *Handler) broadcast(r *request) answer {
 	m, blocks, err := readMessage(r.body)
 	if err != nil {
 		return badBody(err)
+	}
+	if rejection, ok := mayInterrupt(r, m); !ok {
+		return rejection
 	}
 	crew := r.parts[0]
 	if rejection, ok := h.crew(r, crew); !ok {
@@ -120,6 +138,6 @@ func (h *Handler) broadcast(r *request) answer {
 		return rejection
 	}
 	return h.send(r, h.topics.CrewInputs, crew, id, topics.CrewSay{
-		To: "*", Text: m.Text, Interrupt: m.Mode == "interrupt", Blocks: blocks, By: nameOf(r.Caller),
+		To: "*", Text: m.Text, Interrupt: m.Mode == modeInterrupt, Blocks: blocks, By: nameOf(r.Caller),
 	}, "crewId", crew)
 }
