@@ -91,13 +91,6 @@ func (c *client) show(frame []byte) {
 	}
 }
 
-// showState queues an init frame. It may have any size: one of them does not count as what waits for the client.
-func (c *client) showState(frame []byte) {
-	if !c.queue.putState(frame) {
-		c.end(ws.StatusTryAgainLater, reasonSlow)
-	}
-}
-
 // end makes the client close its connection with a status and a reason. Only the first call has an effect.
 func (c *client) end(code ws.StatusCode, reason string) {
 	c.once.Do(func() {

@@ -2,6 +2,7 @@ package door
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,19 +82,14 @@ func (x *Index) greet(c *client) {
 	if left || x.full {
 		members = append(members, "incomplete", true)
 	}
-	c.showState(object(members...))
-	subjects := make([]string, 0, len(seqs))
-	for subject := range seqs {
-		subjects = append(subjects, subject)
-	}
-	slices.Sort(subjects)
-	for _, subject := range subjects {
+	r := newReplay(c.options)
+	r.add(object(members...))
+	for _, subject := range slices.Sorted(maps.Keys(seqs)) {
 		if s := x.streams.bySubject[subject]; s != nil {
-			if events, ok := s.since(seqs[subject]); ok {
-				x.repeat(c, events)
-			}
+			r.repeat(x, c, s, seqs[subject])
 		}
 	}
+	c.queue.putReplay(r)
 }
 
 const (
@@ -124,29 +120,6 @@ func (x *Index) concerns(c *client, s *stream) bool {
 	}
 	_, shared := cutPrefix(s.subject, mailbox.OfRepository)
 	return shared && slices.ContainsFunc(s.events, func(e *event) bool { return c.maySee(x.crewOf(e)) })
-}
-
-// repeat shows events to a client again, text only if it has subscribed to it. The caller holds the lock.
-func (x *Index) repeat(c *client, events []*event) {
-	text, from := "", int64(0)
-	for i, e := range events {
-		if e.Type != textEvent {
-			if c.wants(x.crewOf(e), x.projectOf(e)) {
-				c.show(e.frame)
-			}
-			continue
-		}
-		if text == "" {
-			from = e.Seq
-		}
-		text += e.text
-		if ends := i+1 == len(events) || events[i+1].Type != textEvent || len(text) >= maxUnshown; ends {
-			if c.wants(x.crewOf(e), x.projectOf(e)) && c.wantsText(e.about) {
-				c.show(textFrame(e, from, text))
-			}
-			text = ""
-		}
-	}
 }
 
 // shownAgents returns the agents of which wanted is true for crew and project, in the order of their creation. left reports

@@ -19,7 +19,8 @@
 //
 // Then come the events of the topic of events as they are: every frame has a subject, such as agent/ID, crew/ID or
 // repository/NAME, and a seq, which rises by one with each event of the subject. seqs has the last seq that the state includes.
-// A client may get an event that the state includes, and drops frames whose seq it has. agent:text is sent only to those who
+// A client may get an event that the state includes, and drops frames whose seq it has. resume_gap {subject} after the state means
+// that events between the state and the next one are missing. agent:text is sent only to those who
 // subscribe to it; it has the text of up to 100 ms, in one frame from fromSeq to seq, and comes before later events of its agent.
 // So a client without a subscription sees gaps where text was.
 //
@@ -31,6 +32,7 @@
 //	{"type":"subscribe-project","projectId":"P"} only events of the project, or of none, after a new init; null for all
 //	{"type":"resume","from":{"agent/A":17}}      the events of each subject after a seq, also those that were sent since the
 //	                                             connection was opened, then {"type":"resumed"}; resume_gap {subject} if some are gone
+//	                                             or if they are too many bytes with those of the subjects before (WithQueue)
 //	{"type":"input","agentId":"A","text":"..."}  text for the agent as it is, before what else waits for it
 //	{"type":"permission_response","agentId":"A","approved":true,"requestId":"G","optionId":"O","alwaysAllow":false}
 //	                                             an answer; without requestId to the agent's newest request

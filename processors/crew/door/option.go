@@ -192,6 +192,11 @@ func WithClientLimit(n int) Option {
 
 // WithQueue sets how many frames, and bytes of frames, may wait for a client (default 1024 and 8 MiB, at least 1). A single
 // frame may have any size. A client for which more waits is disconnected with status 1013 and a reason.
+//
+// An init frame with the events that follow it, and the events with which a client resumes, do not count, so a client that has
+// missed many events can resume. Their number is not limited. The events of several subjects are at most as many bytes together;
+// the client gets resume_gap for each further subject, and can resume it with another frame. The next frame that resumes or
+// changes the project is handled when the client has read them.
 func WithQueue(frames, bytes int) Option {
 	return func(o *options) {
 		o.atLeastOne("WithQueue", int64(min(frames, bytes)))

@@ -14,56 +14,98 @@ func (l queueLimits) allow(frames, bytes int) bool {
 type queue struct {
 	limits queueLimits
 	more   chan struct{} // capacity 1: a frame was added
+	caught chan struct{} // capacity 1: the last frame of a replay was taken
 
-	mu     sync.Mutex
-	frames [][]byte
-	bytes  int
-	state  *byte // the first of a frame that is not counted in bytes; nil if none waits
+	mu       sync.Mutex
+	frames   []waiting
+	counted  int // frames that count against limits, and bytes their size
+	bytes    int
+	replayed int // frames of replays
 }
 
-func newQueue(l queueLimits) *queue { return &queue{limits: l, more: make(chan struct{}, 1)} }
+// waiting is a frame in a queue.
+type waiting struct {
+	missed
+	replayed bool // it does not count against the limits
+}
+
+func newQueue(l queueLimits) *queue {
+	return &queue{limits: l, more: make(chan struct{}, 1), caught: make(chan struct{}, 1)}
+}
 
 // put adds a frame. It returns false if the frame would exceed a limit.
 func (q *queue) put(frame []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.add(frame)
-}
-
-func (q *queue) add(frame []byte) bool {
-	if !q.limits.allow(len(q.frames)+1, q.bytes+len(frame)) {
+	if !q.limits.allow(q.counted+1, q.bytes+len(frame)) {
 		return false
 	}
-	q.frames, q.bytes = append(q.frames, frame), q.bytes+len(frame)
-	select {
-	case q.more <- struct{}{}:
-	default:
-	}
+	q.frames = append(q.frames, waiting{missed: missed{frame: frame}})
+	q.counted, q.bytes = q.counted+1, q.bytes+len(frame)
+	signal(q.more)
 	return true
 }
 
-// putState adds a frame that does not count, unless another such frame waits.
-func (q *queue) putState(frame []byte) bool {
+// putReplay adds the frames of a replay. They do not count against the limits.
+func (q *queue) putReplay(r *replay) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.state == nil && len(frame) > 0 {
-		q.state, q.bytes = &frame[0], q.bytes-len(frame)
+	for _, m := range r.frames {
+		q.frames = append(q.frames, waiting{missed: m, replayed: true})
 	}
-	return q.add(frame)
+	q.replayed += len(r.frames)
+	signal(q.more)
 }
 
 // take removes the first frame. ok is false if the queue is empty.
 func (q *queue) take() (frame []byte, ok bool) {
+	w, ok := q.first()
+	if !ok {
+		return nil, false
+	}
+	return w.encoded(), true
+}
+
+func (q *queue) first() (w waiting, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.frames) == 0 {
-		return nil, false
+		return w, false
 	}
-	frame = q.frames[0]
-	q.frames[0] = nil
-	q.frames, q.bytes = q.frames[1:], q.bytes-len(frame)
-	if len(frame) > 0 && q.state == &frame[0] {
-		q.state, q.bytes = nil, q.bytes+len(frame)
+	w = q.frames[0]
+	q.frames[0] = waiting{}
+	q.frames = q.frames[1:]
+	if !w.replayed {
+		q.counted, q.bytes = q.counted-1, q.bytes-len(w.frame)
+		return w, true
 	}
-	return frame, true
+	if q.replayed--; q.replayed == 0 {
+		signal(q.caught)
+	}
+	return w, true
+}
+
+// awaitReplay waits until no frame of a replay is in the queue, or until ended is closed.
+func (q *queue) awaitReplay(ended <-chan struct{}) {
+	for {
+		q.mu.Lock()
+		n := q.replayed
+		q.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-q.caught:
+		case <-ended:
+			return
+		}
+	}
+}
+
+// signal sends to a channel of capacity 1, unless a signal is in it.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -124,8 +124,10 @@ func (s *session) filter(w wish) error {
 	return nil
 }
 
-// slow makes a client wait that asks for much too often: all others wait while the index serves it.
+// slow makes a client wait that asks for much too often: all others wait while the index serves it. It also waits until the client
+// has read what it asked for before, so that at most one replay waits for it.
 func (s *session) slow() {
+	s.client.queue.awaitReplay(s.client.ending)
 	now := s.handler.options.clock.Now()
 	wait := s.heavy.ReserveN(now, 1).DelayFrom(now)
 	if wait <= 0 {
@@ -148,23 +150,18 @@ func (s *session) resume(w wish) error {
 	x, c := s.handler.index, s.client
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	replayed := 0
+	r, replayed := newReplay(c.options), 0
 	for _, subject := range slices.Sorted(maps.Keys(w.From)) {
 		stream := x.streams.bySubject[subject]
-		var missed []*event
-		ok := false
-		if stream != nil && x.concerns(c, stream) {
-			x.showText(stream)
-			missed, ok = stream.since(w.From[subject])
-		}
-		if !ok {
-			c.show(object("type", "resume_gap", "subject", subject))
+		if stream == nil || !x.concerns(c, stream) {
+			r.gap(subject)
 			continue
 		}
-		replayed += len(missed)
-		x.repeat(c, missed)
+		x.showText(stream)
+		replayed += r.repeat(x, c, stream, w.From[subject])
 	}
-	c.show(object("type", "resumed", "replayed", replayed))
+	r.add(object("type", "resumed", "replayed", replayed))
+	c.queue.putReplay(r)
 	return nil
 }
 

@@ -1,0 +1,169 @@
+package door
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+)
+
+// resumption is the frame with which a client resumes from the beginning of agents.
+func resumption(agents ...string) string {
+	from := map[string]int64{}
+	for _, id := range agents {
+		from["agent/"+id] = 0
+	}
+	return string(object("type", "resume", "from", from))
+}
+
+// What a client has missed is not limited by what may wait for it: it would be disconnected at each attempt.
+func TestClientResumesMoreEventsThanItsQueueHolds(t *testing.T) {
+	const agents, events = 5, 400
+	r := newRig(t)
+	var ids []string
+	for a := range agents {
+		id := fmt.Sprintf("a%d", a)
+		r.agent(id, "c", "", func(row *agentRow) { row.seq = events })
+		for range events {
+			r.status(id, view.Idle)
+		}
+		ids = append(ids, id)
+	}
+	b, _ := r.open()
+	for range 3 { // also one replay right after another
+		b.send(resumption(ids...))
+	}
+	for range 3 {
+		for _, id := range ids {
+			for seq := range int64(events) {
+				f := b.next("agent:status")
+				require.Equal(t, []any{"agent/" + id, seq + 1}, []any{f.Subject, f.Seq})
+			}
+		}
+		require.Equal(t, agents*events, b.next("resumed").Replayed)
+	}
+	r.status("a0", view.Running)
+	require.Equal(t, int64(events+1), b.next("agent:status").Seq)
+}
+
+// The queue limits what arrives while a replay waits, and no more.
+func TestLiveFramesStayInOrderBehindAReplay(t *testing.T) {
+	q := newQueue(queueLimits{2, 10})
+	r := &replay{}
+	for i := range 100 {
+		r.add(fmt.Appendf(nil, "replayed %02d", i))
+	}
+	require.True(t, q.put([]byte("before")))
+	q.putReplay(r)
+	require.True(t, q.put([]byte("live")))
+	require.False(t, q.put([]byte("late")), "two frames wait beside the replay")
+	order := []string{"before"}
+	for _, m := range r.frames {
+		order = append(order, string(m.frame))
+	}
+	for _, want := range append(order, "live") {
+		frame, ok := q.take()
+		require.True(t, ok)
+		require.Equal(t, want, string(frame))
+	}
+	_, ok := q.take()
+	require.False(t, ok)
+	require.Zero(t, q.counted+q.bytes+q.replayed)
+	q.awaitReplay(nil)
+}
+
+func TestReplayBeyondItsBytesNamesTheSubjectsThatAreLeftOut(t *testing.T) {
+	r := newRig(t, WithQueue(1024, 64<<10))
+	for _, id := range []string{"a", "b", "c"} {
+		r.agent(id, "c", "", func(row *agentRow) { row.seq = 2 })
+		r.event("agent:content", "agent/"+id, "", "", `{"agentId":"`+id+`","content":"`+strings.Repeat("x", 40<<10)+`"}`)
+		r.status(id, view.Idle)
+	}
+	b, _ := r.open()
+	b.send(resumption("a", "b", "c"))
+	require.Equal(t, "agent/a", b.next("agent:content").Subject)
+	require.Equal(t, "agent/a", b.next("agent:status").Subject)
+	require.Equal(t, "agent/b", b.next("resume_gap").Subject)
+	require.Equal(t, "agent/c", b.next("resume_gap").Subject)
+	require.Equal(t, 2, b.next("resumed").Replayed)
+	b.send(resumption("b"))
+	require.Equal(t, "agent/b", b.next("agent:content").Subject)
+	b.next("agent:status")
+	b.next("resumed")
+}
+
+// A client names subjects that the door does not know, for example after its index has started again.
+func TestManyUnknownSubjectsAreGaps(t *testing.T) {
+	r := newRig(t, WithQueue(16, 1<<10))
+	b, _ := r.open()
+	ids := make([]string, 1000)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	b.send(resumption(ids...))
+	for range ids {
+		b.next("resume_gap")
+	}
+	b.next("resumed")
+}
+
+// The rows can be far behind the events when a client connects.
+func TestInitIsFollowedByMoreEventsThanTheQueueHolds(t *testing.T) {
+	r := newRig(t, WithQueue(16, 1<<20))
+	r.agent("a", "c", "")
+	for range 500 {
+		r.status("a", view.Idle)
+	}
+	b, hello := r.open()
+	require.Zero(t, hello.Seqs["agent/a"])
+	for seq := range int64(500) {
+		require.Equal(t, seq+1, b.next("agent:status").Seq)
+	}
+	b.done()
+}
+
+func TestReplayedTextIsRedacted(t *testing.T) {
+	r := newRig(t)
+	r.agent("a", "c", "", func(row *agentRow) { row.seq = 2 })
+	r.text("a", "export API_KEY=hunter2")
+	r.text("a", "hunter2 ")
+	b, _ := r.open()
+	b.send(`{"type":"subscribe"}`)
+	b.done()
+	b.send(resumption("a"))
+	f := b.next("agent:text")
+	require.Equal(t, "export API_KEY="+redacted+" ", f.Text)
+	require.Equal(t, []int64{1, 2}, []int64{f.FromSeq, f.Seq})
+}
+
+// A client that asks again and again without reading does not collect replays.
+func TestOneReplayWaitsForAClientAtATime(t *testing.T) {
+	r := newRig(t)
+	r.agent("a", "c", "")
+	for range 9 {
+		r.status("a", view.Idle)
+	}
+	c := newClient(&r.door.options, auth.Caller{}, "id")
+	s := &session{handler: r.door, client: c, heavy: rate.NewLimiter(heavyPerSecond, heavyBurst)}
+	again := wish{From: map[string]int64{"agent/a": 0}}
+	require.NoError(t, s.resume(again))
+	done := make(chan error, 2)
+	resume := func() { done <- s.resume(again) }
+	go resume()
+	for left := 10; left > 1; left-- {
+		require.Equal(t, left, c.queue.replayed)
+		_, _ = c.queue.take()
+	}
+	require.Empty(t, done)
+	_, _ = c.queue.take()
+	require.NoError(t, <-done)
+	require.Equal(t, 10, c.queue.replayed)
+	c.end(0, "")
+	resume()
+	require.NoError(t, <-done, "it does not wait for a client that has disconnected")
+}
