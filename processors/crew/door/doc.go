@@ -19,10 +19,10 @@
 //
 // Then come the events of the topic of events as they are: every frame has a subject, such as agent/ID, crew/ID or
 // repository/NAME, and a seq, which rises by one with each event of the subject. seqs has the last seq that the state includes.
-// A client may get an event that the state includes, and drops frames whose seq it has. resume_gap {subject} after the state means
-// that events between the state and the next one are missing. agent:text is sent only to those who
-// subscribe to it; it has the text of up to 100 ms, in one frame from fromSeq to seq, and comes before later events of its agent.
-// So a client without a subscription sees gaps where text was.
+// A client may get an event that the state includes, and drops frames whose seq it has. resume_gap {subject} after the state
+// means that events between the state and the next one are missing. agent:text is sent only to those who subscribe to it; it has
+// the text of up to 100 ms, in one frame from fromSeq to seq, and comes before later events of its agent. So a client without a
+// subscription sees gaps where text was.
 //
 // A client sends:
 //
@@ -85,11 +85,12 @@
 //
 //	400  the body, a parameter or the Idempotency-Key is not usable
 //	401  the caller is not authenticated
-//	403  the caller does not have the right, or may not use the crew that it named, or the page's origin is not trusted
+//	403  the caller does not have the right, or may not use the crew that it named, or the origin of the page or the name with
+//	     which it addresses the door is not trusted
 //	404  there is no such agent, crew, lock, decision, group or request, or the caller may not use its crew
 //	409  the agent has ended, the decision is resolved otherwise, or a name is ambiguous
 //	413  the body is larger than WithBodyLimit, or its record is too large for the brokers
-//	415  the content type is not JSON, with WithAuthenticate or WithOrigins
+//	415  the content type is not JSON
 //	429  more than 50 messages in 10 s, 30 new agents in a minute, or the limits of WithLimits; Retry-After says when to repeat it
 //	500  the brokers did not acknowledge the record within 30 s; it may be written later
 //	503  the index has not read the tables, or there are too many requests at a time
@@ -101,6 +102,11 @@
 // closed with status 4401. auth.Caller.MayUse is asked about the ID of a crew. What belongs to no crew is for callers that may
 // use every crew. To look needs the right auth.Read, to write messages and spawn agents auth.Write, to answer permission requests
 // and decisions auth.Answer, and the rest auth.Control. An approval for all agents of a role also needs every crew.
+//
+// Without WithAuthenticate, everyone who reaches the door has all rights, but not the pages that people visit: whatever the
+// authentication, a request or socket of a page of another origin gets 403 (WithOrigins), a body must be JSON, which a page cannot
+// send to another origin without asking first, and a door at a loopback address accepts only the names of this machine
+// (WithHosts).
 //
 // What looks like a secret is replaced in shown texts (Redact), except in permission requests: a person sees exactly what is
 // asked. A secret that an agent writes in two parts, more than 100 ms apart, is not recognized.
@@ -119,7 +125,8 @@
 //	WithHistory       1000 events, 1 h  the past events with which clients resume
 //	WithTextBuffer    64 KiB            the text of an agent for later subscribers
 //	WithAuthenticate  accepts anyone    who may do what, and in which crews
-//	WithOrigins       see there         origins of browsers
+//	WithOrigins       none              origins of pages of other hosts
+//	WithHosts         any; see there    the names with which clients may address the door
 //	WithClientLimit   4096              sockets
 //	WithQueue         1024, 8 MiB       what may wait for a socket
 //	WithFrameLimit    64 KiB            frames of clients

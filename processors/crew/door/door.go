@@ -38,7 +38,7 @@ type Handler struct {
 }
 
 // New returns the HTTP handler of the crews of an index. What callers ask for is written to the publisher. Without
-// WithAuthenticate everyone may do everything, and New logs a warning. The options of NewIndex except WithRoles, WithClock and
+// WithAuthenticate everyone may do everything but pages of other origins, and New logs a warning. The options of NewIndex except WithRoles, WithClock and
 // WithLogger have no effect. Its error wraps ErrConfig and joins all problems.
 func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error) {
 	o := newOptions(opts)
@@ -59,18 +59,14 @@ func New(index *Index, to processors.Publisher, opts ...Option) (*Handler, error
 	if len(o.errs) > 0 {
 		return nil, errors.Join(o.errs...)
 	}
-	open := o.authenticate == nil && o.origins == nil
 	h.options = o
 	h.accept = &ws.AcceptOptions{
-		InsecureSkipVerify: open, OriginPatterns: o.origins,
+		OriginPatterns: o.origins,
 		// A browser closes a connection for which the server has selected none of the subprotocols that it offered.
 		Subprotocols: []string{auth.Subprotocol},
 	}
 	if o.authenticate == nil {
 		o.logger.Warn("crew door is open: requests are not authenticated and may control every crew", zap.String("agent", agent))
-	}
-	if open {
-		o.logger.Warn("browsers may use the crew door from any page (use WithOrigins)", zap.String("agent", agent))
 	}
 	return h, nil
 }
@@ -150,7 +146,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = withCredential(r, false)
 	v, refusal := h.requests.Open(w, r)
 	defer v.Close()
-	h.options.setCORS(w, r)
+	if refusal == nil {
+		refusal = h.options.checkHost(v, r)
+	}
+	h.options.cors().Set(w, r)
 	switch {
 	case refusal != nil:
 		write(w, refused(w, refusal))
@@ -168,7 +167,7 @@ func (h *Handler) serve(r *request, rt route) answer {
 		return refused(r.w, refusal)
 	}
 	if rt.method != http.MethodGet {
-		if refusal := r.WantJSON(); refusal != nil && r.ContentLength != 0 {
+		if refusal := r.WantJSON(); refusal != nil && (r.ContentLength != 0 || r.Header.Get("Content-Type") != "") {
 			return refused(r.w, refusal)
 		}
 		body, refusal := r.ReadBody(r.w)
@@ -181,14 +180,4 @@ func (h *Handler) serve(r *request, rt route) answer {
 		return notReady()
 	}
 	return rt.serve(h, r)
-}
-
-func (o *options) setCORS(w http.ResponseWriter, r *http.Request) {
-	if o.origins == nil && o.authenticate == nil {
-		open := o.cors()
-		open.Origins = []string{entrance.AnyOrigin}
-		open.Set(w, r)
-		return
-	}
-	o.cors().Set(w, r)
 }

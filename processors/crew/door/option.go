@@ -35,6 +35,7 @@ type options struct {
 	text         int
 	authenticate auth.Authenticate
 	origins      []string
+	hosts        []string
 	clients      int
 	queue        queueLimits
 	inbound      int64
@@ -155,9 +156,6 @@ func WithTextBuffer(bytes int) Option {
 // returns an error, or whose credential has ended, is answered with 401; a WebSocket is closed with StatusUnauthorized. The
 // package documentation says which rights a request needs. a finds the credential in the header Authorization, see the package
 // documentation for the ways in which browsers can send it. a must not be nil.
-//
-// With authentication, the content type of bodies must be JSON (415), and requests from pages of other origins are answered
-// with 403, unless WithOrigins names the origin.
 func WithAuthenticate(a auth.Authenticate) Option {
 	return func(o *options) {
 		if a == nil {
@@ -168,9 +166,9 @@ func WithAuthenticate(a auth.Authenticate) Option {
 }
 
 // WithOrigins sets the origins of the pages of other hosts from which browsers may use the door, such as
-// https://app.example.com (default: none with WithAuthenticate; any without it). Their scripts may send cookies and the headers
-// Authorization and Idempotency-Key. Without WithAuthenticate too, requests of pages of other origins are answered with 403, and
-// the content type of bodies must be JSON.
+// https://app.example.com (default: none). Their scripts may send cookies and the headers Authorization and Idempotency-Key.
+// Requests and sockets of pages of other origins are answered with 403, also without WithAuthenticate; only GET requests are
+// answered, without the headers that let the page read the answer.
 func WithOrigins(origins ...string) Option {
 	return func(o *options) {
 		for _, origin := range origins {
@@ -179,6 +177,27 @@ func WithOrigins(origins ...string) Option {
 			}
 		}
 		o.origins = append([]string{}, origins...)
+	}
+}
+
+// WithHosts sets the names with which clients may address the door: names or addresses without a port, which the header Host is
+// compared with (default: any, with one exception). Requests to other names are answered with 403. So a page whose name is made to
+// resolve to the address of the door (DNS rebinding) cannot use the door as a page of its origin.
+//
+// The exception: without WithAuthenticate and WithHosts, requests that arrive at a loopback address must name localhost or a
+// loopback address, because a door that only this machine reaches is a target of such pages. Name the hosts if a proxy on the same
+// machine keeps the header Host.
+func WithHosts(hosts ...string) Option {
+	return func(o *options) {
+		if len(hosts) == 0 {
+			o.invalid("WithHosts: none")
+		}
+		for _, host := range hosts {
+			if host == "" || host != hostOf(host) {
+				o.invalid("WithHosts: %q is not a name in lower case or an address, without a port", host)
+			}
+		}
+		o.hosts = append([]string{}, hosts...)
 	}
 }
 
@@ -303,7 +322,7 @@ func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
 	defaults := entrance.DefaultLimits(o.bodyLimit)
 	defaults.Session = admission.Share{Open: 64, PerSecond: 50, Burst: 200}
 	authenticate := o.authenticate
-	if authenticate == nil && o.origins != nil { // everyone may do everything, but not the pages of other origins
+	if authenticate == nil { // everyone may do everything, but not the pages of other origins
 		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
 	}
 	limits, err := o.limits.Or(defaults)

@@ -19,7 +19,7 @@ func TestWrongOptionsAreReported(t *testing.T) {
 	for name, o := range map[string]Option{
 		"WithPrefix": WithPrefix("api/"), "WithRoles": WithRoles(nil), "WithRowLimit": WithRowLimit(0),
 		"WithHistory": WithHistory(History{Bytes: -1}), "WithTextBuffer": WithTextBuffer(0), "WithAuthenticate": WithAuthenticate(nil),
-		"WithOrigins": WithOrigins("example.com"), "WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0),
+		"WithOrigins": WithOrigins("example.com"), "WithHosts": WithHosts("crew.example:80"), "WithClientLimit": WithClientLimit(0), "WithQueue": WithQueue(1, 0),
 		"WithFrameLimit": WithFrameLimit(0), "WithKeepalive": WithKeepalive(time.Second, 0, time.Second),
 		"WithBodyLimit": WithBodyLimit(0), "WithConcurrency": WithConcurrency(0), "WithDecisionWait": WithDecisionWait(time.Minute),
 		"WithAudit": WithAudit(nil), "WithClock": WithClock(nil), "WithLogger": WithLogger(nil),
@@ -53,7 +53,7 @@ func TestDocumentationNamesEveryOption(t *testing.T) {
 			count++
 		}
 	}
-	require.Equal(t, 18, count)
+	require.Equal(t, 19, count)
 }
 
 func TestDocumentationNamesEveryPath(t *testing.T) {

@@ -156,7 +156,7 @@ func (r *rig) dial(path string, headers ...string) (*browser, *http.Response, er
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}
-	conn, response, err := ws.Dial(r.t.Context(), "ws"+strings.TrimPrefix(r.http.URL, "http")+path, &ws.DialOptions{HTTPHeader: h})
+	conn, response, err := ws.Dial(r.t.Context(), "ws"+strings.TrimPrefix(r.http.URL, "http")+path, &ws.DialOptions{HTTPHeader: h, Host: h.Get("Host")})
 	if err != nil {
 		return nil, response, err
 	}
@@ -255,7 +255,9 @@ func (r *rig) do(method, path, body string, headers ...string) got {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		if req.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
 	}
 	resp, err := r.http.Client().Do(req)
 	require.NoError(r.t, err)

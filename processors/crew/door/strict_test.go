@@ -52,6 +52,7 @@ func TestPagesOfOtherOriginsCannotWrite(t *testing.T) {
 		"authenticated": {WithAuthenticate(callers)},
 		"named":         {WithAuthenticate(callers), WithOrigins("https://app.example")},
 		"open, named":   {WithOrigins("https://app.example")},
+		"open":          {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, opts...)
