@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -10,48 +13,93 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/turntable-streams/turntable/processors"
+	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/door"
 	"github.com/turntable-streams/turntable/processors/httpserver"
 )
 
-// openDoor serves the door on a loopback port until stop is called, and returns its URL once it can answer. Anyone on the
-// machine may use it: a real one has door.WithAuthenticate.
-func openDoor(
-	ctx context.Context, brokers []string, to processors.Publisher, addr string, logger *zap.Logger,
-) (url string, stop func() error, err error) {
+// entrance is the door for people, on a port of this machine.
+type entrance struct {
+	address string // host:port
+	token   string // whoever has it may do everything
+	index   *door.Index
+	cancel  context.CancelFunc
+	group   *errgroup.Group
+	ended   <-chan struct{} // a part has failed, or stop was called
+}
+
+// openDoor serves the door until stop is called. Only requests with the token are accepted, and from browsers only those of pages
+// of the door's own origin: the agents have the rights of the user, whose browser shows pages of others.
+func openDoor(ctx context.Context, brokers []string, to processors.Publisher, addr string, logger *zap.Logger) (*entrance, error) {
 	index, err := door.NewIndex(workshop, door.WithLogger(logger))
 	if err != nil {
-		return "", nil, err
-	}
-	handler, err := door.New(index, to, door.WithLogger(logger))
-	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	listener, err := httpserver.Listen(addr)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	running, cancel := context.WithCancel(ctx)
+	e := &entrance{address: listener.Addr().String(), token: rand.Text(), index: index}
+	options := []door.Option{door.WithLogger(logger), door.WithAuthenticate(e.authenticate), door.WithOrigins(e.url())}
+	if at := listener.Addr().(*net.TCPAddr); at.IP.IsLoopback() {
+		options = append(options, door.WithHosts("localhost", at.IP.String()))
+	}
+	handler, err := door.New(index, to, options...)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	ctx, e.cancel = context.WithCancel(ctx)
 	server := httpserver.New(handler)
-	group, running := errgroup.WithContext(running)
-	group.Go(func() error { return index.Run(running, brokers) })
-	group.Go(func() error {
+	e.group, ctx = errgroup.WithContext(ctx)
+	e.ended = ctx.Done()
+	e.group.Go(func() error { return index.Run(ctx, brokers) })
+	e.group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
-	group.Go(func() error {
-		<-running.Done()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(running), 5*time.Second)
+	e.group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		return server.Shutdown(ctx)
 	})
-	stop = func() error { cancel(); return group.Wait() }
-	select {
-	case <-index.Ready():
-		return "http://" + listener.Addr().String(), stop, nil
-	case <-running.Done():
-		return "", nil, errors.Join(stop(), context.Cause(ctx))
+	return e, nil
+}
+
+func (e *entrance) url() string { return "http://" + e.address }
+
+// socket is the URL of the WebSocket, with the token.
+func (e *entrance) socket() string {
+	return "ws://" + e.address + door.SocketPath + "?token=" + e.token
+}
+
+// authenticate accepts the token.
+func (e *entrance) authenticate(r *http.Request) (auth.Caller, error) {
+	token, err := auth.Bearer(r)
+	if err != nil {
+		return auth.Caller{}, err
 	}
+	if subtle.ConstantTimeCompare([]byte(token), []byte(e.token)) != 1 {
+		return auth.Caller{}, auth.ErrRejected
+	}
+	return auth.Caller{UserID: "person", Rights: auth.AllRights}, nil
+}
+
+// await waits until the door can answer.
+func (e *entrance) await(ctx context.Context) error {
+	select {
+	case <-e.index.Ready():
+		return nil
+	case <-e.ended:
+		return e.group.Wait()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *entrance) stop() error {
+	e.cancel()
+	return e.group.Wait()
 }

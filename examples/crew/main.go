@@ -94,16 +94,16 @@ func parse(args []string, errs io.Writer) (flags, error) {
 		return f, err
 	}
 	f.agent = strings.Fields(*agent)
-	for address := range strings.SplitSeq(*brokers, ",") {
-		if address = strings.TrimSpace(address); address != "" {
-			f.brokers = append(f.brokers, address)
-		}
-	}
 	var err error
-	if set.NArg() > 0 {
+	f.brokers, err = addressesOf(*brokers)
+	switch {
+	case err != nil:
+	case set.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
-	} else if len(f.agent) > 0 {
+	case len(f.agent) > 0:
 		_, err = exec.LookPath(f.agent[0])
+	case *agent != "":
+		err = fmt.Errorf("-agent: %q is not a command line", *agent)
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "crew:", err)

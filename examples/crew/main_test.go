@@ -114,7 +114,7 @@ func TestAgentOfTheCommandLineIsRun(t *testing.T) {
 }
 
 func TestCommandLineIsChecked(t *testing.T) {
-	for _, args := range [][]string{{"extra"}, {"-unknown"}, {"-timeout", "soon"}, {"-agent", "no-such-program"}} {
+	for _, args := range [][]string{{"extra"}, {"-unknown"}, {"-timeout", "soon"}, {"-agent", "no-such-program"}, {"-agent", "  "}, {"-brokers", "foo"}, {"-brokers", ":9092"}, {"-brokers", " , "}} {
 		errs := new(buffer)
 		require.Equal(t, 2, command(t.Context(), args, strings.NewReader(""), io.Discard, errs), args)
 		require.NotEmpty(t, errs.String())

@@ -14,8 +14,9 @@ import (
 
 // person does what a person does in a browser: HTTP requests to the door.
 type person struct {
-	url  string // of the door
-	crew string
+	url   string // of the door
+	token string
+	crew  string
 }
 
 // answered is what the door answers.
@@ -34,6 +35,7 @@ func (p person) post(ctx context.Context, path string, body map[string]any) (a a
 	if err != nil {
 		return a, err
 	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", newID())
 	response, err := http.DefaultClient.Do(r)

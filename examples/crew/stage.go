@@ -7,11 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/turntable-streams/turntable/internal/embedded"
 	"github.com/turntable-streams/turntable/processors"
-	"github.com/turntable-streams/turntable/processors/crew/door"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 )
 
@@ -34,6 +35,8 @@ type stage struct {
 	person   person
 	commands map[string][]string
 
+	startWithin time.Duration
+
 	to                processors.Publisher
 	processors, hosts *child
 }
@@ -42,13 +45,18 @@ type stage struct {
 func run(ctx context.Context, f flags, in io.Reader, out, errs io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if f.brokers != nil {
+		if err := checkBrokers(ctx, f.brokers, brokersWithin); err != nil {
+			return err
+		}
+	}
 	dir, err := os.MkdirTemp("", "crew")
 	if err != nil {
 		return err
 	}
-	s := &stage{flags: f, screen: &screen{out: out}, errs: errs, dir: dir, brokers: f.brokers}
+	s := &stage{flags: f, screen: &screen{out: out}, errs: errs, dir: dir, brokers: f.brokers, startWithin: startWithin}
 	defer func() {
-		if len(f.agent) > 0 && s.scratch != "" {
+		if len(f.agent) > 0 && s.lead != "" {
 			s.screen.line("repository", "is left in %s", s.scratch)
 			return
 		}
@@ -111,7 +119,10 @@ func (s *stage) prepare(ctx context.Context) error {
 // with starts the processes and the follower, calls do, and stops them.
 func (s *stage) with(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.startProcessors(ctx); err != nil {
+	starting, started := context.WithTimeoutCause(ctx, s.startWithin,
+		fmt.Errorf("not started within %s with the brokers %s: -v shows why", s.startWithin, strings.Join(s.brokers, ",")))
+	defer started()
+	if err := s.startProcessors(starting); err != nil {
 		return err
 	}
 	following, stop := context.WithCancel(ctx)
@@ -126,19 +137,24 @@ func (s *stage) with(ctx context.Context, do func(ctx context.Context) error) (e
 	defer stop()
 	select {
 	case <-follower.Ready():
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-starting.Done():
+		return context.Cause(starting)
 	}
-	url, closeDoor, err := openDoor(ctx, s.brokers, s.to, s.flags.addr, newLogger(s.errs, s.flags.verbose))
+	opened, err := openDoor(ctx, s.brokers, s.to, s.flags.addr, newLogger(s.errs, s.flags.verbose))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeDoor()) }()
-	s.person.url = url
-	s.screen.line("door", "%s, its WebSocket is at %s", url, door.SocketPath)
-	if err := s.startHost(ctx); err != nil {
+	defer func() { err = errors.Join(err, opened.stop()) }()
+	if err := opened.await(starting); err != nil {
 		return err
 	}
+	s.person.url, s.person.token = opened.url(), opened.token
+	s.screen.line("door", "%s with the token %s", opened.url(), opened.token)
+	s.screen.line("door", "its WebSocket is at %s", opened.socket())
+	if err := s.startHost(starting); err != nil {
+		return err
+	}
+	started()
 	return do(ctx)
 }
 
