@@ -15,5 +15,9 @@ func TestMain(m *testing.M) {
 		stream(rate)
 		return
 	}
+	if os.Getenv(streamBroker) != "" {
+		serveBroker()
+		return
+	}
 	goleak.VerifyTestMain(testbroker.Main(m), leaktest.Libraries()...)
 }

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// floor is the CPU time per update of this process if it only reads and decodes what the same agents stream.
-func (r *streamRig) floor(n int) time.Duration {
+// floor is the CPU time per update of this process, and the updates per second, if it only reads and decodes what the same agents
+// stream.
+func (r *streamRig) floor(n int) (each time.Duration, perSecond float64) {
 	exe, err := os.Executable()
 	require.NoError(r.b, err)
 	ctx, cancel := context.WithTimeout(r.ctx, measured+warmUp)
@@ -50,8 +51,8 @@ func (r *streamRig) floor(n int) time.Duration {
 			return nil
 		})
 	}
-	before := cpuTime()
+	before, begun := cpuTime(), time.Now()
 	require.NoError(r.b, group.Wait())
 	require.NotZero(r.b, updates.Load())
-	return (cpuTime() - before) / time.Duration(updates.Load())
+	return (cpuTime() - before) / time.Duration(updates.Load()), float64(updates.Load()) / time.Since(begun).Seconds()
 }
