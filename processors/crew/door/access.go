@@ -2,8 +2,11 @@ package door
 
 import (
 	"crypto/rand"
+	"net/http"
 
+	"github.com/turntable-streams/turntable/processors/admission"
 	"github.com/turntable-streams/turntable/processors/auth"
+	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // mayUse reports whether a caller may use a crew. What belongs to no crew, such as the event of a repository without agents, is
@@ -17,3 +20,32 @@ func mayUse(c auth.Caller, crew string) bool {
 
 // governs reports whether a caller may control all crews.
 func governs(c auth.Caller) bool { return c.Can(auth.Control) && mayUse(c, "") }
+
+func (o *options) cors() entrance.CORS {
+	return entrance.CORS{
+		Origins: o.origins, Methods: "GET, POST, DELETE, OPTIONS", Headers: "Authorization, Content-Type, " + idempotencyHeader,
+	}
+}
+
+// entrance returns an entrance of the door for a number of open requests. Its errors are those of the options.
+func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
+	defaults := entrance.DefaultLimits(o.bodyLimit)
+	defaults.Session = admission.Share{Open: 64, PerSecond: 50, Burst: 200}
+	authenticate := o.authenticate
+	if authenticate == nil { // everyone may do everything, but not the pages of other origins
+		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
+	}
+	limits, err := o.limits.Or(defaults)
+	if err != nil {
+		o.invalid("WithLimits: %w", err)
+		return nil
+	}
+	e, err := entrance.New(entrance.Config{
+		Name: name, Agent: agent, Authenticate: authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
+		Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
+	})
+	if err != nil {
+		o.invalid("%w", err)
+	}
+	return e
+}

@@ -3,7 +3,6 @@ package door
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/turntable-streams/turntable/processors/auth"
 	"github.com/turntable-streams/turntable/processors/crew/team"
 	"github.com/turntable-streams/turntable/processors/crew/view"
-	"github.com/turntable-streams/turntable/processors/internal/entrance"
 )
 
 // ErrConfig is wrapped by the errors of New, NewIndex and Index.Run about an invalid agent name, option or connection setting.
@@ -309,33 +307,4 @@ func WithLogger(l *zap.Logger) Option {
 		}
 		o.logger = l
 	}
-}
-
-func (o *options) cors() entrance.CORS {
-	return entrance.CORS{
-		Origins: o.origins, Methods: "GET, POST, DELETE, OPTIONS", Headers: "Authorization, Content-Type, " + idempotencyHeader,
-	}
-}
-
-// entrance returns an entrance of the door for a number of open requests. Its errors are those of the options.
-func (o *options) entrance(agent, name string, open int) *entrance.Entrance {
-	defaults := entrance.DefaultLimits(o.bodyLimit)
-	defaults.Session = admission.Share{Open: 64, PerSecond: 50, Burst: 200}
-	authenticate := o.authenticate
-	if authenticate == nil { // everyone may do everything, but not the pages of other origins
-		authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{}, nil }
-	}
-	limits, err := o.limits.Or(defaults)
-	if err != nil {
-		o.invalid("WithLimits: %w", err)
-		return nil
-	}
-	e, err := entrance.New(entrance.Config{
-		Name: name, Agent: agent, Authenticate: authenticate, Requests: max(open, 1), Limits: limits, BodyLimit: o.bodyLimit,
-		Origins: o.cors().Trusted(), Audit: o.audit, Clock: o.clock, Logger: o.logger,
-	})
-	if err != nil {
-		o.invalid("%w", err)
-	}
-	return e
 }
