@@ -82,7 +82,15 @@ func (m *migration) partitions(other string) ([]int32, error) {
 
 // idle returns ErrActive if the group of the turn has members.
 func (m *migration) idle() error {
-	group := string(m.catalog.Group())
+	err := m.withoutMembers(string(m.catalog.Group()))
+	if errors.Is(err, ErrActive) {
+		return fmt.Errorf("%w; stop FlightDeck's processing application, and all instances of this one, and start again", err)
+	}
+	return err
+}
+
+// withoutMembers returns ErrActive if a group has members.
+func (m *migration) withoutMembers(group string) error {
 	found, err := m.admin.DescribeConsumerGroups([]string{group})
 	if err != nil {
 		return fmt.Errorf("migrate: members of group %s: %w", group, err)
@@ -92,8 +100,7 @@ func (m *migration) idle() error {
 		case g.Err != sarama.ErrNoError && g.Err != sarama.ErrGroupIDNotFound:
 			return fmt.Errorf("migrate: members of group %s: %w", group, g.Err)
 		case len(g.Members) > 0:
-			return fmt.Errorf("%w: %s has %d; stop FlightDeck's processing application, and all instances of this one, "+
-				"and start again", ErrActive, group, len(g.Members))
+			return fmt.Errorf("%w: %s has %d", ErrActive, group, len(g.Members))
 		}
 	}
 	return nil
@@ -101,6 +108,11 @@ func (m *migration) idle() error {
 
 // committed returns the offsets of a group in the source.
 func (m *migration) committed(group string) (map[int32]*sarama.OffsetFetchResponseBlock, error) {
+	return m.committedIn(group, m.source())
+}
+
+// committedIn returns the offsets of a group in a topic, empty if it has none.
+func (m *migration) committedIn(group, topic string) (map[int32]*sarama.OffsetFetchResponseBlock, error) {
 	answer, err := m.admin.ListConsumerGroupOffsets(group, nil)
 	switch {
 	case errors.Is(err, sarama.ErrGroupIDNotFound):
@@ -110,7 +122,7 @@ func (m *migration) committed(group string) (map[int32]*sarama.OffsetFetchRespon
 	case answer.Err != sarama.ErrNoError:
 		return nil, fmt.Errorf("migrate: offsets of group %s: %w", group, answer.Err)
 	}
-	return answer.Blocks[m.source()], nil
+	return answer.Blocks[topic], nil
 }
 
 // progress returns the recorded progress.

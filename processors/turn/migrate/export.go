@@ -21,6 +21,10 @@ const recordFrame = 1024
 // FlightDeck's processing application then continues them when it starts again. Without an import before, it writes all
 // sessions. It may be repeated. opts are those of Import.
 //
+// It also commits offsets of the application's group: past the records of tool-use-all-complete and session-end, which the
+// turn has written and the application would process again. And it removes the reply routes that were used since from the
+// application's store.
+//
 // It returns ErrActive while the group of the turn has members, ErrNoStore if FlightDeck's application has never run, and
 // ErrPartitions if its store has another number of partitions.
 func Export(ctx context.Context, brokers []string, catalog topics.Catalog, opts ...processors.Option) (result Result, err error) {
@@ -82,6 +86,9 @@ func (m *migration) exportAll(ctx context.Context, member *sarama.ConsumerGroupM
 	if err := m.writeStore(ctx, w, since, x, ends, partitions, &result); err != nil {
 		return Result{}, err
 	}
+	if err := m.forgetRoutes(ctx, w, since); err != nil {
+		return Result{}, err
+	}
 	if len(since) == 0 { // no import: the next one must not run
 		since = progress{}
 		for partition, end := range ends {
@@ -89,6 +96,9 @@ func (m *migration) exportAll(ctx context.Context, member *sarama.ConsumerGroupM
 		}
 	}
 	if err := m.idle(); err != nil {
+		return Result{}, err
+	}
+	if err := m.passBy(); err != nil {
 		return Result{}, err
 	}
 	if err := w.commit(ctx, since.in(exported)); err != nil {

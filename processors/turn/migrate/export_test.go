@@ -10,6 +10,7 @@ import (
 func TestExportGivesBackWhatWasAnsweredSinceTheImport(t *testing.T) {
 	t.Parallel()
 	f := newFlightDeck(t, 2)
+	f.create(f.catalog.ToolUseAllComplete.Name())
 	for _, s := range []string{"same", "more", "ended"} {
 		f.respond(s, answered)
 	}
@@ -23,6 +24,7 @@ func TestExportGivesBackWhatWasAnsweredSinceTheImport(t *testing.T) {
 	f.respond("ended", "")
 	f.commit()
 	f.respond("later", answered) // FlightDeck will process it
+	f.write(f.catalog.ToolUseAllComplete.Name(), "more", `{"results":[]}`)
 	result, err := Export(t.Context(), f.brokers, f.catalog, f.options...)
 	require.NoError(t, err)
 	require.Equal(t, Result{Sessions: 4}, result)
@@ -40,6 +42,8 @@ func TestExportGivesBackWhatWasAnsweredSinceTheImport(t *testing.T) {
 			require.Equal(t, source[key].Timestamp, r.Timestamp)
 		}
 	}
+	group := string(f.catalog.Group())
+	require.Equal(t, f.ends(f.catalog.ToolUseAllComplete.Name()), f.committed(group, f.catalog.ToolUseAllComplete.Name()))
 
 	// It may be repeated, and an import that does not know what FlightDeck does from now on is refused.
 	again, err := Export(t.Context(), f.brokers, f.catalog, f.options...)

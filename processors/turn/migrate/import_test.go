@@ -20,7 +20,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-const wait = time.Minute
+const (
+	wait  = time.Minute
+	pause = 20 * time.Millisecond // between two requests of a test that waits
+)
 
 // flightDeck is what FlightDeck leaves on a broker.
 type flightDeck struct {
