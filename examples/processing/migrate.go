@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"go.uber.org/zap"
 
@@ -36,15 +37,21 @@ func (p *pipeline) afterImport(runGroup func(context.Context) error) func(contex
 	}
 }
 
-// exportHistories gives the histories back to FlightDeck's application, for -export-history.
+// exportHistories gives the histories back to FlightDeck's application, for -export-history. With deliveries it gives the
+// outputs that they have not read back to chat-api.
 func exportHistories(ctx context.Context, logger *zap.Logger) error {
 	s, err := readSettings(logger)
 	if err != nil {
 		return err
 	}
 	p := &pipeline{settings: s, logger: logger}
-	_, err = migrate.Export(ctx, s.kafka.Brokers, s.catalog, p.migration()...)
-	return err
+	if _, err = migrate.Export(ctx, s.kafka.Brokers, s.catalog, p.migration()...); err != nil || len(s.services.Names()) == 0 {
+		return err
+	}
+	if err = migrate.ReturnOutputs(ctx, s.kafka.Brokers, s.catalog, s.chatGroup, p.migration()...); err != nil {
+		return fmt.Errorf("the histories are exported, but OUTPUT_CONSUMER_GROUP cannot be moved; stop chat-api and repeat the export: %w", err)
+	}
+	return nil
 }
 
 // migration returns the options of the turn's group that a migration needs.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +55,24 @@ func commitEnds(ctx context.Context, t *testing.T, client *kgo.Client) {
 	require.NoError(t, admin.CommitAllOffsets(ctx, "harbour-streams", ends.Offsets()))
 }
 
+// committedIn returns the offsets of a group in a topic, and the ends of the topic.
+func committedIn(ctx context.Context, t *testing.T, client *kgo.Client, group, topic string) (offsets, ends map[int32]int64) {
+	t.Helper()
+	admin := kadm.NewClient(client)
+	committed, err := admin.FetchOffsets(ctx, group)
+	require.NoError(t, err)
+	listed, err := admin.ListEndOffsets(ctx, topic)
+	require.NoError(t, err)
+	offsets, ends = map[int32]int64{}, map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) {
+		ends[o.Partition] = o.Offset
+		if at, ok := committed.Lookup(topic, o.Partition); ok {
+			offsets[o.Partition] = at.At
+		}
+	})
+	return offsets, ends
+}
+
 // Migration there and back: the process is killed during the import, started again, stopped, and started for the second
 // time. Then FlightDeck is given what was answered meanwhile.
 func TestHistoriesMoveToTurntableAndBack(t *testing.T) {
@@ -72,7 +92,7 @@ func TestHistoriesMoveToTurntableAndBack(t *testing.T) {
 	environment := func() []string {
 		return []string{
 			"AGENT_NAME=harbour", "KAFKA_BOOTSTRAP_SERVERS=" + strings.Join(broker.Addrs(), ","), "KAFKA_STATE_DIR=" + t.TempDir(),
-			"HEALTH_ADDR=127.0.0.1:0", "HISTORY_IMPORT=true",
+			"HEALTH_ADDR=127.0.0.1:0", "HISTORY_IMPORT=true", "ALLOWED_HOST_MAPPING=harbor:http://127.0.0.1:1",
 		}
 	}
 	p := launch(ctx, t, environment()...)
@@ -92,6 +112,10 @@ func TestHistoriesMoveToTurntableAndBack(t *testing.T) {
 
 	p = launch(ctx, t, env...)
 	stop = running(ctx, t, p, "FlightDeck's histories were imported before")
+	produce(ctx, t, client, "harbour-think-request-response", `{"session_id":"s","last_input_response":[{"role":"assistant",`+
+		`"content":"Let me look."}],"tool_uses":[{"tool_use_id":"t1","name":"look","input":{}}],"end_turn":false}`)
+	produce(ctx, t, client, "harbour-tool-use-result", `{"session_id":"s","tool_use_id":"t1","name":"look","result":{},"status":"success"}`)
+	require.Contains(t, string(next(ctx, t, client).Value), `"role":"tool"`)
 	produce(ctx, t, client, "harbour-think-request-response", `{"session_id":"s","total_session_cost":0.75,`+
 		`"last_input_response":[{"role":"assistant","content":"Until nine."}],"tool_uses":null,"end_turn":true}`)
 	require.Contains(t, string(next(ctx, t, client).Value), `"content":"Until nine."`)
@@ -106,6 +130,14 @@ func TestHistoriesMoveToTurntableAndBack(t *testing.T) {
 	require.Equal(t, []string{store, "s"}, []string{record.Topic, string(record.Key)})
 	require.Contains(t, string(record.Value), `"previous_messages":[{"role":"user","content":"Which berth?"}`)
 	require.Contains(t, string(record.Value), `"last_input_response":[{"role":"assistant","content":"Until nine."}]`)
+	// FlightDeck repeats no tool step, and chat-api delivers nothing that was delivered.
+	completed, ends := committedIn(ctx, t, client, "harbour-streams", "harbour-tool-use-all-complete")
+	require.Contains(t, slices.Collect(maps.Values(ends)), int64(1))
+	require.Equal(t, ends, completed)
+	outputs, ends := committedIn(ctx, t, client, "chat-api-output-group", "harbour-message-output")
+	require.Contains(t, slices.Collect(maps.Values(ends)), int64(1))
+	require.Equal(t, ends, outputs)
+
 	p = launch(ctx, t, env...)
 	require.Contains(t, until(t, bufio.NewScanner(p.logs), "processing failed").Error, "the sessions were exported")
 	require.Error(t, p.Wait())

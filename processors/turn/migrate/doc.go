@@ -14,5 +14,6 @@
 // wait. Import is refused while {agent}-streams has members, and if the table has rows of the turn.
 //
 // Export is the way back: it writes the sessions that were answered since the import to the changelog of FlightDeck's
-// history store, so that the Java application knows them when it starts again.
+// history store, so that the Java application knows them when it starts again, and moves the group past what the
+// application would repeat. ReturnOutputs does this for the outputs that FlightDeck's chat-api delivers.
 package migrate
