@@ -56,7 +56,7 @@ func showToolTurns(t *testing.T, guarantee string) {
 	mine, other := subscribe(ctx, t, screen, "s"), subscribe(ctx, t, screen, "another")
 	ordered := map[*watcher]int{}
 	for turn := range 1 + turns {
-		produce(ctx, t, client, "pilot-message-input", fmt.Sprintf(`{"session_id":"s","role":"user","content":"Berth %d?"}`, turn))
+		produce(ctx, t, client, "pilot-message-input", fmt.Sprintf(`{"session_id":"s","role":"user","content":"Berth %d?","timestamp":"2026-06-20T08:15:%02dZ"}`, turn, turn))
 		for w, count := range map[*watcher]int{mine: 11, other: 10} { // the subscriber also receives the chat_response
 			w.frames = nil
 			for range count {
@@ -92,22 +92,15 @@ func shown(t *testing.T, frames []string) (topics []string) {
 	return topics
 }
 
-// isToolTurn reports whether records are those of a turn with a tool, in causal order. The records of workers that write no ID
-// do not wait for their causes: only what the turn writes is in order with them.
+// isToolTurn reports whether records are those of a turn with a tool, in causal order.
 func isToolTurn(topics []string) bool {
-	at := map[string][]int{}
-	for i, topic := range topics {
-		at[topic] = append(at[topic], i)
-	}
-	message, enriched, think := at["pilot-message-input"], at["pilot-enriched-message-input"], at["pilot-think-request-response"]
-	if len(topics) != 10 || len(message) != 2 || len(enriched) != 2 || len(think) != 2 {
-		return false
-	}
-	return slices.IsSorted([]int{think[0], at["pilot-tool-use"][0], at["pilot-tool-use-all-complete"][0], message[1], enriched[1], at["pilot-message-output"][0]}) &&
-		at["pilot-tool-use-result"][0] < at["pilot-tool-use-all-complete"][0] && think[1] < at["pilot-message-output"][0]
+	return slices.Equal(topics, []string{
+		"pilot-message-input", "pilot-enriched-message-input", "pilot-think-request-response", "pilot-tool-use", "pilot-tool-use-result",
+		"pilot-tool-use-all-complete", "pilot-message-input", "pilot-enriched-message-input", "pilot-think-request-response", "pilot-message-output",
+	})
 }
 
-// foreignWorkers are a model and a tool that write no IDs. They answer at once.
+// foreignWorkers are a model and a tool that write no IDs, like those of FlightDeck. They answer at once.
 func foreignWorkers(ctx context.Context, t *testing.T, brokers []string) (stop func()) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics("pilot-enriched-message-input", "pilot-tool-use"),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
@@ -117,21 +110,23 @@ func foreignWorkers(ctx context.Context, t *testing.T, brokers []string) (stop f
 	calls := 0
 	answer := func(r *kgo.Record) (topic, value string) {
 		var asked struct {
-			Input struct {
-				Role string `json:"role"`
-			} `json:"latest_input"`
+			Input json.RawMessage `json:"latest_input"`
 			Call string `json:"tool_use_id"`
 		}
 		_ = json.Unmarshal(r.Value, &asked)
+		var message struct {
+			Role string `json:"role"`
+		}
+		_ = json.Unmarshal(asked.Input, &message)
 		switch {
 		case r.Topic == "pilot-tool-use":
 			return "pilot-tool-use-result", `{"session_id":"s","tool_use_id":"` + asked.Call + `","name":"ask","result":{},"latency_ms":1,"status":"success"}`
-		case asked.Input.Role == "tool":
-			return "pilot-think-request-response", fmt.Sprintf(`{"session_id":"s","last_input_response":[{"role":"assistant","content":"N%d."}],"end_turn":true}`, calls)
+		case message.Role == "tool":
+			return "pilot-think-request-response", fmt.Sprintf(`{"session_id":"s","last_input_message":%s,"last_input_response":[{"role":"assistant","content":"N%d."}],"end_turn":true}`, asked.Input, calls)
 		default:
 			calls++
-			return "pilot-think-request-response", fmt.Sprintf(`{"session_id":"s","last_input_response":[{"role":"assistant","content":[]}],`+
-				`"tool_uses":[{"tool_use_id":"tu_%d","tool_id":"ask","name":"ask","input":{},"session_id":"s","total_tools":1}],"end_turn":false}`, calls)
+			return "pilot-think-request-response", fmt.Sprintf(`{"session_id":"s","last_input_message":%s,"last_input_response":[{"role":"assistant","content":[]}],`+
+				`"tool_uses":[{"tool_use_id":"tu_%d","tool_id":"ask","name":"ask","input":{},"session_id":"s","total_tools":1}],"end_turn":false}`, asked.Input, calls)
 		}
 	}
 	go func() {

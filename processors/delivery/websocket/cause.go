@@ -3,6 +3,7 @@ package websocket
 import (
 	"encoding/hex"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,16 +12,18 @@ import (
 )
 
 // causality is what a record says about its place in its turn. The turn gives its records the turntable.id
-// "{turn}/{step}/{kind}/{index}", and a worker appends a slash and a word of its own to the ID of the record that it answers. Calls and
-// results are also matched by their tool_use_id, because workers in other languages write no turntable.id.
+// "{turn}/{step}/{kind}/{index}", and a worker appends a slash and a word of its own to the ID of the record that it answers. Workers
+// in other languages write no turntable.id. So calls and results are also matched by their tool_use_id, and messages and responses by
+// the message that they repeat.
 //
 //	enriched -> think-response -> tool-use, tool-use-dlq -> tool-use-result -> all-complete -> tool message -> enriched -> ... -> output
 type causality struct {
 	turn  name   // 0 for a record that names no turn
 	step  int    // 0 for a record that names no step
-	gives []name // the facts that hold once the record was sent
+	gives []name // the facts that hold from the record to the end of its turn: that it was sent
+	opens []name // the facts that hold from the record to one that drops them
+	drops []name // the facts that no longer hold once the record was sent, because a later step may give them again
 	needs []need // what must hold before the record is sent
-	drops []name // the facts that no longer hold once the record was sent, because the next step may use the tool_use_id again
 	last  bool   // the record is the output of its turn
 }
 
@@ -31,8 +34,8 @@ type name uint64
 type need [2]name
 
 const (
-	// maxNames bounds the facts that one record gives or needs.
-	maxNames = 64
+	// maxCalls bounds the calls of one record that are ordered, and so the facts that it gives and needs.
+	maxCalls = 64
 	// turnHex is the length of a turn's ID.
 	turnHex = 32
 	// maxOwnID is the largest turntable.id that is parsed, in bytes.
@@ -49,11 +52,20 @@ func named(parts ...string) name {
 	return name(max(h.Sum64(), 1))
 }
 
-// The facts about calls, by tool_use_id, and about the end of the model's part in a turn that the think-response does not name.
-func askedFor(call string) name { return named("asked", call) }
-func answered(call string) name { return named("answered", call) }
+// The facts about calls, by tool_use_id: the model asked for it, a tool was given it or it was rejected, and it has a result or failed.
+func askedFor(call string) name   { return named("asked", call) }
+func dispatched(call string) name { return named("dispatched", call) }
+func answered(call string) name   { return named("answered", call) }
 
-var modelEnded = named("ended")
+// The facts about messages, by role and timestamp: a message was written, and the model was sent it.
+func written(message string) name  { return named("written", message) }
+func prompted(message string) name { return named("prompted", message) }
+
+// The facts that records of workers do not name: a step of the session is open for the model, and the model's part in a turn has ended.
+var (
+	stepOpened = named("opened")
+	modelEnded = named("ended")
+)
 
 // stepOf is the record of a turn that a turntable.id names.
 type stepOf struct {
@@ -90,32 +102,31 @@ func causalityOf(f feed, r processors.Inbound, value topics.Raw) (c causality) {
 	}
 	switch f {
 	case feedEnriched:
-		if own && s.kind == "enriched" {
-			c.gives = []name{s.fact(s.number, "enriched", "0")}
-			if s.number > 1 {
-				c.needs = []need{{s.fact(s.number-1, "message", "0")}}
-			}
-		}
+		c.ofStep(value, s, own && s.kind == "enriched")
 	case feedThink:
 		if r.Value != nil { // the tombstone of a session that has ended is no response
 			c.ofResponse(value, s, own && s.kind == "enriched")
 		}
-	case feedToolUse, feedToolUseDLQ:
-		c.ofCall(f, value, s, own)
+	case feedToolUse:
+		c.ofCall(value, s, own)
+	case feedToolUseDLQ:
+		c.ofFailure(value, s, own, r.Header(topics.HeaderErrorReason) != nil)
 	case feedToolResult:
 		c.ofResult(value, s, own)
 	case feedAllComplete:
 		if own && s.kind == "all-complete" {
 			c.gives = []name{s.fact(s.number, "all-complete", "0")}
 			for _, call := range callsIn(value, "results") {
-				c.needs = append(c.needs, need{answered(call)})
-				c.drops = append(c.drops, askedFor(call), answered(call))
+				c.needs = append(c.needs, need{dispatched(call)}, need{answered(call)})
+				c.drops = append(c.drops, askedFor(call), dispatched(call), answered(call))
 			}
 		}
 	case feedMessageInput:
 		if own && s.kind == "message" {
 			c.gives = []name{s.fact(s.number, "message", "0")}
 			c.needs = []need{{s.fact(s.number, "all-complete", "0")}}
+		} else if m := messageOf(value); m != "" {
+			c.opens = []name{written(m)}
 		}
 	case feedOutput:
 		if own && s.kind == "output" {
@@ -128,11 +139,30 @@ func causalityOf(f feed, r processors.Inbound, value topics.Raw) (c causality) {
 	return c
 }
 
-// ofResponse sets the place of a think-response. If own is true, s is the step that it answers.
+// ofStep sets the place of a step for the model. If own is true, s is the step.
+func (c *causality) ofStep(value topics.Raw, s stepOf, own bool) {
+	c.opens = []name{stepOpened}
+	if m := messageOf(members(value, "latest_input")["latest_input"]); m != "" {
+		c.opens = append(c.opens, prompted(m))
+		if !own || s.number == 1 {
+			c.needs, c.drops = []need{{written(m)}}, []name{written(m)}
+		}
+	}
+	if own {
+		c.gives = []name{s.fact(s.number, "enriched", "0")}
+		if s.number > 1 {
+			c.needs = []need{{s.fact(s.number-1, "message", "0")}}
+		}
+	}
+}
+
+// ofResponse sets the place of a think-response. If own is true, s is the step that it answers. Otherwise it waits for a step if it
+// repeats the message of one; a worker may have changed that message.
 func (c *causality) ofResponse(value topics.Raw, s stepOf, own bool) {
-	m := members(value, "end_turn", "endTurn")
+	m := members(value, "end_turn", "endTurn", "last_input_message", "lastInputMessage")
 	calls := callsIn(value, "tool_uses", "toolUses")
 	ends := len(calls) == 0 || string(m["end_turn"]) == "true" || string(m["endTurn"]) == "true"
+	c.drops = []name{stepOpened}
 	if own { // its calls name the step, so their tool_use_ids are not needed: a model may use them again
 		c.needs = []need{{s.fact(s.number, "enriched", "0")}}
 		c.gives = []name{s.fact(s.number, "think", "")}
@@ -141,39 +171,75 @@ func (c *causality) ofResponse(value topics.Raw, s stepOf, own bool) {
 		}
 		return
 	}
+	if asked := messageOf(m["last_input_message"]) + messageOf(m["lastInputMessage"]); asked != "" {
+		c.needs = []need{{prompted(asked), stepOpened}}
+	}
 	for _, call := range calls {
-		c.gives = append(c.gives, askedFor(call))
+		c.opens = append(c.opens, askedFor(call))
 	}
 	if ends {
-		c.gives = append(c.gives, modelEnded)
+		c.opens = append(c.opens, modelEnded)
 	}
 }
 
-// ofCall sets the place of a tool call or of a failed one.
-func (c *causality) ofCall(f feed, value topics.Raw, s stepOf, own bool) {
+// ofCall sets the place of a tool call.
+func (c *causality) ofCall(value topics.Raw, s stepOf, own bool) {
 	call := callOf(value)
-	if f == feedToolUseDLQ && call != "" {
-		c.gives = append(c.gives, answered(call))
+	if call != "" {
+		c.opens = []name{dispatched(call)}
+	}
+	if own && s.kind == "tool-use" {
+		c.gives = []name{s.fact(s.number, s.kind, s.index)}
+		c.needs = []need{{s.fact(s.number, "think", ""), askedFor(call)}}
+	}
+}
+
+// ofFailure sets the place of a record of tool-use-dlq: a call that cannot be given to a tool, or with a reason that a tool failed.
+func (c *causality) ofFailure(value topics.Raw, s stepOf, own, reason bool) {
+	call := callOf(value)
+	if call != "" {
+		c.opens = []name{dispatched(call), answered(call)}
 	}
 	switch {
 	case own && s.answer && s.kind == "tool-use": // the failure of a worker
-		c.gives = append(c.gives, s.fact(s.number, "failure", s.index))
+		c.gives = []name{s.fact(s.number, "failure", s.index)}
 		c.needs = []need{{s.fact(s.number, "tool-use", s.index)}}
-	case own && (s.kind == "tool-use" || s.kind == "tool-use-dlq"):
-		c.gives = append(c.gives, s.fact(s.number, s.kind, s.index))
+	case own && s.kind == "tool-use-dlq":
+		c.gives = []name{s.fact(s.number, s.kind, s.index)}
 		c.needs = []need{{s.fact(s.number, "think", ""), askedFor(call)}}
+	case reason && call != "":
+		c.needs = []need{{dispatched(call)}}
 	}
 }
 
 // ofResult sets the place of a tool's result.
 func (c *causality) ofResult(value topics.Raw, s stepOf, own bool) {
-	if call := callOf(value); call != "" {
-		c.gives = []name{answered(call)}
+	call := callOf(value)
+	if call != "" {
+		c.opens = []name{answered(call)}
 	}
-	if own && s.kind == "tool-use" {
-		c.gives = append(c.gives, s.fact(s.number, "result", s.index))
+	switch {
+	case own && s.kind == "tool-use":
+		c.gives = []name{s.fact(s.number, "result", s.index)}
 		c.needs = []need{{s.fact(s.number, "tool-use", s.index)}}
+	case call != "":
+		c.needs = []need{{dispatched(call)}}
 	}
+}
+
+// messageOf identifies a message in its session by role and timestamp. It returns an empty string if it has no timestamp.
+func messageOf(message topics.Raw) string {
+	m := members(message, "role", "timestamp")
+	role, at := topics.TextOf(m["role"]), topics.TextOf(m["timestamp"])
+	if role == nil || at == nil || *at == "" {
+		return ""
+	}
+	return *role + "\x00" + *at
+}
+
+// given reports whether the record meets a need.
+func (c *causality) given(n need) bool {
+	return slices.ContainsFunc(c.gives, n.has) || slices.ContainsFunc(c.opens, n.has)
 }
 
 // callOf returns the tool_use_id of a call or a result, empty if it has none.
@@ -192,7 +258,7 @@ func callsIn(value topics.Raw, lists ...string) (calls []string) {
 	m := members(value, lists...)
 	for _, list := range lists {
 		elements, _ := topics.Elements(m[list])
-		for _, element := range elements[:min(len(elements), maxNames)] {
+		for _, element := range elements[:min(len(elements), maxCalls)] {
 			if call := callOf(element); call != "" {
 				calls = append(calls, call)
 			}

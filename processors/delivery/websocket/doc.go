@@ -46,8 +46,9 @@
 // waits that long: the end of a step with a call that timed out or was denied, and the first record of a turn that began before the client
 // subscribed. Missed frames that a client receives when it resumes are in the same order, and their other records in that of their timestamps.
 //
-// The order follows from the header turntable.id. Model workers and tools in other languages do not write it: the calls and
-// results of a step are then matched by tool_use_id, their records do not wait themselves, and only what the turn writes follows them.
+// The order follows from the header turntable.id. Model workers and tools in other languages do not write it. The calls and
+// results of a step are then matched by tool_use_id, and a think-response by the last_input_message that it repeats. A
+// think-response without one, or whose last_input_message has no timestamp, does not wait; what the turn writes follows it.
 //
 // # Who receives what
 //

@@ -33,10 +33,20 @@ func turnRecords(number, steps, calls int, own bool, id func(step, call int) str
 		}
 		return strings.TrimPrefix(items, ",")
 	}
-	add("message-input", "", `{"role":"user"}`)
+	message := func(step int) string {
+		role := "tool"
+		if step == 1 {
+			role = "user"
+		}
+		return fmt.Sprintf(`{"role":%q,"timestamp":"%d-%d"}`, role, number, step)
+	}
+	ask := func(step int, answer string) {
+		add("enriched-message-input", fmt.Sprintf("%d/enriched/0", step), `{"latest_input":`+message(step)+`}`)
+		add("think-request-response", worker(fmt.Sprintf("%d/enriched/0/think", step)), `{"last_input_message":`+message(step)+`,`+answer+`}`)
+	}
+	add("message-input", "", message(1))
 	for step := 1; step <= steps; step++ {
-		add("enriched-message-input", fmt.Sprintf("%d/enriched/0", step), `{}`)
-		add("think-request-response", worker(fmt.Sprintf("%d/enriched/0/think", step)), `{"tool_uses":[`+ids(step)+`],"end_turn":false}`)
+		ask(step, `"tool_uses":[`+ids(step)+`],"end_turn":false`)
 		for i := range calls {
 			add("tool-use", fmt.Sprintf("%d/tool-use/%d", step, i), fmt.Sprintf(`{"tool_use_id":%q}`, id(step, i)))
 		}
@@ -44,10 +54,9 @@ func turnRecords(number, steps, calls int, own bool, id func(step, call int) str
 			add("tool-use-result", worker(fmt.Sprintf("%d/tool-use/%d/result", step, i)), fmt.Sprintf(`{"tool_use_id":%q}`, id(step, i)))
 		}
 		add("tool-use-all-complete", fmt.Sprintf("%d/all-complete/0", step), `{"results":[`+ids(step)+`]}`)
-		add("message-input", fmt.Sprintf("%d/message/0", step), `{"role":"tool"}`)
+		add("message-input", fmt.Sprintf("%d/message/0", step), message(step+1))
 	}
-	add("enriched-message-input", fmt.Sprintf("%d/enriched/0", steps+1), `{}`)
-	add("think-request-response", worker(fmt.Sprintf("%d/enriched/0/think", steps+1)), `{"tool_uses":null,"end_turn":true}`)
+	ask(steps+1, `"tool_uses":null,"end_turn":true`)
 	add("message-output", "0/output/0", fmt.Sprintf(`{"content":"%d"}`, number))
 	return all
 }

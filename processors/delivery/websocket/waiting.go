@@ -102,7 +102,7 @@ func (w *waiting) ready(f feed) bool {
 	return !c.last || w.ofTurn(c.turn, f) < 0
 }
 
-// repeats reports whether a record is of a turn that has ended, or repeats one that was sent.
+// repeats reports whether a record is of a turn that has ended, or repeats one of its turn that was sent.
 func (w *waiting) repeats(c *causality) bool {
 	sent := func(given name) bool { return w.met(need{given}) }
 	return c.turn != 0 && (slices.Contains(w.ended, c.turn) ||
@@ -140,7 +140,7 @@ func (w *waiting) causeOf(f feed) feed {
 		}
 		cause := w.find(f, func(other *causality) bool {
 			later := other.turn == c.turn && other.step > c.step // it may have the same tool_use_id
-			return !later && slices.ContainsFunc(other.gives, n.has)
+			return !later && other.given(n)
 		})
 		if cause >= 0 {
 			return cause
@@ -170,20 +170,25 @@ func (w *waiting) find(except feed, is func(*causality) bool) feed {
 // take removes the first record of a feed and remembers that it was sent.
 func (w *waiting) take(f feed) rendered {
 	r := w.queues[f][0].record
+	repeated := w.repeats(&r.cause)
 	w.queues[f][0] = pending{}
 	w.queues[f] = w.queues[f][1:]
 	if len(w.queues[f]) == 0 {
 		w.queues[f] = nil
 	}
 	w.count, w.bytes = w.count-1, w.bytes-r.size()
+	if repeated { // what it opened may be open for the next step by now
+		return r
+	}
 	w.facts = slices.DeleteFunc(w.facts, func(f fact) bool {
 		return slices.Contains(r.cause.drops, f.name) || r.cause.last && f.turn == r.cause.turn
 	})
-	switch {
-	case r.cause.last:
+	if r.cause.last {
 		w.ended = appendBounded(w.ended, r.cause.turn, maxEnded)
-	case !slices.Contains(w.ended, r.cause.turn):
-		for _, given := range r.cause.gives[:min(len(r.cause.gives), maxNames)] {
+		return r
+	}
+	for _, names := range [][]name{r.cause.gives, r.cause.opens} {
+		for _, given := range names {
 			w.facts = appendBounded(w.facts, fact{r.cause.turn, given}, maxFacts)
 		}
 	}

@@ -71,7 +71,8 @@ func followsCauses(t require.TestingT, records []rendered, sent []rendered) {
 			a, aSent := at[spotOf(before)]
 			b, bSent := at[spotOf(after)]
 			call := func(f feed) bool { return f == feedToolUse || f == feedToolResult }
-			if before.feed == after.feed && a < b || call(before.feed) && call(after.feed) || before.cause.turn == 0 && before.feed == feedMessageInput {
+			another := call(before.feed) && call(after.feed) && callIn(before) != callIn(after)
+			if before.feed == after.feed && a < b || another {
 				continue
 			}
 			if aSent && bSent {
@@ -81,13 +82,21 @@ func followsCauses(t require.TestingT, records []rendered, sent []rendered) {
 	}
 }
 
+// callIn returns the tool_use_id of a call or a result.
+func callIn(r rendered) string {
+	value, _ := topics.Lookup(topics.Raw(string(r.event)+"}"), "data")
+	value, _ = topics.Lookup(value, "value")
+	return callOf(value)
+}
+
 func TestAnyOrderOfArrivalIsSentInCausalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		own := rapid.Bool().Draw(t, "the workers write IDs")
 		steps, calls := rapid.IntRange(0, 3).Draw(t, "steps"), rapid.IntRange(1, 4).Draw(t, "calls")
-		same := rapid.Bool().Draw(t, "the model repeats its tool_use_ids")
+		same := own && rapid.Bool().Draw(t, "the model repeats its tool_use_ids")
 		var w waiting
 		for turn := range rapid.IntRange(1, 3).Draw(t, "turns") {
-			causal := renderedTurn(turnRecords(turn, steps, calls, true, func(step, call int) string {
+			causal := renderedTurn(turnRecords(turn, steps, calls, own, func(step, call int) string {
 				if same {
 					return fmt.Sprint(call)
 				}
@@ -103,6 +112,7 @@ func TestAnyOrderOfArrivalIsSentInCausalOrder(t *testing.T) {
 		}
 		require.Zero(t, w.count)
 		require.Zero(t, w.bytes)
+		require.Empty(t, w.facts)
 	})
 }
 
@@ -181,6 +191,10 @@ func TestRecordsWithoutIDAreMatchedByCall(t *testing.T) {
 		"calls before their response":     {0, 1, 3, 2, 4, 5, 6, 7, 8, 9, 10, 11},
 		"all-complete before its results": {0, 1, 2, 3, 4, 7, 8, 9, 5, 6, 10, 11},
 		"output before the response":      {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10},
+		"results before their calls":      {0, 1, 2, 5, 6, 3, 4, 7, 8, 9, 10, 11},
+		"tool message before the calls":   {0, 1, 2, 5, 6, 7, 8, 3, 4, 9, 10, 11},
+		"response before its step":        {0, 2, 3, 1, 4, 5, 6, 7, 8, 10, 9, 11},
+		"step before its message":         {1, 2, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11},
 	} {
 		var w waiting
 		var sent []rendered
@@ -191,6 +205,54 @@ func TestRecordsWithoutIDAreMatchedByCall(t *testing.T) {
 		require.Equal(t, len(causal), len(sent), name)
 		followsCauses(t, causal, sent)
 	}
+}
+
+// A response whose message a worker has shortened waits only if no step is open.
+func TestResponseWithAnotherMessageIsSentWithItsStep(t *testing.T) {
+	all := turnRecords(1, 0, 0, false, nil)
+	all[2].Value = []byte(`{"last_input_message":{"role":"user","timestamp":"another"},"end_turn":true}`)
+	causal := renderedTurn(all)
+	for _, order := range [][]int{{0, 1, 2, 3}, {0, 2, 3, 1}} {
+		var w waiting
+		var sent []rendered
+		for _, i := range order {
+			w.add(causal[i], noon)
+			sent = append(sent, drain(&w, noon)...)
+		}
+		require.Len(t, sent, len(causal))
+		followsCauses(t, causal, sent)
+	}
+}
+
+// A tool in another language that fails writes its call to tool-use-dlq, with a reason. A call that no tool can be given is there without.
+func TestFailedCallCompletesItsStep(t *testing.T) {
+	reason := func(r *processors.Inbound) {
+		r.Headers = append(r.Headers, processors.Header{Name: topics.HeaderErrorReason, Value: []byte("failed")})
+	}
+	complete := record("tool-use-all-complete", "s", 1, `{"results":[{"tool_use_id":"c1"},{"tool_use_id":"c2"}]}`, withID(turnOne+"/1/all-complete/0"))
+	failed := record("tool-use-dlq", "s", 1, `{"tool_use_id":"c1"}`, reason)
+	rejected := record("tool-use-dlq", "s", 2, `{"tool_use_id":"c2","name":""}`)
+	call := record("tool-use", "s", 1, `{"tool_use_id":"c1"}`)
+	var w waiting
+	var sent []feed
+	for _, r := range renderedTurn([]processors.Inbound{complete, failed, rejected, call}) {
+		w.add(r, noon)
+		for _, r := range drain(&w, noon) {
+			sent = append(sent, r.feed)
+		}
+	}
+	require.Equal(t, []feed{feedToolUse, feedToolUseDLQ, feedToolUseDLQ, feedAllComplete}, sent)
+	require.NotContains(t, w.facts, fact{0, dispatched("c1")})
+}
+
+// A step whose results come from workers of FlightDeck, which write no IDs, waits for a call at most as long as for any cause.
+func TestResultWithoutItsCallIsSentAfterAWhile(t *testing.T) {
+	var w waiting
+	for _, r := range renderedTurn([]processors.Inbound{record("tool-use-result", "s", 1, `{"tool_use_id":"late"}`)}) {
+		w.add(r, noon)
+	}
+	require.Empty(t, drain(&w, noon.Add(causeWait-1)))
+	require.Len(t, drain(&w, noon.Add(causeWait)), 1)
 }
 
 func TestErrorOutputDoesNotWaitForTheModel(t *testing.T) {
@@ -205,17 +267,25 @@ func TestErrorOutputDoesNotWaitForTheModel(t *testing.T) {
 
 // A record written again after a crash does not wait for facts that its turn has left behind.
 func TestRepeatedRecordDoesNotWait(t *testing.T) {
-	all := renderedTurn(turnRecords(1, 1, 1, true, func(int, int) string { return "toolu_1" }))
-	for n := range all {
-		var w waiting
-		for _, r := range all[:n+1] {
-			w.add(r, noon)
+	for _, own := range []bool{true, false} {
+		all := renderedTurn(turnRecords(1, 1, 1, own, func(int, int) string { return "toolu_1" }))
+		for n := range all {
+			var w waiting
+			for _, r := range all[:n+1] {
+				w.add(r, noon)
+			}
+			require.Equal(t, n+1, len(drain(&w, noon)))
+			facts := slices.Clone(w.facts)
+			repeats := 0
+			for _, r := range all[:n+1] {
+				if r.cause.turn != 0 {
+					w.add(r, noon)
+					repeats++
+				}
+			}
+			require.Equal(t, repeats, len(drain(&w, noon)), "repeats after record %d", n)
+			require.Equal(t, facts, w.facts, "a repeat opens nothing for the next step, which may use its tool_use_id")
 		}
-		require.Equal(t, n+1, len(drain(&w, noon)))
-		for _, r := range all[:n+1] {
-			w.add(r, noon)
-		}
-		require.Equal(t, n+1, len(drain(&w, noon)), "repeats after record %d", n)
 	}
 }
 
