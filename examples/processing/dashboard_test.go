@@ -111,7 +111,7 @@ func foreignWorkers(ctx context.Context, t *testing.T, brokers []string) (stop f
 	answer := func(r *kgo.Record) (topic, value string) {
 		var asked struct {
 			Input json.RawMessage `json:"latest_input"`
-			Call string `json:"tool_use_id"`
+			Call  string          `json:"tool_use_id"`
 		}
 		_ = json.Unmarshal(r.Value, &asked)
 		var message struct {
