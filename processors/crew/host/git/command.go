@@ -17,7 +17,7 @@ const (
 	commandTimeout = 30 * time.Second
 	// killDelay is how long git's output is waited for after git was killed: a filter may keep it open.
 	killDelay = 2 * time.Second
-	// outputLimit is the most that git may write.
+	// outputLimit is the most output of git that is kept in memory.
 	outputLimit = 16 << 20
 	// errorLimit is the most that is kept of what git writes to its standard error.
 	errorLimit = 8 << 10
@@ -64,25 +64,35 @@ func (w worktree) with(env ...string) worktree {
 
 // git calls git with arguments and an input, and returns its standard output.
 func (w worktree) git(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	out := &limited{limit: outputLimit}
+	if err := w.gitTo(ctx, out, stdin, args...); err != nil {
+		return nil, err
+	}
+	if out.dropped {
+		return nil, fmt.Errorf("git %s: %w", args[0], errOutput)
+	}
+	return out.Bytes(), nil
+}
+
+// gitTo calls git with arguments and an input, and copies its standard output to out.
+func (w worktree) gitTo(ctx context.Context, out io.Writer, stdin []byte, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, "git", append(append([]string(nil), settings...), args...)...)
 	c.Dir, c.Env, c.WaitDelay = w.dir, append(environment(os.Environ()), w.env...), killDelay
-	out, stderr := &limited{limit: outputLimit}, &limited{limit: errorLimit}
+	stderr := &limited{limit: errorLimit}
 	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(stdin), out, stderr
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("git %s: %w", args[0], ctx.Err())
+		return fmt.Errorf("git %s: %w", args[0], ctx.Err())
 	case errors.As(err, &exit):
-		return nil, &failure{command: args[0], code: exit.ExitCode(), stderr: stderr.String()}
+		return &failure{command: args[0], code: exit.ExitCode(), stderr: stderr.String()}
 	case err != nil:
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	case out.dropped:
-		return nil, fmt.Errorf("git %s: %w", args[0], errOutput)
+		return fmt.Errorf("git %s: %w", args[0], err)
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // line returns git's standard output without the newline at its end.

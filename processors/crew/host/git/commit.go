@@ -17,7 +17,7 @@ import (
 const (
 	// commitTimeout is how long a commit may take, with waiting for others.
 	commitTimeout = 2 * time.Minute
-	// attempts is how often a commit is made again because another one came first.
+	// attempts is how often a commit is tried while other commits come first, or another process holds the lock of the branch.
 	attempts = 20
 	// backoff is how long the next attempt waits, times the number of attempts.
 	backoff = 20 * time.Millisecond
@@ -101,28 +101,25 @@ func (c committer) runUnqueued(ctx context.Context, req topics.CrewCommit, actio
 	}
 	j = job{worktree: worktree{dir: top}, req: req, held: req.Paths, trailer: trailer(actionID, req.Fence)}
 	for n := range attempts {
-		var moved bool
-		if done, moved, err = c.attempt(ctx, j); !moved {
+		var again bool
+		if done, again, err = c.attempt(ctx, j); !again {
 			return done, j, err
 		}
 		if err := pause(ctx, backoff*time.Duration(n+1)); err != nil {
 			return done, j, err
 		}
 	}
-	return done, j, fmt.Errorf("other commits came first %d times: %w", attempts, err)
+	return done, j, fmt.Errorf("the branch was not moved in %d attempts: %w", attempts, err)
 }
 
-// attempt makes the commit. moved says that the branch has moved meanwhile, so that another attempt makes sense.
-func (c committer) attempt(ctx context.Context, j job) (done made, moved bool, err error) {
+// attempt makes the commit. again says that the branch has moved meanwhile, or that another process has locked it, so that
+// another attempt makes sense.
+func (c committer) attempt(ctx context.Context, j job) (done made, again bool, err error) {
 	head, err := j.head(ctx)
 	if err != nil {
 		return done, false, err
 	}
-	if done.id, err = j.find(ctx, head, j.trailer); err != nil {
-		return done, false, err
-	}
-	if done.id != "" {
-		done.files, err = j.changed(ctx, done.id)
+	if done, err = j.find(ctx, head); err != nil || done.id != "" {
 		return done, false, err
 	}
 	if err := j.ready(ctx); err != nil {
@@ -142,8 +139,10 @@ func (c committer) attempt(ctx context.Context, j job) (done made, moved bool, e
 	if err == nil {
 		return done, false, nil
 	}
-	now, readErr := j.head(ctx)
-	return done, readErr == nil && now != head || locked(err), err
+	if now, readErr := j.head(ctx); readErr == nil && now != head {
+		return done, true, fmt.Errorf("another commit came first: %w", err)
+	}
+	return done, locked(err), err
 }
 
 // head returns the commit that is checked out, empty on a branch without commits.
@@ -258,7 +257,7 @@ func (j job) changed(ctx context.Context, commit string) ([]string, error) {
 	return split(out), err
 }
 
-// message is the message of a commit. The trailer is a paragraph of its own, so that no line of the text can pass for it.
+// message is the message of a commit. The trailer is its last paragraph, so that no line of the text can pass for it.
 func message(text, trailer string) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\x00", ""))
 	if text == "" {

@@ -7,6 +7,7 @@
 //   - Before the branch is moved, the new tree is compared with the old one. A commit with a change of any other file fails.
 //   - The branch moves only from the commit that the new one was made on. If another commit came first, Commit starts again.
 //   - The message has a trailer with the ID of the action. A repeat finds the trailer and returns the same commit.
+//     An agent that runs git itself can forge the trailer. A commit with files that are not locked is never taken for the action's.
 //   - No hooks run: neither those of commits nor the signature that commit.gpgSign asks for. Filters, such as Git LFS, do run.
 //
 // Programs are called with lists of arguments, without a shell, and paths are literal. The caller's environment variables with

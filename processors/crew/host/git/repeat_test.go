@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,16 +30,34 @@ func (f *fixture) die(step string, req topics.CrewCommit) {
 }
 
 // A host that is killed during a commit gets the action again. Before update-ref nothing is visible; after it, the commit is
-// there although no receipt was written.
+// there although no receipt was written. No message that an agent writes changes that.
 func TestCommitThatIsKilledAndRepeatedIsOneCommit(t *testing.T) {
-	for _, step := range []string{"commit-tree", "update-ref", "refresh"} {
-		t.Run(step, func(t *testing.T) {
+	const scissors = "# ------------------------ >8 ------------------------"
+	for name, c := range map[string]struct{ step, message string }{
+		"before commit-tree":          {"commit-tree", "Change things"},
+		"before update-ref":           {"update-ref", "Change things"},
+		"before refresh":              {"refresh", "Change things"},
+		"scissors":                    {"refresh", "Explain\n\n" + scissors + "\nrest"},
+		"scissors at the end":         {"refresh", "Explain\n" + scissors},
+		"scissors alone":              {"refresh", scissors},
+		"divider":                     {"refresh", "Explain\n---\n\n---"},
+		"trailer of another action":   {"refresh", "Explain\n\nTurntable-Commit: repository/harbor/2 7"},
+		"trailer without a value":     {"refresh", "Explain\n\nSigned-off-by: A\nTurntable-Commit:"},
+		"line that the next one ends": {"refresh", "Explain\n\nSigned-off-by: A\n B\\"},
+		"carriage returns":            {"refresh", "Explain\r\n\r\nmore\r\r\n\r"},
+		"spaces of Unicode":           {"refresh", "Explain\n\u2028\u00a0x\n\u2029"},
+		"control characters":          {"refresh", "Explain\x00\n\x00\n\x01\x1b[2J"},
+		"long line":                   {"refresh", "Explain\n\n" + strings.Repeat("x", 60<<10)},
+		"many lines":                  {"refresh", strings.Repeat("Key: value\n", 5<<10)},
+	} {
+		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, "a.txt", "b.txt")
 			f.write("a.txt", "mine\n")
 			f.write("b.txt", "of another\n")
 			req := f.request("a.txt", "b.txt/never")
-			f.die(step, req)
-			f.die(step, req)
+			req.Message = c.message
+			f.die(c.step, req)
+			f.die(c.step, req)
 			first := Commit(t.Context(), req, killedAction)
 			require.False(t, first.Failed, "%+v", first)
 			require.Equal(t, first, Commit(t.Context(), req, killedAction))
@@ -46,8 +65,56 @@ func TestCommitThatIsKilledAndRepeatedIsOneCommit(t *testing.T) {
 			require.Equal(t, []string{"a.txt"}, first.Files)
 			require.Equal(t, []string{"b.txt/never"}, first.Missing)
 			require.Equal(t, []string{" M b.txt"}, f.status(), "the shared index is up to date")
+			f.write("a.txt", "later\n")
+			require.Equal(t, first.Commit, Commit(t.Context(), req, killedAction).Commit, "what came later is not committed")
+			require.Equal(t, 2, f.commits())
 		})
 	}
+}
+
+func TestOtherTrailersMayFollowTheOneOfTheAction(t *testing.T) {
+	f := newFixture(t, "a.txt")
+	f.write("a.txt", "mine\n")
+	f.commit("repository/r/1", []string{"a.txt"}, []string{"a.txt"})
+	f.git("-c", "user.name=Mira", "-c", "user.email=mira@example.com", "commit", "--quiet", "--amend", "--signoff", "--no-edit")
+	require.Contains(t, f.git("log", "-1", "--format=%B"), "Turntable-Commit: repository/r/1 7\nSigned-off-by: Mira")
+	f.write("a.txt", "later\n")
+	again := Commit(t.Context(), f.request("a.txt"), "repository/r/1")
+	require.Equal(t, f.git("rev-parse", "HEAD"), again.Commit+"\n")
+}
+
+// Commits of other programs that quote the trailer do not make the action look done.
+func TestCommitsThatQuoteTheTrailerAreNotOnesOfTheAction(t *testing.T) {
+	const line = "Turntable-Commit: repository/r/1 7"
+	for name, message := range map[string]string{
+		"text follows":           "Revert\n\n" + line + "\n\nIt was wrong.",
+		"text before":            "Revert\n\nThis reverts the commit with\n" + line,
+		"in a list of commits":   "Squashed\n\ncommit 1\n\n    Change\n\n    " + line,
+		"subject":                line,
+		"files of another agent": "Trick\n\n" + line,
+		"longer ID":              "Other\n\n" + line + "1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, "a.txt", "b.txt")
+			f.write("b.txt", "of another\n")
+			f.git("-c", "user.name=Mira", "-c", "user.email=mira@example.com", "commit", "--quiet", "-am", message)
+			f.write("a.txt", "mine\n")
+			f.commit("repository/r/1", []string{"a.txt"}, []string{"a.txt"})
+			require.Equal(t, 3, f.commits())
+		})
+	}
+}
+
+func TestHistoryWithLargeMessagesIsSearched(t *testing.T) {
+	f := newFixture(t, "a.txt")
+	f.write("a.txt", "mine\n")
+	first := f.commit("repository/r/1", []string{"a.txt"}, []string{"a.txt"})
+	file := filepath.Join(t.TempDir(), "message")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("x\n", outputLimit/8)), 0o600))
+	for range 5 {
+		f.git("-c", "user.name=Mira", "-c", "user.email=mira@example.com", "commit", "--quiet", "--allow-empty", "-F", file)
+	}
+	require.Equal(t, first.Commit, Commit(t.Context(), f.request("a.txt"), "repository/r/1").Commit)
 }
 
 func TestRepeatedCommitIsFoundBelowLaterOnes(t *testing.T) {

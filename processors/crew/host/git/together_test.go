@@ -97,6 +97,16 @@ func TestLockedIndexDelaysOnlyTheRefresh(t *testing.T) {
 	require.Empty(t, f.status())
 }
 
+// A lock file that a killed git has left behind is not taken for a commit that came first.
+func TestErrorOfALockedBranchIsThatOfGit(t *testing.T) {
+	f := newFixture(t, "a.txt")
+	f.write("a.txt", "mine\n")
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, ".git", "refs", "heads", "main.lock"), nil, 0o644))
+	reason := f.refused("a.txt")
+	require.Contains(t, reason, "main.lock': File exists")
+	require.NotContains(t, reason, "came first")
+}
+
 // Agents may work in work trees of their own, or below the top of one.
 func TestCommitsAreMadeInTheWorkTreeOfTheAgentsDirectory(t *testing.T) {
 	f := newFixture(t, "a.txt", "deep/b.txt")
