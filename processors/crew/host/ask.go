@@ -98,7 +98,7 @@ func (a *asks) take(which func(ask) bool) (taken []ask) {
 }
 
 // askPermission passes a session/request_permission on. It is answered by a CrewAnswer.
-func (r *run) askPermission(m message) {
+func (r *run) askPermission(m received) {
 	var q struct {
 		SessionID string     `json:"sessionId"`
 		ToolCall  topics.Raw `json:"toolCall"`
@@ -139,7 +139,7 @@ func (r *run) askPermission(m message) {
 
 // request handles a request that the host carries out: at once, after a person's decision, or not at all. shown are the
 // arguments that the person sees.
-func request[Q any](r *run, m message, rule Rule, shown func(Q) any, do func(context.Context, Q) (any, error)) {
+func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(context.Context, Q) (any, error)) {
 	var q Q
 	if json.Unmarshal(m.Params, &q) != nil {
 		r.refuse(m.ID, &rpcError{codeInvalidParams, "invalid params"})

@@ -10,21 +10,18 @@ import (
 
 // handle handles a line of the agent's standard output. Lines are handled in order.
 func (r *run) handle(line []byte) {
-	var m message
-	err := json.Unmarshal(line, &m)
-	if err != nil {
-		m = message{}
-		err = json.Unmarshal(paired(line), &m)
-	}
-	if err != nil || (m.Method == "" && len(m.ID) == 0) {
-		r.noMessage()
-		return
-	}
+	m, err := receive(line)
 	switch {
+	case m.Method == "" && len(m.ID) == 0:
+		r.noMessage()
 	case m.Method == "":
 		if !r.calls.answer(m) {
 			r.log.Debug("agent answered a request that it was not sent")
 		}
+	case err != nil && len(m.ID) > 0:
+		r.refuse(m.ID, &rpcError{codeInvalidRequest, "invalid request"})
+	case err != nil:
+		r.noMessage()
 	case len(m.ID) > 0:
 		r.asked(m)
 	case m.Method == "session/update":
@@ -70,7 +67,7 @@ func (r *run) updated(params topics.Raw) {
 }
 
 // asked handles a request of the agent.
-func (r *run) asked(m message) {
+func (r *run) asked(m received) {
 	policy := r.host.config.Policy
 	switch m.Method {
 	case "session/request_permission":

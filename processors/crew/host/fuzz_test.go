@@ -16,6 +16,7 @@ func FuzzOutput(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{},"options":[]}}`,
 		`{"jsonrpc":"2.0","id":"x","method":"fs/write_text_file","params":{"path":"/a","content":""}}`,
 		`{"jsonrpc":"2.0","id":1,"result":null}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"\ud800"}}`, "[]\n\n{}\nnull",
+		`{"id":{"a":1,"a":2},"method":5}`, `{"id":"x","id":7,"method":"a"}`, `{"id":1,"error":{"code":"x","code":[]}}`,
 		strings.Repeat(`{"method":`, 600),
 	} {
 		f.Add([]byte(seed))

@@ -11,7 +11,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// message is a message of JSON-RPC 2.0.
+// message is a message of JSON-RPC 2.0 that the host sends.
 type message struct {
 	JSONRPC string     `json:"jsonrpc"`
 	ID      topics.Raw `json:"id,omitzero"`
@@ -19,6 +19,15 @@ type message struct {
 	Params  topics.Raw `json:"params,omitzero"`
 	Result  topics.Raw `json:"result,omitzero"`
 	Error   *rpcError  `json:"error,omitzero"`
+}
+
+// received is a message of an agent.
+type received struct {
+	ID     topics.Raw `json:"id"`
+	Method string     `json:"method"`
+	Params topics.Raw `json:"params"`
+	Result topics.Raw `json:"result"`
+	Error  topics.Raw `json:"error"`
 }
 
 // rpcError is an error of JSON-RPC. Its text is shortened: it is external.
@@ -33,6 +42,7 @@ func (e *rpcError) Error() string {
 
 // The codes of errors.
 const (
+	codeInvalidRequest = -32600
 	codeInvalidParams  = -32602
 	codeNoMethod       = -32601
 	codeInternal       = -32603
@@ -65,9 +75,9 @@ func (c *calls) add(done func(topics.Raw, error)) int64 {
 }
 
 // answer passes an answer to the request's function. It returns false if there is no such request.
-func (c *calls) answer(m message) bool {
-	var id int64
-	if json.Unmarshal(m.ID, &id) != nil {
+func (c *calls) answer(m received) bool {
+	id, ok := integer(m.ID)
+	if !ok {
 		return false
 	}
 	c.mu.Lock()
@@ -77,11 +87,7 @@ func (c *calls) answer(m message) bool {
 	if done == nil {
 		return false
 	}
-	if m.Error != nil {
-		done(nil, m.Error)
-	} else {
-		done(m.Result, nil)
-	}
+	done(m.Result, m.err())
 	return true
 }
 
