@@ -29,6 +29,7 @@ func runChild() error {
 	}
 	h, err := New(Config{
 		Agent: "harbor", Name: "h1", Brokers: []string{"127.0.0.1:1"}, Commands: map[string][]string{"": argv}, Dirs: []string{dir},
+		Policy: Policy{Terminal: Allow},
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ type run struct {
 	log   *zap.Logger
 
 	cmd     *exec.Cmd
+	group   *group
 	in      *stdin
 	calls   calls
 	session session
@@ -129,11 +130,11 @@ func (r *run) live(before <-chan struct{}) {
 	case <-r.exited:
 	case <-r.stopping:
 		r.in.close()
-		r.after(r.host.times.stop, func() { terminateGroup(r.cmd) })
-		r.after(r.host.times.stop, func() { killGroup(r.cmd) })
+		r.after(r.host.times.stop, r.group.terminate)
+		r.after(r.host.times.stop, r.group.kill)
 		<-r.exited
 	}
-	killGroup(r.cmd) // what the agent has left behind
+	r.group.close() // with what the agent has left behind
 	r.shells.close()
 	// A process outside of the group can keep the pipes open.
 	limit := time.Now().Add(r.host.times.drain)
@@ -185,7 +186,6 @@ func (r *run) spawn() (p pipes, err error) {
 	}
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env = cwd, append(r.host.config.environ(), "PWD="+cwd)
-	asGroup(c)
 	in, err := c.StdinPipe()
 	if err != nil {
 		r.files.close()
@@ -203,10 +203,10 @@ func (r *run) spawn() (p pipes, err error) {
 		return p, err
 	}
 	c.Stdout, c.Stderr = theirOut, theirErr
-	err = r.host.spawner.start(c)
+	r.group, err = r.host.spawner.start(c)
 	_, _ = theirOut.Close(), theirErr.Close()
 	if err != nil {
-		_, _ = p.out.Close(), p.err.Close()
+		_, _, _ = in.Close(), p.out.Close(), p.err.Close()
 		r.files.close()
 		return p, fmt.Errorf("start %s: %w", argv[0], err)
 	}

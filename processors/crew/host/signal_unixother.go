@@ -4,5 +4,5 @@ package host
 
 import "syscall"
 
-// dieWithParent does nothing: agents end when their standard input is closed, which the end of the host does.
+// dieWithParent does nothing: the watcher of the group ends the process.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -29,10 +29,20 @@ func newSpawner() *spawner {
 	return s
 }
 
-func (s *spawner) start(c *exec.Cmd) error {
+// start starts a command in a new group.
+func (s *spawner) start(c *exec.Cmd) (*group, error) {
+	g, err := newGroup()
+	if err != nil {
+		return nil, err
+	}
+	g.add(c)
 	j := job{c, make(chan error, 1)}
 	s.jobs <- j
-	return <-j.err
+	if err := <-j.err; err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
 }
 
 // close returns when the thread is free. start must not be called any more.

@@ -4,7 +4,9 @@ package host
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,6 +35,16 @@ func gone(t *testing.T, file string) {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		return err == nil && bytes.Contains(stat, []byte(") Z ")) // nobody waits for it
 	}, waitLimit, 5*time.Millisecond)
+}
+
+// killAtEnd kills the process whose ID is in a file when the test ends.
+func killAtEnd(t *testing.T, file string) {
+	t.Cleanup(func() {
+		raw, _ := os.ReadFile(file)
+		if pid, err := strconv.Atoi(string(raw)); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 }
 
 func quickStop(_ *rig, _ *Config, l *times) { l.stop = 200 * time.Millisecond }
@@ -98,16 +110,87 @@ func TestTerminalsEndWithTheirAgent(t *testing.T) {
 	gone(t, dir+"/pid")
 }
 
-func TestAgentsDieWithAHostThatIsKilled(t *testing.T) {
-	dir := t.TempDir()
-	argv, err := json.Marshal(goAgent(t, crewtest.Script{KeepAlive: true, Stubborn: true, Start: []crewtest.Step{{Pid: dir + "/pid"}}}))
+func TestWatchersEndWithTheirGroups(t *testing.T) {
+	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{
+		{Terminal: []string{"sh", "-c", "exit 3"}}, {Call: "terminal/create", CallParams: rawOf(`{"command":"sleep","args":["600"]}`)},
+	}}}}), func(_ *rig, c *Config, _ *times) { c.Policy.Terminal = Allow })
+	run, session := r.started()
+	r.prompt(run, session, "p")
+	await[topics.CrewTurnEnded](r, 1)
+	require.Equal(t, "exit 3: ", r.text())
+	var groups []*group
+	r.h.mu.Lock()
+	of := r.h.runs[agentID]
+	r.h.mu.Unlock()
+	require.True(t, of.spawned.Load())
+	of.shells.mu.Lock()
+	groups = append(groups, of.group)
+	for _, s := range of.shells.open {
+		groups = append(groups, s.group)
+	}
+	of.shells.mu.Unlock()
+	require.Len(t, groups, 2)
+	r.act(topics.CrewStop{AgentID: agentID, Run: run})
+	await[topics.CrewExited](r, 1)
+	for _, g := range groups {
+		require.NotNil(t, g.watcher.ProcessState, "the watcher is reaped")
+		require.ErrorIs(t, syscall.Kill(-g.watcher.Process.Pid, 0), syscall.ESRCH)
+	}
+}
+
+func TestClosedGroupGetsNoSignal(t *testing.T) {
+	g, err := newGroup()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(dir+"/argv", argv, 0o600))
-	host := process.Spawn(t, childDir+"="+dir)
-	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/pid"); return err == nil }, waitLimit, 5*time.Millisecond)
-	require.NoError(t, host.Process.Kill())
-	<-host.Ended
-	gone(t, dir+"/pid")
+	c := exec.Command("sh", "-c", "sleep 600 & wait")
+	g.add(c)
+	require.NoError(t, c.Start())
+	g.terminate()
+	require.Error(t, c.Wait())
+	require.NoError(t, syscall.Kill(-g.watcher.Process.Pid, 0), "the watcher keeps the ID of the group")
+	g.close()
+	g.watcher.Process = nil // a signal would panic
+	g.terminate()
+	g.kill()
+}
+
+// A host that is killed cannot end the processes of its agents itself.
+func TestAgentsDieWithAHostThatIsKilled(t *testing.T) {
+	forks := func(file string) string {
+		return fmt.Sprintf("trap '' TERM HUP; sleep 600 & printf $! >%[1]s.tmp; mv %[1]s.tmp %[1]s; wait; true", file)
+	}
+	for name, command := range map[string]func(t *testing.T, pid string) []string{
+		"agent": func(t *testing.T, pid string) []string {
+			return goAgent(t, crewtest.Script{KeepAlive: true, Stubborn: true, Start: []crewtest.Step{{Pid: pid}}})
+		},
+		"launcher, such as npx": func(t *testing.T, pid string) []string {
+			argv := goAgent(t, crewtest.Script{KeepAlive: true, Stubborn: true, Start: []crewtest.Step{{Pid: pid}}})
+			return []string{"sh", "-c", "'" + strings.Join(argv, "' '") + "'; true"}
+		},
+		"child of an agent": func(_ *testing.T, pid string) []string { return []string{"sh", "-c", forks(pid)} },
+		"agent that signals its group": func(_ *testing.T, pid string) []string {
+			return []string{"sh", "-c", "trap '' HUP INT TERM; kill -HUP 0; kill -INT 0; kill -TERM 0; " + forks(pid)}
+		},
+		"terminal": func(t *testing.T, pid string) []string {
+			create, err := json.Marshal(map[string]any{
+				"id": 1, "method": "terminal/create", "params": map[string]any{"command": "sh", "args": []string{"-c", forks(pid)}},
+			})
+			require.NoError(t, err)
+			return goAgent(t, crewtest.Script{Start: []crewtest.Step{{Line: string(create)}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			killAtEnd(t, dir+"/pid")
+			argv, err := json.Marshal(command(t, dir+"/pid"))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(dir+"/argv", argv, 0o600))
+			host := process.Spawn(t, childDir+"="+dir)
+			require.Eventually(t, func() bool { _, err := os.Stat(dir + "/pid"); return err == nil }, waitLimit, 5*time.Millisecond)
+			require.NoError(t, host.Process.Kill())
+			<-host.Ended
+			gone(t, dir+"/pid")
+		})
+	}
 }
 
 func TestAgentThatDoesNotAnswerInTimeIsStopped(t *testing.T) {

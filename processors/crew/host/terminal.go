@@ -31,6 +31,7 @@ type shells struct {
 // terminal is a command that the host runs for an agent.
 type terminal struct {
 	cmd    *exec.Cmd
+	group  *group
 	ended  chan struct{} // closed when it has ended
 	output output
 }
@@ -114,7 +115,6 @@ func (r *run) createTerminal(_ context.Context, q createRequest) (any, error) {
 	}
 	c.Stdout, c.Stderr = &t.output, &t.output
 	c.WaitDelay = r.host.times.drain
-	asGroup(c)
 	return r.shells.start(r, t)
 }
 
@@ -127,7 +127,8 @@ func (s *shells) start(r *run, t *terminal) (any, error) {
 	if len(s.open) >= maxTerminals {
 		return nil, &rpcError{codeInternal, "too many terminals are not released"}
 	}
-	if err := r.host.spawner.start(t.cmd); err != nil {
+	var err error
+	if t.group, err = r.host.spawner.start(t.cmd); err != nil {
 		return nil, fileError(err)
 	}
 	if s.open == nil {
@@ -138,7 +139,7 @@ func (s *shells) start(r *run, t *terminal) (any, error) {
 	s.open[id] = t
 	s.wg.Go(func() {
 		_ = t.cmd.Wait()
-		killGroup(t.cmd)
+		t.group.close()
 		close(t.ended)
 	})
 	return map[string]string{"terminalId": id}, nil
@@ -150,20 +151,12 @@ func (s *shells) close() {
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, t := range s.open {
-		t.kill()
+		t.group.kill()
 	}
 }
 
 // wait waits until they have ended.
 func (s *shells) wait() { s.wg.Wait() }
-
-func (t *terminal) kill() {
-	select {
-	case <-t.ended:
-	default:
-		killGroup(t.cmd)
-	}
-}
 
 type terminalRequest struct {
 	ID string `json:"terminalId"`
@@ -223,8 +216,8 @@ func (r *run) killTerminal(_ context.Context, q terminalRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	terminateGroup(t.cmd)
-	timer := time.AfterFunc(r.host.times.drain, t.kill)
+	t.group.terminate()
+	timer := time.AfterFunc(r.host.times.drain, t.group.kill)
 	go func() {
 		<-t.ended
 		timer.Stop()
@@ -237,7 +230,7 @@ func (r *run) releaseTerminal(_ context.Context, q terminalRequest) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	t.kill()
+	t.group.kill()
 	r.shells.mu.Lock()
 	delete(r.shells.open, q.ID)
 	r.shells.mu.Unlock()
