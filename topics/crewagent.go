@@ -172,7 +172,7 @@ type CrewPermission struct {
 	Run       string `json:"run"`
 	RequestID string `json:"request_id"` // of the host
 	SessionID string `json:"session_id"`
-	// ToolCall and Options are those of session/request_permission.
+	// ToolCall and Options are those of session/request_permission. See CrewShortened for a large ToolCall.
 	ToolCall Raw `json:"tool_call,omitzero"`
 	Options  Raw `json:"options,omitzero"`
 	// Method is the ACP method for a file or a terminal, such as fs/write_text_file, else empty. Args are its arguments for the
@@ -182,6 +182,10 @@ type CrewPermission struct {
 }
 
 func (CrewPermission) CrewKind() string { return "permission" }
+
+// CrewShortened is the member of _meta with the number of members that a host has dropped from a large update or tool call. Of the
+// member rawInput, the beginning is kept.
+const CrewShortened = "turntable.dropped"
 
 // CrewTurnEnded is the answer to a prompt.
 type CrewTurnEnded struct {

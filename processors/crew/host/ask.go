@@ -130,12 +130,22 @@ func (r *run) askPermission(m received) {
 		r.refuse(m.ID, &rpcError{codeInternal, "too many requests are open"})
 		return
 	}
-	call := q.ToolCall
-	if fit := fitting(call); len(fit) > 0 {
-		call = fit[0]
-	}
-	r.say(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: call, Options: q.Options})
+	r.question(topics.CrewPermission{
+		Run: r.id, RequestID: id, SessionID: q.SessionID, ToolCall: shownCall(q.ToolCall), Options: q.Options,
+	})
 }
+
+// question queues a request for a person. One that does not fit into a record is refused: a smaller record would hide from the
+// person what is asked.
+func (r *run) question(p topics.CrewPermission) {
+	r.put(item{body: p, size: sizeOf(p), lost: func() {
+		if q, open := r.asks.remove(p.RequestID); open {
+			q.cancel(errTooLarge)
+		}
+	}})
+}
+
+var errTooLarge = &rpcError{codeInvalidParams, "the request is too large to be shown to a person"}
 
 // request handles a request that the host carries out: at once, after a person's decision, or not at all. shown are the
 // arguments that the person sees.
@@ -179,6 +189,11 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 		carryOut()
 		return
 	}
+	args := bounded(encoded(shown(q)))
+	if args == nil {
+		r.refuse(m.ID, errTooLarge)
+		return
+	}
 	id := r.asks.add(ask{
 		rpcID: string(m.ID),
 		decide: func(a topics.CrewAnswer) {
@@ -202,5 +217,5 @@ func request[Q any](r *run, m received, rule Rule, shown func(Q) any, do func(co
 	r.session.mu.Lock()
 	session := r.session.id
 	r.session.mu.Unlock()
-	r.say(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: session, Method: m.Method, Args: bounded(encoded(shown(q)))})
+	r.question(topics.CrewPermission{Run: r.id, RequestID: id, SessionID: session, Method: m.Method, Args: args})
 }

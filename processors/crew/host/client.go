@@ -98,8 +98,7 @@ func (r *run) refuse(id topics.Raw, err error) {
 	if !ok {
 		e = &rpcError{codeInternal, err.Error()}
 	}
-	e.Message = truncate.Marked(e.Message, 1000)
-	r.send(message{ID: id, Error: e})
+	r.send(message{ID: id, Error: &rpcError{e.Code, truncate.Marked(e.Message, 1000)}})
 }
 
 func (r *run) answer(id topics.Raw, result any) { r.send(message{ID: id, Result: encoded(result)}) }

@@ -56,6 +56,8 @@ type item struct {
 	update *update
 	size   int
 	at     time.Time
+	// lost is called if the record can never be written. If it is nil, a smaller record is written.
+	lost func()
 }
 
 // update is a session/update.
@@ -133,11 +135,11 @@ func (o *outbox) flush(ctx context.Context) {
 // drain writes the records of a row until none is left.
 func (o *outbox) drain(b *box) {
 	for {
-		n, body := o.take(b)
+		n, next := o.take(b)
 		if n == 0 {
 			return
 		}
-		o.write(b.subject, body)
+		o.write(b.subject, next)
 		o.mu.Lock()
 		for _, it := range b.queue[:n] {
 			b.size -= it.size
@@ -151,26 +153,26 @@ func (o *outbox) drain(b *box) {
 
 // take returns the next record, which stands for the first n items. Updates wait a little for further ones. n is 0, and the box
 // is gone, if it is empty or nothing is written any more.
-func (o *outbox) take(b *box) (n int, body topics.CrewBody) {
+func (o *outbox) take(b *box) (n int, next item) {
 	o.mu.Lock()
 	for {
 		if len(b.queue) == 0 || o.ctx.Err() != nil {
 			delete(o.boxes, b.subject)
 			b.move()
 			o.mu.Unlock()
-			return 0, nil
+			return 0, item{}
 		}
 		first := b.queue[0]
 		if first.update == nil {
 			o.mu.Unlock()
-			return 1, first.body
+			return 1, first
 		}
 		n, full := b.batch()
 		wait := time.Until(first.at.Add(o.batchTime))
 		if full || wait <= 0 {
-			body := updates(b.queue[:n])
+			next := item{body: updates(b.queue[:n])}
 			o.mu.Unlock()
-			return n, body
+			return n, next
 		}
 		moved := b.moved
 		o.mu.Unlock()
@@ -211,12 +213,16 @@ func updates(items []item) topics.CrewBody {
 
 // write writes a record under the next number, again and again until it is acknowledged. Only what can never be written is
 // dropped.
-func (o *outbox) write(subject string, body topics.CrewBody) {
+func (o *outbox) write(subject string, it item) {
 	o.mu.Lock()
 	o.number++
 	n := o.number
 	o.mu.Unlock()
-	for _, body := range []topics.CrewBody{body, smaller(body)} {
+	bodies := []topics.CrewBody{it.body}
+	if it.lost == nil {
+		bodies = append(bodies, smaller(it.body))
+	}
+	for _, body := range bodies {
 		r, err := processors.OutboundOf(o.inputs(subject), mailbox.ID(subject), topics.CrewInput{
 			InputID: o.from + ">" + subject + "/" + strconv.FormatInt(n, 10), Kind: body.CrewKind(), From: o.from, Number: n,
 			Body: topics.EncodeCrewBody(body),
@@ -229,11 +235,14 @@ func (o *outbox) write(subject string, body topics.CrewBody) {
 		if err == nil || o.ctx.Err() != nil {
 			return
 		}
-		o.logger.Error("host cannot write a record, trying a smaller one", zap.String("subject", subject),
-			zap.String("kind", body.CrewKind()), zap.Error(err))
+		o.logger.Error("host cannot write a record", zap.String("subject", subject), zap.String("kind", body.CrewKind()),
+			zap.Error(err))
 		if errors.Is(err, processors.ErrPublisherClosed) {
 			return
 		}
+	}
+	if it.lost != nil {
+		it.lost()
 	}
 }
 
@@ -242,9 +251,6 @@ func smaller(body topics.CrewBody) topics.CrewBody {
 	switch b := body.(type) {
 	case topics.CrewUpdates:
 		return topics.CrewProblem{Run: b.Run, Message: "updates of the session were too large and are lost"}
-	case topics.CrewPermission:
-		b.ToolCall, b.Args = nil, nil
-		return b
 	case topics.CrewTurnEnded:
 		b.Usage = nil
 		return b

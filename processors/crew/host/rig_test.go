@@ -32,6 +32,7 @@ type written struct {
 	records []record
 	failing int           // how many writes fail
 	any     bool          // takes records of any kind, and keeps none
+	largest int           // the size of the largest record that is taken; 0 is no limit
 	away    chan struct{} // writes block until it is closed; nil for not at all
 }
 
@@ -66,6 +67,9 @@ func (w *written) Publish(ctx context.Context, out ...processors.Outbound) error
 		d := catalog.CrewInputs.Codec().Unmarshal(o.Value)
 		if d.Err != nil {
 			return fmt.Errorf("%w: %w", processors.ErrTooLarge, d.Err)
+		}
+		if w.largest > 0 && len(o.Value) > w.largest {
+			return processors.ErrTooLarge
 		}
 		if w.failing > 0 {
 			w.failing--

@@ -70,9 +70,11 @@ func (r *run) stop(why stopReason) {
 }
 
 // say queues a record for the agent's row, after what the agent did before. It blocks while too much waits for the brokers.
-func (r *run) say(body topics.CrewBody) {
-	if err := r.host.out.put(r.host.life, mailbox.Agent(r.start.AgentID), item{body: body, size: sizeOf(body)}); err != nil {
-		r.log.Warn("host is stopped before a record of an agent was written", zap.String("kind", body.CrewKind()))
+func (r *run) say(body topics.CrewBody) { r.put(item{body: body, size: sizeOf(body)}) }
+
+func (r *run) put(it item) {
+	if err := r.host.out.put(r.host.life, mailbox.Agent(r.start.AgentID), it); err != nil {
+		r.log.Warn("host is stopped before a record of an agent was written", zap.String("kind", it.body.CrewKind()))
 	}
 }
 

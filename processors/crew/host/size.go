@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/turntable-streams/turntable/codec"
+	"github.com/turntable-streams/turntable/internal/truncate"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -66,7 +67,7 @@ func tooDeep(raw topics.Raw) bool {
 }
 
 // fitting is an update in parts that fit into records. A long text becomes several chunks. Other updates lose their large
-// members, which are contents of files and outputs of programs; "_meta" says how many.
+// members, which are contents of files and outputs of programs; topics.CrewShortened says how many.
 func fitting(raw topics.Raw) []topics.Raw {
 	if len(raw) <= maxUpdate && !tooDeep(raw) {
 		return []topics.Raw{raw}
@@ -91,16 +92,40 @@ func fitting(raw topics.Raw) []topics.Raw {
 		}
 		return parts
 	}
-	dropped := 0
+	if small := shortened(members); small != nil {
+		return []topics.Raw{small}
+	}
+	return nil
+}
+
+// shownCall is the tool call of a permission request, as far as it fits into a record. A call that is shortened is marked, and
+// one that cannot be shortened is nil: both count as dangerous.
+func shownCall(raw topics.Raw) topics.Raw {
+	if len(raw) <= maxUpdate && !tooDeep(raw) {
+		return raw
+	}
+	var members map[string]topics.Raw
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return shortened(members)
+}
+
+// shortened is an object without its large members, nil if that is still too large. The input of a tool keeps its beginning.
+func shortened(members map[string]topics.Raw) topics.Raw {
+	dropped, input := 0, members["rawInput"]
 	for name, value := range members {
 		if len(value) > maxUpdate/16 || tooDeep(value) {
 			dropped++
 			delete(members, name)
 		}
 	}
-	members["_meta"] = encoded(map[string]any{"turntable.dropped": dropped})
+	if len(input) > 0 && members["rawInput"] == nil {
+		members["rawInput"] = encoded(map[string]any{"start": truncate.Text(string(input), maxUpdate/32), "bytes": len(input)})
+	}
+	members["_meta"] = encoded(map[string]any{topics.CrewShortened: dropped})
 	if small := encoded(members); len(small) <= maxUpdate && jsontext.Value(small).IsValid() {
-		return []topics.Raw{small}
+		return small
 	}
 	return nil
 }

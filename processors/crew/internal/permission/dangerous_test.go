@@ -87,6 +87,12 @@ func TestDangerousCommands(t *testing.T) {
 	}
 }
 
+func TestCallThatItsHostHasShortenedIsDangerous(t *testing.T) {
+	call := `{"kind":"edit","rawInput":{"start":"{\"path\":","bytes":300000},"_meta":{"` + topics.CrewShortened + `":1}}`
+	require.True(t, callOf(topics.CrewPermission{ToolCall: topics.Raw(call)}).dangerous())
+	require.True(t, callOf(topics.CrewPermission{}).dangerous())
+}
+
 func TestDangerousSQL(t *testing.T) {
 	for sql, dangerous := range map[string]bool{
 		"DROP TABLE users":                        true,
