@@ -63,10 +63,7 @@ func (r *run) readFile(_ context.Context, q readRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.files.regular(name); err != nil {
-		return nil, fileError(err)
-	}
-	f, err := r.files.root.Open(name)
+	f, err := r.files.open(name, os.O_RDONLY)
 	if err != nil {
 		return nil, fileError(err)
 	}
@@ -78,14 +75,31 @@ func (r *run) readFile(_ context.Context, q readRequest) (any, error) {
 	return map[string]string{"content": text}, nil
 }
 
-// regular refuses what is no file, such as a pipe, whose opening can block.
-func (f *files) regular(name string) error {
+// open opens a regular file. Others are refused, because their opening, reading or writing can block or have an effect. The file
+// is judged before it is opened, and again afterwards: another may have taken its place.
+func (f *files) open(name string, flag int) (*os.File, error) {
 	at, err := f.root.Stat(name)
 	if err == nil && !at.Mode().IsRegular() {
-		return errors.New("not a regular file")
+		return nil, errNotRegular
 	}
-	return err
+	if err != nil && (flag&os.O_CREATE == 0 || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, err
+	}
+	opened, err := f.root.OpenFile(name, flag|openAtOnce, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if at, err = opened.Stat(); err == nil && !at.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = opened.Close()
+		return nil, err
+	}
+	return opened, nil
 }
+
+var errNotRegular = errors.New("not a regular file")
 
 // readLines reads from a line on, the first is 1, at most limit lines.
 func readLines(from io.Reader, line, limit *int) (string, error) {
@@ -133,10 +147,7 @@ func (r *run) writeFile(_ context.Context, q writeRequest) (any, error) {
 	if err := r.files.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, fileError(err)
 	}
-	if err := r.files.regular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fileError(err)
-	}
-	f, err := r.files.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := r.files.open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, fileError(err)
 	}

@@ -24,3 +24,5 @@ func (g *group) kill() {
 func (g *group) close() { g.kill() }
 
 func signalOf(*exec.Cmd) string { return "" }
+
+const openAtOnce = 0

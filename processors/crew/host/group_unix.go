@@ -89,3 +89,6 @@ func signalOf(c *exec.Cmd) string {
 	}
 	return ""
 }
+
+// openAtOnce keeps the opening of a pipe from waiting for its other end.
+const openAtOnce = syscall.O_NONBLOCK
