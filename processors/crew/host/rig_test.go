@@ -140,7 +140,7 @@ func bothAgents(t *testing.T, test func(t *testing.T, command func(*testing.T, c
 	t.Run("typescript", func(t *testing.T) {
 		a, err := tsagent.Install(t.Context(), "")
 		if errors.Is(err, tsagent.ErrNoNode) {
-			t.Skip(err)
+			t.Skipf("the host is not tested with an agent of the TypeScript SDK of ACP: %v", err)
 		}
 		require.NoError(t, err)
 		test(t, func(t *testing.T, s crewtest.Script) []string {
