@@ -63,6 +63,17 @@ func TestLaterHostOfTheSameNameReplacesThisOne(t *testing.T) {
 	require.True(t, w.see("agent/a", heard(7), true))
 }
 
+// The order of the topic decides between equal epochs only. Rows ignore the records of a lower epoch.
+func TestClaimWithALowerEpochReplacesNoHost(t *testing.T) {
+	c := newClaims()
+	require.False(t, c.read(topics.CrewAction{ActionID: "earlier", Epoch: testEpoch}))
+	require.False(t, c.read(topics.CrewAction{ActionID: c.id, Epoch: testEpoch}))
+	require.EqualValues(t, testEpoch+1, <-c.mine)
+	require.False(t, c.read(topics.CrewAction{ActionID: c.id, Epoch: testEpoch}), "the repeat of its own")
+	require.False(t, c.read(topics.CrewAction{ActionID: "earlier", Epoch: testEpoch}), "the repeat of an earlier one")
+	require.True(t, c.read(topics.CrewAction{ActionID: "later", Epoch: testEpoch + 1}))
+}
+
 func TestNewProcessOfAnAgentEndsTheEarlierOne(t *testing.T) {
 	r := newRig(t, goAgent(t, crewtest.Script{Rules: []crewtest.Rule{{Steps: []crewtest.Step{{Hang: true}}}}}))
 	run, session := r.started()

@@ -13,8 +13,10 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// claims are the beginnings of the runs with the host's name. All of them read each other's in one order, so that two that start
-// in the same second do not have the same epoch, and the earlier one ends at once.
+// claims are the beginnings of the runs with the host's name. Runs that are followed already read each other's in one order, so that
+// two that start in the same second do not have the same epoch, and the earlier one ends at once. A claim with a lower epoch is
+// that of a host whose clock is behind, or the repeat of an earlier one. It replaces no one, whatever its place in the topic: rows
+// accept the records of the higher epoch only. The host with the lower epoch ends when it reads a row or an action of the other.
 type claims struct {
 	mu sync.Mutex
 	id string // of the host's own claim
@@ -29,7 +31,7 @@ func newClaims() *claims {
 	return &claims{id: rand.Text(), written: make(chan struct{}), mine: make(chan int64, 1)}
 }
 
-// read notes a claim. It returns true if a later run has begun.
+// read notes a claim. It returns true if a run with a higher epoch, or the same, has begun.
 func (c *claims) read(a topics.CrewAction) (replaced bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,7 +13,8 @@
 //
 // All records of a host have a number that rises with every record and with every start of the host. So what an earlier run of
 // the host wrote late, or twice, has no effect. Two hosts with one name are a mistake: the one that started first ends with
-// ErrReplaced.
+// ErrReplaced. The numbers begin with the time of the start. If the clock of the first host's machine is ahead by more than the
+// time between the two starts, the second host can end instead: rows ignore its lower numbers.
 //
 // An agent may read and write files of its directory and run commands in it, as far as Policy permits. The host protects the
 // files outside the directory from what it does for the agent, but it is no sandbox: the agent's own process has all rights of the

@@ -17,7 +17,7 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// ErrReplaced is returned by Run if another host has the same name and started later.
+// ErrReplaced is returned by Run if another host has the same name and started later, by the clocks of their machines.
 var ErrReplaced = errors.New("host: another host with this name has started")
 
 const (
@@ -109,7 +109,7 @@ func (h *Host) Agents() int {
 
 // Run does actions until ctx ends. Then it ends all processes, within 15 seconds, writes that they have ended, and returns
 // nil. It waits for brokers that are unavailable and for tables that do not exist yet. It returns ErrReplaced, after it has
-// ended its processes, if another host with its name has started. Call it once.
+// ended its processes, if another host with its name has started later. Call it once.
 func (h *Host) Run(ctx context.Context) error {
 	if !h.used.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: host: Run may be called only once", ErrConfig)
