@@ -38,6 +38,8 @@ func (CrewPrompt) CrewKind() string { return "prompt" }
 // delivered as one message.
 type CrewNote struct {
 	Text string `json:"text"`
+	// CommandID is the input_id of the CrewCommand that the note answers, empty if the note answers none.
+	CommandID string `json:"command_id,omitzero"`
 }
 
 func (CrewNote) CrewKind() string { return "note" }

@@ -142,7 +142,8 @@ type CrewAgentExited struct {
 
 func (CrewAgentExited) CrewKind() string { return "agent_exited" }
 
-// CrewAgentIdle says that the agent ended a turn and nothing waits for it.
+// CrewAgentIdle says that the agent has had nothing to do for 500 ms: its turn ended, no message waits for it, and its commands are
+// answered, except those whose answer is overdue.
 type CrewAgentIdle struct {
 	AgentID    string `json:"agent_id"`
 	StopReason string `json:"stop_reason"`

@@ -231,6 +231,7 @@ func TestLifeOfAnAgent(t *testing.T) {
 		require.Equal(t, "s1", start.SessionID)
 		s.host(topics.CrewStarted{Run: second, Capabilities: topics.Raw(`{"loadSession":true}`)})
 		s.host(topics.CrewSessionReady{Run: second, SessionID: "s1", Resumed: true})
+		s.await("agent:status", 5) // of the idle agent, after a while
 		s.crew(topics.CrewTerminate{})
 		_, stop := action[topics.CrewStop](s, 1)
 		require.Equal(t, second, stop.Run)

@@ -64,9 +64,12 @@ type (
 	}
 )
 
-// tell tells clients and the crew what has changed since they were told.
+// tell tells clients and the crew what has changed since they were told. They are told of an idle agent when IdleMs has passed.
 func (a *agent) tell() {
 	now := a.status()
+	if now == view.Idle && a.IdleMs != 0 {
+		now = a.ToldStatus // not for long enough
+	}
 	if now != a.ToldStatus {
 		a.step.Event("agent:status", status{a.id(), now})
 	}

@@ -51,6 +51,10 @@ func (a *agent) ended(code int, text, cause string) {
 	default:
 		restarting = a.crashed(code, p.FailedStage == topics.CrewStageResume)
 	}
+	a.IdleMs = 0
+	if cause != topics.CrewExitHostStopped && cause != topics.CrewExitStart {
+		a.busy()
+	}
 	if cause != topics.CrewExitHostStopped { // the agent goes on with its session, and with its locks
 		a.releaseLocks()
 	}
@@ -129,6 +133,7 @@ func (a *agent) terminate(c topics.CrewTerminate) {
 // stop has the host end the process.
 func (a *agent) stop(reason string) {
 	p := a.Process
+	a.busy()
 	a.Phase = phaseStopping
 	if p.Stopping {
 		return

@@ -176,7 +176,18 @@ func (w *world) spawn() *world {
 func (w *world) start() *world {
 	w.tb.Helper()
 	w.spawn().ready("s1", false)
-	return w.endTurn()
+	w.rest()
+	w.last = nil
+	return w
+}
+
+// rest ends the turn and lets the time pass after which the agent is idle.
+func (w *world) rest() *world {
+	w.tb.Helper()
+	before := w.endTurn().last
+	w.pass(idleAfter)
+	w.last = append(before, w.last...)
+	return w
 }
 
 // ready plays a host that starts the agent.

@@ -45,6 +45,9 @@ func (a *agent) due(c topics.CrewDue) {
 		a.RestartMs, a.RestartAsked = 0, true
 		a.step.Send(a.crew(), topics.CrewRestartDue{AgentID: a.id(), Crashes: int(a.Crashes)})
 	}
+	if due := a.idleDue(); due != 0 && at >= due {
+		a.idle(at)
+	}
 	if a.Process == nil && a.RemovedMs != 0 && at >= a.RemovedMs+keptFor.Milliseconds() {
 		a.drop("the agent has ended")
 		a.forgotten = true
@@ -128,6 +131,9 @@ func (a *agent) deadline() (ms int64) {
 		if a.listens() {
 			add(p.OutputMs + a.rules.hung.Milliseconds())
 		}
+	}
+	if at := a.idleDue(); at != 0 {
+		add(at)
 	}
 	return ms
 }

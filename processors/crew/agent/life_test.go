@@ -33,7 +33,7 @@ func TestAgentComesToItsFirstPrompt(t *testing.T) {
 	w.updates(false, topics.Raw(`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}`))
 	require.Equal(t, "thinking", w.view().Phase)
 	require.Empty(t, fields(w.last, "agent:status"), "thinking is running")
-	w.endTurn()
+	w.rest()
 	require.Equal(t, []string{"agent:response_end", "agent:status"}, events(w.last))
 	require.Equal(t, []topics.CrewAgentIdle{{AgentID: agentID, StopReason: "end_turn", SessionID: "s1", Output: "hello", Heard: 1}},
 		bodies[topics.CrewAgentIdle](w.last))
@@ -44,20 +44,20 @@ func TestAgentComesToItsFirstPrompt(t *testing.T) {
 func TestA10_StopReasonsAreKeptDistinct(t *testing.T) {
 	for _, reason := range []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "out_of_luck"} {
 		w := newWorld(t).start().crew(topics.CrewPrompt{Text: "go"})
-		w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: reason})
+		w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: reason}).pass(idleAfter)
 		require.Equal(t, reason, bodies[topics.CrewAgentIdle](w.last)[0].StopReason)
 		require.Equal(t, reason, w.state().StopReason)
 		require.Equal(t, reason, w.state().Outcome)
 	}
 	w := newWorld(t).start().crew(topics.CrewPrompt{Text: "go"})
-	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, Error: "internal error"})
+	w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, Error: "internal error"}).pass(idleAfter)
 	require.Equal(t, "error", bodies[topics.CrewAgentIdle](w.last)[0].StopReason)
 	require.Equal(t, view.Idle, w.view().Status)
 
 	// Agents end cancelled turns with any reason. That the turn was cancelled is ours to say.
 	w.crew(topics.CrewPrompt{Text: "go on"}).door(topics.CrewInterrupt{})
 	require.Len(t, bodies[topics.CrewCancel](w.last), 1)
-	w.endTurn()
+	w.rest()
 	require.Equal(t, "end_turn", w.state().StopReason)
 	require.Equal(t, "cancelled", w.state().Outcome)
 	require.Equal(t, "cancelled", bodies[topics.CrewAgentIdle](w.last)[0].StopReason)

@@ -46,6 +46,14 @@ const (
 	keptFor  = 7 * 24 * time.Hour
 	// activeEvery is how often the repository is told that the agent works.
 	activeEvery = time.Minute
+	// idleAfter is how long an agent has nothing to do until clients and the crew are told.
+	idleAfter = 500 * time.Millisecond
+	// answerTimeout is how long an agent that has nothing else to do waits for the answer to a command, and commitTimeout for that to
+	// a COMMIT, which git gives.
+	answerTimeout = 30 * time.Second
+	commitTimeout = 3 * time.Minute
+	// awaitedLimit is the number of commands, the newest, whose answers an agent waits for.
+	awaitedLimit = 100
 	// restartLimit is the number of crashes that reach the limit unless CrewSpawn says another.
 	restartLimit = 3
 )

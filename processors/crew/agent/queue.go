@@ -81,6 +81,7 @@ func (w *Waiting) size() int { return itemSize + jsonSize(w.Text) + len(w.FromId
 
 // note adds a note of the system.
 func (a *agent) note(c topics.CrewNote) {
+	a.answered(c)
 	a.addNote(c.Text)
 	a.deliver()
 }
@@ -112,7 +113,12 @@ func (a *agent) refresh(c topics.CrewRefresh) {
 }
 
 // clearQueue drops the messages that wait.
-func (a *agent) clearQueue(topics.CrewClearQueue) { a.drop("the queue of the agent was cleared") }
+func (a *agent) clearQueue(topics.CrewClearQueue) {
+	a.drop("the queue of the agent was cleared")
+	if a.Unreported { // what waited has held back the report
+		a.rest(true)
+	}
+}
 
 // drop empties the queue, and tells the crew of every message in it.
 func (a *agent) drop(reason string) {

@@ -34,7 +34,7 @@ func TestA13_PromptsDuringATurnAreMergedAtItsEnd(t *testing.T) {
 	require.Empty(t, fields(w.last, "agent:status"), "the agent was not idle")
 	require.Empty(t, bodies[topics.CrewAgentIdle](w.last))
 	require.Zero(t, w.view().PendingMessages)
-	w.endTurn()
+	w.rest()
 	require.Empty(t, prompts(w.last))
 	require.Len(t, bodies[topics.CrewAgentIdle](w.last), 1)
 
@@ -93,7 +93,7 @@ func TestB09_PauseHoldsBackAndResumeDeliversInOrder(t *testing.T) {
 	require.Equal(t, []string{"u1\nnote\nn1\nn2"}, prompts(w.last))
 
 	// A pause does not end a turn, and holds back what waits at its end.
-	w.crew(topics.CrewPause{Paused: true}).crew(normal("n3")).endTurn()
+	w.crew(topics.CrewPause{Paused: true}).crew(normal("n3")).rest()
 	require.Empty(t, prompts(w.last))
 	require.Empty(t, bodies[topics.CrewAgentIdle](w.last), "something waits")
 	require.Equal(t, []string{"n3"}, prompts(w.crew(topics.CrewPause{}).last))

@@ -166,7 +166,7 @@ func TestSilentHostIsAwaited(t *testing.T) {
 		require.Equal(t, run, w.run())
 		require.Equal(t, []string{"agent:text", "agent:status"}, events(w.last), "nothing is lost")
 		require.Equal(t, view.Running, w.view().Status)
-		w.endTurn()
+		w.rest()
 		require.Equal(t, view.Idle, w.view().Status)
 		require.Equal(t, []string{"agent:problem", "agent:status"}, events(w.pass(time.Hour).last), "the next silence")
 	})

@@ -65,13 +65,14 @@ func TestOptionsSetTheDeadlines(t *testing.T) {
 func TestClientsSeeTheAgent(t *testing.T) {
 	w := newWorld(t)
 	w.spawned.Lead, w.spawned.Level, w.spawned.Autopilot = true, 1, true
+	created := view.Time(w.now.UnixMilli())
 	w.start().crew(normal("go")).crew(normal("later")).say("working")
 	raw, err := json.Marshal(w.view()) // as doors do
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"id":"`+agentID+`", "role":{"id":"developer","name":"Developer","description":"","systemPrompt":"","builtIn":false},
 		"status":"running", "phase":"running", "task":"build", "parentId":"lead", "childIds":[],
-		"createdAt":"`+view.Time(w.now.UnixMilli())+`", "outputPreview":"working", "sessionId":"s1", "crewId":"c1",
+		"createdAt":"`+created+`", "outputPreview":"working", "sessionId":"s1", "crewId":"c1",
 		"projectId":"p1", "model":"m1", "cwd":"/src", "inputTokens":0, "outputTokens":0, "contextWindowSize":0,
 		"contextWindowUsed":0, "pendingMessages":1, "isSubLead":true, "hierarchyLevel":1, "provider":"claude", "autopilot":true
 	}`, string(raw))

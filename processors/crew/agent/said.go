@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/turntable-streams/turntable/processors/crew/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
@@ -86,9 +85,8 @@ func (a *agent) command(item command.Item) {
 		}
 		to = mailbox.Repository(a.Member.Repository)
 	}
-	// The place in the session's text identifies the command.
-	id := a.step.Subject + "/" + a.SessionId + "/" + strconv.FormatInt(item.Offset, 10)
-	a.step.SendAs(id, to, topics.CrewCommand{
+	a.await(item)
+	a.step.SendAs(a.commandID(item.Offset), to, topics.CrewCommand{
 		Member: a.member(), SessionID: a.SessionId, Offset: item.Offset, Name: item.Name, Payload: item.Payload,
 		Heard: a.knew(),
 	})

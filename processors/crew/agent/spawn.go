@@ -101,7 +101,8 @@ func (a *agent) sessionReady(c topics.CrewSessionReady) {
 	if p.Resumes != "" && (!c.Resumed || c.SessionID != p.Resumes) {
 		a.newSession()
 	}
-	a.SessionId, a.Phase = c.SessionID, phaseIdle
+	a.SessionId = c.SessionID
+	a.rest(a.Unreported)
 	a.record().SessionReady(c.Modes, c.Options)
 	a.FirstDue = a.FirstPrompt != "" && (a.FirstDue || !c.Resumed)
 	a.step.Event("agent:session_ready", sessionReady{a.id(), c.SessionID})
@@ -110,7 +111,7 @@ func (a *agent) sessionReady(c topics.CrewSessionReady) {
 
 // newSession forgets what belongs to the agent's earlier session.
 func (a *agent) newSession() {
-	a.Parser = nil // offsets count within a session
+	a.Parser, a.Awaited = nil, nil // offsets count within a session
 	a.record().NewSession()
 }
 

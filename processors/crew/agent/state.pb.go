@@ -85,7 +85,7 @@ type State struct {
 	Outcome    string `protobuf:"bytes,31,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	Queue      *Queue `protobuf:"bytes,32,opt,name=queue,proto3" json:"queue,omitempty"`
 	Paused     bool   `protobuf:"varint,33,opt,name=paused,proto3" json:"paused,omitempty"`
-	// The digest of the last CREW_UPDATE that was sent.
+	// The digest of the last CREW_UPDATE in the agent's context, empty if it may have none.
 	Refreshed   string                  `protobuf:"bytes,34,opt,name=refreshed,proto3" json:"refreshed,omitempty"`
 	Transcript  *transcript.Transcript  `protobuf:"bytes,35,opt,name=transcript,proto3" json:"transcript,omitempty"`
 	Permissions *permission.Permissions `protobuf:"bytes,36,opt,name=permissions,proto3" json:"permissions,omitempty"`
@@ -101,7 +101,13 @@ type State struct {
 	ToldModel    string `protobuf:"bytes,43,opt,name=told_model,json=toldModel,proto3" json:"told_model,omitempty"`
 	ToldResuming bool   `protobuf:"varint,44,opt,name=told_resuming,json=toldResuming,proto3" json:"told_resuming,omitempty"`
 	// The number of turns in succession that the loss of the host has interrupted.
-	Interrupted   int32 `protobuf:"varint,45,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
+	Interrupted int32 `protobuf:"varint,45,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
+	// When clients and the crew are told that the agent is idle, 0 if they were told or the agent is not idle.
+	IdleMs int64 `protobuf:"varint,46,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
+	// The crew has no CrewAgentIdle for the end of the last turn.
+	Unreported bool `protobuf:"varint,47,opt,name=unreported,proto3" json:"unreported,omitempty"`
+	// Commands of the session whose answers the agent waits for, oldest first.
+	Awaited       []*Awaited `protobuf:"bytes,48,rep,name=awaited,proto3" json:"awaited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +457,90 @@ func (x *State) GetInterrupted() int32 {
 	return 0
 }
 
+func (x *State) GetIdleMs() int64 {
+	if x != nil {
+		return x.IdleMs
+	}
+	return 0
+}
+
+func (x *State) GetUnreported() bool {
+	if x != nil {
+		return x.Unreported
+	}
+	return false
+}
+
+func (x *State) GetAwaited() []*Awaited {
+	if x != nil {
+		return x.Awaited
+	}
+	return nil
+}
+
+// Awaited is a command without an answer.
+type Awaited struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The place in the session's text.
+	Offset int64  `protobuf:"varint,1,opt,name=offset,proto3" json:"offset,omitempty"`
+	Name   string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// When the answer is overdue.
+	DueMs         int64 `protobuf:"varint,3,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Awaited) Reset() {
+	*x = Awaited{}
+	mi := &file_processors_crew_agent_state_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Awaited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Awaited) ProtoMessage() {}
+
+func (x *Awaited) ProtoReflect() protoreflect.Message {
+	mi := &file_processors_crew_agent_state_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Awaited.ProtoReflect.Descriptor instead.
+func (*Awaited) Descriptor() ([]byte, []int) {
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Awaited) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *Awaited) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Awaited) GetDueMs() int64 {
+	if x != nil {
+		return x.DueMs
+	}
+	return 0
+}
+
 // Member says who an agent is.
 type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -470,7 +560,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_processors_crew_agent_state_proto_msgTypes[1]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +572,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_agent_state_proto_msgTypes[1]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +585,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{1}
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Member) GetAgentId() string {
@@ -602,7 +692,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_processors_crew_agent_state_proto_msgTypes[2]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +704,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_agent_state_proto_msgTypes[2]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +717,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{2}
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Process) GetRun() string {
@@ -743,7 +833,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_processors_crew_agent_state_proto_msgTypes[3]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +845,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_agent_state_proto_msgTypes[3]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +858,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{3}
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Turn) GetPromptId() string {
@@ -836,7 +926,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_processors_crew_agent_state_proto_msgTypes[4]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +938,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_agent_state_proto_msgTypes[4]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +951,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{4}
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Queue) GetPriority() []*Waiting {
@@ -912,7 +1002,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_processors_crew_agent_state_proto_msgTypes[5]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1014,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_processors_crew_agent_state_proto_msgTypes[5]
+	mi := &file_processors_crew_agent_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1027,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{5}
+	return file_processors_crew_agent_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Waiting) GetText() string {
@@ -965,7 +1055,7 @@ var File_processors_crew_agent_state_proto protoreflect.FileDescriptor
 
 const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
-	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a#processors/crew/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\xb9\f\n" +
+	"!processors/crew/agent/state.proto\x12\x17turntable.crew.agent.v1\x1a#processors/crew/command/state.proto\x1a,processors/crew/internal/mailbox/state.proto\x1a/processors/crew/internal/permission/state.proto\x1a/processors/crew/internal/transcript/state.proto\"\xae\r\n" +
 	"\x05State\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vdeadline_ms\x18\x02 \x01(\x03R\n" +
@@ -1028,7 +1118,16 @@ const file_processors_crew_agent_state_proto_rawDesc = "" +
 	"\n" +
 	"told_model\x18+ \x01(\tR\ttoldModel\x12#\n" +
 	"\rtold_resuming\x18, \x01(\bR\ftoldResuming\x12 \n" +
-	"\vinterrupted\x18- \x01(\x05R\vinterrupted\"\x89\x02\n" +
+	"\vinterrupted\x18- \x01(\x05R\vinterrupted\x12\x17\n" +
+	"\aidle_ms\x18. \x01(\x03R\x06idleMs\x12\x1e\n" +
+	"\n" +
+	"unreported\x18/ \x01(\bR\n" +
+	"unreported\x12:\n" +
+	"\aawaited\x180 \x03(\v2 .turntable.crew.agent.v1.AwaitedR\aawaited\"L\n" +
+	"\aAwaited\x12\x16\n" +
+	"\x06offset\x18\x01 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x15\n" +
+	"\x06due_ms\x18\x03 \x01(\x03R\x05dueMs\"\x89\x02\n" +
 	"\x06Member\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x17\n" +
 	"\acrew_id\x18\x02 \x01(\tR\x06crewId\x12\x1d\n" +
@@ -1090,36 +1189,38 @@ func file_processors_crew_agent_state_proto_rawDescGZIP() []byte {
 	return file_processors_crew_agent_state_proto_rawDescData
 }
 
-var file_processors_crew_agent_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_processors_crew_agent_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_processors_crew_agent_state_proto_goTypes = []any{
 	(*State)(nil),                  // 0: turntable.crew.agent.v1.State
-	(*Member)(nil),                 // 1: turntable.crew.agent.v1.Member
-	(*Process)(nil),                // 2: turntable.crew.agent.v1.Process
-	(*Turn)(nil),                   // 3: turntable.crew.agent.v1.Turn
-	(*Queue)(nil),                  // 4: turntable.crew.agent.v1.Queue
-	(*Waiting)(nil),                // 5: turntable.crew.agent.v1.Waiting
-	(*mailbox.Mailbox)(nil),        // 6: turntable.crew.mailbox.v1.Mailbox
-	(*transcript.Transcript)(nil),  // 7: turntable.crew.transcript.v1.Transcript
-	(*permission.Permissions)(nil), // 8: turntable.crew.permission.v1.Permissions
-	(*command.Parser)(nil),         // 9: turntable.crew.command.v1.Parser
+	(*Awaited)(nil),                // 1: turntable.crew.agent.v1.Awaited
+	(*Member)(nil),                 // 2: turntable.crew.agent.v1.Member
+	(*Process)(nil),                // 3: turntable.crew.agent.v1.Process
+	(*Turn)(nil),                   // 4: turntable.crew.agent.v1.Turn
+	(*Queue)(nil),                  // 5: turntable.crew.agent.v1.Queue
+	(*Waiting)(nil),                // 6: turntable.crew.agent.v1.Waiting
+	(*mailbox.Mailbox)(nil),        // 7: turntable.crew.mailbox.v1.Mailbox
+	(*transcript.Transcript)(nil),  // 8: turntable.crew.transcript.v1.Transcript
+	(*permission.Permissions)(nil), // 9: turntable.crew.permission.v1.Permissions
+	(*command.Parser)(nil),         // 10: turntable.crew.command.v1.Parser
 }
 var file_processors_crew_agent_state_proto_depIdxs = []int32{
-	6,  // 0: turntable.crew.agent.v1.State.mailbox:type_name -> turntable.crew.mailbox.v1.Mailbox
-	1,  // 1: turntable.crew.agent.v1.State.member:type_name -> turntable.crew.agent.v1.Member
-	2,  // 2: turntable.crew.agent.v1.State.process:type_name -> turntable.crew.agent.v1.Process
-	3,  // 3: turntable.crew.agent.v1.State.turn:type_name -> turntable.crew.agent.v1.Turn
-	4,  // 4: turntable.crew.agent.v1.State.queue:type_name -> turntable.crew.agent.v1.Queue
-	7,  // 5: turntable.crew.agent.v1.State.transcript:type_name -> turntable.crew.transcript.v1.Transcript
-	8,  // 6: turntable.crew.agent.v1.State.permissions:type_name -> turntable.crew.permission.v1.Permissions
-	9,  // 7: turntable.crew.agent.v1.State.parser:type_name -> turntable.crew.command.v1.Parser
-	4,  // 8: turntable.crew.agent.v1.Turn.sent:type_name -> turntable.crew.agent.v1.Queue
-	5,  // 9: turntable.crew.agent.v1.Queue.priority:type_name -> turntable.crew.agent.v1.Waiting
-	5,  // 10: turntable.crew.agent.v1.Queue.normal:type_name -> turntable.crew.agent.v1.Waiting
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 0: turntable.crew.agent.v1.State.mailbox:type_name -> turntable.crew.mailbox.v1.Mailbox
+	2,  // 1: turntable.crew.agent.v1.State.member:type_name -> turntable.crew.agent.v1.Member
+	3,  // 2: turntable.crew.agent.v1.State.process:type_name -> turntable.crew.agent.v1.Process
+	4,  // 3: turntable.crew.agent.v1.State.turn:type_name -> turntable.crew.agent.v1.Turn
+	5,  // 4: turntable.crew.agent.v1.State.queue:type_name -> turntable.crew.agent.v1.Queue
+	8,  // 5: turntable.crew.agent.v1.State.transcript:type_name -> turntable.crew.transcript.v1.Transcript
+	9,  // 6: turntable.crew.agent.v1.State.permissions:type_name -> turntable.crew.permission.v1.Permissions
+	10, // 7: turntable.crew.agent.v1.State.parser:type_name -> turntable.crew.command.v1.Parser
+	1,  // 8: turntable.crew.agent.v1.State.awaited:type_name -> turntable.crew.agent.v1.Awaited
+	5,  // 9: turntable.crew.agent.v1.Turn.sent:type_name -> turntable.crew.agent.v1.Queue
+	6,  // 10: turntable.crew.agent.v1.Queue.priority:type_name -> turntable.crew.agent.v1.Waiting
+	6,  // 11: turntable.crew.agent.v1.Queue.normal:type_name -> turntable.crew.agent.v1.Waiting
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_processors_crew_agent_state_proto_init() }
@@ -1133,7 +1234,7 @@ func file_processors_crew_agent_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_processors_crew_agent_state_proto_rawDesc), len(file_processors_crew_agent_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

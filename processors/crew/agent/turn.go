@@ -37,6 +37,7 @@ func (a *agent) deliver() {
 	id := a.step.NewID("prompt")
 	a.Turn = &Turn{PromptId: id, SinceMs: a.step.NowMS(), Heard: a.heard(), First: first, Sent: sent}
 	p.OutputMs, p.Hung = a.step.NowMS(), false
+	a.busy()
 	a.Phase = phaseRunning
 	a.step.Redo(id, a.Member.Host, p.Epoch, topics.CrewSend{
 		AgentID: a.id(), Run: p.Run, PromptID: id, SessionID: a.SessionId, Blocks: raw,
@@ -67,13 +68,8 @@ func (a *agent) turnEnded(c topics.CrewTurnEnded) {
 	if a.Process.Stopping {
 		return
 	}
-	a.Phase = phaseIdle
+	a.rest(true)
 	a.deliver()
-	if a.Turn == nil && a.waiting() == 0 {
-		a.step.Send(a.crew(), topics.CrewAgentIdle{
-			AgentID: a.id(), StopReason: a.Outcome, SessionID: a.SessionId, Output: a.Output, Heard: a.heard(),
-		})
-	}
 }
 
 // closeTurn ends the open turn with the process.

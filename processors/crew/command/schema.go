@@ -22,6 +22,16 @@ const (
 	TargetRepository
 )
 
+// Answered reports whether the row that executes a command answers it with a note each time. Messages and reports are answered only
+// if they have no effect.
+func Answered(name string) bool {
+	switch name {
+	case "AGENT_MESSAGE", "BROADCAST", "REACT", "ACTIVITY", "DECISION", "PROGRESS":
+		return false
+	}
+	return true
+}
+
 // For returns the row that executes a command.
 func For(name string) Target {
 	switch name {

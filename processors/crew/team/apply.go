@@ -25,6 +25,7 @@ func (r Rules) apply(s *State, in topics.CrewInput, step *mailbox.Step) (deadlin
 	} else {
 		step.DeadLetter("a crew has no use for an input of this kind")
 	}
+	w.noteSent()
 	w.forget()
 	w.nudge()
 	w.shed()
@@ -99,5 +100,20 @@ func (w *work) send(agentID string, body topics.CrewBody) { w.step.Send(mailbox.
 func (w *work) note(m *roster.Member, text string) {
 	w.send(m.Id, topics.CrewNote{Text: "[System] " + text})
 }
+
+// noteSent remembers the last note of each agent among the effects of the step.
+func (w *work) noteSent() {
+	for _, e := range w.step.Effects {
+		mail, ok := e.(mailbox.Mail)
+		if !ok || mail.Input.Kind != noteKind {
+			continue
+		}
+		if m := w.Roster.Find(mailbox.ID(mail.To)); m != nil {
+			w.duty(m).Noted = mail.Input.Number
+		}
+	}
+}
+
+var noteKind = topics.CrewNote{}.CrewKind()
 
 func (w *work) now() int64 { return w.step.NowMS() }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/crew/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
@@ -39,6 +40,9 @@ func TestX10_OnlyLeadsGiveWork(t *testing.T) {
 		require.Equal(t, "[System] "+name+" error: only a lead may do this.", notes(dev, effects))
 		after := h.state()
 		after.Mailbox, after.DeadlineMs = before.Mailbox, before.DeadlineMs
+		for i, d := range before.Duties {
+			after.Duties[i].Noted = d.Noted // the refusal
+		}
 		require.Equal(t, before.String(), after.String(), name)
 	}
 }
@@ -147,4 +151,57 @@ func TestQueryCrewShowsTheCrew(t *testing.T) {
 	h := newLead(t)
 	dev := h.create(leadID, "developer", "Plane the planks")
 	require.Contains(t, notes(leadID, h.command(leadID, "QUERY_CREW", nil)), view.ShortID(dev))
+}
+
+// An agent that has ended its turn waits for the answers to these commands before it counts as finished.
+func TestCommandsAreAnsweredAsAgentsExpect(t *testing.T) {
+	task := map[string]any{"taskId": "t", "role": "developer"}
+	for name, payload := range map[string]any{
+		"CREATE_AGENT": map[string]any{"role": "developer"}, "DELEGATE": map[string]any{"to": otherID, "task": "x"},
+		"TERMINATE_AGENT": map[string]any{"agentId": otherID}, "CANCEL_DELEGATION": map[string]any{"agentId": otherID},
+		"AGENT_MESSAGE": map[string]any{"to": otherID, "content": "x"}, "DIRECT_MESSAGE": map[string]any{"to": otherID, "content": "x"},
+		"BROADCAST": map[string]any{"content": "x"}, "INTERRUPT": map[string]any{"to": otherID, "content": "x"}, "QUERY_PEERS": nil,
+		"CREATE_GROUP": map[string]any{"name": "h", "members": []string{otherID}}, "ADD_TO_GROUP": map[string]any{"group": "g", "members": []string{otherID}},
+		"REMOVE_FROM_GROUP": map[string]any{"group": "g", "members": []string{otherID}}, "GROUP_MESSAGE": map[string]any{"group": "g", "content": "x"},
+		"LIST_GROUPS": nil, "QUERY_GROUPS": nil, "REACT": map[string]any{"group": "g", "emoji": "+"},
+		"ACTIVITY": map[string]any{"summary": "x"}, "DECISION": map[string]any{"title": "x"}, "PROGRESS": map[string]any{"percent": 5},
+		"DECLARE_TASKS": map[string]any{"tasks": []any{task}}, "ADD_TASK": task, "COMPLETE_TASK": map[string]any{"taskId": "keel"},
+		"PAUSE_TASK": map[string]any{"taskId": "keel"}, "RESUME_TASK": map[string]any{"taskId": "keel"}, "RETRY_TASK": map[string]any{"taskId": "keel"},
+		"REOPEN_TASK": map[string]any{"taskId": "keel"}, "SKIP_TASK": map[string]any{"taskId": "keel"}, "CANCEL_TASK": map[string]any{"taskId": "keel"},
+		"FORCE_READY": map[string]any{"taskId": "hull"}, "ADD_DEPENDENCY": map[string]any{"taskId": "hull", "dependsOn": []string{"keel"}},
+		"ASSIGN_TASK": map[string]any{"taskId": "keel", "agentId": otherID}, "REASSIGN_TASK": map[string]any{"taskId": "keel", "agentId": otherID},
+		"TASK_STATUS": nil, "QUERY_TASKS": nil, "RESET_DAG": nil, "QUERY_CREW": nil, "HALT_HEARTBEAT": nil, "RESUME_HEARTBEAT": nil,
+		"REQUEST_LIMIT_CHANGE": map[string]any{"limit": 5}, "LIST_TIMERS": nil, "CANCEL_TIMER": map[string]any{"label": "a"},
+		"SET_TIMER": map[string]any{"label": "a", "delay": 5, "message": "x"}, "SPAWN_AGENT": map[string]any{"role": "developer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newLead(t)
+			h.spawn(otherID, "developer", leadID)
+			withTasks(h)
+			h.command(leadID, "CREATE_GROUP", map[string]any{"name": "g", "members": []string{otherID}})
+			h.command(otherID, "GROUP_MESSAGE", map[string]any{"group": "g", "content": "x"})
+			for _, id := range []string{otherID, leadID} {
+				answers := mailOf[topics.CrewNote](id, h.command(id, name, payload))
+				if command.Answered(name) {
+					require.NotEmpty(t, answers)
+					require.NotEmpty(t, answers[0].CommandID)
+				} else if id == leadID {
+					require.Empty(t, answers)
+				}
+			}
+		})
+	}
+}
+
+// The answer to a command is on its way when the agent reports that it has nothing to do.
+func TestAgentWithAnAnswerOnItsWayHasNotFinished(t *testing.T) {
+	h := newLead(t)
+	dev := h.create(leadID, "developer", "Lay the keel")
+	h.status(dev, view.Running)
+	heard := h.state().Mailbox.Sent
+	require.NotEmpty(t, notes(dev, h.command(dev, "QUERY_CREW", nil)))
+	require.Empty(t, statuses(h.idle(dev, "let me see who can help", heard)), "another turn follows")
+	require.Equal(t, active, h.delegation(0).Status)
+	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "it lies", h.state().Mailbox.Sent)))
+	require.Equal(t, completed, h.delegation(0).Status)
 }

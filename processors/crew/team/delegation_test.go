@@ -159,7 +159,9 @@ func TestWhatAnAgentSaidBeforeItKnewOfATaskDoesNotEndIt(t *testing.T) {
 	})
 	require.Equal(t, completed, h.delegation(0).Status)
 	require.Equal(t, active, h.delegation(1).Status)
-	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "The hull is planked", after)))
+	require.Empty(t, statuses(h.idle(dev, "The keel lies", after)), "the answer to COMPLETE_TASK begins another turn")
+	h.status(dev, view.Running)
+	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "The hull is planked", h.state().Mailbox.Sent)))
 	require.Equal(t, completed, h.delegation(1).Status)
 
 	h.status(dev, view.Running)

@@ -121,7 +121,8 @@ func (w *work) idle(m *roster.Member, in topics.CrewAgentIdle) {
 	if m.SessionId == "" {
 		m.SessionId = kept(in.SessionID, maxName)
 	}
-	if !w.unheard(m, in.Heard) { // else another turn follows
+	answered := in.Heard > 0 && d.Noted > in.Heard
+	if !answered && !w.unheard(m, in.Heard) { // else another turn follows
 		w.idleReport(m, in)
 	}
 }

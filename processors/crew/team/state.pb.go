@@ -309,7 +309,9 @@ type Duty struct {
 	// Context that was given with the first task.
 	Context string `protobuf:"bytes,13,opt,name=context,proto3" json:"context,omitempty"`
 	// Its process ended, and it asks to be restarted or restarts by itself.
-	Restarting    bool `protobuf:"varint,14,opt,name=restarting,proto3" json:"restarting,omitempty"`
+	Restarting bool `protobuf:"varint,14,opt,name=restarting,proto3" json:"restarting,omitempty"`
+	// The number of the last note that it was sent. A note begins a turn.
+	Noted         int64 `protobuf:"varint,15,opt,name=noted,proto3" json:"noted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -440,6 +442,13 @@ func (x *Duty) GetRestarting() bool {
 		return x.Restarting
 	}
 	return false
+}
+
+func (x *Duty) GetNoted() int64 {
+	if x != nil {
+		return x.Noted
+	}
+	return 0
 }
 
 type Delegation struct {
@@ -1151,7 +1160,7 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"repository\x12\x16\n" +
 	"\x06paused\x18\x05 \x01(\bR\x06paused\x12\x1d\n" +
 	"\n" +
-	"max_agents\x18\x06 \x01(\x05R\tmaxAgents\"\xaf\x03\n" +
+	"max_agents\x18\x06 \x01(\x05R\tmaxAgents\"\xc5\x03\n" +
 	"\x04Duty\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x1c\n" +
 	"\tautopilot\x18\x02 \x01(\bR\tautopilot\x12\x1d\n" +
@@ -1170,7 +1179,8 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"\acontext\x18\r \x01(\tR\acontext\x12\x1e\n" +
 	"\n" +
 	"restarting\x18\x0e \x01(\bR\n" +
-	"restarting\"\xa8\x02\n" +
+	"restarting\x12\x14\n" +
+	"\x05noted\x18\x0f \x01(\x03R\x05noted\"\xa8\x02\n" +
 	"\n" +
 	"Delegation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +

@@ -21,7 +21,10 @@ const (
 	perMS = 1000
 )
 
-var dueKind = topics.CrewDue{}.CrewKind()
+var (
+	dueKind     = topics.CrewDue{}.CrewKind()
+	commandKind = topics.CrewCommand{}.CrewKind()
+)
 
 // Step is the application of one input to a row. It collects the effects. It is not safe for concurrent use.
 type Step struct {
@@ -33,6 +36,8 @@ type Step struct {
 	CrewID, ProjectID string
 
 	box *Mailbox
+	// command and commander are the ID and the sender of the input if it is a command.
+	command, commander string
 }
 
 // Begin begins the step of an input whose record has the timestamp at. It changes box, the mailbox of the row, and returns
@@ -53,7 +58,11 @@ func Begin(box *Mailbox, subject string, in topics.CrewInput, at, wall time.Time
 		return nil, false
 	}
 	box.ClockMs = max(box.ClockMs, now)
-	return &Step{Subject: subject, Now: time.UnixMilli(box.ClockMs).UTC(), Cause: in.InputID, box: box}, true
+	s := &Step{Subject: subject, Now: time.UnixMilli(box.ClockMs).UTC(), Cause: in.InputID, box: box}
+	if in.Kind == commandKind {
+		s.command, s.commander = in.InputID, in.From
+	}
+	return s, true
 }
 
 // take reports whether an input is new, and remembers it.
@@ -102,7 +111,8 @@ func (s *Step) NewID(prefix string) string {
 	return prefix + "-" + hexOf(d[:8])
 }
 
-// Send sends an input to the row of a subject. The row may be that of the step.
+// Send sends an input to the row of a subject. The row may be that of the step. A note to the agent whose command the step executes
+// is an answer: it gets the ID of the command unless it has one.
 func (s *Step) Send(to string, body topics.CrewBody) {
 	n := s.next()
 	s.send(s.Subject+">"+to+"/"+strconv.FormatInt(n, 10), to, n, body)
@@ -112,6 +122,10 @@ func (s *Step) Send(to string, body topics.CrewBody) {
 func (s *Step) SendAs(id, to string, body topics.CrewBody) { s.send(id, to, s.next(), body) }
 
 func (s *Step) send(id, to string, n int64, body topics.CrewBody) {
+	if note, ok := body.(topics.CrewNote); ok && note.CommandID == "" && to == s.commander {
+		note.CommandID = s.command
+		body = note
+	}
 	s.Effects = append(s.Effects, Mail{To: to, Input: topics.CrewInput{
 		InputID: id, Kind: body.CrewKind(), From: s.Subject, Number: n, Body: topics.EncodeCrewBody(body),
 	}})

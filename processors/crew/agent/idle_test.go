@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
+	"github.com/turntable-streams/turntable/topics"
+)
+
+// commandIDs returns the IDs of the commands that were sent.
+func commandIDs(effects []mailbox.Effect) (ids []string) {
+	for _, e := range effects {
+		if m, ok := e.(mailbox.Mail); ok && m.Input.Kind == (topics.CrewCommand{}).CrewKind() {
+			ids = append(ids, m.Input.InputID)
+		}
+	}
+	return ids
+}
+
+// repository writes a note as the repository does.
+func (w *world) repository(text, commandID string) *world {
+	w.tb.Helper()
+	w.numbers["repository"]++
+	return w.write("repository/"+repo, w.numbers["repository"], topics.CrewNote{Text: text, CommandID: commandID})
+}
+
+func (w *world) reports() int { return len(bodies[topics.CrewAgentIdle](w.last)) }
+
+func TestIdlenessIsToldAfterHalfASecondWithoutATurn(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).endTurn()
+	require.Equal(t, view.Idle, w.view().Status)
+	w.pass(idleAfter - time.Millisecond)
+	require.Empty(t, w.last)
+	w.pass(time.Millisecond)
+	require.Equal(t, view.Idle, fields(w.last, "agent:status")[0]["status"])
+	require.Equal(t, 1, w.reports())
+	require.Equal(t, view.Idle, bodies[topics.CrewAgentChanged](w.last)[0].Status)
+	w.beat(time.Minute)
+	require.Empty(t, w.last, "once")
+}
+
+func TestTurnCancelsTheReportOfIdleness(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).endTurn().pass(idleAfter - time.Millisecond)
+	w.crew(normal("go on"))
+	require.Empty(t, fields(w.last, "agent:status"), "the agent was not idle for clients")
+	w.pass(10 * time.Second)
+	require.Empty(t, w.last)
+	require.Equal(t, 1, w.rest().reports())
+}
+
+// A pause holds a message back, and the agent is not finished before it was delivered or dropped.
+func TestMessageThatWaitsHoldsBackTheReportOfIdleness(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).crew(topics.CrewPause{Paused: true}).crew(normal("later")).rest()
+	require.Len(t, fields(w.last, "agent:status"), 1)
+	require.Zero(t, w.reports())
+	w.crew(topics.CrewClearQueue{})
+	require.Equal(t, 1, w.pass(idleAfter).reports())
+}
+
+func TestAgentIsNotIdleBeforeItsCommandsAreAnswered(t *testing.T) {
+	for name, text := range map[string]string{
+		"lock": `⟦⟦ LOCK_FILE {"filePath":"a.go"} ⟧⟧`, "commit": `⟦⟦ COMMIT {"message":"m"} ⟧⟧`, "crew": `⟦⟦ QUERY_CREW ⟧⟧`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).start().crew(normal("go")).say(text)
+			id := commandIDs(w.last)[0]
+			w.rest()
+			require.Len(t, fields(w.last, "agent:status"), 1, "it runs no turn")
+			require.Zero(t, w.reports())
+			w.pass(20 * time.Second)
+			require.Zero(t, w.reports())
+			w.crew(topics.CrewNote{Text: "the answer", CommandID: id})
+			require.Equal(t, []string{"the answer"}, prompts(w.last))
+			require.Equal(t, 1, w.rest().reports())
+		})
+	}
+}
+
+func TestCommandsWithoutAnAnswerAreNotAwaited(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ BROADCAST {"content":"hi"} ⟧⟧ ⟦⟦ PROGRESS {"percent":5} ⟧⟧`)
+	require.Equal(t, 1, w.rest().reports())
+}
+
+// A receipt of git may take long, and the answer to a later commit longer. The repository answers them in order.
+func TestCommitIsAwaitedUntilItsReceipt(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ COMMIT {"message":"a"} ⟧⟧ ⟦⟦ COMMIT {"message":"b"} ⟧⟧`)
+	ids := commandIDs(w.last)
+	w.repository("COMMIT waits for your commit before it.", ids[1]).endTurn()
+	require.Zero(t, w.rest().reports(), "both commits are open")
+	w.beat(time.Minute)
+	require.Zero(t, w.reports())
+	w.repository("COMMIT: a", "")
+	require.Zero(t, w.rest().reports(), "the second commit is open")
+	w.repository("COMMIT failed: b", "")
+	require.Equal(t, []string{"COMMIT failed: b"}, prompts(w.last))
+	require.Equal(t, 1, w.rest().reports())
+}
+
+func TestAnswerThatIsLostDelaysTheReportOfIdlenessForALimitedTime(t *testing.T) {
+	for text, timeout := range map[string]time.Duration{
+		`⟦⟦ LOCK_FILE {"filePath":"a.go"} ⟧⟧`: answerTimeout, `⟦⟦ COMMIT {"message":"m"} ⟧⟧`: commitTimeout,
+	} {
+		w := newWorld(t).start().crew(normal("go")).say(text).rest()
+		w.beat(timeout - idleAfter - time.Millisecond)
+		require.Zero(t, w.reports(), text)
+		w.pass(time.Millisecond)
+		require.Equal(t, 1, w.reports(), text)
+		require.Empty(t, w.state().Awaited)
+	}
+}
+
+// The host is killed after the end of a turn and before the crew was told. The agent has still ended the turn.
+func TestEndOfATurnIsReportedAfterTheLossOfTheHost(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).endTurn().hostAgain()
+	require.Empty(t, prompts(w.last))
+	require.Equal(t, 1, w.pass(idleAfter).reports())
+
+	// A crash ends what the agent had to do.
+	w = newWorld(t).start().crew(normal("go")).endTurn().exit(1).pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true)
+	require.Zero(t, w.pass(time.Minute).reports())
+}
+
+func TestAwaitedCommandsAreBounded(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go"))
+	for i := range 2 * awaitedLimit {
+		w.say(`⟦⟦ LOCK_FILE {"filePath":"` + strconv.Itoa(i) + `"} ⟧⟧`)
+	}
+	require.Len(t, w.state().Awaited, awaitedLimit)
+}
+
+// A repeat of the answer, or of the deadline, changes nothing.
+func TestIdlenessIsReportedOnceUnderRedelivery(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ QUERY_CREW ⟧⟧`)
+	w.crew(topics.CrewNote{Text: "the answer", CommandID: commandIDs(w.last)[0]}).endTurn().rest()
+	require.Equal(t, 1, w.reports())
+	for _, l := range w.logged {
+		for _, e := range w.apply(l) {
+			require.NotContains(t, []string{"agent_idle", "agent_changed"}, e.(mailbox.Mail).Input.Kind)
+		}
+	}
+}
