@@ -32,6 +32,9 @@ func (a *agent) ended(code int, text, cause string) {
 	if a.Terminated || a.Restarts {
 		cause = topics.CrewExitTerminated
 	}
+	if a.Turn != nil && !(a.Turn.Begun && a.CanLoad) {
+		a.Refreshed = "" // the next process may not know the prompt
+	}
 	if cause == topics.CrewExitHostStopped {
 		a.takeBack()
 	}

@@ -103,13 +103,18 @@ func (a *agent) addNote(text string) {
 	q.Notes = q.Notes[min(first, len(q.Notes)-1):]
 }
 
-// refresh keeps the newest CREW_UPDATE for the end of the turn. Agents that do nothing are not disturbed.
+// refresh keeps the newest CREW_UPDATE for the end of the turn. An agent whose turn has ended gets it at once as long as the crew takes
+// the agent for running; after that it is not disturbed. An update that says what the agent knows replaces one that waits.
 func (a *agent) refresh(c topics.CrewRefresh) {
-	if a.Turn == nil || c.Digest == a.Refreshed || len(c.Digest) > nameLimit {
+	if a.Turn == nil && (!a.Unreported || a.IdleMs == 0) || len(c.Digest) > nameLimit {
 		return
 	}
 	q := a.queue()
 	q.Refresh, q.Digest = cut(c.Text, updateLimit), c.Digest
+	if c.Digest == a.Refreshed {
+		q.Refresh, q.Digest = "", ""
+	}
+	a.deliver()
 }
 
 // clearQueue drops the messages that wait.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -121,6 +122,63 @@ func TestRefreshIsDeliveredAtTheEndOfATurnIfItIsNews(t *testing.T) {
 	require.Equal(t, []string{"next\nupdate 2"}, prompts(w.last))
 	w.crew(topics.CrewRefresh{Text: "update 2, a minute later", Digest: "d2"}).endTurn()
 	require.Empty(t, prompts(w.last))
+	w.crew(topics.CrewRefresh{Text: "update 3", Digest: "d3"})
+	require.Equal(t, []string{"update 3"}, prompts(w.last), "the crew takes the agent for running: the update was on its way")
+	w.rest().crew(topics.CrewRefresh{Text: "update 4", Digest: "d4"})
+	require.Empty(t, w.last, "an idle agent is not disturbed")
+}
+
+func refreshed(text string) topics.CrewRefresh {
+	return topics.CrewRefresh{Text: "update " + text, Digest: text}
+}
+
+func TestRefreshThatIsOutOfDateIsNotDelivered(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).crew(refreshed("A")).endTurn()
+	require.Equal(t, []string{"update A"}, prompts(w.last))
+	w.crew(refreshed("B")).crew(refreshed("A")).endTurn()
+	require.Empty(t, prompts(w.last), "the agent knows A")
+}
+
+// An agent gets an update that it had before if it may not know it any more.
+func TestC10_UnchangedRefreshIsDeliveredAgainAfterAResetOnly(t *testing.T) {
+	usage := func(used string) topics.Raw {
+		return topics.Raw(`{"sessionUpdate":"usage_update","used":` + used + `,"size":200000}`)
+	}
+	for name, c := range map[string]struct {
+		reset func(w *world)
+		again bool
+	}{
+		"no reset":   {func(w *world) { w.endTurn() }, false},
+		"compaction": {func(w *world) { w.updates(false, usage("100000"), usage("20000")).endTurn() }, true},
+		"failed prompt": {func(w *world) {
+			w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, Error: "x"})
+		}, true},
+		"refusal": {func(w *world) {
+			w.host(topics.CrewTurnEnded{Run: w.run(), PromptID: w.state().Turn.PromptId, StopReason: "refusal"})
+		}, true},
+		"prompt that was lost": {func(w *world) { w.hostAgain() }, true},
+		"continued session":    {func(w *world) { w.say("I see.").hostAgain().endTurn() }, false},
+		"crash": {func(w *world) {
+			w.say("I see.").exit(1).pass(2*time.Second).crew(topics.CrewRestart{}).ready("s1", true)
+		}, false},
+		"new session": {func(w *world) {
+			w.endTurn().host(topics.CrewStarted{Run: w.run()}) // it cannot continue sessions
+			w.exit(1).pass(2*time.Second).crew(topics.CrewRestart{}).ready("s2", false).endTurn()
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).start().crew(normal("go")).crew(refreshed("A")).endTurn()
+			require.Equal(t, []string{"update A"}, prompts(w.last))
+			c.reset(w)
+			w.crew(normal("next")).crew(refreshed("A"))
+			w.endTurn()
+			if c.again {
+				require.Equal(t, []string{"update A"}, prompts(w.last))
+			} else {
+				require.Empty(t, prompts(w.last))
+			}
+		})
+	}
 }
 
 func TestClearedMessagesAreReported(t *testing.T) {

@@ -32,6 +32,7 @@ func (a *agent) happened(changes []transcript.Change) {
 		a.step.Event(c.Event, c.Fields)
 		switch fields := c.Fields.(type) {
 		case transcript.Compacted:
+			a.Refreshed = "" // the CREW_UPDATE may be lost with the context
 			a.step.Send(a.crew(), topics.CrewCompacted{
 				AgentID: a.id(), Previous: fields.PreviousUsed, Current: fields.CurrentUsed,
 			})

@@ -112,6 +112,7 @@ func (a *agent) sessionReady(c topics.CrewSessionReady) {
 // newSession forgets what belongs to the agent's earlier session.
 func (a *agent) newSession() {
 	a.Parser, a.Awaited = nil, nil // offsets count within a session
+	a.Refreshed = ""
 	a.record().NewSession()
 }
 

@@ -15,6 +15,9 @@ const (
 	outcomeExit      = "exit"      // the process ended
 )
 
+// stopRefusal is the stop reason of a turn that is not in the agent's context later.
+const stopRefusal = "refusal"
+
 // deliver begins a turn if something waits and the agent can take it.
 func (a *agent) deliver() {
 	p := a.Process
@@ -59,6 +62,9 @@ func (a *agent) turnEnded(c topics.CrewTurnEnded) {
 		a.Outcome = outcomeCancelled
 	case c.Error != "":
 		a.StopReason, a.Outcome = "", outcomeError
+	}
+	if c.Error != "" || c.StopReason == stopRefusal {
+		a.Refreshed = "" // the agent's context does not have the prompt
 	}
 	a.happened(a.record().Spent(a.id(), c.Usage))
 	a.asked().CancelAll(a.step, a.who(), topics.CauseParentEnded, true)
