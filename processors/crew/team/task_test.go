@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -124,6 +125,61 @@ func TestReassignedTaskIsTakenBack(t *testing.T) {
 	require.Equal(t, active, h.delegation(1).Status)
 	require.Contains(t, notes(two, h.command(two, "QUERY_TASKS", nil)), "keel [running]")
 	require.Contains(t, notes(one, h.command(one, "COMPLETE_TASK", map[string]any{"taskId": "keel"})), "not yours")
+}
+
+// The tasks that depend on a skipped task begin, so its agent must not go on.
+func TestSkippedTaskIsTakenFromItsAgent(t *testing.T) {
+	h := newLead(t)
+	withTasks(h)
+	dev := h.create(leadID, "developer", "")
+	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Lay the keel", "dagTaskId": "keel"})
+	h.status(dev, view.Running)
+	effects := h.command(leadID, "SKIP_TASK", map[string]any{"taskId": "keel"})
+	require.Equal(t, map[string]string{"keel": taskSkipped, "hull": taskReady}, h.dag())
+	require.Equal(t, cancelled, h.delegation(0).Status)
+	require.Contains(t, mailOf[topics.CrewPrompt](dev, effects)[0].Text, `Stop working on the task "keel", and do not begin it: your lead has skipped it`)
+	require.True(t, mailOf[topics.CrewPrompt](dev, effects)[0].Priority)
+	require.Equal(t, []topics.CrewAgentEnded{{AgentID: dev}}, mailOf[topics.CrewAgentEnded]("", effects), "its locks are released")
+	require.Equal(t, []topics.CrewTask{{}}, mailOf[topics.CrewTask](dev, effects))
+	require.Empty(t, statuses(h.idle(dev, "I stopped", 0)), "no report about a task that its lead has skipped")
+
+	// Only the task is taken from an agent that has another.
+	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Plank the hull", "dagTaskId": "hull"})
+	h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Caulk the seams"})
+	h.status(dev, view.Running)
+	h.onTask("SKIP_TASK", "hull")
+	require.Equal(t, cancelled, h.delegation(1).Status)
+	require.Equal(t, active, h.delegation(2).Status)
+	require.Equal(t, []string{"completed"}, statuses(h.idle(dev, "done", 0)))
+}
+
+// A task that an agent works on cannot be cancelled. The agent of one that has failed loses its locks unless it works on another.
+func TestCancelledTaskReleasesTheLocksOfItsAgent(t *testing.T) {
+	for name, busy := range map[string]bool{"idle": false, "with another task": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newLead(t)
+			withTasks(h)
+			dev := h.create(leadID, "developer", "")
+			h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Lay the keel", "dagTaskId": "keel"})
+			h.status(dev, view.Running)
+			h.by(mailbox.Repository("boats"), topics.CrewLockChanged{
+				Action: topics.CrewLockAcquired, Repository: "boats", FilePath: "keel.go", AgentID: dev,
+			})
+			require.Contains(t, h.onTask("CANCEL_TASK", "keel"), "is running")
+			h.command(dev, "COMPLETE_TASK", map[string]any{"status": "failed"})
+			if busy {
+				h.command(leadID, "DELEGATE", map[string]any{"to": dev, "task": "Caulk the seams"})
+			}
+			effects := h.command(leadID, "CANCEL_TASK", map[string]any{"taskId": "keel"})
+			require.NotContains(t, h.dag(), "keel")
+			if busy {
+				require.Empty(t, mailOf[topics.CrewAgentEnded]("", effects))
+				return
+			}
+			require.Equal(t, []topics.CrewAgentEnded{{AgentID: dev}}, mailOf[topics.CrewAgentEnded]("", effects))
+			require.Contains(t, notes(dev, effects), "Your locks are released")
+		})
+	}
 }
 
 func TestDelegationBeginsATaskOfALeadThatKeepsTasks(t *testing.T) {

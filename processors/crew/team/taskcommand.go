@@ -7,6 +7,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/command"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/internal/roster"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
@@ -111,6 +112,9 @@ func (w *work) move(o order, taskID string, m move) {
 	}
 	before := w.ready(o.from.Id)
 	was := t.Status
+	if m.to == taskSkipped {
+		w.free(t, "your lead has skipped it")
+	}
 	if !w.apply(t, m) {
 		w.refuse(o, "the task %q is %s", t.Id, was)
 		return
@@ -130,6 +134,7 @@ func (w *work) cancelTask(o order, taskID string) {
 		w.refuse(o, "the task %q is %s", t.Id, t.Status)
 		return
 	}
+	w.free(t, "your lead has cancelled it")
 	w.Tasks = slices.DeleteFunc(w.Tasks, func(x *Task) bool { return x == t })
 	for _, x := range w.Tasks {
 		if x.LeadId == t.LeadId {
@@ -202,7 +207,7 @@ func (w *work) assign(o order, taskID, agentID string, again bool) {
 		return
 	}
 	if t.Status == taskRunning {
-		w.takeBack(t)
+		w.takeBack(t, "another agent has it now")
 	}
 	d := w.delegate(o.from, to, t.Description, "")
 	t.AgentId = to.Id
@@ -212,8 +217,31 @@ func (w *work) assign(o order, taskID, agentID string, again bool) {
 	w.answer(o, "Assigned the task %q to %s.", t.Id, label(to))
 }
 
-// takeBack takes a task from the agent that works on it.
-func (w *work) takeBack(t *Task) {
+// free releases the locks of the agent of a task that its lead skips or cancels. An agent that works on the task is told to stop. One
+// that has stopped keeps its locks if it works on something else.
+func (w *work) free(t *Task, why string) {
+	if t.Status == taskRunning {
+		w.takeBack(t, why)
+		return
+	}
+	m := w.Roster.Find(t.AgentId)
+	if m == nil || view.Ended(m.Status) || w.working(m) || len(w.Roster.LocksOf(m.Id)) == 0 {
+		return
+	}
+	w.unlock(m)
+	w.note(m, fmt.Sprintf("Your locks are released. You worked on the task %q: %s.", t.Id, why))
+}
+
+// unlock releases all locks of an agent.
+func (w *work) unlock(m *roster.Member) {
+	if m.Repository != "" {
+		w.step.Send(mailbox.Repository(m.Repository), topics.CrewAgentEnded{AgentID: m.Id})
+	}
+}
+
+// takeBack takes a task from the agent that works on it: its delegation is cancelled, it is told to stop, and its locks are released.
+// An agent with nothing else to do has no task then, so that its next idleness is no report about this one.
+func (w *work) takeBack(t *Task, why string) {
 	for _, d := range w.Delegations {
 		if d.FromId == t.LeadId && d.ToId == t.AgentId && d.TaskId == t.Id {
 			w.settle(d, cancelled, "")
@@ -221,10 +249,13 @@ func (w *work) takeBack(t *Task) {
 	}
 	if m := w.Roster.Find(t.AgentId); m != nil && !view.Ended(m.Status) {
 		w.send(m.Id, topics.CrewPrompt{
-			Text: fmt.Sprintf("[System] Stop working on the task %q: another agent has it now. Your locks are released.", t.Id), Priority: true,
+			Text:     fmt.Sprintf("[System] Stop working on the task %q, and do not begin it: %s. Your locks are released.", t.Id, why),
+			Priority: true,
 		})
-		if m.Repository != "" {
-			w.step.Send(mailbox.Repository(m.Repository), topics.CrewAgentEnded{AgentID: m.Id})
+		w.unlock(m)
+		if !w.working(m) {
+			m.Task = ""
+			w.send(m.Id, topics.CrewTask{})
 		}
 	}
 	t.Status, t.AgentId = taskReady, ""
