@@ -7,7 +7,7 @@ const coordination = `Commands are text of your answer, not tool calls: write th
 3. Lock new files too before you commit: ⟦⟦ COMMIT {"message": "what changed"} ⟧⟧ commits only what you have locked.
 4. Release a file when you have committed it: ⟦⟦ UNLOCK_FILE {"filePath": "path"} ⟧⟧
 5. Write to one agent: ⟦⟦ AGENT_MESSAGE {"to": "agent ID or role", "content": "text"} ⟧⟧
-6. Write to all agents: ⟦⟦ BROADCAST {"content": "text"} ⟧⟧
+6. Write to all agents of your lead, without the lead: ⟦⟦ BROADCAST {"content": "text"} ⟧⟧
 7. Write to a group: ⟦⟦ GROUP_MESSAGE {"group": "name", "content": "text"} ⟧⟧
 8. Create a group: ⟦⟦ CREATE_GROUP {"name": "name", "members": ["agent ID"], "roles": ["role"]} ⟧⟧
 9. See your groups: ⟦⟦ LIST_GROUPS ⟧⟧

@@ -29,19 +29,25 @@ func (t *Talk) message(s *mailbox.Step, r *roster.Roster, from *roster.Member, t
 	return []Entry{{"message_sent", fmt.Sprintf("Message to %s: %s", named(m), cut(content, summaryRunes)), Details{Type: kind, To: m.Id}}}
 }
 
-// broadcast sends a message to all other agents of the crew that run or are idle. The history has it once.
+// broadcast sends a message to the other agents with the same lead that run or are idle: for a lead, to its own agents. The lead does
+// not get it, nor do the agents of other leads. The history has it once.
 func (t *Talk) broadcast(s *mailbox.Step, r *roster.Roster, from *roster.Member, content string) []Entry {
+	lead := r.LeadOf(from)
+	if lead == "" {
+		note(s, from.Id, "BROADCAST had no effect: only agents with a lead, and leads, can broadcast.")
+		return nil
+	}
 	t.Post(s, PartyOf(from), All, Broadcast, content)
 	n := 0
 	for _, m := range r.Live() {
-		if m.Id == from.Id {
+		if m.Id == from.Id || m.ParentId != lead {
 			continue
 		}
 		prompt(s, m.Id, from.Id, fmt.Sprintf("[Broadcast from %s]: %s", named(from), content))
 		n++
 	}
 	if n == 0 {
-		note(s, from.Id, "Your broadcast reached no agent: no other agent of the crew is running.")
+		note(s, from.Id, "Your broadcast reached no agent: no other agent with your lead is running.")
 	}
 	return []Entry{{"message_sent", "Broadcast: " + cut(content, summaryRunes), Details{Type: "broadcast", To: everyone, RecipientCount: n}}}
 }

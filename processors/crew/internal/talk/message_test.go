@@ -107,15 +107,28 @@ func TestDirectMessagesAreAcknowledged(t *testing.T) {
 	require.Equal(t, "direct_message", d.entries[0].Details.Type)
 }
 
-func TestBroadcastsAreOneRecordAndAPromptForEachOtherLiveAgent(t *testing.T) {
+func TestBroadcastsAreOneRecordAndAPromptForEachOtherLiveAgentOfTheLead(t *testing.T) {
+	const sub, below, other = "5b000000-0000-4000-8000-000000000000", "be100000-0000-4000-8000-000000000000", "07e20000-0000-4000-8000-000000000000"
 	c := newCrew(t)
-	d := c.command(dev, command.Broadcast{Content: "green"})
-	require.Equal(t, []string{lead, dev2, tester}, d.receivers())
-	require.Equal(t, []string{"[Broadcast from Developer (de000001)]: green"}, d.prompts(lead))
+	c.roster.Members = append(c.roster.Members,
+		&roster.Member{Id: sub, RoleId: "lead", RoleName: "Lead", Lead: true, ParentId: lead, Status: view.Running},
+		&roster.Member{Id: below, RoleId: "developer", RoleName: "Developer", ParentId: sub, Status: view.Running},
+		&roster.Member{Id: other, RoleId: "developer", RoleName: "Developer", Status: view.Running})
+	require.Equal(t, []string{dev, dev2, tester, sub}, c.command(lead, command.Broadcast{Content: "begin"}).receivers(), "a lead's own agents")
+	require.Equal(t, []string{below}, c.command(sub, command.Broadcast{Content: "begin"}).receivers())
+	d := c.command(other, command.Broadcast{Content: "hello"})
+	require.Empty(t, d.receivers())
+	require.Empty(t, d.events("bus:message"))
+	require.Contains(t, d.note(other), "only agents with a lead")
+
+	c = newCrew(t)
+	d = c.command(dev, command.Broadcast{Content: "green"})
+	require.Equal(t, []string{dev2, tester}, d.receivers(), "the lead does not get it")
+	require.Equal(t, []string{"[Broadcast from Developer (de000001)]: green"}, d.prompts(tester))
 	require.Equal(t, "*", d.message().To)
 	require.Equal(t, "broadcast", d.message().Type)
 	require.Equal(t, "all", d.events("agent:message_sent")[0]["to"])
-	require.Equal(t, 3, d.entries[0].Details.RecipientCount)
+	require.Equal(t, 2, d.entries[0].Details.RecipientCount)
 
 	c.roster.Members = c.roster.Members[1:2]
 	require.Contains(t, c.command(dev, command.Broadcast{Content: "anyone?"}).note(dev), "reached no agent")
