@@ -1,6 +1,7 @@
 package team
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/turntable-streams/turntable/processors/crew/command"
@@ -9,7 +10,8 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
-// createAgent spawns a child of a lead. With a task, the lead has delegated it.
+// createAgent spawns a child of a lead. With a task, the lead has delegated it. The first one for which the crew has no room raises the
+// crew's limit.
 func (w *work) createAgent(o order, c command.CreateAgent) {
 	role := strings.ToLower(strings.TrimSpace(c.Role))
 	if c.Task != "" {
@@ -22,10 +24,14 @@ func (w *work) createAgent(o order, c command.CreateAgent) {
 			return
 		}
 	}
-	m, err := w.spawn(topics.CrewSpawnAsked{
+	asked := topics.CrewSpawnAsked{
 		AgentID: w.newAgentID(), RoleID: role, ParentID: o.from.Id, Task: c.Task, Context: c.Context, Model: c.Model,
 		Provider: c.Provider, Cwd: o.from.Cwd, By: o.from.Id,
-	})
+	}
+	m, err := w.spawn(asked)
+	if errors.Is(err, errLimit) && w.raiseLimit(o.from) {
+		m, err = w.spawn(asked)
+	}
 	if err != nil {
 		w.step.Event("agent:spawn_error", map[string]any{"agentId": o.from.Id, "message": err.Error()})
 		w.refuse(o, "%s", err)

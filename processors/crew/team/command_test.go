@@ -137,14 +137,17 @@ func TestActivitiesHaveRisingIDs(t *testing.T) {
 
 func TestAPersonRaisesTheLimitOfAgents(t *testing.T) {
 	h := newLead(t, func(r *Rules) { r.MaxAgents = 1 })
+	for range 10 {
+		h.create(leadID, "developer", "") // the first one raises the limit
+	}
 	effects := h.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer"})
 	require.Contains(t, notes(leadID, effects), "which is its limit")
 	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(effects))
-	h.command(leadID, "REQUEST_LIMIT_CHANGE", map[string]any{"limit": 2, "reason": "more hands"})
+	h.command(leadID, "REQUEST_LIMIT_CHANGE", map[string]any{"limit": 12, "reason": "more hands"})
 	d := Decisions(h.state())[0]
 	h.door(topics.CrewDecide{DecisionIDs: []string{d.ID}, Action: "confirm"})
 	h.create(leadID, "developer", "")
-	require.Equal(t, 2, SettingsOf("c1", h.state()).MaxAgents)
+	require.Equal(t, 12, SettingsOf("c1", h.state()).MaxAgents)
 }
 
 func TestQueryCrewShowsTheCrew(t *testing.T) {

@@ -11,8 +11,9 @@ func WithRoles(roles []view.Role) Option {
 	return func(r *Rules) { r.Roles = roles }
 }
 
-// WithMaxAgents sets how many agents of a crew may be creating, running or idle at a time (default 50; 1 to 100). A person
-// can raise it for a crew by confirming the decision of a REQUEST_LIMIT_CHANGE.
+// WithMaxAgents sets how many agents of a crew may be creating, running or idle at a time (default 50; 1 to 100). The first
+// CREATE_AGENT in a crew that is full raises the limit of that crew by 10, up to 100, once. A person can set another limit for a crew
+// by confirming the decision of a REQUEST_LIMIT_CHANGE.
 func WithMaxAgents(n int) Option {
 	return func(r *Rules) { r.MaxAgents = n }
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/turntable-streams/turntable/topics"
 )
 
+// errLimit is wrapped by the error of a spawn in a crew that is full.
+var errLimit = errors.New("which is its limit")
+
 // spawnAsked spawns the agent that a person asks for.
 func (w *work) spawnAsked(in topics.CrewSpawnAsked) {
 	if _, err := w.spawn(in); err != nil {
@@ -40,7 +43,7 @@ func (w *work) spawn(in topics.CrewSpawnAsked) (*roster.Member, error) {
 	case len(in.Model) > maxName || len(in.Provider) > maxName || len(in.Cwd) > maxPath || len(in.SessionID) > maxName:
 		return nil, errors.New("the model, the provider, the directory or the session is too long")
 	case len(w.unended()) >= w.limit():
-		return nil, fmt.Errorf("the crew has %d agents, which is its limit", w.limit())
+		return nil, fmt.Errorf("the crew has %d agents, %w", w.limit(), errLimit)
 	}
 	m := &roster.Member{
 		Id: in.AgentID, RoleId: role.ID, RoleName: role.Name, Model: in.Model, Provider: in.Provider, Status: view.Creating,
@@ -101,6 +104,20 @@ func (w *work) limit() int {
 		return n
 	}
 	return w.rules.MaxAgents
+}
+
+// moreAgents is by how many agents a CREATE_AGENT raises the limit of a crew that is full.
+const moreAgents = 10
+
+// raiseLimit raises the limit of a crew for a lead, once in the life of the crew and not above maxAgents. It reports whether it did.
+func (w *work) raiseLimit(lead *roster.Member) bool {
+	limit := min(w.limit()+moreAgents, maxAgents)
+	if w.Settings.LimitRaised || limit <= w.limit() {
+		return false
+	}
+	w.Settings.MaxAgents, w.Settings.LimitRaised = int32(limit), true
+	w.log(lead, "status_change", fmt.Sprintf("Raised the limit of agents to %d", limit), details{"limit": limit})
+	return true
 }
 
 // newAgentID returns an ID for an agent whose beginning no other member's has.

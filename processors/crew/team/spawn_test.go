@@ -53,6 +53,29 @@ func TestSpawnIsRefusedWithItsReason(t *testing.T) {
 	require.Nil(t, none.row, "nothing is kept of a crew without settings")
 }
 
+func TestFullCrewHasItsLimitRaisedOnceByItsLead(t *testing.T) {
+	h := newLead(t, func(r *Rules) { r.MaxAgents = 2 })
+	h.create(leadID, "developer", "")
+	refused := h.door(topics.CrewSpawnAsked{AgentID: otherID, RoleID: "tester", ParentID: leadID})
+	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(refused), "a person sets the limit")
+	effects := h.command(leadID, "CREATE_AGENT", map[string]any{"role": "pirate"})
+	require.Contains(t, notes(leadID, effects), "no role")
+	require.Zero(t, SettingsOf("c1", h.state()).MaxAgents, "that would not help")
+	for range 10 {
+		h.create(leadID, "developer", "")
+	}
+	require.Equal(t, 12, SettingsOf("c1", h.state()).MaxAgents)
+	effects = h.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer"})
+	require.Equal(t, []string{"agent:spawn_error"}, eventsOf(effects))
+	require.Contains(t, notes(leadID, effects), "has 12 agents, which is its limit")
+
+	h = newLead(t, func(r *Rules) { r.MaxAgents = maxAgents })
+	for range maxAgents - 1 {
+		h.create(leadID, "developer", "")
+	}
+	require.Contains(t, notes(leadID, h.command(leadID, "CREATE_AGENT", map[string]any{"role": "developer"})), "which is its limit")
+}
+
 func TestEndedAgentsAreForgotten(t *testing.T) {
 	h := newCrew(t)
 	for i := range 3 * maxEndedMembers {

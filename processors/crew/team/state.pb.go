@@ -207,8 +207,10 @@ type Settings struct {
 	Cwd        string                 `protobuf:"bytes,3,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	Repository string                 `protobuf:"bytes,4,opt,name=repository,proto3" json:"repository,omitempty"`
 	Paused     bool                   `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`
-	// The limit of agents that a person has agreed to, 0 for that of the group.
-	MaxAgents     int32 `protobuf:"varint,6,opt,name=max_agents,json=maxAgents,proto3" json:"max_agents,omitempty"`
+	// The limit of agents that a person has agreed to or a CREATE_AGENT has raised, 0 for that of the group.
+	MaxAgents int32 `protobuf:"varint,6,opt,name=max_agents,json=maxAgents,proto3" json:"max_agents,omitempty"`
+	// A CREATE_AGENT has raised the limit.
+	LimitRaised   bool `protobuf:"varint,7,opt,name=limit_raised,json=limitRaised,proto3" json:"limit_raised,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +285,13 @@ func (x *Settings) GetMaxAgents() int32 {
 		return x.MaxAgents
 	}
 	return 0
+}
+
+func (x *Settings) GetLimitRaised() bool {
+	if x != nil {
+		return x.LimitRaised
+	}
+	return false
 }
 
 // Duty is what the crew knows about a member beside the roster.
@@ -1148,7 +1157,7 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"\x05holds\x18\r \x03(\v2\x1c.turntable.crew.team.v1.HoldR\x05holds\x12\"\n" +
 	"\rheld_since_ms\x18\x0e \x01(\x03R\vheldSinceMs\x125\n" +
 	"\x06timers\x18\x0f \x03(\v2\x1d.turntable.crew.team.v1.TimerR\x06timers\x124\n" +
-	"\x06duties\x18\x10 \x03(\v2\x1c.turntable.crew.team.v1.DutyR\x06duties\"\xa7\x01\n" +
+	"\x06duties\x18\x10 \x03(\v2\x1c.turntable.crew.team.v1.DutyR\x06duties\"\xca\x01\n" +
 	"\bSettings\x12\x1e\n" +
 	"\n" +
 	"configured\x18\x01 \x01(\bR\n" +
@@ -1160,7 +1169,8 @@ const file_processors_crew_team_state_proto_rawDesc = "" +
 	"repository\x12\x16\n" +
 	"\x06paused\x18\x05 \x01(\bR\x06paused\x12\x1d\n" +
 	"\n" +
-	"max_agents\x18\x06 \x01(\x05R\tmaxAgents\"\xc5\x03\n" +
+	"max_agents\x18\x06 \x01(\x05R\tmaxAgents\x12!\n" +
+	"\flimit_raised\x18\a \x01(\bR\vlimitRaised\"\xc5\x03\n" +
 	"\x04Duty\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x1c\n" +
 	"\tautopilot\x18\x02 \x01(\bR\tautopilot\x12\x1d\n" +

@@ -48,7 +48,7 @@ type Crew struct {
 	Cwd         string `json:"cwd"`
 	Repository  string `json:"repository,omitzero"`
 	Paused      bool   `json:"paused"`
-	// MaxAgents is the limit that a person has agreed to, 0 for that of the group.
+	// MaxAgents is the limit that a person has agreed to or a CREATE_AGENT has raised, 0 for that of the group.
 	MaxAgents int `json:"maxAgents,omitzero"`
 }
 
