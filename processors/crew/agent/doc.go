@@ -11,7 +11,18 @@
 //
 // A message is a turn of its own if the agent is idle, and waits otherwise. At the end of the turn all that waits is one
 // prompt: urgent messages, the system's notes, other messages, each in their order, and the newest CREW_UPDATE. A message that
-// was accepted is sent once, or the crew is told that it was dropped.
+// was accepted is sent once, or the crew is told that it was dropped. At most 200 other messages wait, of 192 KiB together. Urgent
+// messages are not counted; they are dropped only if those that wait are larger than 384 KiB together, or the row than 832 KiB.
+//
+// A CREW_UPDATE is delivered if it differs from the last one that the agent has in its context. After a compaction, in a new session,
+// and after a prompt that failed or may be lost, the agent has none.
+//
+// # An idle agent
+//
+// An agent is idle from the end of a turn, if nothing waits for it. Clients and the crew are told of the status after 500 ms without
+// another turn. The crew is told that the agent has finished (CrewAgentIdle) after the same time, and not before its commands are
+// answered: an agent often ends its turn with LOCK_FILE or COMMIT, and goes on when it has the answer. An answer is overdue, and not
+// waited for any longer, after 30 seconds, or 3 minutes for a COMMIT.
 //
 // # The end of a process
 //

@@ -12,11 +12,13 @@ import (
 
 // The bounds of what waits. Sizes are in bytes of JSON.
 const (
-	// queueLimit is the number of normal messages that may wait. Urgent ones are limited by their sizes only.
-	queueLimit = 200
-	classLimit = 192 << 10
+	// queueLimit is the number of normal messages that may wait, and normalLimit their size. Urgent messages are limited by their size
+	// only, urgentLimit, so that the row and a prompt with all of them fit into records.
+	queueLimit  = 200
+	normalLimit = 192 << 10
+	urgentLimit = 384 << 10
 	// mergeLimit is the size of the messages in one prompt.
-	mergeLimit = 2 * classLimit
+	mergeLimit = normalLimit + urgentLimit
 	// itemSize is what a message costs beside its text.
 	itemSize    = 256
 	notesLimit  = 50
@@ -40,7 +42,8 @@ func (a *agent) dropped(from, reason string) {
 	a.step.Send(a.crew(), topics.CrewDropped{AgentID: a.id(), FromID: cut(from, nameLimit), Reason: reason})
 }
 
-// accept puts a message into the queue. It returns why it did not.
+// accept puts a message into the queue. It returns why it did not. An urgent message is never refused because many messages wait, only
+// if the urgent ones that wait, or the row, would be too large.
 func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
 	switch {
 	case a.Terminated || !Live(a.State):
@@ -51,9 +54,9 @@ func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
 		return "the content blocks are not a list"
 	}
 	q := a.queue()
-	class := &q.Normal
+	class, limit := &q.Normal, normalLimit
 	if c.Priority {
-		class = &q.Priority
+		class, limit = &q.Priority, urgentLimit
 	}
 	w := &Waiting{Text: c.Text, FromId: c.FromID, Blocks: c.Blocks}
 	size := w.size()
@@ -63,7 +66,7 @@ func (a *agent) accept(c topics.CrewPrompt) (refusal string) {
 	switch {
 	case !c.Priority && len(q.Normal) >= queueLimit:
 		return "too many messages wait for the agent"
-	case size > classLimit || proto.Size(a.State)+w.size() > rowLimit:
+	case size > limit || proto.Size(a.State)+w.size() > rowLimit:
 		return "the messages that wait for the agent are too large"
 	}
 	*class = append(*class, w)

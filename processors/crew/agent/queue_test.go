@@ -67,7 +67,25 @@ func TestA15_NewestNotesAreOneMessage(t *testing.T) {
 }
 
 func TestB08_FullQueueDropsNormalMessagesOnly(t *testing.T) {
+	// The longest messages that commands allow: 384 KiB of urgent ones wait, beside the normal ones.
+	long := strings.Repeat("x", 50_000)
 	w := newWorld(t).start().crew(normal("go"))
+	for len(bodies[topics.CrewDropped](w.last)) == 0 {
+		w.crew(normal(long))
+	}
+	for i := range 7 {
+		w.crew(urgent(long))
+		require.Empty(t, bodies[topics.CrewDropped](w.last), "urgent message %d", i)
+	}
+	w.crew(urgent(long))
+	require.Equal(t, []topics.CrewDropped{{AgentID: agentID, FromID: "b", Reason: "the messages that wait for the agent are too large"}},
+		bodies[topics.CrewDropped](w.last), "a row has an end")
+	w.endTurn().fits(w.last)
+	require.Equal(t, 10, strings.Count(prompts(w.last)[0], long), "all in one prompt")
+	w.crew(urgent(long)).crew(normal(long))
+	require.Empty(t, bodies[topics.CrewDropped](w.last), "there is room again")
+
+	w = newWorld(t).start().crew(normal("go"))
 	for i := range queueLimit {
 		w.crew(normal(fmt.Sprint("n", i)))
 		require.Empty(t, bodies[topics.CrewDropped](w.last))
