@@ -133,6 +133,7 @@ func (w *work) cancel(d *Delegation) {
 	}
 	if to := w.Roster.Find(d.ToId); to != nil && !view.Ended(to.Status) {
 		w.send(to.Id, topics.CrewClearQueue{})
+		w.relieve(to)
 		w.note(to, "Your task was cancelled. Stop working on it: "+first(d.Task, reportedTask))
 	}
 	if lead != nil {

@@ -137,6 +137,15 @@ func (w *work) delegates(lead *roster.Member) bool {
 	return slices.ContainsFunc(w.Delegations, func(d *Delegation) bool { return d.FromId == lead.Id && d.Status == active })
 }
 
+// relieve leaves an agent that has nothing else to do without a task, so that its next idleness is no report about one that its lead has
+// taken from it.
+func (w *work) relieve(m *roster.Member) {
+	if m.Task != "" && !w.working(m) {
+		m.Task = ""
+		w.send(m.Id, topics.CrewTask{})
+	}
+}
+
 // lost fails the work of agents that ended without a word about it, which a lost record can cause.
 func (w *work) lost() {
 	for _, m := range w.Roster.Members {

@@ -130,6 +130,8 @@ func TestD04_CancelledDelegationClearsTheQueue(t *testing.T) {
 	effects := h.command(leadID, "CANCEL_DELEGATION", map[string]any{"agentId": dev[:8]})
 	require.Len(t, mailOf[topics.CrewClearQueue](dev, effects), 1)
 	require.Equal(t, cancelled, h.delegation(0).Status)
+	require.Empty(t, statuses(h.idle(dev, "I stopped", 0)), "the lead asked for it")
+	h.status(dev, view.Running)
 	require.Equal(t, "delegation_cancelled", fieldsOf("activity", effects)[0]["entry"].(map[string]any)["actionType"])
 	for _, again := range []map[string]any{{"agentId": dev}, {"delegationId": h.delegation(0).Id}} {
 		effects = h.command(leadID, "CANCEL_DELEGATION", again)

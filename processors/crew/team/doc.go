@@ -27,7 +27,13 @@
 //	exit code 0                          completed     completed successfully, unless one of the above was reported
 //	another exit code, lost host         failed        failed (exit code N)
 //	terminated                           failed        terminated
-//	CANCEL_DELEGATION, RESET_DAG         cancelled     none: the lead asked for it
+//	CANCEL_DELEGATION, RESET_DAG,        cancelled     none: the lead asked for it
+//	SKIP_TASK, REASSIGN_TASK
+//
+// An agent is idle when it has had nothing to do for 500 ms and its commands are answered. A report of idleness that the agent wrote
+// before it knew a note of the crew has no effect: the note begins another turn.
+//
+// A task that is skipped or reassigned is taken from its agent, which is told to stop and loses its locks.
 //
 // A process that ended because its host stopped, or that never came to a session and is started again, keeps its work.
 //

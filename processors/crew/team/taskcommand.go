@@ -240,7 +240,6 @@ func (w *work) unlock(m *roster.Member) {
 }
 
 // takeBack takes a task from the agent that works on it: its delegation is cancelled, it is told to stop, and its locks are released.
-// An agent with nothing else to do has no task then, so that its next idleness is no report about this one.
 func (w *work) takeBack(t *Task, why string) {
 	for _, d := range w.Delegations {
 		if d.FromId == t.LeadId && d.ToId == t.AgentId && d.TaskId == t.Id {
@@ -253,10 +252,7 @@ func (w *work) takeBack(t *Task, why string) {
 			Priority: true,
 		})
 		w.unlock(m)
-		if !w.working(m) {
-			m.Task = ""
-			w.send(m.Id, topics.CrewTask{})
-		}
+		w.relieve(m)
 	}
 	t.Status, t.AgentId = taskReady, ""
 }
