@@ -157,6 +157,28 @@ func TestRefreshThatIsOutOfDateIsNotDelivered(t *testing.T) {
 	require.Empty(t, prompts(w.last), "the agent knows A")
 }
 
+// The crew's answer to a compaction is the update that the agent had before.
+func TestC06_CompactionDeliversTheUpdateThatTheAgentHad(t *testing.T) {
+	usage := func(used string) topics.Raw {
+		return topics.Raw(`{"sessionUpdate":"usage_update","used":` + used + `,"size":200000}`)
+	}
+	compacted := func() *world {
+		w := newWorld(t).start().crew(normal("go")).crew(refreshed("A")).endTurn()
+		require.Equal(t, []string{"update A"}, prompts(w.last))
+		w.updates(false, usage("100000"), usage("20000"))
+		require.Len(t, bodies[topics.CrewCompacted](w.last), 1)
+		return w
+	}
+	w := compacted().crew(refreshed("A")).endTurn()
+	require.Equal(t, []string{"update A"}, prompts(w.last))
+	w.crew(refreshed("A")).endTurn()
+	require.Empty(t, prompts(w.last), "once")
+
+	// The turn ends before the update arrives: the crew has not heard yet that the agent is idle.
+	w = compacted().endTurn().crew(refreshed("A"))
+	require.Equal(t, []string{"update A"}, prompts(w.last))
+}
+
 // An agent gets an update that it had before if it may not know it any more.
 func TestC10_UnchangedRefreshIsDeliveredAgainAfterAResetOnly(t *testing.T) {
 	usage := func(used string) topics.Raw {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,32 @@ func TestCommandsGoToTheRowThatCarriesThemOut(t *testing.T) {
 	require.Len(t, fields(w.last, "agent:text"), 1)
 	w.endTurn()
 	require.Contains(t, prompts(w.last)[0], "NONSENSE", "the agent is told")
+}
+
+// A process is killed after it wrote the commands of a step and before it stored the row. The next one repeats the step, with the same
+// IDs and numbers, by which the receivers know a repeat; it goes on with the command that the step began.
+func TestX13_RepeatedStepRepeatsItsCommandsWithTheirIDs(t *testing.T) {
+	w := newWorld(t).start().crew(normal("go")).say(`⟦⟦ BROADCAST {"content":"one"} ⟧⟧ ⟦⟦ BROADCAST {"cont`)
+	first := commandIDs(w.last)
+	require.Len(t, first, 1)
+	stored := w.row
+	w.say(`ent":"two"} ⟧⟧ ⟦⟦ LOCK_FILE {"filePath":"a.go"} ⟧⟧ ⟦⟦ BROAD`)
+	step := w.logged[len(w.logged)-1]
+	lost := w.last
+	require.Len(t, commandIDs(lost), 2)
+
+	w.row = stored
+	require.Equal(t, lost, w.apply(step))
+	require.Empty(t, w.apply(step), "what is stored is not done again")
+	w.say(`CAST {"content":"three"} ⟧⟧`)
+	require.Len(t, commandIDs(w.last), 1)
+	seen := map[string]bool{}
+	for _, id := range slices.Concat(first, commandIDs(lost), commandIDs(w.last)) {
+		require.False(t, seen[id], "each command has an ID of its own")
+		seen[id] = true
+	}
+	require.JSONEq(t, `{"content":"two"}`, string(bodies[topics.CrewCommand](lost)[0].Payload))
+	require.JSONEq(t, `{"content":"three"}`, string(bodies[topics.CrewCommand](w.last)[0].Payload))
 }
 
 func TestCommandThatAnExitCutsIsForgotten(t *testing.T) {

@@ -35,6 +35,42 @@ func TestCrashedAgentIsRestartedIfItsParentIsThere(t *testing.T) {
 	require.True(t, view.Ended(h.member(dev).Status))
 }
 
+// Whether a crashed agent is started again is decided when it asks, by what has become of its parent until then.
+func TestV04_ParentThatIsGoneDecidesThatItsAgentIsNotRestarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens func(h *harness)
+		refused bool
+	}{
+		"parent is idle": {func(*harness) {}, false},
+		"parent crashed and is started again": {func(h *harness) {
+			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash, Restarting: true})
+		}, false},
+		"parent has ended": {func(h *harness) {
+			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Cause: topics.CrewExitClean})
+		}, true},
+		"parent has crashed for good": {func(h *harness) {
+			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Code: 1, Cause: topics.CrewExitCrash})
+		}, true},
+		"parent was terminated": {func(h *harness) { h.door(topics.CrewTerminateAsked{AgentID: leadID}) }, true},
+		"parent is forgotten": {func(h *harness) {
+			h.by(mailbox.Agent(leadID), topics.CrewAgentExited{AgentID: leadID, Cause: topics.CrewExitClean})
+			h.wait(forgetAfter)
+			require.Nil(h.tb, h.state().Roster.Find(leadID))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newLead(t)
+			dev := h.create(leadID, "developer", "Lay the keel")
+			h.status(dev, view.Running)
+			h.crash(dev)
+			c.happens(h)
+			effects := h.by(mailbox.Agent(dev), topics.CrewRestartDue{AgentID: dev, Crashes: 1})
+			require.Equal(t, []topics.CrewRestart{{Refused: c.refused}}, mailOf[topics.CrewRestart](dev, effects))
+			require.Equal(t, c.refused, view.Ended(h.member(dev).Status))
+		})
+	}
+}
+
 func TestPersonRestartsAnAgentThatHasEnded(t *testing.T) {
 	h := newLead(t, func(r *Rules) { r.MaxAgents = 2 })
 	dev := h.create(leadID, "developer", "Lay the keel")

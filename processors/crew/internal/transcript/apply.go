@@ -17,7 +17,7 @@ type applied struct {
 
 // kinds are the kinds of session/update in version 1 of ACP.
 var kinds = map[string]func(applied) []Change{
-	"user_message_chunk":        func(applied) []Change { return nil }, // the crew wrote it
+	"user_message_chunk":        func(applied) []Change { return nil }, // it repeats a prompt
 	"agent_message_chunk":       applied.message,
 	"agent_thought_chunk":       applied.thought,
 	"tool_call":                 applied.call,

@@ -79,7 +79,10 @@ func TestA03_The11KindsRoundTripAndUnknownKindsAreKeptRaw(t *testing.T) {
 		fields string // of the event; empty for the raw update
 		row    *transcript.Transcript
 	}{
+		// The choice for user_message_chunk: it is decoded and has no effect. Agents repeat the prompt with it, or the prompts of a
+		// session that they load, which clients know from the events of the crew.
 		{`{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"hi"}}`, "", "", &transcript.Transcript{}},
+		{`{"sessionUpdate":"user_message_chunk","messageId":"m1","content":{"type":"image","data":"aaaa"}}`, "", "", &transcript.Transcript{}},
 		{said("hi"), "agent:text", `{"agentId":"a1","text":"hi"}`, &transcript.Transcript{}},
 		{
 			`{"sessionUpdate":"agent_thought_chunk","messageId":"m1","content":{"type":"text","text":"hm"}}`,
