@@ -223,3 +223,16 @@ func TestSequenceNumbersRise(t *testing.T) {
 		require.True(t, slices.IsSorted(seq))
 	})
 }
+
+// Nothing delays the report of idleness indefinitely: a lost answer, a lost host or a full queue.
+func TestEndOfATurnIsReportedUnlessSomethingIsLeftToDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := simulate(t)
+		m.pass(commitTimeout + idleAfter)
+		s := m.state()
+		if s.GetUnreported() {
+			require.True(t, s.waiting() > 0 || !s.Process.GetReady(), "%v", s)
+		}
+		require.Zero(t, s.GetIdleMs())
+	})
+}
