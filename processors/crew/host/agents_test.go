@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -293,7 +294,7 @@ func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
 		}
 		q, got := decided(1, "write", false)
 		require.Equal(t, "fs/write_text_file", q.Method)
-		require.NotContains(t, string(q.Args), "contents")
+		require.JSONEq(t, string(encoded(writeRequest{Path: r.path("new/file.txt"), Content: "contents"}.shown())), string(q.Args))
 		require.Contains(t, got, "not permitted")
 		require.NoDirExists(t, r.path("new"))
 		_, got = decided(2, "write", true)
@@ -304,6 +305,7 @@ func TestFilesAndTerminalsFollowThePolicy(t *testing.T) {
 		q, got = decided(3, "terminal", true)
 		require.Equal(t, "terminal/create", q.Method)
 		require.Contains(t, string(q.Args), "exit 3")
+		require.Contains(t, string(q.Args), `"env_sha256"`)
 		require.Equal(t, "exit 3: out\n", got)
 	})
 }
@@ -323,4 +325,34 @@ func TestUnknownMethodsAreRefusedAndWithdrawnRequestsAnswered(t *testing.T) {
 	r.h.mu.Lock()
 	defer r.h.mu.Unlock()
 	require.Empty(t, r.h.runs[agentID].asks.take(func(ask) bool { return true }))
+}
+
+// The arguments name a grant, so whatever changes what the host does changes them.
+func TestArgumentsOfRequestsDifferWithContentDirectoryAndEnvironment(t *testing.T) {
+	write := func(content string) string {
+		return string(encoded(writeRequest{Path: "/r/a", Content: content}.shown()))
+	}
+	require.Equal(t, write("good"), write("good"))
+	require.NotEqual(t, write("good"), write("evil"), "the same length")
+
+	create := func(params string) string {
+		var q createRequest
+		require.NoError(t, json.Unmarshal([]byte(params), &q))
+		return string(encoded(q.shown("/repo")))
+	}
+	const plain = `{"command":"npm","args":["test"]}`
+	require.Equal(t, create(plain), create(`{"command":"npm","args":["test"],"cwd":"/repo","env":[],"outputByteLimit":9}`))
+	secret := create(`{"command":"npm","args":["test"],"env":[{"name":"TOKEN","value":"hunter2"}]}`)
+	all := []string{
+		create(plain), secret, create(`{"command":"npm","args":["test"],"cwd":"/repo/sub"}`),
+		create(`{"command":"npm","args":["test"],"env":[{"name":"TOKEN","value":"hunter3"}]}`),
+		create(`{"command":"npm","args":["test"],"env":[{"name":"NODE_OPTIONS","value":"hunter2"}]}`),
+	}
+	for i, one := range all {
+		for _, other := range all[:i] {
+			require.NotEqual(t, other, one)
+		}
+	}
+	require.Contains(t, secret, "TOKEN")
+	require.NotContains(t, secret, "hunter2", "values can be secrets")
 }

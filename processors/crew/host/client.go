@@ -1,6 +1,9 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/turntable-streams/turntable/internal/truncate"
@@ -75,11 +78,9 @@ func (r *run) asked(m received) {
 	case "fs/read_text_file":
 		request(r, m, policy.Read, func(q readRequest) any { return map[string]any{"path": q.Path} }, r.readFile)
 	case "fs/write_text_file":
-		request(r, m, policy.Write, func(q writeRequest) any {
-			return map[string]any{"path": q.Path, "bytes": len(q.Content)}
-		}, r.writeFile)
+		request(r, m, policy.Write, writeRequest.shown, r.writeFile)
 	case "terminal/create":
-		request(r, m, policy.Terminal, func(q createRequest) any { return q.shown() }, r.createTerminal)
+		request(r, m, policy.Terminal, func(q createRequest) any { return q.shown(r.files.dir) }, r.createTerminal)
 	case "terminal/output":
 		request(r, m, Allow, nil, r.terminalOutput)
 	case "terminal/wait_for_exit":
@@ -99,6 +100,13 @@ func (r *run) refuse(id topics.Raw, err error) {
 		e = &rpcError{codeInternal, err.Error()}
 	}
 	r.send(message{ID: id, Error: &rpcError{e.Code, truncate.Marked(e.Message, 1000)}})
+}
+
+// digestOf returns the SHA-256 of what a request contains and a person is not shown. It is part of the arguments, so an approval
+// of later requests counts only for the same content.
+func digestOf(content []byte) string {
+	d := sha256.Sum256(content)
+	return hex.EncodeToString(d[:])
 }
 
 func (r *run) answer(id topics.Raw, result any) { r.send(message{ID: id, Result: encoded(result)}) }

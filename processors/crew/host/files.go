@@ -58,6 +58,11 @@ type writeRequest struct {
 	Content string `json:"content"`
 }
 
+// shown returns the arguments that a person sees: the digest stands for the content, which can be large.
+func (q writeRequest) shown() any {
+	return map[string]any{"path": q.Path, "bytes": len(q.Content), "content_sha256": digestOf([]byte(q.Content))}
+}
+
 func (r *run) readFile(_ context.Context, q readRequest) (any, error) {
 	name, err := r.files.name(q.Path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
 	"path/filepath"
@@ -74,8 +75,10 @@ type createRequest struct {
 	} `json:"env"`
 }
 
-// shown are the arguments that a person sees, without the values of variables.
-func (q createRequest) shown() any {
+// shown returns the arguments that a person sees. They have the names of the variables, but not the values, which can be secrets:
+// the digest of names and values tells two environments apart. dir is the agent's directory, in which a request without a
+// directory runs.
+func (q createRequest) shown(dir string) any {
 	args := q.Args
 	if args == nil {
 		args = []string{}
@@ -84,7 +87,9 @@ func (q createRequest) shown() any {
 	for _, v := range q.Env {
 		names = append(names, v.Name)
 	}
-	return map[string]any{"command": q.Command, "args": args, "cwd": q.Cwd, "env": names}
+	return map[string]any{
+		"command": q.Command, "args": args, "cwd": cmp.Or(q.Cwd, dir), "env": names, "env_sha256": digestOf(encoded(q.Env)),
+	}
 }
 
 func (r *run) createTerminal(_ context.Context, q createRequest) (any, error) {

@@ -79,29 +79,6 @@ func textOf(v topics.Raw) (text string) {
 
 func (c call) id() string { return cut(c.toolCallID, maxText) }
 
-// tool returns the stable name for which a person can approve later requests too. A title is no such name: the agent chooses
-// it. A request without input cannot be recognized again, so its name is its own.
-func (c call) tool() string {
-	if name := c.metaName(); name != "" && len(name) <= maxTool {
-		return name
-	}
-	kind := cut(c.kind, maxShown)
-	if c.method != "" {
-		kind = cut(c.method, maxShown)
-	}
-	if command := c.command(); command != "" && len(command) <= maxTool {
-		return kind + ":" + command
-	}
-	if c.rawInput == nil {
-		return kind + ":" + digestOfText("request", c.unique)
-	}
-	input := jsontext.Value(slices.Clone(c.rawInput))
-	if input.Canonicalize() != nil {
-		input = jsontext.Value(c.rawInput)
-	}
-	return kind + ":" + digestOfText("", string(input))
-}
-
 // metaName returns the name of the tool in _meta: toolName, or the toolName of an extension such as that of claude-code-acp.
 func (c call) metaName() string {
 	if name := textOf(c.meta["toolName"]); name != "" {
@@ -119,8 +96,8 @@ func (c call) metaName() string {
 	return ""
 }
 
-// command returns the exact command of the input: its text, or the JSON of its words. Arguments in a member of their own are
-// part of it.
+// command returns the command of the input: its text, or the JSON of its words, and then the JSON of the arguments in a member of
+// their own.
 func (c call) command() string {
 	var input struct {
 		Command topics.Raw `json:"command"`

@@ -183,33 +183,3 @@ func TestDangerousRequestsSaySoAndDoNotOfferToAllowAlways(t *testing.T) {
 	end.OptionID = "o0-allow_always"
 	require.Equal(t, "o1-allow_once", h.answers(h.end(end))[0].OptionID)
 }
-
-// A grant counts for later requests with the same name, so a name stands for one command, or for a tool that the agent's
-// adapter names. A title is the agent's own text.
-func TestNamesOfGrants(t *testing.T) {
-	name := func(call string) string {
-		return callOf(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: topics.Raw(call)}).tool()
-	}
-	require.Equal(t, "execute:npm test", name(`{"kind":"execute","title":"x","rawInput":{"command":"npm test","description":"y"}}`))
-	require.NotEqual(t, name(`{"kind":"execute","rawInput":{"command":"npm test"}}`), name(`{"kind":"execute","rawInput":{"command":"npm  test"}}`))
-	require.Equal(t, `execute:["npm","test"]`, name(`{"kind":"execute","rawInput":{"command":["npm","test"]}}`))
-	require.Equal(t, `execute:rm ["a"]`, name(`{"kind":"execute","rawInput":{"command":"rm","args":["a"]}}`))
-	require.Equal(t, "Bash", name(`{"kind":"execute","_meta":{"claudeCode":{"toolName":"Bash"}},"rawInput":{"command":"npm test"}}`))
-	require.Equal(t, "Edit", name(`{"kind":"edit","_meta":{"toolName":"Edit","a":{"toolName":"B"}}}`))
-
-	edit := name(`{"kind":"edit","title":"one","rawInput":{"path":"a","text":"b"}}`)
-	require.Equal(t, edit, name(`{"kind":"edit","title":"two","rawInput":{"text": "b", "path":"a"}}`), "not the title, nor the order")
-	require.NotEqual(t, edit, name(`{"kind":"edit","title":"one","rawInput":{"path":"a","text":"c"}}`))
-	require.Regexp(t, `^edit:[0-9a-f]{64}$`, edit)
-
-	silent := topics.Raw(`{"kind":"edit","title":"one","content":[]}`)
-	one := callOf(topics.CrewPermission{Run: run, RequestID: "r1", ToolCall: silent}).tool()
-	two := callOf(topics.CrewPermission{Run: run, RequestID: "r2", ToolCall: silent}).tool()
-	require.NotEqual(t, one, two, "without input, no later request is known to be the same")
-
-	file := func(path string) string {
-		return callOf(topics.CrewPermission{Method: "fs/write_text_file", Args: topics.Raw(`{"path":"` + path + `"}`)}).tool()
-	}
-	require.Equal(t, file("/a"), file("/a"))
-	require.NotEqual(t, file("/a"), file("/b"))
-}
