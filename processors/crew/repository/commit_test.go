@@ -356,3 +356,16 @@ func TestAnswersAreShort(t *testing.T) {
 	require.Contains(t, e.notes(mira), "and 385 more")
 	require.Equal(t, "repository/harbor", mailbox.Repository(h.key))
 }
+
+func TestFileWithADecomposedNameIsCommittedAndKeptWhileItHasChanges(t *testing.T) {
+	const name = "e\u0301.txt"
+	d := newOnDisk(t, name)
+	m := d.in(mira)
+	d.locked(m, name)
+	d.write(name, "changed\n")
+	e := d.work(d.unlock(m, name))
+	require.Empty(t, e.kinds())
+	require.Contains(t, e.notes(m), "UNLOCK_FILE refused")
+	require.Equal(t, []any{name}, d.work(d.commit(m, "Mine")).events("agent:committed")[0]["files"])
+	require.Equal(t, []string{"lock:released"}, d.work(d.unlock(m, name)).kinds())
+}

@@ -220,10 +220,21 @@ func (j job) stage(ctx context.Context, head string) (tree string, files []strin
 
 // candidates returns the held files that differ from the index, or that it does not know.
 func (w worktree) candidates(ctx context.Context, h held) (files []string, err error) {
-	for _, specs := range batches(h.specs()) {
-		out, err := w.git(ctx, nil, append([]string{
-			"ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--",
-		}, specs...)...)
+	specs, above := h.specs()
+	// The index of the commit does not know when files were changed, so git reads every file that a pathspec matches. Only the names
+	// are looked for in the directories.
+	named, err := w.list(ctx, h, above, "--cached", "--others")
+	if err != nil {
+		return nil, err
+	}
+	return w.list(ctx, h, append(specs, named...), "--modified", "--deleted", "--others")
+}
+
+// list returns the held files among those that git lists for pathspecs.
+func (w worktree) list(ctx context.Context, h held, specs []string, which ...string) (files []string, err error) {
+	for _, part := range batches(specs) {
+		args := append([]string{"ls-files", "-z", "--exclude-standard"}, which...)
+		out, err := w.git(ctx, nil, append(append(args, "--"), part...)...)
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,8 @@ func dirty(ctx context.Context, req topics.CrewDirty) (paths []string, err error
 	if err := h.check(top); err != nil {
 		return nil, err
 	}
-	for _, specs := range batches(h.specs()) {
+	specs, above := h.specs()
+	for _, specs := range batches(append(specs, above...)) {
 		out, err := w.git(ctx, nil, append([]string{
 			"status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--",
 		}, specs...)...)

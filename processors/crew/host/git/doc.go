@@ -10,7 +10,8 @@
 //     An agent that runs git itself can forge the trailer. A commit with files that are not locked is never taken for the action's.
 //   - No hooks run: neither those of commits nor the signature that commit.gpgSign asks for. Filters, such as Git LFS, do run.
 //
-// Programs are called with lists of arguments, without a shell, and paths are literal. The caller's environment variables with
+// Programs are called with lists of arguments, without a shell, and paths are literal. A path stands for each file whose name is
+// the same in Unicode's NFC, so a file whose name is in NFD is found. The caller's environment variables with
 // the prefix GIT_ are not passed on.
 //
 // A directory without "/*" is no file: it is not committed. A submodule is committed if its own path is held; a repository

@@ -1,12 +1,16 @@
 package git
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // everything ends a path that stands for everything below a directory.
@@ -20,23 +24,34 @@ func (h held) covers(file string) bool {
 	return slices.ContainsFunc(h, func(p string) bool { return coveredBy(p, file) })
 }
 
+// coveredBy compares paths in Unicode's NFC, in which they are locked. The name of the file itself can have another form: systems
+// such as Linux keep names as they are written.
 func coveredBy(path, file string) bool {
+	path, file = norm.NFC.String(path), norm.NFC.String(file)
 	if dir, ok := strings.CutSuffix(path, everything); ok {
 		return strings.HasPrefix(file, dir+"/")
 	}
 	return path == file
 }
 
-// specs returns the paths as literal pathspecs of git. That of a directory ends in a slash, so that it is no file.
-func (h held) specs() []string {
-	specs := make([]string, len(h))
-	for i, p := range h {
-		specs[i] = p
-		if dir, ok := strings.CutSuffix(p, everything); ok {
-			specs[i] = dir + "/"
+// specs returns the paths as literal pathspecs of git. That of a directory ends in a slash, so that it is no file. The names of
+// files can have another form of Unicode than the paths, so a path with other characters than those of ASCII is no pathspec:
+// above has the directory above the first of them, in which the covered files are to be looked for.
+func (h held) specs() (specs, above []string) {
+	for _, p := range h {
+		other := strings.IndexFunc(p, func(r rune) bool { return r >= utf8.RuneSelf })
+		dir, ok := strings.CutSuffix(p, everything)
+		switch {
+		case other >= 0:
+			above = append(above, cmp.Or(p[:strings.LastIndexByte(p[:other], '/')+1], "."))
+		case ok:
+			specs = append(specs, dir+"/")
+		default:
+			specs = append(specs, p)
 		}
 	}
-	return specs
+	slices.Sort(above)
+	return specs, slices.Compact(above)
 }
 
 // without returns the paths that cover none of the files.

@@ -132,3 +132,25 @@ func TestCommitEndsWithItsContext(t *testing.T) {
 	require.Contains(t, r.Error, "context canceled")
 	require.Equal(t, 1, f.commits())
 }
+
+// A path is locked in Unicode's NFC. Its file may have a name in NFD, or in both forms.
+func TestK02_FilesWhoseNamesAreDecomposedAreCommitted(t *testing.T) {
+	const decomposed = "u\u0308ber/e\u0301.txt"
+	names := []string{decomposed, "über/de\u0301j\u00e0.txt", "\u212b.txt", "plain/e\u0301.txt"}
+	f := newFixture(t, append([]string{"über/other.txt", "e\u0301.txt/x"}, names...)...)
+	for _, name := range append([]string{"über/other.txt"}, names...) {
+		f.write(name, "changed\n")
+	}
+	require.Equal(t, []string{decomposed}, f.dirty("über/é.txt").Dirty)
+	require.Equal(t, []string{"plain/e\u0301.txt"}, f.dirty("plain/é.txt").Dirty)
+	r := f.commit("1", []string{"über/é.txt", "über/déjà.txt", "Å.txt", "é.txt"}, []string{decomposed, "über/de\u0301j\u00e0.txt", "\u212b.txt"})
+	require.Equal(t, []string{"é.txt"}, r.Missing, "a directory is no file")
+	require.Equal(t, []string{" M plain/e\u0301.txt", " M über/other.txt"}, f.status(), "what is not held is left out")
+	require.Empty(t, f.dirty("über/é.txt", "é.txt/*").Dirty)
+
+	f.remove("plain/e\u0301.txt")
+	f.write("u\u0308ber/new.txt", "x\n")
+	r = f.commit("2", []string{"plain/*", "über/*"}, []string{"plain/e\u0301.txt", "u\u0308ber/new.txt", "über/other.txt"})
+	require.Empty(t, r.Missing)
+	require.Empty(t, f.status())
+}
