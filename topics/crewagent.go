@@ -75,6 +75,7 @@ type CrewPause struct {
 func (CrewPause) CrewKind() string { return "pause" }
 
 // CrewAutopilot switches the agent's autopilot: whether the agent's next permission requests are allowed without a person.
+// Dangerous requests wait for a person nevertheless.
 type CrewAutopilot struct {
 	On bool `json:"on"`
 }

@@ -41,6 +41,9 @@
 // Exceptions: at least once, a process that was cut off from its brokers can write an old row over a newer one (see package
 // processors). A step that is repeated by a build with other options can differ from what the first one wrote.
 //
+// An agent with autopilot gets every permission at once, except for dangerous requests: they wait for a person like those of any
+// other agent, and are denied if no one answers in time. No approval counts for later dangerous requests.
+//
 // What an agent's process does is outside: it has the rights of its host's user, and locks bind only commits that are made by the
 // command COMMIT.
 //

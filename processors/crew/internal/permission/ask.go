@@ -39,7 +39,8 @@ const (
 const via = "crew"
 
 // Ask decides, or asks a person about, a request of the agent's process. A repeat has no effect, and neither has a request
-// of another run than who.Run. A request for which there is no room is cancelled at once.
+// of another run than who.Run. autopilot decides every request that is not dangerous; a dangerous one waits for a person. A
+// request for which there is no room is cancelled at once.
 func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, autopilot bool) {
 	if req.Run != who.Run || p.known(req) {
 		return
@@ -54,7 +55,7 @@ func (p *Permissions) Ask(s *mailbox.Step, who Who, req topics.CrewPermission, a
 	r.AskedMs = s.NowMS()
 	r.ExpiresMs = r.AskedMs + timeoutOf(who).Milliseconds()
 	switch {
-	case autopilot:
+	case autopilot && !r.Dangerous:
 		p.answer(s, who, r, r.allowOnce(), true, byAutopilot)
 		return
 	case len(p.Waiting) >= maxOpen, p.size()+proto.Size(r) > maxOpenBytes:

@@ -15,7 +15,7 @@ import (
 func TestP01_AutopilotSelectsTheFirstAllowOnceWithoutAnEvent(t *testing.T) {
 	h := newHarness(t)
 	h.autopilot = true
-	for _, command := range []string{"go test ./...", "rm -rf /"} { // dangerous ones too, as agents expect of autopilot
+	for _, command := range []string{"go test ./...", "rm -rf build"} {
 		effects := h.ask(running(command, command, "allow_always reject_once "+secondAllow))
 		require.Len(t, effects, 1, "no gate and no event")
 		require.Equal(t, []topics.CrewAnswer{{
@@ -24,6 +24,25 @@ func TestP01_AutopilotSelectsTheFirstAllowOnceWithoutAnEvent(t *testing.T) {
 		require.Empty(t, h.ask(running(command, command, allOptions)), "a repeat is not answered again")
 	}
 	require.Empty(t, h.permissions().Open())
+}
+
+// What is dangerous is never approved without a person.
+func TestDangerousRequestAsksUnderAutopilot(t *testing.T) {
+	h := newHarness(t)
+	h.autopilot = true
+	effects := h.ask(running("r1", "rm -rf /", allOptions))
+	require.Empty(t, h.answers(effects))
+	asked := events(effects, "agent:permission_request")
+	require.Len(t, asked, 1)
+	require.Equal(t, true, asked[0]["dangerous"])
+	require.Equal(t, view.Time(noon.Add(time.Minute).UnixMilli()), asked[0]["expiresAt"])
+	require.Len(t, gates(effects), 1)
+	require.Len(t, h.answers(h.ask(running("r2", "ls", allOptions))), 1, "any other request is approved at once")
+	answers := h.answers(h.end(ended("r1", topics.GateTimedOut, topics.CauseDeadline)))
+	require.Len(t, answers, 1)
+	require.Empty(t, answers[0].OptionID, "denied after a minute")
+	h.ask(running("r3", "rm -rf /", allOptions))
+	require.Equal(t, "o1-allow_once", h.answers(h.end(approved("r3")))[0].OptionID)
 }
 
 func TestP02_AutopilotWithoutAllowOnceCancels(t *testing.T) {

@@ -50,7 +50,13 @@ func TestARequestIsAnsweredExactlyOnceInAnyOrder(t *testing.T) {
 			"ask": func(t *rapid.T) {
 				id := ids.Draw(t, "id")
 				asked[id] = true
-				count(h.ask(running(id, "ls", allOptions)))
+				dangerous := rapid.Bool().Draw(t, "dangerous")
+				command := map[bool]string{false: "ls", true: "rm -rf /"}[dangerous]
+				effects := h.ask(running(id, command, allOptions))
+				if len(effects) > 0 {
+					require.Equal(t, !dangerous && h.autopilot, len(h.answers(effects)) > 0, "approved at once")
+				}
+				count(effects)
 			},
 			"end":       func(t *rapid.T) { end(ids.Draw(t, "id")) },
 			"cancel":    func(*rapid.T) { count(h.cancel(true)) },
