@@ -70,6 +70,9 @@ type CrewCommit struct {
 	Author string `json:"author"`
 	// Fence is the highest token of the locks. It is part of the trailer.
 	Fence int64 `json:"fence"`
+	// UntilMS is the time, in Unix milliseconds, from which on the host does not make the commit any more: the paths can have
+	// other holders then. 0 means no limit.
+	UntilMS int64 `json:"until_ms,omitzero"`
 }
 
 func (CrewCommit) CrewKind() string { return "commit" }

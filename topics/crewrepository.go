@@ -14,7 +14,7 @@ type CrewLockAsked struct {
 func (CrewLockAsked) CrewKind() string { return "lock_asked" }
 
 // CrewUnlockAsked releases a lock for a person. Force releases it also if another agent holds it or a commit waits for its
-// receipt.
+// receipt. Then the path is free with the receipt, or once the host does not make the commit any more.
 type CrewUnlockAsked struct {
 	AgentID  string `json:"agent_id"`
 	FilePath string `json:"file_path"`

@@ -67,6 +67,7 @@ func of[T topics.CrewBody](in topics.CrewInput, do func(T) string) (reason strin
 func (t *step) due() {
 	t.expire()
 	t.giveUp()
+	t.abandon()
 }
 
 // deadline returns when the next thing is due, 0 for never.
@@ -77,7 +78,10 @@ func (t *step) deadline() (ms int64) {
 		}
 	}
 	for _, l := range t.row.Locks {
-		if l.Commit == "" {
+		switch {
+		case l.ReleasedMs != 0:
+			earliest(l.ReleasedMs)
+		case l.Commit == "":
 			earliest(l.ExpiresMs)
 		}
 	}
@@ -123,6 +127,7 @@ func (t *step) receipt(r topics.CrewReceipt) string {
 func (t *step) hostStarted(h topics.CrewHostStarted) string {
 	for _, c := range t.row.Commits {
 		if c.Host == h.Host {
+			c.UntilMs = t.commitUntil()
 			t.Redo(c.ActionId, c.Host, 0, t.actionOf(c))
 		}
 	}

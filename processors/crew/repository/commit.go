@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
 	"github.com/turntable-streams/turntable/topics"
@@ -14,7 +15,23 @@ const (
 	queueLimit = 20
 	// messageLimit is the longest message of a commit in bytes.
 	messageLimit = 8000
+	// commitWithin is how long the host may take until it makes a commit. A commit takes at most 2 minutes, and may wait for others.
+	commitWithin = 10 * time.Minute
+	// clockMargin is how much the clock of a host may be behind, with the time that the last step of a commit takes.
+	clockMargin = time.Minute
 )
+
+func (t *step) commitUntil() int64 { return t.NowMS() + commitWithin.Milliseconds() }
+
+// commit returns the open commit of an action, nil if there is none.
+func (s *State) commit(actionID string) *Commit {
+	for _, c := range s.Commits {
+		if c.ActionId == actionID {
+			return c
+		}
+	}
+	return nil
+}
 
 // commit answers COMMIT: at once, or after the agent's commit before it.
 func (t *step) commit(a *Agent, message string, files []string) {
@@ -46,13 +63,13 @@ func (t *step) commit(a *Agent, message string, files []string) {
 // open has the host commit what the agent has locked.
 func (t *step) open(a *Agent, message string, files []string) {
 	left := t.leftOut(a, files)
-	c := &Commit{AgentId: a.Id, Host: a.Host, Cwd: a.Cwd, Message: message, LeftOut: left}
+	c := &Commit{AgentId: a.Id, Host: a.Host, Cwd: a.Cwd, Message: message, LeftOut: left, UntilMs: t.commitUntil()}
 	if c.Message == "" {
 		c.Message = "Changes by " + called(a)
 	}
 	var locks []*Lock
 	for _, l := range t.row.Locks {
-		if l.AgentId == a.Id {
+		if l.AgentId == a.Id && l.ReleasedMs == 0 {
 			locks = append(locks, l)
 			c.Fence = max(c.Fence, l.Token)
 		}
@@ -81,7 +98,7 @@ func (t *step) leftOut(a *Agent, files []string) (left []string) {
 			path = cut(raw, reasonLimit)
 		}
 		held := err == nil && slices.ContainsFunc(t.row.Locks, func(l *Lock) bool {
-			return l.AgentId == a.Id && (l.Path == path || covers(l.Path, path))
+			return l.AgentId == a.Id && l.ReleasedMs == 0 && (l.Path == path || covers(l.Path, path))
 		})
 		if !held && !slices.Contains(left, path) {
 			left = append(left, path)
@@ -94,7 +111,7 @@ func (t *step) leftOut(a *Agent, files []string) (left []string) {
 func (t *step) actionOf(c *Commit) topics.CrewCommit {
 	var locks []*Lock
 	for _, l := range t.row.Locks {
-		if l.Commit == c.ActionId {
+		if l.Commit == c.ActionId && l.ReleasedMs == 0 {
 			locks = append(locks, l)
 		}
 	}
@@ -109,6 +126,7 @@ func (t *step) action(a *Agent, c *Commit, locks []*Lock) topics.CrewCommit {
 	}
 	return topics.CrewCommit{
 		AgentID: c.AgentId, Cwd: c.Cwd, Paths: paths, Message: c.Message, Author: called(a), Fence: c.Fence,
+		UntilMS: c.UntilMs,
 	}
 }
 
@@ -120,6 +138,7 @@ func (t *step) committed(r topics.CrewReceipt) bool {
 	}
 	c := t.row.Commits[i]
 	t.row.Commits = slices.Delete(t.row.Commits, i, i+1)
+	t.remove(func(l *Lock) bool { return l.Commit == c.ActionId && l.ReleasedMs != 0 }, func(l *Lock) { t.released(l, l.ReleasedBy) })
 	for _, l := range t.row.Locks {
 		if l.Commit == c.ActionId {
 			l.Commit = ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/turntable-streams/turntable/processors/crew/host/git"
 	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
+	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -27,6 +28,7 @@ func newOnDisk(t *testing.T, files ...string) *onDisk {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	d := &onDisk{harness: newHarness(t), t: t, dir: t.TempDir()}
+	d.now = time.Now().UTC() // the host has its own clock
 	d.git("init", "--quiet", "--initial-branch=main")
 	for _, name := range files {
 		d.write(name, "first\n")
@@ -251,13 +253,51 @@ func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
 	open := h.commit(mira, "Mine").actions()[0]
+	asked := actionBody[topics.CrewCommit](t, open)
+	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), asked.UntilMS)
 	e := h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
-	require.Equal(t, "user", e.events("lock:released")[0]["by"])
-	h.locked(noor, "a.go")
+	require.Empty(t, e.kinds(), "the host may be committing the path")
+	require.Contains(t, e.notes(mira), "Your open commit may still contain it")
+	require.Empty(t, h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true}))
+	for _, m := range []topics.CrewMember{noor, mira} {
+		e = h.lock(m, "a.go")
+		require.Equal(t, []string{"lock:denied"}, e.kinds())
+		require.Contains(t, e.notes(m), "it is free after the commit")
+	}
+	require.Contains(t, h.unlock(mira, "a.go").notes(mira), "you have no lock")
+	require.Contains(t, h.commit(mira, "More", "a.go").notes(mira), "COMMIT waits")
+
+	h.now = h.now.Add(time.Second)
 	again := h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions()
 	require.Len(t, again, 1)
 	require.Equal(t, open.ActionID, again[0].ActionID)
-	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, again[0]).Paths)
+	body := actionBody[topics.CrewCommit](t, again[0])
+	require.Equal(t, []string{"b.go"}, body.Paths)
+	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), body.UntilMS)
+
+	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
+	require.Equal(t, "user", e.events("lock:released")[0]["by"])
+	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, e.actions()[0]).Paths, "the commit that waited")
+	h.locked(noor, "a.go")
+}
+
+// A host that does not answer does not keep a released path for good: it makes no commit that late.
+func TestReleasedPathOfAnUnansweredCommitIsFreeAfterItsTime(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go", "b.go")
+	h.commit(mira, "Mine")
+	released := h.now.Add(commitWithin + clockMargin)
+	h.advance(time.Minute)
+	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true, By: "ines"})
+	require.Equal(t, view.Time(released.UnixMilli()), Locks(h.key, h.state(), h.now.UnixMilli())[0].ExpiresAt)
+	h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
+	require.Empty(t, h.advance(released.Sub(h.now)-time.Millisecond).kinds())
+	require.Equal(t, []string{"lock:denied"}, h.lock(noor, "a.go").kinds())
+	e := h.advance(time.Millisecond)
+	require.Equal(t, []string{"lock:released"}, e.kinds())
+	require.Equal(t, "ines", e.events("lock:released")[0]["by"])
+	h.locked(noor, "a.go")
+	require.Equal(t, []string{"b.go"}, h.held(mira), "what was not released is kept for the commit")
 }
 
 // A host can be gone for good. What waits for it is not kept for ever, or nothing else would fit into the row.
@@ -267,8 +307,10 @@ func TestCommitOfAnEndedAgentIsGivenUpWithItsLastLock(t *testing.T) {
 	open := h.commit(mira, "Mine").actions()[0]
 	h.do(mailbox.Agent(mira.AgentID), topics.CrewAgentEnded{AgentID: mira.AgentID})
 	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	h.advance(time.Hour)
 	require.Len(t, h.state().Commits, 1, "its host may still answer")
-	h.do("", topics.CrewUnlockAsked{FilePath: "b.go", Force: true})
+	e := h.do("", topics.CrewUnlockAsked{FilePath: "b.go", Force: true})
+	require.Equal(t, []string{"lock:released"}, e.kinds(), "the host makes no commit that late")
 	require.Empty(t, h.state().Commits)
 	require.False(t, HasOpenActions(h.state(), "dock"))
 	require.Empty(t, h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions(), "the host does not commit it later")

@@ -12,12 +12,14 @@
 //
 // A lock is released only if its files have no changes that are in no commit. The agent's host is asked. If the host cannot
 // tell, because git fails, the lock is released; if the host is silent for 20 seconds, the lock is kept. A person may release
-// any lock.
+// any lock. If the path is part of an open commit, it is free with the commit's receipt, or 11 minutes after the host was asked
+// to make the commit: the host does not make a commit that it was asked for more than 10 minutes ago.
 //
 // # Commits
 //
 // COMMIT commits the paths that the agent has locked, and nothing else. The agent's host does it, see package git. Until its
 // receipt, the locks neither expire nor can another agent take them, so a commit contains no file that its agent does not hold.
+// That holds for paths that a person releases meanwhile, too, if the clocks of hosts and brokers differ by less than 30 seconds.
 // If the host is restarted, it gets the action again, and finds out whether the commit was made before. A second COMMIT, and
 // an UNLOCK_FILE of a path in the commit, wait for the receipt. The locks are kept after the commit.
 //

@@ -27,9 +27,10 @@ const (
 	rowLimit = 400 << 10
 )
 
+// lock returns an agent's lock on a path. A lock that a person has released during its commit is none.
 func (s *State) lock(agentID, path string) *Lock {
 	for _, l := range s.Locks {
-		if l.AgentId == agentID && l.Path == path {
+		if l.AgentId == agentID && l.Path == path && l.ReleasedMs == 0 {
 			return l
 		}
 	}
@@ -68,7 +69,9 @@ func (t *step) acquire(a *Agent, raw, reason string, ttl time.Duration) {
 		t.note(a.Id, "Your lock on "+quoted(path)+" is extended until "+view.Time(l.ExpiresMs)+".")
 		return
 	}
-	if i := slices.IndexFunc(t.row.Locks, func(l *Lock) bool { return l.AgentId != a.Id && overlap(l.Path, path) }); i >= 0 {
+	if i := slices.IndexFunc(t.row.Locks, func(l *Lock) bool {
+		return overlap(l.Path, path) && (l.AgentId != a.Id || l.ReleasedMs != 0)
+	}); i >= 0 {
 		holder := t.row.Locks[i]
 		t.denied(a, path, reason, holder)
 		t.note(a.Id, deniedText(path, holder, t.row.agent(holder.AgentId)))
@@ -110,6 +113,7 @@ func (t *step) mayLock(a *Agent, path, reason string) error {
 
 // expire removes the locks whose time is over.
 func (t *step) expire() {
+	t.remove(func(l *Lock) bool { return l.ReleasedMs != 0 && l.ReleasedMs <= t.NowMS() }, func(l *Lock) { t.released(l, l.ReleasedBy) })
 	t.remove(func(l *Lock) bool { return l.Commit == "" && l.ExpiresMs <= t.NowMS() }, func(l *Lock) {
 		a := t.row.agent(l.AgentId)
 		t.happened(a, "lock:expired", map[string]any{

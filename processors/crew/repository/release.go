@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -107,28 +108,32 @@ func (t *step) askAgain(agentID string) {
 	}
 }
 
-// unlockAsked releases a lock for a person, without asking a host.
+// unlockAsked releases a lock for a person, without asking a host. The host may be making a commit that contains the path, so
+// the path of an open commit is free only with the receipt, or when the host does not make the commit any more.
 func (t *step) unlockAsked(in topics.CrewUnlockAsked) string {
 	path, err := Path(in.FilePath)
 	if err != nil {
 		return "" // there is no such lock
 	}
-	by := in.By
-	if by == "" {
-		by = "user"
+	by := cut(cmp.Or(in.By, "user"), memberLimit)
+	for _, l := range t.row.Locks {
+		if c := t.row.commit(l.Commit); in.Force && l.Path == path && c != nil && l.ReleasedMs == 0 {
+			l.ReleasedBy, l.ReleasedMs = by, cmp.Or(c.UntilMs, t.commitUntil())+clockMargin.Milliseconds()
+			t.note(l.AgentId, "A person has released your lock on "+quoted(path)+". Your open commit may still contain it. Do not edit it "+
+				"before you have locked it again.")
+		}
 	}
 	t.remove(func(l *Lock) bool {
-		return l.Path == path && (in.Force || l.AgentId == in.AgentID && l.Commit == "")
+		return l.Path == path && l.Commit == "" && (in.Force || l.AgentId == in.AgentID)
 	}, func(l *Lock) {
 		t.released(l, by)
 		t.note(l.AgentId, "A person has released your lock on "+quoted(path)+". Do not edit it before you have locked it again.")
 	})
-	t.abandon()
 	return ""
 }
 
 // abandon gives up the commits of ended agents that have no locks left: a person has released them because their host is gone for
-// good. Nobody else would end them.
+// good, and the host does not make the commits any more.
 func (t *step) abandon() {
 	t.row.Commits = slices.DeleteFunc(t.row.Commits, func(c *Commit) bool {
 		held := slices.ContainsFunc(t.row.Locks, func(l *Lock) bool { return l.Commit == c.ActionId })

@@ -252,7 +252,11 @@ type Lock struct {
 	AcquiredMs int64  `protobuf:"varint,5,opt,name=acquired_ms,json=acquiredMs,proto3" json:"acquired_ms,omitempty"`
 	ExpiresMs  int64  `protobuf:"varint,6,opt,name=expires_ms,json=expiresMs,proto3" json:"expires_ms,omitempty"`
 	// The action of the commit that the lock is part of, empty for none. Until its receipt the lock neither expires nor is released.
-	Commit        string `protobuf:"bytes,7,opt,name=commit,proto3" json:"commit,omitempty"`
+	Commit string `protobuf:"bytes,7,opt,name=commit,proto3" json:"commit,omitempty"`
+	// Who has released the lock during the commit, and until when the path is kept for the commit at the latest, in Unix
+	// milliseconds. Both are empty for a lock that is not released.
+	ReleasedBy    string `protobuf:"bytes,8,opt,name=released_by,json=releasedBy,proto3" json:"released_by,omitempty"`
+	ReleasedMs    int64  `protobuf:"varint,9,opt,name=released_ms,json=releasedMs,proto3" json:"released_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -336,6 +340,20 @@ func (x *Lock) GetCommit() string {
 	return ""
 }
 
+func (x *Lock) GetReleasedBy() string {
+	if x != nil {
+		return x.ReleasedBy
+	}
+	return ""
+}
+
+func (x *Lock) GetReleasedMs() int64 {
+	if x != nil {
+		return x.ReleasedMs
+	}
+	return 0
+}
+
 type Commit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ActionId string                 `protobuf:"bytes,1,opt,name=action_id,json=actionId,proto3" json:"action_id,omitempty"`
@@ -346,7 +364,9 @@ type Commit struct {
 	// The highest token of the locks.
 	Fence int64 `protobuf:"varint,6,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Files that the agent named and does not hold.
-	LeftOut       []string `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOut []string `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	// Until when the host may make the commit, in Unix milliseconds.
+	UntilMs       int64 `protobuf:"varint,8,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -428,6 +448,13 @@ func (x *Commit) GetLeftOut() []string {
 		return x.LeftOut
 	}
 	return nil
+}
+
+func (x *Commit) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
 }
 
 type Queued struct {
@@ -602,7 +629,7 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\trole_name\x18\x05 \x01(\tR\broleName\x12\x12\n" +
 	"\x04host\x18\x06 \x01(\tR\x04host\x12\x10\n" +
 	"\x03cwd\x18\a \x01(\tR\x03cwd\x12\x19\n" +
-	"\bended_ms\x18\b \x01(\x03R\aendedMs\"\xbb\x01\n" +
+	"\bended_ms\x18\b \x01(\x03R\aendedMs\"\xfd\x01\n" +
 	"\x04Lock\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x16\n" +
@@ -612,7 +639,11 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"acquiredMs\x12\x1d\n" +
 	"\n" +
 	"expires_ms\x18\x06 \x01(\x03R\texpiresMs\x12\x16\n" +
-	"\x06commit\x18\a \x01(\tR\x06commit\"\xb1\x01\n" +
+	"\x06commit\x18\a \x01(\tR\x06commit\x12\x1f\n" +
+	"\vreleased_by\x18\b \x01(\tR\n" +
+	"releasedBy\x12\x1f\n" +
+	"\vreleased_ms\x18\t \x01(\x03R\n" +
+	"releasedMs\"\xcc\x01\n" +
 	"\x06Commit\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\tR\bactionId\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x12\n" +
@@ -620,7 +651,8 @@ const file_processors_crew_repository_state_proto_rawDesc = "" +
 	"\x03cwd\x18\x04 \x01(\tR\x03cwd\x12\x18\n" +
 	"\amessage\x18\x05 \x01(\tR\amessage\x12\x14\n" +
 	"\x05fence\x18\x06 \x01(\x03R\x05fence\x12\x19\n" +
-	"\bleft_out\x18\a \x03(\tR\aleftOut\"S\n" +
+	"\bleft_out\x18\a \x03(\tR\aleftOut\x12\x19\n" +
+	"\buntil_ms\x18\b \x01(\x03R\auntilMs\"S\n" +
 	"\x06Queued\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +

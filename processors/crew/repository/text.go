@@ -25,6 +25,10 @@ func deniedText(path string, holder *Lock, by *Agent) string {
 	if by == nil {
 		text = "LOCK_FILE denied for " + quoted(path) + ": agent (" + view.ShortID(holder.AgentId) + ")"
 	}
+	if holder.ReleasedMs != 0 {
+		return text + " commits " + quoted(holder.Path) + ". A person has released it, and it is free after the commit, at " +
+			view.Time(holder.ReleasedMs) + " at the latest. Try again later."
+	}
 	text += " has locked " + quoted(holder.Path) + " until " + view.Time(holder.ExpiresMs)
 	if holder.Reason != "" {
 		text += ", for the reason: " + cut(holder.Reason, 200)

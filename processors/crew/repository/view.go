@@ -13,10 +13,14 @@ func Locks(key string, s *State, nowMS int64) (locks []view.FileLock) {
 		if l.Commit == "" && l.ExpiresMs <= nowMS {
 			continue
 		}
+		expires := l.ExpiresMs
+		if l.ReleasedMs != 0 {
+			expires = l.ReleasedMs
+		}
 		a := s.agent(l.AgentId)
 		locks = append(locks, view.FileLock{
 			FilePath: l.Path, AgentID: l.AgentId, AgentRole: a.GetRoleId(), ProjectID: a.GetProjectId(), Repository: key,
-			Reason: l.Reason, Token: l.Token, AcquiredAt: view.Time(l.AcquiredMs), ExpiresAt: view.Time(l.ExpiresMs),
+			Reason: l.Reason, Token: l.Token, AcquiredAt: view.Time(l.AcquiredMs), ExpiresAt: view.Time(expires),
 		})
 	}
 	return locks

@@ -23,11 +23,14 @@ const (
 	backoff = 20 * time.Millisecond
 )
 
-var errNothing = errors.New("nothing to commit")
+var (
+	errNothing = errors.New("nothing to commit")
+	errLate    = errors.New("the host was asked too long ago, so the files may have other holders now; try again")
+)
 
 // Commit commits what has changed in the paths of an action, on the branch that is checked out in req.Cwd. Paths are relative to
 // the top of the work tree; one that has not changed, or does not exist, is left out and is in Missing of the receipt. Commit
-// blocks for at most 2 minutes. It may be called by several goroutines and processes at once, and again for the same action, which
+// blocks for at most 2 minutes, and makes no commit from req.UntilMS on. It may be called by several goroutines and processes at once, and again for the same action, which
 // returns the commit that the action has made.
 //
 // A failed receipt says that there is no commit. Error of one that has not failed is a warning: the commit was made, but git
@@ -135,6 +138,9 @@ func (c committer) attempt(ctx context.Context, j job) (done made, again bool, e
 		return done, false, err
 	}
 	c.before("update-ref")
+	if j.req.UntilMS != 0 && time.Now().UnixMilli() >= j.req.UntilMS {
+		return done, false, errLate
+	}
 	_, err = j.git(ctx, nil, "update-ref", "-m", "commit: "+subject(j.req.Message), "--end-of-options", "HEAD", done.id, head)
 	if err == nil {
 		return done, false, nil

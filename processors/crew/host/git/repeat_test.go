@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
@@ -194,4 +195,23 @@ func TestErrorsOfGitNameTheCommand(t *testing.T) {
 	require.True(t, errors.As(err, &f))
 	require.Equal(t, 128, f.code)
 	require.ErrorContains(t, err, "git rev-parse: fatal: ")
+}
+
+// The row gives the paths to other agents when the host is too late. A commit that was made before is found nevertheless.
+func TestCommitIsNotMadeAfterItsTime(t *testing.T) {
+	f := newFixture(t, "a.txt")
+	f.write("a.txt", "mine\n")
+	req := f.request("a.txt")
+	req.UntilMS = time.Now().Add(-time.Millisecond).UnixMilli()
+	r := Commit(t.Context(), req, "1")
+	require.True(t, r.Failed)
+	require.Contains(t, r.Error, "asked too long ago")
+	require.Equal(t, 1, f.commits())
+	require.Equal(t, []string{" M a.txt"}, f.status())
+
+	req.UntilMS = time.Now().Add(time.Hour).UnixMilli()
+	made := Commit(t.Context(), req, "1")
+	require.False(t, made.Failed, made.Error)
+	req.UntilMS = 1
+	require.Equal(t, made.Commit, Commit(t.Context(), req, "1").Commit)
 }
