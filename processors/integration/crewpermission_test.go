@@ -14,6 +14,7 @@ import (
 	"github.com/turntable-streams/turntable/internal/testing/testbroker"
 	"github.com/turntable-streams/turntable/processors"
 	"github.com/turntable-streams/turntable/processors/crew/agent"
+	"github.com/turntable-streams/turntable/processors/crew/repository"
 	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/processors/gate"
 	"github.com/turntable-streams/turntable/processors/processortest"
@@ -33,6 +34,7 @@ type crewDesk struct {
 	t         *testing.T
 	topics    topics.Catalog
 	inputs    *processortest.Input[topics.CrewInput]
+	locks     *processortest.Input[topics.CrewInput]
 	decisions *processortest.Input[topics.GateDecision]
 	actions   *processortest.Output[topics.CrewAction]
 	events    *processortest.Output[topics.CrewEvent]
@@ -56,9 +58,12 @@ func newCrewDesk(t *testing.T) *crewDesk {
 	require.NoError(t, err)
 	grants, err := gate.GrantsGraph("quay")
 	require.NoError(t, err)
-	d := processortest.New(t, crewNoon, grants, gates, agents)
+	repositories, err := repository.Graph("quay")
+	require.NoError(t, err)
+	d := processortest.New(t, crewNoon, grants, gates, agents, repositories)
 	w := &crewDesk{
-		Driver: d, t: t, topics: c, inputs: processortest.In(d, c.CrewAgentInputs), decisions: processortest.In(d, c.GateDecisions),
+		Driver: d, t: t, topics: c, inputs: processortest.In(d, c.CrewAgentInputs),
+		locks: processortest.In(d, c.CrewRepositoryInputs), decisions: processortest.In(d, c.GateDecisions),
 		actions: processortest.Out(d, c.CrewActions), events: processortest.Out(d, c.CrewEvents),
 		outcomes: processortest.Out(d, c.GateOutcomes), letters: processortest.OutRaw(d, "quay-gate-streams-dlq"),
 		agents: processortest.Table(d, c.CrewAgentsGroup(), agent.TableCodec()),
@@ -246,6 +251,110 @@ func TestP12_AlwaysAllowCountsForTheSameCommandOnly(t *testing.T) {
 			require.True(t, w.view().Permissions[1].Dangerous)
 		})
 	}
+}
+
+func TestP09_ExitOrTerminateCancelsAllPendingAndNothingAnswersLater(t *testing.T) {
+	for name, end := range map[string]func(*crewDesk){
+		"exit":  func(w *crewDesk) { w.host(topics.CrewExited{Run: w.run, Code: 1}) },
+		"crash": func(w *crewDesk) { w.host(topics.CrewExited{Run: w.run, Signal: "SIGKILL"}) },
+		"terminate": func(w *crewDesk) {
+			w.crew(topics.CrewTerminate{Reason: "done"})
+			require.ElementsMatch(w.t, []string{"r1:  by parent_ended", "r2:  by parent_ended", "r3:  by parent_ended"}, w.answers())
+			w.host(topics.CrewExited{Run: w.run})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCrewDesk(t)
+			var ids []string
+			for _, id := range []string{"r1", "r2", "r3"} {
+				ids = append(ids, w.asks(id, "npm "+id))
+				w.wait(10 * time.Second)
+			}
+			require.Len(t, w.view().Permissions, 3)
+			w.answers()
+			end(w)
+			require.Empty(t, w.answers(), "there is no process to answer")
+			require.Empty(t, w.view().Permissions)
+			var cancelled []string
+			for _, o := range w.outcomes.Drain() {
+				require.Equal(t, topics.GateCancelled, o.Value.Status)
+				require.Equal(t, topics.CauseParentEnded, o.Value.Cause)
+				cancelled = append(cancelled, o.Value.GateID)
+			}
+			require.ElementsMatch(t, ids, cancelled)
+
+			w.decide(ids[0], "d1", topics.VerdictApprove, "")
+			w.host(crewAsks(w.run, "r4", "npm r4"))
+			w.Advance(2 * time.Minute)
+			require.Empty(t, w.answers(), "no timer and no person answers later")
+			require.Empty(t, w.outcomes.Drain())
+		})
+	}
+}
+
+func TestP10_CancellingTheSessionAnswersAllItsPendingRequestsWithCancelled(t *testing.T) {
+	w := newCrewDesk(t)
+	ids := map[string]string{}
+	for _, id := range []string{"r1", "r2", "r3"} {
+		ids[id] = w.asks(id, "npm "+id)
+	}
+	w.decide(ids["r2"], "d1", topics.VerdictApprove, "")
+	require.Equal(t, []string{"r2: once by ines"}, w.answers())
+	w.outcomes.Drain()
+
+	w.crew(topics.CrewInterrupt{})
+	var answered []string
+	cancels := 0
+	for _, a := range w.actions.Drain() {
+		switch a.Value.Kind {
+		case topics.CrewCancel{}.CrewKind():
+			require.Len(t, answered, 2, "the questions are answered before the session is cancelled")
+			cancels++
+		case topics.CrewAnswer{}.CrewKind():
+			body, err := topics.DecodeCrewBody[topics.CrewAnswer](a.Value.Body)
+			require.NoError(t, err)
+			require.Empty(t, body.OptionID, "cancelled")
+			answered = append(answered, body.RequestID)
+		}
+	}
+	require.Equal(t, []string{"r1", "r3"}, answered)
+	require.Equal(t, 1, cancels)
+	require.Empty(t, w.view().Permissions)
+	for _, o := range w.outcomes.Drain() {
+		require.Equal(t, topics.GateCancelled, o.Value.Status)
+	}
+	w.asks("r4", "npm r4")
+	require.Equal(t, []string{"r4:  by cancelled"}, w.answers(), "until the turn has ended")
+	w.wait(2 * time.Minute)
+	require.Empty(t, w.answers())
+}
+
+func TestP13_AutopilotDecidesTheNextRequestAndPendingOnesKeepWaiting(t *testing.T) {
+	w := newCrewDesk(t)
+	kept := w.asks("r1", "npm r1")
+	w.asks("r2", "npm r2")
+	w.wait(20 * time.Second)
+	w.crew(topics.CrewAutopilot{On: true})
+	require.Empty(t, w.answers())
+	require.Len(t, w.view().Permissions, 2)
+
+	w.asks("r3", "npm r3")
+	require.Equal(t, []string{"r3: once by autopilot"}, w.answers())
+	w.asks("r4", "rm -rf /opt")
+	require.Empty(t, w.answers(), "a dangerous request asks")
+	require.Len(t, w.view().Permissions, 3)
+	w.decide(kept, "d1", topics.VerdictApprove, "")
+	require.Equal(t, []string{"r1: once by ines"}, w.answers())
+	w.wait(39_999 * time.Millisecond)
+	require.Empty(t, w.answers())
+	w.wait(time.Millisecond)
+	require.Equal(t, []string{"r2:  by deadline"}, w.answers(), "with its own deadline")
+	w.wait(20 * time.Second)
+	require.Equal(t, []string{"r4:  by deadline"}, w.answers())
+
+	w.crew(topics.CrewAutopilot{})
+	w.asks("r5", "npm r5")
+	require.Empty(t, w.answers())
 }
 
 // The end of the turn withdraws the gate; the withdrawal's outcome and a person who is late change nothing.

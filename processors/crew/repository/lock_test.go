@@ -128,7 +128,7 @@ func TestTwoWaysToWriteAPathAreOneLock(t *testing.T) {
 	}
 }
 
-func TestL06_ExpiredLockIsRemovedOnceAndItsOwnerIsTold(t *testing.T) {
+func TestExpiredLockIsRemovedOnceAndItsOwnerIsTold(t *testing.T) {
 	h := newHarness(t)
 	h.locked(mira, "a.go", "b.go")
 	require.Empty(t, h.advance(299*time.Second).kinds())
@@ -139,12 +139,20 @@ func TestL06_ExpiredLockIsRemovedOnceAndItsOwnerIsTold(t *testing.T) {
 	require.Contains(t, e.notes(mira), `"a.go" has expired. Lock it again with LOCK_FILE`)
 	require.Empty(t, h.advance(time.Hour).kinds())
 	h.locked(noor, "a.go")
+}
 
-	// An agent that has ended has no lock that could expire, and is told nothing. Whether an agent that has not ended can be told
-	// something is known to the agent's own row, which keeps the note or drops it.
-	h.locked(mira, "c.go")
+// An agent that has ended is told nothing, whatever happens to what it had. Whether an agent that has not ended can be told
+// something is known to the agent's own row.
+func TestEndedAgentIsNotToldOfItsLocks(t *testing.T) {
+	h := newHarness(t)
+	h.locked(mira, "a.go", "b.go")
+	h.commit(mira, "Mine")
 	h.end(mira)
-	require.Empty(t, h.advance(time.Hour).notes(mira))
+	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
+	require.Empty(t, h.effects.notes(mira))
+	e := h.advance(time.Hour)
+	require.Equal(t, []string{"lock:released"}, e.kinds())
+	require.Empty(t, e.notes(mira))
 }
 
 // The record of a deadline may come late, or twice. An input that comes before it does what is due.

@@ -145,7 +145,7 @@ func TestFilesAndTerminalsAreAllowedOrNot(t *testing.T) {
 }
 
 // A session cancel and the end of the process both cancel what is open; a timer or a person who is late changes nothing.
-func TestP09_ExitOrTerminateCancelsAllAndNothingAnswersLater(t *testing.T) {
+func TestCancelledRequestsAreNotAnsweredLater(t *testing.T) {
 	for _, alive := range []bool{true, false} {
 		h := newHarness(t)
 		for _, id := range []string{"r1", "r2", "r3"} {
@@ -174,7 +174,7 @@ func TestP09_ExitOrTerminateCancelsAllAndNothingAnswersLater(t *testing.T) {
 	}
 }
 
-func TestP10_CancellingTheSessionAnswersAllPendingWithCancelled(t *testing.T) {
+func TestCancellingAnswersAllOpenRequestsOnce(t *testing.T) {
 	h := newHarness(t)
 	for n := range 5 {
 		h.ask(running(fmt.Sprint("r", n), "ls", allOptions))
@@ -216,7 +216,7 @@ func TestP08_AnAnswerWithoutIDIsAboutTheNewest(t *testing.T) {
 	require.Equal(t, gateOf("r2"), Newest(h.permissions().Open()), "the newest that is still open")
 }
 
-func TestP13_AutopilotChangesTheNextRequestOnly(t *testing.T) {
+func TestAutopilotDoesNotChangeOpenRequests(t *testing.T) {
 	h := newHarness(t)
 	h.ask(running("r1", "ls", allOptions))
 	h.autopilot = true
