@@ -5,15 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/turntable-streams/turntable/processors/crew/host/git"
-	"github.com/turntable-streams/turntable/processors/crew/internal/mailbox"
-	"github.com/turntable-streams/turntable/processors/crew/view"
 	"github.com/turntable-streams/turntable/topics"
 )
 
@@ -204,199 +204,78 @@ func TestK06_OnlyACommitThatWasMadeIsAnEvent(t *testing.T) {
 	require.Contains(t, e.notes(m), "COMMIT failed: git rev-parse: fatal: not a git repository")
 }
 
-func TestK07_DefaultMessageAndTwoAgentsAtOnce(t *testing.T) {
+func TestK05_MissingFilesAreNamedAndAFailedCheckDoesNotFailTheCommit(t *testing.T) {
 	d := newOnDisk(t, "a.txt", "b.txt")
+	m := d.in(mira)
+	d.locked(m, "a.txt", "b.txt")
+	d.write("a.txt", "one\n")
+	e := d.work(d.commit(m, "One"))
+	require.Contains(t, e.notes(m), `Warning: not in the commit, because they have no changes or do not exist: "b.txt"`)
+	d.write("a.txt", "two\n")
+	d.write("b.txt", "two\n")
+	require.NotContains(t, d.work(d.commit(m, "Two")).notes(m), "Warning")
+
+	// Without an index that git can read, what is left over cannot be listed.
+	d.write("a.txt", "three\n")
+	d.write(".git/index", "no index")
+	e = d.work(d.commit(m, "Three"))
+	require.Equal(t, []any{"a.txt"}, e.events("agent:committed")[0]["files"])
+	require.Len(t, mails[topics.CrewCommitted](e, "crew/crew-1"), 1)
+	require.Contains(t, e.notes(m), "COMMIT: [main ")
+	require.Contains(t, e.notes(m), `"b.txt"`)
+	require.Contains(t, e.notes(m), "Warning: the index was not updated")
+	require.Equal(t, 4, d.commits())
+}
+
+func TestK07_DefaultMessageAndTwoAgentsAtOnceEachGetOnlyTheirFiles(t *testing.T) {
+	d := newOnDisk(t, "a.txt", "deep/b.txt", "c.txt")
 	m, n := d.in(mira), d.in(noor)
+	n.Cwd = filepath.Join(d.dir, "deep")
 	d.locked(m, "a.txt")
-	d.locked(n, "b.txt")
-	d.write("a.txt", "changed\n")
-	d.write("b.txt", "changed\n")
+	d.locked(n, "deep/b.txt")
 	first, second := d.commit(m, ""), d.commit(n, "  ")
 	body := actionBody[topics.CrewCommit](t, first.actions()[0])
 	require.Equal(t, "Changes by Developer (a1a1a1a1)", body.Message)
 	require.Equal(t, "Developer (a1a1a1a1)", body.Author)
 	require.Equal(t, d.dir, body.Cwd)
 	require.EqualValues(t, 1, body.Fence)
-	require.EqualValues(t, 2, actionBody[topics.CrewCommit](t, second.actions()[0]).Fence)
-	require.Equal(t, []any{"b.txt"}, d.work(second).events("agent:committed")[0]["files"])
-	require.Equal(t, []any{"a.txt"}, d.work(first).events("agent:committed")[0]["files"])
-	require.Equal(t, "Changes by Developer (a1a1a1a1)\nChanges by Code Reviewer (b2b2b2b2)\nStart\n", d.git("log", "--format=%s"))
-}
+	body = actionBody[topics.CrewCommit](t, second.actions()[0])
+	require.Equal(t, "Changes by Code Reviewer (b2b2b2b2)", body.Message)
+	require.Equal(t, n.Cwd, body.Cwd)
+	require.EqualValues(t, 2, body.Fence)
 
-// Until the receipt, what is being committed belongs to its agent, however long that takes.
-func TestLocksOfAnOpenCommitAreKept(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go")
-	open := h.commit(mira, "Mine").actions()[0]
-	require.Empty(t, h.advance(time.Hour))
-	require.Equal(t, []string{"a.go"}, h.held(mira))
-	require.Equal(t, []string{"lock:denied"}, h.lock(noor, "a.go").kinds())
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{AgentID: mira.AgentID, FilePath: "a.go"}))
-	require.Empty(t, h.unlock(mira, "a.go").actions(), "UNLOCK_FILE waits for the commit")
-	require.Empty(t, h.end(mira).kinds())
-	require.Equal(t, []string{"a.go"}, h.held(mira))
-	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c1", Files: []string{"a.go"}})
-	require.Equal(t, []string{"agent:committed", "lock:released"}, e.kinds())
-	require.Empty(t, e.notes(mira), "it has ended")
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c1"}), "a receipt counts once")
-	require.Empty(t, h.state().Commits)
-
-	h.locked(mira, "a.go") // it was started again
-	open = h.commit(mira, "Mine").actions()[0]
-	h.advance(time.Hour)
-	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Failed: true, Error: "disk full\nmore"})
-	require.Equal(t, []string{"lock:expired"}, e.kinds(), "its time was over before")
-	require.Contains(t, e.notes(mira), "COMMIT failed: disk full\nYour lock on")
-}
-
-func TestPersonMayTakeTheLockOfAnOpenCommit(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go", "b.go")
-	open := h.commit(mira, "Mine").actions()[0]
-	asked := actionBody[topics.CrewCommit](t, open)
-	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), asked.UntilMS)
-	e := h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
-	require.Empty(t, e.kinds(), "the host may be committing the path")
-	require.Contains(t, e.notes(mira), "Your open commit may still contain it")
-	require.Empty(t, h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true}))
-	for _, m := range []topics.CrewMember{noor, mira} {
-		e = h.lock(m, "a.go")
-		require.Equal(t, []string{"lock:denied"}, e.kinds())
-		require.Contains(t, e.notes(m), "it is free after the commit")
+	const rounds = 5
+	for round := range rounds {
+		for _, name := range []string{"a.txt", "deep/b.txt", "c.txt"} {
+			d.write(name, fmt.Sprint("changed ", round))
+		}
+		if round > 0 {
+			first, second = d.commit(m, ""), d.commit(n, "")
+		}
+		actions := append(first.actions(), second.actions()...)
+		receipts := make([]topics.CrewReceipt, len(actions))
+		begin := make(chan struct{})
+		var all sync.WaitGroup
+		for i, a := range actions {
+			req := actionBody[topics.CrewCommit](t, a)
+			all.Go(func() {
+				<-begin
+				receipts[i] = git.Commit(t.Context(), req, a.ActionID)
+			})
+		}
+		close(begin)
+		all.Wait()
+		for i, file := range []string{"a.txt", "deep/b.txt"} {
+			require.False(t, receipts[i].Failed, receipts[i].Error)
+			require.Equal(t, file+"\n", d.git("show", "--format=", "--name-only", receipts[i].Commit))
+			require.Equal(t, []any{file}, d.receipt(receipts[i]).events("agent:committed")[0]["files"])
+		}
 	}
-	require.Contains(t, h.unlock(mira, "a.go").notes(mira), "you have no lock")
-	require.Contains(t, h.commit(mira, "More", "a.go").notes(mira), "COMMIT waits")
-
-	h.now = h.now.Add(time.Second)
-	again := h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions()
-	require.Len(t, again, 1)
-	require.Equal(t, open.ActionID, again[0].ActionID)
-	body := actionBody[topics.CrewCommit](t, again[0])
-	require.Equal(t, []string{"b.go"}, body.Paths)
-	require.Equal(t, h.now.Add(commitWithin).UnixMilli(), body.UntilMS)
-
-	e = h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c", Files: []string{"a.go", "b.go"}})
-	require.Equal(t, "user", e.events("lock:released")[0]["by"])
-	require.Equal(t, []string{"b.go"}, actionBody[topics.CrewCommit](t, e.actions()[0]).Paths, "the commit that waited")
-	h.locked(noor, "a.go")
-}
-
-// A host that does not answer does not keep a released path for good: it makes no commit that late.
-func TestReleasedPathOfAnUnansweredCommitIsFreeAfterItsTime(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go", "b.go")
-	h.commit(mira, "Mine")
-	released := h.now.Add(commitWithin + clockMargin)
-	h.advance(time.Minute)
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true, By: "ines"})
-	require.Equal(t, view.Time(released.UnixMilli()), Locks(h.key, h.state(), h.now.UnixMilli())[0].ExpiresAt)
-	h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2})
-	require.Empty(t, h.advance(released.Sub(h.now)-time.Millisecond).kinds())
-	require.Equal(t, []string{"lock:denied"}, h.lock(noor, "a.go").kinds())
-	e := h.advance(time.Millisecond)
-	require.Equal(t, []string{"lock:released"}, e.kinds())
-	require.Equal(t, "ines", e.events("lock:released")[0]["by"])
-	h.locked(noor, "a.go")
-	require.Equal(t, []string{"b.go"}, h.held(mira), "what was not released is kept for the commit")
-}
-
-// A host can be gone for good. What waits for it is not kept for ever, or nothing else would fit into the row.
-func TestCommitOfAnEndedAgentIsGivenUpWithItsLastLock(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go", "b.go")
-	open := h.commit(mira, "Mine").actions()[0]
-	h.do(mailbox.Agent(mira.AgentID), topics.CrewAgentEnded{AgentID: mira.AgentID})
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
-	h.advance(time.Hour)
-	require.Len(t, h.state().Commits, 1, "its host may still answer")
-	e := h.do("", topics.CrewUnlockAsked{FilePath: "b.go", Force: true})
-	require.Equal(t, []string{"lock:released"}, e.kinds(), "the host makes no commit that late")
-	require.Empty(t, h.state().Commits)
-	require.False(t, HasOpenActions(h.state(), "dock"))
-	require.Empty(t, h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions(), "the host does not commit it later")
-	require.Empty(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"}))
-}
-
-func TestHostThatStartsGetsItsOpenActionsAgain(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go")
-	h.locked(noor, "b.go")
-	commit, ask := h.commit(mira, "Mine").actions(), h.unlock(noor, "b.go").actions()
-	require.Empty(t, h.do("host/pier", topics.CrewHostStarted{Host: "pier", Epoch: 2}))
-	require.Equal(t, append(commit, ask...), h.do("host/dock", topics.CrewHostStarted{Host: "dock", Epoch: 2}).actions())
-}
-
-// COMMIT and UNLOCK_FILE in one text do what they say, in their order.
-func TestCommandsAfterACommitWaitForIt(t *testing.T) {
-	d := newOnDisk(t, "a.txt", "b.txt")
-	m := d.in(mira)
-	d.locked(m, "a.txt", "b.txt")
-	d.write("a.txt", "changed\n")
-	first := d.commit(m, "One")
-	require.Empty(t, d.unlock(m, "a.txt").actions())
-	waits := d.commit(m, "Two")
-	require.Empty(t, waits.actions())
-	require.Contains(t, waits.notes(m), "COMMIT waits")
-	e := d.work(first)
-	require.Equal(t, []string{"agent:committed", "lock:released"}, e.kinds())
-	require.Contains(t, e.notes(m), "COMMIT failed: nothing to commit")
-	require.Equal(t, []string{"b.txt"}, d.held(m))
-	s := d.state()
-	require.Empty(t, s.Commits)
-	require.Empty(t, s.Queue)
-	require.Empty(t, s.Releases)
-}
-
-func TestFewCommitsOfAnAgentWait(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go")
-	h.locked(noor, "b.go")
-	open := h.commit(mira, "0").actions()[0]
-	for i := range queueLimit {
-		require.Contains(t, h.commit(mira, fmt.Sprint(i+1)).notes(mira), "COMMIT waits")
-	}
-	require.Contains(t, h.commit(mira, "x").notes(mira), "20 of your commits wait")
-	require.Len(t, h.commit(noor, "other").actions(), 1, "another agent does not wait")
-	for i := range queueLimit {
-		next := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"}).actions()
-		require.Len(t, next, 1)
-		open = next[0]
-		require.Equal(t, fmt.Sprint(i+1), actionBody[topics.CrewCommit](t, open).Message)
-	}
-	h.do("", topics.CrewUnlockAsked{FilePath: "a.go", Force: true})
-	h.commit(mira, "late")
-	require.Contains(t, h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Failed: true}).notes(mira), "you have locked no files")
-	require.Len(t, h.state().Commits, 1)
-}
-
-// A queued commit contains what its agent holds when it is opened, not what it held when it was asked for.
-func TestQueuedCommitHasNoExpiredLocks(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go")
-	open := h.commit(mira, "One").actions()[0]
-	h.commit(mira, "Two")
-	h.advance(time.Hour)
-	e := h.receipt(topics.CrewReceipt{ActionID: open.ActionID, Commit: "c"})
-	require.Equal(t, []string{"agent:committed", "lock:expired"}, e.kinds())
-	require.Empty(t, e.actions())
-	require.Contains(t, e.notes(mira), "you have locked no files")
-}
-
-func TestAnswersAreShort(t *testing.T) {
-	h := newHarness(t)
-	h.locked(mira, "a.go")
-	many := make([]string, 400)
-	for i := range many {
-		many[i] = fmt.Sprint("file ", i)
-	}
-	open := h.commit(mira, strings.Repeat("ü", 20_000), many...).actions()[0]
-	require.LessOrEqual(t, len(actionBody[topics.CrewCommit](t, open).Message), messageLimit)
-	e := h.receipt(topics.CrewReceipt{
-		ActionID: open.ActionID, Summary: strings.Repeat("s", 5000), Missing: many, Others: many, Error: strings.Repeat("e", 5000),
-	})
-	require.Less(t, len(e.notes(mira)), 3000)
-	require.Contains(t, e.notes(mira), "and 385 more")
-	require.Equal(t, "repository/harbor", mailbox.Repository(h.key))
+	subjects := strings.Split(strings.TrimSpace(d.git("log", "--format=%s")), "\n")
+	slices.Sort(subjects)
+	require.Equal(t, slices.Concat(slices.Repeat([]string{"Changes by Code Reviewer (b2b2b2b2)"}, rounds),
+		slices.Repeat([]string{"Changes by Developer (a1a1a1a1)"}, rounds), []string{"Start"}), subjects)
+	require.Equal(t, " M c.txt\n", d.git("status", "--porcelain"))
 }
 
 func TestFileWithADecomposedNameIsCommittedAndKeptWhileItHasChanges(t *testing.T) {

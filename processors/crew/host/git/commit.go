@@ -209,7 +209,7 @@ func (j job) stage(ctx context.Context, head string) (tree string, files []strin
 	if tree, err = own.line(ctx, "write-tree"); err != nil {
 		return "", nil, err
 	}
-	out, err := j.git(ctx, nil, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, tree)
+	out, err := own.git(ctx, nil, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, tree)
 	if err != nil {
 		return "", nil, err
 	}

@@ -59,6 +59,17 @@ func TestK05_HeldPathsThatDidNotChangeAreNamedAndStopNothing(t *testing.T) {
 	require.Equal(t, []string{"never.txt", "same.txt", "void/*", "no/such/*", "x.log", "empty/*"}, r.Missing)
 	f.write("a.txt", "again\n")
 	require.Empty(t, f.commit("2", []string{"a.txt"}, []string{"a.txt"}).Missing)
+
+	// What was left out cannot be listed without an index that git can read. The commit is made nevertheless.
+	f.write("a.txt", "third\n")
+	f.write(".git/index", "no index")
+	r = Commit(t.Context(), f.request("a.txt", "same.txt"), "3")
+	require.False(t, r.Failed, r.Error)
+	require.Contains(t, r.Error, "the index was not updated")
+	require.Equal(t, []string{"same.txt"}, r.Missing)
+	require.Empty(t, r.Others)
+	f.remove(".git/index")
+	require.Equal(t, []string{"a.txt"}, f.filesOf(r.Commit))
 }
 
 func TestCommitWithoutChangesFails(t *testing.T) {
