@@ -19,4 +19,9 @@
 // An agent may read and write files of its directory and run commands in it, as far as Policy permits. The host protects the
 // files outside the directory from what it does for the agent, but it is no sandbox: the agent's own process has all rights of the
 // user who runs the host.
+//
+// The host reads and writes the messages of ACP itself instead of through github.com/coder/acp-go-sdk, with which the tests' agents
+// are written. The SDK handles requests beside updates, closes the connection when 1,024 updates wait, and decodes updates into
+// the types that it knows. The host needs an agent's updates and requests in their order, unknown kinds of updates as they were
+// written, and an agent that waits while no broker takes its records, with bounds on lines, open requests and nesting.
 package host
