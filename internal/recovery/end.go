@@ -70,6 +70,34 @@ func CommittedEnd(ctx context.Context, client sarama.Client, topic string, parti
 	return end, nil
 }
 
+// DataEnd returns the offset after the last committed data record of a partition in [from, to), or from if there is none.
+// settled is false if a transaction that wrote to the partition before to is open: the end is not known then.
+func DataEnd(ctx context.Context, client sarama.Client, topic string, partition int32, from, to int64,
+) (end int64, settled bool, err error) {
+	stable, err := lastStable(client, topic, partition)
+	if err != nil {
+		return 0, false, fmt.Errorf("recovery: %s/%d: last stable offset: %w", topic, partition, err)
+	}
+	if stable < to {
+		return 0, false, nil
+	}
+	oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+	if err != nil {
+		return 0, false, fmt.Errorf("recovery: %s/%d: oldest offset: %w", topic, partition, err)
+	}
+	if oldest >= to { // deleted
+		return from, true, nil
+	}
+	least := max(oldest, from)
+	if end, err = dataEnd(ctx, client, topic, partition, least, to); err != nil {
+		return 0, false, err
+	}
+	if end == least {
+		return from, true, nil
+	}
+	return end, true, nil
+}
+
 // dataEnd returns the offset after the last committed data record in [least, stable), or least if there is none.
 func dataEnd(ctx context.Context, client sarama.Client, topic string, partition int32, least, stable int64) (int64, error) {
 	// Search back from the end in growing steps: the last data record is nearly always among the last few.

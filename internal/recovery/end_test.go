@@ -103,3 +103,66 @@ func TestTableEndsBehindItsLastCommittedRecord(t *testing.T) {
 		})
 	}
 }
+
+func TestEndOfDataInARange(t *testing.T) {
+	for name, c := range map[string]struct {
+		transactions []int
+		from, to     int64
+		want         int64
+	}{
+		"commit marker":            {[]int{5}, 5, 6, 5},
+		"record before the marker": {[]int{5}, 4, 6, 5},
+		"all":                      {[]int{5}, 0, 6, 5},
+		"not up to the end":        {[]int{5}, 0, 3, 3},
+		"aborted":                  {[]int{5, -40}, 5, 47, 5},
+		"between markers":          {[]int{5, -7, 1}, 6, 16, 15},
+		"before the last":          {[]int{5, -7, 1}, 6, 14, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "table"))
+			require.NoError(t, err)
+			defer k.Close()
+			log(t, k.ListenAddrs(), c.transactions...)
+			client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, client.Close()) }()
+			end, settled, err := DataEnd(t.Context(), client, "table", 0, c.from, c.to)
+			require.NoError(t, err)
+			require.True(t, settled)
+			require.Equal(t, c.want, end)
+
+			admin, err := sarama.NewClusterAdminFromClient(client)
+			require.NoError(t, err)
+			require.NoError(t, admin.DeleteRecords("table", map[int32]int64{0: c.to}))
+			end, settled, err = DataEnd(t.Context(), client, "table", 0, c.from, c.to)
+			require.NoError(t, err)
+			require.True(t, settled)
+			require.Equal(t, c.from, end, "no record is left")
+		})
+	}
+}
+
+func TestEndOfDataIsUnknownDuringATransaction(t *testing.T) {
+	k, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "table"))
+	require.NoError(t, err)
+	defer k.Close()
+	client, err := sarama.NewClient(k.ListenAddrs(), kafka.Config())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	conf := kafka.Config()
+	conf.Producer.Transaction.ID = "g/i1"
+	p, err := sarama.NewAsyncProducer(k.ListenAddrs(), conf)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	require.NoError(t, p.BeginTxn())
+	p.Input() <- &sarama.ProducerMessage{Topic: "table", Value: sarama.StringEncoder("v")}
+	<-p.Successes()
+	_, settled, err := DataEnd(t.Context(), client, "table", 0, 0, 1)
+	require.NoError(t, err)
+	require.False(t, settled)
+	require.NoError(t, p.AbortTxn())
+	end, settled, err := DataEnd(t.Context(), client, "table", 0, 0, 1)
+	require.NoError(t, err)
+	require.True(t, settled)
+	require.Zero(t, end)
+}
